@@ -199,7 +199,8 @@ static int make_subject(const struct request *request, struct answer *answer,
                                       .suppressions = &answer->suppressions,
                                       .source = answer->source.path,
                                       .options = replay};
-    return filters_resolve(&request->filters, answer->source.model, selection, error);
+    return filters_select(&request->filters, &answer->source, answer->names, replay, selection,
+                          error);
 }
 
 static int check_one(struct checking *checking, const struct check_budget *budget,

@@ -14,16 +14,29 @@
 #include <unistd.h>
 
 const struct command *const commands[] = {
-    &run_command,       &record_command,      &report_command, &diff_command,
+    &run_command,       &record_command,
+    &report_command,    &diff_command,
     &query_command,
 #ifdef MEMTRACE_WEB
     &serve_command,
 #endif
-    &check_command,     &export_command,      &replay_command, &import_command,
-    &extract_command,   &repack_command,      &strip_command,  &anonymize_command,
-    &merge_command,     &info_command,        &list_command,   &trace_command,
-    &control_command,   &symbolize_command,   &flags_command,  &completion_command,
-    &companion_command, &replaychild_command, &manual_command, NULL,
+#ifdef MEMTRACE_TOP
+    &top_command,
+#endif
+    &check_command,     &export_command,
+    &replay_command,    &import_command,
+    &extract_command,   &repack_command,
+    &strip_command,     &anonymize_command,
+    &merge_command,     &info_command,
+    &list_command,      &trace_command,
+#ifdef MEMTRACE_STREAM
+    &send_command,      &gather_command,
+#endif
+    &control_command,   &attach_command,
+    &detach_command,    &symbolize_command,
+    &flags_command,     &completion_command,
+    &companion_command, &replaychild_command,
+    &manual_command,    NULL,
 };
 
 const struct command *command_find(const char *name) {
@@ -185,8 +198,9 @@ struct scan {
     bool is_quiet;
     /* The option that was found last. */
     const struct option *option;
-    size_t base;       /* where its offsets count from */
-    const char *value; /* NULL if it has none */
+    size_t base;        /* where its offsets count from */
+    const char *prefix; /* of its name */
+    const char *value;  /* NULL if it has none */
     struct choice choices[CHOICES];
     size_t choice_count;
 };
@@ -227,24 +241,54 @@ static size_t name_length(const char *argument) {
     return strcspn(argument, "=") - 2;
 }
 
-static bool is_meant(const struct option *option, const char *argument) {
-    if (argument[1] != '-') {
-        return option->letter == argument[1];
+static bool is_named(const struct option *option, const char *name, size_t length) {
+    return option->name != NULL && strlen(option->name) == length &&
+           strncmp(option->name, name, length) == 0;
+}
+
+/* The row of this name, which counts from *base; *prefix is what its table puts before its name.
+ * NULL: there is none. */
+static const struct option *find_named(const struct option *options, const char *name,
+                                       size_t length, size_t *base, const char **prefix) {
+    struct option_walk walk = option_walk_start(options);
+    const struct option *option;
+    while ((option = option_walk_next(&walk)) != NULL) {
+        size_t skip = option_is_prefix(option) ? strlen(option->name) : 0;
+        if (skip == 0 && is_named(option, name, length)) {
+            *base = walk.base;
+            return option;
+        }
+        if (skip != 0 && length > skip && strncmp(option->name, name, skip) == 0) {
+            size_t inner = 0;
+            const struct option *found =
+                find_named(option->part, name + skip, length - skip, &inner, prefix);
+            *base = walk.base + option->offset + inner;
+            *prefix = option->name;
+            return found;
+        }
     }
-    return option->name != NULL && strlen(option->name) == name_length(argument) &&
-           strncmp(option->name, argument + 2, strlen(option->name)) == 0;
+    return NULL;
+}
+
+static const struct option *find_letter(const struct option *options, char letter, size_t *base) {
+    struct option_walk walk = option_walk_start(options);
+    const struct option *option;
+    do {
+        option = option_walk_next(&walk);
+    } while (option != NULL && option->letter != letter);
+    *base = walk.base;
+    return option;
 }
 
 static void match_option(struct scan *scan, const char *argument) {
     const char *equals = strchr(argument, '=');
-    struct option_walk walk = option_walk_start(scan->options);
-    do {
-        scan->option = option_walk_next(&walk);
-    } while (scan->option != NULL && !is_meant(scan->option, argument));
-    scan->base = walk.base;
+    scan->prefix = "";
     if (argument[1] == '-') {
+        scan->option = find_named(scan->options, argument + 2, name_length(argument), &scan->base,
+                                  &scan->prefix);
         scan->value = equals != NULL ? equals + 1 : NULL;
     } else {
+        scan->option = find_letter(scan->options, argument[1], &scan->base);
         scan->value = argument[2] != '\0' ? argument + 2 : NULL;
     }
 }
@@ -299,7 +343,7 @@ static int next(struct scan *scan) {
     if (!scan->is_quiet && scan->option == NULL) {
         refuse_option(scan, argument);
     } else if (!scan->is_quiet) {
-        cli_usage(scan->command, "option --%s %s", scan->option->name, wrong);
+        cli_usage(scan->command, "option --%s%s %s", scan->prefix, scan->option->name, wrong);
     }
     return -1;
 }
@@ -337,6 +381,7 @@ int cli_read(const struct command *command, int *argc, char ***argv, void *reque
     int found;
     while ((found = next(&scan)) > 0) {
         if (option_store(scan.option, scan.value, (char *)request + scan.base, &error) != 0) {
+            option_prefix(&error, scan.prefix);
             return cli_usage(scan.command, "%s", error.message);
         }
         if (scan.option->is_choice && choose(&scan) != CLI_OK) {

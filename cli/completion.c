@@ -70,11 +70,29 @@ static void optionvalue_operand(const char *operands, size_t n, char text[OPTION
 typedef void (*option_writer)(const struct command *command, const struct option *option,
                               const char *help);
 
+/* Those of a table that stands there with other names. */
+static void each_prefixed(const struct option *prefix, const struct command *command,
+                          option_writer write) {
+    struct option_walk walk = option_walk_start(prefix->part);
+    const struct option *option;
+    while ((option = option_walk_next(&walk)) != NULL) {
+        struct option named = *option;
+        char name[64];
+        if (!option_is_heading(option) && option->key != OPTION_HELP) {
+            snprintf(name, sizeof name, "%s%s", prefix->name, option->name);
+            named.name = name;
+            write(command, &named, prefix->help);
+        }
+    }
+}
+
 static void each_row(struct option_walk walk, const struct command *command, option_writer write) {
     const struct option *option;
     const char *help = "";
     while ((option = option_walk_next(&walk)) != NULL) {
-        if (!option_is_heading(option) && (command != NULL || option->key != OPTION_HELP)) {
+        if (option_is_prefix(option)) {
+            each_prefixed(option, command, write);
+        } else if (!option_is_heading(option) && (command != NULL || option->key != OPTION_HELP)) {
             help = option->help != NULL ? option->help : help;
             write(command, option, help);
         }

@@ -8,41 +8,25 @@
 #include "analyze/read/region.h"
 #include "analyze/rows/number.h"
 #include "cli/cli.h"
+#include "collect/modeswitch.h"
 #include "memtrace/events.h"
 #include "memtrace/sampled.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
-#include <unistd.h>
 
-enum { TRIES = 100, TRY_MS = 10, DEFAULT_MEAN = 512 << 10 };
-
-struct wish {
-    uint32_t mode; /* enum memtrace_mode */
-    uint64_t mean;
-};
+enum { TRIES = 100, TRY_MS = 10 };
 
 static uint64_t load(const uint64_t *field) {
     return __atomic_load_n(field, __ATOMIC_ACQUIRE);
 }
 
-/* For recordings it is they that are sampled. */
-static uint64_t mean_of(const struct memtrace_header *header) {
-    const struct memtrace_recording *recording = (const void *)header->recording;
-    return recording->state != MEMTRACE_RECORD_NONE ? load(&recording->sample_bytes)
-           : header->mode == MEMTRACE_MODE_SAMPLED  ? load(&header->sample_bytes)
-                                                    : 0;
-}
-
 static void print_mode(const struct memtrace_header *header) {
     const struct memtrace_recording *recording = (const void *)header->recording;
     const char *what = recording->state != MEMTRACE_RECORD_NONE ? "recorded" : "counted";
-    uint64_t mean = mean_of(header);
+    uint64_t mean = modeswitch_mean(header);
     struct number number;
     printf("process %u: ", header->pid);
     if (header->mode == MEMTRACE_MODE_OFF) {
@@ -54,38 +38,13 @@ static void print_mode(const struct memtrace_header *header) {
     }
 }
 
-static uint64_t control_word(uint64_t before, struct wish wish) {
-    uint64_t serial = (before >> MEMTRACE_CONTROL_SERIAL_SHIFT) + 1;
-    serial = (serial & UINT16_MAX) != 0 ? serial & UINT16_MAX : 1;
-    return serial << MEMTRACE_CONTROL_SERIAL_SHIFT |
-           (uint64_t)wish.mode << MEMTRACE_CONTROL_MODE_SHIFT | wish.mean;
-}
-
-/* Puts the wish there, under a serial number that no other command has. */
-static uint64_t post(struct memtrace_header *header, struct wish wish) {
-    uint64_t before = load(&header->control);
-    uint64_t control;
-    do {
-        control = control_word(before, wish);
-    } while (!__atomic_compare_exchange_n(&header->control, &before, control, 0, __ATOMIC_ACQ_REL,
-                                          __ATOMIC_ACQUIRE));
-    return control;
-}
-
-static bool is_so(const struct memtrace_header *header, struct wish wish) {
-    uint32_t mode = __atomic_load_n(&header->mode, __ATOMIC_ACQUIRE);
-    if (wish.mode == MEMTRACE_MODE_OFF || mode == MEMTRACE_MODE_OFF) {
-        return mode == wish.mode;
-    }
-    return wish.mode == MEMTRACE_MODE_ON || mean_of(header) == wish.mean;
-}
-
-static int ask(struct memtrace_header *header, const struct region *region, struct wish wish) {
+static int ask(struct memtrace_header *header, const struct region *region,
+               struct modeswitch wish) {
     const struct timespec pause = {.tv_nsec = TRY_MS * 1000000L};
-    uint64_t control = post(header, wish);
+    uint64_t control = modeswitch_ask(header, wish);
     /* It says first that it does it, and then that it has. */
     for (int i = 0; i < TRIES && load(&header->control) == control &&
-                    (load(&header->control_done) != control || !is_so(header, wish));
+                    (load(&header->control_done) != control || !modeswitch_holds(header, wish));
          i++) {
         if (!region_alive(region->pid, region->start_ticks)) {
             return cli_error("process %ld is gone", (long)region->pid);
@@ -103,23 +62,8 @@ static int ask(struct memtrace_header *header, const struct region *region, stru
     return CLI_OK;
 }
 
-static struct memtrace_header *map_header(const struct region *region, struct error *error) {
-    int fd = open(region->path, O_RDWR | O_CLOEXEC);
-    void *bytes = fd >= 0
-                      ? mmap(NULL, MEMTRACE_HEADER_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)
-                      : MAP_FAILED;
-    if (bytes == MAP_FAILED) {
-        error_set(error, "cannot open %s: %s", region->path, strerror(errno));
-        bytes = NULL;
-    }
-    if (fd >= 0) {
-        close(fd);
-    }
-    return bytes;
-}
-
 /* wish NULL: says what is. */
-static int control(pid_t pid, const struct wish *wish) {
+static int control(pid_t pid, const struct modeswitch *wish) {
     struct error error;
     struct region region;
     struct profile *profile;
@@ -132,7 +76,7 @@ static int control(pid_t pid, const struct wish *wish) {
         return cli_error("process %ld is gone", (long)pid);
     }
     profile = profile_open(region.path, &error); /* looks whether it is one */
-    header = profile != NULL ? map_header(&region, &error) : NULL;
+    header = profile != NULL ? modeswitch_map(region.path, &error) : NULL;
     profile_close(profile);
     if (header == NULL) {
         return cli_error("%s", error.message);
@@ -142,16 +86,16 @@ static int control(pid_t pid, const struct wish *wish) {
     } else {
         print_mode(header);
     }
-    munmap(header, MEMTRACE_HEADER_SIZE);
+    modeswitch_unmap(header);
     return cli_finish(status);
 }
 
 /* 0, or -1: not understood. */
-static int read_wish(int count, char **words, struct wish *wish) {
-    *wish = (struct wish){.mode = MEMTRACE_MODE_OFF};
+static int read_wish(int count, char **words, struct modeswitch *wish) {
+    *wish = (struct modeswitch){.mode = MEMTRACE_MODE_OFF};
     if (strcmp(words[0], "sample") == 0) {
         wish->mode = MEMTRACE_MODE_SAMPLED;
-        wish->mean = DEFAULT_MEAN;
+        wish->mean = MODESWITCH_MEAN;
         return count < 2 || (count == 2 && quantity_bytes(words[1], &wish->mean) == 0 &&
                              wish->mean != 0 && wish->mean >> MEMTRACE_CONTROL_MEAN_BITS == 0)
                    ? 0
@@ -168,7 +112,7 @@ static int read_wish(int count, char **words, struct wish *wish) {
 }
 
 static int run_control(int argc, char **argv) {
-    struct wish wish;
+    struct modeswitch wish;
     uint64_t pid;
     int status = cli_read(&control_command, &argc, &argv, NULL);
     if (status != CLI_OK) {

@@ -8,7 +8,6 @@
 #include "cli/terminal.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 struct request {
@@ -18,7 +17,8 @@ struct request {
     const char *color;
     const char *output;
     const char *sources[2];
-    struct question question; /* of both */
+    struct question question; /* of both, or of AFTER where BEFORE has one of its own */
+    struct question base;     /* the parts of BEFORE's own */
 };
 
 /* ---- The command line ---- */
@@ -66,6 +66,16 @@ static const struct option options[] = {
     {"csv", 0, NULL, "one line for each row", FORM, .implied = "csv"},
     {.part = suppressing_options, IN(question.suppressing)},
     {.part = filter_options, IN(question.filters)},
+    OPTION_HEADING("of BEFORE alone; what is given without base- is of AFTER alone then"),
+    {"base-process", 0, "PID|NAME[:IMAGE]", "this process of its run", OPTION_TEXT,
+     IN(base.choice.process)},
+    {"base-all-processes", 0, NULL, "the sum of all processes of its run", OPTION_FLAG,
+     IN(base.choice.all)},
+    {.name = "base-",
+     .value = "FILTER",
+     .help = "any of the options that say which part of it: --base-from, --base-function, ...",
+     .part = filter_options,
+     IN(base.filters)},
     OPTION_END};
 
 static int read_arguments(struct request *request, int argc, char **argv) {
@@ -73,12 +83,12 @@ static int read_arguments(struct request *request, int argc, char **argv) {
     if (status != CLI_OK) {
         return status;
     }
-    if (argc != 2) {
+    if (argc > 2 || argc < (question_narrows(&request->base) ? 1 : 2)) {
         return cli_usage("diff", argc < 2 ? "two files are needed: BEFORE and AFTER"
                                           : "two files at a time: BEFORE and AFTER");
     }
     request->sources[0] = argv[0];
-    request->sources[1] = argv[1];
+    request->sources[1] = argv[argc - 1];
     if (!request->any_metric) {
         request->view.metrics[METRIC_MAXIMUM] = true;
         request->view.metrics[METRIC_LEAKED] = true;
@@ -100,13 +110,20 @@ static int write_diff(struct diff *diff, struct request *request) {
     return outfile_end(&file, diff_write(diff, &request->view), &error);
 }
 
+/* What a side is of, where they differ in it. */
+static const char *selected_of(const struct request *request, size_t side) {
+    const char *text = side == 0 ? request->base.filters.text : request->question.filters.text;
+    return question_narrows(&request->base) ? text : NULL;
+}
+
 static int compare(struct answer answers[2], struct request *request) {
     struct diff_side sides[2];
     struct diff diff;
     int status;
     for (size_t i = 0; i < 2; i++) {
-        sides[i] = (struct diff_side){answers[i].filtered.model, answers[i].names,
-                                      answers[i].source.path, &answers[i].suppressions};
+        sides[i] =
+            (struct diff_side){answers[i].filtered.model, answers[i].names, answers[i].source.path,
+                               selected_of(request, i), &answers[i].suppressions};
     }
     if (diff_make(&diff, sides, &request->options) != 0) {
         return cli_error("out of memory");
@@ -118,12 +135,29 @@ static int compare(struct answer answers[2], struct request *request) {
     return status;
 }
 
+/* Its own options have base- before their names. */
+static int open_before(struct answer *answer, const struct request *request) {
+    struct question question = request->question;
+    struct error error = {""};
+    if (question_narrows(&request->base)) {
+        question.filters = request->base.filters;
+        question.choice = request->base.choice;
+    }
+    if (asking_open(answer, request->sources[0], &question, &error) == 0) {
+        return CLI_OK;
+    }
+    if (question_narrows(&request->base)) {
+        option_prefix(&error, "base-");
+    }
+    return cli_error("%s", error.message);
+}
+
 static int diff_sources(struct request *request) {
     struct answer answers[2];
     struct error error = {""};
-    int status;
-    if (asking_open(&answers[0], request->sources[0], &request->question, &error) != 0) {
-        return cli_error("%s", error.message);
+    int status = open_before(&answers[0], request);
+    if (status != CLI_OK) {
+        return status;
     }
     if (asking_open(&answers[1], request->sources[1], &request->question, &error) != 0) {
         answer_close(&answers[0]);
@@ -144,6 +178,7 @@ static int run_diff(int argc, char **argv) {
         status = diff_sources(&request);
     }
     question_free(&request.question);
+    question_free(&request.base);
     return status;
 }
 
@@ -151,7 +186,7 @@ const struct command diff_command = {
     .name = "diff",
     .run = run_diff,
     .summary = "show what grew from one profile to another",
-    .usage = "[OPTION]... BEFORE AFTER",
+    .usage = "[OPTION]... BEFORE AFTER\n[OPTION]... --base-FILTER VALUE... FILE",
     .about = "Shows what grew and what shrank from one profile (*.mtp), recording "
              "(*.mtr) or running program to another, also if the program was rebuilt or "
              "changed in between.",

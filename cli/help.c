@@ -20,7 +20,8 @@ static int spell(const struct option *option, char *text, size_t size) {
         snprintf(letter, sizeof letter, "-%c, ", option->letter);
     }
     return snprintf(text, size, "  %s--%s%s%s", letter, option->name,
-                    option->value != NULL ? " " : "", option->value != NULL ? option->value : "");
+                    option->value != NULL && !option_is_prefix(option) ? " " : "",
+                    option->value != NULL ? option->value : "");
 }
 
 /* How much of the text goes into a line with so much room: up to a blank or its own line's end. */
@@ -157,7 +158,7 @@ static void manual_option(const struct option *option, const struct option_walk 
     manual_text(option->name);
     fputs("\\fR", stdout);
     if (option->value != NULL) {
-        fputs(" \\fI", stdout);
+        fputs(option_is_prefix(option) ? "\\fI" : " \\fI", stdout);
         manual_text(option->value);
         fputs("\\fR", stdout);
     }

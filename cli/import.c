@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* import.c: `memtrace import`: files of other tools as recordings. docs/import.md is its page. */
+#include "analyze/base/pathname.h"
 #include "analyze/rows/number.h"
 #include "cli/cli.h"
 #include "cli/outfile.h"
@@ -34,8 +35,7 @@ static int read_arguments(int argc, char **argv, struct request *request) {
  * of memory. */
 static char *default_output(const char *path) {
     static const char *const endings[] = {".zst", ".gz", ".raw"};
-    const char *slash = strrchr(path, '/');
-    const char *name = slash != NULL ? slash + 1 : path;
+    const char *name = pathname_base(path);
     size_t length = strlen(name);
     char *output;
     for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {

@@ -3,6 +3,7 @@
  * list.c: `memtrace list`: the profiles of running programs, and where those of killed ones went.
  */
 #include "analyze/base/array.h"
+#include "analyze/base/pathname.h"
 #include "analyze/read/profile.h"
 #include "analyze/read/region.h"
 #include "analyze/rows/jsonwriter.h"
@@ -17,7 +18,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 struct running {
@@ -118,7 +118,7 @@ static void put_running(struct table *table, const struct list *list) {
         table_row(table, (struct table_cell[]){
                              {.is_known = true, .number = (uint64_t)one->pid, .text = pid},
                              table_text(one->program),
-                             table_text(style_base(one->program)),
+                             table_text(pathname_base(one->program)),
                              table_number(one->live_bytes),
                              table_number(one->maximum_bytes),
                              table_number(one->allocations),

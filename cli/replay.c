@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* replay.c: `memtrace replay`: a recording's allocations by other allocators. docs/replay.md is its
  * page. */
+#include "analyze/base/pathname.h"
 #include "analyze/export/replayfile.h"
 #include "analyze/rows/number.h"
 #include "analyze/rows/safetext.h"
@@ -23,6 +24,7 @@ struct request {
     bool touch;
     unsigned times;
     const char *file;
+    char unpacked[32]; /* where a process finds what was packed in the file; else "" */
 };
 
 static int take_allocator(void *member, const struct option *option, const char *value,
@@ -62,14 +64,15 @@ static void become_child(const struct request *request, const char *allocator, i
     const char *loaded = getenv("LD_PRELOAD");
     char number[16];
     char *preload = NULL;
-    char *arguments[] = {(char *)(uintptr_t) "memtrace",
-                         (char *)(uintptr_t) "replay-child",
-                         (char *)(uintptr_t)request->file,
-                         number,
-                         (char *)(uintptr_t)allocator,
-                         (char *)(uintptr_t)(request->touch ? "1" : "0"),
-                         (char *)(uintptr_t)(request->threads ? "1" : "0"),
-                         NULL};
+    char *arguments[] = {
+        (char *)(uintptr_t) "memtrace",
+        (char *)(uintptr_t) "replay-child",
+        (char *)(uintptr_t)(request->unpacked[0] != '\0' ? request->unpacked : request->file),
+        number,
+        (char *)(uintptr_t)allocator,
+        (char *)(uintptr_t)(request->touch ? "1" : "0"),
+        (char *)(uintptr_t)(request->threads ? "1" : "0"),
+        NULL};
     snprintf(number, sizeof number, "%d", fd);
     if (allocator[0] != '\0' && (asprintf(&preload, "%s%s%s", allocator, loaded != NULL ? ":" : "",
                                           loaded != NULL ? loaded : "") < 0 ||
@@ -142,11 +145,7 @@ static int run_all(const struct request *request, const char *allocator,
 /* ---- The command ---- */
 
 static const char *name_of(const char *allocator) {
-    const char *slash = strrchr(allocator, '/');
-    if (allocator[0] == '\0') {
-        return "default";
-    }
-    return slash != NULL ? slash + 1 : allocator;
+    return allocator[0] == '\0' ? "default" : pathname_base(allocator);
 }
 
 static void tell_file(const char *path, const struct replayfile_foot *foot) {
@@ -192,6 +191,9 @@ static int run_replay(int argc, char **argv) {
     }
     if (replayfile_open(&file, request.file, &error) != 0) {
         return cli_error("%s", error.message);
+    }
+    if (file.unpacked >= 0) {
+        snprintf(request.unpacked, sizeof request.unpacked, "/proc/self/fd/%d", file.unpacked);
     }
     tell_file(request.file, &file.foot);
     status = compare(&request, file.foot.events);

@@ -2,6 +2,7 @@
 /* report.c: `memtrace report [FILE|PID]`: what is asked for, and by which options. docs/report.md
  * is its page. */
 #include "analyze/base/pattern.h"
+#include "analyze/blocks/activity.h"
 #include "cli/asking.h"
 #include "cli/outfile.h"
 #include "cli/progress.h"
@@ -12,6 +13,19 @@
 #include <string.h>
 
 /* ---- The command line ---- */
+
+/* "live,rate" */
+static int take_series(void *member, const struct option *option, const char *value,
+                       struct error *error) {
+    struct request *request = member;
+    unsigned series;
+    request->wish.shows[SHOW_TIMELINE] = true;
+    if (activity_parse(value, &series) != 0) {
+        return option_refuse(option, value, "some of " ACTIVITY_SERIES_NAMES, error);
+    }
+    request->wish.timeline_series |= series;
+    return 0;
+}
 
 #define IN(member)    OPTION_IN(struct request, member)
 #define ALSO(member)  OPTION_GIVEN(struct request, member)
@@ -85,6 +99,9 @@ static const struct option report_table[] = {
      SHOW(FRAGMENTATION)},
     {"show-mappings", 0, NULL, "mappings of the process, and who called mmap", SHOW(MAPPINGS)},
     {"show-timeline", 0, NULL, "memory over time as a chart", SHOW(TIMELINE)},
+    {"timeline-series", 0, "SERIES",
+     "the same of these, separated by commas: live, resident, swap, virtual, rate, frees, leaked",
+     OPTION_CALL, .call = take_series},
     {"show-marks", 0, NULL, "what the program marked [R]", SHOW(MARKS)},
     {"show-threads", 0, NULL, "a table of threads, and who freed whose blocks", SHOW(THREADS)},
     {"show-processes", 0, NULL,
@@ -141,7 +158,7 @@ static void set_depth(struct request *request) {
     if (!request->depth_given && request->form == FORM_PATHS) {
         options->depth = REQUEST_PATH_DEPTH;
     } else if (!request->depth_given && request->form == FORM_TREE) {
-        options->depth = REQUEST_TREE_DEPTH;
+        options->depth = REPORT_TREE_DEPTH;
     }
 }
 
@@ -228,8 +245,10 @@ static int report_source(const char *name, const struct request *request) {
 }
 
 static int run_report(int argc, char **argv) {
-    struct request request = {.wish = {.options = {.min_percent = 1, .limit = 20}, .processes = 10},
-                              .question.has_leaks = true};
+    struct request request = {
+        .wish = {.options = {.min_percent = REPORT_TREE_PERCENT, .limit = REPORT_TREE_LIMIT},
+                 .processes = 10},
+        .question.has_leaks = true};
     int status = read_request(&request, argc, argv);
     if (status == CLI_OK) {
         status = report_source(request.source, &request);

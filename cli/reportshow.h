@@ -6,7 +6,7 @@
 
 #include "analyze/ask/reportmaking.h"
 
-enum { REQUEST_PATH_DEPTH = 16, REQUEST_TREE_DEPTH = 64, REQUEST_TABLE_DEPTH = 3 };
+enum { REQUEST_PATH_DEPTH = 16, REQUEST_TABLE_DEPTH = 3 };
 
 enum form { FORM_TREE, FORM_FLAT, FORM_PATHS };
 

@@ -4,6 +4,7 @@
  * its collector while it runs, finish what it leaves when it is gone, and end as it ended. Once a
  * process.
  */
+#include "analyze/base/pathname.h"
 #include "cli/child.h"
 #include "cli/cli.h"
 #include "cli/serving.h"
@@ -51,11 +52,10 @@ static void put_quoted(FILE *out, const char *text) {
 
 /* "%e" is the program as typed, not what a link leads to. "%p" stays: there is no pid yet. */
 static void put_pattern(FILE *out, const char *pattern, const char *typed) {
-    const char *slash = strrchr(typed, '/');
     for (; *pattern != '\0'; pattern++) {
         char place = *pattern == '%' ? pattern[1] : '\0';
         if (place == 'e') {
-            put_quoted(out, slash != NULL ? slash + 1 : typed);
+            put_quoted(out, pathname_base(typed));
         } else if (place == 't') {
             fprintf(out, "%lld", (long long)time(NULL));
         } else if (place == 'n') {

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "cli/target.h"
 
+#include "analyze/base/pathname.h"
 #include "analyze/symbol/programfile.h"
 #include "cli/cli.h"
 
@@ -96,11 +97,6 @@ static bool find_loader(int fd, const Elf64_Ehdr *header, char name[INTERPRETER_
     return true;
 }
 
-static const char *base_name(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
-}
-
 /* Another C library: its loader cannot load ours, and ends the program. */
 static const char *library_obstacle(const char *loader) {
     static const struct {
@@ -111,7 +107,7 @@ static const char *library_obstacle(const char *loader) {
                   {"ld64-uClibc", "is linked with uClibc, not with glibc"},
                   {"linker64", "is linked with Android's C library, not with glibc"}};
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
-        if (strncmp(base_name(loader), others[i].loader, strlen(others[i].loader)) == 0) {
+        if (strncmp(pathname_base(loader), others[i].loader, strlen(others[i].loader)) == 0) {
             return others[i].reason;
         }
     }
@@ -138,7 +134,7 @@ static const char *sanitizer_obstacle(const char *path) {
 }
 
 static const char *elf_obstacle(int fd, const Elf64_Ehdr *header, const char *path) {
-    const char *name = base_name(path);
+    const char *name = pathname_base(path);
     char loader[INTERPRETER_SIZE];
     const char *reason;
     if (header->e_ident[EI_CLASS] != ELFCLASS64) {

@@ -164,8 +164,6 @@ static void start_event(struct event *event, uint64_t time_ns) {
     event->slack = 0;
     event->flags = event->alignment = 0;
     event->operation = event->protection = 0;
-    event->text = NULL;
-    event->text_size = 0;
 }
 
 int chunkread_next(struct chunkread *read, struct event *event) {

@@ -2,16 +2,17 @@
 /* claim.c: claiming a region file. See claim.h. */
 #include "collect/claim.h"
 
+#include "analyze/read/filemap.h"
 #include "collect/clock.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -78,8 +79,8 @@ static enum claim_status map_header(struct claim *claim, const struct stat *stat
     if (status->st_size < MEMTRACE_HEADER_SIZE) {
         return CLAIM_EMPTY;
     }
-    bytes = mmap(NULL, MEMTRACE_HEADER_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, claim->fd, 0);
-    if (bytes == MAP_FAILED) {
+    bytes = filemap_open(claim->fd, 0, MEMTRACE_HEADER_SIZE, FILEMAP_WRITES);
+    if (bytes == NULL) {
         error_set(error, "cannot map %s: %s", claim->region.path, strerror(errno));
         return CLAIM_FAILED;
     }
@@ -93,6 +94,7 @@ static enum claim_status map_header(struct claim *claim, const struct stat *stat
                   claim->region.path);
         return CLAIM_FAILED;
     }
+    claim->start_monotonic_ns = claim->header->start_monotonic_ns;
     return CLAIM_OK;
 }
 
@@ -134,7 +136,7 @@ enum claim_status claim_open(const char *path, struct claim *claim, struct error
 
 void claim_release(struct claim *claim) {
     if (claim->header != NULL) {
-        munmap(claim->header, MEMTRACE_HEADER_SIZE);
+        filemap_close(claim->header, MEMTRACE_HEADER_SIZE);
     }
     if (claim->fd >= 0) {
         close(claim->fd);
@@ -147,6 +149,15 @@ bool claim_named(const struct claim *claim) {
     return same_file(claim->region.path, claim->device, claim->inode);
 }
 
+uint64_t claim_size(const struct claim *claim) {
+    struct stat status;
+    return fstat(claim->fd, &status) == 0 ? (uint64_t)status.st_size : 0;
+}
+
+bool claim_is_cut(const struct claim *claim, uint64_t size_bytes) {
+    return filemap_is_cut(claim->header) || claim_size(claim) < size_bytes;
+}
+
 void claim_unlink(const struct claim *claim) {
     if (claim_named(claim)) {
         unlink(claim->region.path);
@@ -155,7 +166,29 @@ void claim_unlink(const struct claim *claim) {
 
 uint64_t claim_time_ns(const struct claim *claim) {
     uint64_t now = clock_now_ns();
-    return now > claim->header->start_monotonic_ns ? now - claim->header->start_monotonic_ns : 0;
+    return now > claim->start_monotonic_ns ? now - claim->start_monotonic_ns : 0;
+}
+
+void claim_copy_header(const struct claim *claim, struct memtrace_header *to) {
+    const uint64_t *from = (const void *)claim->header;
+    uint64_t words[sizeof *to / sizeof *from];
+    MEMTRACE_STATIC_ASSERT(sizeof words == sizeof *to, "whole words");
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        words[i] = __atomic_load_n(&from[i], __ATOMIC_RELAXED);
+    }
+    memcpy(to, words, sizeof words);
+}
+
+void claim_set_malloc(const struct claim *claim, const struct memtrace_malloc *malloc_by) {
+    uint64_t *to = (void *)&claim->header->malloc_by;
+    uint64_t words[sizeof *malloc_by / sizeof *to];
+    MEMTRACE_STATIC_ASSERT(sizeof words == sizeof *malloc_by, "whole words");
+    MEMTRACE_STATIC_ASSERT(offsetof(struct memtrace_header, malloc_by) % sizeof *to == 0,
+                           "at a word's place");
+    memcpy(words, malloc_by, sizeof words);
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        __atomic_store_n(&to[i], words[i], __ATOMIC_RELAXED);
+    }
 }
 
 struct profile *claim_profile(const struct claim *claim, struct error *error) {

@@ -27,6 +27,7 @@ struct claim {
     dev_t device;
     ino_t inode;
     struct memtrace_header *header; /* mapped, writable */
+    uint64_t start_monotonic_ns;    /* of the header, which may be lost */
 };
 
 enum claim_status {
@@ -46,6 +47,12 @@ void claim_release(struct claim *claim);
 /* Whether the name still belongs to the file that is held. The runtime takes the name away when it
  * has finished by itself, or gives it to a new file after exec. */
 bool claim_named(const struct claim *claim);
+
+/* Whether somebody made the file shorter, so that what the program counted is gone: its header is,
+ * or it has less than `size_bytes`, which it had once. */
+bool claim_is_cut(const struct claim *claim, uint64_t size_bytes);
+/* Its size now. */
+uint64_t claim_size(const struct claim *claim);
 
 /* Unlinks the region, if the name is still that of the file that is held. */
 void claim_unlink(const struct claim *claim);
@@ -69,6 +76,11 @@ static inline struct memtrace_recording *claim_recording(const struct claim *cla
 
 /* Nanoseconds since the program's start, now. */
 uint64_t claim_time_ns(const struct claim *claim);
+
+/* The header as it is now, while the program and other threads write to it: each word is whole. */
+void claim_copy_header(const struct claim *claim, struct memtrace_header *to);
+/* What allocator the program has, for whoever copies the header meanwhile. */
+void claim_set_malloc(const struct claim *claim, const struct memtrace_malloc *malloc_by);
 
 /* The region as a profile, which outlives the claim. NULL: it cannot be read. By the descriptor:
  * the name may belong to another region by now. */

@@ -2,21 +2,24 @@
 /* collector.c: the work beside one running program. See collector.h. */
 #include "collect/collector.h"
 
+#include "analyze/base/fullwrite.h"
+#include "analyze/read/filemap.h"
 #include "analyze/rows/safetext.h"
 #include "collect/dump.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 enum {
     TICK_MS = 100,      /* how soon a request for a snapshot is seen */
     BUSY_TICK_MS = 10,  /* while memory is churned and a report by churn is wanted */
     LIMIT_TICK_MS = 20, /* memory may be gone within a second */
+    OWN_PART = 100,     /* of the time: see note_own_resident() */
     IDLE_TICKS = 50,    /* busy ticks without churn until the program counts as idle */
     SAMPLE_MS = 100,    /* the timeline's first interval */
     NS_PER_MS = 1000000
@@ -93,7 +96,10 @@ enum claim_status collector_attach(struct collector *collector, const char *path
     collector->last_churn = 0;
     collector->idle_ticks = 0;
     collector->resident_bytes = 0;
+    collector->next_own_ns = 0;
     collector->seen_end = 0;
+    collector->seen_bytes = claim_size(&collector->claim);
+    collector->is_cut = false;
     collector->run = run;
     if (run != NULL) {
         runwriter_join(run, &collector->claim);
@@ -107,7 +113,7 @@ enum claim_status collector_attach(struct collector *collector, const char *path
 void collector_detach(struct collector *collector) {
     record_abandon(collector->record);
     if (collector->timeline != NULL) {
-        munmap(collector->timeline, collector->timeline_size);
+        filemap_close(collector->timeline, collector->timeline_size);
     }
     logfile_end(&collector->log);
     profile_close(collector->profile);
@@ -117,18 +123,7 @@ void collector_detach(struct collector *collector) {
 }
 
 void collector_write(int fd, const char *text) {
-    size_t size = strlen(text);
-    while (size > 0) {
-        ssize_t count = write(fd, text, size);
-        if (count < 0 && errno == EINTR) {
-            continue;
-        }
-        if (count <= 0) {
-            return; /* nobody reads it: the program goes on */
-        }
-        text += count;
-        size -= (size_t)count;
-    }
+    fullwrite(fd, text, strlen(text)); /* if nobody reads it, the program goes on */
 }
 
 static void print(struct collector *collector, const char *text) {
@@ -234,16 +229,44 @@ static int until(uint64_t due_ns, uint64_t time_ns, int longest) {
     return ms < (uint64_t)longest ? (int)ms : longest;
 }
 
+/* A hundredth of the time at most goes into it. */
+static void note_own_resident(struct collector *collector, uint64_t time_ns) {
+    if (collector->claim.header->own_maps != 0 && time_ns >= collector->next_own_ns) {
+        timeline_note_own_resident(collector->claim.region.pid, collector->claim.header);
+        collector->next_own_ns = time_ns + OWN_PART * (claim_time_ns(&collector->claim) - time_ns);
+    }
+}
+
+/* Somebody made the region shorter: what the program counts is gone, and the program itself ends
+ * by SIGBUS as soon as it counts more. What was recorded stays. */
+static bool mind_cut(struct collector *collector) {
+    char line[1200];
+    if (!collector->is_cut && !claim_is_cut(&collector->claim, collector->seen_bytes)) {
+        collector->seen_bytes = claim_size(&collector->claim);
+    } else if (!collector->is_cut) {
+        collector->is_cut = true;
+        snprintf(line, sizeof line,
+                 "%s was made shorter: what process %ld counted is lost, and it may end by SIGBUS",
+                 collector->claim.region.path, (long)collector->claim.region.pid);
+        tell_of(LEVEL_ERROR, "", line);
+    }
+    return collector->is_cut;
+}
+
 int collector_tick(struct collector *collector) {
     uint64_t time_ns = claim_time_ns(&collector->claim);
     struct periodic_moment moment = moment_now(collector, time_ns);
     int wait = TICK_MS;
+    if (mind_cut(collector)) {
+        return wait;
+    }
     tell_news(collector);
     if (!collector->profile->live) {
         return wait;
     }
     sample(collector, time_ns);
     timeline_note_resident_peak(collector->claim.region.pid, collector->claim.header);
+    note_own_resident(collector, time_ns);
     heed_limit(collector, &moment);
     if (periodic_due(&collector->periodic, &moment)) {
         report(collector, &moment);
@@ -328,18 +351,57 @@ static bool is_written(const struct collector *collector) {
     return same;
 }
 
+/* A model that is loaded while the profile is packed: of many call paths each takes its time. */
+struct loading {
+    const struct profile *profile;
+    struct model *model;
+    pthread_t thread;
+    bool has_thread;
+    bool has_ended;
+};
+
+static void *load(void *context) {
+    struct loading *loading = context;
+    loading->model = model_load(loading->profile, NULL);
+    return NULL;
+}
+
+/* Signals are for the others. */
+static void start_loading(struct loading *loading, const struct profile *profile) {
+    sigset_t all;
+    sigset_t before;
+    *loading = (struct loading){.profile = profile};
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    loading->has_thread = pthread_create(&loading->thread, NULL, load, loading) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+/* NULL: it could not be loaded. */
+static struct model *end_loading(struct loading *loading) {
+    if (loading->has_thread && !loading->has_ended) {
+        pthread_join(loading->thread, NULL);
+    } else if (!loading->has_ended) {
+        load(loading);
+    }
+    loading->has_ended = true;
+    return loading->model;
+}
+
 /* recording: NULL where there is none. Of a process of a run with others only what went wrong is
  * said; the run has one summary. */
 static char *finish(struct collector *collector, const struct record_result *recording,
                     bool is_last) {
     struct finished finished;
-    struct model *model;
+    struct loading loading;
+    struct model *model = NULL;
     char *text;
     enum runwriter_place place = RUNWRITER_ALONE;
     bool profiled = recording == NULL || finish_wants_profile(&collector->claim);
     report_owed(collector);
-    model = model_load(collector->profile, NULL);
+    start_loading(&loading, collector->profile);
     if (collector->run != NULL) {
+        model = runwriter_is_alone(collector->run, is_last) ? NULL : end_loading(&loading);
         place =
             runwriter_place(collector->run, &collector->claim, model, collector->profile, is_last);
     }
@@ -354,6 +416,7 @@ static char *finish(struct collector *collector, const struct record_result *rec
     } else {
         claim_unlink(&collector->claim);
     }
+    model = end_loading(&loading);
     if (collector->run != NULL) {
         runwriter_add(collector->run, &collector->claim, model, collector->profile,
                       profiled ? finished.path : NULL, recording);
@@ -364,11 +427,28 @@ static char *finish(struct collector *collector, const struct record_result *rec
     return text;
 }
 
+/* There is no profile any more, at most a recording of what came before. */
+static char *finish_cut(struct collector *collector) {
+    struct record_result recording;
+    bool recorded = collector->record != NULL &&
+                    finish_recording(&collector->claim, collector->record, &recording);
+    char *text;
+    collector->record = NULL;
+    recording.trouble.message[0] = '\0'; /* it comes from that */
+    text = lines(collector, NULL, NULL, recorded ? &recording : NULL);
+    claim_unlink(&collector->claim);
+    collector_detach(collector);
+    return text;
+}
+
 char *collector_finish(struct collector *collector, bool is_last) {
     struct record_result recording;
     bool recorded;
     struct profile *whole;
     char *text;
+    if (mind_cut(collector)) {
+        return finish_cut(collector);
+    }
     finish_note_malloc(&collector->claim);
     recorded = finish_recording(&collector->claim, collector->record, &recording);
     whole = claim_profile(&collector->claim, NULL);

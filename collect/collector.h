@@ -24,6 +24,7 @@ struct collector {
     struct memtrace_timeline *timeline;
     uint64_t timeline_size;
     uint64_t next_sample_ns;
+    uint64_t next_own_ns;
     uint64_t last_churn;     /* at the last tick */
     unsigned idle_ticks;     /* in which nothing was churned */
     uint64_t resident_bytes; /* last seen */
@@ -32,6 +33,8 @@ struct collector {
     struct record *record; /* NULL: no recording */
     struct limits limits;
     struct logfile log;
+    uint64_t seen_bytes;   /* size of the region: it grows only */
+    bool is_cut;           /* but somebody made it shorter, which was said */
     struct runwriter *run; /* the run that it belongs to; NULL: none of ours */
 };
 
@@ -42,9 +45,6 @@ struct collector {
  * collector is attached; the others may pass, so try again. `run`: as in the struct. */
 enum claim_status collector_attach(struct collector *collector, const char *path,
                                    struct runwriter *run, struct error *error);
-static inline bool collector_attached(const struct collector *collector) {
-    return collector->claim.fd >= 0;
-}
 
 /* Samples and reports whatever is due. Returns the milliseconds until it should be called again. */
 int collector_tick(struct collector *collector);

@@ -7,6 +7,7 @@
 #include "collect/compress.h"
 
 #include "analyze/base/array.h"
+#include "analyze/base/fullwrite.h"
 #include "analyze/read/block.h"
 #include "analyze/read/compressed.h"
 
@@ -199,23 +200,6 @@ static int read_window(struct job *job, struct worker *worker, const struct wind
 
 /* ---- Threads ---- */
 
-static int write_at(int fd, const unsigned char *bytes, size_t size, uint64_t offset) {
-    while (size > 0) {
-        ssize_t count = pwrite(fd, bytes, size, (off_t)offset);
-        if (count < 0 && errno == EINTR) {
-            continue;
-        }
-        if (count <= 0) {
-            errno = count == 0 ? ENOSPC : errno;
-            return -1;
-        }
-        bytes += count;
-        offset += (uint64_t)count;
-        size -= (size_t)count;
-    }
-    return 0;
-}
-
 /* Waits for its turn. `reason` is the errno with which the window failed, or 0. */
 static void append(struct job *job, size_t number, const struct worker *worker, int reason) {
     pthread_mutex_lock(&job->lock);
@@ -223,7 +207,7 @@ static void append(struct job *job, size_t number, const struct worker *worker, 
         pthread_cond_wait(&job->turned, &job->lock);
     }
     if (job->reason == 0 && reason == 0 &&
-        write_at(job->to, worker->blocks.bytes, worker->blocks.size, job->written) != 0) {
+        fullwrite_at(job->to, worker->blocks.bytes, worker->blocks.size, job->written) != 0) {
         reason = errno;
     }
     job->reason = job->reason != 0 ? job->reason : reason;
@@ -285,9 +269,7 @@ static enum compress_status write_header(struct job *job, struct memtrace_header
     header->version |= MEMTRACE_FORMAT_COMPRESSED;
     header->stored_bytes = job->written;
     header->whole_bytes = job->from->size;
-    return write_at(job->to, (const unsigned char *)header, sizeof *header, 0) == 0
-               ? COMPRESS_DONE
-               : COMPRESS_FAILED;
+    return fullwrite_at(job->to, header, sizeof *header, 0) == 0 ? COMPRESS_DONE : COMPRESS_FAILED;
 }
 
 enum compress_status compress_profile(const struct compress_source *from, int level, int to) {
@@ -310,7 +292,7 @@ enum compress_status compress_profile(const struct compress_source *from, int le
 }
 
 int compress_store(const struct compress_source *from, int to) {
-    return ftruncate(to, 0) == 0 ? write_at(to, from->bytes, from->size, 0) : -1;
+    return ftruncate(to, 0) == 0 ? fullwrite_at(to, from->bytes, from->size, 0) : -1;
 }
 
 int compress_or_store(const struct compress_source *from, int level, int to) {

@@ -2,6 +2,7 @@
 /* copy.c: all-or-nothing copies with holes. See copy.h. */
 #include "collect/copy.h"
 
+#include "analyze/base/fullwrite.h"
 #include "analyze/read/block.h"
 #include "collect/compress.h"
 #include "collect/owner.h"
@@ -19,23 +20,6 @@
 
 enum { CHUNK = 256 * 1024, LAST_NUMBER = 999 };
 
-static int write_at(int fd, const char *bytes, size_t size, off_t offset) {
-    while (size > 0) {
-        ssize_t count = pwrite(fd, bytes, size, offset);
-        if (count < 0 && errno == EINTR) {
-            continue;
-        }
-        if (count <= 0) {
-            errno = count == 0 ? ENOSPC : errno;
-            return -1;
-        }
-        bytes += count;
-        offset += count;
-        size -= (size_t)count;
-    }
-    return 0;
-}
-
 /* Copies [start, end). A source that is shorter reads as zeros. */
 static int copy_range(int from, int to, off_t start, off_t end, char *buffer) {
     while (start < end) {
@@ -50,7 +34,7 @@ static int copy_range(int from, int to, off_t start, off_t end, char *buffer) {
         if (count == 0) {
             return 0;
         }
-        if (write_at(to, buffer, (size_t)count, start) != 0) {
+        if (fullwrite_at(to, buffer, (size_t)count, (uint64_t)start) != 0) {
             return -1;
         }
         start += count;

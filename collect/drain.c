@@ -2,9 +2,10 @@
 /* drain.c: chunks of a region. See drain.h. */
 #include "collect/drain.h"
 
+#include "analyze/read/filemap.h"
+
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 enum {
     STREAM_LIMIT = 1 << 24,
@@ -25,7 +26,7 @@ int drain_open(struct drain *drain, struct memtrace_recording *recording) {
 void drain_close(struct drain *drain) {
     for (size_t i = 0; i < MEMTRACE_CHUNK_SEGMENTS; i++) {
         if (drain->segments[i] != NULL) {
-            munmap(drain->segments[i], SEGMENT_BYTES);
+            filemap_close(drain->segments[i], SEGMENT_BYTES);
         }
     }
     free(drain->streams);
@@ -36,14 +37,12 @@ void drain_close(struct drain *drain) {
 void drain_map(struct drain *drain, const struct profile *profile, int fd) {
     for (size_t i = 0; i < profile->segment_count; i++) {
         const struct profile_segment *segment = &profile->segments[i];
-        void *bytes;
         if (segment->kind != MEMTRACE_SEGMENT_EVENTS || segment->index >= MEMTRACE_CHUNK_SEGMENTS ||
             segment->size < SEGMENT_BYTES || drain->segments[segment->index] != NULL) {
             continue;
         }
-        bytes = mmap(NULL, SEGMENT_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
-                     (off_t)segment->offset);
-        drain->segments[segment->index] = bytes != MAP_FAILED ? bytes : NULL;
+        drain->segments[segment->index] =
+            filemap_open(fd, segment->offset, SEGMENT_BYTES, FILEMAP_WRITES);
     }
 }
 

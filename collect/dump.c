@@ -44,6 +44,13 @@ static int mark(const char *path, struct error *error) {
                                 : error_set(error, "cannot write %s: %s", path, strerror(errno));
 }
 
+int dump_copy(int fd, uint64_t size, const char *target, char *path, size_t capacity,
+              struct error *error) {
+    return copy_region(fd, size, target, COPY_REPLACE, 0, path, capacity, error) == 0
+               ? mark(path, error)
+               : -1;
+}
+
 int dump_region(const struct claim *claim, char *path, size_t capacity, struct error *error) {
     char target[sizeof claim->header->output + 16];
     if (is_device(claim->header->output)) {
@@ -51,9 +58,5 @@ int dump_region(const struct claim *claim, char *path, size_t capacity, struct e
     } else {
         name_beside(claim->header->output, target, sizeof target);
     }
-    if (copy_region(claim->fd, claim_load_u64(&claim->header->end), target, COPY_REPLACE, 0, path,
-                    capacity, error) != 0) {
-        return -1;
-    }
-    return mark(path, error);
+    return dump_copy(claim->fd, claim_load_u64(&claim->header->end), target, path, capacity, error);
 }

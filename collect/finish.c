@@ -2,6 +2,7 @@
 /* finish.c: from region to profile. See finish.h. */
 #include "collect/finish.h"
 
+#include "analyze/base/pathname.h"
 #include "analyze/model/uncounted.h"
 #include "analyze/rows/number.h"
 #include "analyze/rows/safetext.h"
@@ -9,7 +10,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 /* The bytes in use; what was damaged or never grown is cut at the end of the file. */
@@ -26,8 +26,7 @@ static uint64_t used_bytes(const struct claim *claim) {
 static int copy_elsewhere(const struct claim *claim, const char *output,
                           struct finished *finished) {
     const char *folder = getenv("TMPDIR");
-    const char *slash = strrchr(output, '/');
-    const char *name = slash != NULL ? slash + 1 : output;
+    const char *name = pathname_base(output);
     char target[sizeof finished->path];
     struct error ignored;
     if (folder == NULL || folder[0] != '/') {
@@ -60,7 +59,7 @@ void finish_region(const struct claim *claim, enum copy_mode mode, struct finish
 void finish_note_malloc(const struct claim *claim) {
     struct memtrace_malloc found;
     uncounted_find(claim->header, &found);
-    claim->header->malloc_by = found;
+    claim_set_malloc(claim, &found);
 }
 
 bool finish_recording(const struct claim *claim, struct record *record,

@@ -32,10 +32,15 @@ int recordparts_write_nodes(struct recordparts *parts) {
 }
 
 static int write_program(struct recordparts *parts) {
-    struct memtrace_header program = *parts->claim->header;
+    struct memtrace_header program;
     uint64_t time_ns = claim_time_ns(parts->claim);
     struct memtrace_block_header block = {
         .kind = MEMTRACE_BLOCK_PROGRAM, .first_ns = time_ns, .last_ns = time_ns, .items = 1};
+    claim_copy_header(parts->claim, &program);
+    if (claim_is_cut(parts->claim,
+                     MEMTRACE_HEADER_SIZE)) { /* what was written before stays the last word */
+        return 0;
+    }
     return recordfile_append(&parts->file, &block, &program, sizeof program, parts->error);
 }
 

@@ -21,8 +21,8 @@ enum {
     WRITE_MS = 5000,       /* samples wait at most so long ... */
     BUSY_WRITE_MS = 500,  /* ... or where the file grows meanwhile, since who goes through events */
     BUSY_BYTES = 1 << 19, /* while they come waits for the samples between them */
-    FIRST_MAPS_MS = 1000,
-    MAPS_MS = 5000,
+    FIRST_MAPS_MS = 1000, /* then each time twice as late, ... */
+    MAPS_MS = 5000,       /* ... at last at this distance, ... */
     MAPS_A_LIFE = 100,
     MAPS_COST = 100, /* and at most a hundredth of the time goes into looking */
     MAPS_LIMIT = 1 << 16,
@@ -238,6 +238,11 @@ static uint64_t larger(uint64_t a, uint64_t b) {
     return a > b ? a : b;
 }
 
+static uint64_t maps_distance(uint64_t time_ns, uint64_t cost_ns) {
+    uint64_t usual_ns = time_ns < MAPS_MS * MS ? time_ns : MAPS_MS * MS;
+    return larger(larger(usual_ns, time_ns / MAPS_A_LIFE), cost_ns * MAPS_COST);
+}
+
 int recordsample_tick(struct recordsample *sample, struct recordfile *file, uint64_t time_ns,
                       uint64_t live_bytes, bool last, struct error *error) {
     int result = 0;
@@ -257,8 +262,7 @@ int recordsample_tick(struct recordsample *sample, struct recordfile *file, uint
     if (result == 0 && time_ns >= sample->next_maps_ns && !last) {
         uint64_t start = clock_now_ns();
         result = take_maps(sample, file, time_ns, error);
-        sample->next_maps_ns = time_ns + larger(larger(MAPS_MS * MS, time_ns / MAPS_A_LIFE),
-                                                (clock_now_ns() - start) * MAPS_COST);
+        sample->next_maps_ns = time_ns + maps_distance(time_ns, clock_now_ns() - start);
     }
     return result;
 }

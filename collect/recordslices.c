@@ -8,13 +8,16 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
 enum {
     LOOK_MS = 250,
+    REST_MS = 8000, /* at most, where processors are wanted by others */
     RESTARTS = 3,
-    LOOK_EVENTS = 1 << 22, /* so many at once, so that the close never waits for long */
+    LOOK_EVENTS = 1 << 22, /* so many at once */
+    CROWDED_NS = 5000000,
 };
 
 struct recordslices {
@@ -111,6 +114,10 @@ static int refresh(struct recordslices *slices, uint32_t part_count) {
 
 /* ---- While more is written ---- */
 
+/* While the program runs: a second thread would only share its work out to one more of the
+ * processors that the program needs, and their caches. */
+static const struct replay_options background = {.is_alone = true};
+
 /* Goes through some events, if there are enough of which all is there. Whether there were. */
 static bool advance(struct recordslices *slices) {
     struct timeorder_parts parts = parts_of(slices);
@@ -121,10 +128,10 @@ static bool advance(struct recordslices *slices) {
     size_t count;
     bool is_enough;
     enough = enough > 2 * slices->model->node_count ? enough : 2 * slices->model->node_count;
-    edges = index_edges(parts, slices->replay->until_ns, enough, &count);
+    edges = index_edges(parts, slices->replay->until_ns, enough, INDEX_SLICES, &count);
     is_enough = edges != NULL && count != 0 && edges[0] <= settled_ns;
     if (is_enough) {
-        result = wholereplay_run(slices->replay, slices->model, parts, edges[0], NULL);
+        result = wholereplay_run(slices->replay, slices->model, parts, edges[0], &background);
         if (result == WHOLEREPLAY_ANEW && slices->restarts++ < RESTARTS) {
             wholereplay_free(slices->replay);
             slices->replay = wholereplay_new();
@@ -138,15 +145,15 @@ static bool advance(struct recordslices *slices) {
     return is_enough;
 }
 
-static bool wait_for_more(struct recordslices *slices, bool at_once, uint32_t *part_count) {
+static bool wait_for_more(struct recordslices *slices, unsigned wait_ms, uint32_t *part_count) {
     struct timespec until;
     bool goes_on;
     clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += LOOK_MS * 1000000L;
-    until.tv_sec += until.tv_nsec / 1000000000L;
+    until.tv_nsec += wait_ms % 1000 * 1000000L;
+    until.tv_sec += wait_ms / 1000 + until.tv_nsec / 1000000000L;
     until.tv_nsec %= 1000000000L;
     pthread_mutex_lock(&slices->lock);
-    if (!at_once && !slices->has_ended) {
+    if (wait_ms != 0 && !slices->has_ended) {
         pthread_cond_timedwait(&slices->wake, &slices->lock, &until);
     }
     goes_on = !slices->has_ended;
@@ -155,16 +162,45 @@ static bool wait_for_more(struct recordslices *slices, bool at_once, uint32_t *p
     return goes_on;
 }
 
+/* How long this thread could have run and a processor had others to run, so far (the second number
+ * of schedstat, Documentation/scheduler/sched-stats of the kernel). 0: the kernel does not say. */
+static uint64_t read_delay(void) {
+    unsigned long long ran_ns;
+    unsigned long long waited_ns = 0;
+    FILE *file = fopen("/proc/thread-self/schedstat", "re");
+    if (file != NULL) {
+        if (fscanf(file, "%llu %llu", &ran_ns, &waited_ns) != 2) {
+            waited_ns = 0;
+        }
+        fclose(file);
+    }
+    return waited_ns;
+}
+
+/* Whether all processors are in use: others came before this thread since the last call. What it
+ * did then it would do at the cost of the program, whose caches it shares. */
+static bool is_crowded(uint64_t *delay_ns) {
+    uint64_t before_ns = *delay_ns;
+    *delay_ns = read_delay();
+    return *delay_ns - before_ns > CROWDED_NS;
+}
+
 static void *run(void *argument) {
     struct recordslices *slices = argument;
     const struct sched_param lowest = {0};
+    uint64_t delay_ns = read_delay();
+    unsigned rest_ms = LOOK_MS;
     bool had_enough = false;
     uint32_t part_count;
     pthread_setschedparam(pthread_self(), SCHED_IDLE, &lowest); /* threads made here inherit it */
-    while (slices->replay != NULL && wait_for_more(slices, had_enough, &part_count)) {
-        if (refresh(slices, part_count) != 0) {
+    while (slices->replay != NULL && wait_for_more(slices, had_enough ? 0 : rest_ms, &part_count)) {
+        if (is_crowded(&delay_ns)) {
+            had_enough = false;
+            rest_ms = rest_ms < REST_MS / 4 ? 4 * rest_ms : REST_MS;
+        } else if (refresh(slices, part_count) != 0) {
             give_up(slices);
         } else {
+            rest_ms = rest_ms > 2 * LOOK_MS ? rest_ms / 2 : LOOK_MS;
             had_enough = advance(slices);
         }
     }

@@ -2,7 +2,7 @@
 /*
  * recordslices.h: the slices of a recording (analyze/window/index.h), which its file carries so
  * that the first report of it need not go through its events. They are made of what is in the files
- * already, by a thread that runs when the processor has nothing else to do; what it has not come to
+ * already, by a thread that rests where the processors have others to run; what it has not come to
  * is done at the close.
  *
  * Called by collect/record. Nothing depends on it: a recording without slices only takes longer to

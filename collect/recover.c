@@ -2,6 +2,7 @@
 /* recover.c: profiles of killed programs. See recover.h. */
 #include "collect/recover.h"
 
+#include "analyze/base/pathname.h"
 #include "collect/orphan.h"
 
 #include <fcntl.h>
@@ -122,14 +123,9 @@ int recover_killed(recover_note note, void *context, struct error *error) {
     return 0;
 }
 
-static const char *base_name(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
-}
-
 void recover_line(const struct recovered *recovered, char *line, size_t capacity) {
     const char *program =
-        recovered->program[0] != '\0' ? base_name(recovered->program) : "a program";
+        recovered->program[0] != '\0' ? pathname_base(recovered->program) : "a program";
     const struct finished *finished = &recovered->finished;
     if (finished->place == FINISH_MOVED) {
         snprintf(line, capacity, "the %s that %s (pid %ld) left unfinished is now at %s",

@@ -2,6 +2,8 @@
 /* runfolder.c: making, filling and placing the folder of a run. See runfolder.h. */
 #include "collect/runfolder.h"
 
+#include "analyze/base/array.h"
+#include "analyze/base/pathname.h"
 #include "analyze/read/region.h"
 #include "collect/owner.h"
 #include "collect/runjson.h"
@@ -21,11 +23,6 @@
 #define SMALL "small"
 
 enum { TRIES = 100 };
-
-static const char *base_name(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
-}
 
 /* --- making ----------------------------------------------------------------------------------- */
 
@@ -57,7 +54,7 @@ static int make_elsewhere(struct runwriter *run) {
     char path[sizeof run->path];
     int length =
         snprintf(path, sizeof path, "%s/%s", folder != NULL && folder[0] == '/' ? folder : "/tmp",
-                 base_name(run->path));
+                 pathname_base(run->path));
     if (length >= (int)sizeof path) {
         return -1;
     }
@@ -83,7 +80,7 @@ int runfolder_make(struct runwriter *run) {
 
 void runfolder_path(const struct runwriter *run, const struct memtrace_header *header,
                     const char *ending, char *path, size_t capacity) {
-    const char *program = base_name(header->executable);
+    const char *program = pathname_base(header->executable);
     for (int number = 1; number < TRIES; number++) {
         char infix[16] = "";
         if (number > 1) {
@@ -179,14 +176,8 @@ static size_t list_small(const struct runwriter *run, char ***paths) {
         if (!has_ending(entry->d_name, ".mtp")) {
             continue;
         }
-        if ((count & (count - 1)) == 0) {
-            char **grown = reallocarray(*paths, count != 0 ? count * 2 : 1, sizeof **paths);
-            if (grown == NULL) {
-                break;
-            }
-            *paths = grown;
-        }
-        if (asprintf(&(*paths)[count], "%s/%s", folder, entry->d_name) < 0) {
+        if (array_grow_by_count(paths, count, sizeof **paths) != 0 ||
+            asprintf(&(*paths)[count], "%s/%s", folder, entry->d_name) < 0) {
             break;
         }
         count++;
@@ -264,7 +255,7 @@ static void move_first(struct runwriter *run) {
     if (process == NULL || process->program == NULL) {
         return;
     }
-    snprintf(first, sizeof first, "%s/%.200s.%ld.mtr", run->folder, base_name(process->program),
+    snprintf(first, sizeof first, "%s/%.200s.%ld.mtr", run->folder, pathname_base(process->program),
              (long)process->pid);
     do {
         part_name(run->path, part, from, sizeof from);
@@ -272,7 +263,7 @@ static void move_first(struct runwriter *run) {
     } while (rename(from, to) == 0 && ++part != 0);
     if (part != 0) {
         free(process->file);
-        process->file = strdup(base_name(first));
+        process->file = strdup(pathname_base(first));
     }
 }
 
@@ -301,7 +292,7 @@ static void take_in(struct runwriter *run, const char *path) {
     if (model != NULL) {
         runfolder_path(run, &profile->header, ".mtp", to, sizeof to);
         if (rename(path, to) == 0) {
-            runwriter_add_file(run, profile, model, base_name(to));
+            runwriter_add_file(run, profile, model, pathname_base(to));
         }
     }
     model_free(model);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* runsummary.c: what is said of a run of several processes at its end. See runwriter.h. */
+#include "analyze/base/pathname.h"
 #include "analyze/rows/number.h"
 #include "analyze/rows/safetext.h"
 #include "collect/finish.h"
@@ -22,12 +23,11 @@ static int compare(const void *left, const void *right) {
 }
 
 static void print_process(FILE *out, const struct runwriter_process *process) {
-    const char *slash = process->program != NULL ? strrchr(process->program, '/') : NULL;
-    const char *program = slash != NULL ? slash + 1 : process->program;
     struct number n[3];
     print_safe(out, "memtrace:   peak %10s, leaked %10s, allocations %13s  %s (%ld)\n",
                number_bytes(&n[0], process->peak_bytes), number_bytes(&n[1], process->leaked_bytes),
-               number_count(&n[2], process->allocations), program != NULL ? program : "?",
+               number_count(&n[2], process->allocations),
+               process->program != NULL ? pathname_base(process->program) : "?",
                (long)process->pid);
 }
 

@@ -2,6 +2,8 @@
 /* runwriter.c: the processes of a run, and where the files of each go. See runwriter.h. */
 #include "collect/runwriter.h"
 
+#include "analyze/base/array.h"
+#include "analyze/base/pathname.h"
 #include "analyze/model/uncounted.h"
 #include "collect/clock.h"
 #include "collect/runfolder.h"
@@ -59,13 +61,8 @@ void runwriter_free(struct runwriter *run) {
 /* A place for one more, zero. NULL: out of memory. */
 static struct runwriter_process *new_process(struct runwriter *run) {
     size_t count = run->process_count;
-    if ((count & (count - 1)) == 0) {
-        struct runwriter_process *grown =
-            reallocarray(run->processes, count != 0 ? count * 2 : 1, sizeof *grown);
-        if (grown == NULL) {
-            return NULL;
-        }
-        run->processes = grown;
+    if (array_grow_by_count(&run->processes, count, sizeof *run->processes) != 0) {
+        return NULL;
     }
     run->processes[run->process_count++] = (struct runwriter_process){.image = 1};
     return &run->processes[count];
@@ -84,11 +81,6 @@ static char *copy_arguments(const struct memtrace_header *header) {
         memcpy(copy, header->command, end);
     }
     return copy;
-}
-
-static const char *base_name(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
 }
 
 static void add_totals(struct runwriter_process *process, const struct model_totals *totals) {
@@ -184,7 +176,7 @@ void runwriter_add(struct runwriter *run, const struct claim *claim, const struc
                    const struct record_result *recording) {
     const char *file = run->is_recording && recording != NULL ? recording->path : profile;
     bool small = file != NULL && runfolder_is_small(run, file);
-    char *name = file != NULL ? strdup(small ? RUN_OTHERS : base_name(file)) : NULL;
+    char *name = file != NULL ? strdup(small ? RUN_OTHERS : pathname_base(file)) : NULL;
     struct runwriter_process *process =
         add(run, region, model, claim_load_u32(&claim->header->state), name);
     run->owner = claim->header->owner;
@@ -243,12 +235,16 @@ static bool is_asked_for(const struct runwriter *run, const struct claim *claim)
            claim_load_u32(&claim->header->state) != MEMTRACE_STATE_EXECED;
 }
 
+bool runwriter_is_alone(const struct runwriter *run, bool is_last) {
+    return is_last && run->process_count == 0 && !runfolder_is_joined(run);
+}
+
 enum runwriter_place runwriter_place(struct runwriter *run, const struct claim *claim,
                                      const struct model *model, const struct profile *region,
                                      bool is_last) {
     char *output = claim->header->output;
     size_t size = sizeof claim->header->output;
-    bool is_alone = is_last && run->process_count == 0 && !runfolder_is_joined(run);
+    bool is_alone = runwriter_is_alone(run, is_last);
     if (!is_alone && runfolder_make(run) != 0) {
         return RUNWRITER_OWN; /* where it says itself */
     }

@@ -89,6 +89,8 @@ enum runwriter_place {
     RUNWRITER_OWN,   /* files of its own in the folder */
     RUNWRITER_SMALL, /* only a profile, which is merged with others */
 };
+/* Whether runwriter_place() will say RUNWRITER_ALONE, for which it needs no model. */
+bool runwriter_is_alone(const struct runwriter *run, bool is_last);
 enum runwriter_place runwriter_place(struct runwriter *run, const struct claim *claim,
                                      const struct model *model, const struct profile *region,
                                      bool is_last);

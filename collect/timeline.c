@@ -2,11 +2,15 @@
 /* timeline.c: samples and their thinning. See timeline.h. */
 #include "collect/timeline.h"
 
+#include "analyze/read/filemap.h"
+#include "memtrace/ownmaps.h"
+
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 /* Keeps points 1, 3, 5, …: the newest stays. */
@@ -93,6 +97,69 @@ uint64_t timeline_resident(pid_t pid) {
                : 0;
 }
 
+/* By /proc/PID/pagemap: 8 bytes a page, whose highest bit says that the page is present (kernel
+ * documentation, admin-guide/mm/pagemap.rst). */
+static uint64_t count_resident(const void *pagemap, uint64_t start, uint64_t size) {
+    enum { BATCH = 4096 };
+    uint64_t page_size = (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t first = start / page_size;
+    uint64_t left = (size + page_size - 1) / page_size;
+    uint64_t present = 0;
+    while (left > 0) {
+        uint64_t entries[BATCH];
+        size_t batch = left < BATCH ? (size_t)left : (size_t)BATCH;
+        ssize_t bytes = (ssize_t)(batch * sizeof *entries);
+        if (pread(*(const int *)pagemap, entries, (size_t)bytes,
+                  (off_t)(first * sizeof *entries)) != bytes) {
+            break;
+        }
+        for (size_t i = 0; i < batch; i++) {
+            present += entries[i] >> 63;
+        }
+        first += batch;
+        left -= batch;
+    }
+    return present * page_size;
+}
+
+/* The program's list, or NULL where its memory cannot be read. */
+static struct memtrace_own_maps *read_own_maps(pid_t pid, uint64_t address) {
+    struct memtrace_own_maps *maps = malloc(sizeof *maps);
+    size_t head = offsetof(struct memtrace_own_maps, map);
+    struct iovec to = {maps, head};
+    struct iovec from = {(void *)(uintptr_t)address, head};
+    if (maps == NULL || process_vm_readv(pid, &to, 1, &from, 1, 0) != (ssize_t)head ||
+        maps->count > MEMTRACE_OWN_MAPS) {
+        free(maps);
+        return NULL;
+    }
+    to = (struct iovec){maps->map, maps->count * sizeof maps->map[0]};
+    from = (struct iovec){(void *)(uintptr_t)(address + head), to.iov_len};
+    if (process_vm_readv(pid, &to, 1, &from, 1, 0) != (ssize_t)to.iov_len) {
+        free(maps);
+        return NULL;
+    }
+    return maps;
+}
+
+void timeline_note_own_resident(pid_t pid, struct memtrace_header *header) {
+    struct memtrace_own_maps *maps = read_own_maps(pid, header->own_maps);
+    uint64_t bytes = 0;
+    char path[64];
+    int fd;
+    snprintf(path, sizeof path, "/proc/%ld/pagemap", (long)pid);
+    fd = maps != NULL ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    if (fd >= 0) {
+        bytes = memtrace_own_resident(count_resident, &fd, maps,
+                                      __atomic_load_n(&header->end, __ATOMIC_RELAXED));
+        close(fd);
+    }
+    free(maps);
+    if (bytes != 0) { /* 0: it is going */
+        __atomic_store_n(&header->own_resident_bytes, bytes, __ATOMIC_RELAXED);
+    }
+}
+
 void timeline_note_resident_peak(pid_t pid, struct memtrace_header *header) {
     char text[4096];
     unsigned long long kibibytes = 0;
@@ -110,15 +177,12 @@ void timeline_note_resident_peak(pid_t pid, struct memtrace_header *header) {
 struct memtrace_timeline *timeline_map(const struct profile *profile, int fd, uint64_t *size) {
     for (size_t i = 0; i < profile->segment_count; i++) {
         const struct profile_segment *segment = &profile->segments[i];
-        void *bytes;
         if (segment->kind != MEMTRACE_SEGMENT_TIMELINE ||
             segment->size < sizeof(struct memtrace_timeline)) {
             continue;
         }
-        bytes = mmap(NULL, segment->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
-                     (off_t)segment->offset);
         *size = segment->size;
-        return bytes == MAP_FAILED ? NULL : bytes;
+        return filemap_open(fd, segment->offset, segment->size, FILEMAP_WRITES);
     }
     return NULL;
 }

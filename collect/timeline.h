@@ -24,8 +24,12 @@ uint64_t timeline_resident(pid_t pid);
 
 /* Notes in the region's header the most that was ever resident of a process (VmHWM). */
 void timeline_note_resident_peak(pid_t pid, struct memtrace_header *header);
+/* Notes in the header how much of what is resident is MemTrace's own. Costs some microseconds for
+ * each MiB that it has there. */
+void timeline_note_own_resident(pid_t pid, struct memtrace_header *header);
 
-/* Maps the timeline of a region for writing; NULL where there is none. munmap it with `size`. */
+/* Maps the timeline of a region for writing; NULL where there is none. The caller
+ * calls filemap_close() with `size`. */
 struct memtrace_timeline *timeline_map(const struct profile *profile, int fd, uint64_t *size);
 
 #endif

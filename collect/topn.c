@@ -3,12 +3,12 @@
 #include "collect/topn.h"
 
 #include "analyze/base/array.h"
+#include "analyze/base/pathname.h"
 #include "analyze/rows/number.h"
 #include "analyze/rows/safetext.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* From this many rows on, names are looked up in parallel. */
 enum { PREPARE_ROWS = 200 };
@@ -68,11 +68,6 @@ static struct symbol_module symbol_module(const struct model_module *module) {
         .path = module->path, .build_id = module->build_id, .build_id_size = module->build_id_size};
 }
 
-static const char *base_name(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
-}
-
 static void print_frame(FILE *out, const struct model *model, uint64_t frame,
                         struct symbolizer *symbolizer) {
     struct model_place place = model_place(model, frame);
@@ -96,7 +91,7 @@ static void print_frame(FILE *out, const struct model *model, uint64_t frame,
         } else if (one->file != NULL) {
             print_safe(out, " at %s", one->file);
         } else {
-            print_safe(out, " in %s", base_name(module->path));
+            print_safe(out, " in %s", pathname_base(module->path));
         }
         fputs(one->inlined ? " (inlined)\n" : "\n", out);
     }
@@ -157,7 +152,8 @@ static void prepare(const struct model *model, const struct topn_row *rows, size
         }
     }
     if (whole) {
-        symbolizer_prepare(symbolizer, modules, model->module_count, addresses, used, NULL, NULL);
+        symbolizer_prepare(symbolizer, modules, model->module_count, addresses, used, NULL, NULL,
+                           NULL);
     }
     free(addresses);
     free(modules);

@@ -3,10 +3,13 @@
 #include "analyze/ask/filters.h"
 
 #include "analyze/ask/quantity.h"
+#include "analyze/query/query.h"
+#include "analyze/replay/mappinghistory.h"
 #include "analyze/rows/safetext.h"
 
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,6 +95,13 @@ static int apply_span(struct selection *selection, const struct trait *trait, co
     return filtervalue_times(value, model, member_of(selection, trait), error);
 }
 
+/* Also of all times: what was never freed is not selected. */
+static int apply_freed(struct selection *selection, const struct trait *trait, const char *value,
+                       const struct model *model, struct error *error) {
+    selection->only_freed = true;
+    return apply_span(selection, trait, value, model, error);
+}
+
 static int apply_marks(struct selection *selection, const struct trait *trait, const char *value,
                        const struct model *model, struct error *error) {
     return filtervalue_marks(value, model, member_of(selection, trait), error);
@@ -159,6 +169,24 @@ static int apply_scope(struct selection *selection, const struct trait *trait, c
     (void)error;
     selection->scope = value;
     return 0;
+}
+
+static int apply_where(struct selection *selection, const struct trait *trait, const char *value,
+                       const struct model *model, struct error *error) {
+    (void)trait;
+    (void)model;
+    selection->where = value;
+    return value[0] != '\0' ? 0 : error_set(error, "there is no expression");
+}
+
+static int apply_mapping(struct selection *selection, const struct trait *trait, const char *value,
+                         const struct model *model, struct error *error) {
+    (void)trait;
+    (void)model;
+    return quantity_u64(value, &selection->mapping) == 0 && selection->mapping != 0
+               ? 0
+               : error_set(error, "'%s' is not the number of a mapping; --show-mappings has them",
+                           value);
 }
 
 static int apply_moments(struct selection *selection, const struct trait *trait, const char *value,
@@ -288,6 +316,12 @@ const struct option filter_options[] = {
            .offset = AT(group_live_blocks), .is_context = true),
     FILTER("group-live-bytes", 0, "RANGE", "... so many live bytes", apply_sizes,
            .offset = AT(group_live_bytes), .is_context = true),
+    FILTER("group-interval", 0, "RANGE",
+           "... so long from their first allocation to the last one: 10ms..1s (recordings)",
+           apply_durations, .offset = AT(group_interval)),
+    FILTER("group-maximum-at", 0, "T..T",
+           "... that first held their own maximum in that time (recordings)", apply_span,
+           .offset = AT(group_maximum)),
     OPTION_HEADING("of recordings, single blocks"),
     FILTER("size", 0, "RANGE", "of so many bytes: 1K..64K", apply_sizes, .offset = AT(size)),
     FILTER("first-size", 0, "RANGE", "of a chain of reallocations: its first size", apply_sizes,
@@ -304,9 +338,12 @@ const struct option filter_options[] = {
     FILTER("lifetime", 0, "RANGE", "that lived so long: 10ms..1s", apply_durations,
            .offset = AT(lifetime)),
     FILTER("allocated", 0, "T..T", "that began in that time", apply_span, .offset = AT(born)),
-    FILTER("freed", 0, "T..T", "that ended in that time", apply_span, .offset = AT(died)),
+    FILTER("freed", 0, "T..T", "that ended in that time", apply_freed, .offset = AT(died)),
     FILTER("live-at", 0, "T[,T]", "that lived at that moment, at both", apply_moments),
     FILTER("address", 0, "RANGE", "that lay there", apply_addresses, .offset = AT(address)),
+    FILTER("mapping", 0, "NUMBER",
+           "that lay in this mapping of the process, by its number in the report of mappings",
+           apply_mapping),
     FILTER("thread", 0, "ID|NAME", "that this thread allocated", apply_thread, .is_repeated = true),
     FILTER("freed-by", 0, "ID|NAME", "that this thread freed", apply_freed_by, .is_repeated = true),
     FILTER("freed-path", 0, "HASH", "that this call path freed", apply_path,
@@ -320,6 +357,9 @@ const struct option filter_options[] = {
            apply_flag, .offset = AT(only_temporary)),
     FILTER("freed-by-others", 0, NULL, "that another thread freed", apply_flag,
            .offset = AT(only_foreign_freed)),
+    FILTER("where", 0, "SQL",
+           "for which this holds, of the columns of the table allocations: 'size % 4096 = 0'",
+           apply_where),
     OPTION_END};
 
 static const struct trait *trait_of(const struct option *option) {
@@ -448,8 +488,9 @@ static int need_recording(const struct option *option, struct error *error) {
         option->name);
 }
 
-int filters_resolve(const struct filters *filters, const struct model *model,
-                    struct selection *selection, struct error *error) {
+/* Times such as "mark:loaded" and names of threads need the file. 0 or -1. */
+static int resolve(const struct filters *filters, const struct model *model,
+                   struct selection *selection, struct error *error) {
     *selection = selection_all();
     selection->wants_threads = filters->wants_threads;
     for (size_t i = 0; i < filters->count; i++) {
@@ -462,22 +503,85 @@ int filters_resolve(const struct filters *filters, const struct model *model,
             result = error_set(error, "--%s: %s", given->option->name, why.message);
         }
         if (result != 0) {
-            selection_free(selection);
             return -1;
         }
     }
     if (selection->view.from_ns >= selection->view.to_ns) {
-        selection_free(selection);
         return error_set(error, "nothing is selected: --from is not before --to");
     }
     return 0;
+}
+
+/* Where the mapping lay, and when. 0 or -1. */
+static int find_mapping(struct selection *selection, struct timeorder_parts parts,
+                        struct error *error) {
+    struct mappinghistory history;
+    const struct mapping_seen *seen;
+    if (mappinghistory_read(parts, UINT64_MAX, &history) != 0) {
+        mappinghistory_free(&history);
+        return error_set(error, "out of memory");
+    }
+    seen = mappinghistory_find(&history, selection->mapping);
+    if (seen == NULL && history.count == 0) {
+        error_set(error,
+                  "--mapping: the recording has no mappings of the process: it was too short");
+    } else if (seen == NULL) {
+        error_set(error, "--mapping: there is no mapping %" PRIu64 "; their numbers are 1 to %zu",
+                  selection->mapping, history.count);
+    } else {
+        selection->mapping_address = (struct selection_range){seen->least, seen->most - 1};
+        selection->mapping_there = (struct selection_times){seen->there_from_ns, seen->there_to_ns};
+    }
+    mappinghistory_free(&history);
+    return seen != NULL ? 0 : -1;
+}
+
+static int find_where(struct selection *selection, const struct source *source,
+                      const struct names *names, const struct replay_options *options,
+                      struct error *error) {
+    const struct query_source asked = {.whole = source->model,
+                                       .names = names,
+                                       .parts = source->parts,
+                                       .run = source->run,
+                                       .replay = options};
+    struct error why;
+    return query_where(&asked, selection->where, &selection->where_holds, &why) == 0
+               ? 0
+               : error_set(error, "--where: %s", why.message);
+}
+
+/* What passes of their own tell before blocks can be chosen. */
+static int find(struct selection *selection, const struct source *source, const struct names *names,
+                const struct replay_options *options, struct error *error) {
+    if (selection->mapping != 0 && find_mapping(selection, source->parts, error) != 0) {
+        return -1;
+    }
+    if (selection->where != NULL && find_where(selection, source, names, options, error) != 0) {
+        return -1;
+    }
+    return selection_asks_group_times(selection)
+               ? selection_find_groups(selection, source->model, source->parts, options, error)
+               : 0;
+}
+
+int filters_select(const struct filters *filters, const struct source *source,
+                   const struct names *names, const struct replay_options *options,
+                   struct selection *selection, struct error *error) {
+    int result = resolve(filters, source->model, selection, error);
+    if (result == 0) {
+        result = find(selection, source, names, options, error);
+    }
+    if (result != 0) {
+        selection_free(selection);
+    }
+    return result;
 }
 
 int filters_apply(const struct filters *filters, const struct source *source,
                   const struct names *names, const struct replay_options *options,
                   struct filtered *filtered, struct error *error) {
     *filtered = (struct filtered){.model = source->model};
-    if (filters_resolve(filters, source->model, &filtered->selection, error) != 0) {
+    if (filters_select(filters, source, names, options, &filtered->selection, error) != 0) {
         return -1;
     }
     if (!selection_is_all(&filtered->selection)) {

@@ -4,7 +4,7 @@
  * the same in every command that takes them. docs/filters.md is their page.
  *
  * A command has filter_options as a part of its table, which fill a struct filters, and calls
- * filters_apply() (or filters_resolve()) when the file is open.
+ * filters_apply() (or filters_select()) when the file is open.
  */
 #ifndef ANALYZE_ASK_FILTERS_H
 #define ANALYZE_ASK_FILTERS_H
@@ -39,10 +39,12 @@ bool filters_given(const struct filters *filters);
 /* Whether it is said when to stop looking: --to, --at, --between. */
 bool filters_have_end(const struct filters *filters);
 
-/* Times such as "mark:loaded" and names of threads need the file. The selection's strings are the
- * filters'; the caller frees it first. 0 or -1. */
-int filters_resolve(const struct filters *filters, const struct model *model,
-                    struct selection *selection, struct error *error);
+/* The selection of this source. Times such as "mark:loaded" and names of threads need the file;
+ * what is asked of groups of blocks, and an expression of SQL, take a pass each. The selection's
+ * strings are the filters'; the caller frees it first. 0, or -1: it is as selection_all(). */
+int filters_select(const struct filters *filters, const struct source *source,
+                   const struct names *names, const struct replay_options *options,
+                   struct selection *selection, struct error *error);
 
 /* What they select of a source: start from a zeroed one. */
 struct filtered {

@@ -32,7 +32,7 @@ const struct option *option_walk_next(struct option_walk *walk) {
             continue;
         }
         walk->next[walk->depth]++;
-        if (option->part == NULL) {
+        if (option->part == NULL || option_is_prefix(option)) {
             walk->base = here;
             return option;
         }
@@ -46,7 +46,7 @@ const struct option *option_walk_next(struct option_walk *walk) {
 
 bool option_has_part(const struct option *options, const struct option *part) {
     for (; options != NULL && !option_is_end(options); options++) {
-        if (options->part == part) {
+        if (options->part == part && !option_is_prefix(options)) {
             return true;
         }
     }
@@ -55,6 +55,10 @@ bool option_has_part(const struct option *options, const struct option *part) {
 
 bool option_is_heading(const struct option *option) {
     return option->name == NULL;
+}
+
+bool option_is_prefix(const struct option *option) {
+    return option->name != NULL && option->part != NULL;
 }
 
 bool option_is_alias(const struct option *option) {
@@ -96,6 +100,13 @@ static void spell_words(const char *words, char *text, size_t capacity) {
 int option_refuse(const struct option *option, const char *value, const char *wanted,
                   struct error *error) {
     return error_set(error, "--%s is %s, not '%s'", option->name, wanted, value);
+}
+
+void option_prefix(struct error *error, const char *prefix) {
+    struct error plain = *error;
+    if (strncmp(plain.message, "--", 2) == 0) {
+        error_set(error, "--%s%s", prefix, plain.message + 2);
+    }
 }
 
 /* Its place among the words; -1: error is set. */

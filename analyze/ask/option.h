@@ -15,7 +15,9 @@
  *         {"limit", 'n', "N", "at most N rows", OPTION_NUMBER, IN(limit), .least = 1},
  *         {"count", 0, "N", NULL, OPTION_NUMBER, IN(limit), .least = 1},  // another name
  *         {.part = question_options, IN(question)},                       // the rows of that table
- *         OPTION_END};
+ *         // --old-process and so on: each row of that table with this before its name
+ *         {.name = "old-", .value = "OPTION", .help = "of the older file", .part =
+ * question_options, IN(old_question)}, OPTION_END};
  */
 #ifndef ANALYZE_ASK_OPTION_H
 #define ANALYZE_ASK_OPTION_H
@@ -75,7 +77,8 @@ struct option {
 
 enum { OPTION_HELP = 1 << 20 }; /* the key of --help */
 
-/* Steps over a table (NULL: of no options) and all its parts. */
+/* Steps over a table (NULL: of no options) and all its parts. What stands for a table with other
+ * names (option_is_prefix()) is one row. */
 enum { OPTION_NESTING = 5 };
 struct option_walk {
     const struct option *next[OPTION_NESTING]; /* of each table that we are in */
@@ -94,6 +97,7 @@ bool option_has_part(const struct option *options, const struct option *part);
 bool option_is_heading(const struct option *option);
 bool option_is_alias(const struct option *option);
 bool option_is_end(const struct option *option);
+bool option_is_prefix(const struct option *option);
 
 /* Puts a value (NULL: it takes none) where the option's row says, in a request (or part of one)
  * that begins at `base`; text is not copied. 0, or -1: error is a whole line. */
@@ -106,5 +110,7 @@ bool option_has_words(const char *value);
 /* "--limit is a number, not 'x'". Returns -1. */
 int option_refuse(const struct option *option, const char *value, const char *wanted,
                   struct error *error);
+/* An error that begins with the name of an option is of the one called so with the prefix. */
+void option_prefix(struct error *error, const char *prefix);
 
 #endif

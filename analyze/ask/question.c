@@ -54,8 +54,14 @@ void question_free(struct question *question) {
     filters_free(&question->filters);
 }
 
-int suppressing_load(const struct suppressing *suppressing, const struct model *model,
-                     const char *debug_folders, struct suppressions *list, struct error *error) {
+bool question_narrows(const struct question *question) {
+    return filters_given(&question->filters) || question->choice.process != NULL ||
+           question->choice.all;
+}
+
+int question_suppressions(const struct question *question, const struct model *model,
+                          struct suppressions *list, struct error *error) {
+    const struct suppressing *suppressing = &question->suppressing;
     *list = (struct suppressions){0};
     for (size_t i = 0; i < suppressing->count; i++) {
         if (suppressions_add_file(list, suppressing->files[i], error) != 0) {
@@ -63,7 +69,7 @@ int suppressing_load(const struct suppressing *suppressing, const struct model *
         }
     }
     if (!suppressing->no_embedded &&
-        suppressions_add_embedded(list, model, debug_folders, error) != 0) {
+        suppressions_add_embedded(list, model, question->debug_folders, error) != 0) {
         return -1;
     }
     return suppressing->no_builtin ? 0 : suppressions_add_builtin(list, error);
@@ -78,8 +84,7 @@ static int open_rest(struct answer *answer, const struct question *question,
         return -1;
     }
     return question->has_leaks
-               ? suppressing_load(&question->suppressing, answer->source.model,
-                                  question->debug_folders, &answer->suppressions, error)
+               ? question_suppressions(question, answer->source.model, &answer->suppressions, error)
                : 0;
 }
 

@@ -36,11 +36,13 @@ struct question {
 extern const struct option question_options[]; /* which process, names, cache */
 extern const struct option suppressing_options[];
 void question_free(struct question *question);
+/* Whether it asks for a part: of the processes of a run, or by filters. */
+bool question_narrows(const struct question *question);
 
 /* Suppressions of files first, then the program's own, then the built-in list. The caller frees the
  * list in any case. 0 or -1. */
-int suppressing_load(const struct suppressing *suppressing, const struct model *model,
-                     const char *debug_folders, struct suppressions *list, struct error *error);
+int question_suppressions(const struct question *question, const struct model *model,
+                          struct suppressions *list, struct error *error);
 
 struct answer {
     struct source source;

@@ -220,8 +220,7 @@ static struct report begin(struct reportmaking *made, const struct making *makin
     const struct source *source = &answer->source;
     const struct model *model = answer->filtered.model;
     const struct filters *filters = &making->question->filters;
-    /* What is held while the program runs, or was held once, is no leak. */
-    bool has_leaks = !model->live && model->to_ns == UINT64_MAX && making->question->has_leaks;
+    bool has_leaks = making->question->has_leaks && model_has_leaks(model);
     made->run = (struct report_run){source->run, source->process, making->wish->processes};
     return (struct report){
         .model = model,
@@ -248,6 +247,27 @@ static int find_suspicions(struct reportmaking *made, const struct making *makin
     return findings_make(&made->findings, &wish, making->error);
 }
 
+static int count_activity(struct reportmaking *made, const struct making *making) {
+    enum { INTERVALS = 144 }; /* columns of a chart, each of two dots */
+    const struct answer *answer = making->answer;
+    unsigned series = making->wish->timeline_series;
+    const struct activity_wish wish = {
+        .parts = ACTIVITY_COUNTS | ACTIVITY_PROCESS | activity_parts(series),
+        .most = INTERVALS,
+        .selection = &answer->filtered.selection,
+        .whole = answer->source.model,
+        .model = answer->filtered.model,
+        .recording = answer->source.parts,
+        .names = answer->names,
+    };
+    if (!making->wish->shows[SHOW_TIMELINE]) {
+        return 0;
+    }
+    made->report.timeline_series = series;
+    made->report.activity = &made->activity;
+    return activity_make(&made->activity, &wish, making->replay, making->error);
+}
+
 int reportmaking_open(struct reportmaking *made, struct answer *answer,
                       const struct question *question, const struct report_wish *wish,
                       const struct replay_options *replay, struct error *error) {
@@ -258,7 +278,8 @@ int reportmaking_open(struct reportmaking *made, struct answer *answer,
     }
     made->report = begin(made, &making);
     if (find_holes(made, &making) != 0 || gather_detail(made, &making) != 0 ||
-        choose_classes(made, &making) != 0 || find_suspicions(made, &making) != 0) {
+        choose_classes(made, &making) != 0 || find_suspicions(made, &making) != 0 ||
+        count_activity(made, &making) != 0) {
         reportmaking_close(made);
         return -1;
     }
@@ -270,6 +291,7 @@ void reportmaking_close(struct reportmaking *made) {
         selection_as_heap_free(&made->heap);
     }
     findings_free(&made->findings);
+    activity_free(&made->activity);
     detail_free(made->detail);
     model_free(made->holes.model);
     detail_free(made->holes.detail);

@@ -10,6 +10,7 @@
 #define ANALYZE_ASK_REPORTMAKING_H
 
 #include "analyze/ask/question.h"
+#include "analyze/blocks/activity.h"
 #include "analyze/report/findings.h"
 #include "analyze/report/reports.h"
 
@@ -39,7 +40,8 @@ struct report_wish {
     const char *shutdown_at; /* NULL: after the last allocation */
     uint64_t short_ns;
     enum detail_order block_order;
-    size_t processes; /* lines of a run's tree of processes; 0: all */
+    unsigned timeline_series; /* bits of enum activity_series; 0: the usual ones */
+    size_t processes;         /* lines of a run's tree of processes; 0: all */
 };
 
 /* Whether the report of some metric is asked for. */
@@ -57,6 +59,7 @@ struct reportmaking {
     struct detail *detail;
     struct model heap; /* what was chosen of pools and mappings, as a heap; where has_heap */
     bool has_heap;
+    struct activity activity; /* where the timeline is asked for */
     struct findings findings; /* where they are asked for */
 };
 

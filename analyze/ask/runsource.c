@@ -4,7 +4,9 @@
 
 #include "analyze/ask/cleanup.h"
 #include "analyze/ask/quantity.h"
+#include "analyze/ask/runregions.h"
 #include "analyze/base/array.h"
+#include "analyze/base/pathname.h"
 #include "analyze/rows/number.h"
 #include "analyze/rows/safetext.h"
 #include "collect/transform/mergeprofiles.h"
@@ -81,8 +83,7 @@ static struct wanted parse(const char *text) {
 }
 
 static bool has_name(const struct wanted *wanted, const char *path) {
-    const char *slash = strrchr(path, '/');
-    const char *base = slash != NULL ? slash + 1 : path;
+    const char *base = pathname_base(path);
     return wanted->name_size != 0 && ((strlen(path) == wanted->name_size &&
                                        memcmp(path, wanted->name, wanted->name_size) == 0) ||
                                       (strlen(base) == wanted->name_size &&
@@ -356,6 +357,42 @@ static int merge_children(struct source *source, struct error *error) {
     return recording_is(source->path) ? 0 : merge_inputs(source, &inputs, error);
 }
 
+/* What all processes hold that run now. */
+static int merge_regions(struct source *source, const struct region *regions, size_t count,
+                         struct error *error) {
+    struct inputs inputs = {.paths = calloc(count, sizeof *inputs.paths)};
+    int result = inputs.paths != NULL ? 0 : error_set(error, "out of memory");
+    for (size_t i = 0; result == 0 && i < count; i++) {
+        inputs.paths[inputs.count++] = strdup(regions[i].path);
+        result = inputs.paths[i] != NULL ? 0 : error_set(error, "out of memory");
+    }
+    result = result == 0 ? merge_inputs(source, &inputs, error) : -1;
+    free_inputs(&inputs);
+    return result;
+}
+
+/* A process may end between being found and being read: then the others are looked for anew. */
+static int merge_file(struct source *source, struct error *error) {
+    enum { TRIES = 20 };
+    int result = -1;
+    for (int i = 0; i < TRIES && result != 0; i++) {
+        struct region *regions;
+        size_t count;
+        runsource_drop(source);
+        if (runregions_find(source->path, &regions, &count, error) != 0) {
+            return -1;
+        }
+        source->is_running = count != 0;
+        result = count != 0 ? merge_regions(source, regions, count, error)
+                            : merge_children(source, error);
+        free(regions);
+        if (!source->is_running) {
+            break;
+        }
+    }
+    return result;
+}
+
 /* ---- What is meant ---- */
 
 int runsource_choose(struct source *source, const struct source_choice *choice,
@@ -364,7 +401,7 @@ int runsource_choose(struct source *source, const struct source_choice *choice,
         return error_set(error, "--process and --all-processes: only one of them");
     }
     if (!run_is(source->path)) {
-        return choice != NULL && choice->all ? merge_children(source, error) : 0;
+        return choice != NULL && choice->all ? merge_file(source, error) : 0;
     }
     if (choice == NULL) {
         return error_set(error, "%s is a folder; name one of the files in it", source->path);

@@ -11,7 +11,8 @@
 
 /* Where source->path is a run's folder: opens it, chooses, and makes source->path the file of the
  * process, or source->merged the sum of all. Where it is a file and the sum is asked for: the sum
- * of its process and the children it forked. 0 or -1. */
+ * of its process and the children it forked; of a running program, of all that run now of its run.
+ * 0 or -1. */
 int runsource_choose(struct source *source, const struct source_choice *choice,
                      struct error *error);
 

@@ -182,6 +182,15 @@ static int find_process(uint64_t pid, char **path, struct error *error) {
 
 enum { MOST_PARTS = 1000, FORGOTTEN_SECONDS = 3600 };
 
+uint64_t source_bytes(const struct source *source) {
+    uint64_t bytes = 0;
+    struct stat status;
+    for (size_t i = 0; i < source->parts.count; i++) {
+        bytes += stat(source->parts.items[i]->path, &status) == 0 ? (uint64_t)status.st_size : 0;
+    }
+    return bytes;
+}
+
 int source_temporary(char *pattern, size_t size, const char *process, const char *rest) {
     const char *root = getenv("TMPDIR");
     int length = snprintf(pattern, size, "%s/memtrace-%s-%s",
@@ -346,6 +355,10 @@ static int load(struct source *source, const char *debug_folders,
     const char *path = source->merged != NULL ? source->merged : source->path;
     source->model = recording_is(path) ? replay_file(source, debug_folders, options, error)
                                        : load_file(path, error);
+    if (source->model != NULL && source->is_running) {
+        source->model->live = true;
+        source->model->header.state = MEMTRACE_STATE_RUNNING;
+    }
     return source->model != NULL ? 0 : -1;
 }
 

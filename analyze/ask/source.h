@@ -32,6 +32,7 @@ struct source {
     size_t process;          /* of the run's processes; RUN_NONE: the sum of all */
     char *merged;            /* the file that the sum was read from, which goes; NULL: none */
     char *merged_folder;     /* in which it is alone */
+    bool is_running;         /* the sum is of processes that run now */
 };
 
 /* Loads a profile or replays a recording; options are for the latter. A number is a process,
@@ -46,6 +47,9 @@ int source_open(struct source *source, const char *name, const struct source_cho
 int source_open_parts(struct source *source, const char *name, struct error *error);
 /* Also removes the folder. */
 void source_close(struct source *source);
+
+/* How large the files of a recording are now; 0: of a profile. */
+uint64_t source_bytes(const struct source *source);
 
 /* Where temporary files and folders go, their names but for what makes each one new. The process is
  * in it, so that whoever comes later can tell those that nobody needs. 0, or -1: too long. */

@@ -33,3 +33,8 @@ int array_reserve(void *items, size_t *room, size_t wanted, size_t item_size) {
 int array_grow(void *items, size_t *room, size_t count, size_t item_size) {
     return array_reserve(items, room, count + 1, item_size);
 }
+
+int array_grow_by_count(void *items, size_t count, size_t item_size) {
+    size_t room = count;
+    return (count & (count - 1)) == 0 ? array_reserve(items, &room, count + 1, item_size) : 0;
+}

@@ -22,6 +22,9 @@
  */
 int array_grow(void *items, size_t *room, size_t count, size_t item_size);
 
+/* The same where nobody keeps the room: it is count, rounded up to a power of two. */
+int array_grow_by_count(void *items, size_t count, size_t item_size);
+
 /* Room for at least `wanted` items, for whoever adds many at once. */
 int array_reserve(void *items, size_t *room, size_t wanted, size_t item_size);
 

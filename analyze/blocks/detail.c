@@ -2,6 +2,7 @@
 /* detail.c: the pass over lives, and what each of them adds. See detail.h. */
 #include "analyze/blocks/detail.h"
 
+#include "analyze/base/array.h"
 #include "analyze/base/sort.h"
 #include "analyze/blocks/blockrank.h"
 #include "analyze/profile/load.h"
@@ -9,6 +10,8 @@
 
 #include <stdlib.h>
 #include <string.h>
+
+enum { WAITING = 16 }; /* about as long as memory takes */
 
 struct gathering {
     struct detail *detail;
@@ -19,9 +22,12 @@ struct gathering {
     uint64_t epoch;
     uint64_t last_birth;  /* else: place of the last one in the order of the replay */
     uint32_t *context_of; /* by node: its place in detail->contexts + 1; 0: none yet */
-    size_t context_capacity;
-    size_t live_capacity;
+    size_t context_room;
+    size_t live_room;
     struct blockrank ranked;
+    struct life waiting[WAITING]; /* ended; what they are added to is on its way from memory */
+    size_t met;                   /* lives that were put there */
+    size_t added;                 /* of them */
     bool out_of_memory;
 };
 
@@ -47,14 +53,9 @@ static struct detail_context *context_of(struct gathering *gathering, uint32_t i
     if (gathering->context_of[id] != 0) {
         return &detail->contexts[gathering->context_of[id] - 1];
     }
-    if (detail->context_count == gathering->context_capacity) {
-        size_t capacity = gathering->context_capacity != 0 ? gathering->context_capacity * 2 : 64;
-        struct detail_context *grown = reallocarray(detail->contexts, capacity, sizeof *grown);
-        if (grown == NULL) {
-            return NULL;
-        }
-        detail->contexts = grown;
-        gathering->context_capacity = capacity;
+    if (array_grow(&detail->contexts, &gathering->context_room, detail->context_count,
+                   sizeof *detail->contexts) != 0) {
+        return NULL;
     }
     detail->contexts[detail->context_count] =
         (struct detail_context){.id = id, .first_ns = UINT64_MAX};
@@ -68,14 +69,9 @@ static int note_live(struct gathering *gathering, const struct life *life) {
         detail->live_without_address++;
         return 0;
     }
-    if (detail->live_count == gathering->live_capacity) {
-        size_t capacity = gathering->live_capacity != 0 ? gathering->live_capacity * 2 : 1024;
-        struct detail_live *grown = reallocarray(detail->live, capacity, sizeof *grown);
-        if (grown == NULL) {
-            return -1;
-        }
-        detail->live = grown;
-        gathering->live_capacity = capacity;
+    if (array_grow(&detail->live, &gathering->live_room, detail->live_count,
+                   sizeof *detail->live) != 0) {
+        return -1;
     }
     detail->live[detail->live_count++] =
         (struct detail_live){life->address, life->size, life->slack, life->context};
@@ -173,13 +169,60 @@ static int add_life(struct gathering *gathering, const struct life *life) {
     return result;
 }
 
+/* ---- Lives that wait ----
+ *
+ * Where there are many call paths, what a life is added to is in no cache. So it waits while some
+ * more end: first its context is fetched, then, halfway, the context's sketches. */
+
+static void prefetch_context(const struct detail_context *context) {
+    enum { LINE = 64 };
+    for (size_t at = 0; at < sizeof *context; at += LINE) {
+        __builtin_prefetch((const char *)context + at);
+    }
+}
+
+static int add_oldest(struct gathering *gathering) {
+    return add_life(gathering, &gathering->waiting[gathering->added++ % WAITING]);
+}
+
+static int add_waiting(struct gathering *gathering) {
+    int result = 0;
+    while (gathering->added != gathering->met) {
+        result |= add_oldest(gathering);
+    }
+    return result;
+}
+
+static int wait_and_add(struct gathering *gathering, const struct life *life) {
+    const struct detail_context *context = context_of(gathering, life->context);
+    int result = context != NULL ? 0 : -1;
+    if (result == 0 && gathering->met - gathering->added == WAITING) {
+        result = add_oldest(gathering);
+    }
+    if (result == 0) {
+        prefetch_context(context);
+        gathering->waiting[gathering->met++ % WAITING] = *life;
+    }
+    if (result == 0 && gathering->met - gathering->added > WAITING / 2) {
+        size_t half = (gathering->met - 1 - WAITING / 2) % WAITING;
+        context = context_of(gathering, gathering->waiting[half].context);
+        sketch_prefetch(&context->lifetimes);
+        sketch_prefetch(&context->sizes);
+    }
+    return result;
+}
+
 static int visit_end(void *context, const struct life *life) {
     struct gathering *gathering = context;
     const struct lives_visitor *also = gathering->detail->wish.also;
+    int result;
     if (!is_wanted(gathering, life)) {
         return 0;
     }
-    if (add_life(gathering, life) != 0) {
+    /* What is late depends on when it is looked at. */
+    result = wants(gathering, DETAIL_SHUTDOWN) ? add_life(gathering, life)
+                                               : wait_and_add(gathering, life);
+    if (result != 0) {
         gathering->out_of_memory = true;
         return 1;
     }
@@ -299,6 +342,7 @@ static int gather(struct gathering *gathering, const struct selection *selection
         result =
             selection_visit(selection, gathering->whole, parts, names, &visitor, options, error);
     }
+    gathering->out_of_memory |= add_waiting(gathering) != 0;
     if (gathering->out_of_memory) {
         result = error_set(error, "out of memory while looking at single blocks");
     }

@@ -2,6 +2,9 @@
 /* heapmap.c: see heapmap.h. */
 #include "analyze/blocks/heapmap.h"
 
+#include "analyze/base/array.h"
+#include "analyze/base/search.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,8 +12,8 @@ struct making {
     struct heapmap *map;
     const struct detail *detail;
     const struct smaps *smaps;
-    size_t region_capacity;
-    size_t pin_capacity;
+    size_t region_room;
+    size_t pin_room;
     /* The page that is being filled. */
     uint64_t page;
     uint64_t bytes;
@@ -58,15 +61,10 @@ static bool goes_on(const struct making *making, const struct heapmap_region *re
 static struct heapmap_region *new_region(struct making *making, const struct detail_live *block) {
     struct heapmap *map = making->map;
     const struct smaps_mapping *mapping = smaps_find(making->smaps, block->address);
-    if (map->region_count == making->region_capacity) {
-        size_t capacity = making->region_capacity != 0 ? making->region_capacity * 2 : 16;
-        struct heapmap_region *grown = reallocarray(map->regions, capacity, sizeof *grown);
-        if (grown == NULL) {
-            making->out_of_memory = true;
-            return NULL;
-        }
-        map->regions = grown;
-        making->region_capacity = capacity;
+    if (array_grow(&map->regions, &making->region_room, map->region_count, sizeof *map->regions) !=
+        0) {
+        making->out_of_memory = true;
+        return NULL;
     }
     map->regions[map->region_count] =
         (struct heapmap_region){.start = page_of(block->address),
@@ -101,15 +99,9 @@ static void find_regions(struct making *making) {
 
 static void note_pin(struct making *making, struct heapmap_pin pin) {
     struct heapmap *map = making->map;
-    if (map->pin_count == making->pin_capacity) {
-        size_t capacity = making->pin_capacity != 0 ? making->pin_capacity * 2 : 256;
-        struct heapmap_pin *grown = reallocarray(map->pins, capacity, sizeof *grown);
-        if (grown == NULL) {
-            making->out_of_memory = true;
-            return;
-        }
-        map->pins = grown;
-        making->pin_capacity = capacity;
+    if (array_grow(&map->pins, &making->pin_room, map->pin_count, sizeof *map->pins) != 0) {
+        making->out_of_memory = true;
+        return;
     }
     map->pins[map->pin_count++] = pin;
 }
@@ -248,17 +240,9 @@ void heapmap_free(struct heapmap *map) {
 /* The first block whose successor begins behind `address`: all before end earlier, unless blocks
  * overlap. */
 static size_t block_before(const struct detail *detail, uint64_t address) {
-    size_t low = 0;
-    size_t high = detail->live_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (detail->live[middle].address < address) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low != 0 ? low - 1 : 0;
+    size_t place = search_below(detail->live, detail->live_count, sizeof *detail->live,
+                                offsetof(struct detail_live, address), address);
+    return place != 0 ? place - 1 : 0;
 }
 
 void heapmap_fill(const struct detail *detail, uint64_t start, uint64_t step, uint64_t *cells,

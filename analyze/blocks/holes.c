@@ -2,7 +2,7 @@
 /* holes.c: see holes.h. */
 #include "analyze/blocks/holes.h"
 
-#include "analyze/base/array.h"
+#include "analyze/blocks/insides.h"
 #include "analyze/profile/load.h"
 
 #include <stdlib.h>
@@ -16,22 +16,16 @@ struct chunk {
     uint32_t used[PAGES]; /* bytes in use; more than a page only in a damaged file */
 };
 
-/* The inside of a block of more than 1 MiB. */
-struct inside {
-    uint64_t start, end;
-};
-
 struct holes_state {
     const struct model *whole;
     const struct holes_watch *watch; /* NULL: nobody looks */
     size_t next;                     /* moment of it */
-    struct inside *large;            /* watched ones alone, in no order */
-    size_t large_count, large_room;
-    uint64_t touched_pages; /* as those, of what chunks have */
-    struct holes most;      /* when an allocation came next */
-    struct holes ever;      /* at any moment */
-    struct chunk *chunks;   /* open addressing; count * 2 <= capacity */
-    size_t capacity;        /* a power of two */
+    struct insides large;            /* of blocks of more than 1 MiB, if somebody looks */
+    uint64_t touched_pages;          /* as those, of what chunks have */
+    struct holes most;               /* when an allocation came next */
+    struct holes ever;               /* at any moment */
+    struct chunk *chunks;            /* open addressing; count * 2 <= capacity */
+    size_t capacity;                 /* a power of two */
     size_t count;
     uint64_t from_ns;
     uint64_t now_ns;
@@ -85,22 +79,57 @@ static struct chunk *chunk_of(struct holes_state *looking, uint64_t page) {
 
 /* ---- Empty pages between touched ones ---- */
 
-/* How far the next touched page is, downwards or upwards; PAGES: too far to be a hole. */
-static uint64_t distance(const struct holes_state *looking, const struct chunk *chunk,
-                         uint64_t page, int step) {
-    for (uint64_t away = 1; away < PAGES; away++) {
-        page += (uint64_t)(int64_t)step;
-        if (page / PAGES + 1 != chunk->number) {
-            chunk = place_of(looking->chunks, looking->capacity, page / PAGES + 1);
-            if (chunk->number == 0) {
-                return PAGES; /* nothing in that whole MiB */
-            }
-        }
-        if ((chunk->touched[page % PAGES / 64] >> (page % 64) & 1) != 0) {
-            return away;
-        }
+/* The touched page of a chunk that comes next below `before` (at most PAGES); PAGES: none. */
+static unsigned touched_below(const struct chunk *chunk, unsigned before) {
+    unsigned word = before / 64;
+    uint64_t bits =
+        before % 64 != 0 ? chunk->touched[word] & ((UINT64_C(1) << before % 64) - 1) : 0;
+    while (bits == 0 && word != 0) {
+        bits = chunk->touched[--word];
     }
-    return PAGES;
+    return bits != 0 ? word * 64 + 63 - (unsigned)__builtin_clzll(bits) : PAGES;
+}
+
+/* The same from `from` on upwards. */
+static unsigned touched_from(const struct chunk *chunk, unsigned from) {
+    unsigned word = from / 64;
+    uint64_t bits = from < PAGES ? chunk->touched[word] & UINT64_MAX << from % 64 : 0;
+    while (bits == 0 && ++word < WORDS) {
+        bits = chunk->touched[word];
+    }
+    return bits != 0 ? word * 64 + (unsigned)__builtin_ctzll(bits) : PAGES;
+}
+
+static const struct chunk *neighbour(const struct holes_state *looking, uint64_t number) {
+    const struct chunk *chunk = place_of(looking->chunks, looking->capacity, number);
+    return chunk->number != 0 ? chunk : NULL; /* else: nothing in that whole MiB */
+}
+
+static uint64_t at_most(uint64_t away) {
+    return away < PAGES ? away : PAGES;
+}
+
+/* How far the next touched page is, downwards, then upwards; PAGES: too far to be a hole. */
+static uint64_t distance_down(const struct holes_state *looking, const struct chunk *chunk,
+                              unsigned page) {
+    unsigned found = touched_below(chunk, page);
+    if (found != PAGES) {
+        return page - found;
+    }
+    chunk = neighbour(looking, chunk->number - 1);
+    found = chunk != NULL ? touched_below(chunk, PAGES) : PAGES;
+    return found != PAGES ? at_most(page + PAGES - found) : PAGES;
+}
+
+static uint64_t distance_up(const struct holes_state *looking, const struct chunk *chunk,
+                            unsigned page) {
+    unsigned found = touched_from(chunk, page + 1);
+    if (found != PAGES) {
+        return found - page;
+    }
+    chunk = neighbour(looking, chunk->number + 1);
+    found = chunk != NULL ? touched_from(chunk, 0) : PAGES;
+    return found != PAGES ? at_most(found + PAGES - page) : PAGES;
 }
 
 static uint64_t pages_between(uint64_t away) {
@@ -109,8 +138,8 @@ static uint64_t pages_between(uint64_t away) {
 
 /* A page becomes touched, or is not any more. */
 static void turn(struct holes_state *looking, struct chunk *chunk, uint64_t page, bool is_on) {
-    uint64_t before = distance(looking, chunk, page, -1);
-    uint64_t after = distance(looking, chunk, page, 1);
+    uint64_t before = distance_down(looking, chunk, page % PAGES);
+    uint64_t after = distance_up(looking, chunk, page % PAGES);
     uint64_t split = pages_between(before) + pages_between(after);
     uint64_t whole = pages_between(before + after);
     chunk->touched[page % PAGES / 64] ^= UINT64_C(1) << (page % 64);
@@ -139,23 +168,11 @@ static void change_page(struct holes_state *looking, uint64_t page, uint32_t byt
     looking->partly_bytes += unused_on(*used);
 }
 
-static void change_inside(struct holes_state *looking, struct inside inside, bool is_birth) {
-    size_t at = looking->large_count;
-    if (is_birth) {
-        if (array_grow(&looking->large, &looking->large_room, looking->large_count,
-                       sizeof inside) != 0) {
-            looking->out_of_memory = true;
-            return;
-        }
-        looking->large[looking->large_count++] = inside;
-        return;
-    }
-    while (at != 0 && looking->large[at - 1].start != inside.start) {
-        at--;
-    }
-    if (at != 0) {
-        looking->large[at - 1] = looking->large[--looking->large_count];
-    }
+static void change_inside(struct holes_state *looking, uint64_t start, uint64_t end,
+                          bool is_birth) {
+    int result = is_birth ? insides_add(&looking->large, start / PAGE, end / PAGE)
+                          : insides_remove(&looking->large, start / PAGE);
+    looking->out_of_memory |= result != 0;
 }
 
 /* Of a block of more than 1 MiB the ends are enough: too far apart for a hole between them. */
@@ -175,7 +192,7 @@ static void change_block(struct holes_state *looking, const struct life *life, b
         if (size > (PAGES + 1) * PAGE && until < (end - 1) / PAGE * PAGE) {
             from = (end - 1) / PAGE * PAGE;
             if (looking->watch != NULL) {
-                change_inside(looking, (struct inside){until, from}, is_birth);
+                change_inside(looking, until, from, is_birth);
             }
         } else {
             from = until;
@@ -237,11 +254,7 @@ static int end(void *context, const struct life *life) {
 }
 
 uint64_t holes_pages(const struct holes_state *state) {
-    uint64_t pages = state->touched_pages;
-    for (size_t i = 0; i < state->large_count; i++) {
-        pages += (state->large[i].end - state->large[i].start) / PAGE;
-    }
-    return pages;
+    return state->touched_pages + state->large.pages;
 }
 
 static void visit_chunk(const struct chunk *chunk,
@@ -263,9 +276,12 @@ void holes_visit(const struct holes_state *state,
             visit_chunk(&state->chunks[i], visit, context);
         }
     }
-    for (size_t i = 0; i < state->large_count; i++) {
-        const struct inside *inside = &state->large[i];
-        visit(context, inside->start, inside->end, inside->end - inside->start);
+    for (size_t i = 0; i < state->large.used; i++) {
+        const struct inside *inside = &state->large.items[i];
+        if (inside->end != 0) {
+            visit(context, inside->start * PAGE, inside->end * PAGE,
+                  (inside->end - inside->start) * PAGE);
+        }
     }
 }
 
@@ -289,7 +305,7 @@ int holes_watch(const struct model *whole, struct timeorder_parts parts, uint64_
     }
     *holes = looking.most.unused_bytes != 0 ? looking.most : looking.ever;
     free(looking.chunks);
-    free(looking.large);
+    insides_free(&looking.large);
     if (looking.out_of_memory) {
         return error_set(error, "out of memory while looking for holes");
     }

@@ -5,7 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LINEAR = 1 << SKETCH_BITS }; /* buckets for each doubling */
+enum {
+    LINEAR = 1 << SKETCH_BITS, /* buckets for each doubling */
+    BUCKET_BYTES = sizeof(uint64_t) + sizeof(uint16_t),
+};
 
 /* A bucket's index: the position of the highest bit, then the SKETCH_BITS that follow it. */
 static uint32_t index_of(uint64_t value) {
@@ -33,7 +36,7 @@ static uint32_t place_of(const struct sketch *sketch, uint32_t index) {
     uint32_t high = sketch->size;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (sketch->buckets[middle].index < index) {
+        if (sketch->indices[middle] < index) {
             low = middle + 1;
         } else {
             high = middle;
@@ -45,16 +48,23 @@ static uint32_t place_of(const struct sketch *sketch, uint32_t index) {
 static int insert(struct sketch *sketch, uint32_t place, uint32_t index) {
     if (sketch->size == sketch->capacity) {
         uint32_t capacity = sketch->capacity != 0 ? sketch->capacity * 2 : 2;
-        struct sketch_bucket *grown = reallocarray(sketch->buckets, capacity, sizeof *grown);
-        if (grown == NULL) {
+        uint64_t *counts = reallocarray(sketch->counts, capacity, BUCKET_BYTES);
+        uint16_t *indices;
+        if (counts == NULL) {
             return -1;
         }
-        sketch->buckets = grown;
+        indices = (uint16_t *)(counts + capacity);
+        memmove(indices, counts + sketch->capacity, sketch->size * sizeof *indices);
+        sketch->counts = counts;
+        sketch->indices = indices;
         sketch->capacity = capacity;
     }
-    memmove(&sketch->buckets[place + 1], &sketch->buckets[place],
-            (sketch->size - place) * sizeof *sketch->buckets);
-    sketch->buckets[place] = (struct sketch_bucket){.index = index};
+    memmove(&sketch->counts[place + 1], &sketch->counts[place],
+            (sketch->size - place) * sizeof *sketch->counts);
+    memmove(&sketch->indices[place + 1], &sketch->indices[place],
+            (sketch->size - place) * sizeof *sketch->indices);
+    sketch->counts[place] = 0;
+    sketch->indices[place] = (uint16_t)index;
     sketch->size++;
     return 0;
 }
@@ -62,7 +72,7 @@ static int insert(struct sketch *sketch, uint32_t place, uint32_t index) {
 int sketch_add(struct sketch *sketch, uint64_t value, uint64_t count) {
     uint32_t index = index_of(value);
     uint32_t place = place_of(sketch, index);
-    bool is_there = place < sketch->size && sketch->buckets[place].index == index;
+    bool is_there = place < sketch->size && sketch->indices[place] == index;
     if (count == 0) {
         return 0;
     }
@@ -71,7 +81,7 @@ int sketch_add(struct sketch *sketch, uint64_t value, uint64_t count) {
     }
     sketch->least = sketch->count == 0 || value < sketch->least ? value : sketch->least;
     sketch->most = value > sketch->most ? value : sketch->most;
-    sketch->buckets[place].count += count;
+    sketch->counts[place] += count;
     sketch->count += count;
     return 0;
 }
@@ -80,9 +90,9 @@ uint64_t sketch_percentile(const struct sketch *sketch, double percent) {
     double wanted = (double)sketch->count * percent / 100;
     uint64_t sum = 0;
     for (uint32_t i = 0; i < sketch->size; i++) {
-        sum += sketch->buckets[i].count;
+        sum += sketch->counts[i];
         if ((double)sum >= wanted) {
-            uint64_t most = sketch_most(sketch->buckets[i].index);
+            uint64_t most = sketch_most(sketch->indices[i]);
             return most < sketch->most ? most : sketch->most;
         }
     }
@@ -90,6 +100,10 @@ uint64_t sketch_percentile(const struct sketch *sketch, double percent) {
 }
 
 void sketch_free(struct sketch *sketch) {
-    free(sketch->buckets);
+    free(sketch->counts);
     *sketch = (struct sketch){0};
+}
+
+size_t sketch_bytes(const struct sketch *sketch) {
+    return sketch->capacity * (size_t)BUCKET_BYTES;
 }

@@ -16,13 +16,9 @@
 
 enum { SKETCH_BITS = 4 };
 
-struct sketch_bucket {
-    uint32_t index;
-    uint64_t count;
-};
-
 struct sketch {
-    struct sketch_bucket *buckets; /* sorted by index; those that are empty are left out */
+    uint64_t *counts;  /* of buckets that are not empty, by their indices */
+    uint16_t *indices; /* growing; in the memory behind the counts: a search stays in few lines */
     uint32_t size;
     uint32_t capacity;
     uint64_t count; /* of all buckets */
@@ -33,6 +29,15 @@ struct sketch {
 /* 0, or -1: out of memory. */
 int sketch_add(struct sketch *sketch, uint64_t value, uint64_t count);
 void sketch_free(struct sketch *sketch);
+/* It is added to soon. */
+static inline void sketch_prefetch(const struct sketch *sketch) {
+    enum { LINE = 64, LINES = 4 };
+    const char *at = (const char *)sketch->indices;
+    for (size_t line = 0; line < LINES && line * LINE < sketch->size * sizeof(uint16_t); line++) {
+        __builtin_prefetch(at + line * LINE);
+    }
+}
+size_t sketch_bytes(const struct sketch *sketch); /* of memory */
 
 /* The least value that at least `percent` of all values do not exceed, or up to a 1 / 2^SKETCH_BITS
  * more. 0 if there are none. */

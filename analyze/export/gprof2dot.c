@@ -4,11 +4,11 @@
  *     {"version": 0, "costs": [...], "functions": [{"name", "module"}],
  *      "events": [{"callchain": [function, its caller, ...], "cost": [bytes]}]}
  */
+#include "analyze/base/pathname.h"
 #include "analyze/export/mergedtree.h"
 #include "analyze/rows/jsonwriter.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static void put_costs(struct jsonwriter *json, enum metric cost) {
     jsonwriter_array(json, "costs");
@@ -24,12 +24,10 @@ static void put_functions(struct jsonwriter *json, const struct export *export,
     jsonwriter_array(json, "functions");
     for (size_t i = 0; i < functions->count; i++) {
         const struct names_frame *frame = functions->items[i];
-        const char *module = frame->module;
-        const char *slash = strrchr(module, '/');
         char label[MERGEDTREE_LABEL];
         jsonwriter_map(json, NULL);
         jsonwriter_string(json, "name", mergedtree_label(export, frame, label));
-        jsonwriter_string(json, "module", slash != NULL ? slash + 1 : module);
+        jsonwriter_string(json, "module", pathname_base(frame->module));
         jsonwriter_end_map(json);
     }
     jsonwriter_end_array(json);

@@ -4,13 +4,13 @@
  * of them with the tree of who held it. A profile has the moments of its timeline, and trees of the
  * maximum and the end.
  */
+#include "analyze/base/pathname.h"
 #include "analyze/export/mergedtree.h"
 #include "analyze/export/shared.h"
 #include "analyze/rows/safetext.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { MOMENTS = 100, DETAILED = 10 };
 #define NS_PER_US UINT64_C(1000)
@@ -97,13 +97,11 @@ static void put_place(const struct tree *tree, const struct pathwalk *walk) {
     const struct names_frame *frame = walk->frame;
     FILE *out = tree->export->out;
     char label[MERGEDTREE_LABEL];
-    const char *slash;
     fprintf(out, " 0x%" PRIX64 ": ", place.address - (place.exact || place.address == 0 ? 0 : 1));
     put_text(out, mergedtree_name(tree->export, frame, label));
     if (frame->file != NULL) {
-        slash = strrchr(frame->file, '/');
         fputs(" (", out);
-        put_text(out, slash != NULL ? slash + 1 : frame->file);
+        put_text(out, pathname_base(frame->file));
         fprintf(out, ":%u)\n", frame->line);
     } else {
         fputs(" (in ", out);

@@ -2,6 +2,7 @@
 /* mergedtree.c: see mergedtree.h. */
 #include "analyze/export/mergedtree.h"
 
+#include "analyze/base/pathname.h"
 #include "analyze/model/names.h"
 #include "analyze/report/bulk.h"
 
@@ -71,9 +72,8 @@ const char *mergedtree_label(const struct export *export, const struct names_fra
     mergedtree_name(export, frame, buffer);
     if (export->by_line && file != NULL) {
         size_t used = strlen(buffer);
-        const char *slash = strrchr(file, '/');
         snprintf(buffer + used, MERGEDTREE_LABEL - used, frame->line != 0 ? " %s:%u" : " %s",
-                 slash != NULL ? slash + 1 : file, frame->line);
+                 pathname_base(file), frame->line);
     }
     return buffer;
 }

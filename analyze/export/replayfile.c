@@ -2,6 +2,8 @@
 /* replayfile.c: reading. See replayfile.h. */
 #include "analyze/export/replayfile.h"
 
+#include "analyze/base/fullwrite.h"
+#include "analyze/read/packedin.h"
 #include "memtrace/format.h"
 
 #define XXH_INLINE_ALL
@@ -110,35 +112,95 @@ static int check(struct replayfile *file, const char *path, struct error *error)
     return is_whole ? 0 : error_set(error, "%s is damaged", path);
 }
 
-static int map_file(struct replayfile *file, const char *path, struct error *error) {
+/* ---- Opening ---- */
+
+static int is_none(const char *path, struct error *error) {
+    return error_set(error, "%s is not a file of `memtrace export --format replay`", path);
+}
+
+/* A few bytes may unpack to more than any memory holds. */
+static uint64_t most_bytes(void) {
+    return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / 2;
+}
+
+/* All that comes out into the file; nothing where the beginning is another file's. 0 or -1. */
+static int unpack_into(int fd, struct packedin *in, const char *path, struct error *error) {
+    const uint64_t most = most_bytes();
+    uint64_t all = 0;
+    const void *bytes;
+    size_t size;
+    while ((bytes = packedin_bytes(in, &size)) != NULL) {
+        if (all == 0 && (size < 8 || memcmp(bytes, REPLAYFILE_MAGIC, 8) != 0)) {
+            return is_none(path, error);
+        }
+        all += size;
+        if (all > most) {
+            return error_set(error, "%s needs more memory than there is once it is unpacked", path);
+        }
+        if (fullwrite(fd, bytes, size) != 0) {
+            return error_set(error, "cannot unpack %s: %s", path, strerror(errno));
+        }
+    }
+    if (packedin_break(in) != NULL) {
+        return error_set(error, "%s cannot be unpacked: %s", path, packedin_break(in));
+    }
+    return all != 0 ? 0 : is_none(path, error);
+}
+
+/* Into memory, as a file: the processes that repeat it shall not unpack it once more, since they
+ * measure what memory they have. 0 or -1. */
+static int unpack(struct replayfile *file, const char *path, struct error *error) {
+    struct packedin *in = packedin_open(path, error);
+    int result;
+    if (in == NULL) {
+        return -1;
+    }
+    file->unpacked = memfd_create("memtrace-replay", 0);
+    result = file->unpacked < 0 ? error_set(error, "cannot unpack %s: %s", path, strerror(errno))
+                                : unpack_into(file->unpacked, in, path, error);
+    packedin_close(in);
+    return result;
+}
+
+static int map(struct replayfile *file, int fd, const char *path, struct error *error) {
     struct stat status;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
     void *bytes = MAP_FAILED;
-    if (fd >= 0 && fstat(fd, &status) == 0) {
+    if (fstat(fd, &status) == 0) {
         if (!S_ISREG(status.st_mode) || status.st_size == 0) {
-            close(fd);
-            return error_set(error, "%s is not a file of `memtrace export --format replay`", path);
+            return is_none(path, error);
         }
         bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
     }
     if (bytes == MAP_FAILED) {
-        error_set(error, "cannot read %s: %s", path, strerror(errno));
+        return error_set(error, "cannot read %s: %s", path, strerror(errno));
+    }
+    file->bytes = bytes;
+    file->size = (size_t)status.st_size;
+    return 0;
+}
+
+static int map_file(struct replayfile *file, const char *path, struct error *error) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    unsigned char head[8];
+    ssize_t size;
+    int result;
+    if (fd < 0) {
+        return error_set(error, "cannot read %s: %s", path, strerror(errno));
+    }
+    size = pread(fd, head, sizeof head, 0);
+    if (size > 0 && packedin_is_packed(head, (size_t)size)) {
+        result = unpack(file, path, error);
+        result = result == 0 ? map(file, file->unpacked, path, error) : result;
     } else {
-        file->bytes = bytes;
-        file->size = (size_t)status.st_size;
+        result = map(file, fd, path, error);
     }
-    if (fd >= 0) {
-        close(fd);
-    }
-    return bytes != MAP_FAILED ? 0 : -1;
+    close(fd);
+    return result;
 }
 
 int replayfile_open(struct replayfile *file, const char *path, struct error *error) {
-    *file = (struct replayfile){.bytes = NULL};
-    if (map_file(file, path, error) != 0) {
-        return -1;
-    }
-    if (check(file, path, error) != 0) {
+    *file = (struct replayfile){.unpacked = -1};
+    if (map_file(file, path, error) != 0 || check(file, path, error) != 0) {
         replayfile_close(file);
         return -1;
     }
@@ -149,5 +211,8 @@ void replayfile_close(struct replayfile *file) {
     if (file->bytes != NULL) {
         munmap((void *)(uintptr_t)file->bytes, file->size);
     }
-    *file = (struct replayfile){.bytes = NULL};
+    if (file->unpacked >= 0) {
+        close(file->unpacked);
+    }
+    *file = (struct replayfile){.unpacked = -1};
 }

@@ -58,9 +58,11 @@ struct replayfile {
     const unsigned char *bytes;
     size_t size;
     struct replayfile_foot foot;
+    int unpacked; /* where it lies if the file is packed, for children, too; -1: it is not */
 };
 
-/* Opens and checks all of it: whoever reads its events need not. 0 or -1. */
+/* Opens and checks all of it: whoever reads its events need not. It may be packed by gzip or zstd.
+ * 0 or -1. */
 int replayfile_open(struct replayfile *file, const char *path, struct error *error);
 void replayfile_close(struct replayfile *file);
 

@@ -7,6 +7,7 @@
 #include "analyze/filter/selectionpass.h"
 #include "analyze/replay/chains.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,8 @@ struct selection selection_all(void) {
         .group_live_blocks = ANY,
         .group_live_bytes = ANY,
         .group_live_most = INFINITY,
+        .group_interval = ANY,
+        .group_maximum = ANY_TIMES,
         .size = ANY,
         .first_size = ANY,
         .last_size = ANY,
@@ -31,6 +34,8 @@ struct selection selection_all(void) {
         .chain_lifetime = ANY,
         .lifetime = ANY,
         .address = ANY,
+        .mapping_address = ANY,
+        .mapping_there = ANY_TIMES,
         .born = ANY_TIMES,
         .died = ANY_TIMES,
     };
@@ -41,6 +46,8 @@ void selection_free(struct selection *selection) {
         regfree(&selection->patterns[i].regex);
     }
     free(selection->patterns);
+    free(selection->groups);
+    free(selection->where_holds.bits);
     free(selection->threads);
     free(selection->death_threads);
     *selection = selection_all();
@@ -64,10 +71,30 @@ int selection_add_pattern(struct selection *selection, enum selection_part part,
     return 0;
 }
 
+int selection_add_block(struct selection_blocks *blocks, uint64_t birth_order) {
+    size_t place = birth_order / CHAR_BIT;
+    if (place >= blocks->size) {
+        size_t size = place < 512 ? 1024 : place * 2;
+        unsigned char *grown = realloc(blocks->bits, size);
+        if (grown == NULL) {
+            return -1;
+        }
+        memset(grown + blocks->size, 0, size - blocks->size);
+        blocks->bits = grown;
+        blocks->size = size;
+    }
+    blocks->bits[place] |= (unsigned char)(1u << birth_order % CHAR_BIT);
+    return 0;
+}
+
 /* ---- What answering takes ---- */
 
 static bool is_always(struct selection_times times) {
     return times.from_ns == 0 && times.to_ns == UINT64_MAX;
+}
+
+bool selection_asks_group_times(const struct selection *selection) {
+    return !selection_is_any(selection->group_interval) || !is_always(selection->group_maximum);
 }
 
 bool selection_asks_contexts(const struct selection *selection) {
@@ -77,7 +104,7 @@ bool selection_asks_contexts(const struct selection *selection) {
            !selection_is_any(selection->group_bytes) ||
            !selection_is_any(selection->group_live_blocks) ||
            !selection_is_any(selection->group_live_bytes) || selection->group_live_least > 0 ||
-           selection->group_live_most < INFINITY;
+           selection->group_live_most < INFINITY || selection_asks_group_times(selection);
 }
 
 static bool asks_births(const struct selection *selection) {
@@ -85,14 +112,15 @@ static bool asks_births(const struct selection *selection) {
            !selection_is_any(selection->address) || !is_always(selection->born) ||
            selection->thread_count != 0 || selection->scope != NULL ||
            !selection_is_any(selection->chain_position) ||
-           selection->arena != SELECTION_ANY_ARENA || selection->only_mapped;
+           selection->arena != SELECTION_ANY_ARENA || selection->only_mapped ||
+           selection->where != NULL;
 }
 
 bool selection_asks_deaths(const struct selection *selection) {
-    return !selection_is_any(selection->lifetime) || !is_always(selection->died) ||
+    return !selection_is_any(selection->lifetime) || selection->only_freed ||
            selection->live_at_count != 0 || selection->death_thread_count != 0 ||
            selection->only_leaked || selection->only_temporary || selection->only_foreign_freed ||
-           selection->freed_path != 0;
+           selection->freed_path != 0 || selection->mapping != 0;
 }
 
 bool selection_asks_chains(const struct selection *selection) {
@@ -239,7 +267,9 @@ static bool is_live_share(const struct selection *selection, const struct model_
 
 static bool holds_for_group(const struct selection *selection,
                             const struct model_context *context) {
-    return is_live_share(selection, context) &&
+    bool has_times = !selection_asks_group_times(selection) ||
+                     (selection->groups != NULL && selection->groups[context->id] != 0);
+    return has_times && is_live_share(selection, context) &&
            selection_is_within(context->allocations, selection->group_allocations) &&
            selection_is_within(context->total_bytes, selection->group_bytes) &&
            selection_is_within(context->live_blocks, selection->group_live_blocks) &&
@@ -330,6 +360,18 @@ static bool is_of_arena(const struct life *life, enum selection_arena arena) {
                                           : (life->flags & MEMTRACE_ALLOC_ARENA) != 0);
 }
 
+static bool is_in_blocks(const struct selection_blocks *blocks, uint64_t birth_order) {
+    size_t place = birth_order / CHAR_BIT;
+    return place < blocks->size && (blocks->bits[place] >> birth_order % CHAR_BIT & 1) != 0;
+}
+
+/* Some byte of it at some time. */
+static bool is_in_mapping(const struct selection *selection, const struct life *life) {
+    return selection->mapping == 0 || (is_at(life, selection->mapping_address) &&
+                                       life->birth_ns < selection->mapping_there.to_ns &&
+                                       life->death_ns > selection->mapping_there.from_ns);
+}
+
 static bool birth_holds(const struct selection *selection, const struct scopes *scopes,
                         const struct life *life) {
     return selection_is_within(life->size, selection->size) &&
@@ -338,13 +380,9 @@ static bool birth_holds(const struct selection *selection, const struct scopes *
            is_one_of(life->block.thread, selection->threads, selection->thread_count) &&
            selection_is_within(life->chain_length, selection->chain_position) &&
            is_of_arena(life, selection->arena) &&
+           (selection->where == NULL || is_in_blocks(&selection->where_holds, life->birth_order)) &&
            (!selection->only_mapped || (life->flags & MEMTRACE_ALLOC_MAPPED) != 0) &&
            (selection->scope == NULL || scopes_has(scopes, life->scope, selection->scope));
-}
-
-/* `died` from 0 to the end of time asks nothing, else it asks for an end. */
-static bool died_during(const struct life *life, struct selection_times times) {
-    return is_always(times) || (life->death_ns != LIFE_ALIVE && is_during(life->death_ns, times));
 }
 
 static bool freed_by(const struct life *life, const uint32_t *threads, size_t count) {
@@ -362,7 +400,8 @@ static bool death_holds(const struct selection *selection, uint64_t run_ns,
     }
     return selection_is_within(duration(life->birth_ns, life->death_ns, run_ns),
                                selection->lifetime) &&
-           died_during(life, selection->died) &&
+           (!selection->only_freed || (is_dead && is_during(life->death_ns, selection->died))) &&
+           is_in_mapping(selection, life) &&
            freed_by(life, selection->death_threads, selection->death_thread_count) &&
            (!selection->only_leaked || !is_dead) &&
            (!selection->only_temporary || life->is_temporary) &&

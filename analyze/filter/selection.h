@@ -48,6 +48,14 @@ struct selection_times {
     uint64_t to_ns; /* UINT64_MAX: to the end */
 };
 
+/* Blocks, by birth_order: a bit each of the bytes that there are. Start from {0}. */
+struct selection_blocks {
+    unsigned char *bits;
+    size_t size;
+};
+/* 0, or -1: out of memory. */
+int selection_add_block(struct selection_blocks *blocks, uint64_t birth_order);
+
 enum selection_part { SELECTION_FUNCTION, SELECTION_FILE, SELECTION_MODULE };
 
 /* Holds if the regex (POSIX extended) is found in that part of some frame of the path, inlined
@@ -77,6 +85,10 @@ struct selection {
     struct selection_range group_live_bytes;
     double group_live_least; /* live blocks, in percent of the allocations; both included */
     double group_live_most;
+    /* These two need to be found by a pass, selection_find_groups(). */
+    struct selection_range group_interval; /* ns from its first allocation to its last one */
+    struct selection_times group_maximum;  /* when it first held the most that it ever held */
+    unsigned char *groups; /* by node: 1 where these hold; NULL: they are not asked, or not found */
 
     /* Blocks. */
     struct selection_range size;
@@ -88,18 +100,25 @@ struct selection {
     struct selection_range lifetime;       /* ns; a block that never ended: to the end of the run */
     struct selection_range address;        /* any byte of the block */
     struct selection_times born;
-    struct selection_times died;            /* needs an end if it is not everything */
+    struct selection_times died;            /* if only_freed */
     uint64_t live_at_ns[SELECTION_LIVE_AT]; /* lived at this moment */
     size_t live_at_count;
     uint32_t *threads; /* ids of those who allocated it, any of them; count 0: any */
     size_t thread_count;
     uint32_t *death_threads; /* of those who freed it */
     size_t death_thread_count;
+    uint64_t mapping;    /* number of the mapping it lies in (mappinghistory.h); 0: any */
+    const char *where;   /* an expression of SQL that holds for it; NULL: any */
     const char *scope;   /* born while its thread was in a scope of this name; NULL: any */
     uint64_t freed_path; /* model_hash() of the context that freed it; 0: any */
     enum selection_arena { SELECTION_ANY_ARENA, SELECTION_MAIN_ARENA, SELECTION_OTHER_ARENA } arena;
+    /* Of these two, what whoever made the selection has found out: it lies there at some time. */
+    struct selection_range mapping_address;
+    struct selection_times mapping_there;
+    struct selection_blocks where_holds;
     bool only_mapped;        /* the C library gave it a mapping of its own */
     bool only_chain_leaked;  /* the last block of its chain never ended */
+    bool only_freed;         /* ended, in the time `died` */
     bool only_leaked;        /* never ended */
     bool only_temporary;     /* life.is_temporary */
     bool only_foreign_freed; /* by another thread than its own */
@@ -120,6 +139,7 @@ int selection_add_pattern(struct selection *selection, enum selection_part part,
 bool selection_is_all(const struct selection *selection);        /* the whole model is the answer */
 bool selection_asks_contexts(const struct selection *selection); /* filters of them are given */
 bool selection_needs_lives(const struct selection *selection);   /* filters of blocks are given */
+bool selection_asks_group_times(const struct selection *selection);
 bool selection_has_view(const struct selection *selection);
 bool selection_asks_ends(const struct selection *selection); /* whether a life counts is known when
                                                                 it is over, or the view is */
@@ -128,6 +148,12 @@ bool selection_asks_chains(const struct selection *selection); /* ... when its c
 
 /* The classes that filters ask for, as bits 1 << enum model_class; 0: none in particular. */
 uint32_t selection_classes(const struct selection *selection);
+
+/* Finds the groups that the selection asks the times of, by a pass over all blocks: before anything
+ * below is called of a selection for which selection_asks_group_times() holds. 0, or -1: error. */
+int selection_find_groups(struct selection *selection, const struct model *whole,
+                          struct timeorder_parts parts, const struct replay_options *options,
+                          struct error *error);
 
 /*
  * The model of what is selected; the caller frees it. `whole` is the model of all of it, `parts`

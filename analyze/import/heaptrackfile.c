@@ -6,7 +6,7 @@
 #include "analyze/import/heaptrackfile.h"
 
 #include "analyze/base/array.h"
-#include "analyze/import/packedin.h"
+#include "analyze/read/packedin.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -33,6 +33,10 @@ void model_free(struct model *model) {
     free(model);
 }
 
+bool model_has_leaks(const struct model *model) {
+    return !model->live && model->to_ns == UINT64_MAX;
+}
+
 const struct model_context *model_find(const struct model *model, uint32_t id) {
     size_t low = 0;
     size_t high = model != NULL ? model->context_count : 0;

@@ -224,11 +224,18 @@ struct model {
  * allocations, so no block counts as freed before it was allocated. NULL: out of memory. */
 struct model *model_load(const struct profile *profile, struct error *error);
 
+/* The same without call paths: threads, modules, pools, timeline. Totals are those of the threads,
+ * and the only node is the root. */
+struct model *model_load_records(const struct profile *profile, struct error *error);
+
 /* NULL is allowed. */
 void model_free(struct model *model);
 
 /* The context with this id, or NULL if it has no counts. NULL model: NULL. */
 const struct model_context *model_find(const struct model *model, uint32_t id);
+/* Whether what is live was never freed: what is held while the program runs, or was held once, is
+ * no leak. */
+bool model_has_leaks(const struct model *model);
 
 /* The children of a profile, summed up. */
 struct model_children {

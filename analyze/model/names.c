@@ -142,7 +142,8 @@ static bool is_code(uint64_t frame) {
 }
 
 /* Many places at once, so that the symbolizer can share the work out. Repeats are welcome there. */
-static int prepare(const struct names *names, const uint64_t *frames, size_t stride, size_t count) {
+static int prepare(const struct names *names, const uint64_t *frames, size_t stride, size_t count,
+                   const atomic_bool *cancel) {
     struct symbol_address *addresses = calloc(count + 1, sizeof *addresses);
     size_t wanted = 0;
     int result;
@@ -157,23 +158,31 @@ static int prepare(const struct names *names, const uint64_t *frames, size_t str
             addresses[wanted++] = (struct symbol_address){place.module, place.offset};
         }
     }
-    result = symbolizer_prepare(names->symbolizer, names->modules, names->model->module_count,
-                                addresses, wanted, names->options.progress, names->options.context);
+    result =
+        symbolizer_prepare(names->symbolizer, names->modules, names->model->module_count, addresses,
+                           wanted, cancel, names->options.progress, names->options.context);
     free(addresses);
     return result;
 }
 
 int names_prepare(const struct names *names, const uint64_t *frames, size_t count) {
-    return names->resolved->all ? 0 : prepare(names, frames, sizeof *frames, count);
+    return names->resolved->all ? 0 : prepare(names, frames, sizeof *frames, count, NULL);
 }
 
-int names_prepare_all(const struct names *names) {
+static int prepare_all(const struct names *names, const atomic_bool *cancel) {
     const struct model *model = names->model;
+    int result;
     if (names->resolved->all) {
         return 0;
     }
-    names->resolved->all = true;
-    return prepare(names, &model->nodes[0].frame, sizeof model->nodes[0], model->node_count);
+    result =
+        prepare(names, &model->nodes[0].frame, sizeof model->nodes[0], model->node_count, cancel);
+    names->resolved->all = result != SYMBOL_CANCELLED;
+    return result;
+}
+
+int names_prepare_all(const struct names *names) {
+    return prepare_all(names, NULL);
 }
 
 /* The entry of a frame, made if it is not there. NULL: out of memory. */
@@ -323,13 +332,17 @@ size_t names_warnings(const struct names *names, const char *const **lines) {
     return resolved->told_count;
 }
 
-int names_settle(const struct names *names) {
+int names_settle(const struct names *names, const atomic_bool *cancel) {
     const char *const *lines;
-    if (names_prepare_all(names) != 0) {
-        return -1;
+    int result = prepare_all(names, cancel);
+    if (result != 0) {
+        return result == SYMBOL_CANCELLED ? NAMES_CANCELLED : -1;
     }
     for (size_t i = 0; i < names->model->node_count; i++) {
         uint64_t frame = names->model->nodes[i].frame;
+        if (cancel != NULL && atomic_load(cancel)) {
+            return NAMES_CANCELLED;
+        }
         if (is_code(frame) && find_entry(names, frame) == NULL) {
             return -1;
         }

@@ -15,6 +15,7 @@
 #include "analyze/model/model.h"
 #include "analyze/read/framenames.h"
 
+#include <stdatomic.h>
 #include <stddef.h>
 
 struct names;
@@ -62,8 +63,10 @@ int names_prepare(const struct names *names, const uint64_t *frames, size_t coun
 int names_prepare_all(const struct names *names);
 
 /* All that can be asked about the model's frames and warnings is there afterwards: from then on
- * nothing is written, and any number of threads may ask. 0 or -1: out of memory. */
-int names_settle(const struct names *names);
+ * nothing is written, and any number of threads may ask. 0; -1: out of memory; or NAMES_CANCELLED
+ * soon after *cancel (NULL: never) became true: only one thread may ask then, as before. */
+enum { NAMES_CANCELLED = 1 };
+int names_settle(const struct names *names, const atomic_bool *cancel);
 
 /* See uncounted_explain(). */
 const char *names_uncounted(const struct names *names);

@@ -5,6 +5,8 @@
  */
 #include "analyze/profile/load.h"
 
+#include "analyze/base/array.h"
+#include "analyze/profile/cells.h"
 #include "analyze/profile/timepoints.h"
 #include "memtrace/sampled.h"
 
@@ -142,25 +144,10 @@ void model_finish(struct model *model) {
 
 /* ---- Contexts of sums ---- */
 
-/* Room for one more context's buckets; grown by doubling. */
-static int reserve_buckets(struct model *model) {
-    const size_t size = MEMTRACE_LIFETIME_BUCKETS * sizeof *model->lifetimes;
-    size_t count = model->lifetime_count;
-    uint64_t *grown;
-    if ((count & (count - 1)) != 0) {
-        return 0;
-    }
-    grown = realloc(model->lifetimes, (count != 0 ? count * 2 : 1) * size);
-    if (grown == NULL) {
-        return -1;
-    }
-    model->lifetimes = grown;
-    return 0;
-}
-
 uint64_t *contexts_buckets(struct model *model, struct sum *sum) {
     if (sum->lifetimes == 0) {
-        if (reserve_buckets(model) != 0) {
+        if (array_grow_by_count(&model->lifetimes, model->lifetime_count,
+                                MEMTRACE_LIFETIME_BUCKETS * sizeof *model->lifetimes) != 0) {
             return NULL;
         }
         memset(&model->lifetimes[model->lifetime_count * MEMTRACE_LIFETIME_BUCKETS], 0,
@@ -168,12 +155,6 @@ uint64_t *contexts_buckets(struct model *model, struct sum *sum) {
         sum->lifetimes = (uint32_t)++model->lifetime_count;
     }
     return contexts_buckets_of(model, sum);
-}
-
-uint32_t contexts_bucket(uint32_t ticks) {
-    uint32_t bits = ticks == 0 ? 0 : 32u - (uint32_t)__builtin_clz(ticks);
-    uint32_t bucket = (bits + 1) / 2;
-    return bucket < MEMTRACE_LIFETIME_BUCKETS ? bucket : MEMTRACE_LIFETIME_BUCKETS - 1;
 }
 
 enum model_class contexts_class(uint64_t frame) {
@@ -266,108 +247,26 @@ struct leaves {
     size_t count;
 };
 
-/* Cells of 64 contexts in one column. */
-struct group {
-    const struct profile_segment *segment;
-    uint64_t index; /* of the first context: / MEMTRACE_GROUP_ITEMS */
-    uint32_t place; /* of its cell in the segment */
-};
-
 struct work {
     const struct profile *profile;
     struct model *model;
-    struct sum *sums;     /* node_count */
-    struct group *groups; /* by index */
-    size_t group_count;
+    struct sum *sums; /* node_count */
+    struct cells cells;
     struct leaves lifetimes; /* by index */
     uint32_t epoch;
 };
-
-/* Ids of a segment of the tree: index * 1024 up. */
-static bool id_at(const struct profile_segment *segment, uint32_t place, uint32_t *id) {
-    uint64_t wide = (uint64_t)segment->index * MEMTRACE_LEAF_ITEMS + place;
-    *id = (uint32_t)wide;
-    return place < MEMTRACE_LEAF_ITEMS && wide != 0 && wide < 1u << MEMTRACE_CONTEXT_BITS;
-}
-
-static size_t count_nodes(const struct profile *profile) {
-    size_t count = 1;
-    for (size_t i = 0; i < profile->segment_count; i++) {
-        const struct profile_segment *segment = &profile->segments[i];
-        uint64_t places =
-            segment->item_count < MEMTRACE_LEAF_ITEMS ? segment->item_count : MEMTRACE_LEAF_ITEMS;
-        uint64_t end = segment->kind == MEMTRACE_SEGMENT_CELLS
-                           ? ((uint64_t)segment->index + 1) * MEMTRACE_GROUP_ITEMS
-                           : (uint64_t)segment->index * MEMTRACE_LEAF_ITEMS + places;
-        if ((profile_is_tree(segment) || segment->kind == MEMTRACE_SEGMENT_LEDGER ||
-             segment->kind == MEMTRACE_SEGMENT_CELLS) &&
-            end <= 1u << MEMTRACE_CONTEXT_BITS && end > count) {
-            count = end;
-        }
-    }
-    return count;
-}
-
-/* How many groups of cells a segment has: struct memtrace_cell. */
-static uint32_t groups_in(const struct profile_segment *segment) {
-    return segment->kind == MEMTRACE_SEGMENT_LEDGER  ? MEMTRACE_LEAF_ITEMS / MEMTRACE_GROUP_ITEMS
-           : segment->kind == MEMTRACE_SEGMENT_CELLS ? 1
-                                                     : 0;
-}
-
-static int by_index(const void *left, const void *right) {
-    const struct group *a = left;
-    const struct group *b = right;
-    return (a->index > b->index) - (a->index < b->index);
-}
-
-/* The ledger's groups, those of the same contexts in all columns together. */
-static int gather_ledger(struct work *work) {
-    const struct profile *profile = work->profile;
-    size_t most = 1;
-    for (size_t i = 0; i < profile->segment_count; i++) {
-        most += groups_in(&profile->segments[i]);
-    }
-    work->groups = calloc(most, sizeof *work->groups);
-    if (work->groups == NULL) {
-        return -1;
-    }
-    for (size_t i = 0; i < profile->segment_count; i++) {
-        const struct profile_segment *segment = &profile->segments[i];
-        uint32_t count = groups_in(segment);
-        for (uint32_t j = 0; j < count; j++) {
-            work->groups[work->group_count++] = (struct group){
-                .segment = segment,
-                .index = (uint64_t)segment->index * count + j,
-                .place = count == 1 ? MEMTRACE_GROUP_FIRST : j * MEMTRACE_GROUP_ITEMS};
-        }
-    }
-    qsort(work->groups, work->group_count, sizeof *work->groups, by_index);
-    return 0;
-}
-
-/* How many groups from `first` on are of the same contexts. */
-static size_t count_columns(const struct work *work, size_t first) {
-    size_t end = first + 1;
-    while (end < work->group_count && work->groups[end].index == work->groups[first].index) {
-        end++;
-    }
-    return end - first;
-}
 
 typedef int (*cell_visitor)(struct work *work, struct sum *sum, const struct memtrace_cell *cell);
 
 /* A context's cells in all columns. */
 static int each_column(struct work *work, size_t first, size_t count, uint32_t place,
                        cell_visitor visit) {
-    uint64_t id = work->groups[first].index * MEMTRACE_GROUP_ITEMS + place;
+    uint64_t id = cells_id(&work->cells, first, place);
     if (id == 0 || id >= work->model->node_count) {
         return 0;
     }
     for (size_t i = first; i < first + count; i++) {
-        const struct group *group = &work->groups[i];
-        const struct memtrace_cell *cell =
-            profile_item(work->profile, group->segment, group->place + place);
+        const struct memtrace_cell *cell = cells_of(&work->cells, i, place);
         if (cell != NULL && visit(work, &work->sums[id], cell) != 0) {
             return -1;
         }
@@ -379,8 +278,8 @@ static int each_column(struct work *work, size_t first, size_t count, uint32_t p
  * a context's visitors follow at once, so that what runs meanwhile changes little between them. */
 static int each_cell(struct work *work, const cell_visitor *visitors, size_t visitor_count) {
     size_t columns;
-    for (size_t first = 0; first < work->group_count; first += columns) {
-        columns = count_columns(work, first);
+    for (size_t first = 0; first < work->cells.count; first += columns) {
+        columns = cells_columns(&work->cells, first);
         for (uint32_t place = 0; place < MEMTRACE_GROUP_ITEMS; place++) {
             for (size_t i = 0; i < visitor_count; i++) {
                 if (each_column(work, first, columns, place, visitors[i]) != 0) {
@@ -399,17 +298,6 @@ static int add_frees(struct work *work, struct sum *sum, const struct memtrace_c
     return 0;
 }
 
-/* What the cell held when the process was last at its maximum: see struct memtrace_header. The
- * counts are read first: if the cell has no saved value after that, they are from before. */
-static uint64_t peak_of(const struct work *work, const struct memtrace_cell *cell) {
-    uint64_t freed = profile_load_u64(&cell->free_bytes);
-    uint64_t held = profile_load_u64(&cell->alloc_bytes) - freed;
-    if (work->epoch % 2 == 0 && profile_load_u32(&cell->peak_epoch) == work->epoch) {
-        held = (uint64_t)profile_load_i64(&cell->saved_live);
-    }
-    return held;
-}
-
 static int add_allocations(struct work *work, struct sum *sum, const struct memtrace_cell *cell) {
     uint64_t count = profile_load_u64(&cell->alloc_count);
     (void)work;
@@ -422,7 +310,7 @@ static int add_allocations(struct work *work, struct sum *sum, const struct memt
 }
 
 static int add_peak(struct work *work, struct sum *sum, const struct memtrace_cell *cell) {
-    sum->peak_bytes += peak_of(work, cell);
+    sum->peak_bytes += cells_peak(cell, work->epoch);
     return 0;
 }
 
@@ -531,7 +419,8 @@ static void load_estimates(struct work *work) {
              segment->kind == MEMTRACE_SEGMENT_ESTIMATES && place < segment->item_count; place++) {
             const struct memtrace_estimate *estimate = profile_item(profile, segment, place);
             uint32_t id;
-            if (estimate != NULL && id_at(segment, place, &id) && id < work->model->node_count) {
+            if (estimate != NULL && cells_node_id(segment, place, &id) &&
+                id < work->model->node_count) {
                 load_estimate(&work->sums[id], estimate);
             }
         }
@@ -543,8 +432,8 @@ static void load_leaf(struct work *work, const struct profile_segment *segment) 
     for (uint32_t place = segment->item_count; place-- > 0;) {
         struct memtrace_node node;
         uint32_t id;
-        if (!profile_node(work->profile, segment, place, &node) || !id_at(segment, place, &id) ||
-            id >= model->node_count) {
+        if (!profile_node(work->profile, segment, place, &node) ||
+            !cells_node_id(segment, place, &id) || id >= model->node_count) {
             continue;
         }
         model->nodes[id].frame = node.frame;
@@ -584,7 +473,7 @@ static int load_nodes(struct work *work) {
 
 static int load_costs(struct work *work) {
     static const cell_visitor visitors[] = {add_frees, add_allocations, add_peak, add_lifetimes};
-    if (index_lifetimes(work) != 0 || gather_ledger(work) != 0) {
+    if (index_lifetimes(work) != 0 || cells_gather(&work->cells, work->profile) != 0) {
         return -1;
     }
     load_estimates(work);
@@ -599,7 +488,7 @@ static int load_costs(struct work *work) {
 static int load_contexts(struct model *model, const struct profile *profile) {
     struct work work = {.profile = profile, .model = model};
     int result = -1;
-    model->node_count = count_nodes(profile);
+    model->node_count = cells_count_nodes(profile);
     model->nodes = calloc(model->node_count, sizeof *model->nodes);
     work.sums = calloc(model->node_count, sizeof *work.sums);
     if (model->nodes != NULL && work.sums != NULL) {
@@ -607,7 +496,7 @@ static int load_contexts(struct model *model, const struct profile *profile) {
     }
     free(work.sums);
     free(work.lifetimes.at);
-    free(work.groups);
+    cells_free(&work.cells);
     return result;
 }
 
@@ -622,6 +511,7 @@ static void take_header(struct model *model, const struct profile *profile) {
     model->header.live_bytes = profile_load_i64(&there->live_bytes);
     model->header.peak_error_bytes = profile_load_u64(&there->peak_error_bytes);
     model->header.peak_resident_bytes = profile_load_u64(&there->peak_resident_bytes);
+    model->header.own_resident_bytes = profile_load_u64(&there->own_resident_bytes);
     model->header.maximum_ns = profile_load_u64(&there->maximum_ns);
     model->header.flags = profile_load_u32(&there->flags);
     model->header.sample_bytes = profile_load_u64(&there->sample_bytes);
@@ -639,7 +529,24 @@ static uint64_t maximum_time(const struct model *model) {
     return time_ns <= model->now_ns ? time_ns : 0;
 }
 
-struct model *model_load(const struct profile *profile, struct error *error) {
+/* Costs before nodes and modules: what a cost refers to was there before it. */
+static int load_all(struct model *model, const struct profile *profile) {
+    return load_contexts(model, profile) != 0 || records_load(model, profile) != 0 ||
+                   children_load(model, profile) != 0
+               ? -1
+               : 0;
+}
+
+static int load_records(struct model *model, const struct profile *profile) {
+    model->node_count = 1;
+    model->nodes = calloc(1, sizeof *model->nodes);
+    return model->nodes != NULL ? records_load(model, profile) : -1;
+}
+
+/* `load` fills in what is between the header and what follows from all. */
+static struct model *load_with(const struct profile *profile,
+                               int (*load)(struct model *model, const struct profile *profile),
+                               struct error *error) {
     struct model *model = calloc(1, sizeof *model);
     if (model == NULL) {
         error_set(error, "out of memory while reading %s", profile->path);
@@ -648,9 +555,7 @@ struct model *model_load(const struct profile *profile, struct error *error) {
     memcpy(model->damage, profile->damage, sizeof model->damage);
     model->live = profile->live;
     take_header(model, profile);
-    /* Costs before nodes and modules: what a cost refers to was there before it. */
-    if (load_contexts(model, profile) != 0 || records_load(model, profile) != 0 ||
-        children_load(model, profile) != 0) {
+    if (load(model, profile) != 0) {
         error_set(error, "out of memory while reading %s", profile->path);
         model_free(model);
         return NULL;
@@ -667,4 +572,12 @@ struct model *model_load(const struct profile *profile, struct error *error) {
         return NULL;
     }
     return model;
+}
+
+struct model *model_load(const struct profile *profile, struct error *error) {
+    return load_with(profile, load_all, error);
+}
+
+struct model *model_load_records(const struct profile *profile, struct error *error) {
+    return load_with(profile, load_records, error);
 }

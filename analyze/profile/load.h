@@ -40,7 +40,11 @@ static inline uint64_t *contexts_buckets_of(const struct model *model, const str
     return &model->lifetimes[(size_t)(sum->lifetimes - 1) * MEMTRACE_LIFETIME_BUCKETS];
 }
 /* The bucket of a lifetime of so many clock ticks. */
-uint32_t contexts_bucket(uint32_t ticks);
+static inline uint32_t contexts_bucket(uint32_t ticks) {
+    uint32_t bits = ticks == 0 ? 0 : 32u - (uint32_t)__builtin_clz(ticks);
+    uint32_t bucket = (bits + 1) / 2;
+    return bucket < MEMTRACE_LIFETIME_BUCKETS ? bucket : MEMTRACE_LIFETIME_BUCKETS - 1;
+}
 /* Makes model->contexts of sums[0 .. node_count). 0 or -1. */
 int contexts_make(struct model *model, const struct sum *sums);
 

@@ -5,6 +5,8 @@
  */
 #include "analyze/profile/load.h"
 
+#include "analyze/base/array.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -154,13 +156,8 @@ static struct model_thread *find_thread(struct model *model, uint32_t id) {
 }
 
 int records_take_foreign(struct model *model, struct model_foreign foreign) {
-    if ((model->foreign_count & (model->foreign_count - 1)) == 0) {
-        size_t capacity = model->foreign_count != 0 ? model->foreign_count * 2 : 1;
-        struct model_foreign *grown = realloc(model->foreign, capacity * sizeof *grown);
-        if (grown == NULL) {
-            return -1;
-        }
-        model->foreign = grown;
+    if (array_grow_by_count(&model->foreign, model->foreign_count, sizeof *model->foreign) != 0) {
+        return -1;
     }
     model->foreign[model->foreign_count++] = foreign;
     return 0;

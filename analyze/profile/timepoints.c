@@ -2,6 +2,7 @@
 /* timepoints.c: see timepoints.h. */
 #include "analyze/profile/timepoints.h"
 
+#include "analyze/base/search.h"
 #include "analyze/profile/load.h"
 
 #include <stdlib.h>
@@ -107,17 +108,8 @@ static uint64_t between(uint64_t a, uint64_t b, double share) {
 }
 
 size_t timepoints_place(const struct model *model, uint64_t time_ns) {
-    size_t low = 0;
-    size_t high = model->timeline_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (model->timeline[middle].time_ns < time_ns) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
+    return search_below(model->timeline, model->timeline_count, sizeof *model->timeline,
+                        offsetof(struct memtrace_point, time_ns), time_ns);
 }
 
 /* What was allocated by then, as if evenly from the point before to the point behind. */

@@ -150,8 +150,7 @@ struct statement {
     sqlite3_stmt *prepared;
 };
 
-/* One line: SQLite's reason, and where in the text it saw it. */
-static int fail(const struct query *query, const struct statement *statement, struct error *error) {
+int query_fail(const struct query *query, const char *text, const char *sql, struct error *error) {
     enum { SHOWN = 30 };
     const char *reason = sqlite3_errmsg(query->db);
     int offset = sqlite3_error_offset(query->db);
@@ -159,14 +158,13 @@ static int fail(const struct query *query, const struct statement *statement, st
     if (atomic_load(&query->interrupted)) {
         return error_set(error, "interrupted");
     }
-    if (offset < 0 || (size_t)offset >= strlen(statement->sql)) {
+    if (offset < 0 || (size_t)offset >= strlen(sql)) {
         return error_set(error, "%s", reason);
     }
-    for (int i = 0; i < SHOWN && statement->sql[offset + i] != '\0'; i++) {
-        near[i] = statement->sql[offset + i] == '\n' ? ' ' : statement->sql[offset + i];
+    for (int i = 0; i < SHOWN && sql[offset + i] != '\0'; i++) {
+        near[i] = sql[offset + i] == '\n' ? ' ' : sql[offset + i];
     }
-    return error_set(error, "%s, at character %td: %s", reason,
-                     statement->sql - statement->text + offset + 1, near);
+    return error_set(error, "%s, at character %td: %s", reason, sql - text + offset + 1, near);
 }
 
 static int run_statement(const struct query *query, const struct statement *statement,
@@ -175,7 +173,7 @@ static int run_statement(const struct query *query, const struct statement *stat
     int status;
     int ended;
     if (result != SQLITE_ROW && result != SQLITE_DONE) {
-        return fail(query, statement, error);
+        return query_fail(query, statement->text, statement->sql, error);
     }
     if (sqlite3_column_count(statement->prepared) == 0) {
         return 0;
@@ -187,7 +185,7 @@ static int run_statement(const struct query *query, const struct statement *stat
     }
     ended = sink->end(sink->context);
     if (status == 0 && result != SQLITE_DONE) {
-        return fail(query, statement, error);
+        return query_fail(query, statement->text, statement->sql, error);
     }
     return status != 0 || ended != 0 ? QUERY_STOPPED : 0;
 }
@@ -200,7 +198,7 @@ int query_run(struct query *query, const char *sql, const struct query_sink *sin
         const char *rest;
         if (sqlite3_prepare_v2(query->db, statement.sql, -1, &statement.prepared, &rest) !=
             SQLITE_OK) {
-            return fail(query, &statement, error);
+            return query_fail(query, statement.text, statement.sql, error);
         }
         if (statement.prepared != NULL) {
             result = run_statement(query, &statement, sink, error);

@@ -58,6 +58,12 @@ enum { QUERY_STOPPED = 1 };
 int query_run(struct query *query, const char *sql, const struct query_sink *sink,
               struct error *error);
 
+/* The blocks for which an expression of SQL over the columns of `allocations` is true, of all that
+ * the source has, whatever its selection; takes a pass. An expression that takes far more steps
+ * than there are blocks is given up. 0, or -1: error has one line. */
+int query_where(const struct query_source *source, const char *expression,
+                struct selection_blocks *found, struct error *error);
+
 /* How many passes over events were begun, and how many rows they handed over: for tests. */
 struct query_work {
     unsigned long long passes;

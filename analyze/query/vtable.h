@@ -41,6 +41,10 @@ struct query {
     struct callpaths *callpaths;
 };
 
+/* One line: SQLite's reason, and where in the text it saw it: what was prepared is that from `sql`
+ * on. Always -1. */
+int query_fail(const struct query *query, const char *text, const char *sql, struct error *error);
+
 /* What SQLite gets with a module: whose it is. */
 struct vtable_binding {
     struct query *query;

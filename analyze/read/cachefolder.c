@@ -3,6 +3,7 @@
 #include "analyze/read/cachefolder.h"
 
 #include "analyze/base/array.h"
+#include "analyze/base/fullwrite.h"
 
 #define XXH_INLINE_ALL
 #include <dirent.h>
@@ -19,8 +20,8 @@
 #include <xxhash.h>
 
 enum {
-    HEAD_BYTES = 64,    /* the payload behind it is aligned */
-    LEFT_OVER_S = 3600, /* a temporary file that is older has no writer any more */
+    HEAD_BYTES = CACHEFOLDER_HEAD, /* the payload behind it is aligned */
+    LEFT_OVER_S = 3600,            /* a temporary file that is older has no writer any more */
 };
 
 static const char head_magic[8] = "MEMTRCCH";
@@ -96,8 +97,7 @@ static int open_folder(const struct cachefolder_kind *kind, bool make) {
     return folder;
 }
 
-static uint64_t checksum_of(const struct head *head, const struct cachefolder_piece *pieces,
-                            size_t count) {
+static uint64_t checksum_of(const struct head *head, const struct cachefolder_piece *payload) {
     struct head sealed = *head;
     XXH3_state_t *state = XXH3_createState();
     uint64_t checksum = 0;
@@ -105,9 +105,7 @@ static uint64_t checksum_of(const struct head *head, const struct cachefolder_pi
     if (state != NULL) {
         XXH3_64bits_reset(state);
         XXH3_64bits_update(state, &sealed, sizeof sealed);
-        for (size_t i = 0; i < count; i++) {
-            XXH3_64bits_update(state, pieces[i].bytes, pieces[i].size);
-        }
+        XXH3_64bits_update(state, payload->bytes, payload->size);
         checksum = XXH3_64bits_digest(state);
         XXH3_freeState(state);
     }
@@ -122,14 +120,19 @@ static bool is_whole(const struct cachefolder_kind *kind, const struct cachefold
     struct cachefolder_piece payload = {file->bytes, file->size};
     return memcmp(head->magic, head_magic, sizeof head->magic) == 0 &&
            head->version == kind->version && head->size == file->size &&
-           head->checksum == checksum_of(head, &payload, 1);
+           head->checksum == checksum_of(head, &payload);
+}
+
+/* This user's own. */
+static bool is_own(int fd, struct stat *status) {
+    return fstat(fd, status) == 0 && S_ISREG(status->st_mode) && status->st_uid == geteuid() &&
+           status->st_size >= HEAD_BYTES;
 }
 
 /* 0 or -1 */
 static int map_file(const struct cachefolder_kind *kind, int fd, struct cachefolder_file *file) {
     struct stat status;
-    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || status.st_uid != geteuid() ||
-        status.st_size < HEAD_BYTES) {
+    if (!is_own(fd, &status)) {
         return -1;
     }
     file->mapping_size = (size_t)status.st_size;
@@ -147,16 +150,22 @@ static int map_file(const struct cachefolder_kind *kind, int fd, struct cachefol
     return 0;
 }
 
-int cachefolder_load(const struct cachefolder_kind *kind, const char *name,
-                     struct cachefolder_file *file) {
+/* The descriptor, or -1. */
+static int open_file(const struct cachefolder_kind *kind, const char *name) {
     int folder = open_folder(kind, false);
     int fd =
         folder >= 0 ? openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) : -1;
-    int result;
-    *file = (struct cachefolder_file){0};
     if (folder >= 0) {
         close(folder);
     }
+    return fd;
+}
+
+int cachefolder_load(const struct cachefolder_kind *kind, const char *name,
+                     struct cachefolder_file *file) {
+    int fd = open_file(kind, name);
+    int result;
+    *file = (struct cachefolder_file){0};
     if (fd < 0) {
         return -1;
     }
@@ -168,6 +177,24 @@ int cachefolder_load(const struct cachefolder_kind *kind, const char *name,
     return result;
 }
 
+int cachefolder_open(const struct cachefolder_kind *kind, const char *name, uint64_t *size) {
+    int fd = open_file(kind, name);
+    struct stat status;
+    struct head head;
+    if (fd < 0) {
+        return -1;
+    }
+    if (!is_own(fd, &status) || pread(fd, &head, sizeof head, 0) != (ssize_t)sizeof head ||
+        memcmp(head.magic, head_magic, sizeof head.magic) != 0 || head.version != kind->version ||
+        head.size != (uint64_t)status.st_size - HEAD_BYTES) {
+        close(fd);
+        return -1;
+    }
+    futimens(fd, NULL);
+    *size = head.size;
+    return fd;
+}
+
 void cachefolder_unload(struct cachefolder_file *file) {
     if (file->mapping != NULL) {
         munmap(file->mapping, file->mapping_size);
@@ -176,27 +203,6 @@ void cachefolder_unload(struct cachefolder_file *file) {
 }
 
 /* --- storing ---------------------------------------------------------------------------------- */
-
-static int write_all(int fd, const void *bytes, size_t size) {
-    size_t done = 0;
-    while (done < size) {
-        ssize_t count = write(fd, (const char *)bytes + done, size - done);
-        if (count < 0 && errno != EINTR) {
-            return -1;
-        }
-        done += count > 0 ? (size_t)count : 0;
-    }
-    return 0;
-}
-
-static int write_pieces(int fd, const struct head *head, const struct cachefolder_piece *pieces,
-                        size_t count) {
-    int result = write_all(fd, head, sizeof *head);
-    for (size_t i = 0; i < count && result == 0; i++) {
-        result = write_all(fd, pieces[i].bytes, pieces[i].size);
-    }
-    return close(fd) == 0 ? result : -1;
-}
 
 /* --- keeping the folder small ----------------------------------------------------------------- */
 
@@ -269,33 +275,67 @@ static void make_room(const struct cachefolder_kind *kind, int descriptor) {
     closedir(folder);
 }
 
+void cachefolder_begin(struct cachefolder_writer *writer, const struct cachefolder_kind *kind,
+                       const char *name) {
+    const struct head none = {0};
+    *writer = (struct cachefolder_writer){.kind = kind, .fd = -1};
+    snprintf(writer->name, sizeof writer->name, "%s", name);
+    snprintf(writer->temporary, sizeof writer->temporary, "%s%s%d-%lx", writer->name,
+             temporary_mark, (int)getpid(), (unsigned long)(uintptr_t)writer);
+    writer->folder = strlen(name) < sizeof writer->name ? open_folder(kind, true) : -1;
+    if (writer->folder >= 0) {
+        writer->fd = openat(writer->folder, writer->temporary,
+                            O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    }
+    writer->failed = writer->fd < 0 || fullwrite(writer->fd, &none, sizeof none) != 0;
+}
+
+void cachefolder_add(struct cachefolder_writer *writer, const void *bytes, size_t size) {
+    writer->size += size;
+    writer->failed = writer->failed || writer->size + HEAD_BYTES > writer->kind->most_bytes ||
+                     fullwrite(writer->fd, bytes, size) != 0;
+}
+
+/* What was written gets its head. 0 or -1. */
+static int seal(const struct cachefolder_writer *writer) {
+    struct head head = {.version = writer->kind->version, .size = writer->size};
+    size_t size = (size_t)writer->size + HEAD_BYTES;
+    unsigned char *mapping = mmap(NULL, size, PROT_READ, MAP_PRIVATE, writer->fd, 0);
+    struct cachefolder_piece payload = {mapping + HEAD_BYTES, (size_t)writer->size};
+    if (mapping == MAP_FAILED) {
+        return -1;
+    }
+    memcpy(head.magic, head_magic, sizeof head.magic);
+    head.checksum = checksum_of(&head, &payload);
+    munmap(mapping, size);
+    return fullwrite_at(writer->fd, &head, sizeof head, 0);
+}
+
+int cachefolder_finish(struct cachefolder_writer *writer, bool keeps) {
+    int result = keeps && !writer->failed ? seal(writer) : -1;
+    if (writer->fd >= 0 && close(writer->fd) != 0) {
+        result = -1;
+    }
+    if (result == 0) {
+        result = renameat(writer->folder, writer->temporary, writer->folder, writer->name);
+    }
+    if (result != 0 && writer->fd >= 0) {
+        unlinkat(writer->folder, writer->temporary, 0);
+    }
+    if (result == 0) {
+        make_room(writer->kind, writer->folder);
+    } else if (writer->folder >= 0) {
+        close(writer->folder);
+    }
+    return result == 0 ? 0 : -1;
+}
+
 int cachefolder_store(const struct cachefolder_kind *kind, const char *name,
                       const struct cachefolder_piece *pieces, size_t count) {
-    struct head head = {.version = kind->version};
-    char temporary[NAME_MAX + 1];
-    int folder;
-    int fd;
-    memcpy(head.magic, head_magic, sizeof head.magic);
+    struct cachefolder_writer writer;
+    cachefolder_begin(&writer, kind, name);
     for (size_t i = 0; i < count; i++) {
-        head.size += pieces[i].size;
+        cachefolder_add(&writer, pieces[i].bytes, pieces[i].size);
     }
-    head.checksum = checksum_of(&head, pieces, count);
-    if (head.size + HEAD_BYTES > kind->most_bytes || (folder = open_folder(kind, true)) < 0) {
-        return -1;
-    }
-    snprintf(temporary, sizeof temporary, "%.200s%s%d-%lx", name, temporary_mark, (int)getpid(),
-             (unsigned long)(uintptr_t)&head);
-    fd = openat(folder, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd < 0) {
-        close(folder);
-        return -1;
-    }
-    if (write_pieces(fd, &head, pieces, count) != 0 ||
-        renameat(folder, temporary, folder, name) != 0) {
-        unlinkat(folder, temporary, 0);
-        close(folder);
-        return -1;
-    }
-    make_room(kind, folder);
-    return 0;
+    return cachefolder_finish(&writer, true);
 }

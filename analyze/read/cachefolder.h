@@ -49,4 +49,25 @@ void cachefolder_unload(struct cachefolder_file *file); /* of {0}, too */
 int cachefolder_store(const struct cachefolder_kind *kind, const char *name,
                       const struct cachefolder_piece *pieces, size_t count);
 
+/* A large file, to be read bit by bit: all there, but not looked through: who reads checks what is
+ * read. The payload begins at CACHEFOLDER_HEAD and has *size bytes. The descriptor, or -1. */
+enum { CACHEFOLDER_HEAD = 64 };
+int cachefolder_open(const struct cachefolder_kind *kind, const char *name, uint64_t *size);
+
+/* Keeps what comes piece by piece: add, then finish in any case, which keeps it unless something
+ * went wrong or `keeps` is false, and returns 0 then. */
+struct cachefolder_writer {
+    const struct cachefolder_kind *kind;
+    int folder;
+    int fd;
+    uint64_t size; /* of what was added */
+    bool failed;
+    char name[208];
+    char temporary[256];
+};
+void cachefolder_begin(struct cachefolder_writer *writer, const struct cachefolder_kind *kind,
+                       const char *name);
+void cachefolder_add(struct cachefolder_writer *writer, const void *bytes, size_t size);
+int cachefolder_finish(struct cachefolder_writer *writer, bool keeps);
+
 #endif

@@ -2,6 +2,7 @@
 /* compressed.c: see compressed.h. */
 #include "analyze/read/compressed.h"
 
+#include "analyze/base/hotpath.h"
 #include "analyze/read/block.h"
 
 #include <errno.h>
@@ -169,14 +170,18 @@ static inline uint64_t load(const unsigned char *bytes, unsigned width) {
 }
 
 /* `count` values, `stride` bytes from each to the next. Room for them was made. */
-static inline void put_values(struct segmentpack *pack, unsigned field, const unsigned char *bytes,
-                              size_t count, size_t stride, unsigned width) {
+HOT_INLINE void put_values(struct segmentpack *pack, unsigned field, const unsigned char *bytes,
+                           size_t count, size_t stride, unsigned width) {
     struct varint_writer *column = &pack->columns[COLUMN_FIELDS + field];
     unsigned char *to = column->bytes + column->size;
     uint64_t before = pack->before[field];
     for (; count > 0; count--, bytes += stride) {
         uint64_t value = load(bytes, width);
         uint64_t left = varint_zigzag(value - before);
+        if (value == before) { /* as most are */
+            *to++ = 0;
+            continue;
+        }
         for (before = value; left >= 0x80; left >>= 7) {
             *to++ = (unsigned char)(left | 0x80);
         }
@@ -200,13 +205,44 @@ static uintptr_t number_of(struct segmentpack *pack, uint64_t value) {
     return number;
 }
 
-static void put_numbers(struct segmentpack *pack, const unsigned char *bytes, size_t count,
-                        size_t stride) {
+HOT_INLINE void put_numbers(struct segmentpack *pack, const unsigned char *bytes, size_t count,
+                            size_t stride, unsigned width) {
     struct varint_writer *column = &pack->columns[COLUMN_FIELDS];
+    uint64_t last = 0;
+    uintptr_t number = 0; /* of `last`, if there was one */
     for (; count > 0; count--, bytes += stride) {
-        uintptr_t number = number_of(pack, load(bytes, pack->form.width[0]));
+        uint64_t value = load(bytes, width);
+        if (number == 0 || value != last) { /* siblings often have the same */
+            number = number_of(pack, value);
+            last = value;
+        }
         column->failed |= number == 0;
         varint_put(column, number - 1);
+    }
+}
+
+/* Where the width is a constant to the compiler a value is a load, else a call. */
+static void put_field(struct segmentpack *pack, unsigned field, const unsigned char *bytes,
+                      size_t count, size_t stride) {
+    unsigned width = pack->form.width[field];
+    if (field == 0 && pack->form.numbered) {
+        if (width == 8) {
+            put_numbers(pack, bytes, count, stride, 8);
+        } else if (width == 3) {
+            put_numbers(pack, bytes, count, stride, 3);
+        } else {
+            put_numbers(pack, bytes, count, stride, width);
+        }
+    } else if (width == 8) {
+        put_values(pack, field, bytes, count, stride, 8);
+    } else if (width == 4) {
+        put_values(pack, field, bytes, count, stride, 4);
+    } else if (width == 3) {
+        put_values(pack, field, bytes, count, stride, 3);
+    } else if (width == 2) {
+        put_values(pack, field, bytes, count, stride, 2);
+    } else {
+        put_values(pack, field, bytes, count, stride, width);
     }
 }
 
@@ -219,15 +255,7 @@ static void put_items(struct segmentpack *pack, const unsigned char *bytes, size
         if (!varint_room(&pack->columns[COLUMN_FIELDS + i], count * VARINT_MOST)) {
             return;
         }
-        if (i == 0 && pack->form.numbered) {
-            put_numbers(pack, bytes, count, stride);
-        } else if (width == 8) {
-            put_values(pack, i, bytes + at, count, stride, 8);
-        } else if (width == 4) {
-            put_values(pack, i, bytes + at, count, stride, 4);
-        } else {
-            put_values(pack, i, bytes + at, count, stride, width);
-        }
+        put_field(pack, i, bytes + at, count, stride);
     }
 }
 

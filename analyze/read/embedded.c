@@ -2,6 +2,8 @@
 /* embedded.c: program files out of a recording. See embedded.h. */
 #include "analyze/read/embedded.h"
 
+#include "analyze/base/fullwrite.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -148,7 +150,7 @@ static int name_by_build_id(const char *folder, const struct embedded *file, cha
 static int write_piece(char *path, const struct piece *piece, const struct timespec *when) {
     struct timespec times[2] = {*when, *when};
     int flags = O_WRONLY | O_CLOEXEC | O_NOFOLLOW | (piece->offset == 0 ? O_CREAT | O_EXCL : 0);
-    size_t done = 0;
+    int result;
     int reason;
     int fd;
     if (piece->offset == 0 && (make_folders(path) != 0 || (unlink(path) != 0 && errno != ENOENT))) {
@@ -158,19 +160,12 @@ static int write_piece(char *path, const struct piece *piece, const struct times
     if (fd < 0) {
         return -1;
     }
-    while (done < piece->size) {
-        ssize_t count =
-            pwrite(fd, piece->bytes + done, piece->size - done, (off_t)(piece->offset + done));
-        if (count < 0 && errno != EINTR) {
-            break;
-        }
-        done += count > 0 ? (size_t)count : 0;
-    }
+    result = fullwrite_at(fd, piece->bytes, piece->size, piece->offset);
     reason = errno;
     futimens(fd, times);
     close(fd);
     errno = reason;
-    return done == piece->size ? 0 : -1;
+    return result;
 }
 
 /* A whole file has its symbols in it: it is found by its build-id, too, if no other file is. */

@@ -51,13 +51,15 @@ struct event {
             uint64_t lost_allocs;
             uint64_t lost_frees;
         };
+        struct {              /* MARK */
+            const char *text; /* not terminated; owned by who made the event */
+            uint32_t text_size;
+        };
     };
     union {
         uint64_t weight; /* ALLOC: bytes it stands for where the recording is sampled; else 0 */
         uint64_t id;     /* MARK: the scope */
     };
-    const char *text;   /* MARK: not terminated; owned by who made the event */
-    uint32_t text_size; /* MARK */
 };
 
 #endif

@@ -47,6 +47,17 @@ int event_decoder_start(struct event_decoder *decoder, const struct memtrace_blo
 /* Fills *event; its text points into the payload. 1; 0: at the end; -1: damaged. Never reads
  * outside the payload, whatever it holds. */
 int event_decoder_next(struct event_decoder *decoder, struct event *event);
+/* Several events that follow each other, `stride` bytes apart: `most` at most, and none behind the
+ * first that asks for a look: one that is neither an allocation nor a free, that is later than
+ * last_ns, or that ends a block of another thread with a number above known[thread] (of each
+ * thread, below 1 << MEMTRACE_THREAD_BITS). *count: how many were filled. Returns 1; 0 or -1, as
+ * event_decoder_next() does, where it stopped because there is no further event. */
+struct event_decoder_stop {
+    uint64_t last_ns;
+    const uint64_t *known;
+};
+int event_decoder_fill(struct event_decoder *decoder, const struct event_decoder_stop *stop,
+                       struct event *events, size_t stride, size_t most, size_t *count);
 /* How many events are still to come. */
 uint32_t event_decoder_left(const struct event_decoder *decoder);
 void event_decoder_end(struct event_decoder *decoder);

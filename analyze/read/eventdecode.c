@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* eventdecode.c: the columns of a block into events. See eventcode.h. */
+#include "analyze/base/hotpath.h"
 #include "analyze/read/eventcode.h"
 #include "analyze/read/predict.h"
 #include "analyze/read/varint.h"
@@ -30,7 +31,7 @@ static struct state *take_state(void) {
     return state;
 }
 
-static int fail(struct event_decoder *decoder, const char *what) {
+RARELY_DONE static int fail(struct event_decoder *decoder, const char *what) {
     snprintf(decoder->error, sizeof decoder->error, "%s", what);
     return -1;
 }
@@ -64,15 +65,15 @@ void event_decoder_end(struct event_decoder *decoder) {
     decoder->state = NULL;
 }
 
-static uint64_t get(struct state *state, enum column column) {
+HOT_INLINE uint64_t get(struct state *state, enum column column) {
     return varint_get(&state->column[column]);
 }
 
-static uint64_t get_signed(struct state *state, enum column column) {
+HOT_INLINE uint64_t get_signed(struct state *state, enum column column) {
     return varint_unzigzag(get(state, column));
 }
 
-static uint64_t get_split(struct state *state, enum column column) {
+HOT_INLINE uint64_t get_split(struct state *state, enum column column) {
     uint64_t low = varint_get_byte(&state->column[column]);
     return get(state, column + 1) << 8 | low;
 }
@@ -83,7 +84,7 @@ static uint32_t get_context(struct state *state, const struct predict_sites *sit
     return before + (uint32_t)get_signed(state, column);
 }
 
-static void get_new_site(struct state *state, struct predict_site *site) {
+static void get_new_shape(struct state *state, struct predict_site *site) {
     struct varint_reader *shapes = &state->column[COLUMN_SHAPES];
     uint64_t shape = varint_get(shapes);
     site->context = get_context(state, &state->predict.sites, COLUMN_CONTEXTS);
@@ -96,21 +97,27 @@ static void get_new_site(struct state *state, struct predict_site *site) {
     }
 }
 
-/* The index of the site that an op names; new ones are read from their columns. */
-static uint32_t get_site(struct state *state, struct predict_sites *sites, enum op_site how,
-                         bool place) {
+/* The index of a site that was read from its columns. */
+RARELY_DONE static uint64_t get_new_site(struct state *state, struct predict_sites *sites,
+                                         bool place) {
+    struct predict_site site = {0};
+    int64_t added;
+    if (place) {
+        site.context = get_context(state, sites, COLUMN_PLACES);
+    } else {
+        get_new_shape(state, &site);
+    }
+    added = predict_add_site(sites, &site);
+    state->no_memory |= added < 0;
+    return (uint64_t)added;
+}
+
+/* The index of the site that an op names. */
+HOT_INLINE uint32_t get_site(struct state *state, struct predict_sites *sites, enum op_site how,
+                             bool place) {
     uint64_t index = 0;
     if (how == SITE_NEW) {
-        struct predict_site site = {0};
-        int64_t added;
-        if (place) {
-            site.context = get_context(state, sites, COLUMN_PLACES);
-        } else {
-            get_new_site(state, &site);
-        }
-        added = predict_add_site(sites, &site);
-        state->no_memory |= added < 0;
-        index = (uint64_t)added;
+        index = get_new_site(state, sites, place);
     } else if (how == SITE_KNOWN) {
         index = place ? get(state, COLUMN_PLACES) : get_split(state, COLUMN_SITES);
     } else if (sites->count != 0) {
@@ -133,7 +140,7 @@ static struct event_block get_foreign(struct state *state) {
 }
 
 /* The block that this op ends; *slot: its own, 0: not of this block. */
-static struct event_block end_block(struct state *state, unsigned op, uint64_t *slot) {
+HOT_INLINE struct event_block end_block(struct state *state, unsigned op, uint64_t *slot) {
     struct predict *predict = &state->predict;
     struct event_block block = {.thread = predict->thread};
     switch (op >> OP_BLOCK_SHIFT & 7) {
@@ -188,7 +195,8 @@ static uint64_t get_address(struct state *state, enum op_address how,
     return address;
 }
 
-static void get_alloc(struct state *state, unsigned op, bool skips_addresses, struct event *event) {
+HOT_INLINE void get_alloc(struct state *state, unsigned op, bool skips_addresses,
+                          struct event *event) {
     struct predict *predict = &state->predict;
     const struct predict_site *site;
     uint64_t old_address = 0;
@@ -198,7 +206,7 @@ static void get_alloc(struct state *state, unsigned op, bool skips_addresses, st
         unsigned old_op = varint_get_byte(&state->column[COLUMN_OPS]);
         event->old = end_block(state, old_op, &old_slot);
         state->damaged |= event->old.number == 0;
-        old_address = old_slot != 0 ? predict->slots[old_slot].address : 0;
+        old_address = old_slot != 0 && !skips_addresses ? predict->slots[old_slot].address : 0;
     }
     index = get_site(state, &predict->sites, op >> OP_SITE_SHIFT & 3, false);
     if (state->damaged || state->no_memory) {
@@ -208,22 +216,25 @@ static void get_alloc(struct state *state, unsigned op, bool skips_addresses, st
     predict->newest++;
     event->kind = EVENT_ALLOC;
     event->block = (struct event_block){.number = predict->newest, .thread = predict->thread};
-    if (!skips_addresses) {
-        event->address = get_address(state, op >> OP_ADDRESS_SHIFT & 7, site, old_address);
-    }
     event->context = site->context;
     event->size = site->size;
     event->slack = site->slack;
     event->flags = site->flags;
     event->alignment = site->alignment;
     event->weight = site->weight;
-    if (old_slot != 0 && event->address != old_address && !skips_addresses) {
+    if (skips_addresses) {
+        predict_append(predict, &state->no_memory);
+        return;
+    }
+    event->address = get_address(state, op >> OP_ADDRESS_SHIFT & 7, site, old_address);
+    if (old_slot != 0 && event->address != old_address) {
         predict_push(predict, old_slot);
     }
-    state->no_memory |= predict_alloc(predict, index, event->address) != 0;
+    predict_alloc(predict, index, event->address, &state->no_memory);
 }
 
-static void get_free(struct state *state, unsigned op, bool skips_addresses, struct event *event) {
+HOT_INLINE void get_free(struct state *state, unsigned op, bool skips_addresses,
+                         struct event *event) {
     enum op_site how = op >> OP_PLACE_SHIFT & 3;
     uint64_t slot;
     event->kind = EVENT_FREE;
@@ -259,7 +270,7 @@ static void get_mark(struct varint_reader *rest, struct event *event) {
     event->text = varint_get_bytes(rest, event->text_size);
 }
 
-static void get_rest(struct state *state, unsigned op, struct event *event) {
+RARELY_DONE static void get_rest(struct state *state, unsigned op, struct event *event) {
     struct varint_reader *rest = &state->column[COLUMN_REST];
     switch (op >> 2 & 31) {
     case REST_MAP:
@@ -290,11 +301,12 @@ uint32_t event_decoder_left(const struct event_decoder *decoder) {
 
 static const struct event nothing; /* GCC copies it faster than it clears a struct */
 
-int event_decoder_next(struct event_decoder *decoder, struct event *event) {
+HOT_INLINE int next_event(struct event_decoder *decoder, bool skips_addresses,
+                          struct event *event) {
     struct state *state = decoder->state;
     unsigned op;
     if (state->items == 0) {
-        return 0;
+        return state->damaged || state->no_memory ? -1 : 0;
     }
     state->items--;
     *event = nothing;
@@ -308,14 +320,54 @@ int event_decoder_next(struct event_decoder *decoder, struct event *event) {
     }
     event->time_ns = state->time_ns;
     if ((op & OP_KIND) == OP_FREE) {
-        get_free(state, op, decoder->skips_addresses, event);
+        get_free(state, op, skips_addresses, event);
     } else if ((op & OP_KIND) == OP_REST) {
         get_rest(state, op, event);
     } else {
-        get_alloc(state, op, decoder->skips_addresses, event);
+        get_alloc(state, op, skips_addresses, event);
     }
     if (state->no_memory) {
         return fail(decoder, "out of memory");
     }
     return state->damaged ? fail(decoder, "its events cannot be") : 1;
+}
+
+int event_decoder_next(struct event_decoder *decoder, struct event *event) {
+    return decoder->skips_addresses ? next_event(decoder, true, event)
+                                    : next_event(decoder, false, event);
+}
+
+/* Whether someone must look at the event before the next one is read. */
+HOT_INLINE bool asks_for_look(const struct event_decoder_stop *stop, const struct event *event,
+                              uint32_t thread) {
+    struct event_block ended = event->kind == EVENT_FREE ? event->block : event->old;
+    if (event->time_ns > stop->last_ns || event->kind > EVENT_FREE) {
+        return true;
+    }
+    return ended.number != 0 && ended.thread != thread &&
+           ended.number > stop->known[ended.thread % PREDICT_THREADS];
+}
+
+HOT_INLINE int fill(struct event_decoder *decoder, bool skips_addresses,
+                    const struct event_decoder_stop *stop, struct event *event, size_t stride,
+                    size_t most, size_t *count) {
+    const struct state *state = decoder->state;
+    uint32_t thread = state->predict.thread;
+    for (*count = 0; *count < most; event = (struct event *)((char *)event + stride)) {
+        int result = next_event(decoder, skips_addresses, event);
+        if (result != 1) {
+            return result;
+        }
+        ++*count;
+        if (asks_for_look(stop, event, thread)) {
+            break;
+        }
+    }
+    return 1;
+}
+
+int event_decoder_fill(struct event_decoder *decoder, const struct event_decoder_stop *stop,
+                       struct event *events, size_t stride, size_t most, size_t *count) {
+    return decoder->skips_addresses ? fill(decoder, true, stop, events, stride, most, count)
+                                    : fill(decoder, false, stop, events, stride, most, count);
 }

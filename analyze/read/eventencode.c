@@ -338,7 +338,7 @@ static void add_alloc(struct event_encoder *encoder, const struct event *event, 
         put_op(encoder, old_op);
     }
     encoder->allocs++;
-    encoder->failed |= predict_alloc(predict, index, address) != 0;
+    predict_alloc(predict, index, address, &encoder->failed);
 }
 
 static void add_map(struct event_encoder *encoder, const struct event *event) {

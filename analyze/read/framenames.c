@@ -3,6 +3,7 @@
 #include "analyze/read/framenames.h"
 
 #include "analyze/base/array.h"
+#include "analyze/base/search.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -151,19 +152,11 @@ void framenames_free(struct framenames *names) {
 
 const struct framename *framenames_find(const struct framenames *names, uint64_t frame,
                                         size_t *count) {
-    size_t low = 0;
-    size_t high = names->count;
+    size_t first = search_below(names->items, names->count, sizeof *names->items,
+                                offsetof(struct framename, frame), frame);
     size_t end;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (names->items[middle].frame < frame) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
+    for (end = first; end < names->count && names->items[end].frame == frame; end++) {
     }
-    for (end = low; end < names->count && names->items[end].frame == frame; end++) {
-    }
-    *count = end - low;
-    return *count != 0 ? &names->items[low] : NULL;
+    *count = end - first;
+    return *count != 0 ? &names->items[first] : NULL;
 }

@@ -6,15 +6,18 @@
 
 int predict_grow(struct predict *predict, uint64_t slot) {
     uint64_t capacity = predict->slot_capacity != 0 ? predict->slot_capacity * 2 : 1024;
-    struct predict_slot *grown;
+    struct predict_slot *slots;
+    struct predict_link *links;
     while (capacity <= slot) {
         capacity *= 2;
     }
-    grown = realloc(predict->slots, capacity * sizeof *grown);
-    if (grown == NULL) {
+    slots = realloc(predict->slots, capacity * sizeof *slots);
+    predict->slots = slots != NULL ? slots : predict->slots;
+    links = realloc(predict->links, capacity * sizeof *links);
+    predict->links = links != NULL ? links : predict->links;
+    if (slots == NULL || links == NULL) {
         return -1;
     }
-    predict->slots = grown;
     predict->slot_capacity = capacity;
     return 0;
 }
@@ -24,6 +27,7 @@ int predict_start(struct predict *predict, uint32_t thread, uint64_t first_numbe
         return -1;
     }
     predict->slots[0] = (struct predict_slot){0};
+    predict->links[0] = (struct predict_link){0};
     predict->slot_count = 1;
     predict->sites.count = predict->sites.last = 0;
     predict->places.count = predict->places.last = 0;
@@ -41,6 +45,7 @@ void predict_end(struct predict *predict) {
     free(predict->sites.site);
     free(predict->places.site);
     free(predict->slots);
+    free(predict->links);
     *predict = (struct predict){0};
 }
 

@@ -11,6 +11,7 @@
 
 #include "analyze/read/event.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -113,28 +114,35 @@ struct predict_sites {
     uint32_t last; /* used */
 };
 
-/* An allocation of this block. Slot s is number first_number + s - 1; slot 0 is the end of the ring
- * of live ones. */
+/* An allocation of this block. Slot s is number first_number + s - 1. */
 struct predict_slot {
     uint64_t address;
     uint32_t site;
-    uint32_t older; /* live neighbours, by number; of a freed one: when it was freed */
-    uint32_t newer;
     uint32_t below; /* freed ones of a class are a stack; 0: the lowest */
-    uint32_t live;
 };
+
+/* Its live neighbours by number; slot 0 is the end of their ring. Apart from the slots, because a
+ * reader without addresses needs no more than this, and frees find theirs in no order: what is
+ * small stays in the processor's cache. */
+struct predict_link {
+    uint32_t older;
+    uint32_t newer; /* PREDICT_FREED: it does not live */
+};
+#define PREDICT_FREED UINT32_MAX
 
 struct predict {
     struct predict_sites sites;
     struct predict_sites places; /* where frees come from; only `context` is used */
     struct predict_slot *slots;
-    uint64_t slot_count;    /* slot 0 included */
-    uint64_t slot_capacity; /* at least slot_count */
+    struct predict_link *links;
+    uint64_t slot_count;    /* slot 0 included; of links */
+    uint64_t slot_capacity; /* at least slot_count; of both */
     uint64_t first_number;
-    uint64_t newest;    /* number of the last allocation */
-    uint64_t last;      /* number of the thread's own block that was freed last */
-    uint64_t last_slot; /* its slot; 0: not of this block */
-    uint64_t frontier;  /* where the allocator goes on if it does not reuse */
+    uint64_t newest;               /* number of the last allocation */
+    uint64_t last;                 /* number of the thread's own block that was freed last */
+    uint64_t last_slot;            /* its slot; 0: not of this block */
+    struct predict_link last_link; /* its neighbours when it was freed */
+    uint64_t frontier;             /* where the allocator goes on if it does not reuse */
     uint32_t thread;
     uint32_t top[PREDICT_CLASSES];     /* freed last of each class: slot; 0: none */
     uint64_t foreign[PREDICT_THREADS]; /* freed last of each other thread: number */
@@ -176,7 +184,7 @@ static inline uint32_t predict_class(const struct predict_site *site) {
 /* The slot of an own number; 0: none in this block. */
 static inline uint64_t predict_slot_of(const struct predict *predict, uint64_t number) {
     uint64_t slot = number - predict->first_number + 1;
-    return slot < predict->slot_count && predict->slots[slot].live ? slot : 0;
+    return slot < predict->slot_count && predict->links[slot].newer != PREDICT_FREED ? slot : 0;
 }
 
 /* Own numbers that may be freed next; 0: there is none. */
@@ -184,17 +192,15 @@ static inline uint64_t predict_number(const struct predict *predict, uint64_t sl
     return slot != 0 ? predict->first_number + slot - 1 : 0;
 }
 static inline uint64_t predict_newest(const struct predict *predict) {
-    return predict_number(predict, predict->slots[0].older);
+    return predict_number(predict, predict->links[0].older);
 }
 static inline uint64_t predict_newer(const struct predict *predict) {
-    return predict->last_slot != 0
-               ? predict_number(predict, predict->slots[predict->last_slot].newer)
-               : predict->last + 1;
+    return predict->last_slot != 0 ? predict_number(predict, predict->last_link.newer)
+                                   : predict->last + 1;
 }
 static inline uint64_t predict_older(const struct predict *predict) {
-    return predict->last_slot != 0
-               ? predict_number(predict, predict->slots[predict->last_slot].older)
-               : predict->last - 1;
+    return predict->last_slot != 0 ? predict_number(predict, predict->last_link.older)
+                                   : predict->last - 1;
 }
 
 /* Takes the address at this depth off the stack; 0: there is none. */
@@ -229,32 +235,43 @@ static inline uint64_t predict_free(struct predict *predict, uint64_t number) {
     predict->last = number;
     predict->last_slot = slot;
     if (slot != 0) {
-        struct predict_slot *freed = &predict->slots[slot];
-        predict->slots[freed->older].newer = freed->newer;
-        predict->slots[freed->newer].older = freed->older;
-        freed->live = 0;
+        struct predict_link freed = predict->links[slot];
+        predict->links[freed.older].newer = freed.newer;
+        predict->links[freed.newer].older = freed.older;
+        predict->links[slot].newer = PREDICT_FREED;
+        predict->last_link = freed;
     }
     return slot;
 }
 
-/* An allocation with the number `newest`. 0, or -1: out of memory. */
-static inline int predict_alloc(struct predict *predict, uint32_t site, uint64_t address) {
+/* An allocation with the number `newest`, its address aside. Its slot, or 0: it gets none; *failed
+ * if there was no memory for it. */
+static inline uint64_t predict_append(struct predict *predict, bool *failed) {
     uint64_t slot = predict->newest - predict->first_number + 1;
     if (slot >= MEMTRACE_BLOCK_EVENTS_MOST) {
         return 0; /* numbers with large gaps: no slots for these */
     }
     if (slot >= predict->slot_capacity && predict_grow(predict, slot) != 0) {
-        return -1;
+        *failed = true;
+        return 0;
     }
     while (predict->slot_count < slot) { /* a gap in the numbers */
-        predict->slots[predict->slot_count++].live = 0;
+        predict->links[predict->slot_count++].newer = PREDICT_FREED;
     }
     predict->slot_count = slot + 1;
-    predict->slots[slot] = (struct predict_slot){
-        .address = address, .site = site, .older = predict->slots[0].older, .live = 1};
-    predict->slots[predict->slots[0].older].newer = (uint32_t)slot;
-    predict->slots[0].older = (uint32_t)slot;
-    return 0;
+    predict->links[slot] = (struct predict_link){.older = predict->links[0].older};
+    predict->links[predict->links[0].older].newer = (uint32_t)slot;
+    predict->links[0].older = (uint32_t)slot;
+    return slot;
+}
+
+/* The same with its address. */
+static inline void predict_alloc(struct predict *predict, uint32_t site, uint64_t address,
+                                 bool *failed) {
+    uint64_t slot = predict_append(predict, failed);
+    if (slot != 0) {
+        predict->slots[slot] = (struct predict_slot){.address = address, .site = site};
+    }
 }
 
 #endif

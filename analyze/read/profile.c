@@ -5,6 +5,7 @@
 #include "analyze/base/array.h"
 #include "analyze/read/block.h"
 #include "analyze/read/compressed.h"
+#include "analyze/read/filemap.h"
 #include "analyze/read/region.h"
 #include "analyze/read/trust.h"
 #include "memtrace/events.h"
@@ -12,10 +13,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,114 +23,6 @@
 #include <unistd.h>
 
 #define COPY_LIMIT (UINT64_C(1) << 30) /* larger finished files are mapped instead */
-
-/* ---- Mapped files: a file may become shorter while it is mapped. Loads past its end raise SIGBUS,
- * and no look at the size beforehand helps: whoever owns the file of a running program could end
- * the commands of whoever looks at it. Such pages become zeros here, and is_cut is set. A copy of
- * the file would cost more, and would not show counters of one moment together ---- */
-
-/* Beyond so many at a time a mapping is as any other. */
-enum { FILEMAP_MOST = 1024 };
-
-/* start 0: a free place. Written with the lock held, read by the handler. */
-struct mapping {
-    atomic_uintptr_t start;
-    atomic_uintptr_t end;
-    atomic_bool is_cut;
-};
-
-static struct mapping mappings[FILEMAP_MOST];
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-
-/* All from the page to the end of the mapping is gone: zeros take its place, and the load is done
- * again. What is no mapping of ours is fatal, as it was. */
-static void replace_lost(int signal, siginfo_t *info, void *context) {
-    const uintptr_t page = (uintptr_t)info->si_addr & ~(uintptr_t)4095;
-    (void)context;
-    for (size_t i = 0; i < FILEMAP_MOST; i++) {
-        uintptr_t end = atomic_load(&mappings[i].end);
-        if (page >= atomic_load(&mappings[i].start) && page < end &&
-            mmap((void *)page, end - page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
-                 0) != MAP_FAILED) {
-            atomic_store(&mappings[i].is_cut, true);
-            return;
-        }
-    }
-    sigaction(signal, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
-}
-
-/* A handler of somebody else (a sanitizer, a test) stays. */
-static void catch_sigbus(void) {
-    struct sigaction action = {.sa_sigaction = replace_lost, .sa_flags = SA_SIGINFO};
-    struct sigaction old;
-    if (sigaction(SIGBUS, NULL, &old) == 0 && old.sa_handler == SIG_DFL) {
-        sigaction(SIGBUS, &action, NULL);
-    }
-}
-
-/* The mapping that starts there; 0: a free place. NULL: there is none. */
-static struct mapping *find_mapping(uintptr_t start) {
-    for (size_t i = 0; i < FILEMAP_MOST; i++) {
-        if (atomic_load(&mappings[i].start) == start) {
-            return &mappings[i];
-        }
-    }
-    return NULL;
-}
-
-/* The end first when it goes, last when it comes, so that the handler never sees too much. */
-static void set_mapping(struct mapping *mapping, void *bytes, uint64_t size) {
-    if (mapping != NULL) {
-        atomic_store(&mapping->end, 0);
-        atomic_store(&mapping->start, (uintptr_t)bytes);
-        atomic_store(&mapping->end, bytes != NULL ? ((uintptr_t)bytes + size + 4095) & ~4095UL : 0);
-    }
-}
-
-/* NULL with errno. */
-static void *filemap_open(int fd, uint64_t size) {
-    void *bytes = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
-    struct mapping *mapping;
-    if (bytes == MAP_FAILED) {
-        return NULL;
-    }
-    catch_sigbus();
-    pthread_mutex_lock(&lock);
-    mapping = find_mapping(0);
-    if (mapping != NULL) {
-        atomic_store(&mapping->is_cut, false);
-    }
-    set_mapping(mapping, bytes, size);
-    pthread_mutex_unlock(&lock);
-    return bytes;
-}
-
-/* Larger or smaller; it may move. NULL with errno: it is as it was. */
-static void *filemap_resize(void *bytes, uint64_t size, uint64_t new_size) {
-    void *moved;
-    struct mapping *mapping;
-    pthread_mutex_lock(&lock);
-    mapping = find_mapping((uintptr_t)bytes);
-    set_mapping(mapping, NULL, 0);
-    moved = mremap(bytes, size, new_size, MREMAP_MAYMOVE);
-    set_mapping(mapping, moved != MAP_FAILED ? moved : bytes,
-                moved != MAP_FAILED ? new_size : size);
-    pthread_mutex_unlock(&lock);
-    return moved != MAP_FAILED ? moved : NULL;
-}
-
-/* Whether something was read that the file no longer had. */
-static bool filemap_is_cut(const void *bytes) {
-    const struct mapping *mapping = find_mapping((uintptr_t)bytes);
-    return mapping != NULL && atomic_load(&mapping->is_cut);
-}
-
-static void filemap_close(void *bytes, uint64_t size) {
-    pthread_mutex_lock(&lock);
-    set_mapping(find_mapping((uintptr_t)bytes), NULL, 0);
-    pthread_mutex_unlock(&lock);
-    munmap(bytes, size);
-}
 
 /* ---- What the file says ---- */
 
@@ -340,7 +230,7 @@ static struct profile *new_profile(const char *path, struct error *error) {
 }
 
 static int map_file(struct profile *profile, int fd, uint64_t size, struct error *error) {
-    void *bytes = filemap_open(fd, size);
+    void *bytes = filemap_open(fd, 0, size, FILEMAP_READS);
     if (bytes == NULL) {
         return error_set(error, "cannot map %s: %s", profile->path, strerror(errno));
     }

@@ -2,6 +2,7 @@
 /* region.c: profile regions by pid. See region.h. */
 #include "analyze/read/region.h"
 
+#include "analyze/base/array.h"
 #include "memtrace/format.h"
 
 #include <dirent.h>
@@ -235,7 +236,15 @@ static pid_t counted_by(pid_t pid, const struct region *region) {
                : 0;
 }
 
+/* Left by a program that has replaced itself by exec: its process may have another region. */
+static bool is_left(const struct region *region) {
+    struct memtrace_header header;
+    return region_read_header(region->path, &header) == REGION_HEADER &&
+           header.state == MEMTRACE_STATE_EXECED;
+}
+
 int region_find(pid_t pid, struct region *region, struct error *error) {
+    struct region named;
     struct stat status;
     char path[64];
     uint64_t ticks;
@@ -249,10 +258,15 @@ int region_find(pid_t pid, struct region *region, struct error *error) {
                          (long)pid);
     }
     by_name = find_by_name(pid, ticks, status.st_uid, region);
-    if (by_name == 0) {
+    if (by_name == 0 && !is_left(region)) {
         return 0;
     }
+    named = *region;
     by_maps = find_by_maps(pid, ticks, region);
+    if (by_maps != 0 && by_name == 0) {
+        *region = named;
+        return 0;
+    }
     if (by_maps == 0) {
         pid_t ancestor = counted_by(pid, region);
         return ancestor == 0
@@ -281,12 +295,8 @@ static int newest_first(const void *left, const void *right) {
 }
 
 static int add_region(struct region **list, size_t *count, const struct region *region) {
-    if ((*count & (*count - 1)) == 0) {
-        struct region *grown = realloc(*list, (*count != 0 ? *count * 2 : 1) * sizeof *grown);
-        if (grown == NULL) {
-            return -1;
-        }
-        *list = grown;
+    if (array_grow_by_count(list, *count, sizeof **list) != 0) {
+        return -1;
     }
     (*list)[(*count)++] = *region;
     return 0;

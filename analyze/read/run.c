@@ -3,6 +3,7 @@
 #include "analyze/read/run.h"
 
 #include "analyze/base/array.h"
+#include "analyze/base/pathname.h"
 #include "analyze/read/block.h"
 #include "analyze/read/jsontree.h"
 
@@ -28,8 +29,7 @@ char *run_file_path(const struct run *run, const char *file) {
 }
 
 const char *run_name(const struct run_process *process) {
-    const char *slash = strrchr(process->program, '/');
-    const char *name = slash != NULL && slash[1] != '\0' ? slash + 1 : process->program;
+    const char *name = pathname_base(process->program);
     return name[0] != '\0' ? name : "?";
 }
 

@@ -72,6 +72,10 @@ static inline uint64_t varint_unzigzag(uint64_t value) {
     return value >> 1 ^ (0 - (value & 1));
 }
 
+static inline void varint_put_signed(struct varint_writer *writer, int64_t value) {
+    varint_put(writer, varint_zigzag((uint64_t)value));
+}
+
 static inline unsigned char varint_get_byte(struct varint_reader *reader) {
     if (reader->next == reader->end) {
         *reader->failed = true;
@@ -83,6 +87,10 @@ static inline unsigned char varint_get_byte(struct varint_reader *reader) {
 static inline uint64_t varint_get(struct varint_reader *reader) {
     uint64_t low = varint_get_byte(reader);
     return low < 0x80 ? low : varint_get_rest(reader, low & 0x7f);
+}
+
+static inline int64_t varint_get_signed(struct varint_reader *reader) {
+    return (int64_t)varint_unzigzag(varint_get(reader));
 }
 
 /* `size` bytes; NULL and failed if there are not so many. */

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { THREADS = 1 << MEMTRACE_THREAD_BITS };
 #define MOST_UNITS 0x1p56 /* no whole file has that: a block cannot be so much smaller */
 
 int accounts_start(struct accounts *accounts, const struct model_node *nodes, size_t node_count) {
@@ -29,12 +28,12 @@ void accounts_end(struct accounts *accounts) {
     memset(accounts, 0, sizeof *accounts);
 }
 
-uint64_t accounts_sampled_units(const struct pairing_block *block) {
+uint64_t accounts_sampled_units(struct pairing_block block) {
     double share;
-    if (block->weight <= block->size || block->size == 0) {
+    if (block.weight <= block.size || block.size == 0) {
         return ACCOUNTS_ONE;
     }
-    share = (double)block->weight / (double)block->size * (double)ACCOUNTS_ONE;
+    share = (double)block.weight / (double)block.size * (double)ACCOUNTS_ONE;
     return share < MOST_UNITS ? (uint64_t)(share + 0.5) : (uint64_t)MOST_UNITS;
 }
 
@@ -44,53 +43,18 @@ enum model_class accounts_look_up(struct accounts *accounts, uint32_t context) {
     return class;
 }
 
-/* ---- The peak ---- */
-
-static void keep_peak(struct accounts *accounts, struct accounts_cell *cell) {
-    if (cell->epoch != accounts->epoch) {
-        if (cell->epoch == 0) {
-            accounts->touched[accounts->touched_count++] = (uint32_t)(cell - accounts->cells);
-        }
-        cell->epoch = accounts->epoch;
-        cell->saved = cell->alloc_bytes - cell->free_bytes;
-    }
-}
-
-static void grow(struct accounts *accounts, uint64_t bytes) {
-    accounts->live = (int64_t)((uint64_t)accounts->live + bytes);
-    if (accounts->live > accounts->maximum) {
-        accounts->maximum = accounts->live;
-        accounts->maximum_ns = accounts->now_ns;
-        accounts->variance.maximum = accounts->variance.live;
-        accounts->at_maximum = true;
-    }
-    if (accounts->live > accounts->crest.live) {
-        accounts->crest = (struct accounts_crest){accounts->live, accounts->now_ns,
-                                                  accounts->alloc_units, accounts->alloc_bytes};
-    }
-}
-
-/* Before the cell changes: an epoch that begins is of the state before. */
-static void shrink(struct accounts *accounts, uint64_t bytes) {
-    accounts->live = (int64_t)((uint64_t)accounts->live - bytes);
-    if (accounts->at_maximum && bytes != 0) {
-        accounts->at_maximum = false;
-        accounts->epoch++;
-    }
-}
-
 /* ---- Sampling ---- */
 
 /* What a sampled block of size s with weight w adds to the variance of a sum of bytes: it was taken
  * with probability s / w, so w (w - s). */
-static double variance_of(const struct pairing_block *block) {
-    double weight = (double)block->weight;
-    return block->weight > block->size ? weight * (weight - (double)block->size) : 0;
+static double variance_of(struct pairing_block block) {
+    double weight = (double)block.weight;
+    return block.weight > block.size ? weight * (weight - (double)block.size) : 0;
 }
 
-static void vary(struct accounts *accounts, const struct pairing_block *block, double sign) {
+void accounts_vary(struct accounts *accounts, struct pairing_block block, double sign) {
     double variance = variance_of(block);
-    double size = block->size != 0 ? (double)block->size : 1;
+    double size = block.size != 0 ? (double)block.size : 1;
     struct accounts_variance *cell;
     if (accounts->variances == NULL) {
         accounts->variances = calloc(accounts->node_count, sizeof *accounts->variances);
@@ -100,7 +64,7 @@ static void vary(struct accounts *accounts, const struct pairing_block *block, d
         }
     }
     accounts->is_sampled = true;
-    cell = &accounts->variances[block->context];
+    cell = &accounts->variances[block.context];
     cell->live += sign * variance;
     accounts->variance.live += sign * variance;
     if (sign > 0) {
@@ -112,33 +76,7 @@ static void vary(struct accounts *accounts, const struct pairing_block *block, d
 
 /* ---- Blocks ---- */
 
-int64_t accounts_alloc(struct accounts *accounts, const struct pairing_block *block,
-                       uint32_t thread, bool inherited) {
-    struct accounts_cell *cell = &accounts->cells[block->context];
-    uint64_t bytes = accounts_bytes(block);
-    uint64_t units = accounts_units(block);
-    bool is_heap = accounts_class(accounts, block->context) == MODEL_HEAP;
-    keep_peak(accounts, cell);
-    cell->alloc_bytes += bytes;
-    cell->alloc_units += units;
-    if (!is_heap) {
-        return 0;
-    }
-    if (block->weight != 0) {
-        vary(accounts, block, 1);
-    }
-    accounts->alloc_units += units;
-    accounts->alloc_bytes += bytes;
-    grow(accounts, bytes);
-    if (!inherited && thread < THREADS) {
-        accounts->threads[thread].alloc_units += units;
-        accounts->threads[thread].alloc_bytes += bytes;
-    }
-    return (int64_t)bytes;
-}
-
-/* New buckets for a cell. 0, or -1: out of memory. */
-static int add_buckets(struct accounts *accounts, struct accounts_cell *cell) {
+int accounts_add_buckets(struct accounts *accounts, struct accounts_cell *cell) {
     enum { FIRST = 256 };
     if (accounts->lifetime_count == accounts->lifetime_capacity) {
         size_t capacity =
@@ -155,17 +93,8 @@ static int add_buckets(struct accounts *accounts, struct accounts_cell *cell) {
     return 0;
 }
 
-static void add_lifetime(struct accounts *accounts, struct accounts_cell *cell, uint32_t ticks,
-                         uint64_t units) {
-    if (cell->lifetimes == 0 && add_buckets(accounts, cell) != 0) {
-        accounts->out_of_memory = true;
-        return;
-    }
-    accounts->lifetimes[cell->lifetimes - 1][contexts_bucket(ticks)] += units;
-}
-
-static void count_foreign(struct accounts *accounts, uint32_t freer, uint32_t owner, uint64_t units,
-                          uint64_t bytes) {
+void accounts_count_foreign(struct accounts *accounts, uint32_t freer, uint32_t owner,
+                            uint64_t units, uint64_t bytes) {
     if (foreign_add(&accounts->foreign,
                     (struct model_foreign){
                         .freer = freer, .owner = owner, .blocks = units, .bytes = bytes}) != 0) {
@@ -173,48 +102,18 @@ static void count_foreign(struct accounts *accounts, uint32_t freer, uint32_t ow
     }
 }
 
-int64_t accounts_free(struct accounts *accounts, const struct pairing_block *block, uint32_t owner,
-                      const struct pairing_end *end, bool temporary) {
-    struct accounts_cell *cell = &accounts->cells[block->context];
-    uint64_t bytes = accounts_bytes(block);
-    uint64_t units = accounts_units(block);
-    bool is_heap = accounts_class(accounts, block->context) == MODEL_HEAP;
-    if (is_heap) {
-        shrink(accounts, bytes);
-    }
-    keep_peak(accounts, cell);
-    cell->free_bytes += bytes;
-    cell->free_units += units;
-    add_lifetime(accounts, cell, end->tick > block->tick ? end->tick - block->tick : 0, units);
-    if (!is_heap) {
-        return 0;
-    }
-    cell->temporary += temporary ? units : 0;
-    if (block->weight != 0) {
-        vary(accounts, block, -1);
-    }
-    if (end->thread < THREADS) {
-        accounts->threads[end->thread].free_units += units;
-        accounts->threads[end->thread].free_bytes += bytes;
-        if (end->thread != owner) {
-            count_foreign(accounts, end->thread, owner, units, bytes);
-        }
-    }
-    return wrap_subtract(0, (int64_t)bytes);
-}
-
 /* ---- Mappings, and what was left out ---- */
 
 void accounts_map(struct accounts *accounts, uint32_t context, uint64_t bytes) {
     struct accounts_cell *cell = &accounts->cells[context];
-    keep_peak(accounts, cell);
+    accounts_keep_peak(accounts, cell);
     cell->alloc_bytes += bytes;
     cell->alloc_units += ACCOUNTS_ONE;
 }
 
 void accounts_unmap(struct accounts *accounts, uint32_t context, uint64_t bytes, bool is_last) {
     struct accounts_cell *cell = &accounts->cells[context];
-    keep_peak(accounts, cell);
+    accounts_keep_peak(accounts, cell);
     cell->free_bytes += bytes;
     cell->free_units += is_last ? ACCOUNTS_ONE : 0;
 }
@@ -222,14 +121,15 @@ void accounts_unmap(struct accounts *accounts, uint32_t context, uint64_t bytes,
 void accounts_culled(struct accounts *accounts, const struct memtrace_culled *culled) {
     struct accounts_cell *cell = &accounts->cells[culled->context];
     uint64_t units = culled->count * ACCOUNTS_ONE;
-    keep_peak(accounts, cell);
+    accounts_keep_peak(accounts, cell);
     cell->alloc_bytes += culled->bytes;
     cell->alloc_units += units;
     cell->free_bytes += culled->bytes;
     cell->free_units += units;
     cell->temporary += (uint64_t)culled->temporary * ACCOUNTS_ONE;
-    add_lifetime(accounts, cell, 0, units);
-    if (accounts_class(accounts, culled->context) == MODEL_HEAP && culled->thread < THREADS) {
+    accounts_add_lifetime(accounts, cell, 0, units);
+    if (accounts_class(accounts, culled->context) == MODEL_HEAP &&
+        culled->thread < ACCOUNTS_THREADS) {
         struct accounts_thread *thread = &accounts->threads[culled->thread];
         thread->alloc_units += units;
         thread->alloc_bytes += culled->bytes;
@@ -314,7 +214,7 @@ int accounts_cut(struct accounts *accounts, struct slice *slice) {
         cut_context(accounts, &writer, accounts->touched[i]);
     }
     foreign_sort(&accounts->foreign);
-    for (uint32_t id = 0; id < THREADS; id++) {
+    for (uint32_t id = 0; id < ACCOUNTS_THREADS; id++) {
         cut_thread(accounts, &writer, id, &foreign);
     }
     foreign_clear(&accounts->foreign);

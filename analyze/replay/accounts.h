@@ -13,11 +13,14 @@
 #ifndef ANALYZE_REPLAY_ACCOUNTS_H
 #define ANALYZE_REPLAY_ACCOUNTS_H
 
+#include "analyze/base/hotpath.h"
 #include "analyze/model/model.h"
+#include "analyze/model/wrap.h"
 #include "analyze/profile/load.h"
 #include "analyze/replay/pairing.h"
 #include "analyze/replay/slice.h"
 
+enum { ACCOUNTS_THREADS = 1 << MEMTRACE_THREAD_BITS };
 #define ACCOUNTS_ONE UINT64_C(65536)
 
 /* One line of the processor's cache. */
@@ -50,7 +53,7 @@ struct accounts {
     uint64_t (*lifetimes)[MEMTRACE_LIFETIME_BUCKETS];
     size_t lifetime_count;
     size_t lifetime_capacity;
-    struct accounts_thread threads[1 << MEMTRACE_THREAD_BITS];
+    struct accounts_thread threads[ACCOUNTS_THREADS];
     struct foreign foreign; /* blocks in units */
     int64_t live;           /* since the slice began */
     int64_t maximum;        /* >= 0 */
@@ -74,27 +77,134 @@ int accounts_start(struct accounts *accounts, const struct model_node *nodes, si
 void accounts_end(struct accounts *accounts);
 
 /* How many bytes and allocations a block stands for. */
-static inline uint64_t accounts_bytes(const struct pairing_block *block) {
+HOT_INLINE uint64_t accounts_bytes(const struct pairing_block *block) {
     return block->weight != 0 ? block->weight : block->size;
 }
-uint64_t accounts_sampled_units(const struct pairing_block *block);
-static inline uint64_t accounts_units(const struct pairing_block *block) {
-    return block->weight != 0 ? accounts_sampled_units(block) : ACCOUNTS_ONE;
+/* Rarely done functions take blocks by value, so that the others need not lie in memory. */
+RARELY_DONE uint64_t accounts_sampled_units(struct pairing_block block);
+HOT_INLINE uint64_t accounts_units(const struct pairing_block *block) {
+    return block->weight != 0 ? accounts_sampled_units(*block) : ACCOUNTS_ONE;
 }
 
-enum model_class accounts_look_up(struct accounts *accounts, uint32_t context);
-static inline enum model_class accounts_class(struct accounts *accounts, uint32_t context) {
+RARELY_DONE enum model_class accounts_look_up(struct accounts *accounts, uint32_t context);
+HOT_INLINE enum model_class accounts_class(struct accounts *accounts, uint32_t context) {
     uint8_t class = accounts->cells[context].class;
     return class != 0 ? (enum model_class)(class - 1) : accounts_look_up(accounts, context);
 }
 
+/* ---- The peak ---- */
+
+HOT_INLINE void accounts_keep_peak(struct accounts *accounts, struct accounts_cell *cell) {
+    if (cell->epoch != accounts->epoch) {
+        if (cell->epoch == 0) {
+            accounts->touched[accounts->touched_count++] = (uint32_t)(cell - accounts->cells);
+        }
+        cell->epoch = accounts->epoch;
+        cell->saved = cell->alloc_bytes - cell->free_bytes;
+    }
+}
+
+HOT_INLINE void accounts_grow(struct accounts *accounts, uint64_t bytes) {
+    accounts->live = (int64_t)((uint64_t)accounts->live + bytes);
+    if (accounts->live > accounts->maximum) {
+        accounts->maximum = accounts->live;
+        accounts->maximum_ns = accounts->now_ns;
+        accounts->variance.maximum = accounts->variance.live;
+        accounts->at_maximum = true;
+    }
+    if (accounts->live > accounts->crest.live) {
+        accounts->crest = (struct accounts_crest){accounts->live, accounts->now_ns,
+                                                  accounts->alloc_units, accounts->alloc_bytes};
+    }
+}
+
+/* Before the cell changes: an epoch that begins is of the state before. */
+HOT_INLINE void accounts_shrink(struct accounts *accounts, uint64_t bytes) {
+    accounts->live = (int64_t)((uint64_t)accounts->live - bytes);
+    if (accounts->at_maximum && bytes != 0) {
+        accounts->at_maximum = false;
+        accounts->epoch++;
+    }
+}
+
+/* ---- Blocks ---- */
+
+/* What sampled blocks do to variances; new buckets for a cell (0, or -1: out of memory); a block
+ * that another thread frees. */
+RARELY_DONE void accounts_vary(struct accounts *accounts, struct pairing_block block, double sign);
+RARELY_DONE int accounts_add_buckets(struct accounts *accounts, struct accounts_cell *cell);
+void accounts_count_foreign(struct accounts *accounts, uint32_t freer, uint32_t owner,
+                            uint64_t units, uint64_t bytes);
+
+HOT_INLINE void accounts_add_lifetime(struct accounts *accounts, struct accounts_cell *cell,
+                                      uint32_t ticks, uint64_t units) {
+    if (cell->lifetimes == 0 && accounts_add_buckets(accounts, cell) != 0) {
+        accounts->out_of_memory = true;
+        return;
+    }
+    accounts->lifetimes[cell->lifetimes - 1][contexts_bucket(ticks)] += units;
+}
+
 /* A block begins. `thread`: who allocated it; it is not counted there if `inherited`. Returns by
  * how much the heap's live bytes grew. */
-int64_t accounts_alloc(struct accounts *accounts, const struct pairing_block *block,
-                       uint32_t thread, bool inherited);
+HOT_INLINE int64_t accounts_alloc(struct accounts *accounts, const struct pairing_block *block,
+                                  uint32_t thread, bool inherited) {
+    struct accounts_cell *cell = &accounts->cells[block->context];
+    uint64_t bytes = accounts_bytes(block);
+    uint64_t units = accounts_units(block);
+    bool is_heap = accounts_class(accounts, block->context) == MODEL_HEAP;
+    accounts_keep_peak(accounts, cell);
+    cell->alloc_bytes += bytes;
+    cell->alloc_units += units;
+    if (!is_heap) {
+        return 0;
+    }
+    if (block->weight != 0) {
+        accounts_vary(accounts, *block, 1);
+    }
+    accounts->alloc_units += units;
+    accounts->alloc_bytes += bytes;
+    accounts_grow(accounts, bytes);
+    if (!inherited && thread < ACCOUNTS_THREADS) {
+        accounts->threads[thread].alloc_units += units;
+        accounts->threads[thread].alloc_bytes += bytes;
+    }
+    return (int64_t)bytes;
+}
+
 /* It ends. Returns by how much the heap's live bytes grew: not at all, or less than 0. */
-int64_t accounts_free(struct accounts *accounts, const struct pairing_block *block, uint32_t owner,
-                      const struct pairing_end *end, bool temporary);
+HOT_INLINE int64_t accounts_free(struct accounts *accounts, const struct pairing_block *block,
+                                 uint32_t owner, const struct pairing_end *end, bool temporary) {
+    struct accounts_cell *cell = &accounts->cells[block->context];
+    uint64_t bytes = accounts_bytes(block);
+    uint64_t units = accounts_units(block);
+    bool is_heap = accounts_class(accounts, block->context) == MODEL_HEAP;
+    if (is_heap) {
+        accounts_shrink(accounts, bytes);
+    }
+    accounts_keep_peak(accounts, cell);
+    cell->free_bytes += bytes;
+    cell->free_units += units;
+    accounts_add_lifetime(accounts, cell, end->tick > block->tick ? end->tick - block->tick : 0,
+                          units);
+    if (!is_heap) {
+        return 0;
+    }
+    cell->temporary += temporary ? units : 0;
+    if (block->weight != 0) {
+        accounts_vary(accounts, *block, -1);
+    }
+    if (end->thread < ACCOUNTS_THREADS) {
+        accounts->threads[end->thread].free_units += units;
+        accounts->threads[end->thread].free_bytes += bytes;
+        if (end->thread != owner) {
+            accounts_count_foreign(accounts, end->thread, owner, units, bytes);
+        }
+    }
+    return wrap_subtract(0, (int64_t)bytes);
+}
+
+/* ---- Everything else ---- */
 
 /* Address space of a context of class MODEL_MAPPING. */
 void accounts_map(struct accounts *accounts, uint32_t context, uint64_t bytes);

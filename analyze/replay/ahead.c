@@ -17,6 +17,7 @@ enum {
  * once there are a few batches. */
 struct ahead {
     struct timeorder *order;
+    bool is_alone; /* there is no thread, and one batch is all that is used */
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -92,12 +93,16 @@ static void *read_all(void *argument) {
 
 /* ---- The one that replays ---- */
 
-struct ahead *ahead_start(struct timeorder *order) {
+struct ahead *ahead_start(struct timeorder *order, bool is_alone) {
     struct ahead *ahead = calloc(1, sizeof *ahead);
     if (ahead == NULL) {
         return NULL;
     }
     ahead->order = order;
+    ahead->is_alone = is_alone;
+    if (is_alone) {
+        return ahead;
+    }
     pthread_mutex_init(&ahead->lock, NULL);
     pthread_cond_init(&ahead->changed, NULL);
     if (pthread_create(&ahead->thread, NULL, read_all, ahead) != 0) {
@@ -117,8 +122,17 @@ static void wait_for_full(struct ahead *ahead) {
     pthread_mutex_unlock(&ahead->lock);
 }
 
+static const struct ahead_batch *read_one(struct ahead *ahead) {
+    struct ahead_batch *batch = &ahead->batches[0];
+    batch->count = timeorder_read(ahead->order, batch->events, AHEAD_EVENTS);
+    return batch->count != 0 ? batch : NULL;
+}
+
 const struct ahead_batch *ahead_next(struct ahead *ahead) {
     size_t next = atomic_load(&ahead->read);
+    if (ahead->is_alone) {
+        return read_one(ahead);
+    }
     if (must_sleep(ahead, full) && !atomic_load(&ahead->has_ended)) {
         wait_for_full(ahead);
     }
@@ -133,7 +147,8 @@ const struct ahead_batch *ahead_next(struct ahead *ahead) {
 }
 
 void ahead_stop(struct ahead *ahead) {
-    if (ahead == NULL) {
+    if (ahead == NULL || ahead->is_alone) {
+        free(ahead);
         return;
     }
     atomic_store(&ahead->is_stopped, true);

@@ -2,8 +2,9 @@
 /*
  * ahead.h: a thread that unpacks and decodes a recording while another replays what came before.
  *
- * Called by analyze/window/wholemodel, by one thread. Between start and stop the timeorder belongs
- * to the thread inside.
+ * Called by analyze/replay/pass, by one thread. Between start and stop the timeorder belongs to the
+ * thread inside. Where others need the processors more there is none: what is asked for is read
+ * then.
  */
 #ifndef ANALYZE_REPLAY_AHEAD_H
 #define ANALYZE_REPLAY_AHEAD_H
@@ -19,7 +20,8 @@ struct ahead_batch {
 
 struct ahead;
 
-struct ahead *ahead_start(struct timeorder *order); /* NULL: no memory or no thread */
+struct ahead *ahead_start(struct timeorder *order,
+                          bool is_alone); /* NULL: no memory or no thread */
 /* The next batch, until the next call. NULL: that was all. */
 const struct ahead_batch *ahead_next(struct ahead *ahead);
 /* Also before the end. NULL is allowed. */

@@ -3,6 +3,7 @@
 #include "analyze/replay/mappinglist.h"
 
 #include "analyze/base/array.h"
+#include "analyze/base/search.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,17 +20,14 @@ void mappinglist_free(struct mappinglist *mappings) {
 
 /* The first one that ends above the address. */
 static size_t first_above(const struct mappinglist *mappings, uint64_t address) {
-    size_t low = 0;
-    size_t high = mappings->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (mappings->items[middle].end <= address) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
+    return search_to(mappings->items, mappings->count, sizeof *mappings->items,
+                     offsetof(struct mapping, end), address);
+}
+
+const struct mapping *mappinglist_find(const struct mappinglist *mappings, uint64_t start,
+                                       uint64_t end) {
+    size_t at = first_above(mappings, start);
+    return at < mappings->count && mappings->items[at].start < end ? &mappings->items[at] : NULL;
 }
 
 int mappinglist_add(struct mappinglist *mappings, const struct mapping *mapping) {

@@ -53,6 +53,10 @@ int mappinglist_take(struct mappinglist *mappings, const struct timeorder_event 
 /* Puts in one that is known from elsewhere. 0, or -1: out of memory. */
 int mappinglist_add(struct mappinglist *mappings, const struct mapping *mapping);
 
+/* The first piece of which something lies in [start, end); NULL: there is none. */
+const struct mapping *mappinglist_find(const struct mappinglist *mappings, uint64_t start,
+                                       uint64_t end);
+
 /* When a piece ended by this event did: not before it began. */
 static inline uint64_t mappinglist_end_ns(const struct mapping *piece,
                                           const struct timeorder_event *by) {

@@ -2,29 +2,14 @@
 /* marks.c: marks of a replay, then of a model. See marks.h. */
 #include "analyze/replay/marks.h"
 
+#include "analyze/base/array.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-enum { FIRST_MARKS = 64 };
 
 void marks_free(struct marks *marks) {
     free(marks->items);
     *marks = (struct marks){0};
-}
-
-static int reserve(struct marks *marks) {
-    size_t count = marks->count;
-    size_t capacity = count != 0 ? count * 2 : FIRST_MARKS;
-    struct model_mark *grown;
-    if (count != 0 && (count < FIRST_MARKS || (count & (count - 1)) != 0)) {
-        return 0;
-    }
-    grown = reallocarray(marks->items, capacity, sizeof *grown);
-    if (grown == NULL) {
-        return -1;
-    }
-    marks->items = grown;
-    return 0;
 }
 
 int marks_add(struct marks *marks, const struct timeorder_event *entry) {
@@ -33,7 +18,7 @@ int marks_add(struct marks *marks, const struct timeorder_event *entry) {
     if (marks->count == MODEL_MARKS) {
         return 0;
     }
-    if (reserve(marks) != 0) {
+    if (array_grow_by_count(&marks->items, marks->count, sizeof *marks->items) != 0) {
         return -1;
     }
     marks->items[marks->count++] = (struct model_mark){.time_ns = event->time_ns,

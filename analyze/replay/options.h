@@ -17,6 +17,7 @@ struct replay_options {
     void *context;
     uint64_t slice_events;     /* the least of a slice of the index (index.h); 0: as is best */
     const atomic_bool *cancel; /* the pass ends early once it is true; NULL: never */
+    bool is_alone;             /* no second thread reads ahead */
     uint64_t until_ns; /* of passes over single blocks (lives.h): it ends when all that is left
                           happened at this time or behind it, as if the recording ended there; 0:
                           never */

@@ -11,6 +11,7 @@
 #ifndef ANALYZE_REPLAY_PAIRING_H
 #define ANALYZE_REPLAY_PAIRING_H
 
+#include "analyze/base/hotpath.h"
 #include "analyze/read/event.h"
 
 /* What the end of a block must know of its beginning. */
@@ -28,18 +29,93 @@ struct pairing_end {
     uint64_t time_ns;
 };
 
-struct pairing;
+enum { PAIRING_THREADS = 1 << MEMTRACE_THREAD_BITS, PAIRING_NUMBER_BITS = 48 };
+#define PAIRING_LIVE (1u << 31) /* in a slot's context */
+
+/* The numbers [next - size, next) have a slot each; what was pushed out of it is in the map. */
+struct pairing_ring {
+    struct pairing_block *slots;
+    uint64_t next;
+    uint32_t size; /* a power of two; 0: none yet */
+    uint32_t live;
+};
+
+struct pairing {
+    struct pairing_ring rings[PAIRING_THREADS];
+    uint64_t last_waiting[PAIRING_THREADS]; /* the highest number that ever waited */
+    struct pairing_maps *maps;              /* what is in no ring */
+};
 
 struct pairing *pairing_new(void);          /* NULL: out of memory */
 void pairing_free(struct pairing *pairing); /* NULL is allowed */
 
+HOT_INLINE struct pairing_block *pairing_slot(const struct pairing_ring *ring, uint64_t number) {
+    return &ring->slots[number & (ring->size - 1)];
+}
+
+HOT_INLINE bool pairing_is_name(struct event_block name) {
+    return name.number - 1 < (UINT64_C(1) << PAIRING_NUMBER_BITS) - 1 &&
+           name.thread < PAIRING_THREADS;
+}
+
+HOT_INLINE bool pairing_is_inside(const struct pairing_ring *ring, uint64_t number) {
+    return ring->next - number - 1 < ring->size;
+}
+
+/* pairing_add() and pairing_take() of a block that is not where nearly all are. */
+RARELY_DONE int pairing_add_any(struct pairing *pairing, struct event_block name,
+                                struct pairing_block block, struct pairing_end *end);
+int pairing_take_outlived(struct pairing *pairing, struct event_block name,
+                          struct pairing_block *block);
+
 /* A block begins. 0; 1: its end was met before, and is *end: the block does not live; -1: out of
  * memory. */
-int pairing_add(struct pairing *pairing, struct event_block name, const struct pairing_block *block,
-                struct pairing_end *end);
+HOT_INLINE int pairing_add(struct pairing *pairing, struct event_block name,
+                           const struct pairing_block *block, struct pairing_end *end) {
+    struct pairing_ring *ring = &pairing->rings[name.thread % PAIRING_THREADS];
+    struct pairing_block *slot;
+    /* The next number of its ring, in a slot that is free: as nearly always. */
+    if (!pairing_is_name(name) || name.number != ring->next || ring->size == 0 ||
+        name.number <= pairing->last_waiting[name.thread] ||
+        (slot = pairing_slot(ring, name.number))->context & PAIRING_LIVE) {
+        return pairing_add_any(pairing, name, *block, end);
+    }
+    *slot = *block;
+    slot->context |= PAIRING_LIVE;
+    ring->live++;
+    ring->next++;
+    return 0;
+}
 
 /* A block ends. 1: here is what it was; 0: it is not known. */
-int pairing_take(struct pairing *pairing, struct event_block name, struct pairing_block *block);
+HOT_INLINE int pairing_take(struct pairing *pairing, struct event_block name,
+                            struct pairing_block *block) {
+    struct pairing_ring *ring = &pairing->rings[name.thread % PAIRING_THREADS];
+    struct pairing_block *slot;
+    /* No ring has a number that cannot be a name's as a live one. */
+    if (name.thread >= PAIRING_THREADS || !pairing_is_inside(ring, name.number) ||
+        !((slot = pairing_slot(ring, name.number))->context & PAIRING_LIVE)) {
+        struct pairing_block outlived;
+        int is_known = pairing_take_outlived(pairing, name, &outlived);
+        if (is_known) {
+            *block = outlived; /* a copy: this one need not lie in memory */
+        }
+        return is_known;
+    }
+    *block = *slot;
+    block->context &= ~PAIRING_LIVE;
+    slot->context = 0;
+    ring->live--;
+    return 1;
+}
+
+/* The block will be asked for soon: fetches its slot, which is nearly always far from the last. */
+HOT_INLINE void pairing_prefetch(const struct pairing *pairing, struct event_block name) {
+    const struct pairing_ring *ring = &pairing->rings[name.thread % PAIRING_THREADS];
+    if (ring->size != 0) {
+        __builtin_prefetch(pairing_slot(ring, name.number), 1);
+    }
+}
 
 /* An end whose block is not known: it waits for its allocation, which another thread's stream may
  * still bring. 0, or -1: out of memory. */

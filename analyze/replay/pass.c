@@ -2,38 +2,51 @@
 /* pass.c: events become sums. See pass.h. */
 #include "analyze/replay/pass.h"
 
+#include "analyze/base/hotpath.h"
 #include "analyze/replay/ahead.h"
 
 #include <stdlib.h>
 
 enum {
-    PROGRESS_EVENTS = 1 << 20,
-    WHEN_SHIFT = 28, /* in a pairing_block's context: when it began */
+    PROGRESS_EVENTS = 1 << 17, /* some ten milliseconds */
+    PREFETCHED = 12,           /* events from now, about as long as memory takes */
+    WHEN_SHIFT = 28,           /* in a pairing_block's context: when it began */
 };
 
 /* Times before, in and behind [from, to). The later of two is the larger. */
 enum when { BEFORE = 0, INSIDE = 1, BEHIND = 2 };
 
-static enum when when_of(const struct pass *pass, uint64_t time_ns) {
+/* Who takes events: the visitor of single blocks, the accounts of a window, or those of all that
+ * there is, with nobody who looks on. It is told once a batch, as a constant: see take_batch(). */
+enum taker { VISITOR, WINDOW, WHOLE };
+
+HOT_INLINE enum when when_of(const struct pass *pass, uint64_t time_ns, enum taker taker) {
+    if (taker == WHOLE) {
+        return INSIDE;
+    }
     if (time_ns < pass->from_ns) {
         return BEFORE;
     }
     return time_ns <= pass->last_ns ? INSIDE : BEHIND;
 }
 
-static enum when later(enum when left, enum when right) {
+HOT_INLINE enum when later(enum when left, enum when right) {
     return left > right ? left : right;
 }
 
-uint32_t pass_context(const struct pass *pass, uint32_t context) {
+HOT_INLINE uint32_t context_of(const struct pass *pass, uint32_t context) {
     return context != 0 && context < pass->missing ? context : pass->missing;
+}
+
+uint32_t pass_context(const struct pass *pass, uint32_t context) {
+    return context_of(pass, context);
 }
 
 static uint32_t tick_of(uint64_t time_ns) {
     return (uint32_t)(time_ns >> MEMTRACE_TICK_SHIFT);
 }
 
-static void note_tick(struct pass *pass, uint32_t tick) {
+HOT_INLINE void note_tick(struct pass *pass, uint32_t tick) {
     if (tick < pass->first_tick) {
         pass->first_tick = tick;
     }
@@ -44,64 +57,78 @@ static void note_tick(struct pass *pass, uint32_t tick) {
 
 /* ---- Blocks ---- */
 
-static void change(struct pass *pass, int64_t bytes) {
+HOT_INLINE void change(struct pass *pass, int64_t bytes) {
     if (pass->bound.current != NULL) {
         peakbound_change(&pass->bound, bytes);
     }
 }
 
-/* Of no accounts: the visitor takes blocks one by one. */
-static bool has_accounts(const struct pass *pass) {
-    return pass->accounts.cells != NULL;
+static enum taker taker_of(const struct pass *pass, const struct pass_visitor *visitor) {
+    bool is_all = pass->from_ns == 0 && pass->last_ns == UINT64_MAX;
+    if (pass->accounts.cells == NULL) {
+        return VISITOR;
+    }
+    return is_all && visitor->began == NULL && visitor->ended == NULL ? WHOLE : WINDOW;
 }
 
-static enum model_class class_of(struct pass *pass, uint32_t context) {
-    return has_accounts(pass) ? accounts_class(&pass->accounts, context)
-                              : contexts_class(pass->nodes[context].frame);
+HOT_INLINE enum model_class class_of(struct pass *pass, uint32_t context, enum taker taker) {
+    return taker != VISITOR ? accounts_class(&pass->accounts, context)
+                            : contexts_class(pass->nodes[context].frame);
 }
 
 /* The block's context has its `when`. */
-static void end_block(struct pass *pass, struct pairing_block *block, struct event_block name,
-                      const struct pass_end *how, const struct pass_visitor *visitor) {
-    const struct pairing_end *end = &how->end;
-    enum when when;
-    if (!has_accounts(pass)) {
-        pass->stop = pass->stop != 0 ? pass->stop : visitor->end(visitor->context, block, how);
-        return;
+HOT_INLINE void count_end(struct pass *pass, struct pairing_block *block, struct event_block name,
+                          const struct pairing_end *end, bool is_temporary, enum taker taker) {
+    enum when when = when_of(pass, end->time_ns, taker);
+    if (taker != WHOLE) {
+        when = later((enum when)(block->context >> WHEN_SHIFT), when);
     }
-    when = later((enum when)(block->context >> WHEN_SHIFT), when_of(pass, end->time_ns));
     block->context &= (1u << WHEN_SHIFT) - 1;
     if (block->tick > end->tick) {
         note_tick(pass, block->tick); /* it cannot end before it began */
     }
     if (when == INSIDE) {
-        change(pass, accounts_free(&pass->accounts, block, name.thread, end, how->is_temporary));
+        change(pass, accounts_free(&pass->accounts, block, name.thread, end, is_temporary));
     }
 }
 
-static void take_free(struct pass *pass, const struct timeorder_event *entry,
-                      struct event_block name, uint32_t tick, const struct pass_visitor *visitor) {
-    struct pass_end how = {
-        .end = {.thread = entry->thread, .tick = tick, .time_ns = entry->event.time_ns},
-        .by = entry};
+/* by: NULL: the end had waited for its block. */
+HOT_INLINE void end_block(struct pass *pass, struct pairing_block *block, struct event_block name,
+                          struct pairing_end end, const struct timeorder_event *by,
+                          bool is_temporary, const struct pass_visitor *visitor, enum taker taker) {
+    if (taker != VISITOR) {
+        count_end(pass, block, name, &end, is_temporary, taker);
+    } else if (pass->stop == 0) {
+        const struct pass_end how = {.end = end, .by = by, .is_temporary = is_temporary};
+        pass->stop = visitor->end(visitor->context, block, &how);
+    }
+}
+
+HOT_INLINE void take_free(struct pass *pass, const struct timeorder_event *entry,
+                          struct event_block name, uint32_t tick,
+                          const struct pass_visitor *visitor, enum taker taker) {
+    const struct pairing_end end = {
+        .thread = entry->thread, .tick = tick, .time_ns = entry->event.time_ns};
     struct pairing_block block;
     bool is_newest = name.thread == entry->thread && name.number == pass->newest[entry->stream];
     if (pass->adjacent) {
         pass->newest[entry->stream] = 0;
     }
     if (pairing_take(pass->pairing, name, &block)) {
-        how.is_temporary = is_newest && block.weight == 0;
-        end_block(pass, &block, name, &how, visitor);
-    } else if (pairing_wait(pass->pairing, name, how.end) != 0) {
+        end_block(pass, &block, name, end, entry, is_newest && block.weight == 0, visitor, taker);
+        if (taker == WINDOW && visitor->ended != NULL) {
+            visitor->ended(visitor->context, name, &block);
+        }
+    } else if (pairing_wait(pass->pairing, name, end) != 0) {
         pass->out_of_memory = true;
     }
 }
 
 /* A block begins in the accounts; its context gets its `when`. */
-static void count_alloc(struct pass *pass, const struct timeorder_event *entry,
-                        struct pairing_block *block) {
+HOT_INLINE void count_alloc(struct pass *pass, const struct timeorder_event *entry,
+                            struct pairing_block *block, enum taker taker) {
     uint64_t time_ns = entry->event.time_ns;
-    enum when when = when_of(pass, time_ns);
+    enum when when = when_of(pass, time_ns, taker);
     if (when == INSIDE) {
         pass->accounts.now_ns = time_ns;
         change(pass, accounts_alloc(&pass->accounts, block, entry->thread, pass->inherited != 0));
@@ -109,37 +136,45 @@ static void count_alloc(struct pass *pass, const struct timeorder_event *entry,
     block->context |= (uint32_t)when << WHEN_SHIFT;
 }
 
-static void take_alloc(struct pass *pass, const struct timeorder_event *entry,
-                       const struct pass_visitor *visitor) {
+/* The end of a block that begins had waited for it. */
+RARELY_DONE static void take_waited(struct pass *pass, struct pairing_block block,
+                                    struct event_block name, struct pairing_end end,
+                                    const struct pass_visitor *visitor) {
+    if (visitor->waited != NULL) {
+        visitor->waited(visitor->context, name, &end);
+    }
+    end_block(pass, &block, name, end, NULL, false, visitor, taker_of(pass, visitor));
+}
+
+HOT_INLINE void take_alloc(struct pass *pass, const struct timeorder_event *entry,
+                           const struct pass_visitor *visitor, enum taker taker) {
     const struct event *event = &entry->event;
     uint32_t tick = tick_of(event->time_ns);
     struct pairing_block block = {.size = event->size,
                                   .weight = event->weight,
-                                  .context = pass_context(pass, event->context),
+                                  .context = context_of(pass, event->context),
                                   .tick = tick};
-    struct pass_end how;
+    struct pairing_end end;
     int waited;
     note_tick(pass, tick);
     if (event->old.number != 0) {
-        take_free(pass, entry, event->old, tick, visitor);
+        take_free(pass, entry, event->old, tick, visitor, taker);
     }
-    if (class_of(pass, block.context) == MODEL_HEAP) {
+    if (class_of(pass, block.context, taker) == MODEL_HEAP) {
         pass->newest[entry->stream] = event->block.number;
     }
-    if (has_accounts(pass)) {
-        count_alloc(pass, entry, &block);
+    if (taker != VISITOR) {
+        count_alloc(pass, entry, &block, taker);
+        if (taker == WINDOW && visitor->began != NULL) {
+            visitor->began(visitor->context, entry);
+        }
     } else if (pass->stop == 0) {
         pass->stop = visitor->begin(visitor->context, entry, &block);
     }
     pass->inherited -= pass->inherited != 0;
-    waited = pairing_add(pass->pairing, event->block, &block, &how.end);
+    waited = pairing_add(pass->pairing, event->block, &block, &end);
     if (waited == 1) {
-        if (visitor->waited != NULL) {
-            visitor->waited(visitor->context, event->block, &how.end);
-        }
-        how.by = NULL;
-        how.is_temporary = false;
-        end_block(pass, &block, event->block, &how, visitor);
+        take_waited(pass, block, event->block, end, visitor);
     }
     pass->out_of_memory |= waited < 0;
 }
@@ -147,7 +182,7 @@ static void take_alloc(struct pass *pass, const struct timeorder_event *entry,
 int pass_know_block(struct pass *pass, struct event_block name, struct pairing_block block,
                     uint64_t born_ns) {
     struct pairing_end end;
-    block.context |= (uint32_t)when_of(pass, born_ns) << WHEN_SHIFT;
+    block.context |= (uint32_t)when_of(pass, born_ns, WINDOW) << WHEN_SHIFT;
     return pairing_add(pass->pairing, name, &block, &end) < 0 ? -1 : 0;
 }
 
@@ -160,7 +195,7 @@ static bool count_mapped(void *context, struct mapping *mapping) {
         pass->has_wrong_mapping = true;
         return false;
     }
-    if (when_of(pass, mapping->born_ns) == INSIDE) {
+    if (when_of(pass, mapping->born_ns, WINDOW) == INSIDE) {
         accounts_map(&pass->accounts, mapping->context, mapping->end - mapping->start);
     }
     return true;
@@ -171,7 +206,7 @@ static int count_unmapped(void *context, const struct mapping *piece,
     struct pass *pass = context;
     uint64_t time_ns = mappinglist_end_ns(piece, by);
     note_tick(pass, tick_of(time_ns));
-    if (when_of(pass, time_ns) == INSIDE) {
+    if (when_of(pass, time_ns, WINDOW) == INSIDE) {
         accounts_unmap(&pass->accounts, piece->context, piece->end - piece->start, is_last);
     }
     return 0;
@@ -195,21 +230,21 @@ static void take_other(struct pass *pass, const struct timeorder_event *entry,
     }
 }
 
-static void take_event(struct pass *pass, const struct timeorder_event *entry,
-                       const struct pass_visitor *visitor) {
+HOT_INLINE void take_event(struct pass *pass, const struct timeorder_event *entry,
+                           const struct pass_visitor *visitor, enum taker taker) {
     const struct event *event = &entry->event;
     uint32_t tick;
     switch (event->kind) {
     case EVENT_ALLOC:
-        take_alloc(pass, entry, visitor);
+        take_alloc(pass, entry, visitor, taker);
         break;
     case EVENT_FREE:
         tick = tick_of(event->time_ns);
         note_tick(pass, tick);
-        take_free(pass, entry, event->block, tick, visitor);
+        take_free(pass, entry, event->block, tick, visitor, taker);
         break;
     case EVENT_MAP:
-        if (has_accounts(pass)) {
+        if (taker != VISITOR) {
             take_map(pass, entry);
         } else {
             take_other(pass, entry, visitor);
@@ -225,8 +260,8 @@ static void take_event(struct pass *pass, const struct timeorder_event *entry,
 }
 
 /* The next event is of another stream or window than the last one. */
-static void turn_to(struct pass *pass, const struct timeorder_event *entry, unsigned window_shift,
-                    const struct pass_visitor *visitor) {
+RARELY_DONE static void turn_to(struct pass *pass, const struct timeorder_event *entry,
+                                unsigned window_shift, const struct pass_visitor *visitor) {
     bool is_new = entry->window != pass->window;
     pass->stream = entry->stream;
     pass->window = entry->window;
@@ -238,15 +273,41 @@ static void turn_to(struct pass *pass, const struct timeorder_event *entry, unsi
     }
 }
 
-static void take_batch(struct pass *pass, const struct ahead_batch *batch, unsigned window_shift,
-                       const struct pass_visitor *visitor) {
+/* What a free of a batch looks for is fetched a few events before: a block that lived for long is
+ * in no cache any more. */
+HOT_INLINE void prefetch(const struct pass *pass, const struct ahead_batch *batch, size_t at) {
+    const struct event *event = &batch->events[at % AHEAD_EVENTS].event;
+    if (event->kind == EVENT_FREE) {
+        pairing_prefetch(pass->pairing, event->block);
+    }
+}
+
+HOT_INLINE void take_events(struct pass *pass, const struct ahead_batch *batch,
+                            unsigned window_shift, const struct pass_visitor *visitor,
+                            enum taker taker) {
     for (size_t i = 0; i < batch->count && pass->stop == 0; i++) {
         const struct timeorder_event *entry = &batch->events[i];
+        prefetch(pass, batch, i + PREFETCHED);
         if (entry->stream != pass->stream || entry->window != pass->window) {
             turn_to(pass, entry, window_shift, visitor);
         }
         pass->events++;
-        take_event(pass, entry, visitor);
+        take_event(pass, entry, visitor, taker);
+    }
+}
+
+static void take_batch(struct pass *pass, const struct ahead_batch *batch, unsigned window_shift,
+                       const struct pass_visitor *visitor) {
+    switch (taker_of(pass, visitor)) {
+    case VISITOR:
+        take_events(pass, batch, window_shift, visitor, VISITOR);
+        break;
+    case WINDOW:
+        take_events(pass, batch, window_shift, visitor, WINDOW);
+        break;
+    case WHOLE:
+        take_events(pass, batch, window_shift, visitor, WHOLE);
+        break;
     }
 }
 
@@ -283,7 +344,7 @@ static void take_all(struct pass *pass, struct ahead *ahead, const struct timeor
 int pass_run(struct pass *pass, struct timeorder *order, const struct pass_visitor *visitor,
              const struct replay_options *options, uint64_t total) {
     const struct replay_options none = {0};
-    struct ahead *ahead = ahead_start(order);
+    struct ahead *ahead = ahead_start(order, options != NULL && options->is_alone);
     if (ahead == NULL) {
         pass->out_of_memory = true;
         return -1;

@@ -62,6 +62,9 @@ struct pass_visitor {
     int (*other)(void *context, const struct timeorder_event *entry);
     /* Before the first event of a window, which begins at this time. */
     void (*window)(void *context, uint64_t time_ns);
+    /* Of accounts: a block begins; one ended that was `block` (not one whose end had waited). */
+    void (*began)(void *context, const struct timeorder_event *entry);
+    void (*ended)(void *context, struct event_block name, const struct pairing_block *block);
     /* An end that had waited for its allocation. */
     void (*waited)(void *context, struct event_block name, const struct pairing_end *end);
     void *context;

@@ -2,6 +2,8 @@
 /* scopes.c: a tree of scope paths and, for each stream, those that are open. See scopes.h. */
 #include "analyze/replay/scopes.h"
 
+#include "analyze/base/array.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +22,7 @@ struct open_scope {
 struct open_scopes {
     struct open_scope *items; /* outermost first */
     size_t count;
-    size_t capacity;
+    size_t room;
 };
 
 struct scopes {
@@ -119,14 +121,8 @@ int scopes_enter(struct scopes *scopes, uint32_t stream, uint64_t id, const char
     if (path == 0) {
         return -1;
     }
-    if (open->count == open->capacity) {
-        size_t capacity = open->capacity != 0 ? open->capacity * 2 : 8;
-        struct open_scope *grown = reallocarray(open->items, capacity, sizeof *grown);
-        if (grown == NULL) {
-            return -1;
-        }
-        open->items = grown;
-        open->capacity = capacity;
+    if (array_grow(&open->items, &open->room, open->count, sizeof *open->items) != 0) {
+        return -1;
     }
     open->items[open->count++] = (struct open_scope){id, path};
     return 0;
@@ -164,10 +160,6 @@ uint32_t scopes_path(const struct scopes *scopes, uint32_t stream) {
 
 const char *scopes_name(const struct scopes *scopes, uint32_t path) {
     return scopes->paths[path].name;
-}
-
-uint32_t scopes_outer(const struct scopes *scopes, uint32_t path) {
-    return scopes->paths[path].outer;
 }
 
 bool scopes_has(const struct scopes *scopes, uint32_t path, const char *name) {

@@ -30,9 +30,8 @@ int scopes_leave(struct scopes *scopes, uint32_t stream, uint64_t id);
 /* The path that the stream's thread is in. */
 uint32_t scopes_path(const struct scopes *scopes, uint32_t stream);
 
-/* The innermost scope's name of a path that is not SCOPES_NONE, and the path without it. */
+/* The innermost scope's name of a path that is not SCOPES_NONE. */
 const char *scopes_name(const struct scopes *scopes, uint32_t path);
-uint32_t scopes_outer(const struct scopes *scopes, uint32_t path);
 /* Whether some scope of the path has this name. */
 bool scopes_has(const struct scopes *scopes, uint32_t path, const char *name);
 

@@ -3,6 +3,7 @@
 #include "analyze/replay/smaps.h"
 
 #include "analyze/base/array.h"
+#include "analyze/base/search.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -155,16 +156,8 @@ void smaps_free(struct smaps *smaps) {
 }
 
 const struct smaps_mapping *smaps_find(const struct smaps *smaps, uint64_t address) {
-    size_t low = 0;
-    size_t high = smaps->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (smaps->mappings[middle].end <= address) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low < smaps->count && smaps->mappings[low].start <= address ? &smaps->mappings[low]
-                                                                       : NULL;
+    size_t place = search_to(smaps->mappings, smaps->count, sizeof *smaps->mappings,
+                             offsetof(struct smaps_mapping, end), address);
+    return place < smaps->count && smaps->mappings[place].start <= address ? &smaps->mappings[place]
+                                                                           : NULL;
 }

@@ -5,7 +5,6 @@
 #include "analyze/read/block.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum {
     THREADS = 1 << MEMTRACE_THREAD_BITS,
@@ -146,6 +145,14 @@ static struct timeorder_turn pop(struct timeorder *order) {
     }
 }
 
+/* How far frees of other streams need not wait for this one. */
+static void note_newest(struct timeorder *order, const struct timeorder_stream *stream,
+                        uint32_t place) {
+    if (stream->thread < THREADS && order->stream_of[stream->thread] == place) {
+        order->known[stream->thread] = stream->newest;
+    }
+}
+
 /* Collects all blocks of events. 0, or -1: out of memory. */
 static int gather(struct timeorder *order, size_t *count) {
     size_t most = 0;
@@ -183,16 +190,19 @@ int timeorder_start(struct timeorder *order, struct timeorder_parts parts) {
     order->queue = calloc(count + 1, sizeof *order->queue);
     order->waits = calloc(count + 1, sizeof *order->waits);
     order->stream_of = malloc(THREADS * sizeof *order->stream_of);
+    order->known = malloc(THREADS * sizeof *order->known);
     if (order->blocks == NULL || order->streams == NULL || order->queue == NULL ||
-        order->waits == NULL || order->stream_of == NULL) {
+        order->waits == NULL || order->stream_of == NULL || order->known == NULL) {
         timeorder_end(order);
         return -1;
     }
     for (size_t i = 0; i < THREADS; i++) {
         order->stream_of[i] = NO_STREAM;
+        order->known[i] = UINT64_MAX;
     }
     add_streams(order, count);
     for (uint32_t i = 0; i < order->stream_count; i++) {
+        note_newest(order, &order->streams[i], i);
         push(order, i);
     }
     return 0;
@@ -209,6 +219,7 @@ void timeorder_end(struct timeorder *order) {
     free(order->queue);
     free(order->waits);
     free(order->stream_of);
+    free(order->known);
     free(order->blocks);
     texts_free(&order->texts);
     *order = (struct timeorder){0};
@@ -259,43 +270,70 @@ static bool is_later(const struct timeorder *order, const struct event *event) {
     return order->depth == 1 && event->time_ns >> order->window_shift > order->window;
 }
 
-static void hand_out(const struct timeorder *order, struct timeorder_stream *stream,
-                     struct timeorder_event *event, uint32_t place) {
-    event->window = order->window;
-    event->stream = place;
-    event->thread = stream->thread;
-    if (event->event.kind == EVENT_ALLOC) {
-        stream->newest = event->event.block.number;
+static void hand_out(struct timeorder *order, struct timeorder_stream *stream,
+                     struct timeorder_event *events, size_t count, uint32_t place) {
+    const uint64_t window = order->window;
+    const uint32_t thread = stream->thread;
+    uint64_t newest = stream->newest;
+    for (size_t i = 0; i < count; i++) {
+        events[i].window = window;
+        events[i].stream = place;
+        events[i].thread = thread;
+        if (events[i].event.kind == EVENT_ALLOC) {
+            newest = events[i].event.block.number;
+        }
     }
+    stream->newest = newest;
+    note_newest(order, stream, place);
+}
+
+/* The stream's next events; all but the last are of the window and need not wait. Their number; 0:
+ * there are none. */
+static size_t next_events(struct timeorder *order, struct timeorder_stream *stream,
+                          struct timeorder_event *events, size_t most) {
+    const struct event_decoder_stop stop = {
+        .last_ns = ((order->window + 1) << order->window_shift) - 1, .known = order->known};
+    if (stream->has_next) {
+        *events = stream->next;
+        stream->has_next = false;
+        return 1;
+    }
+    return timestream_fill(order, stream, &stop, events, most);
+}
+
+/* Whether the event's time has come. If not, the turn is over, or another's comes first. */
+static bool comes_now(struct timeorder *order, struct timeorder_stream *stream, uint32_t place,
+                      const struct timeorder_event *event) {
+    if (is_later(order, &event->event)) {
+        timestream_put_back(stream, event);
+        end_turn(order);
+        if (order->depth == 0) {
+            push(order, place);
+        }
+        return false;
+    }
+    return !waits(order, stream, event);
 }
 
 /* Fills with events of the stream whose turn it is, until the turn is over or another's comes
- * first. Returns their number. */
+ * first. Returns their number. Who goes on for another's sake is looked at event by event. */
 static size_t run(struct timeorder *order, struct timeorder_event *events, size_t capacity) {
     const struct timeorder_wait turn = order->waits[order->depth - 1];
     struct timeorder_stream *stream = &order->streams[turn.stream];
     for (size_t count = 0; count < capacity; count++) {
-        struct timeorder_event *event = &events[count];
-        if (stream->has_next) {
-            *event = stream->next;
-            stream->has_next = false;
-        } else if (!timestream_next(order, stream, event)) {
+        size_t most = turn.number == NO_NUMBER ? capacity - count : 1;
+        size_t found = next_events(order, stream, &events[count], most);
+        if (found == 0) {
             stream->has_ended = true;
             end_turn(order);
             return count;
         }
-        if (is_later(order, &event->event)) {
-            timestream_put_back(stream, event);
-            end_turn(order);
-            if (order->depth == 0) {
-                push(order, turn.stream);
-            }
+        hand_out(order, stream, &events[count], found - 1, turn.stream);
+        count += found - 1;
+        if (!comes_now(order, stream, turn.stream, &events[count])) {
             return count;
         }
-        if (waits(order, stream, event)) {
-            return count;
-        }
-        hand_out(order, stream, event, turn.stream);
+        hand_out(order, stream, &events[count], 1, turn.stream);
         if (stream->newest >= turn.number) {
             end_turn(order);
             return count + 1;
@@ -380,6 +418,7 @@ int timeorder_seek(struct timeorder *order, const void *place, size_t size, uint
         blocks = varint_get(&reader);
         count = (uint32_t)varint_get(&reader);
         stream->newest = varint_get(&reader);
+        note_newest(order, stream, i);
         if (failed || blocks > stream->end_block - stream->next_block) {
             return -1;
         }

@@ -46,6 +46,7 @@ struct timeorder {
     struct timeorder_wait *waits; /* the last one's stream goes on; each before it waits for it */
     size_t depth;
     uint32_t *stream_of;            /* by thread id: its only stream; NO_STREAM: none or several */
+    uint64_t *known;                /* by thread id: that stream's `newest`; none: UINT64_MAX */
     struct timeorder_block *blocks; /* each stream's together and in its order */
     size_t block_count;
     struct texts texts;

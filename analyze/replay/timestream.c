@@ -42,21 +42,22 @@ static void keep_text(struct timeorder *order, struct event *event) {
     event->text_size = (uint32_t)strlen(event->text);
 }
 
-/* The stream's next event, of whatever block. False: there is none. */
-bool timestream_next(struct timeorder *order, struct timeorder_stream *stream,
-                     struct timeorder_event *into) {
-    while (stream->is_open || timestream_open(order, stream)) {
-        int result = event_decoder_next(&stream->decoder, &into->event);
-        if (result == 1) {
-            if (into->event.kind == EVENT_MARK) {
-                keep_text(order, &into->event);
-            }
-            return true;
+bool timestream_find(struct timeorder *order, struct timeorder_stream *stream,
+                     struct timeorder_event *into, int decoded) {
+    while (decoded != 1) {
+        if (stream->is_open) {
+            order->damaged += decoded < 0;
+            close_block(stream);
         }
-        order->damaged += result < 0;
-        close_block(stream);
+        if (!timestream_open(order, stream)) {
+            return false;
+        }
+        decoded = event_decoder_next(&stream->decoder, &into->event);
     }
-    return false;
+    if (into->event.kind == EVENT_MARK) {
+        keep_text(order, &into->event);
+    }
+    return true;
 }
 
 /* The event that was read is for later. */

@@ -6,6 +6,7 @@
 #ifndef ANALYZE_REPLAY_TIMESTREAM_H
 #define ANALYZE_REPLAY_TIMESTREAM_H
 
+#include "analyze/base/hotpath.h"
 #include "analyze/replay/timeorder.h"
 
 struct timeorder_stream {
@@ -33,9 +34,37 @@ const struct memtrace_block_header *timestream_block(const struct timeorder *ord
 /* Opens the next block that can be read. False: there is none. */
 bool timestream_open(struct timeorder *order, struct timeorder_stream *stream);
 
+/* timestream_next() where the open block gave no event (decoded: what its decoder said; 0: none is
+ * open), or one with a text. */
+RARELY_DONE bool timestream_find(struct timeorder *order, struct timeorder_stream *stream,
+                                 struct timeorder_event *into, int decoded);
+
 /* The stream's next event, of whatever block. False: there is none. */
-bool timestream_next(struct timeorder *order, struct timeorder_stream *stream,
-                     struct timeorder_event *into);
+HOT_INLINE bool timestream_next(struct timeorder *order, struct timeorder_stream *stream,
+                                struct timeorder_event *into) {
+    int decoded = stream->is_open ? event_decoder_next(&stream->decoder, &into->event) : 0;
+    if (decoded == 1 && into->event.kind != EVENT_MARK) {
+        return true;
+    }
+    return timestream_find(order, stream, into, decoded);
+}
+
+/* Its next events of one block, as event_decoder_fill(). Their number; 0: there are none. */
+HOT_INLINE size_t timestream_fill(struct timeorder *order, struct timeorder_stream *stream,
+                                  const struct event_decoder_stop *stop,
+                                  struct timeorder_event *into, size_t most) {
+    size_t count = 0;
+    int decoded = stream->is_open ? event_decoder_fill(&stream->decoder, stop, &into->event,
+                                                       sizeof *into, most, &count)
+                                  : 0;
+    if (count == 0) {
+        return timestream_find(order, stream, into, decoded) ? 1 : 0;
+    }
+    if (into[count - 1].event.kind == EVENT_MARK) {
+        timestream_find(order, stream, &into[count - 1], 1);
+    }
+    return count;
+}
 
 /* The event that was read is for later. */
 void timestream_put_back(struct timeorder_stream *stream, const struct timeorder_event *event);

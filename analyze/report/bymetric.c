@@ -14,7 +14,6 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* The function, not one of its calls. */
 static struct names_frame without_line(const struct names_frame *frame) {

@@ -11,8 +11,6 @@
 #include <string.h>
 #include <xxhash.h>
 
-enum { DEPTH_LIMIT = 4096 }; /* of bottom-up trees: each level looks at every context */
-
 struct build {
     struct calltree *tree;
     const struct report *report;
@@ -43,16 +41,21 @@ static int init(struct build *build, struct calltree *tree, const struct report 
 }
 
 static void note_line(struct call *call, uint32_t line) {
-    if (line != 0 && (call->first_line == 0 || line < call->first_line)) {
-        call->first_line = line;
-    }
-    if (line > call->last_line) {
-        call->last_line = line;
-    }
+    calltree_note_line(&call->first_line, &call->last_line, line);
+}
+
+uint64_t calltree_key(const struct report *report, const struct names_frame *frame) {
+    return report->options.by_line ? frame->place_key : frame->function_key;
+}
+
+uint64_t calltree_id(const struct report *report, const struct call *parent,
+                     const struct names_frame *frame) {
+    uint64_t key = calltree_key(report, frame);
+    return XXH3_64bits_withSeed(&key, sizeof key, parent->id);
 }
 
 static uint64_t key_of(const struct build *build, const struct names_frame *frame) {
-    return build->report->options.by_line ? frame->place_key : frame->function_key;
+    return calltree_key(build->report, frame);
 }
 
 /* Functions that call themselves are one call: a recursion would draw a line for each level. */
@@ -104,7 +107,7 @@ static uint32_t child_of(struct build *build, uint32_t parent, const struct name
     }
     calls = build->tree->calls;
     calls[index] = (struct call){.frame = frame,
-                                 .id = XXH3_64bits_withSeed(&key, sizeof key, calls[parent].id),
+                                 .id = calltree_id(build->report, &calls[parent], frame),
                                  .parent = parent,
                                  .next = calls[parent].first_child};
     calls[parent].first_child = index;
@@ -137,6 +140,7 @@ static uint32_t merge(struct calltree *tree, uint32_t left, uint32_t right) {
 static uint32_t sort_list(struct calltree *tree, uint32_t list) {
     uint32_t bins[32] = {0}; /* bins[i]: 2^i sorted siblings, or none */
     uint32_t sorted = 0;
+    size_t used = 0; /* most lists are short */
     while (list != 0) {
         uint32_t one = list;
         size_t i = 0;
@@ -147,8 +151,9 @@ static uint32_t sort_list(struct calltree *tree, uint32_t list) {
             bins[i] = 0;
         }
         bins[i] = one;
+        used = i < used ? used : i + 1;
     }
-    for (size_t i = 0; i < 32; i++) {
+    for (size_t i = 0; i < used; i++) {
         sorted = merge(tree, bins[i], sorted);
     }
     return sorted;
@@ -268,99 +273,6 @@ int calltree_top_down(struct calltree *tree, const struct report *report, enum m
     free(calls);
     numbermap_free(&build.children);
     return result;
-}
-
-/* ---- Bottom-up ---- */
-
-/* A context on its way out. */
-struct climber {
-    struct pathwalk walk;
-    struct cost cost;
-    uint32_t call;
-};
-
-/* One frame further: those that arrived, or whose branch is too cheap to show, leave. */
-static int climb(struct build *build, struct climber *climbers, size_t *count, uint64_t least) {
-    size_t kept = 0;
-    for (size_t i = 0; i < *count; i++) {
-        struct climber climber = climbers[i];
-        uint32_t call;
-        if (climber.call != 0 && build->tree->calls[climber.call].cost.main < least) {
-            continue;
-        }
-        if (climber.walk.frame == NULL) {
-            metric_add(&build->tree->calls[climber.call].self, climber.cost);
-            continue;
-        }
-        call = child_of(build, climber.call, climber.walk.frame);
-        if (call == 0) {
-            return -1;
-        }
-        if (climber.walk.folded > build->tree->calls[call].folded) {
-            build->tree->calls[call].folded = (uint32_t)climber.walk.folded;
-        }
-        if (call != climber.call) {
-            metric_add(&build->tree->calls[call].cost, climber.cost);
-        }
-        climber.call = call;
-        pathwalk_next(&climber.walk);
-        climbers[kept++] = climber;
-    }
-    *count = kept;
-    return 0;
-}
-
-static size_t start_climbing(struct build *build, struct climber *climbers, enum metric metric) {
-    const struct model *model = build->report->model;
-    size_t count = 0;
-    for (size_t i = 0; i < model->context_count; i++) {
-        const struct model_context *context = &model->contexts[i];
-        struct cost cost = metric_cost(metric, context);
-        if (context->class == MODEL_HEAP && cost.main != 0) {
-            struct climber *climber = &climbers[count++];
-            *climber = (struct climber){
-                .walk = (build->folds ? pathwalk_folded : pathwalk)(build->report, context->path),
-                .cost = cost};
-            if (climber->walk.frame == NULL) {
-                climber->walk.frame = &unknown_frame;
-            }
-            metric_add(&build->tree->calls[0].cost, cost);
-        }
-    }
-    return count;
-}
-
-int calltree_bottom_up(struct calltree *tree, const struct report *report, enum metric metric) {
-    const struct report_options *options = &report->options;
-    size_t depth =
-        options->depth != 0 && options->depth < DEPTH_LIMIT ? options->depth : DEPTH_LIMIT;
-    struct climber *climbers = calloc(report->model->context_count + 1, sizeof *climbers);
-    struct build build;
-    int result = init(&build, tree, report);
-    if (climbers == NULL) {
-        result = -1;
-    }
-    if (result == 0) {
-        size_t count = start_climbing(&build, climbers, metric);
-        uint64_t least =
-            (uint64_t)((double)tree->calls[0].cost.main / 100.0 * options->min_percent);
-        for (size_t level = 0; result == 0 && count != 0 && level < depth + 1; level++) {
-            result = climb(&build, climbers, &count, least);
-        }
-        calltree_sort(tree);
-    }
-    free(climbers);
-    numbermap_free(&build.children);
-    return result;
-}
-
-size_t calltree_find(const struct calltree *tree, uint64_t id) {
-    for (size_t i = 0; i < tree->count; i++) {
-        if (tree->calls[i].id == id) {
-            return i;
-        }
-    }
-    return SIZE_MAX;
 }
 
 /* ---- Around functions ---- */

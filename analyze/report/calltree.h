@@ -48,10 +48,17 @@ int calltree_bottom_up(struct calltree *tree, const struct report *report, enum 
  */
 int calltree_around(struct calltree *callers, struct calltree *callees, const struct report *report,
                     enum metric metric, const struct callers_of *of);
+/* What tells functions apart, by line places; and the id of a call of this frame by `parent`. */
+uint64_t calltree_key(const struct report *report, const struct names_frame *frame);
+uint64_t calltree_id(const struct report *report, const struct call *parent,
+                     const struct names_frame *frame);
+/* This line, too, is of those from *first to *last; 0: it is not known. */
+static inline void calltree_note_line(uint32_t *first, uint32_t *last, uint32_t line) {
+    *first = line != 0 && (*first == 0 || line < *first) ? line : *first;
+    *last = line > *last ? line : *last;
+}
 /* The dearest callee of each call first. */
 void calltree_sort(struct calltree *tree);
-/* The index of the call with this id; SIZE_MAX: there is none. */
-size_t calltree_find(const struct calltree *tree, uint64_t id);
 void calltree_free(struct calltree *tree);
 
 #endif

@@ -276,8 +276,8 @@ static int check_growth(struct check_result *result, const struct check_subject 
                         const struct model *part, const struct check_subject *baseline,
                         const struct model *base) {
     const struct diff_side sides[2] = {
-        {base, baseline->names, baseline->source, baseline->suppressions},
-        {part, subject->names, subject->source, subject->suppressions}};
+        {base, baseline->names, baseline->source, NULL, baseline->suppressions},
+        {part, subject->names, subject->source, NULL, subject->suppressions}};
     const struct diff_options options = {.line_tolerance = DIFF_ANY_LINE};
     enum metric metric = result->budget->metric;
     struct diff diff;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* checkwrite.c: results of a check as lines that editors, compilers' users and GitHub understand,
  * as JUnit XML and as JSON. See check.h. */
+#include "analyze/base/pathname.h"
 #include "analyze/model/names.h"
 #include "analyze/report/check.h"
 #include "analyze/rows/jsonwriter.h"
@@ -123,7 +124,7 @@ static int put_failure(const struct check_report *report, const struct check_res
 static int put_case(const struct check_report *report, const struct check_result *result) {
     int status = 0;
     fputs("    <testcase", report->out);
-    put_attribute(report->out, "classname", style_base(report->executable));
+    put_attribute(report->out, "classname", pathname_base(report->executable));
     put_attribute(report->out, "name", result->budget->text);
     if (result->line != 0 && !result->met) {
         char line[16];

@@ -4,6 +4,7 @@
 #include "analyze/report/diff.h"
 
 #include "analyze/base/array.h"
+#include "analyze/base/pathname.h"
 #include "analyze/report/diffmatch.h"
 #include "analyze/rows/pathwalk.h"
 #include "analyze/rows/style.h"
@@ -87,13 +88,13 @@ static uint64_t function_hash(const struct words *words, const struct names_fram
     enum { UNNAMED = 1, IN_FILE = 2 };
     uint64_t hash;
     if (frame->function == NULL) {
-        return hash_part(style_base(frame->module), UNNAMED);
+        return hash_part(pathname_base(frame->module), UNNAMED);
     }
     hash = hash_name(frame->function);
     if (frame->file == NULL || numbermap_get(&words->vague, hash) != NULL) {
         return hash;
     }
-    return hash_part(style_base(frame->file), hash + IN_FILE);
+    return hash_part(pathname_base(frame->file), hash + IN_FILE);
 }
 
 static void free_words(struct words *words) {
@@ -305,9 +306,9 @@ static uint32_t named_leaf(struct growing *growing, uint32_t id, enum diff_by by
     if (frame != NULL && by == DIFF_BY_FUNCTION) {
         hash = function_hash(growing->words, frame);
     } else if (frame != NULL && by == DIFF_BY_FILE && frame->file != NULL) {
-        hash = hash_part(style_base(frame->file), FILES);
+        hash = hash_part(pathname_base(frame->file), FILES);
     } else if (frame != NULL) {
-        hash = hash_part(style_base(frame->module), MODULES);
+        hash = hash_part(pathname_base(frame->module), MODULES);
     }
     function = word_id(growing->words, hash);
     return function != 0 ? child_of(growing->tree, DIFFTREE_ROOT, 0, function) : 0;
@@ -425,10 +426,9 @@ static int match(struct diff *diff, struct words *words, const struct diff_optio
     return result;
 }
 
-/* What a running program holds, or was held once, is no leak. */
 static int suppress(struct diff *diff, size_t side) {
     struct diff_side *of = &diff->sides[side];
-    if (of->suppressions == NULL || of->model->live || of->model->to_ns != UINT64_MAX) {
+    if (of->suppressions == NULL || !model_has_leaks(of->model)) {
         return 0;
     }
     if (suppressions_apply(of->suppressions, of->model, of->names, &diff->applied[side], NULL) !=

@@ -26,6 +26,7 @@ struct diff_side {
     const struct model *model;
     const struct names *names;
     const char *source;
+    const char *selected;              /* of it, as options; NULL: nothing to be told */
     struct suppressions *suppressions; /* what of leaks does not count; NULL: all does */
 };
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* diffwrite.c: a difference as text, Markdown, JSON and CSV. See diff.h. */
+#include "analyze/base/pathname.h"
 #include "analyze/model/names.h"
 #include "analyze/report/diff.h"
 #include "analyze/rows/jsonwriter.h"
@@ -47,9 +48,9 @@ static const char *name_of(const struct diff *diff, const struct diff_row *row, 
     } else if (diff->by == DIFF_BY_PATH || diff->by == DIFF_BY_FUNCTION) {
         spell(frame, full_names, buffer, size);
     } else if (diff->by == DIFF_BY_FILE && frame->file != NULL) {
-        snprintf(buffer, size, "%s", style_base(frame->file));
+        snprintf(buffer, size, "%s", pathname_base(frame->file));
     } else if (frame->module[0] != '\0') {
-        snprintf(buffer, size, "%s", style_base(frame->module));
+        snprintf(buffer, size, "%s", pathname_base(frame->module));
     } else {
         snprintf(buffer, size, "(unknown code)");
     }
@@ -81,7 +82,8 @@ static void note_side(struct table *table, const struct diff *diff, size_t side)
         snprintf(suppressed, sizeof suppressed, " (%s of leaks are suppressed)",
                  number_bytes(&bytes, of->suppressions->bytes));
     }
-    table_note(table, "%s: %s%s%s%s%s%s", names[side], of->source,
+    table_note(table, "%s: %s%s%s%s%s%s%s%s", names[side], of->source,
+               of->selected != NULL ? " " : "", of->selected != NULL ? of->selected : "",
                of->model->recording.sampled ? " (sampled: estimates)" : "", suppressed,
                is_damaged ? " (damaged: " : "", of->model->damage, is_damaged ? ")" : "");
 }
@@ -100,8 +102,8 @@ static void put_totals(const struct report *report, const struct diff *diff) {
     };
     char title[300];
     struct table table;
-    snprintf(title, sizeof title, "MemTrace difference of %s",
-             style_base(report->model->header.executable));
+    snprintf(title, sizeof title, "MemTrace difference of %.255s",
+             pathname_base(report->model->header.executable));
     table = table_open(report, "totals", title, columns, 5);
     note_side(&table, diff, 0);
     note_side(&table, diff, 1);
@@ -246,6 +248,9 @@ static void put_json_costs(struct jsonwriter *json, const struct diff_costs cost
 static void put_json_side(struct jsonwriter *json, const char *name, const struct diff_side *side) {
     jsonwriter_map(json, name);
     jsonwriter_string(json, "source", side->source);
+    if (side->selected != NULL) {
+        jsonwriter_string(json, "selected", side->selected);
+    }
     jsonwriter_string(json, "executable", side->model->header.executable);
     jsonwriter_bool(json, "sampled", side->model->recording.sampled);
     jsonwriter_number(json, "suppressed_bytes",

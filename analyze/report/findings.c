@@ -4,6 +4,7 @@
 
 #include "analyze/base/array.h"
 #include "analyze/base/numbermap.h"
+#include "analyze/base/pathname.h"
 #include "analyze/model/names.h"
 #include "analyze/report/reports.h"
 #include "analyze/rows/framekind.h"
@@ -198,8 +199,8 @@ const char *culprit_place(const struct report *report, const struct culprit *cul
     culprit_name(report, culprit, buffer);
     used = strlen(buffer);
     if (culprit->frame != NULL && culprit->frame->file != NULL && culprit->is_one_line) {
-        snprintf(buffer + used, CULPRIT_NAME - used, " at %s:%u", style_base(culprit->frame->file),
-                 culprit->frame->line);
+        snprintf(buffer + used, CULPRIT_NAME - used, " at %s:%u",
+                 pathname_base(culprit->frame->file), culprit->frame->line);
     }
     return buffer;
 }

@@ -226,10 +226,6 @@ struct holding {
     struct series series;
 };
 
-static bool is_leak(const struct model *model) {
-    return !model->live && model->to_ns == UINT64_MAX;
-}
-
 static int add_held(struct holding *holding, const struct culprit *culprit,
                     const struct growth *growth) {
     const struct report *report = holding->wish->report;
@@ -246,7 +242,7 @@ static int add_held(struct holding *holding, const struct culprit *culprit,
     char place[CULPRIT_NAME];
     char *more;
     if (finding.share < 0.05 || culprit->cost.main < LEAK_GROWING_LEAST ||
-        (is_growth ? culprit->cost.side < 8 : !is_large || !is_leak(model))) {
+        (is_growth ? culprit->cost.side < 8 : !is_large || !model_has_leaks(model))) {
         return 0;
     }
     more =
@@ -258,16 +254,16 @@ static int add_held(struct holding *holding, const struct culprit *culprit,
     culprit_place(report, culprit, place);
     finding.weight = 0.35 + 0.65 * share_of(culprit->cost.main, model->totals.maximum_bytes) +
                      (is_growth ? 0.3 : 0) + 0.1 * finding.share;
-    finding.title = is_leak(model)
+    finding.title = model_has_leaks(model)
                         ? findings_text(is_growth ? "%s leaks more and more" : "%s leaks", name)
                         : findings_text("What %s holds grows", name);
     finding.sentence =
         findings_text("%s allocated %s in %s that %s, %s of all that %s.%s", place,
                       number_bytes(&numbers[0], culprit->cost.main),
                       number_items(&numbers[1], culprit->cost.side, "block"),
-                      is_leak(model) ? "were never freed" : "are held",
+                      model_has_leaks(model) ? "were never freed" : "are held",
                       number_percent(&numbers[2], culprit->cost.main, model->totals.live_bytes),
-                      is_leak(model) ? "is leaked" : "is held then", more);
+                      model_has_leaks(model) ? "is leaked" : "is held then", more);
     free(more);
     culprit_show(&finding, report, culprit, "flame?metric=leaked", "--show-leaked");
     return findings_add(holding->findings, finding);
@@ -340,7 +336,7 @@ static int find_leaks(struct findings *findings, const struct findings_wish *wis
     struct holding holding = {.findings = findings, .wish = wish, .model = report->model};
     struct model unsuppressed;
     int result;
-    if (report->suppressions == NULL || !is_leak(report->model)) {
+    if (report->suppressions == NULL || !model_has_leaks(report->model)) {
         return find_held(&holding, error);
     }
     if (suppressions_apply(report->suppressions, report->model, report->names, &unsuppressed,
@@ -565,14 +561,12 @@ static int find_resident(struct findings *findings, const struct findings_wish *
     const struct memtrace_point *last = last_resident(model);
     struct finding finding = {.kind = FINDING_FRAGMENTATION};
     struct number numbers[4];
-    uint64_t floor;
+    uint64_t used;
     if (last == NULL) {
         return 0;
     }
-    floor = least_resident(model);
-    finding.bytes = last->resident_bytes > floor + last->live_bytes
-                        ? last->resident_bytes - floor - last->live_bytes
-                        : 0;
+    used = least_resident(model) + last->live_bytes + model->header.own_resident_bytes;
+    finding.bytes = last->resident_bytes > used ? last->resident_bytes - used : 0;
     finding.share = share_of(finding.bytes, last->resident_bytes);
     if (finding.bytes < RESIDENT_LEAST || finding.share < 0.3 ||
         last->live_bytes * 2 > model->totals.maximum_bytes) {
@@ -583,11 +577,12 @@ static int find_resident(struct findings *findings, const struct findings_wish *
         findings_text("%s stay with the process", number_bytes(&numbers[0], finding.bytes));
     finding.sentence = findings_text(
         "%s after the start the heap held %s, after a peak of %s, but %s were resident: about %s "
-        "more than before and than is in use, which the allocator has not given back.",
+        "more than before and than is in use, which the allocator has not given back%s.",
         number_duration(&numbers[0], last->time_ns), number_bytes(&numbers[1], last->live_bytes),
         number_bytes(&numbers[2], model->totals.maximum_bytes),
         number_bytes(&numbers[3], last->resident_bytes),
-        number_bytes(&(struct number){{0}}, finding.bytes));
+        number_bytes(&(struct number){{0}}, finding.bytes),
+        model->header.own_resident_bytes != 0 ? " (MemTrace's own memory is left out)" : "");
     finding.view = strdup("mappings");
     finding.options = strdup("--show-timeline");
     return findings_add(findings, finding);

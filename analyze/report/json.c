@@ -159,6 +159,7 @@ static void put_process(struct jsonwriter *json, const struct report *report) {
     jsonwriter_number(json, "start_realtime_ns", header->start_realtime_ns);
     jsonwriter_number(json, "duration_ns", report->model->now_ns);
     jsonwriter_number(json, "peak_resident_bytes", header->peak_resident_bytes);
+    jsonwriter_number(json, "own_resident_bytes", header->own_resident_bytes);
     jsonwriter_string(json, "stacks", header->stacks <= 2 ? stacks[header->stacks] : "unknown");
     jsonwriter_bool(json, "instrumented", (header->flags & MEMTRACE_FLAG_INSTRUMENTED) != 0);
     jsonwriter_bool(json, "preloaded", (header->flags & MEMTRACE_FLAG_PRELOADED) != 0);

@@ -3,7 +3,7 @@
  * mappings.c: what the process has mapped: by name as the kernel told the collector (resident,
  * dirty, swapped), and by the call paths that called mmap and friends.
  */
-#include "analyze/replay/smaps.h"
+#include "analyze/replay/mappinghistory.h"
 #include "analyze/report/reports.h"
 #include "analyze/rows/number.h"
 #include "analyze/rows/rows.h"
@@ -18,8 +18,7 @@ struct named {
     uint64_t mappings, size, resident, dirty, swap;
 };
 
-const char *report_mapping_kind(const struct smaps_mapping *mapping) {
-    const char *name = mapping->name;
+const char *report_mapping_kind(const char *name) {
     if (strncmp(name, "[heap]", 6) == 0) {
         return "heap";
     }
@@ -75,7 +74,7 @@ static struct named *gather(const struct smaps *smaps, size_t *count, struct nam
     for (size_t i = 0; all != NULL && i < smaps->count; i++) {
         const struct smaps_mapping *mapping = &smaps->mappings[i];
         all[i] = (struct named){.name = mapping->name,
-                                .kind = report_mapping_kind(mapping),
+                                .kind = report_mapping_kind(mapping->name),
                                 .mappings = 1,
                                 .size = mapping->end - mapping->start,
                                 .resident = mapping->resident_bytes,
@@ -134,6 +133,62 @@ static int put_smaps(const struct report *report, const struct smaps *smaps) {
     return 0;
 }
 
+/* ---- Each of them ---- */
+
+static int peak_first(const void *left, const void *right) {
+    const struct mapping_seen *a = *(const struct mapping_seen *const *)left;
+    const struct mapping_seen *b = *(const struct mapping_seen *const *)right;
+    if (a->peak_resident_bytes != b->peak_resident_bytes) {
+        return a->peak_resident_bytes < b->peak_resident_bytes ? 1 : -1;
+    }
+    return (a->id > b->id) - (a->id < b->id);
+}
+
+static void put_seen(struct table *table, const struct mapping_seen *seen) {
+    table_row(table,
+              (struct table_cell[]){
+                  table_number(seen->id), table_number(seen->end - seen->start),
+                  table_number(seen->resident_bytes), table_number(seen->peak_resident_bytes),
+                  table_text(mapping_permissions(seen->protection)), table_number(seen->start),
+                  table_number(seen->end), table_text(seen->name[0] != '\0' ? seen->name : "-")});
+}
+
+static int put_each(const struct report *report, const struct mappinghistory *history) {
+    static const struct table_column columns[] = {
+        {"id", "number", TABLE_COUNT, 7},
+        {"size", "size", TABLE_BYTES, 0},
+        {"resident_bytes", "resident", TABLE_BYTES, 0},
+        {"peak_resident_bytes", "at most", TABLE_BYTES, 0},
+        {"permissions", "may", TABLE_TEXT, 5},
+        {"start", "from", TABLE_ADDRESS, 0},
+        {"end", "to", TABLE_ADDRESS, 0},
+        {"name", "name", TABLE_TEXT, 0},
+    };
+    const struct mapping_seen **seen = calloc(history->count + 1, sizeof *seen);
+    size_t count = 0;
+    struct table table;
+    for (size_t i = 0; seen != NULL && i < history->count; i++) {
+        if (history->items[i].is_there) {
+            seen[count++] = &history->items[i];
+        }
+    }
+    if (seen == NULL) {
+        return -1;
+    }
+    qsort(seen, count, sizeof(const struct mapping_seen *), peak_first);
+    table = table_open(report, "each-mapping", "Each mapping, most resident at any time first",
+                       columns, 8);
+    for (size_t i = 0; i < count && table_has_room(&table); i++) {
+        put_seen(&table, seen[i]);
+    }
+    table.hidden = count - table.rows;
+    table_close(&table);
+    free(seen);
+    return 0;
+}
+
+/* ---- Who mapped them ---- */
+
 static int most_held_first(const void *left, const void *right) {
     const struct model_context *a = *(const struct model_context *const *)left;
     const struct model_context *b = *(const struct model_context *const *)right;
@@ -175,15 +230,24 @@ static int put_contexts(const struct report *report) {
     return 0;
 }
 
-int report_mappings(const struct report *report) {
+static int put_as_seen(const struct report *report) {
     struct smaps smaps = {0};
-    int result = 0;
-    if (report->parts.count != 0) {
-        result = smaps_at(report->parts, report->model->to_ns, &smaps);
-        if (result == 0) {
-            result = put_smaps(report, &smaps);
-        }
-        smaps_free(&smaps);
+    struct mappinghistory history = {0};
+    int result = smaps_at(report->parts, report->model->to_ns, &smaps);
+    if (result == 0) {
+        result = put_smaps(report, &smaps);
     }
+    if (result == 0 && smaps.mappings != NULL) {
+        result = mappinghistory_read(report->parts, report->model->to_ns, &history) != 0
+                     ? -1
+                     : put_each(report, &history);
+    }
+    mappinghistory_free(&history);
+    smaps_free(&smaps);
+    return result;
+}
+
+int report_mappings(const struct report *report) {
+    int result = report->parts.count != 0 ? put_as_seen(report) : 0;
     return result == 0 ? put_contexts(report) : -1;
 }

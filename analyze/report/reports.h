@@ -33,6 +33,8 @@ void report_warnings(const struct report *report);
 /* A line that says which part of the file this is about, if it is a part. */
 void report_selected(const struct report *report);
 int report_paths(const struct report *report, enum metric metric);
+/* What a tree for people has of branches and of calls in a row, where nobody says otherwise. */
+enum { REPORT_TREE_PERCENT = 1, REPORT_TREE_LIMIT = 20, REPORT_TREE_DEPTH = 64 };
 /* In the forms for programs a tree is a list of its calls, each with its depth, callers first. */
 int report_tree(const struct report *report, enum metric metric);
 int report_flat(const struct report *report, enum metric metric);
@@ -45,6 +47,9 @@ struct callers_of {
 int report_callers(const struct report *report, enum metric metric, const struct callers_of *of);
 int report_threads(const struct report *report);
 int report_lifetimes(const struct report *report);
+/* Lifetimes of a recording's blocks that are shorter are shown as below that: its clock is no
+ * finer. */
+uint64_t report_finest_lifetime(const struct model *model);
 int report_sizes(const struct report *report);
 /* What looks wrong: report.findings. */
 int report_findings(const struct report *report);
@@ -54,9 +59,8 @@ int report_fragmentation(const struct report *report);
 /* The first of its tables and who keeps the pages, for the usual report. */
 int report_fragmentation_brief(const struct report *report);
 int report_mappings(const struct report *report);
-struct smaps_mapping;
-/* "heap", "stack", "kernel", "anonymous" or "file" */
-const char *report_mapping_kind(const struct smaps_mapping *mapping);
+/* "heap", "stack", "kernel", "anonymous" or "file", by its name. */
+const char *report_mapping_kind(const char *name);
 int report_timeline(const struct report *report);
 /* What the last suppressions_apply() left out. */
 void report_suppressed(const struct report *report);

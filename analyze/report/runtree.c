@@ -5,6 +5,7 @@
  * A process that replaced itself by exec is one line: its images one after the other, its peak that
  * of the image that held most. Those that held most have a line, the others are summed up in one.
  */
+#include "analyze/base/pathname.h"
 #include "analyze/report/reports.h"
 #include "analyze/rows/number.h"
 #include "analyze/rows/style.h"
@@ -153,7 +154,7 @@ static void spell_command(const struct run_process *process, char *text, size_t 
     snprintf(text, size, "%s", process->command[0] == '\0' ? run_name(process) : "");
     for (const char *at = process->command; *at != '\0' && used + 1 < size; at += strlen(at) + 1) {
         int length = snprintf(text + used, size - used, "%s%s", used != 0 ? " " : "",
-                              used != 0 ? at : style_base(at));
+                              used != 0 ? at : pathname_base(at));
         used += length > 0 ? (size_t)length : 0;
     }
 }
@@ -165,7 +166,7 @@ static void spell_chain(const struct tree *tree, const struct line *line, char *
         const struct run_process *process = &tree->run->processes[i];
         if (process->first_image == line->first) {
             const char *name =
-                process->command[0] != '\0' ? style_base(process->command) : run_name(process);
+                process->command[0] != '\0' ? pathname_base(process->command) : run_name(process);
             int length = snprintf(text + used, size - used, "%s -> ", name);
             used += length > 0 ? (size_t)length : 0;
         }

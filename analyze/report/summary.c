@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* summary.c: the first lines of a report: totals, what could not be counted, warnings; the titles
  * of its sections, and what to ask next. */
+#include "analyze/base/pathname.h"
 #include "analyze/report/reports.h"
 #include "analyze/rows/number.h"
 #include "analyze/rows/safetext.h"
@@ -308,7 +309,12 @@ static void put_resident(const struct report *report) {
     struct number bytes;
     if (most != 0) {
         style_label(report, "resident");
-        fprintf(report->out, "%s at most\n", number_bytes(&bytes, most));
+        fprintf(report->out, "%s at most", number_bytes(&bytes, most));
+        if (model->header.own_resident_bytes != 0) {
+            fprintf(report->out, ", %s of it MemTrace's own",
+                    number_bytes(&bytes, model->header.own_resident_bytes));
+        }
+        fputc('\n', report->out);
         return;
     }
     for (size_t i = 0; i < model->timeline_count; i++) {
@@ -323,7 +329,7 @@ static void put_resident(const struct report *report) {
 static void put_all(const struct report *report) {
     const struct model *model = report->model;
     fputs(style_on(report, STYLE_HEADING), report->out);
-    print_safe(report->out, "MemTrace report of %s", style_base(model->header.executable));
+    print_safe(report->out, "MemTrace report of %s", pathname_base(model->header.executable));
     if (model->header.merged > 1) {
         struct number others;
         fprintf(report->out, " and %s", number_items(&others, model->header.merged - 1, "other"));
@@ -467,7 +473,7 @@ static int find_leaked(const struct report *report, uint64_t *bytes) {
     const struct model *model = report->model;
     struct model unsuppressed;
     *bytes = 0;
-    if (model->live || model->to_ns != UINT64_MAX) {
+    if (!model_has_leaks(model)) {
         return 0;
     }
     *bytes = model->totals.live_bytes;

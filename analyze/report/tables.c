@@ -261,10 +261,14 @@ static struct lifetimes of_buckets(const uint64_t *buckets, uint64_t run_ns) {
     return told;
 }
 
+uint64_t report_finest_lifetime(const struct model *model) {
+    return model->recording.precise ? FINEST_PRECISE_NS : FINEST_NS;
+}
+
 /* People are not told what is finer than the clock was. */
 static struct table_cell lifetime_cell(const struct report *report, const struct sketch *sketch,
                                        uint64_t lifetime_ns) {
-    uint64_t finest_ns = report->model->recording.precise ? FINEST_PRECISE_NS : FINEST_NS;
+    uint64_t finest_ns = report_finest_lifetime(report->model);
     struct table_cell cell = {.is_known = sketch->count != 0, .number = lifetime_ns};
     if (lifetime_ns < finest_ns && report_is_for_people(report)) {
         cell.number = finest_ns;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * timechart.c: live bytes, resident bytes and allocations per second over time, as charts for
- * people and as a table for programs.
+ * timechart.c: memory, allocations and frees over time, as charts for people and as a table for
+ * programs.
  */
+#include "analyze/blocks/activity.h"
+#include "analyze/report/reports.h"
 #include "analyze/rows/number.h"
 #include "analyze/rows/style.h"
 #include "analyze/rows/table.h"
@@ -11,11 +13,20 @@
 #include <string.h>
 
 enum { CHART_ROWS = 8, CHART_WIDTH = 72, CHART_MOST = 512, LABEL = 13, MARKS_SHOWN = 20 };
-/* Rates are of so much time at least: of 10 ms, or of a share of a short run. */
-enum { RATE_LEAST_NS = 10000000, RATE_SHARE = 64 };
 
-/* What a chart shows of a point. */
-enum series { SERIES_LIVE, SERIES_RESIDENT, SERIES_RATE };
+/* What a chart shows. */
+static const struct {
+    const char *name;
+    bool is_count;
+} all_series[ACTIVITY_SERIES] = {
+    [ACTIVITY_LIVE] = {"live bytes", false},
+    [ACTIVITY_RESIDENT] = {"resident bytes", false},
+    [ACTIVITY_SWAP] = {"swapped out", false},
+    [ACTIVITY_VIRTUAL] = {"address space", false},
+    [ACTIVITY_RATE] = {"allocations per second", true},
+    [ACTIVITY_FREES] = {"frees per second", true},
+    [ACTIVITY_LEAKED] = {"allocated by then and never freed", false},
+};
 
 /* Samples of one series at equal distances, from the view's begin to its end. */
 struct samples {
@@ -39,62 +50,68 @@ static struct span span_of(const struct model *model) {
     return span;
 }
 
-/* Allocations per second since the point before, or one before that: points may follow each other
- * so closely that what happened between them says nothing. */
-static double rate_at(const struct model *model, size_t i) {
-    const struct memtrace_point *point = &model->timeline[i];
-    struct span span = span_of(model);
-    uint64_t share_ns = (span.to_ns - span.from_ns) / RATE_SHARE;
-    uint64_t least_ns = share_ns < RATE_LEAST_NS ? share_ns : RATE_LEAST_NS;
-    size_t from = i;
-    while (from != 0 && point->time_ns - model->timeline[from].time_ns < least_ns + (from == i)) {
-        from--;
-    }
-    const struct memtrace_point *before = &model->timeline[from];
-    uint64_t time_ns = point->time_ns - before->time_ns;
-    if (time_ns == 0 || point->alloc_count < before->alloc_count) {
-        return 0;
-    }
-    return (double)(point->alloc_count - before->alloc_count) * 1e9 /
-           (double)(time_ns > least_ns ? time_ns : least_ns);
+static const struct activity nothing = {0};
+
+static const struct activity *activity_of(const struct report *report) {
+    return report->activity != NULL ? report->activity : &nothing;
 }
 
-static double value_at(const struct model *model, enum series series, size_t i) {
-    switch (series) {
-    case SERIES_LIVE:
-        return (double)model->timeline[i].live_bytes;
-    case SERIES_RESIDENT:
-        return (double)model->timeline[i].resident_bytes;
-    default:
-        return rate_at(model, i);
-    }
+/* Of an interval. */
+static double value_in(const struct activity *activity, enum activity_series series, size_t i) {
+    return series == ACTIVITY_LEAKED ? (double)activity->leaked[i]
+           : series == ACTIVITY_RATE ? activity_rate(activity, activity->allocations, i)
+                                     : activity_rate(activity, activity->frees, i);
 }
 
-/* What is known between the point before `point` and that one: memory is as it was, a rate is that
- * of the time up to the next point. */
-static double value_before(const struct model *model, enum series series, size_t point) {
-    if (series == SERIES_RATE) {
-        return point < model->timeline_count ? rate_at(model, point) : 0;
+/* At a point. */
+static double value_at(const struct report *report, enum activity_series series, size_t i) {
+    const struct memtrace_point *point = &report->model->timeline[i];
+    const struct memtrace_sample *process;
+    if (series == ACTIVITY_LIVE || series == ACTIVITY_RESIDENT) {
+        return series == ACTIVITY_LIVE ? (double)point->live_bytes : (double)point->resident_bytes;
     }
-    return point != 0 ? value_at(model, series, point - 1) : 0;
+    process = activity_process(activity_of(report), point->time_ns);
+    return series == ACTIVITY_SWAP ? (double)process->swap_bytes : (double)process->virtual_bytes;
+}
+
+/* The most of what lies in (from, until], and of what was before. */
+static double most_of_points(const struct report *report, enum activity_series series,
+                             size_t *point, double until) {
+    const struct model *model = report->model;
+    double most = *point != 0 ? value_at(report, series, *point - 1) : 0;
+    for (; *point < model->timeline_count && (double)model->timeline[*point].time_ns <= until;
+         ++*point) {
+        double value = value_at(report, series, *point);
+        most = value > most ? value : most;
+    }
+    return most;
+}
+
+/* The most of the intervals that have a part in [from, until). */
+static double most_of_intervals(const struct activity *activity, enum activity_series series,
+                                double from, double until) {
+    size_t i = activity_place(activity, (uint64_t)from);
+    double most = 0;
+    for (; i < activity->count && (double)activity->edges[i] < until; i++) {
+        double value = value_in(activity, series, i);
+        most = value > most ? value : most;
+    }
+    return most;
 }
 
 /* Each sample is the most of its share of time. */
-static void take_samples(const struct model *model, enum series series, struct span span,
+static void take_samples(const struct report *report, enum activity_series series, struct span span,
                          size_t count, struct samples *samples) {
+    double width = (double)(span.to_ns - span.from_ns) / (double)count;
     size_t point = 0;
     *samples = (struct samples){.count = count};
     for (size_t i = 0; i < count; i++) {
-        double until = (double)span.from_ns +
-                       (double)(span.to_ns - span.from_ns) * (double)(i + 1) / (double)count;
-        double most = value_before(model, series, point);
-        for (; point < model->timeline_count && (double)model->timeline[point].time_ns <= until;
-             point++) {
-            double value = value_at(model, series, point);
-            most = value > most ? value : most;
-        }
-        samples->value[i] = most;
-        samples->most = most > samples->most ? most : samples->most;
+        double from = (double)span.from_ns + width * (double)i;
+        double until = (double)span.from_ns + width * (double)(i + 1);
+        samples->value[i] = series < ACTIVITY_RATE
+                                ? most_of_points(report, series, &point, until)
+                                : most_of_intervals(activity_of(report), series, from, until);
+        samples->most = samples->value[i] > samples->most ? samples->value[i] : samples->most;
     }
 }
 
@@ -124,27 +141,30 @@ static void put_typed(FILE *out, const struct samples *samples, size_t column, s
     fputc(height >= 2 * row + 2 ? '#' : height == 2 * row + 1 ? '.' : ' ', out);
 }
 
-static const char *label_of(enum series series, double value, struct number *number) {
-    return series == SERIES_RATE ? number_count(number, (uint64_t)value)
-                                 : number_bytes(number, (uint64_t)value);
-}
-
-static void draw_series(const struct report *report, enum series series, struct span span,
+static void draw_series(const struct report *report, enum activity_series series, struct span span,
                         size_t width) {
-    static const char *const names[] = {"live bytes", "resident bytes", "allocations per second"};
-    struct samples samples;
+    bool is_known = activity_knows(activity_of(report), report->model, series);
+    bool is_asked = (report->timeline_series & 1u << series) != 0;
+    struct samples samples = {0};
     struct number number;
-    take_samples(report->model, series, span, report->options.unicode ? 2 * width : width,
-                 &samples);
+    if (is_known) {
+        take_samples(report, series, span, report->options.unicode ? 2 * width : width, &samples);
+    }
+    if (samples.most > 0 || is_asked) {
+        fprintf(report->out, "%*s %s%s%s%s\n", LABEL, "", style_on(report, STYLE_NAME),
+                all_series[series].name, style_off(report),
+                samples.most > 0 ? ""
+                : is_known       ? ": nothing"
+                                 : ": not recorded");
+    }
     if (samples.most <= 0) {
         return;
     }
-    fprintf(report->out, "%*s %s%s%s\n", LABEL, "", style_on(report, STYLE_NAME), names[series],
-            style_off(report));
     for (size_t row = CHART_ROWS; row-- > 0;) {
         bool is_top = row + 1 == CHART_ROWS;
         fprintf(report->out, "%*s %s", LABEL,
-                is_top     ? label_of(series, samples.most, &number)
+                is_top ? all_series[series].is_count ? number_count(&number, (uint64_t)samples.most)
+                                                     : number_bytes(&number, (uint64_t)samples.most)
                 : row == 0 ? "0"
                            : "",
                 report->options.unicode ? "│" : "|");
@@ -222,13 +242,18 @@ static void draw(const struct report *report) {
     size_t room = report->options.width;
     size_t width = room != 0 ? room - LABEL - 3 : CHART_WIDTH;
     struct span span = span_of(report->model);
+    unsigned wanted = report->timeline_series != 0
+                          ? report->timeline_series
+                          : 1u << ACTIVITY_LIVE | 1u << ACTIVITY_RESIDENT | 1u << ACTIVITY_RATE;
     width = width > CHART_MOST ? CHART_MOST : width;
     table_drawing_begin(report, "Timeline");
     if (report->model->timeline_count == 0) {
         fputs("nothing\n", report->out);
     } else {
-        for (enum series series = SERIES_LIVE; series <= SERIES_RATE; series++) {
-            draw_series(report, series, span, width);
+        for (enum activity_series i = 0; i < ACTIVITY_SERIES; i++) {
+            if ((wanted & 1u << i) != 0) {
+                draw_series(report, i, span, width);
+            }
         }
         draw_axis(report, span, width);
         draw_marks(report, span, width);
@@ -238,6 +263,18 @@ static void draw(const struct report *report) {
 
 /* ---- For programs ---- */
 
+/* Of the interval that a point lies in. */
+static struct table_cell interval_cell(const struct report *report, enum activity_series series,
+                                       uint64_t time_ns) {
+    const struct activity *activity = activity_of(report);
+    size_t place = activity_place(activity, time_ns);
+    if (!activity_knows(activity, report->model, series) || place == activity->count) {
+        return table_none();
+    }
+    return series == ACTIVITY_LEAKED ? table_number(activity->leaked[place])
+                                     : table_real(value_in(activity, series, place));
+}
+
 static void list(const struct report *report) {
     static const struct table_column columns[] = {
         {"time_ns", "time", TABLE_DURATION, 0},
@@ -246,15 +283,26 @@ static void list(const struct report *report) {
         {"allocations", "allocations", TABLE_COUNT, 0},
         {"total_bytes", "allocated", TABLE_BYTES, 0},
         {"allocations_per_second", "per second", TABLE_REAL, 0},
+        {"frees_per_second", "frees", TABLE_REAL, 0},
+        {"swap_bytes", "swapped out", TABLE_BYTES, 0},
+        {"virtual_bytes", "address space", TABLE_BYTES, 0},
+        {"never_freed_bytes", "never freed", TABLE_BYTES, 0},
     };
     const struct model *model = report->model;
-    struct table table = table_open(report, "timeline", "Timeline", columns, 6);
+    struct table table = table_open(report, "timeline", "Timeline", columns, 10);
     for (size_t i = 0; i < model->timeline_count; i++) {
         const struct memtrace_point *point = &model->timeline[i];
+        const struct memtrace_sample *process =
+            activity_process(activity_of(report), point->time_ns);
         table_row(&table, (struct table_cell[]){
                               table_number(point->time_ns), table_number(point->live_bytes),
                               table_number(point->resident_bytes), table_number(point->alloc_count),
-                              table_number(point->alloc_bytes), table_real(rate_at(model, i))});
+                              table_number(point->alloc_bytes),
+                              interval_cell(report, ACTIVITY_RATE, point->time_ns),
+                              interval_cell(report, ACTIVITY_FREES, point->time_ns),
+                              process != NULL ? table_number(process->swap_bytes) : table_none(),
+                              process != NULL ? table_number(process->virtual_bytes) : table_none(),
+                              interval_cell(report, ACTIVITY_LEAKED, point->time_ns)});
     }
     table_close(&table);
 }

@@ -2,6 +2,8 @@
 /* framekind.c: see framekind.h. */
 #include "analyze/rows/framekind.h"
 
+#include "analyze/base/pathname.h"
+
 #include <string.h>
 
 static bool starts_with(const char *text, const char *word) {
@@ -25,27 +27,22 @@ static bool is_in_system_folder(const char *path) {
     return STARTS_WITH_ANY(path, folders);
 }
 
-static const char *base_of(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
-}
-
 /* Wherever they lie: some programs bring their own. */
 static bool is_runtime_of_language(const char *module) {
     static const char *const names[] = {"libstdc++.so", "libc++.so", "libc++abi.so", "libgcc_s.so",
                                         "libsupc++."};
-    return STARTS_WITH_ANY(base_of(module), names);
+    return STARTS_WITH_ANY(pathname_base(module), names);
 }
 
 static bool is_libc(const char *module) {
     static const char *const names[] = {"libc.so", "libc-2.", "ld-linux", "ld-musl", "libpthread."};
-    return STARTS_WITH_ANY(base_of(module), names);
+    return STARTS_WITH_ANY(pathname_base(module), names);
 }
 
 /* The program's file, or one in the same folder or below it; but where programs of a distribution
  * lie, the folder tells nothing. */
 static bool is_beside(const char *module, const char *executable) {
-    size_t folder = (size_t)(base_of(executable) - executable);
+    size_t folder = (size_t)(pathname_base(executable) - executable);
     bool is_shared = folder == 0 || strncmp(executable, "/bin/", folder) == 0 ||
                      strncmp(executable, "/usr/bin/", folder) == 0;
     return strcmp(module, executable) == 0 ||

@@ -29,7 +29,9 @@ bool pathwalk_is_startup(const struct names_frame *frame) {
         return false;
     }
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (strcmp(function, names[i]) == 0) {
+        /* asked of each frame of a tree: most are told apart by their first letters */
+        if (names[i][0] == function[0] && names[i][1] == function[1] &&
+            strcmp(function, names[i]) == 0) {
             return true;
         }
     }

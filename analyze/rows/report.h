@@ -61,6 +61,7 @@ struct report_holes {
 struct table_document;
 struct table_sink;
 struct findings;
+struct activity;
 
 /* Which run the model is a part of. */
 struct report_run {
@@ -84,6 +85,8 @@ struct report {
     struct timeorder_parts parts;      /* the recording; count 0: a profile */
     struct suppressions *suppressions; /* leaks not to tell; NULL: none */
     const struct findings *findings;   /* report/findings.h; NULL: not looked for */
+    const struct activity *activity;   /* blocks/activity.h, for the timeline; NULL: not counted */
+    unsigned timeline_series;          /* bits of enum activity_series; 0: the usual ones */
     const struct report_run *run;      /* NULL: the file stands for itself */
 };
 

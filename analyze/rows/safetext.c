@@ -173,6 +173,16 @@ static bool is_safe_word(const char *word) {
     return safe;
 }
 
+static void put_escaped_byte(FILE *out, char byte) {
+    if (byte == '\n') {
+        fputs("\\n", out);
+    } else if (byte == '\t') {
+        fputs("\\t", out);
+    } else {
+        fprintf(out, "\\%03o", (unsigned char)byte); /* a digit may follow */
+    }
+}
+
 /* $'...', which POSIX has since 2024 and bash, zsh, ksh and busybox long before. */
 static void put_shell_escaped(FILE *out, const char *word) {
     fputs("$'", out);
@@ -183,7 +193,7 @@ static void put_shell_escaped(FILE *out, const char *word) {
             if (safe) {
                 fprintf(out, strchr("'\\", word[i]) != NULL ? "\\%c" : "%c", word[i]);
             } else {
-                fprintf(out, "\\%03o", (unsigned char)word[i]); /* a digit may follow */
+                put_escaped_byte(out, word[i]);
             }
         }
         word += step;

@@ -2,6 +2,7 @@
 /* style.c: see style.h. */
 #include "analyze/rows/style.h"
 
+#include "analyze/base/pathname.h"
 #include "analyze/model/names.h"
 #include "analyze/rows/number.h"
 #include "analyze/rows/safetext.h"
@@ -49,23 +50,18 @@ void style_label(const struct report *report, const char *label) {
     fprintf(report->out, "  %s%-19s%s ", style_on(report, STYLE_DIM), label, style_off(report));
 }
 
-const char *style_base(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
-}
-
 /* " at parser.c:120", " in libc.so.6" or nothing. */
 static void spell_place(const struct names_frame *frame, unsigned first, unsigned last, char *text,
                         size_t size) {
     text[0] = '\0';
     if (frame->file != NULL && first != 0 && last > first) {
-        snprintf(text, size, " at %s:%u-%u", style_base(frame->file), first, last);
+        snprintf(text, size, " at %s:%u-%u", pathname_base(frame->file), first, last);
     } else if (frame->file != NULL && first != 0) {
-        snprintf(text, size, " at %s:%u", style_base(frame->file), first);
+        snprintf(text, size, " at %s:%u", pathname_base(frame->file), first);
     } else if (frame->file != NULL) {
-        snprintf(text, size, " at %s", style_base(frame->file));
+        snprintf(text, size, " at %s", pathname_base(frame->file));
     } else if (frame->function != NULL && frame->module[0] != '\0') {
-        snprintf(text, size, " in %s", style_base(frame->module));
+        snprintf(text, size, " in %s", pathname_base(frame->module));
     }
 }
 

@@ -56,7 +56,4 @@ void style_text_cut(const struct report *report, const char *text, size_t column
 /* Numbers as a row of bars, each one column wide. */
 void style_bars(const struct report *report, const uint64_t *values, size_t count);
 
-/* The part of a path behind its last slash. */
-const char *style_base(const char *path);
-
 #endif

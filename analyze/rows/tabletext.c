@@ -5,6 +5,7 @@
  * where the reason stands).
  */
 #include "analyze/base/array.h"
+#include "analyze/base/pathname.h"
 #include "analyze/rows/number.h"
 #include "analyze/rows/pathwalk.h"
 #include "analyze/rows/safetext.h"
@@ -311,7 +312,7 @@ static void put_markdown_frame(FILE *out, const struct names_frame *frame) {
     tabletext_escaped(out, names_spell(frame, name, sizeof name));
     if (frame->file != NULL) {
         snprintf(place, sizeof place, frame->line != 0 ? " at %s:%u" : " at %s",
-                 style_base(frame->file), frame->line);
+                 pathname_base(frame->file), frame->line);
         tabletext_escaped(out, place);
     }
 }

@@ -7,6 +7,7 @@
 #include "analyze/base/arena.h"
 #include "analyze/base/array.h"
 #include "analyze/base/numbermap.h"
+#include "analyze/base/sort.h"
 #include "analyze/read/error.h"
 #include "analyze/symbol/dwarffile.h"
 #include "analyze/symbol/symbolcache.h"
@@ -261,8 +262,7 @@ static const char *readable(struct lookup *lookup, const char *name) {
     return kept;
 }
 
-/* Takes out "." and "x/..": compilers name their own headers by long detours. */
-static void shorten_path(char *path) {
+void symbol_shorten_path(char *path) {
     char *to = path;
     for (const char *from = path; *from;) {
         size_t length = 1 + strcspn(from + 1, "/"); /* one "/name" */
@@ -294,7 +294,7 @@ static const char *path_of(struct lookup *lookup, const struct dwarfunit *unit, 
     if (!made)
         return path;
     snprintf(made, size, "%s%s%s", folder, relative ? "/" : "", path);
-    shorten_path(made);
+    symbol_shorten_path(made);
     numbermap_put(&lookup->names, (uintptr_t)path, made);
     return made;
 }
@@ -547,6 +547,7 @@ struct job {
 
 struct batch {
     struct batch_item *items;
+    const atomic_bool *cancel; /* NULL: never */
     struct job *jobs;
     size_t job_count;
     atomic_size_t next_job;
@@ -557,12 +558,18 @@ struct batch {
     unsigned running;
 };
 
+static bool is_cancelled(const atomic_bool *cancel) {
+    return cancel && atomic_load_explicit(cancel, memory_order_relaxed);
+}
+
 static void do_job(struct batch *batch, const struct job *job) {
     struct lookup *lookup = module_take(batch->items[job->first].module);
     for (size_t i = job->first; i < job->end && lookup; i++) {
         batch->items[i].frames = module_frames(lookup, batch->items[i].offset);
         if (!batch->items[i].frames)
             atomic_store(&batch->failed, true);
+        if (is_cancelled(batch->cancel))
+            break;
         atomic_fetch_add_explicit(&batch->done, 1, memory_order_relaxed);
     }
     if (lookup)
@@ -573,7 +580,8 @@ static void do_job(struct batch *batch, const struct job *job) {
 
 static void work(struct batch *batch) {
     size_t job;
-    while ((job = atomic_fetch_add(&batch->next_job, 1)) < batch->job_count)
+    while (!is_cancelled(batch->cancel) &&
+           (job = atomic_fetch_add(&batch->next_job, 1)) < batch->job_count)
         do_job(batch, &batch->jobs[job]);
 }
 
@@ -643,11 +651,11 @@ static void run_workers(struct batch *batch, unsigned threads, size_t count,
         pthread_join(workers[i], NULL);
 }
 
-/* Fills frames of every item; items are sorted by module and offset, without repeats. 0, or -1: out
- * of memory, some items have no frames. */
+/* Fills frames of every item; items are sorted by module and offset, without repeats. 0;
+ * SYMBOL_CANCELLED or -1, out of memory: some items have no frames. */
 static int resolve_all(struct batch_item *items, size_t count, unsigned threads,
-                       symbol_progress progress, void *context) {
-    struct batch batch = {.items = items};
+                       const atomic_bool *cancel, symbol_progress progress, void *context) {
+    struct batch batch = {.items = items, .cancel = cancel};
     if (threads > THREADS_LIMIT)
         threads = THREADS_LIMIT;
     if (make_jobs(&batch, count, threads) != 0) {
@@ -668,35 +676,76 @@ static int resolve_all(struct batch_item *items, size_t count, unsigned threads,
     pthread_cond_destroy(&batch.ended);
     pthread_mutex_destroy(&batch.lock);
     free(batch.jobs);
-    return atomic_load(&batch.failed) ? -1 : 0;
+    return is_cancelled(cancel) ? SYMBOL_CANCELLED : atomic_load(&batch.failed) ? -1 : 0;
 }
 
-static int compare_items(const void *left, const void *right) {
-    const struct batch_item *a = left, *b = right;
-    if (a->module != b->module)
-        return (uintptr_t)a->module < (uintptr_t)b->module ? -1 : 1;
-    return (a->offset > b->offset) - (a->offset < b->offset);
+static bool same_place(const struct batch_item *a, const struct batch_item *b) {
+    return a->module == b->module && a->offset == b->offset;
 }
 
-/* Sorts the items and drops repeats. Returns how many are left. */
-static size_t sort_items(struct batch_item *items, size_t count) {
-    size_t kept = 0;
-    qsort(items, count, sizeof *items, compare_items);
+/* Into keys[count]: the items by module, those of a module by offset. */
+static enum sort_status sort_places(const struct batch_item *items, size_t count,
+                                    struct sort_key *keys, const atomic_bool *cancel) {
+    enum sort_status status;
     for (size_t i = 0; i < count; i++)
-        if (kept == 0 || compare_items(&items[kept - 1], &items[i]) != 0)
-            items[kept++] = items[i];
-    return kept;
+        keys[i] = (struct sort_key){items[i].offset, i};
+    status = sort_keys(keys, count, cancel);
+    for (size_t i = 0; status == SORT_DONE && i < count; i++)
+        keys[i].key = (uintptr_t)items[keys[i].place].module;
+    return status == SORT_DONE ? sort_keys(keys, count, cancel) : status;
 }
 
-/* Writes the items that have no answer yet. Returns their number, or -1. */
+/* The items sorted, without repeats, of which *kept are left. NULL: *status says why. */
+static struct batch_item *sort_items(const struct batch_item *items, size_t count, size_t *kept,
+                                     const atomic_bool *cancel, int *status) {
+    struct sort_key *keys = malloc((count + 1) * sizeof *keys);
+    struct batch_item *sorted = malloc((count + 1) * sizeof *sorted);
+    enum sort_status result = SORT_NO_MEMORY;
+    if (keys && sorted)
+        result = sort_places(items, count, keys, cancel);
+    *kept = 0;
+    for (size_t i = 0; result == SORT_DONE && i < count; i++) {
+        const struct batch_item *item = &items[keys[i].place];
+        if (*kept == 0 || !same_place(&sorted[*kept - 1], item))
+            sorted[(*kept)++] = *item;
+    }
+    free(keys);
+    if (result == SORT_DONE)
+        return sorted;
+    free(sorted);
+    *status = result == SORT_CANCELLED ? SYMBOL_CANCELLED : -1;
+    return NULL;
+}
+
+/* The items' names, of which some may be missing for want of memory. As symbolizer_prepare(). */
+static int resolve_items(struct symbolizer *symbolizer, const struct batch_item *items,
+                         size_t count, const atomic_bool *cancel, symbol_progress progress,
+                         void *context) {
+    int status = -1;
+    size_t kept;
+    struct batch_item *sorted = sort_items(items, count, &kept, cancel, &status);
+    if (!sorted)
+        return status;
+    status = resolve_all(sorted, kept, symbolizer->threads, cancel, progress, context);
+    for (size_t i = 0; status != SYMBOL_CANCELLED && i < kept; i++)
+        if (sorted[i].frames &&
+            module_keep(sorted[i].module, sorted[i].offset, sorted[i].frames) != 0)
+            status = -1;
+    free(sorted);
+    return status;
+}
+
+/* Writes the items that have no answer yet; some, if it is cancelled. Returns their number, or -1.
+ */
 static ptrdiff_t collect_items(struct symbolizer *symbolizer, const struct symbol_module *modules,
                                size_t module_count, const struct symbol_address *addresses,
-                               size_t address_count, struct batch_item *items) {
+                               size_t address_count, const atomic_bool *cancel,
+                               struct batch_item *items) {
     struct module **known = calloc(module_count, sizeof(*known));
     size_t count = 0;
     if (!known)
         return -1;
-    for (size_t i = 0; i < address_count; i++) {
+    for (size_t i = 0; i < address_count && !is_cancelled(cancel); i++) {
         size_t number = addresses[i].module;
         if (number >= module_count)
             continue;
@@ -715,7 +764,8 @@ static ptrdiff_t collect_items(struct symbolizer *symbolizer, const struct symbo
 
 int symbolizer_prepare(struct symbolizer *symbolizer, const struct symbol_module *modules,
                        size_t module_count, const struct symbol_address *addresses,
-                       size_t address_count, symbol_progress progress, void *context) {
+                       size_t address_count, const atomic_bool *cancel, symbol_progress progress,
+                       void *context) {
     if (module_count == 0 || address_count == 0)
         return 0;
     struct batch_item *items = calloc(address_count, sizeof *items);
@@ -723,15 +773,9 @@ int symbolizer_prepare(struct symbolizer *symbolizer, const struct symbol_module
         return -1;
     int status = -1;
     ptrdiff_t collected =
-        collect_items(symbolizer, modules, module_count, addresses, address_count, items);
-    if (collected >= 0) {
-        size_t count = sort_items(items, (size_t)collected);
-        status = resolve_all(items, count, symbolizer->threads, progress, context);
-        for (size_t i = 0; i < count; i++)
-            if (items[i].frames &&
-                module_keep(items[i].module, items[i].offset, items[i].frames) != 0)
-                status = -1;
-    }
+        collect_items(symbolizer, modules, module_count, addresses, address_count, cancel, items);
+    if (collected >= 0)
+        status = resolve_items(symbolizer, items, (size_t)collected, cancel, progress, context);
     free(items);
     return status;
 }

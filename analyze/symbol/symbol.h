@@ -14,6 +14,7 @@
 #ifndef ANALYZE_SYMBOL_SYMBOL_H
 #define ANALYZE_SYMBOL_SYMBOL_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -61,6 +62,8 @@ struct symbol_address {
     uint64_t offset; /* as for symbolizer_resolve */
 };
 
+enum { SYMBOL_CANCELLED = 1 };
+
 /* Called in the thread that called symbolizer_prepare, now and then and once at the end. */
 typedef void (*symbol_progress)(void *context, size_t done, size_t total);
 
@@ -80,15 +83,21 @@ int symbolizer_resolve(struct symbolizer *symbolizer, const struct symbol_module
 
 /*
  * Resolves many addresses at once, in parallel where that helps, so that later symbolizer_resolve
- * calls for them are look-ups. Repeats are welcome. progress may be NULL. 0 or -1 (out of memory).
+ * calls for them are look-ups. Repeats are welcome. progress may be NULL. 0, -1 (out of memory), or
+ * SYMBOL_CANCELLED soon after *cancel (NULL: never) became true: then only some have answers.
  */
 int symbolizer_prepare(struct symbolizer *symbolizer, const struct symbol_module *modules,
                        size_t module_count, const struct symbol_address *addresses,
-                       size_t address_count, symbol_progress progress, void *context);
+                       size_t address_count, const atomic_bool *cancel, symbol_progress progress,
+                       void *context);
 
 /* What the user must know about the names so far, one line each without newline (a module that
  * changed or is gone, a damaged debug file). Valid until the next call with this symbolizer. */
 size_t symbolizer_warnings(const struct symbolizer *symbolizer, const char *const **lines);
+
+/* Takes out "." and "x/..", as the files of frames are named: compilers name their own headers by
+ * long detours. */
+void symbol_shorten_path(char *path);
 
 /* Demangles a C++ (Itanium), Rust (v0, legacy) or D name. The caller frees the result; NULL: the
  * name is not mangled (or no memory). Any thread. */

@@ -7,6 +7,8 @@
  */
 #include "analyze/symbol/symbolcache.h"
 
+#include "analyze/base/search.h"
+
 #define XXH_INLINE_ALL
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,16 +106,10 @@ void symbolcache_close(struct symbolcache *cache) {
 }
 
 static const struct symbolcache_answer *find(const struct symbolcache *cache, uint64_t offset) {
-    size_t low = 0, high = cache->answer_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (cache->answers[middle].offset < offset)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < cache->answer_count && cache->answers[low].offset == offset ? &cache->answers[low]
-                                                                             : NULL;
+    size_t at = search_below(cache->answers, cache->answer_count, sizeof *cache->answers,
+                             offsetof(struct symbolcache_answer, offset), offset);
+    return at < cache->answer_count && cache->answers[at].offset == offset ? &cache->answers[at]
+                                                                           : NULL;
 }
 
 static const char *string_at(const struct symbolcache *cache, uint32_t place) {

@@ -3,6 +3,7 @@
 #include "analyze/window/index.h"
 
 #include "analyze/base/array.h"
+#include "analyze/window/fineindex.h"
 
 #define XXH_INLINE_ALL
 #include <math.h>
@@ -61,18 +62,18 @@ static struct run *collect_runs(struct timeorder_parts parts, size_t *count) {
     return runs;
 }
 
-static uint64_t share_of(const struct run *runs, size_t count, uint64_t least_events) {
+static uint64_t share_of(const struct run *runs, size_t count, uint64_t least_events, size_t most) {
     uint64_t total = 0;
     for (size_t i = 0; i < count; i++) {
         total += runs[i].items;
     }
-    return total / INDEX_SLICES > least_events ? total / INDEX_SLICES : least_events;
+    return total / most > least_events ? total / most : least_events;
 }
 
 uint64_t *index_edges(struct timeorder_parts parts, uint64_t from_ns, uint64_t least_events,
-                      size_t *count) {
+                      size_t most, size_t *count) {
     const uint64_t tick = UINT64_C(1) << MEMTRACE_TICK_SHIFT;
-    uint64_t *edges = calloc(INDEX_SLICES, sizeof *edges);
+    uint64_t *edges = calloc(most, sizeof *edges);
     size_t run_count;
     struct run *runs = collect_runs(parts, &run_count);
     uint64_t share;
@@ -83,8 +84,8 @@ uint64_t *index_edges(struct timeorder_parts parts, uint64_t from_ns, uint64_t l
         free(runs);
         return NULL;
     }
-    share = share_of(runs, run_count, least_events);
-    for (size_t i = 0; i < run_count && *count < INDEX_SLICES - 1; i++) {
+    share = share_of(runs, run_count, least_events, most);
+    for (size_t i = 0; i < run_count && *count < most - 1; i++) {
         uint64_t edge = runs[i].first_ns & ~(tick - 1);
         if (runs[i].first_ns < from_ns) {
             continue;
@@ -192,6 +193,15 @@ int index_restore(const struct index_entry *entry, struct pass *pass) {
 
 /* ---- Size ---- */
 
+enum { GROUP = 8, GROUP_LEVELS = 3 };
+
+struct index_groups {
+    struct index_level {
+        struct slice *sums;
+        size_t count;
+    } levels[GROUP_LEVELS]; /* of GROUP, GROUP^2, ... slices */
+};
+
 struct index *index_new(void) {
     struct index *index = calloc(1, sizeof *index);
     if (index != NULL && timepoints_start(&index->points) != 0) {
@@ -201,11 +211,21 @@ struct index *index_new(void) {
     return index;
 }
 
-static void free_entry(struct index_entry *entry) {
+void index_free_entry(struct index_entry *entry) {
     free(entry->place.bytes);
     free(entry->state.bytes);
     free(entry->waited.bytes);
     slice_free(&entry->slice);
+}
+
+static void free_groups(struct index_groups *groups) {
+    for (size_t level = 0; groups != NULL && level < GROUP_LEVELS; level++) {
+        for (size_t i = 0; i < groups->levels[level].count; i++) {
+            slice_free(&groups->levels[level].sums[i]);
+        }
+        free(groups->levels[level].sums);
+    }
+    free(groups);
 }
 
 void index_free(struct index *index) {
@@ -213,9 +233,11 @@ void index_free(struct index *index) {
         return;
     }
     for (size_t i = 0; i < index->count; i++) {
-        free_entry(&index->entries[i]);
+        index_free_entry(&index->entries[i]);
     }
     free(index->entries);
+    fineindex_free(index->fine);
+    free_groups(index->groups);
     slice_free(&index->all);
     timepoints_end(&index->points);
     free(index->samples);
@@ -239,7 +261,7 @@ static int join(struct index_entry *left, struct index_entry *right) {
         return -1;
     }
     varint_put_bytes(&left->waited, right->waited.bytes, right->waited.size);
-    free_entry(right);
+    index_free_entry(right);
     return left->waited.failed ? -1 : 0;
 }
 
@@ -251,7 +273,7 @@ int index_halve(struct index *index) {
         if (result == 0 && i + 1 < index->count) {
             result = join(entry, &index->entries[i + 1]);
         } else if (i + 1 < index->count) {
-            free_entry(&index->entries[i + 1]);
+            index_free_entry(&index->entries[i + 1]);
         }
         index->entries[kept++] = *entry;
     }
@@ -266,6 +288,107 @@ int index_shrink(struct index *index) {
         result = index_halve(index);
     }
     return result;
+}
+
+/* One that was shrunk has about half of its bytes, at least. */
+bool index_is_coarse(const struct index *index) {
+    uint64_t events = 0;
+    uint64_t possible;
+    for (size_t i = 0; i < index->count; i++) {
+        events += index->entries[i].slice.events;
+    }
+    possible = events / INDEX_EVENTS < INDEX_SLICES ? events / INDEX_EVENTS : INDEX_SLICES;
+    return possible / 4 >= index->count && size_of(index) < INDEX_BYTES / 4;
+}
+
+/* ---- Sums of neighbours ---- */
+
+/* Of the first GROUP. 0, or -1: out of memory. */
+static int sum_group(const struct slice *slices, struct slice *sum) {
+    struct slice copies[GROUP] = {0};
+    int result = 0;
+    for (size_t i = 0; i < GROUP && result == 0; i++) {
+        copies[i] = slices[i];
+        copies[i].bytes = malloc(slices[i].size + 1);
+        result = copies[i].bytes != NULL ? 0 : -1;
+        if (result == 0 && slices[i].size != 0) {
+            memcpy(copies[i].bytes, slices[i].bytes, slices[i].size);
+        }
+    }
+    for (size_t step = 1; step < GROUP && result == 0; step *= 2) {
+        for (size_t i = 0; i < GROUP && result == 0; i += 2 * step) {
+            result = slice_join(&copies[i], &copies[i + step]);
+        }
+    }
+    for (size_t i = result == 0 ? 1 : 0; i < GROUP; i++) {
+        slice_free(&copies[i]);
+    }
+    *sum = copies[0];
+    return result;
+}
+
+/* 0, or -1: out of memory, or cancelled. */
+static int sum_level(const struct slice *slices, size_t count, struct index_level *level,
+                     const struct replay_options *options) {
+    level->sums = calloc(count / GROUP + 1, sizeof *level->sums);
+    if (level->sums == NULL) {
+        return -1;
+    }
+    while ((level->count + 1) * GROUP <= count) {
+        if ((options != NULL && replay_is_cancelled(options)) ||
+            sum_group(&slices[level->count * GROUP], &level->sums[level->count]) != 0) {
+            return -1;
+        }
+        level->count++;
+    }
+    return 0;
+}
+
+/* As sum_level(). */
+static int sum_levels(const struct index *index, struct index_groups *groups,
+                      const struct replay_options *options) {
+    struct slice *borrowed = calloc(index->count + 1, sizeof *borrowed); /* bytes are the index's */
+    const struct slice *slices = borrowed;
+    size_t count = index->count;
+    int result = borrowed != NULL ? 0 : -1;
+    for (size_t i = 0; i < index->count && result == 0; i++) {
+        borrowed[i] = index->entries[i].slice;
+    }
+    for (size_t i = 0; i < GROUP_LEVELS && count >= GROUP && result == 0; i++) {
+        result = sum_level(slices, count, &groups->levels[i], options);
+        slices = groups->levels[i].sums;
+        count = groups->levels[i].count;
+    }
+    free(borrowed);
+    return result;
+}
+
+void index_group(struct index *index, const struct replay_options *options) {
+    struct index_groups *groups;
+    struct index_groups *nobody = NULL;
+    /* Of a sample, variances would be added up in another order, and differ in their last digits.
+     */
+    if (index->facts.is_sampled || (groups = calloc(1, sizeof *groups)) == NULL) {
+        return;
+    }
+    if (sum_levels(index, groups, options) != 0 ||
+        !atomic_compare_exchange_strong(&index->groups, &nobody, groups)) {
+        free_groups(groups);
+    }
+}
+
+const struct slice *index_group_at(const struct index *index, size_t at, size_t most,
+                                   size_t *width) {
+    const struct index_groups *groups = atomic_load(&index->groups);
+    const struct slice *found = NULL;
+    size_t size = GROUP;
+    for (size_t i = 0; groups != NULL && i < GROUP_LEVELS && size <= most; i++, size *= GROUP) {
+        if (at % size == 0 && at / size < groups->levels[i].count) {
+            found = &groups->levels[i].sums[at / size];
+            *width = size;
+        }
+    }
+    return found;
 }
 
 /* ---- Of which events ---- */
@@ -312,10 +435,6 @@ struct index_cover index_cover(struct timeorder_parts parts, uint64_t most_block
 
 enum { PACKED_VERSION = 1 };
 
-static void put_signed(struct varint_writer *bytes, int64_t value) {
-    varint_put(bytes, varint_zigzag((uint64_t)value));
-}
-
 static void put_double(struct varint_writer *bytes, double value) {
     varint_put_bytes(bytes, &value, sizeof value);
 }
@@ -332,8 +451,8 @@ static void put_facts(struct varint_writer *bytes, const struct index_facts *fac
     varint_put(bytes, facts->waiting);
     varint_put(bytes, facts->damaged);
     varint_put(bytes, facts->gaps);
-    put_signed(bytes, facts->highest);
-    put_signed(bytes, facts->lowest);
+    varint_put_signed(bytes, facts->highest);
+    varint_put_signed(bytes, facts->lowest);
     varint_put_byte(bytes,
                     (unsigned char)(facts->is_shared | facts->is_sampled << 1 |
                                     facts->has_wrong_mapping << 2 | facts->has_missing << 3));
@@ -362,13 +481,13 @@ static void put_marks(struct varint_writer *bytes, const struct marks *marks) {
     }
 }
 
-static void put_slice(struct varint_writer *bytes, const struct slice *slice) {
+void index_put_slice(struct varint_writer *bytes, const struct slice *slice) {
     const struct varint_writer packed = {.bytes = slice->bytes, .size = slice->size};
     varint_put(bytes, slice->first_tick);
     varint_put(bytes, slice->last_tick);
     varint_put(bytes, slice->events);
-    put_signed(bytes, slice->change);
-    put_signed(bytes, slice->highest);
+    varint_put_signed(bytes, slice->change);
+    varint_put_signed(bytes, slice->highest);
     varint_put(bytes, slice->maximum_ns);
     varint_put_byte(bytes, slice->at_maximum);
     varint_put(bytes, slice->error_bytes);
@@ -399,7 +518,7 @@ void index_pack(const struct index *index, struct index_cover cover, struct vari
         put_point(bytes, &index->samples[i]);
     }
     put_marks(bytes, &index->marks);
-    put_slice(bytes, &index->all);
+    index_put_slice(bytes, &index->all);
     varint_put(bytes, index->count);
     for (size_t i = 0; i < index->count; i++) {
         const struct index_entry *entry = &index->entries[i];
@@ -407,15 +526,11 @@ void index_pack(const struct index *index, struct index_cover cover, struct vari
         index_put_bytes(bytes, &entry->place);
         index_put_bytes(bytes, &entry->state);
         index_put_bytes(bytes, &entry->waited);
-        put_slice(bytes, &entry->slice);
+        index_put_slice(bytes, &entry->slice);
     }
 }
 
 /* ---- From bytes ---- */
-
-static int64_t get_signed(struct varint_reader *reader) {
-    return (int64_t)varint_unzigzag(varint_get(reader));
-}
 
 static double get_double(struct varint_reader *reader) {
     const void *at = varint_get_bytes(reader, sizeof(double));
@@ -445,8 +560,8 @@ static void get_facts(struct varint_reader *reader, struct index_facts *facts) {
     facts->waiting = varint_get(reader);
     facts->damaged = varint_get(reader);
     facts->gaps = varint_get(reader);
-    facts->highest = get_signed(reader);
-    facts->lowest = get_signed(reader);
+    facts->highest = varint_get_signed(reader);
+    facts->lowest = varint_get_signed(reader);
     flags = varint_get_byte(reader);
     facts->is_shared = (flags & 1) != 0;
     facts->is_sampled = (flags & 2) != 0;
@@ -521,13 +636,13 @@ static int get_marks(struct varint_reader *reader, struct index *index) {
 }
 
 /* The slice owns its bytes. 0 or -1. */
-static int get_slice(struct varint_reader *reader, struct slice *slice) {
+int index_get_slice(struct varint_reader *reader, struct slice *slice) {
     struct varint_writer bytes;
     slice->first_tick = (uint32_t)varint_get(reader);
     slice->last_tick = (uint32_t)varint_get(reader);
     slice->events = varint_get(reader);
-    slice->change = get_signed(reader);
-    slice->highest = get_signed(reader);
+    slice->change = varint_get_signed(reader);
+    slice->highest = varint_get_signed(reader);
     slice->maximum_ns = varint_get(reader);
     slice->at_maximum = varint_get_byte(reader) != 0;
     slice->error_bytes = varint_get(reader);
@@ -558,7 +673,8 @@ static int get_entries(struct varint_reader *reader, struct index *index) {
         entry->start_ns = varint_get(reader);
         if (index_get_bytes(reader, &entry->place) != 0 ||
             index_get_bytes(reader, &entry->state) != 0 ||
-            index_get_bytes(reader, &entry->waited) != 0 || get_slice(reader, &entry->slice) != 0 ||
+            index_get_bytes(reader, &entry->waited) != 0 ||
+            index_get_slice(reader, &entry->slice) != 0 ||
             (i == 0 ? entry->start_ns != 0 : entry->start_ns <= entry[-1].start_ns) ||
             (i != 0 && entry->place.size == 0)) {
             return -1;
@@ -587,7 +703,8 @@ struct index *index_unpack(const unsigned char *bytes, size_t size, struct index
     get_facts(reader, &index->facts);
     get_points(reader, &index->points);
     if (get_samples(reader, index) != 0 || get_marks(reader, index) != 0 ||
-        get_slice(reader, &index->all) != 0 || get_entries(reader, index) != 0 || *reader->failed) {
+        index_get_slice(reader, &index->all) != 0 || get_entries(reader, index) != 0 ||
+        *reader->failed) {
         index_free(index);
         return NULL;
     }

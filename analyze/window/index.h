@@ -20,6 +20,8 @@
 #include "analyze/replay/pass.h"
 #include "analyze/replay/timeorder.h"
 
+#include <stdatomic.h>
+
 enum { INDEX_SLICES = 1024, INDEX_EVENTS = 1 << 16, INDEX_BYTES = 48 << 20 };
 
 struct index_entry {
@@ -43,6 +45,9 @@ struct index_facts {
     uint32_t missing;
 };
 
+struct fineindex;
+struct index_groups;
+
 struct index {
     struct index_entry *entries;
     size_t count, room;
@@ -54,25 +59,39 @@ struct index {
     size_t sample_count;
     struct marks marks; /* their names lie in texts */
     struct texts texts;
+    _Atomic(struct fineindex *) fine;      /* fineindex.h; NULL: none yet */
+    atomic_bool has_looked;                /* in the cache for one */
+    _Atomic(struct index_groups *) groups; /* index_group(); NULL: none yet */
 };
 
 struct index *index_new(void);        /* NULL: out of memory */
 void index_free(struct index *index); /* NULL is allowed */
 
-/* The edges behind from_ns between slices of at least so many events, growing. The caller frees
- * them. NULL: out of memory. */
+/* The edges behind from_ns between at most `most` slices of at least so many events, growing. The
+ * caller frees them. NULL: out of memory. */
 uint64_t *index_edges(struct timeorder_parts parts, uint64_t from_ns, uint64_t least_events,
-                      size_t *count);
+                      size_t most, size_t *count);
 
 /* The slice that begins now. NULL: out of memory. */
 struct index_entry *index_begin(struct index *index, uint64_t start_ns, const struct pass *pass);
 void index_note_waited(struct index_entry *entry, struct event_block name,
                        const struct pairing_end *end);
+void index_free_entry(struct index_entry *entry);
 /* Joins neighbours until there are at most INDEX_SLICES, of INDEX_BYTES. 0, or -1: out of memory.
  */
 int index_shrink(struct index *index);
 /* Joins each two neighbours, once. 0, or -1: out of memory. */
 int index_halve(struct index *index);
+
+/* Adds up neighbours, eight and eight, and those again, so that a window is the sum of few. For who
+ * asks for many windows: it takes as long as one large window. options may be NULL. Once. */
+void index_group(struct index *index, const struct replay_options *options);
+/* The sum of the slices from `at` on: of *width slices, at most of `most`. NULL: there is none. */
+const struct slice *index_group_at(const struct index *index, size_t at, size_t most,
+                                   size_t *width);
+
+/* Whether there could be four times as many slices. */
+bool index_is_coarse(const struct index *index);
 
 /* Puts a pass that was just started into the state where the slice began. 0, or -1: out of memory
  * or damaged. */
@@ -105,9 +124,12 @@ void index_pack(const struct index *index, struct index_cover cover, struct vari
 struct index *index_unpack(const unsigned char *bytes, size_t size, struct index_cover *cover,
                            struct varint_reader *rest);
 
-/* Strings of bytes with their size before them; mappings. Getting: 0, or -1: damaged, no memory. */
+/* Strings of bytes with their size before them; slices; mappings. Getting: 0, or -1: damaged, no
+ * memory. */
 void index_put_bytes(struct varint_writer *writer, const struct varint_writer *bytes);
 int index_get_bytes(struct varint_reader *reader, struct varint_writer *bytes);
+void index_put_slice(struct varint_writer *writer, const struct slice *slice);
+int index_get_slice(struct varint_reader *reader, struct slice *slice);
 void index_put_mappings(struct varint_writer *writer, const struct mappinglist *mappings);
 int index_get_mappings(struct varint_reader *reader, struct mappinglist *mappings);
 

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <xxhash.h>
 
-enum { NAME_BYTES = 40, LAYOUT = 4 };
+enum { LAYOUT = 4 };
 #define MOST_BYTES ((uint64_t)1 << 30)
 
 static const struct cachefolder_kind kind = {
@@ -21,8 +21,7 @@ static const struct cachefolder_kind kind = {
 
 /* ---- Which recording ---- */
 
-/* Of one state of it; or, where it grows, of all of them. */
-static void name_of(struct timeorder_parts parts, bool grows, char name[NAME_BYTES]) {
+void modelcache_name(struct timeorder_parts parts, bool grows, char name[MODELCACHE_NAME]) {
     XXH3_state_t *state = XXH3_createState();
     struct index_cover cover = index_cover(parts, grows ? 1 : UINT64_MAX);
     XXH128_hash_t hash;
@@ -42,7 +41,7 @@ static void name_of(struct timeorder_parts parts, bool grows, char name[NAME_BYT
     }
     hash = XXH3_128bits_digest(state);
     XXH3_freeState(state);
-    snprintf(name, NAME_BYTES, "%016llx%016llx", (unsigned long long)hash.high64,
+    snprintf(name, MODELCACHE_NAME, "%016llx%016llx", (unsigned long long)hash.high64,
              (unsigned long long)hash.low64);
 }
 
@@ -163,8 +162,8 @@ static struct model *load_own(struct timeorder_parts parts, const char *name) {
 struct model *modelcache_load(struct timeorder_parts parts) {
     struct cachefolder_file file = {0};
     struct model *model = NULL;
-    char name[NAME_BYTES];
-    name_of(parts, false, name);
+    char name[MODELCACHE_NAME];
+    modelcache_name(parts, false, name);
     if (name[0] != '\0' && cachefolder_load(&kind, name, &file) == 0) {
         model = model_of(parts, file.bytes, file.size);
     }
@@ -174,9 +173,9 @@ struct model *modelcache_load(struct timeorder_parts parts) {
 
 int modelcache_store(struct timeorder_parts parts, struct model *model) {
     struct varint_writer bytes = {0};
-    char name[NAME_BYTES];
+    char name[MODELCACHE_NAME];
     int result = -1;
-    name_of(parts, false, name);
+    modelcache_name(parts, false, name);
     if (model->index->all.bytes != NULL) {
         index_pack(model->index, index_cover(parts, UINT64_MAX), &bytes);
         result = store(name, &bytes);
@@ -184,6 +183,21 @@ int modelcache_store(struct timeorder_parts parts, struct model *model) {
     free(bytes.bytes);
     slice_free(&model->index->all);
     return result;
+}
+
+bool modelcache_refine(const struct model *model, struct timeorder_parts parts,
+                       const struct replay_options *options) {
+    struct model *finer = NULL;
+    struct error error;
+    bool is_kept = false;
+    if (cachefolder_is_on() && !model->live && index_is_coarse(model->index)) {
+        finer = model_replay(parts, options, &error);
+    }
+    if (finer != NULL) {
+        is_kept = modelcache_store(parts, finer) == 0;
+    }
+    model_free(finer);
+    return is_kept;
 }
 
 /* ---- A recording that grows ---- */
@@ -220,11 +234,11 @@ static enum wholereplay_result look_on(struct wholereplay *replay, const struct 
 /* NULL: out of memory. */
 static struct index *look(struct timeorder_parts parts, const struct model *model,
                           const struct replay_options *options) {
-    char name[NAME_BYTES];
+    char name[MODELCACHE_NAME];
     struct wholereplay *replay;
     struct index *index = NULL;
     enum wholereplay_result result = WHOLEREPLAY_FAILED;
-    name_of(parts, true, name);
+    modelcache_name(parts, true, name);
     replay = load_replay(parts, name);
     for (int turn = 0; turn < 2; turn++) { /* what came too late comes first the second time */
         replay = replay != NULL ? replay : wholereplay_new();

@@ -15,12 +15,21 @@
 #include "analyze/replay/timeorder.h"
 #include "analyze/window/wholemodel.h"
 
+enum { MODELCACHE_NAME = 40 };
+/* What is kept of a recording is called so: of one state of it; or, where it grows, of all of them.
+ * "": out of memory. */
+void modelcache_name(struct timeorder_parts parts, bool grows, char name[MODELCACHE_NAME]);
+
 /* model_replay(), or what it gave the last time. */
 struct model *modelcache_replay(struct timeorder_parts parts, const struct replay_options *options,
                                 struct error *error);
 
 /* The two halves. NULL: nothing (or nothing usable) is kept of this recording. */
 struct model *modelcache_load(struct timeorder_parts parts);
+/* Replays a recording whose slices are much coarser than they could be, as those in a recording of
+ * many call paths are, for which few bytes are allowed, and keeps finer ones. Whether it did. */
+bool modelcache_refine(const struct model *model, struct timeorder_parts parts,
+                       const struct replay_options *options);
 /* 0, or -1: it is not kept (the cache is off, there is no room). */
 int modelcache_store(struct timeorder_parts parts, struct model *model);
 

@@ -6,7 +6,6 @@
 #include "analyze/replay/accounts.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum { THREADS = 1 << MEMTRACE_THREAD_BITS, MODULES = MEMTRACE_FRAME_MODULE_MASK + 1 };
 
@@ -208,40 +207,55 @@ int recorded_threads(struct model *model, struct timeorder_parts parts, const st
 
 /* ---- Samples ---- */
 
-struct points {
-    struct memtrace_point *items;
+struct process_samples {
+    struct memtrace_sample *items;
     size_t count, room;
 };
 
 static int take_sample(void *argument, const void *record) {
-    struct points *points = argument;
-    const struct memtrace_sample *sample = record;
-    if (array_grow(&points->items, &points->room, points->count, sizeof *points->items) != 0) {
+    struct process_samples *samples = argument;
+    if (array_grow(&samples->items, &samples->room, samples->count, sizeof *samples->items) != 0) {
         return -1;
     }
-    points->items[points->count++] = (struct memtrace_point){
-        .time_ns = sample->time_ns,
-        .live_bytes = sample->live_bytes,
-        .resident_bytes = sample->resident_bytes,
-    };
+    samples->items[samples->count++] = *(const struct memtrace_sample *)record;
     return 0;
 }
 
 static int by_time(const void *left, const void *right) {
-    const struct memtrace_point *a = left;
-    const struct memtrace_point *b = right;
+    const struct memtrace_sample *a = left;
+    const struct memtrace_sample *b = right;
     return (a->time_ns > b->time_ns) - (a->time_ns < b->time_ns);
 }
 
-int recorded_samples(struct timeorder_parts parts, struct memtrace_point **points, size_t *count) {
-    struct points all = {0};
+int recorded_process(struct timeorder_parts parts, struct memtrace_sample **samples,
+                     size_t *count) {
+    struct process_samples all = {0};
     int result = each_record(parts, all_of(MEMTRACE_BLOCK_SAMPLES, sizeof(struct memtrace_sample)),
                              take_sample, &all);
     if (all.count != 0) {
         qsort(all.items, all.count, sizeof *all.items, by_time);
     }
-    *points = all.items;
+    *samples = all.items;
     *count = all.count;
+    return result;
+}
+
+int recorded_samples(struct timeorder_parts parts, struct memtrace_point **points, size_t *count) {
+    struct memtrace_sample *samples = NULL;
+    int result = recorded_process(parts, &samples, count);
+    *points = *count != 0 ? calloc(*count, sizeof **points) : NULL;
+    if (*count != 0 && *points == NULL) {
+        *count = 0;
+        result = -1;
+    }
+    for (size_t i = 0; i < *count; i++) {
+        (*points)[i] = (struct memtrace_point){
+            .time_ns = samples[i].time_ns,
+            .live_bytes = samples[i].live_bytes,
+            .resident_bytes = samples[i].resident_bytes,
+        };
+    }
+    free(samples);
     return result;
 }
 

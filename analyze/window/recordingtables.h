@@ -25,6 +25,9 @@ int recorded_threads(struct model *model, struct timeorder_parts parts, const st
 /* The samples as timeline points, allocations not filled in yet. The caller frees *points. */
 int recorded_samples(struct timeorder_parts parts, struct memtrace_point **points, size_t *count);
 
+/* The samples as they are, by time. The caller frees *samples. */
+int recorded_process(struct timeorder_parts parts, struct memtrace_sample **samples, size_t *count);
+
 /* What the events leave out, as far as it was written down in [from, to), as a slice. */
 int recorded_culled(const struct model *model, struct timeorder_parts parts, uint64_t from_ns,
                     uint64_t to_ns, struct slice *slice);

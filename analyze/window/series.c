@@ -2,6 +2,7 @@
 /* series.c: see series.h. */
 #include "analyze/window/series.h"
 
+#include "analyze/base/search.h"
 #include "analyze/replay/lives.h"
 #include "analyze/window/index.h"
 
@@ -73,17 +74,7 @@ static void choose_times(struct series *series, const struct model *whole, uint6
 
 /* The first moment that sees what happened at this time. */
 static size_t place_of(const struct series *series, uint64_t time_ns) {
-    size_t low = 0;
-    size_t high = series->points;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (series->times[middle] > time_ns) {
-            high = middle;
-        } else {
-            low = middle + 1;
-        }
-    }
-    return low;
+    return search_to(series->times, series->points, sizeof *series->times, 0, time_ns);
 }
 
 static void add(struct making *making, uint32_t context, uint64_t time_ns, uint64_t bytes) {

@@ -63,6 +63,13 @@ static int add_context(struct sums *sums, const struct slice_context *change, bo
     return change->free_units != 0 ? add_lifetimes(sums, sum, change->lifetimes) : 0;
 }
 
+/* What was held when the view began was too much by this. */
+static void take_base(struct sums *sums, const struct slice_context *change) {
+    struct sum *sum = &sums->cells[change->id];
+    sum->base_bytes -= change->alloc_bytes - change->free_bytes;
+    sum->base_count -= change->alloc_units - change->free_units;
+}
+
 static void add_base(struct sums *sums, const struct slice_context *change) {
     struct sum *sum = &sums->cells[change->id];
     sum->base_bytes += change->alloc_bytes - change->free_bytes;
@@ -81,12 +88,15 @@ static int add_foreign(struct sums *sums, uint32_t freer, const struct slice_for
                                                               .bytes = change->bytes});
 }
 
-static int add_threads(struct sums *sums, struct slice_reader *reader, bool is_before) {
+/* What a slice is to the view. What is moved from before it to its inside is held in any case. */
+enum part { PART_BEFORE, PART_INSIDE, PART_MOVED };
+
+static int add_threads(struct sums *sums, struct slice_reader *reader, enum part part) {
     struct slice_thread change;
     while (slice_next_thread(reader, &change)) {
         struct sums_thread *thread = &sums->threads[change.id];
-        thread->held_bytes += change.alloc_bytes - change.free_bytes;
-        if (!is_before) {
+        thread->held_bytes += part != PART_MOVED ? change.alloc_bytes - change.free_bytes : 0;
+        if (part != PART_BEFORE) {
             thread->alloc_units += change.alloc_units;
             thread->alloc_bytes += change.alloc_bytes;
             thread->free_units += change.free_units;
@@ -95,9 +105,10 @@ static int add_threads(struct sums *sums, struct slice_reader *reader, bool is_b
         for (uint64_t i = 0; i < change.foreign; i++) {
             struct slice_foreign foreign;
             slice_next_foreign(reader, &foreign);
-            thread->held_bytes += foreign.bytes;
-            sums->threads[foreign.owner % THREADS].held_bytes -= foreign.bytes;
-            if (!is_before && add_foreign(sums, change.id, &foreign) != 0) {
+            thread->held_bytes += part != PART_MOVED ? foreign.bytes : 0;
+            sums->threads[foreign.owner % THREADS].held_bytes -=
+                part != PART_MOVED ? foreign.bytes : 0;
+            if (part != PART_BEFORE && add_foreign(sums, change.id, &foreign) != 0) {
                 return -1;
             }
         }
@@ -118,7 +129,7 @@ int sums_add_before(struct sums *sums, const struct slice *slice) {
     }
     sums->base = wrap_add(sums->base, slice->change);
     sums->base_variance += slice->variance.live;
-    return add_threads(sums, &reader, true);
+    return add_threads(sums, &reader, PART_BEFORE);
 }
 
 /* As slice_join() does. True: the maximum is in this one from here on. */
@@ -141,7 +152,7 @@ static bool add_totals(struct slice *all, const struct slice *slice) {
     return is_highest;
 }
 
-int sums_add(struct sums *sums, const struct slice *slice) {
+static int add(struct sums *sums, const struct slice *slice, enum part part) {
     bool is_highest = add_totals(&sums->all, slice);
     struct slice_reader reader;
     struct slice_context change;
@@ -151,9 +162,21 @@ int sums_add(struct sums *sums, const struct slice *slice) {
     while (result == 0 && slice_next_context(&reader, &change)) {
         if (change.id < sums->model->node_count) {
             result = add_context(sums, &change, is_highest);
+            if (part == PART_MOVED) {
+                take_base(sums, &change);
+            }
         }
     }
-    return result == 0 ? add_threads(sums, &reader, false) : -1;
+    return result == 0 ? add_threads(sums, &reader, part) : -1;
+}
+
+int sums_add(struct sums *sums, const struct slice *slice) {
+    return add(sums, slice, PART_INSIDE);
+}
+
+int sums_move(struct sums *sums, const struct slice *slice) {
+    sums->base = wrap_subtract(sums->base, slice->change);
+    return add(sums, slice, PART_MOVED);
 }
 
 /* ---- One slice ---- */

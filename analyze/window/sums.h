@@ -37,6 +37,9 @@ void sums_end(struct sums *sums);
 /* Those in the view in the order of the replay. 0, or -1: out of memory. */
 int sums_add_before(struct sums *sums, const struct slice *slice);
 int sums_add(struct sums *sums, const struct slice *slice);
+/* As sums_add(), of a part of what was added before the view: it is no longer before it. Not of
+ * samples, whose variances would be rounded twice. */
+int sums_move(struct sums *sums, const struct slice *slice);
 
 /* All that was added, as one slice. Before sums_finish(). 0, or -1: out of memory. */
 int sums_pack(struct sums *sums, struct slice *slice);

@@ -3,7 +3,9 @@
 #include "analyze/window/view.h"
 
 #include "analyze/base/array.h"
+#include "analyze/base/search.h"
 #include "analyze/profile/timepoints.h"
+#include "analyze/window/fineindex.h"
 #include "analyze/window/index.h"
 #include "analyze/window/recordingtables.h"
 #include "analyze/window/submodel.h"
@@ -12,18 +14,13 @@
 
 #include <stdlib.h>
 
-/* A block that began before the slice and ends in it. */
-struct cut_block {
-    struct event_block name;
-    struct pairing_block block;
-    uint64_t born_ns;
-    bool is_known; /* found */
-};
-
 struct view {
     const struct model *whole;
     struct timeorder_parts parts;
     struct replay_options limits; /* when to stop; a few slices are read: no progress is shown */
+    const struct fineindex *fine; /* NULL: none */
+    bool is_fine_damaged;
+    bool is_moving; /* all of the slice or piece was added before the view: see start_moving() */
     struct sums sums;
     uint64_t from_ns;
     uint64_t to_ns;
@@ -38,9 +35,10 @@ struct cut {
     const struct model *whole;
     struct timeorder_parts parts;
     const struct index_entry *entry;
-    struct replay_options limits; /* when to stop */
-    uint64_t stop_ns;             /* where the next slice begins */
-    struct cut_block *before;     /* by thread and number */
+    struct index_entry piece;       /* where it is a piece of a slice */
+    struct replay_options limits;   /* when to stop */
+    uint64_t stop_ns;               /* where the next slice begins */
+    struct fineindex_block *before; /* by thread and number */
     size_t before_count, before_room;
 };
 
@@ -50,7 +48,7 @@ static int add_before(struct cut *cut, struct event_block name) {
     if (array_grow(&cut->before, &cut->before_room, cut->before_count, sizeof *cut->before) != 0) {
         return -1;
     }
-    cut->before[cut->before_count++] = (struct cut_block){.name = name};
+    cut->before[cut->before_count++] = (struct fineindex_block){.name = name};
     return 0;
 }
 
@@ -86,26 +84,13 @@ static int survey(struct cut *cut, struct timeorder *order) {
     return result;
 }
 
-static int compare(struct event_block left, struct event_block right) {
-    if (left.thread != right.thread) {
-        return left.thread < right.thread ? -1 : 1;
-    }
-    return (left.number > right.number) - (left.number < right.number);
-}
-
-static int by_name(const void *left, const void *right) {
-    const struct cut_block *a = left;
-    const struct cut_block *b = right;
-    return compare(a->name, b->name);
-}
-
 /* The first one that is not before this name. */
 static size_t first_from(const struct cut *cut, struct event_block name) {
     size_t low = 0;
     size_t high = cut->before_count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (compare(cut->before[middle].name, name) < 0) {
+        if (fineindex_compare(cut->before[middle].name, name) < 0) {
             low = middle + 1;
         } else {
             high = middle;
@@ -118,7 +103,7 @@ static size_t first_from(const struct cut *cut, struct event_block name) {
 
 static void take_beginning(struct cut *cut, const struct event *event) {
     size_t at = first_from(cut, event->block);
-    if (at < cut->before_count && compare(cut->before[at].name, event->block) == 0) {
+    if (at < cut->before_count && fineindex_compare(cut->before[at].name, event->block) == 0) {
         cut->before[at].is_known = true;
         cut->before[at].born_ns = event->time_ns;
         cut->before[at].block =
@@ -202,7 +187,7 @@ static int open_cut(struct cut *cut, const struct view *view, size_t at) {
     if (result == 0 && at != 0) {
         result = survey(cut, &order);
         if (cut->before_count != 0) {
-            qsort(cut->before, cut->before_count, sizeof *cut->before, by_name);
+            qsort(cut->before, cut->before_count, sizeof *cut->before, fineindex_by_name);
         }
         find_beginnings(cut, &order);
     }
@@ -210,7 +195,61 @@ static int open_cut(struct cut *cut, const struct view *view, size_t at) {
     return result;
 }
 
+/* What is not known of a block is when it began, within a tick; and only an edge of the view in
+ * that tick asks for it. */
+static bool is_told_apart(const struct view *view, const struct fineindex_block *block) {
+    const uint64_t tick = UINT64_C(1) << MEMTRACE_TICK_SHIFT;
+    const uint64_t edges[] = {view->from_ns, view->to_ns};
+    for (size_t i = 0; i < sizeof edges / sizeof edges[0]; i++) {
+        if (edges[i] % tick != 0 && edges[i] / tick == block->block.tick) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Looks for those that are not known. 0 or -1. */
+static int find_unknown(struct cut *cut, struct view *view) {
+    struct cut unknown = *cut;
+    struct timeorder order;
+    int result = 0;
+    unknown.before = NULL;
+    unknown.before_count = unknown.before_room = 0;
+    for (size_t i = 0; i < cut->before_count && result == 0; i++) {
+        cut->before[i].is_known |= is_told_apart(view, &cut->before[i]);
+        result = cut->before[i].is_known ? 0 : add_before(&unknown, cut->before[i].name);
+    }
+    if (result == 0 && unknown.before_count != 0 && timeorder_start(&order, cut->parts) == 0) {
+        result =
+            timeorder_seek(&order, cut->entry->place.bytes, cut->entry->place.size, cut->stop_ns);
+        find_beginnings(&unknown, &order);
+        timeorder_end(&order);
+    }
+    for (size_t i = 0; i < unknown.before_count && result == 0; i++) {
+        cut->before[first_from(cut, unknown.before[i].name)] = unknown.before[i];
+    }
+    free(unknown.before);
+    return result;
+}
+
+/* A piece of entry `at`. As open_cut(). */
+static int open_piece(struct cut *cut, struct view *view, size_t at,
+                      const struct fineindex_piece *piece, uint64_t stop_ns) {
+    *cut = (struct cut){.whole = view->whole,
+                        .parts = view->parts,
+                        .limits = view->limits,
+                        .entry = &cut->piece,
+                        .stop_ns = stop_ns};
+    if (fineindex_begin(view->fine, piece, &cut->piece, &cut->before, &cut->before_count) != 0) {
+        view->is_fine_damaged = true;
+        return -1;
+    }
+    cut->piece.slice.error_bytes = view->whole->index->entries[at].slice.error_bytes;
+    return find_unknown(cut, view);
+}
+
 static void close_cut(struct cut *cut) {
+    index_free_entry(&cut->piece);
     free(cut->before);
     *cut = (struct cut){0};
 }
@@ -218,7 +257,7 @@ static void close_cut(struct cut *cut) {
 static int restore(const struct cut *cut, struct pass *pass) {
     int result = index_restore(cut->entry, pass);
     for (size_t i = 0; i < cut->before_count && result == 0; i++) {
-        struct cut_block before = cut->before[i];
+        struct fineindex_block before = cut->before[i];
         before.block.context = pass_context(pass, before.block.context);
         if (before.is_known) {
             result = pass_know_block(pass, before.name, before.block, before.born_ns);
@@ -258,12 +297,31 @@ struct span {
     uint64_t to_ns;
 };
 
-static struct span span_of(const struct slice *slice) {
-    return (struct span){(uint64_t)slice->first_tick << MEMTRACE_TICK_SHIFT,
-                         ((uint64_t)slice->last_tick + 1) << MEMTRACE_TICK_SHIFT};
+/* first_tick > last_tick: nothing happened, it is of no length. */
+static struct span span_of(uint32_t first_tick, uint32_t last_tick) {
+    return first_tick > last_tick ? (struct span){0}
+                                  : (struct span){(uint64_t)first_tick << MEMTRACE_TICK_SHIFT,
+                                                  ((uint64_t)last_tick + 1) << MEMTRACE_TICK_SHIFT};
 }
 
 /* ---- Slices ---- */
+
+/* What lies in the view goes to the sums. */
+static int add_inside(struct view *view, const struct slice *slice) {
+    return view->is_moving ? sums_move(&view->sums, slice) : sums_add(&view->sums, slice);
+}
+
+/* Where the view begins inside a slice and does not end there, all of the slice is added as before
+ * the view, and the part inside is moved. So the part before needs no look at its events. */
+static bool may_move(const struct view *view, struct span span) {
+    return !view->is_moving && span.from_ns < view->from_ns && span.to_ns <= view->to_ns &&
+           !view->whole->index->facts.is_sampled;
+}
+
+static int start_moving(struct view *view, const struct slice *all) {
+    view->is_moving = true;
+    return sums_add_before(&view->sums, all);
+}
 
 /* What happened of the slice in [from, to) goes to the sums, as of before the view or not. */
 static int add_part(struct view *view, const struct cut *cut, uint64_t from_ns, uint64_t to_ns,
@@ -276,39 +334,134 @@ static int add_part(struct view *view, const struct cut *cut, uint64_t from_ns, 
     result = sum_cut(cut, from_ns, to_ns, &slice);
     if (result == 0) {
         slice.error_bytes = cut->entry->slice.error_bytes; /* not less than of all of it */
-        result = is_before ? sums_add_before(&view->sums, &slice) : sums_add(&view->sums, &slice);
+        result = is_before ? sums_add_before(&view->sums, &slice) : add_inside(view, &slice);
     }
     slice_free(&slice);
     return result;
 }
 
-/* A slice that the view cuts. */
-static int add_cut(struct view *view, size_t at, struct span span) {
-    struct cut cut;
-    int result = open_cut(&cut, view, at);
-    if (result == 0 && span.from_ns < view->from_ns) {
-        result = add_part(view, &cut, 0, view->from_ns, true);
+/* A slice or piece that the view cuts. */
+static int add_cut(struct view *view, const struct cut *cut, struct span span) {
+    int result = 0;
+    if (span.from_ns < view->from_ns && !view->is_moving) {
+        result = add_part(view, cut, 0, view->from_ns, true);
     }
     if (result == 0 && span.to_ns > view->from_ns) {
-        result = add_part(view, &cut, view->from_ns, view->to_ns, false);
+        result = add_part(view, cut, view->from_ns, view->to_ns, false);
+    }
+    return result;
+}
+
+/* What is to be done with a slice of that span. */
+enum place { OUTSIDE, BEFORE, INSIDE, CUT };
+
+static enum place place_of(const struct view *view, struct span span) {
+    return span.from_ns >= span.to_ns || span.from_ns >= view->to_ns    ? OUTSIDE
+           : span.to_ns <= view->from_ns                                ? BEFORE
+           : span.from_ns >= view->from_ns && span.to_ns <= view->to_ns ? INSIDE
+                                                                        : CUT;
+}
+
+/* The sums of one: it lies before the view or in it, or its inside is to be moved. */
+static int add_whole_piece(struct view *view, size_t at, const struct fineindex_piece *piece,
+                           enum place place) {
+    struct slice slice;
+    int result;
+    if (place == BEFORE && view->is_moving) {
+        return 0; /* they are there */
+    }
+    result = fineindex_slice(view->fine, piece, &slice);
+    view->is_fine_damaged |= result != 0;
+    slice.error_bytes = view->whole->index->entries[at].slice.error_bytes;
+    if (result == 0) {
+        result = place == BEFORE   ? sums_add_before(&view->sums, &slice)
+                 : place == INSIDE ? add_inside(view, &slice)
+                                   : start_moving(view, &slice);
+    }
+    slice_free(&slice);
+    return result;
+}
+
+static int add_piece(struct view *view, size_t at, const struct fineindex_piece *piece,
+                     uint64_t stop_ns) {
+    struct span span = span_of(piece->first_tick, piece->last_tick);
+    enum place place = place_of(view, span);
+    bool was_moving = view->is_moving;
+    struct cut cut;
+    int result = 0;
+    if (place == OUTSIDE) {
+        return 0;
+    }
+    if (piece->sums.whole != 0 && (place != CUT || may_move(view, span))) {
+        result = add_whole_piece(view, at, piece, place);
+    }
+    if (result != 0 || (place != CUT && piece->sums.whole != 0)) {
+        return result;
+    }
+    result = open_piece(&cut, view, at, piece, stop_ns);
+    if (result == 0) {
+        result = add_cut(view, &cut, span);
     }
     close_cut(&cut);
+    view->is_moving = was_moving;
+    return result;
+}
+
+static uint64_t stop_of(const struct index *index, size_t at) {
+    return at + 1 < index->count ? index->entries[at + 1].start_ns : UINT64_MAX;
+}
+
+/* A slice that the view cuts, of these pieces. */
+static int add_pieces(struct view *view, size_t at, const struct fineindex_piece *pieces,
+                      size_t count) {
+    const struct index *index = view->whole->index;
+    uint64_t error_bytes = index->entries[at].slice.error_bytes;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t stop_ns = i + 1 < count ? pieces[i + 1].start_ns : stop_of(index, at);
+        if (replay_is_cancelled(&view->limits) || add_piece(view, at, &pieces[i], stop_ns) != 0) {
+            return -1;
+        }
+    }
+    if (view->sums.all.error_bytes < error_bytes) { /* as if the slice had been cut */
+        view->sums.all.error_bytes = error_bytes;
+    }
+    return 0;
+}
+
+static int add_cut_slice(struct view *view, size_t at, struct span span) {
+    const struct fineindex_piece *pieces;
+    size_t count = fineindex_pieces(view->fine, at, &pieces);
+    struct cut cut;
+    int result = 0;
+    if (may_move(view, span)) {
+        result = start_moving(view, &view->whole->index->entries[at].slice);
+    }
+    if (result == 0 && count != 0) {
+        result = add_pieces(view, at, pieces, count);
+    } else if (result == 0) {
+        result = open_cut(&cut, view, at);
+        if (result == 0) {
+            result = add_cut(view, &cut, span);
+        }
+        close_cut(&cut);
+    }
+    view->is_moving = false;
     return result;
 }
 
 static int add_slice(struct view *view, size_t at) {
     const struct slice *slice = &view->whole->index->entries[at].slice;
-    struct span span = span_of(slice);
-    if (slice->first_tick > slice->last_tick || span.from_ns >= view->to_ns) {
+    struct span span = span_of(slice->first_tick, slice->last_tick);
+    switch (place_of(view, span)) {
+    case OUTSIDE:
         return 0;
-    }
-    if (span.to_ns <= view->from_ns) {
+    case BEFORE:
         return sums_add_before(&view->sums, slice);
-    }
-    if (span.from_ns >= view->from_ns && (span.to_ns <= view->to_ns)) {
+    case INSIDE:
         return sums_add(&view->sums, slice);
+    default:
+        return add_cut_slice(view, at, span);
     }
-    return add_cut(view, at, span);
 }
 
 /* What a recording left out belongs to the time when that was written down. */
@@ -322,13 +475,36 @@ static int add_culled(struct view *view) {
     return result;
 }
 
-static int add_all(struct view *view) {
-    for (size_t at = 0; at < view->whole->index->count; at++) {
-        if (replay_is_cancelled(&view->limits) || add_slice(view, at) != 0) {
-            return -1;
+/* The largest group of slices that begins there and lies before the view or in it. How many there
+ * are in it; 0: there is none. *result: of adding it. */
+static size_t add_group(struct view *view, size_t at, int *result) {
+    size_t most = view->whole->index->count;
+    size_t width;
+    const struct slice *sum;
+    while ((sum = index_group_at(view->whole->index, at, most, &width)) != NULL) {
+        enum place place = place_of(view, span_of(sum->first_tick, sum->last_tick));
+        if (place == BEFORE || place == INSIDE) {
+            *result =
+                place == BEFORE ? sums_add_before(&view->sums, sum) : sums_add(&view->sums, sum);
+            return width;
         }
+        most = width - 1;
     }
-    return add_culled(view);
+    return 0;
+}
+
+static int add_all(struct view *view) {
+    size_t at = 0;
+    int result = 0;
+    while (at < view->whole->index->count && result == 0) {
+        size_t width = add_group(view, at, &result);
+        if (width == 0) {
+            result = add_slice(view, at);
+        }
+        at += width != 0 ? width : 1;
+        result = replay_is_cancelled(&view->limits) ? -1 : result;
+    }
+    return result == 0 ? add_culled(view) : -1;
 }
 
 /* ---- The model ---- */
@@ -367,6 +543,18 @@ static int fill(struct view *view) {
     return 0;
 }
 
+/* NULL: failed. */
+static struct model *make(struct view *view) {
+    struct model *model = submodel_new(view->whole);
+    if (model == NULL || sums_start(&view->sums, model) != 0 || add_all(view) != 0 ||
+        fill(view) != 0) {
+        model_free(model);
+        model = NULL;
+    }
+    sums_end(&view->sums);
+    return model;
+}
+
 struct model *model_view(const struct model *whole, struct timeorder_parts parts, uint64_t from_ns,
                          uint64_t to_ns, const struct replay_options *options,
                          struct error *error) {
@@ -378,22 +566,22 @@ struct model *model_view(const struct model *whole, struct timeorder_parts parts
                          "`memtrace record`");
         return NULL;
     }
-    model = submodel_new(whole);
-    if (model == NULL || sums_start(&view.sums, model) != 0 || add_all(&view) != 0 ||
-        fill(&view) != 0) {
-        wholemodel_explain(parts, &view.limits, error);
-        model_free(model);
-        model = NULL;
+    view.fine = fineindex_of(whole, parts);
+    model = make(&view);
+    if (view.is_fine_damaged) {
+        view.fine = NULL;
+        model = make(&view);
     }
-    sums_end(&view.sums);
+    if (model == NULL) {
+        wholemodel_explain(parts, &view.limits, error);
+    }
     return model;
 }
 
 /* ---- Windows of whole slices ---- */
 
-/* Where no slice is cut, growing; the first one is 0 and the last one UINT64_MAX. Slices overlap
- * where threads' events came late: there is no edge then. NULL: out of memory. */
-static uint64_t *list_edges(const struct index *index, size_t *count) {
+uint64_t *model_view_edges(const struct model *whole, size_t *count) {
+    const struct index *index = whole->index;
     uint64_t *edges = calloc(index->count + 2, sizeof *edges);
     uint64_t *starts = calloc(index->count + 1, sizeof *starts); /* of all from this one on */
     uint64_t end = 0;
@@ -406,15 +594,17 @@ static uint64_t *list_edges(const struct index *index, size_t *count) {
     starts[index->count] = UINT64_MAX;
     for (size_t i = index->count; i-- > 0;) {
         const struct slice *slice = &index->entries[i].slice;
-        uint64_t start =
-            slice->first_tick <= slice->last_tick ? span_of(slice).from_ns : UINT64_MAX;
+        uint64_t start = slice->first_tick <= slice->last_tick
+                             ? span_of(slice->first_tick, slice->last_tick).from_ns
+                             : UINT64_MAX;
         starts[i] = start < starts[i + 1] ? start : starts[i + 1];
     }
     edges[(*count)++] = 0;
     for (size_t i = 0; i + 1 < index->count; i++) {
         const struct slice *slice = &index->entries[i].slice;
-        if (slice->first_tick <= slice->last_tick && span_of(slice).to_ns > end) {
-            end = span_of(slice).to_ns;
+        if (slice->first_tick <= slice->last_tick &&
+            span_of(slice->first_tick, slice->last_tick).to_ns > end) {
+            end = span_of(slice->first_tick, slice->last_tick).to_ns;
         }
         if (end <= starts[i + 1] && end > edges[*count - 1]) {
             edges[(*count)++] = end;
@@ -427,17 +617,8 @@ static uint64_t *list_edges(const struct index *index, size_t *count) {
 
 /* The edges around a moment: *below <= time_ns < the one behind it. */
 static size_t edge_below(const uint64_t *edges, size_t count, uint64_t time_ns) {
-    size_t low = 0;
-    size_t high = count - 1;
-    while (low + 1 < high) {
-        size_t middle = low + (high - low) / 2;
-        if (edges[middle] <= time_ns) {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
+    size_t place = search_to(edges, count - 1, sizeof *edges, 0, time_ns);
+    return place != 0 ? place - 1 : 0;
 }
 
 /* latest_ns: where the recording ends, which is as far as the last edge. */
@@ -451,7 +632,7 @@ static uint64_t nearest(const uint64_t *edges, size_t below, uint64_t time_ns, u
 
 bool model_view_snap(const struct model *whole, uint64_t *from_ns, uint64_t *to_ns) {
     size_t count = 0;
-    uint64_t *edges = whole->index != NULL ? list_edges(whole->index, &count) : NULL;
+    uint64_t *edges = whole->index != NULL ? model_view_edges(whole, &count) : NULL;
     size_t first;
     size_t last;
     if (edges == NULL) {

@@ -24,4 +24,9 @@ struct model *model_view(const struct model *whole, struct timeorder_parts parts
  * stay, since there are no slices. */
 bool model_view_snap(const struct model *whole, uint64_t *from_ns, uint64_t *to_ns);
 
+/* Where no slice is cut, growing; the first one is 0 and the last one UINT64_MAX. Slices overlap
+ * where threads' events came late: there is no edge then. `whole` has an index. The caller frees
+ * them. NULL: out of memory. */
+uint64_t *model_view_edges(const struct model *whole, size_t *count);
+
 #endif

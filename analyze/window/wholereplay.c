@@ -284,7 +284,8 @@ static int make_edges(struct run *run, struct timeorder_parts parts,
                       const struct replay_options *options) {
     uint64_t least_events =
         options != NULL && options->slice_events != 0 ? options->slice_events : INDEX_EVENTS;
-    run->edges = index_edges(parts, run->replay->until_ns, least_events, &run->edge_count);
+    run->edges =
+        index_edges(parts, run->replay->until_ns, least_events, INDEX_SLICES, &run->edge_count);
     run->places = calloc(run->edge_count + 1, sizeof *run->places);
     run->edge_of = calloc(run->edge_count + 1, sizeof *run->edge_of);
     return run->edges != NULL && run->places != NULL && run->edge_of != NULL ? 0 : -1;

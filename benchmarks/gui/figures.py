@@ -19,6 +19,7 @@ SOURCE = os.path.dirname(os.path.dirname(HERE))
 TITLES = {"median": "median", "p95": "p95", "most": "most", "of": "of"}
 LIMIT_S = 3600
 FIRST_TREE_MS, SNAPPED_MS, EXACT_MS, FRAME_MS, ZOOM_MS, UPWARD_MS, BLANK_MS = 1000, 100, 300, 16.7, 50, 150, 100
+OPENING_MS, PROGRESS_MS, CANCEL_MS, SECOND_MS = 200, 100, 50, 50
 UPWARD_CALLS, TABLE_ROWS, FLAME_CALLS = 150e3, 10e6, 1e6
 PAGE_MIB, SERVER_MIB, LIVE_CORE = 150, 30, 0.05
 DEPTH = 14  # 16,384 call paths
@@ -40,16 +41,17 @@ class Gui:
             raise RunFailed(f"playwright-core: {(result.stderr.strip().splitlines() or ['no message'])[-1]}")
         shutil.copy(os.path.join(HERE, "measure.mjs"), self.folder)
 
-    def recording(self, events, depth=DEPTH):
+    def recording(self, events, depth=DEPTH, *options):
         """A recording of so many events on 2^depth call paths, with its index in the cache."""
-        if (events, depth) not in self.made:
-            path = os.path.join(self.bench.scratch, f"gui-{events}-{depth}.mtr")
+        key = (events, depth, *options)
+        if key not in self.made:
+            path = os.path.join(self.bench.scratch, f"gui-{events}-{depth}{''.join(options)}.mtr")
             self.bench.progress(f"recording {events / 1e6:.0f} million events on {1 << depth} call paths")
-            self.command("record", "-o", path, "--", self.subject(), "--depth", str(depth),
+            self.command("record", *options, "-o", path, "--", self.subject(), "--depth", str(depth),
                          "--events", str(events))
             self.report(path)
-            self.made[events, depth] = path
-        return self.made[events, depth]
+            self.made[key] = path
+        return self.made[key]
 
     def subject(self):
         return os.path.join(self.bench.programs, "callpaths.bare")
@@ -97,6 +99,28 @@ def load(gui):
     first = gui.measure("load", path)["first"]
     yield Row(f"first tree on screen, {events / 1e6:.0f} million events", cells(first),
               [check(f"{first['median']:.0f} of {FIRST_TREE_MS} ms", first["median"] <= FIRST_TREE_MS)])
+
+
+def opening(gui):
+    """A recording that nothing is known of yet: how soon the page says how far it is read."""
+    path = gui.recording(gui.events(30), DEPTH, "--no-slices")
+    events = events_of(gui.report(path).text)
+    found = gui.measure("opening", path)
+    name = f"not indexed, {events / 1e6:.0f} million events"
+    yield Row(f"{name}: first progress on the page", cells(found["progress"]),
+              [check(f"{found['progress']['median']:.0f} of {OPENING_MS} ms", found["progress"]["median"] <= OPENING_MS)])
+    yield Row(f"{name}: first tree on screen", cells(found["all"]), [])
+
+
+def passes(gui):
+    """What goes through all events: asked, given up, asked again."""
+    path = gui.recording(gui.events(30))
+    events = events_of(gui.report(path).text)
+    found = gui.measure("passes", path)
+    for key, name, limit in (("progress", "first progress", PROGRESS_MS), ("second", "the second time", SECOND_MS),
+                             ("cancel", "processor time after they are given up", CANCEL_MS)):
+        yield Row(f"passes over {events / 1e6:.0f} million events: {name}", cells(found[key]),
+                  [check(f"{found[key]['p95']:.0f} of {limit} ms p95", found[key]["p95"] <= limit)])
 
 
 def brush(gui):
@@ -169,6 +193,13 @@ def memory(gui):
     yield Row("server after 100 changes of view (with what it keeps)", {"most": f"{found['after']:.0f} MiB"}, [])
 
 
+def started_by(pid):
+    """The program that `memtrace run` waits for."""
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="utf-8") as children:
+        started = children.read().split()
+    return int(started[0]) if started else pid
+
+
 def live(gui):
     """A running program of many call paths, looked at."""
     seconds = 10 if gui.bench.quick else 30
@@ -178,13 +209,15 @@ def live(gui):
                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         time.sleep(3)
-        found = gui.measure("live", process.pid, seconds)
+        found = gui.measure("live", started_by(process.pid), seconds)
     finally:
-        process.kill()
+        process.terminate()  # which it hands on to the program
         process.wait()
     yield Row(f"live, {1 << DEPTH:,} call paths: the server's share of a core", {"most": f"{100 * found['core']:.1f} %"},
               [check(f"{100 * found['core']:.1f} of {100 * LIVE_CORE:.0f} %", found["core"] <= LIVE_CORE)])
+    yield Row(f"live, {1 << DEPTH:,} call paths: new states a second", {"median": f"{found['states']:.2f}"},
+              [check("some", found["states"] > 0)])
 
 
-GROUPS = {"weight": weight, "load": load, "brush": brush, "flame": flame, "upward": upward, "scroll": scroll,
-          "memory": memory, "live": live}
+GROUPS = {"weight": weight, "load": load, "opening": opening, "brush": brush, "passes": passes, "flame": flame,
+          "upward": upward, "scroll": scroll, "memory": memory, "live": live}

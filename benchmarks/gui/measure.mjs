@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // measure.mjs: drives the page of `memtrace serve` in real Chromium and prints what it took, as JSON. Run by figures.py:
 //
-//   node measure.mjs WHAT FILE|PID [MORE]     WHAT: load, brush, flame, upward, table, memory, live
+//   node measure.mjs WHAT FILE|PID [MORE]     WHAT: load, opening, brush, passes, flame, upward, table, memory, live
 //
 // MEMTRACE is the command. Times are taken inside the page: from the event that the user made to the frame in which all
-// that it asked for is drawn.
+// that it asked for is drawn. Passes are asked for without a page.
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
@@ -17,8 +17,9 @@ const FLAGS = ['--no-sandbox', '--disable-gpu', '--disable-background-networking
 
 /* ---- The server and the page ---- */
 
-async function serve(file) {
-    const child = spawn(process.env.MEMTRACE, ['serve', '--no-open', file], { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] });
+async function serve(file, settings = {}) {
+    const child = spawn(process.env.MEMTRACE, ['serve', '--no-open', file],
+        { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...settings } });
     let said = '';
     const address = await new Promise((resolve, reject) => {
         const look = (data) => {
@@ -69,7 +70,12 @@ function instrument() {
     document.addEventListener('DOMContentLoaded', () => {
         new MutationObserver((records) => {
             if (records.some(({ target, attributeName }) => target !== document.documentElement || attributeName !== 'data-busy')) {
-                requestAnimationFrame(() => setTimeout(changed));
+                requestAnimationFrame(() => setTimeout(() => {
+                    changed();
+                    if (watch.progress === undefined && document.querySelector('.opening progress[max]') !== null) {
+                        watch.progress = watch.drawn;
+                    }
+                }));
             }
         }).observe(document.documentElement, { subtree: true, childList: true, characterData: true, attributes: true });
     });
@@ -131,10 +137,13 @@ const sorted = (values) => [...values].sort((a, b) => a - b);
 const quantile = (values, share) => sorted(values)[Math.min(values.length - 1, Math.floor(values.length * share))];
 const summary = (values) => ({ median: quantile(values, 0.5), p95: quantile(values, 0.95), most: Math.max(...values), count: values.length });
 
+/** A request as the page makes it. */
+const ask = (server, place, { signal, ...headers } = {}) => fetch(`${server.origin}/api/v1${place}`,
+    { signal, headers: { Authorization: `Bearer ${server.token}`, ...headers } });
+
 /* How many calls a tree has that the page is answered. */
 async function countCalls(server, query) {
-    const answer = await fetch(`${server.origin}/api/v1/r/1/tree?${query}&limit=4000000`,
-        { headers: { Authorization: `Bearer ${server.token}`, Accept: 'application/vnd.memtrace.columns' } });
+    const answer = await ask(server, `/r/1/tree?${query}&limit=4000000`, { Accept: 'application/vnd.memtrace.columns' });
     const bytes = Buffer.from(await answer.arrayBuffer());
     return JSON.parse(bytes.subarray(8, 8 + bytes.readUInt32LE(4)).toString()).data.nodes.parent.length;
 }
@@ -159,6 +168,82 @@ async function load(file) {
     return { first: summary(times) };
 }
 
+/** A recording without slices and index, which has to be read whole: until a cold page says how far that is. */
+async function opening(file) {
+    const progress = [], all = [];
+    for (let round = 0; round < 5; round++) {
+        const server = await serve(file, { MEMTRACE_CACHE: '' });
+        const page = await fresh();
+        await page.goto(server.at('flame'));
+        await page.waitForSelector('.flame canvas');
+        await settled(page);
+        const told = await page.evaluate(() => window.watch);
+        progress.push(Math.min(told.progress ?? Infinity, told.drawn)); // what is there before needs no progress
+        all.push(told.drawn);
+        await page.context().close();
+        await server.stop();
+    }
+    return { progress: summary(progress), all: summary(all) };
+}
+
+/** Passes over all events: until the first word of how far they are, what is spent on them after whoever asked is gone,
+ * and how long the same takes a second time. */
+async function passes(file) {
+    const server = await serve(file);
+    while (!(await ask(server, '/r/1')).ok) {
+        await pause(50);
+    }
+    const found = { progress: [], cancel: [], second: [] };
+    for (const [number, name] of ['sizes', 'blocks', 'lifetimes', 'heap'].entries()) {
+        for (let round = 0; round < 3; round++) {
+            // Another window each time: nothing is known of it yet.
+            const place = `/r/1/${name}?from=${number + 1}.${round + 1}%25`;
+            const { first, spent } = await startAndCancel(server, place, `${name}${round}`);
+            found.progress.push(first);
+            found.cancel.push(spent);
+        }
+        const place = `/r/1/${name}?from=0.${number + 1}%25`;
+        await (await ask(server, place)).arrayBuffer();
+        const began = performance.now();
+        await (await ask(server, place)).arrayBuffer();
+        found.second.push(performance.now() - began);
+    }
+    await server.stop();
+    return { progress: summary(found.progress), cancel: summary(found.cancel), second: summary(found.second) };
+}
+
+/* Milliseconds until the first progress, and those of a processor (in steps of 10) that the server spent after it was
+ * given up. */
+async function startAndCancel(server, place, job) {
+    const listening = new AbortController(), asking = new AbortController();
+    const events = (await ask(server, `/r/1/events?job=${job}`, { signal: listening.signal })).body.getReader();
+    const began = performance.now();
+    const answer = ask(server, `${place}&job=${job}`, { signal: asking.signal }).catch(() => undefined);
+    for (let told = ''; !/event: progress/.test(told);) {
+        const { value, done } = await events.read();
+        if (done) {
+            throw new Error(`${place} ended without a word of progress: there are too few events`);
+        }
+        told += Buffer.from(value).toString();
+    }
+    const first = performance.now() - began;
+    const before = ticks(server.child.pid);
+    asking.abort();
+    await answer;
+    let spent = before;
+    for (let quiet = 0; quiet < 5; quiet++) {
+        await pause(50);
+        const now = ticks(server.child.pid);
+        quiet = now > spent ? 0 : quiet;
+        spent = now;
+    }
+    listening.abort();
+    return { first, spent: (spent - before) * TICK_MS };
+}
+
+/* A view's drags end then, so that a machine that is busy with something else ends, too. */
+const LONGEST_MS = 100_000;
+
 /** Windows dragged on the timeline: the answer while the pointer is down, and the exact one when it is let go. */
 async function brush(file, drags) {
     const server = await serve(file);
@@ -169,11 +254,14 @@ async function brush(file, drags) {
         await settled(page);
         const box = await page.locator('.brush').boundingBox();
         const mine = { snapped: [], exact: [] };
-        const at = () => box.x + 2 + Math.random() * (box.width - 4);
-        for (let drag = 0; drag < drags / 4; drag++) {
-            await page.mouse.move(at(), box.y + 30);
+        const until = performance.now() + LONGEST_MS;
+        for (let drag = 0; drag < drags / 4 && (drag < 5 || performance.now() < until); drag++) {
+            // From anywhere, at least a twentieth of all time: less than some pixels would be a click.
+            const from = Math.random(), to = (from + 0.05 + 0.9 * Math.random()) % 1;
+            const at = (share) => [box.x + 2 + share * (box.width - 4), box.y + 30];
+            await page.mouse.move(...at(from));
             await page.mouse.down();
-            mine.snapped.push(await timed(page, 'pointermove', () => page.mouse.move(at(), box.y + 30)));
+            mine.snapped.push(await timed(page, 'pointermove', () => page.mouse.move(...at(to))));
             mine.exact.push(await timed(page, 'pointerup', () => page.mouse.up()));
             await page.mouse.dblclick(box.x + box.width / 2, box.y + 30);
             await settled(page);
@@ -208,6 +296,8 @@ async function flame(file, frames) {
         return { frames: window.watch.frames, draws: window.watch.draws };
     });
     const apart = told.frames.slice(1).map((time, index) => time - told.frames[index]);
+    // A zoom is shown on its way for as long as it pleases the eye: what counts is how soon it could be there.
+    await page.emulateMedia({ reducedMotion: 'reduce' });
     const zooms = [];
     for (let round = 0; round < 20; round++) {
         await page.mouse.click(box.x + box.width * (0.1 + 0.8 * Math.random()), box.y + 65);
@@ -269,6 +359,8 @@ async function table(file) {
     return { rows, wheel, jump: summary(jumps) };
 }
 
+const pause = (ms) => new Promise((resolve) => { setTimeout(resolve, ms); });
+
 const rss = (pid) => Number(/VmRSS:\s+(\d+)/.exec(fs.readFileSync(`/proc/${pid}/status`, 'utf8'))[1]) / 1024;
 
 /** What page and server hold after so many changes of view. */
@@ -298,31 +390,37 @@ async function memory(file, changes) {
     return { page: bytes / 2 ** 20, server: held, after };
 }
 
+/* Processor time of all threads, also of those that ended, in hundredths of a second. */
+const TICK_MS = 10;
 const ticks = (pid) => {
     const fields = fs.readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\) /, '').split(' ');
     return Number(fields[11]) + Number(fields[12]);
 };
 
-/** A running program, looked at: what the server needs of a core, and how far the page is behind. */
+/** A running program, looked at: what the server needs of a core, and how many of its states it tells a second. */
 async function live(pid, seconds) {
     const server = await serve(pid);
     const page = await fresh();
     await page.goto(server.at('flame'));
+    await page.waitForSelector('.flame canvas');
     await settled(page);
     await page.waitForTimeout(2000);
+    const generation = async () => (await (await ask(server, '/session')).json()).sources[0].generation;
+    const first = await generation();
     const before = ticks(server.child.pid);
     const began = performance.now();
     await page.waitForTimeout(seconds * 1000);
     const used = (ticks(server.child.pid) - before) / 100;
     const took = (performance.now() - began) / 1000;
+    const states = await generation() - first;
     await server.stop();
-    return { core: used / took };
+    return { core: used / took, states: states / took };
 }
 
 const [what, file, more] = process.argv.slice(2);
 try {
     const found = await ({
-        load: () => load(file), brush: () => brush(file, Number(more ?? 200)), flame: () => flame(file, Number(more ?? 240)),
+        load: () => load(file), opening: () => opening(file), passes: () => passes(file), brush: () => brush(file, Number(more ?? 200)), flame: () => flame(file, Number(more ?? 240)),
         upward: () => upward(file), table: () => table(file), memory: () => memory(file, Number(more ?? 100)),
         live: () => live(file, Number(more ?? 20)),
     })[what]();

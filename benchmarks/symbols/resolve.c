@@ -89,7 +89,7 @@ int main(int argc, char **argv) {
     for (size_t i = 0; i < count; i++) {
         addresses[i].offset = start + (uint64_t)((double)size * (double)i / (double)count);
     }
-    if (symbolizer_prepare(symbolizer, &module, 1, addresses, count, NULL, NULL) != 0) {
+    if (symbolizer_prepare(symbolizer, &module, 1, addresses, count, NULL, NULL, NULL) != 0) {
         fail("out of memory");
     }
     for (size_t i = 0; i < count; i++) {

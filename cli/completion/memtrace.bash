@@ -6,7 +6,7 @@ _memtrace_reply() {
 _memtrace_files() {
     COMPREPLY=($(compgen -f -X "!$1" -- "$current") $(compgen -d -- "$current"))
 }
-_memtrace_filters=' --from --to --at --between --function --not-function --file --not-file --module --not-module --path --path-depth --class --pool --group-allocations --group-bytes --group-live-blocks --group-live-bytes --size --first-size --last-size --chain-length --chain-position --chain-leaked --chain-lifetime --lifetime --allocated --freed --live-at --address --thread --freed-by --freed-path --mapped --arena --scope --leaked --temporary --freed-by-others'
+_memtrace_filters=' --from --to --at --between --function --not-function --file --not-file --module --not-module --path --path-depth --class --pool --group-allocations --group-bytes --group-live-blocks --group-live-bytes --group-interval --group-maximum-at --size --first-size --last-size --chain-length --chain-position --chain-leaked --chain-lifetime --lifetime --allocated --freed --live-at --address --mapping --thread --freed-by --freed-path --mapped --arena --scope --leaked --temporary --freed-by-others --where'
 _memtrace_filter() {
     case $previous in
         --from) _memtrace_reply -W 'start end peak mark:'; return 0 ;;
@@ -27,6 +27,8 @@ _memtrace_filter() {
         --group-bytes) :; return 0 ;;
         --group-live-blocks) :; return 0 ;;
         --group-live-bytes) :; return 0 ;;
+        --group-interval) :; return 0 ;;
+        --group-maximum-at) _memtrace_reply -W 'start end peak mark:'; return 0 ;;
         --size) :; return 0 ;;
         --first-size) :; return 0 ;;
         --last-size) :; return 0 ;;
@@ -38,11 +40,13 @@ _memtrace_filter() {
         --freed) _memtrace_reply -W 'start end peak mark:'; return 0 ;;
         --live-at) _memtrace_reply -W 'start end peak mark:'; return 0 ;;
         --address) :; return 0 ;;
+        --mapping) :; return 0 ;;
         --thread) :; return 0 ;;
         --freed-by) :; return 0 ;;
         --freed-path) :; return 0 ;;
         --arena) _memtrace_reply -W 'main other'; return 0 ;;
         --scope) :; return 0 ;;
+        --where) :; return 0 ;;
     esac
     return 1
 }
@@ -51,7 +55,7 @@ _memtrace() {
     local command=${COMP_WORDS[1]} options='' i
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        _memtrace_reply -W '--help --version run record report diff query serve check export replay import extract repack strip anonymize merge info list trace control symbolize flags completion'
+        _memtrace_reply -W '--help --version run record report diff query serve top check export replay import extract repack strip anonymize merge info list trace send gather control attach detach symbolize flags completion'
         return
     fi
     for ((i = 2; i < COMP_CWORD; i++)); do
@@ -110,6 +114,7 @@ _memtrace() {
         --temporary-within) :; return 0 ;;
         --show-caller-callee) :; return 0 ;;
         --blocks-by) _memtrace_reply -W 'largest oldest first'; return 0 ;;
+        --timeline-series) :; return 0 ;;
         --by) _memtrace_reply -W 'function line'; return 0 ;;
         --min-percent) :; return 0 ;;
         --limit | -n) :; return 0 ;;
@@ -123,7 +128,7 @@ _memtrace() {
         --suppressions) _memtrace_files '*'; return 0 ;;
         *) _memtrace_filter && return ;;
         esac
-        options=' --show-peak --show-maximum --show-leaked --show-live --show-shutdown --shutdown-at --show-allocated --show-total --show-cumulative --show-allocations --show-temporary --temporary-within --show-caller-callee --show-findings --show-groups --show-lifetimes --show-sizes --show-blocks --blocks-by --show-fragmentation --show-mappings --show-timeline --show-marks --show-threads --show-processes --top-down --bottom-up --flat --paths --by --full-names --min-percent --limit --depth --nodes --all-frames --color --processes --process --all-processes --debug-folders --no-cache --format --json --csv --output --suppressions --no-builtin-suppressions --no-embedded-suppressions --help'$_memtrace_filters
+        options=' --show-peak --show-maximum --show-leaked --show-live --show-shutdown --shutdown-at --show-allocated --show-total --show-cumulative --show-allocations --show-temporary --temporary-within --show-caller-callee --show-findings --show-groups --show-lifetimes --show-sizes --show-blocks --blocks-by --show-fragmentation --show-mappings --show-timeline --timeline-series --show-marks --show-threads --show-processes --top-down --bottom-up --flat --paths --by --full-names --min-percent --limit --depth --nodes --all-frames --color --processes --process --all-processes --debug-folders --no-cache --format --json --csv --output --suppressions --no-builtin-suppressions --no-embedded-suppressions --help'$_memtrace_filters
         [[ $current == -* ]] || { _memtrace_files '*.mt[pr]'; return; }
         ;;
     diff)
@@ -139,9 +144,48 @@ _memtrace() {
         --process) :; return 0 ;;
         --debug-folders) _memtrace_reply -d; return 0 ;;
         --suppressions) _memtrace_files '*'; return 0 ;;
+        --base-process) :; return 0 ;;
+        --base-from) _memtrace_reply -W 'start end peak mark:'; return 0 ;;
+        --base-to) _memtrace_reply -W 'start end peak mark:'; return 0 ;;
+        --base-at) _memtrace_reply -W 'start end peak mark:'; return 0 ;;
+        --base-between) :; return 0 ;;
+        --base-function) :; return 0 ;;
+        --base-not-function) :; return 0 ;;
+        --base-file) :; return 0 ;;
+        --base-not-file) :; return 0 ;;
+        --base-module) :; return 0 ;;
+        --base-not-module) :; return 0 ;;
+        --base-path) :; return 0 ;;
+        --base-path-depth) :; return 0 ;;
+        --base-class) _memtrace_reply -W 'heap mapping pool'; return 0 ;;
+        --base-pool) :; return 0 ;;
+        --base-group-allocations) :; return 0 ;;
+        --base-group-bytes) :; return 0 ;;
+        --base-group-live-blocks) :; return 0 ;;
+        --base-group-live-bytes) :; return 0 ;;
+        --base-group-interval) :; return 0 ;;
+        --base-group-maximum-at) _memtrace_reply -W 'start end peak mark:'; return 0 ;;
+        --base-size) :; return 0 ;;
+        --base-first-size) :; return 0 ;;
+        --base-last-size) :; return 0 ;;
+        --base-chain-length) :; return 0 ;;
+        --base-chain-position) :; return 0 ;;
+        --base-chain-lifetime) :; return 0 ;;
+        --base-lifetime) :; return 0 ;;
+        --base-allocated) _memtrace_reply -W 'start end peak mark:'; return 0 ;;
+        --base-freed) _memtrace_reply -W 'start end peak mark:'; return 0 ;;
+        --base-live-at) _memtrace_reply -W 'start end peak mark:'; return 0 ;;
+        --base-address) :; return 0 ;;
+        --base-mapping) :; return 0 ;;
+        --base-thread) :; return 0 ;;
+        --base-freed-by) :; return 0 ;;
+        --base-freed-path) :; return 0 ;;
+        --base-arena) _memtrace_reply -W 'main other'; return 0 ;;
+        --base-scope) :; return 0 ;;
+        --base-where) :; return 0 ;;
         *) _memtrace_filter && return ;;
         esac
-        options=' --metric --by --line-tolerance --limit --min --depth --all-frames --full-names --color --output --process --all-processes --debug-folders --no-cache --markdown --json --csv --suppressions --no-builtin-suppressions --no-embedded-suppressions --help'$_memtrace_filters
+        options=' --metric --by --line-tolerance --limit --min --depth --all-frames --full-names --color --output --process --all-processes --debug-folders --no-cache --markdown --json --csv --suppressions --no-builtin-suppressions --no-embedded-suppressions --base-process --base-all-processes --base-from --base-to --base-at --base-between --base-function --base-not-function --base-file --base-not-file --base-module --base-not-module --base-path --base-path-depth --base-class --base-pool --base-group-allocations --base-group-bytes --base-group-live-blocks --base-group-live-bytes --base-group-interval --base-group-maximum-at --base-size --base-first-size --base-last-size --base-chain-length --base-chain-position --base-chain-leaked --base-chain-lifetime --base-lifetime --base-allocated --base-freed --base-live-at --base-address --base-mapping --base-thread --base-freed-by --base-freed-path --base-mapped --base-arena --base-scope --base-leaked --base-temporary --base-freed-by-others --base-where --help'$_memtrace_filters
         [[ $current == -* ]] || { _memtrace_files '*.mt[pr]'; return; }
         ;;
     query)
@@ -167,6 +211,18 @@ _memtrace() {
         --listen) :; return 0 ;;
         esac
         options=' --port --no-open --view --source-map --cache-memory --debug-folders --listen --allow-remote --help'
+        [[ $current == -* ]] || { _memtrace_files '*.mt[pr]'; return; }
+        ;;
+    top)
+        case $previous in
+        --interval | -i) :; return 0 ;;
+        --sort | -s) _memtrace_reply -W 'live delta total rate temporary blocks maximum'; return 0 ;;
+        --function | -f) :; return 0 ;;
+        --limit | -n) :; return 0 ;;
+        --debug-folders) _memtrace_reply -d; return 0 ;;
+        --color) _memtrace_reply -W 'auto always never'; return 0 ;;
+        esac
+        options=' --interval --sort --reverse --function --paths --once --limit --debug-folders --color --help'
         [[ $current == -* ]] || { _memtrace_files '*.mt[pr]'; return; }
         ;;
     check)
@@ -284,11 +340,45 @@ _memtrace() {
         options=' --help'
         [[ $current == -* ]] || { _memtrace_reply -W "$(cd /proc && echo [0-9]*)"; return; }
         ;;
+    send)
+        case $previous in
+        --to) :; return 0 ;;
+        --token) _memtrace_files '*'; return 0 ;;
+        --give-up) :; return 0 ;;
+        esac
+        options=' --to --token --give-up --help'
+        [[ $current == -* ]] || { _memtrace_files '*.mtr'; return; }
+        ;;
+    gather)
+        case $previous in
+        --listen) :; return 0 ;;
+        --token) _memtrace_files '*'; return 0 ;;
+        --quota) :; return 0 ;;
+        --total-quota) :; return 0 ;;
+        esac
+        options=' --listen --token --quota --total-quota --help'
+        [[ $current == -* ]] || { _memtrace_reply -d; return; }
+        ;;
     control)
         case $previous in
         esac
         options=' --help'
         [[ $current == -* || COMP_CWORD -eq 2 ]] || { _memtrace_reply -W 'exact sample off on'; return; }
+        [[ $current == -* ]] || { _memtrace_reply -W "$(cd /proc && echo [0-9]*)"; return; }
+        ;;
+    attach)
+        case $previous in
+        --for | -f) :; return 0 ;;
+        --output | -o) _memtrace_files '*'; return 0 ;;
+        --sample) :; return 0 ;;
+        esac
+        options=' --for --output --sample --dry-run --help'
+        [[ $current == -* ]] || { _memtrace_reply -W "$(cd /proc && echo [0-9]*)"; return; }
+        ;;
+    detach)
+        case $previous in
+        esac
+        options=' --help'
         [[ $current == -* ]] || { _memtrace_reply -W "$(cd /proc && echo [0-9]*)"; return; }
         ;;
     symbolize)

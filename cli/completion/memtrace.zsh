@@ -10,6 +10,7 @@ _memtrace() {
         'diff:show what grew from one profile to another'
         'query:answer SQL over a profile or a recording'
         'serve:show profiles, recordings and running programs in the browser'
+        'top:watch a running program on the terminal'
         'check:check whether a profile keeps its budgets'
         'export:write files for other tools\: flame graphs, JSON, CSV, ...'
         'replay:repeat a recording'\''s allocations with other allocators'
@@ -22,7 +23,11 @@ _memtrace() {
         'info:show what is in a profile or recording'
         'list:list profiles of running and of killed programs'
         'trace:say which code allocated the block at an address'
+        'send:send a recording to another machine, also while it grows'
+        'gather:receive recordings that `memtrace send` sends'
         'control:count all, a sample or nothing in a running program'
+        'attach:profile a program that runs already'
+        'detach:leave a program that was attached to, and write its profile'
         'symbolize:turn module+offset lines into function and line'
         'flags:print compiler and linker flags for other build systems'
         'completion:print what makes a shell complete the command'\''s options'
@@ -46,6 +51,8 @@ _memtrace() {
             '*--group-bytes[... so many bytes]:RANGE:' \
             '*--group-live-blocks[... that have so many live blocks in the end, or such a share]:RANGE:' \
             '*--group-live-bytes[... so many live bytes]:RANGE:' \
+            '*--group-interval[... so long from their first allocation to the last one]:RANGE:' \
+            '*--group-maximum-at[... that first held their own maximum in that time ]:T..T:(start end peak mark\:)' \
             '*--size[of so many bytes]:RANGE:' \
             '*--first-size[of a chain of reallocations]:RANGE:' \
             '*--last-size[... its last size]:RANGE:' \
@@ -58,6 +65,7 @@ _memtrace() {
             '*--freed[that ended in that time]:T..T:(start end peak mark\:)' \
             '*--live-at[that lived at that moment, at both]:T\[,T\]:(start end peak mark\:)' \
             '*--address[that lay there]:RANGE:' \
+            '*--mapping[that lay in this mapping of the process, by its number in the report of mappings]:NUMBER:' \
             '*--thread[that this thread allocated]:ID|NAME:' \
             '*--freed-by[that this thread freed]:ID|NAME:' \
             '*--freed-path[that this call path freed]:HASH:' \
@@ -66,7 +74,8 @@ _memtrace() {
             '*--scope[that were allocated in this scope of the program]:NAME:' \
             '*--leaked[that were never freed]' \
             '*--temporary[that were freed before their thread'\''s next allocation]' \
-            '*--freed-by-others[that another thread freed]')
+            '*--freed-by-others[that another thread freed]' \
+            '*--where[for which this holds, of the columns of the table allocations]:SQL:')
     if ((CURRENT == 2)); then
         _describe command commands
         return
@@ -174,6 +183,7 @@ _memtrace() {
             '*--show-fragmentation[slack, holes, pages and who keeps them, an address map \[R\]]' \
             '*--show-mappings[mappings of the process, and who called mmap]' \
             '*--show-timeline[memory over time as a chart]' \
+            '*--timeline-series[the same of these, separated by commas]:SERIES:' \
             '*--show-marks[what the program marked \[R\]]' \
             '*--show-threads[a table of threads, and who freed whose blocks]' \
             '*--show-processes[a table of the processes of a run, or of a profile'\''s forked children]' \
@@ -237,6 +247,51 @@ _memtrace() {
             '*--suppressions[those that LeakSanitizer'\''s suppression file names ]:FILE:_files' \
             '*--no-builtin-suppressions[report what common libraries keep on purpose, too]' \
             '*--no-embedded-suppressions[ignore __lsan_default_suppressions]' \
+            '*--base-process[this process of its run]:PID|NAME\[\:IMAGE\]:' \
+            '*--base-all-processes[the sum of all processes of its run]' \
+            '*--base-from[any of the options that say which part of it]:T:(start end peak mark\:)' \
+            '*--base-to[any of the options that say which part of it]:T:(start end peak mark\:)' \
+            '*--base-at[any of the options that say which part of it]:T:(start end peak mark\:)' \
+            '*--base-between[any of the options that say which part of it]:M1,M2:' \
+            '*--base-function[any of the options that say which part of it]:REGEX:' \
+            '*--base-not-function[any of the options that say which part of it]:REGEX:' \
+            '*--base-file[any of the options that say which part of it]:REGEX:' \
+            '*--base-not-file[any of the options that say which part of it]:REGEX:' \
+            '*--base-module[any of the options that say which part of it]:REGEX:' \
+            '*--base-not-module[any of the options that say which part of it]:REGEX:' \
+            '*--base-path[any of the options that say which part of it]:HASH:' \
+            '*--base-path-depth[any of the options that say which part of it]:RANGE:' \
+            '*--base-class[any of the options that say which part of it]:heap|mapping|pool:(heap mapping pool)' \
+            '*--base-pool[any of the options that say which part of it]:NAME:' \
+            '*--base-group-allocations[any of the options that say which part of it]:RANGE:' \
+            '*--base-group-bytes[any of the options that say which part of it]:RANGE:' \
+            '*--base-group-live-blocks[any of the options that say which part of it]:RANGE:' \
+            '*--base-group-live-bytes[any of the options that say which part of it]:RANGE:' \
+            '*--base-group-interval[any of the options that say which part of it]:RANGE:' \
+            '*--base-group-maximum-at[any of the options that say which part of it]:T..T:(start end peak mark\:)' \
+            '*--base-size[any of the options that say which part of it]:RANGE:' \
+            '*--base-first-size[any of the options that say which part of it]:RANGE:' \
+            '*--base-last-size[any of the options that say which part of it]:RANGE:' \
+            '*--base-chain-length[any of the options that say which part of it]:RANGE:' \
+            '*--base-chain-position[any of the options that say which part of it]:RANGE:' \
+            '*--base-chain-leaked[any of the options that say which part of it]' \
+            '*--base-chain-lifetime[any of the options that say which part of it]:RANGE:' \
+            '*--base-lifetime[any of the options that say which part of it]:RANGE:' \
+            '*--base-allocated[any of the options that say which part of it]:T..T:(start end peak mark\:)' \
+            '*--base-freed[any of the options that say which part of it]:T..T:(start end peak mark\:)' \
+            '*--base-live-at[any of the options that say which part of it]:T\[,T\]:(start end peak mark\:)' \
+            '*--base-address[any of the options that say which part of it]:RANGE:' \
+            '*--base-mapping[any of the options that say which part of it]:NUMBER:' \
+            '*--base-thread[any of the options that say which part of it]:ID|NAME:' \
+            '*--base-freed-by[any of the options that say which part of it]:ID|NAME:' \
+            '*--base-freed-path[any of the options that say which part of it]:HASH:' \
+            '*--base-mapped[any of the options that say which part of it]' \
+            '*--base-arena[any of the options that say which part of it]:main|other:(main other)' \
+            '*--base-scope[any of the options that say which part of it]:NAME:' \
+            '*--base-leaked[any of the options that say which part of it]' \
+            '*--base-temporary[any of the options that say which part of it]' \
+            '*--base-freed-by-others[any of the options that say which part of it]' \
+            '*--base-where[any of the options that say which part of it]:SQL:' \
             '*--help[show this]' \
             '*-h[show this]' \
             $filters \
@@ -274,6 +329,29 @@ _memtrace() {
             '*--debug-folders[where separate debug files are, colon-separated ]:FOLDERS:_files -/' \
             '*--listen[listen at this address instead of this machine'\''s own]:ADDRESS:' \
             '*--allow-remote[let others on the network ask, unencrypted]' \
+            '*--help[show this]' \
+            '*-h[show this]' \
+            '1:PROFILE:_files -g "*.mt[pr](-.)"' \
+            '*:PROFILE:_files -g "*.mt[pr](-.)"'
+        ;;
+    top)
+        _arguments \
+            '*--interval[between two looks ]:TIME:' \
+            '*-i[between two looks ]:TIME:' \
+            '*--sort[what comes first ]:live|delta|total|rate|temporary|blocks|maximum:(live delta total rate temporary blocks maximum)' \
+            '*-s[what comes first ]:live|delta|total|rate|temporary|blocks|maximum:(live delta total rate temporary blocks maximum)' \
+            '*--reverse[what has least comes first]' \
+            '*-r[what has least comes first]' \
+            '*--function[only call paths through a function that matches]:REGEX:' \
+            '*-f[only call paths through a function that matches]:REGEX:' \
+            '*--paths[call paths, not functions]' \
+            '*-p[call paths, not functions]' \
+            '*--once[print one screen as text, after two looks]' \
+            '*-1[print one screen as text, after two looks]' \
+            '*--limit[with --once]:N:' \
+            '*-n[with --once]:N:' \
+            '*--debug-folders[where separate debug files are, colon-separated ]:FOLDERS:_files -/' \
+            '*--color[colours ]:auto|always|never:(auto always never)' \
             '*--help[show this]' \
             '*-h[show this]' \
             '1:PROFILE:_files -g "*.mt[pr](-.)"' \
@@ -447,12 +525,54 @@ _memtrace() {
             '1:PID:_pids' \
             '*:PID:_pids'
         ;;
+    send)
+        _arguments \
+            '*--to[where `memtrace gather` listens ]:HOST\[\:PORT\]:' \
+            '*--token[what proves who both sides are, a file that only you can read]:FILE:_files' \
+            '*--give-up[end when HOST cannot be reached for so long ]:TIME:' \
+            '*--help[show this]' \
+            '*-h[show this]' \
+            '1:RECORDING:_files -g "*.mtr(-.)"' \
+            '*:RECORDING:_files -g "*.mtr(-.)"'
+        ;;
+    gather)
+        _arguments \
+            '*--listen[where to listen ]:ADDRESS\[\:PORT\]:' \
+            '*--token[what proves who both sides are, a file that only you can read]:FILE:_files' \
+            '*--quota[one recording may have so many bytes ]:SIZE:' \
+            '*--total-quota[all files below DIR may have so many bytes ]:SIZE:' \
+            '*--help[show this]' \
+            '*-h[show this]' \
+            '1:FOLDER:_files -/' \
+            '*:FOLDER:_files -/'
+        ;;
     control)
         _arguments \
             '*--help[show this]' \
             '*-h[show this]' \
             '1:PID:_pids' \
             '*:exact|sample|off|on:(exact sample off on)'
+        ;;
+    attach)
+        _arguments \
+            '*--for[detach after so long, or at Ctrl-C ]:TIME:' \
+            '*-f[detach after so long, or at Ctrl-C ]:TIME:' \
+            '*--output[where the profile goes ]:FILE:_files' \
+            '*-o[where the profile goes ]:FILE:_files' \
+            '*--sample[count one allocation in SIZE bytes, chosen at random]:SIZE:' \
+            '*--dry-run[only say whether it can be attached to]' \
+            '*-n[only say whether it can be attached to]' \
+            '*--help[show this]' \
+            '*-h[show this]' \
+            '1:PID:_pids' \
+            '*:PID:_pids'
+        ;;
+    detach)
+        _arguments \
+            '*--help[show this]' \
+            '*-h[show this]' \
+            '1:PID:_pids' \
+            '*:PID:_pids'
         ;;
     symbolize)
         _arguments \

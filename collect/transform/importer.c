@@ -3,6 +3,7 @@
 #include "collect/transform/importer.h"
 
 #include "analyze/base/array.h"
+#include "analyze/base/pathname.h"
 #include "analyze/replay/blockmap.h"
 #include "collect/transform/recordwriter.h"
 
@@ -430,13 +431,10 @@ static void split_command(struct importer *importer) {
 
 /* Of interpreted files the program is the module that is called as the command is. */
 static void guess_program(struct importer *importer) {
-    const char *slash = strrchr(importer->program.command, '/');
-    const char *name = slash != NULL ? slash + 1 : importer->program.command;
+    const char *name = pathname_base(importer->program.command);
     for (size_t i = 1; i < importer->modules.count; i++) {
         const char *path = importer->modules.items[i].path;
-        const char *last = strrchr(path, '/');
-        if (importer->program.executable[0] == '\0' &&
-            strcmp(last != NULL ? last + 1 : path, name) == 0) {
+        if (importer->program.executable[0] == '\0' && strcmp(pathname_base(path), name) == 0) {
             take_program(importer, path);
         }
     }
@@ -465,9 +463,7 @@ static int write_program(struct importer *importer) {
 static int write_thread(struct importer *importer) {
     struct memtrace_thread_record thread = {
         .id = THREAD, .state = MEMTRACE_THREAD_ENDED, .end_ns = importer->time_ns};
-    const char *slash = strrchr(importer->program.executable, '/');
-    copy_text(thread.name, sizeof thread.name,
-              slash != NULL ? slash + 1 : importer->program.executable);
+    copy_text(thread.name, sizeof thread.name, pathname_base(importer->program.executable));
     return recordwriter_table(&importer->writer, MEMTRACE_BLOCK_THREADS, &thread, 1, sizeof thread);
 }
 

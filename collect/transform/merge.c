@@ -183,7 +183,8 @@ static int write_program(const struct merge *merge, struct recordwriter *writer)
     struct memtrace_header header = *program_of(&merge->inputs[0]);
     uint64_t end_ns = 0;
     header.inherited_blocks = header.inherited_bytes = 0; /* they are allocations like others */
-    header.peak_resident_bytes = header.maximum_ns = 0;   /* not known of all */
+    header.peak_resident_bytes = header.own_resident_bytes = header.maximum_ns =
+        0; /* not known of all */
     for (size_t i = 0; i < merge->count; i++) {
         const struct memtrace_header *other = program_of(&merge->inputs[i]);
         end_ns = merge->processes[i].end_ns > end_ns ? merge->processes[i].end_ns : end_ns;
@@ -255,7 +256,8 @@ static int number_event(void *context, const struct memtrace_block_header *strea
         event->address += space;
         event->old_address += event->old_address != 0 ? space : 0;
     }
-    return number_block(merge, &event->block) && number_block(merge, &event->old);
+    return number_block(merge, &event->block) &&
+           (event->kind != EVENT_ALLOC || number_block(merge, &event->old));
 }
 
 /* ---- The step: tables of each process ---- */

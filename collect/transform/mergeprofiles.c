@@ -187,7 +187,8 @@ static int add_costs(struct merging *merging, const struct model *model,
     return 0;
 }
 
-/* What light children did, as if their parent had done it. The maximum is the parent's alone. */
+/* What light children did, as if their parent had done it. The maximum is the parent's alone. Paths
+ * are of children that have ended: while the parent runs, what they left is no more. */
 static void fold_children(struct merging *merging, const struct model *model,
                           const struct mergesource *source) {
     for (size_t i = 0; i < model->child_path_count; i++) {
@@ -195,8 +196,8 @@ static void fold_children(struct merging *merging, const struct model *model,
         struct memtrace_cell *cell = &merging->cells[mergesource_context(source, path->node)];
         cell->alloc_bytes += path->total_bytes;
         cell->alloc_count += path->allocations;
-        cell->free_bytes += path->freed_bytes;
-        cell->free_count += path->frees;
+        cell->free_bytes += model->live ? path->total_bytes : path->freed_bytes;
+        cell->free_count += model->live ? path->allocations : path->frees;
         cell->peak_epoch = PEAK_EPOCH; /* else what is live would count as held at the maximum */
     }
     for (size_t i = 0; i < model->child_count; i++) {
@@ -323,7 +324,8 @@ static void add_header(struct merging *merging, const struct model *model, uint6
         *header = *other;
         header->merged = merged;
         header->inherited_blocks = header->inherited_bytes = 0;
-        header->peak_resident_bytes = header->maximum_ns = 0; /* not known of all */
+        header->peak_resident_bytes = header->own_resident_bytes = header->maximum_ns =
+            0; /* not known of all */
         return;
     }
     header->flags |= other->flags & (MEMTRACE_FLAG_INSTRUMENTED | MEMTRACE_FLAG_PRELOADED |

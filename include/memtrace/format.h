@@ -217,7 +217,11 @@ struct memtrace_header {
     double maximum_variance; /* live: the same when the maximum was reached */
     uint64_t stored_bytes;   /* of a compressed profile: the size of the file, */
     uint64_t whole_bytes;    /* and the size that it has uncompressed */
-    char reserved[72];
+    /* live: how much of `resident` is MemTrace's own (its tables and this file), when it was looked
+     * at last; 0: not known, as in older files */
+    uint64_t own_resident_bytes;
+    uint64_t own_maps; /* address of the program's struct memtrace_own_maps; 0: not told */
+    char reserved[56];
     struct memtrace_malloc malloc_by;
     char executable[2048]; /* absolute path of the program */
     char command[4096];    /* arguments joined by NUL, ended by two */

@@ -4,6 +4,7 @@
 #include "runtime/base/sys.h"
 
 #include "runtime/base/compiler.h"
+#include "runtime/base/ourmaps.h"
 #include "runtime/base/sandbox.h"
 
 #include <errno.h>
@@ -238,7 +239,15 @@ void sys_thread_name(char name[16]) {
 void *sys_map(size_t size) {
     long result = CALL6(SYS_mmap, 0, size, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return is_error(result) ? NULL : (void *)result;
+    if (is_error(result)) {
+        return NULL;
+    }
+    ourmaps_add((void *)result, size);
+    return (void *)result;
+}
+
+long sys_mincore(const void *address, size_t size, unsigned char *out) {
+    return CALL3(SYS_mincore, address, size, out);
 }
 
 void *sys_reserve(size_t size) {
@@ -276,6 +285,7 @@ void *sys_map_again(void *address, size_t size) {
 }
 
 void sys_unmap(void *address, size_t size) {
+    ourmaps_remove(address);
     CALL2(SYS_munmap, address, size);
 }
 
@@ -292,8 +302,16 @@ void sys_discard(void *address, size_t size) {
 }
 
 void *sys_grow_map(void *address, size_t old_size, size_t new_size) {
-    long result = CALL4(SYS_mremap, address, old_size, new_size, MREMAP_MAYMOVE);
-    return is_error(result) ? NULL : (void *)result;
+    long result;
+    /* Off the list before it moves: another thread may map something where it was at once. */
+    ourmaps_remove(address);
+    result = CALL4(SYS_mremap, address, old_size, new_size, MREMAP_MAYMOVE);
+    if (is_error(result)) {
+        ourmaps_add(address, old_size);
+        return NULL;
+    }
+    ourmaps_add((void *)result, new_size);
+    return (void *)result;
 }
 
 long sys_wipe_on_fork(void *address, size_t size) {

@@ -52,6 +52,8 @@ void sys_thread_name(char name[16]); /* of the calling thread */
 
 /* Private zeroed memory, or NULL. The kernel commits pages as they are touched. */
 void *sys_map(size_t size);
+/* A byte a page, whose lowest bit says that the page is in memory. */
+long sys_mincore(const void *address, size_t size, unsigned char *out);
 /* Address space without access, to be opened piece by piece. NULL on failure. */
 void *sys_reserve(size_t size);
 /* `size` bytes of a file, shared, at exactly `address` (inside a reservation of ours). To be

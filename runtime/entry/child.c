@@ -251,8 +251,7 @@ static int begin_anew(void) {
     runtime.churn_printed = runtime.churn_sampled = runtime.snapshots_answered = 0;
     context_fork(&runtime.tree);
     ledger_fork(&runtime.ledger);
-    runtime.space.header->shadow_heap = (uintptr_t)runtime.heap.root;
-    runtime.space.header->pool_heap = (uintptr_t)runtime.pools.root;
+    runtime_tell_tables();
     estimates_fork();
     switch_fork();
     return ledger_init(&runtime.ledger, &runtime.space);

@@ -17,13 +17,10 @@
 #include "runtime/entry/inject.h"
 
 #include "runtime/base/compiler.h"
-#include "runtime/base/machine.h"
-#include "runtime/base/sys.h"
 #include "runtime/base/text.h"
+#include "runtime/entry/attach.h"
 #include "runtime/entry/objects.h"
-
-#include <dlfcn.h>
-#include <sys/auxv.h>
+#include "runtime/entry/words.h"
 
 /* --- objects ---------------------------------------------------------------------------------- */
 
@@ -37,13 +34,6 @@ static int comes_before(const struct link_map *a, const struct link_map *b) {
 
 /* --- words ------------------------------------------------------------------------------------ */
 
-struct object {
-    struct link_map *map;
-    const ElfW(Sym) * symbols;
-    const char *strings;
-    uintptr_t protected_start, protected_end; /* RELRO: read-only since it was relocated */
-};
-
 struct pass {
     const struct link_map *own;
     int in_data;    /* only words in data, which the program may have changed */
@@ -51,38 +41,13 @@ struct pass {
     const char *of; /* in such an object */
 };
 
-/* The page that holds a word of the GOT may be read-only. 0, or -1. */
-static int store(const struct object *object, uintptr_t *word, uintptr_t old, uintptr_t new) {
-    size_t page = getauxval(AT_PAGESZ);
-    void *start = (void *)((uintptr_t)word & ~(page - 1));
-    int is_protected =
-        (uintptr_t)word - object->protected_start < object->protected_end - object->protected_start;
-    int done;
-    if (is_protected && sys_protect(start, page, 1) != 0) {
-        return -1;
-    }
-    done = __atomic_compare_exchange_n(word, &old, new, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
-    if (is_protected) {
-        sys_protect(start, page, 0);
-    }
-    return done ? 0 : -1;
-}
-
-/* Whether an object's word that leads to itself is a C library's that is bound: not one that is
- * still to be bound, nor what an allocator says of itself. */
-static int is_own_call(const struct link_map *map, const ElfW(Sym) * symbol, uintptr_t target) {
-    return objects_is_libc(map) && symbol->st_shndx != SHN_UNDEF &&
-           target == map->l_addr + symbol->st_value;
-}
-
 /* One word that holds function number `function`. 1: it was left as it is, though it should not. */
-static int lead(const struct pass *pass, const struct object *object, uintptr_t *word, int function,
-                const ElfW(Sym) * symbol) {
-    uintptr_t target = LOAD_RELAXED(word);
+static int lead(const struct pass *pass, const struct word *word, int function) {
+    uintptr_t target = LOAD_RELAXED(word->at);
     struct link_map *home = objects_at((void *)target);
     void *stand_in;
     if (home == NULL || home == pass->own ||
-        (home == object->map && !is_own_call(object->map, symbol, target))) {
+        (home == word->object && !words_is_own_call(word, target))) {
         return 0;
     }
     if (comes_before(home, pass->own)) {
@@ -90,66 +55,19 @@ static int lead(const struct pass *pass, const struct object *object, uintptr_t 
     }
     stand_in = inject_heap_stand_in(function, (void *)target, home, pass->in_data,
                                     !comes_before(pass->own, home));
-    return stand_in == NULL || store(object, word, target, (uintptr_t)stand_in) != 0;
+    return stand_in == NULL || words_store(word, target, (uintptr_t)stand_in) != 0;
 }
 
-static void visit_relocations(struct pass *pass, const struct object *object,
-                              const ElfW(Rela) * relocation, size_t size) {
-    const ElfW(Rela) *end = relocation + size / sizeof *relocation;
-    for (; relocation < end; relocation++) {
-        const ElfW(Sym) *symbol = &object->symbols[ELF64_R_SYM(relocation->r_info)];
-        uint32_t type = ELF64_R_TYPE(relocation->r_info);
-        int is_call = type == MACHINE_RELOC_CALL;
-        int function;
-        if (pass->in_data ? type != MACHINE_RELOC_DATA || relocation->r_addend != 0
-                          : !is_call && type != MACHINE_RELOC_GOT) {
-            continue;
-        }
-        function = inject_heap_function(object->strings + symbol->st_name);
-        if (function >= 0 &&
-            lead(pass, object, (uintptr_t *)(object->map->l_addr + relocation->r_offset), function,
-                 symbol) &&
-            is_call) {
-            pass->left++;
-            pass->of = object->map->l_name;
-        }
-    }
-}
-
-/* The program headers lie in the first page, where linkers put them. */
-static void find_protected(struct object *object, uintptr_t start) {
-    const ElfW(Ehdr) *header = (const ElfW(Ehdr) *)start;
-    const ElfW(Phdr) *program = (const ElfW(Phdr) *)(start + header->e_phoff);
-    uintptr_t page = getauxval(AT_PAGESZ);
-    for (size_t i = 0; i < header->e_phnum; i++) {
-        if (program[i].p_type == PT_GNU_RELRO) {
-            uintptr_t from = object->map->l_addr + program[i].p_vaddr;
-            object->protected_start = from & ~(page - 1);
-            object->protected_end = (from + program[i].p_memsz) & ~(page - 1);
-        }
-    }
-}
-
-/* An object that the loader finds by address is relocated, and protected. */
-static void visit_object(void *argument, struct link_map *map) {
+static void visit(void *argument, const struct word *word) {
     struct pass *pass = argument;
-    struct dl_find_object found;
-    struct object object = {.map = map};
-    const char *relocations = objects_address(map, DT_RELA);
-    size_t relative = objects_value(map, DT_RELACOUNT) * sizeof(ElfW(Rela));
-    if (map == pass->own || _dl_find_object(map->l_ld, &found) != 0 || found.dlfo_link_map != map) {
+    int function;
+    if (pass->in_data != (word->kind == WORD_DATA)) {
         return;
     }
-    object.symbols = objects_address(map, DT_SYMTAB);
-    object.strings = objects_address(map, DT_STRTAB);
-    find_protected(&object, (uintptr_t)found.dlfo_map_start);
-    if (objects_dynamic(map, DT_JMPREL) != NULL) {
-        visit_relocations(pass, &object, objects_address(map, DT_JMPREL),
-                          objects_value(map, DT_PLTRELSZ));
-    }
-    if (objects_dynamic(map, DT_RELA) != NULL) { /* those without a symbol come first */
-        visit_relocations(pass, &object, (const ElfW(Rela) *)(relocations + relative),
-                          objects_value(map, DT_RELASZ) - relative);
+    function = inject_heap_function(word->name);
+    if (function >= 0 && lead(pass, word, function) && word->kind == WORD_CALL) {
+        pass->left++;
+        pass->of = word->object->l_name;
     }
 }
 
@@ -171,9 +89,13 @@ static void say_what_was_left(const struct pass *pass) {
 
 void inject_run(void) {
     struct pass pass = {.own = objects_at((void *)inject_run)};
-    objects_visit(visit_object, &pass);
+    if (attach_is_attached()) {
+        attach_lead();
+        return;
+    }
+    words_visit(visit, &pass);
     pass.in_data = 1;
-    objects_visit(visit_object, &pass);
+    words_visit(visit, &pass);
     say_what_was_left(&pass);
 }
 

@@ -68,20 +68,29 @@ PUBLIC pid_t _Fork(void) {
         result_;                                                                                   \
     })
 
-PUBLIC int execve(const char *path, char *const argv[], char *const envp[]) {
+/* By names of ours: attached, a call of execve() here is the C library's. */
+static int exec_path(const char *path, char *const argv[], char *const envp[]) {
     return EXEC(path, 0, envp, REAL(execve)(path, argv, environment_));
 }
 
-PUBLIC int execv(const char *path, char *const argv[]) {
-    return EXEC(path, 0, environ, REAL(execve)(path, argv, environment_));
-}
-
-PUBLIC int execvpe(const char *file, char *const argv[], char *const envp[]) {
+static int exec_file(const char *file, char *const argv[], char *const envp[]) {
     return EXEC(file, 1, envp, REAL(execvpe)(file, argv, environment_));
 }
 
+PUBLIC int execve(const char *path, char *const argv[], char *const envp[]) {
+    return exec_path(path, argv, envp);
+}
+
+PUBLIC int execv(const char *path, char *const argv[]) {
+    return exec_path(path, argv, environ);
+}
+
+PUBLIC int execvpe(const char *file, char *const argv[], char *const envp[]) {
+    return exec_file(file, argv, envp);
+}
+
 PUBLIC int execvp(const char *file, char *const argv[]) {
-    return EXEC(file, 1, environ, REAL(execvpe)(file, argv, environment_));
+    return exec_file(file, argv, environ);
 }
 
 PUBLIC int fexecve(int fd, char *const argv[], char *const envp[]) {
@@ -154,18 +163,18 @@ static void take_arguments(const char *first, va_list list, char **argv, size_t 
 PUBLIC int execl(const char *path, const char *argument, ...) {
     COLLECT_ARGUMENTS(argument, list)
     va_end(list);
-    return execv(path, argv);
+    return exec_path(path, argv, environ);
 }
 
 PUBLIC int execlp(const char *file, const char *argument, ...) {
     COLLECT_ARGUMENTS(argument, list)
     va_end(list);
-    return execvp(file, argv);
+    return exec_file(file, argv, environ);
 }
 
 PUBLIC int execle(const char *path, const char *argument, ...) {
     COLLECT_ARGUMENTS(argument, list)
     char *const *envp = va_arg(list, char *const *);
     va_end(list);
-    return execve(path, argv, envp);
+    return exec_path(path, argv, envp);
 }

@@ -10,8 +10,10 @@
 #define _GNU_SOURCE
 #include "runtime/entry/runtime.h"
 
+#include "runtime/base/ourmaps.h"
 #include "runtime/base/sys.h"
 #include "runtime/base/text.h"
+#include "runtime/entry/attach.h"
 #include "runtime/entry/child.h"
 #include "runtime/entry/event.h"
 #include "runtime/entry/malloc.h"
@@ -70,6 +72,14 @@ static int make_own_contexts(void) {
     return context_is_cut(mapping) || context_is_cut(unknown) ? -1 : 0;
 }
 
+void runtime_tell_tables(void) {
+    struct memtrace_header *header = runtime.space.header;
+    ourmaps.region = (uintptr_t)runtime.space.base;
+    header->own_maps = (uintptr_t)&ourmaps;
+    header->shadow_heap = (uintptr_t)runtime.heap.root;
+    header->pool_heap = (uintptr_t)runtime.pools.root;
+}
+
 static int make_structures(void) {
     struct memtrace_header *header = runtime.space.header;
     module_init(&runtime.modules, &runtime.space, header->executable);
@@ -90,7 +100,7 @@ static int make_structures(void) {
                   NULL, NULL);
         return -1;
     }
-    header->shadow_heap = (uintptr_t)runtime.heap.root;
+    runtime_tell_tables();
     header->flags |= is_preloaded() ? (uint32_t)MEMTRACE_FLAG_PRELOADED : 0;
     header->flags |= real.is_glibc ? 0 : (uint32_t)MEMTRACE_FLAG_FOREIGN_MALLOC;
     return 0;
@@ -165,7 +175,9 @@ static int start(void) {
     }
     runtime_find_helpers();
     thread_init_process();
-    __cxa_atexit(at_exit, NULL, NULL);
+    if (!attach_is_attached()) { /* else it would be the first to run: attach.c */
+        __cxa_atexit(at_exit, NULL, NULL);
+    }
     at_quick_exit(at_quick_exit_handler);
     if (runtime.settings.zero) {
         zero_start();
@@ -182,9 +194,31 @@ void runtime_find_helpers(void) {
     find_recorder();
 }
 
+/* The first who comes sets it up. */
+static int wake(char **settings) {
+    uint32_t asleep = RUNTIME_ASLEEP;
+    int started;
+    if (!__atomic_compare_exchange_n(&runtime.state, &asleep, (uint32_t)RUNTIME_STARTING, 0,
+                                     __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+        return 0;
+    }
+    started = settings_read(&runtime.settings, settings) && start() == 0;
+    if (!started) {
+        no_more();
+    }
+    return started;
+}
+
+int runtime_attach(char **settings) {
+    if (!wake(settings)) {
+        return 0;
+    }
+    unwind_choose();
+    return 1;
+}
+
 int runtime_ensure(void) {
     uint32_t state = LOAD_ACQUIRE(&runtime.state);
-    uint32_t asleep = RUNTIME_ASLEEP;
     int started;
     if (LIKELY(state == RUNTIME_READY && *runtime.alive != 0)) {
         return 1;
@@ -203,16 +237,7 @@ int runtime_ensure(void) {
         sys_restore_signals(mask);
         return started;
     }
-    if (state != RUNTIME_ASLEEP || environ == NULL || real.free == NULL ||
-        !__atomic_compare_exchange_n(&runtime.state, &asleep, (uint32_t)RUNTIME_STARTING, 0,
-                                     __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
-        return 0;
-    }
-    started = settings_read(&runtime.settings, environ) && start() == 0;
-    if (!started) {
-        no_more();
-    }
-    return started;
+    return state == RUNTIME_ASLEEP && environ != NULL && real.free != NULL && wake(environ);
 }
 
 /* By now everything that the program starts with is loaded. */
@@ -229,6 +254,9 @@ static void look_for_other_malloc(void) {
 /* Runs last of all constructors: those of libraries may have woken us already. */
 __attribute__((constructor)) static void wake_up(int argc, char **argv, char **envp) {
     int saved = errno;
+    if (attach_is_coming()) {
+        return;
+    }
     thread_pass_through(1);
     real_ensure();
     if (runtime_ensure()) {
@@ -301,6 +329,7 @@ static void close_region(enum memtrace_state state) {
     struct memtrace_header *header = runtime.space.header;
     header->end_monotonic_ns = sys_clock_ns(CLOCK_MONOTONIC);
     proc_note_resident_peak(header);
+    proc_note_own_resident(header);
     STORE_RELEASE(&header->state, (uint32_t)state);
     if (!has_collector(header) && !is_recorded(header)) {
         write_all_out(header);

@@ -54,8 +54,12 @@ INLINE int runtime_is_ready(void) {
 
 /* Sets the process up, or the forked child anew. 1: ready, 0: not (yet). */
 int runtime_ensure(void);
+/* Sets up a program that runs, by these settings alone. 1: ready, 0: not. */
+int runtime_attach(char **settings);
 /* Once there is a region: who prints, finishes, records. */
 void runtime_find_helpers(void);
+/* Writes into the region's header where the tables lie that are outside of it. */
+void runtime_tell_tables(void);
 /* The last act: writes the profile and the summary, or leaves them to the collector. Only the
  * process that owns the region does anything. */
 void runtime_finish(enum memtrace_state state);

@@ -5,6 +5,7 @@
 
 #include "runtime/base/sys.h"
 #include "runtime/base/text.h"
+#include "runtime/entry/attach.h"
 #include "runtime/entry/child.h"
 #include "runtime/entry/event.h"
 #include "runtime/entry/latethread.h"
@@ -99,7 +100,8 @@ static int fill(struct thread *thread, struct walker *walker) {
         ledger_release(&runtime.ledger, column);
         return -1;
     }
-    alone = __atomic_fetch_add(&threads.joined, 1, __ATOMIC_RELAXED) == 0;
+    alone = __atomic_fetch_add(&threads.joined, 1, __ATOMIC_RELAXED) == 0 &&
+            !attach_is_attached(); /* there may be others that have not called us yet */
     thread->column = column;
     thread->record = record;
     thread->id = record->id;

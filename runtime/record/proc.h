@@ -20,5 +20,7 @@ uint64_t proc_pid_namespace(void);
 uint64_t proc_resident_bytes(void);
 /* Notes in the header the most that ever was. */
 void proc_note_resident_peak(struct memtrace_header *header);
+/* Notes in the header how much of what is resident now is the runtime's own. */
+void proc_note_own_resident(struct memtrace_header *header);
 
 #endif

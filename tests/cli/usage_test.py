@@ -5,7 +5,7 @@ says what was meant, before anything is done."""
 from outside import MEMTRACE, case, check, equal, execute, folder
 
 COMMANDS = ("run record report diff query check export replay import extract repack strip anonymize merge "
-            "info list trace control symbolize flags completion").split()
+            "info list trace control attach detach symbolize flags completion").split()
 
 
 def refused(arguments, *words):

@@ -3,11 +3,13 @@
 paths times depth. Formats that write each path whole say how many frames there are and write nothing;
 --depth bounds them, with the same sums. The others stay small, and take time that grows with calls alone."""
 
+import base64
 import gzip
 import json
 import os
 import re
 import resource
+import zlib
 
 from exported import HERE, MEMTRACE, build, equal, execute, fail, finish, record, recordings, scratch
 
@@ -83,6 +85,19 @@ def check_trees(deep, short):
     equal(events, expected, "gprof2dot --depth 7")
 
 
+def check_hashes():
+    """In a saved page each path has its hash, also those deeper than 4,096 frames, if there are not too many."""
+    source = made("4300")
+    page = os.path.join(scratch(), "page.html")
+    equal(export("--output", page, source)[0], 0, "HTML page")
+    with open(page, encoding="utf-8") as file:
+        packed = re.search(r'id="data">([^<]*)<', file.read()).group(1)
+    hashes = json.loads(zlib.decompress(base64.b64decode(packed)))["answers"]["sums"]["data"]["cells"]["hash"]
+    told = execute([MEMTRACE, "query", source, "SELECT hash FROM contexts WHERE class = 'heap'"]).stdout.decode().split()
+    equal(set(hashes) - set(told), set(), "hashes of a saved page")
+    equal(len(set(hashes)) > 4300, True, "paths with a hash", len(set(hashes)))
+
+
 def fields(data):
     """(number, value) of a protobuf message."""
     at = 0
@@ -142,6 +157,7 @@ def main():
         small(pair, form)
     check_trees(deep, short)
     check_paths(deep, short)
+    check_hashes()
     for words in (("folded", "--depth", "x"), ("folded", "--depth", "-1"), ("folded", "--depth", ""),
                   ("flamegraph", "--depth", "3"), ("callgrind", "--depth", "3"), ("sqlite", "--depth", "3")):
         equal(export("--format", *words, short)[0], 2, words)

@@ -2,11 +2,14 @@
 # SPDX-License-Identifier: MIT
 """`memtrace export --format replay` and `memtrace replay`: the file has the allocations of the recording,
 as a reader of its own finds; a library that counts sees exactly these made again, in one thread and in
-as many as there were; other allocators do it; files that are damaged are refused with one line."""
+as many as there were; other allocators do it; packed files are the same; files that are damaged, packed or
+not, are refused with one line."""
 
+import gzip
 import os
 import re
 import struct
+import subprocess
 
 from exported import (HERE, MEMTRACE, build, clean_environment, equal, execute, export, fail, finish, record,
                       recordings, scratch)
@@ -140,6 +143,40 @@ def check_refused(path):
             fail("replay with", library, done.returncode, done.stderr)
 
 
+def zstd(data):
+    return subprocess.run(["zstd", "-q", "-c"], input=data, stdout=subprocess.PIPE, check=True).stdout
+
+
+def check_packed(path, ours):
+    """By what is in the file, whatever its name is. Of a damaged one nothing is repeated."""
+    with open(path, "rb") as file:
+        data = file.read()
+    told = replay(path)[0].splitlines()[0]
+    packed = path + ".packed"
+    for pack in (gzip.compress, zstd):
+        whole = pack(data)
+        with open(packed, "wb") as file:
+            file.write(whole)
+        equal(replay(packed)[0].splitlines()[0], told.replace(path, packed), "what is told of a packed file")
+        check_counts(packed, ours, "--threads")
+        wrong = [whole[:-1], whole[:len(whole) // 2], whole[:12], whole[:4], whole + b"x", pack(b""), pack(b"x"),
+                 pack(data[:-1]), pack(data[:100]), pack(data + b"\0"), pack(b"\0" * (1 << 20)), pack(whole),
+                 whole + whole]
+        for at in range(4, len(whole), len(whole) // 40):
+            wrong.append(whole[:at] + bytes([whole[at] ^ 0x55]) + whole[at + 1:])
+        accepted = 0
+        for content in wrong:
+            with open(packed, "wb") as file:
+                file.write(content)
+            done = execute([MEMTRACE, "replay", packed], clean_environment())
+            accepted += done.returncode == 0
+            said = done.stderr.decode()
+            if done.returncode and (done.returncode != 1 or said.count("\n") != 1 or "replay.packed" not in said):
+                fail("not one line about the packed file:", done.returncode, said)
+        if accepted > 3:  # a packer's header has bits that mean nothing
+            fail(accepted, "damaged files were read")
+
+
 def check_exports(recording, profile_refused, left):
     done = execute([MEMTRACE, "export", "--format", "replay", profile_refused], clean_environment())
     equal((done.returncode, b"no single allocations" in done.stderr), (1, True), "a profile", done.stderr)
@@ -169,6 +206,7 @@ def main():
     check_counts(path, ours, "--threads")
     check_allocators(path, 50 * 71050)
     check_refused(path)
+    check_packed(path, ours)
     check_exports(recording, [os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(".mtp")][0],
                   50 * 71050)
     finish()

@@ -396,7 +396,7 @@ def case_other_user():
         process.stdout.readline()
         tool_refuses("report of root's pid as nobody", "report", str(process.pid), user="65534")
         tool_refuses("trace of root's pid as nobody", "trace", str(process.pid), "0x1000", user="65534")
-        result = execute([MEMTRACE, "report", "--json", str(process.pid)])
+        result = execute([MEMTRACE, "report", "--json", "--nodes", str(process.pid)])
         equal(result.returncode, 0, "report of a running program by its owner", result.stderr)
     finally:
         process.kill()

@@ -3,6 +3,7 @@
 ends by itself with a status of its own, and says what it could not do; none crashes, hangs or writes
 without end. Recordings are also damaged behind their checksums (damage_blocks.c)."""
 
+import gzip
 import os
 import random
 import sys
@@ -23,7 +24,7 @@ COMMANDS = [
     ["report", "--show-timeline", "--show-mappings", "--show-marks", "--show-threads"],
     ["report", "--from", "10%", "--to", "90%", "--show-maximum", "--bottom-up"],
     ["report", "--size", "1..100", "--lifetime", "1us..", "--show-leaked", "--paths"],
-    ["report", "--all-processes"], ["report", "--show-processes"],
+    ["report", "--all-processes"], ["report", "--show-processes"], ["replay"],
     ["check", "leaked <= 0"], ["info"], ["info", "--json"],
     ["query", "SELECT count(*), sum(size) FROM allocations"],
     ["query", "SELECT * FROM contexts JOIN frames ON frames.context = contexts.id"],
@@ -74,13 +75,22 @@ def main():
     packed, raw = os.path.join(folder, "packed.mtp"), os.path.join(folder, "raw")
     execute([MEMTRACE, "repack", "--output", packed, profile])
     execute([MEMTRACE, "repack", "--raw", "--output", raw, profile])
+    replay = os.path.join(folder, "whole.replay")
+    execute([MEMTRACE, "export", "--format", "replay", "--output", replay, recording])
     whole = [open(path, "rb").read() for path in (recording, packed, raw)]
+    replays = [open(replay, "rb").read()]
+    replays.append(gzip.compress(replays[0]))
     for number in range(count):
         for data, ending in zip(whole, ("mtr", "mtp", "raw.mtp")):
             path = os.path.join(folder, "damaged.%d.%s" % (number, ending))
             with open(path, "wb") as file:
                 file.write(damage(data, dice))
             run_all(path, folder)
+        for data in replays:
+            path = os.path.join(folder, "damaged.%d.replay" % number)
+            with open(path, "wb") as file:
+                file.write(damage(data, dice))
+            run(["replay"], path, folder)
         for source in (recording, packed):
             path = os.path.join(folder, "damaged.%d.blocks%s" % (number, source[-4:]))
             made = execute([DAMAGE_BLOCKS, source, path, str(seed * 1000 + number)])

@@ -29,7 +29,7 @@ static void decode(const struct memtrace_block_header *block,
         return;
     }
     while ((result = event_decoder_next(&decoder, &event)) == 1) {
-        for (uint32_t i = 0; i < event.text_size; i++) {
+        for (uint32_t i = 0; event.kind == EVENT_MARK && i < event.text_size; i++) {
             sum += (unsigned char)event.text[i];
         }
         count++;

@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-PARTS = ("runtime", "instrument", "analyze", "collect", "web", "cli")
+PARTS = ("runtime", "instrument", "analyze", "collect", "web", "stream", "top", "cli")
 LONGEST_FILE = 800
 
 # The rooms of the analysis, each of which stands on those before it.
@@ -36,16 +36,19 @@ MAY_INCLUDE = {
     "instrument": [],
     "analyze/base": [],
     "analyze/read": ["analyze/base"],
-    "analyze/symbol": ["analyze/base", "analyze/read/error.h", "analyze/read/cachefolder.h", "analyze/read/trust.h"],
+    "analyze/symbol": ["analyze/base", "analyze/read/error.h", "analyze/read/cachefolder.h", "analyze/read/trust.h",
+                       "analyze/read/varint.h"],
     **{"analyze/" + room: ["analyze/" + lower for lower in ANALYZE[:place]]
        for place, room in enumerate(ANALYZE) if place >= 3},
-    "analyze/import": ["analyze/base", "analyze/read/error.h"],
+    "analyze/import": ["analyze/base", "analyze/read/error.h", "analyze/read/packedin.h"],
     "collect/transform": ["collect/recordfile.h", "collect/profilewrite.h"] +
                          ["analyze/" + room for room in ANALYZE + ("import",)],
     "collect": ["analyze/" + room for room in ANALYZE + ("import",)],
     "analyze/ask": ["analyze", "collect"],
     "web/server": ["analyze", "collect"],
-    "cli": ["analyze", "collect", "web/server"],
+    "stream": ["analyze/base", "analyze/read", "analyze/rows/number.h", "collect/clock.h"],
+    "top": ["analyze", "collect"],
+    "cli": ["analyze", "collect", "web/server", "stream", "top"],
 }
 
 # The exported functions that every program may count on (those of libc are checked against libc).
@@ -200,7 +203,7 @@ def check_text():
 def check_names():
     """File = module = prefix: base names are unique within each of the two programs."""
     wrong = []
-    for program in (("runtime", "instrument"), ("analyze", "collect", "cli")):
+    for program in (("runtime", "instrument"), ("analyze", "collect", "stream", "cli")):
         places = {}
         for path in sources("*.c", "*.S", parts=program):
             places.setdefault(os.path.splitext(os.path.basename(path))[0], []).append(path)
@@ -210,6 +213,14 @@ def check_names():
     return wrong
 
 
+def headings_of(page):
+    """The headings as they are named in links: as GitHub does."""
+    with open(page, encoding="utf-8") as file:
+        text = re.sub(r"^```.*?^```", "", file.read(), flags=re.DOTALL | re.MULTILINE)
+    titles = [re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", title) for title in re.findall(r"^#+ +(.*)$", text, re.MULTILINE)]
+    return {re.sub(r"[^\w -]", "", title.strip().lower()).replace(" ", "-") for title in titles}
+
+
 def check_links():
     wrong = []
     pages = glob.glob(os.path.join(ROOT, "*.md")) + glob.glob(os.path.join(ROOT, "docs", "*.md"))
@@ -217,9 +228,12 @@ def check_links():
     for page in sorted(set(pages)):
         with open(page, encoding="utf-8") as file:
             text = re.sub(r"```.*?```", "", file.read(), flags=re.DOTALL)
-        for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", text):
-            if "://" not in target and not os.path.exists(os.path.join(os.path.dirname(page), target)):
-                wrong.append("%s: %s is not there" % (os.path.relpath(page, ROOT), target))
+        for target, place in re.findall(r"\]\(([^)#\s]*)(?:#([^)\s]+))?[^)]*\)", text):
+            path = os.path.join(os.path.dirname(page), target) if target else page
+            if "://" in target:
+                continue
+            if not os.path.exists(path) or place and path.endswith(".md") and place not in headings_of(path):
+                wrong.append("%s: %s#%s is not there" % (os.path.relpath(page, ROOT), target, place))
     return wrong
 
 
@@ -236,7 +250,7 @@ def parts_of_manual(text):
 def stale_options(pages, known, filters):
     """Options that a page names and no command has, and a part of the man page that names not just
     those of its command. known: {command: options of its own}"""
-    every = set().union(*known.values()) | filters | {"--version"}
+    every = set().union(*known.values()) | filters | {"--version"} | {"--base-" + name[2:] for name in filters}
     wrong = ["%s knows %s, which no command does" % (page, option) for page, text in pages.items()
              if page.startswith("docs/") for option in options_in(text) - every]
     for title, part in parts_of_manual(pages["docs/memtrace.1"]).items():

@@ -17,7 +17,7 @@ def check(path, said, what):
     if not said - SPARE <= got <= said + SPARE:
         fail(what, ": resident", got, "but the program said", said)
     text = execute([MEMTRACE, "report", path]).stdout.decode()
-    line = re.search(r"^ *resident +([0-9.]+) MiB at most$", text, re.MULTILINE)
+    line = re.search(r"^ *resident +([0-9.]+) MiB at most, ([0-9.]+) [KM]iB of it MemTrace's own$", text, re.MULTILINE)
     if line is None or abs(float(line.group(1)) * KIB * KIB - got) > 0.1 * KIB * KIB:
         fail(what, ": the report says", line and line.group(0))
 
@@ -34,12 +34,29 @@ def run(command, what, **settings):
         check(os.path.join(folder, found[0]), said, what)
 
 
+
+def resident_at_end(program, last, *prefix):
+    environment = clean_environment(MEMTRACE_SUMMARY="0", MEMTRACE_REGION_DIR=scratch())
+    return int(execute([*prefix, program, "small", *last], environment).stdout) * KIB
+
+
+def check_own(program, last):
+    """MemTrace's own part is what the program has more with it than without."""
+    path = os.path.join(scratch(), "own.mtp")
+    more = (resident_at_end(program, last, MEMTRACE, "run", "--output", path, "--") -
+            resident_at_end(program, last))
+    got = report(path)["process"]["own_resident_bytes"]
+    if not more - SPARE <= got <= more + SPARE or got < 4 * SPARE:
+        fail("MemTrace's own memory,", last, ":", got, "but the program has", more, "more with it")
+
+
 def main():
     program = build("resident.c", "gcc", "-O1")
     for last in ([], ["killed"]):
         how = last[0] if last else "ended"
         run([MEMTRACE, "run", "--", program, *last], "run, " + how)
         run([MEMTRACE, "record", "--", program, *last], "record, " + how)
+        check_own(program, last)
     run([program], "preloaded", LD_PRELOAD=PRELOAD)
 
 

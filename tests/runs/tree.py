@@ -86,15 +86,16 @@ def check_without(run):
     """No run.json: it goes on still, or was killed."""
     os.remove(run + "/run.json")
     base = 10**18
+    part = 100 * MS  # longer than the programs ran: their samples are not moved
     patch(run + "/make.100.mtp", pid=100, parent_pid=1, start_realtime_ns=base, start_ns=0,
-          end_ns=100 * MS, start_ticks=5)
-    patch(run + "/cc1.102.mtp", pid=102, parent_pid=100, start_realtime_ns=base + 20 * MS, start_ns=0,
-          end_ns=70 * MS, start_ticks=6)
-    patch(run + "/ld.103.mtp", pid=103, parent_pid=100, start_realtime_ns=base + 91 * MS, start_ns=0,
-          end_ns=8 * MS, start_ticks=7)
+          end_ns=100 * part, start_ticks=5)
+    patch(run + "/cc1.102.mtp", pid=102, parent_pid=100, start_realtime_ns=base + 20 * part, start_ns=0,
+          end_ns=70 * part, start_ticks=6)
+    patch(run + "/ld.103.mtp", pid=103, parent_pid=100, start_realtime_ns=base + 91 * part, start_ns=0,
+          end_ns=8 * part, start_ticks=7)
     record(run + "/sh.102.mtp", "sh", 4000)
-    patch(run + "/sh.102.mtp", pid=102, parent_pid=100, start_realtime_ns=base + 10 * MS, start_ns=0,
-          end_ns=9 * MS, start_ticks=6, state=EXECED)
+    patch(run + "/sh.102.mtp", pid=102, parent_pid=100, start_realtime_ns=base + 10 * part, start_ns=0,
+          end_ns=9 * part, start_ticks=6, state=EXECED)
     text = command("report", run)[0]
     one(text, "no usable run.json")
     one(text, "sh -> cc1 300000 7")
@@ -102,12 +103,12 @@ def check_without(run):
     data = told(run)["run"]
     equal([(p["pid"], p["image"], p["start_ns"], p["end_ns"], p["peak_bytes"], p["end"])
            for p in data["processes"]],
-          [(100, 1, 0, 100 * MS, 5000, "ended"), (102, 1, 10 * MS, 19 * MS, 4000, "execed"),
-           (102, 2, 20 * MS, 90 * MS, 300007, "ended"), (103, 1, 91 * MS, 99 * MS, 70000, "ended")])
+          [(100, 1, 0, 100 * part, 5000, "ended"), (102, 1, 10 * part, 19 * part, 4000, "execed"),
+           (102, 2, 20 * part, 90 * part, 300007, "ended"), (103, 1, 91 * part, 99 * part, 70000, "ended")])
     equal(data["peak_bytes"], 300007, "the highest peak of one")
     equal(data["peak_bound_bytes"], 305007, "make and cc1 were there together, make and ld for less")
     equal([(p["time_ns"], p["processes"]) for p in data["timeline"] if p["processes"] == 0],
-          [(100 * MS, 0)])
+          [(100 * part, 0)])
 
 
 def check_timelines():

@@ -64,7 +64,7 @@ echo "  $(command -v sh)+0x1234" | try "$memtrace" symbolize
 
 # The server of the page: many askers, who leave; programs that end while it looks at them.
 if "$memtrace" serve --help >/dev/null 2>&1; then
-    for test in "storm.py 8" live.py; do
+    for test in "storm.py 8" live.py forks.py cancelling.py; do
         TEST_BUILD=$main TEST_MEMTRACE=$memtrace python3 "$source/tests/web/"$test
     done
 fi

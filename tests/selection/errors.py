@@ -29,6 +29,8 @@ WRONG = [  # on the command line already
     (["--group-live-blocks", "1%..x"], "--group-live-blocks: '1%..x' is not a range of percentages (try 50%.. or"),
     (["--group-live-blocks", "..%"], "--group-live-blocks: '..%' is not a range of percentages"),
     (["--group-live-blocks", "9%..1%"], "--group-live-blocks: the range '9%..1%' is empty"),
+    (["--group-interval", "1s..x"], "--group-interval: '1s..x' is not a range of durations"),
+    (["--group-maximum-at", "1s"], "--group-maximum-at: '1s' is not a span of time (try 1s..2.5s"),
     (["--class", "stack"], "--class: 'stack' is not a class: heap, mapping or pool"),
     (["--from", "noon"], "--from: 'noon' is not a time (try 1.5s, 300ms, 50%, mark:NAME, start"),
     (["--from", "120%"], "--from: '120%' is not a time"),
@@ -38,6 +40,8 @@ WRONG = [  # on the command line already
     (["--from", "1s", "--between", "a,b"], "--between already says from when to when"),
     (["--between", "a,b", "--to", "1s"], "--between already says from when to when"),
     (["--size", "1", "--size", "2"], "--size is given twice"),
+    (["--mapping", "heap"], "--mapping: 'heap' is not the number of a mapping; --show-mappings has them"),
+    (["--where", ""], "--where: there is no expression"),
     (["--leaked=yes"], "option --leaked takes no value"),
 ]
 UNKNOWN = [  # in this file
@@ -46,11 +50,22 @@ UNKNOWN = [  # in this file
     (["--between", "late,early"], "--between: no mark 'early' comes after 'late'"),
     (["--thread", "nobody"], "--thread: there is no thread 'nobody'; threads are: 2 main"),
     (["--pool", "lake"], "--pool: there is no pool 'lake'"),
+    (["--where", "size ="], "--where: near \")\": syntax error"),
+    (["--where", "colour = 1"], "--where: no such column: colour, at character 1: colour = 1"),
+    (["--where", "1) LIMIT (5"], "--where: near \"LIMIT\": syntax error, at character 4"),
+    (["--where", "1)) UNION SELECT ((2"], "--where: near \")\": syntax error, at character 3"),
+    (["--where", "size IN (DELETE FROM threads)"], "--where: near \"DELETE\": syntax error"),
+    (["--where", "count(*) > 1"], "--where: misuse of aggregate"),
+    (["--where", "load_extension('x')"], "--where: not authorized"),
+    (["--where", "(WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT sum(x) FROM c)"],
+     "--where: the expression takes too many steps"),
     (["--from", "end"], "nothing is selected: --from is not before --to"),
 ]
 PROFILE = [
     (["--lifetime", "1ms.."], "--lifetime needs single blocks, which a profile does not have; make"
                               " a recording with `memtrace record`"),
+    (["--group-interval", "1s.."], "--group-interval needs single blocks, which a profile"),
+    (["--where", "size > 1"], "--where needs single blocks, which a profile"),
     (["--temporary"], "--temporary needs single blocks, which a profile"),
     (["--function", "main", "--show-threads"], "--show-threads with filters needs a recording; make"),
     (["--class", "heap", "--show-timeline"], "--show-timeline with filters needs a recording"),

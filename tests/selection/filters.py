@@ -3,6 +3,8 @@
 `memtrace report` with every filter alone, and with random ones together, equals what counting the
 blocks that an independent reader finds gives."""
 
+import bisect
+import itertools
 import json
 import os
 import random
@@ -15,6 +17,31 @@ from harness import MEMTRACE, build, clean_environment, equal, execute, fail, fi
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 NAMES = ("total_bytes", "allocations", "frees", "temporary", "live_bytes", "live_blocks")
+
+
+class Sums:
+    """Of (time, size): how many are before a time, and the sum of their sizes."""
+
+    def __init__(self, pairs):
+        pairs = sorted(pairs)
+        self.times = [time for time, _ in pairs]
+        self.sums = [0, *itertools.accumulate(size for _, size in pairs)]
+
+    def before(self, time):
+        count = bisect.bisect_left(self.times, time)
+        return count, self.sums[count]
+
+
+class Held:
+    """Of (from, to, size): the sum of the sizes at a time; those of which `to` is not later are never there."""
+
+    def __init__(self, spans):
+        spans = [span for span in spans if span[0] < span[1]]
+        self.come = Sums((first, size) for first, _, size in spans)
+        self.gone = Sums((end, size) for _, end, size in spans)
+
+    def at(self, time):
+        return self.come.before(time + 1)[1] - self.gone.before(time + 1)[1]
 
 
 class Asker:
@@ -107,20 +134,18 @@ class Asker:
         if len(own) > 1:
             fail(options, "timeline: points of its own", sorted(own))
         slack = lives.TICK if len(self.all["threads"]) > 1 else 0
+        born = Sums((life.birth, life.size) for life in heap if life.birth >= start)
+        maybe = Held((life.birth - slack, life.death + slack + 1, life.size) for life in heap if life.death >= start)
+        sure = Held((life.birth + slack + 1, life.death - slack, life.size) for life in heap if life.death >= start)
         for place, time in enumerate(times):
             point = points[time]
             first, last = (times[place - 1], times[place + 1]) if time in own else (time, time)
-            born = [life.size for life in heap if start <= life.birth <= last + slack]
-            surely = [life.size for life in heap if start <= life.birth < first - slack]
-            most = sum(life.size for life in heap
-                       if life.birth <= time + slack and life.death >= max(time - slack, start))
-            least = sum(life.size for life in heap
-                        if life.birth < time - slack and life.death > time + slack and life.death >= start)
-            if (not least <= point["live_bytes"] <= most
-                    or not len(surely) <= point["allocations"] <= len(born)
-                    or not sum(surely) <= point["total_bytes"] <= sum(born)):
-                fail(options, "timeline:", point, "live", least, most, "allocated", len(surely), len(born),
-                     sum(surely), sum(born))
+            least, most = sure.at(time), maybe.at(time)
+            fewest, small = born.before(first - slack)
+            many, large = born.before(last + slack + 1)
+            if (not least <= point["live_bytes"] <= most or not fewest <= point["allocations"] <= many
+                    or not small <= point["total_bytes"] <= large):
+                fail(options, "timeline:", point, "live", least, most, "allocated", fewest, many, small, large)
 
     @staticmethod
     def check_totals(options, data):
@@ -238,6 +263,24 @@ def scope(dice, asker):
     return ["--scope", name], lambda life: name in life.scopes
 
 
+def where(dice, asker):
+    """An expression of SQL, and the same in Python. NULL is not true."""
+    some = dice.choice(asker.story.lives)
+    part, rest = dice.randrange(2, 9), dice.randrange(2)
+    same_size = {life.context for life in asker.story.lives if life.size == some.size}
+    return dice.choice((
+        (["--where", "size %% %d = %d" % (part, rest)], lambda life: life.size % part == rest),
+        (["--where", "size > %d OR thread = %d -- or" % (some.size, some.thread)],
+         lambda life: life.size > some.size or life.thread == some.thread),
+        (["--where", "freed IS NULL AND size >= 10 * length('four')"],
+         lambda life: life.death == lives.NEVER and life.size >= 40),
+        (["--where", "born <= %d AND lifetime %% 2 = 0" % some.birth],
+         lambda life: life.birth <= some.birth and life.death != lives.NEVER and (life.death - life.birth) % 2 == 0),
+        (["--where", "context IN (SELECT context FROM allocations WHERE size = %d)" % some.size],
+         lambda life: life.context in same_size),
+    ))
+
+
 def flag(option, holds):
     return lambda dice, asker: (["--" + option], holds)
 
@@ -258,6 +301,7 @@ BLOCKS = {
     "thread": by_thread("thread", lambda life: life.thread),
     "freed-by": by_thread("freed-by", lambda life: life.freer),
     "scope": scope,
+    "where": where,
     "freed-path": freed_path,
     "arena": arena,
     "mapped": flag("mapped", lambda life: life.mapped),
@@ -312,6 +356,43 @@ def live_share(dice, asker):
             lambda life: low <= shares.get(life.context, -1) <= high)
 
 
+def by_group(asker):
+    groups = {}
+    for life in asker.story.lives:
+        groups.setdefault(life.context, []).append(life)
+    return groups
+
+
+def group_interval(dice, asker):
+    """From a group's first allocation to its last one."""
+    spans = {number: max(life.birth for life in group) - min(life.birth for life in group)
+             for number, group in by_group(asker).items()}
+    text, low, high = bounds(dice, list(spans.values()), 1000)
+    high = lives.NEVER if high is None else high
+    return (["--group-interval", spelled(text, "us")], lambda life: low <= spans[life.context] <= high)
+
+
+def first_maximum(group):
+    """When the blocks of one thread first held the most that they ever held."""
+    steps = [(life.place, 1, life.size, life.birth) for life in group]
+    steps += [(life.death_place, 0, -life.size, life.death) for life in group if life.death != lives.NEVER]
+    held, most, at = 0, 0, min(steps)[3]
+    for _, _, size, time in sorted(steps):
+        held += size
+        if held > most:
+            most, at = held, time
+    return at
+
+
+def group_maximum(dice, asker):
+    moments = {number: first_maximum(group) for number, group in by_group(asker).items()}
+    if not asker.exact:  # between threads nobody knows the order: all of them, or none
+        end = dice.randrange(2)
+        return (["--group-maximum-at", ("0s..end", "%dns.." % (asker.end + 10**9))[end]], lambda life: end == 0)
+    low, high = sorted(dice.choice(list(moments.values())) for _ in range(2))
+    return (["--group-maximum-at", "%dns..%dns" % (low, high)], lambda life: low <= moments[life.context] < high)
+
+
 def depth(dice, asker):
     text, low, high = bounds(dice, [depth_of(asker, number) for number in asker.contexts])
     high = lives.NEVER if high is None else high
@@ -338,6 +419,8 @@ CONTEXTS = {
     "group-live-blocks": group("group-live-blocks", "live_blocks"),
     "group-live-share": live_share,
     "group-live-bytes": group("group-live-bytes", "live_bytes"),
+    "group-interval": group_interval,
+    "group-maximum-at": group_maximum,
     "path-depth": depth,
     "path": path,
     "class": of_class,
@@ -398,6 +481,7 @@ def complements(asker):
     """Two halves are the whole, the maximum included, however many threads there are."""
     for one, other in ((["--size", "0..99"], ["--size", "100.."]),
                        (["--function", "^alpha$"], ["--not-function", "^alpha$"]),
+                       (["--leaked"], ["--freed", "0s.."]),
                        (["--chain-length", "1"], ["--chain-length", "2.."]),
                        (["--lifetime", "..1ms"], ["--lifetime", "1000001ns.."])):
         halves = [asker.told(*one), asker.told(*other)]

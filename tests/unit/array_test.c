@@ -7,6 +7,7 @@
 
 // clang-format off
 #include <setjmp.h>
+#include <malloc.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -41,6 +42,22 @@ static void refuses_too_many(void **state) {
     assert_int_equal(array_reserve(&items, &room, SIZE_MAX, 1), -1);
     assert_null(items);
     assert_int_equal(room, 0);
+}
+
+static void keeps_all_by_count(void **state) {
+    (void)state;
+    uint64_t *items = NULL;
+    size_t count = 0;
+    while (count < 5000) {
+        assert_int_equal(array_grow_by_count(&items, count, sizeof *items), 0);
+        if ((count & (count - 1)) == 0) /* it has just grown: there is room up to the next power */
+            assert_true(malloc_usable_size(items) >= (count != 0 ? 2 * count : 1) * sizeof *items);
+        items[count] = count;
+        count++;
+    }
+    for (uint64_t i = 0; i < count; i++)
+        assert_int_equal(items[i], i);
+    free(items);
 }
 
 static void numbermap_keeps_all(void **state) {
@@ -81,6 +98,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(keeps_all),
         cmocka_unit_test(refuses_too_many),
+        cmocka_unit_test(keeps_all_by_count),
         cmocka_unit_test(numbermap_keeps_all),
         cmocka_unit_test(arenas_keep_what_they_gave),
     };

@@ -102,12 +102,21 @@ static bool are_alike(const struct calltree *left, size_t a, const struct calltr
     return a == b;
 }
 
+/* The index of the call with this id; SIZE_MAX: there is none. */
+static size_t find_call(const struct calltree *tree, uint64_t id) {
+    size_t at = 0;
+    while (at < tree->count && tree->calls[at].id != id) {
+        at++;
+    }
+    return at < tree->count ? at : SIZE_MAX;
+}
+
 /* How many calls both have. */
 static size_t compare_ids(const struct calltree *left, const struct calltree *right) {
     size_t common = 0;
     for (size_t i = 1; i < left->count; i++) {
-        size_t found = calltree_find(right, left->calls[i].id);
-        assert_int_equal(calltree_find(left, left->calls[i].id), i);
+        size_t found = find_call(right, left->calls[i].id);
+        assert_int_equal(find_call(left, left->calls[i].id), i);
         if (found != SIZE_MAX) {
             assert_true(are_alike(left, i, right, found));
             common++;
@@ -126,8 +135,8 @@ static void ids_are_the_same_everywhere(void **state) {
         struct calltree total = tree_of(kinds[kind], whole, METRIC_CUMULATIVE);
         struct calltree live = tree_of(kinds[kind], whole, METRIC_LEAKED);
         struct calltree part = tree_of(kinds[kind], view, METRIC_CUMULATIVE);
-        assert_int_equal(calltree_find(&total, 0), 0);
-        assert_int_equal(calltree_find(&total, 1), SIZE_MAX);
+        assert_int_equal(find_call(&total, 0), 0);
+        assert_int_equal(find_call(&total, 1), SIZE_MAX);
         assert_int_equal(compare_ids(&live, &total), live.count - 1);
         assert_int_equal(compare_ids(&part, &total), part.count - 1);
         calltree_free(&total);
@@ -137,8 +146,150 @@ static void ids_are_the_same_everywhere(void **state) {
     model_free(view);
 }
 
+/* ---- Bottom-up, of functions that call themselves now and then, and are inlined ---- */
+
+static int by_frame(const void *left, const void *right) {
+    const struct framename *a = left;
+    const struct framename *b = right;
+    return (a->frame > b->frame) - (a->frame < b->frame);
+}
+
+/* All frames in four functions; each third one is two frames. */
+static struct framenames few_functions(void) {
+    static const char *const functions[] = {"a", "b", "c", "main"};
+    struct framenames given = {.items = calloc(2 * whole->node_count, sizeof *given.items)};
+    assert_non_null(given.items);
+    for (size_t i = 1; i < whole->node_count; i++) {
+        uint64_t frame = whole->nodes[i].frame;
+        for (size_t depth = 0; depth < (frame / 16 % 3 == 0 ? 2 : 1); depth++) {
+            given.items[given.count++] =
+                (struct framename){.frame = frame,
+                                   .function = functions[(frame / 16 + depth) % 4],
+                                   .line = (uint32_t)(frame / 16 % 7)};
+        }
+    }
+    qsort(given.items, given.count, sizeof *given.items, by_frame);
+    return given;
+}
+
+static struct framenames given;
+static struct names *few;
+
+static int open_few(void **state) {
+    struct names_options options = {.given = &given};
+    struct error error = {""};
+    if (open_all(state) != 0) {
+        return -1;
+    }
+    given = few_functions();
+    few = names_open(whole, &options, &error);
+    return few != NULL ? 0 : -1;
+}
+
+static int close_few(void **state) {
+    names_close(few);
+    framenames_free(&given);
+    return close_all(state);
+}
+
+/* What each call bears, path by path. */
+struct tally {
+    struct call *calls; /* id and cost alone */
+    size_t count;
+};
+
+static void tally_add(struct tally *tally, uint64_t id, struct cost cost) {
+    size_t at = 0;
+    while (at < tally->count && tally->calls[at].id != id) {
+        at++;
+    }
+    if (at == tally->count) {
+        tally->calls = realloc(tally->calls, (at + 1) * sizeof *tally->calls);
+        assert_non_null(tally->calls);
+        tally->calls[tally->count++] = (struct call){.id = id};
+    }
+    metric_add(&tally->calls[at].cost, cost);
+}
+
+static struct tally tally_paths(const struct report *report, enum metric metric) {
+    static const struct names_frame unknown = {.module = ""};
+    struct tally tally = {0};
+    for (size_t i = 0; i < whole->context_count; i++) {
+        struct cost cost = metric_cost(metric, &whole->contexts[i]);
+        struct call at = {0};
+        struct pathwalk walk;
+        if (whole->contexts[i].class != MODEL_HEAP || cost.main == 0) {
+            continue;
+        }
+        walk = pathwalk(report, whole->contexts[i].path);
+        walk.frame = walk.frame != NULL ? walk.frame : &unknown;
+        for (; walk.frame != NULL; pathwalk_next(&walk)) {
+            bool recurs = at.frame != NULL && !report->options.all_frames &&
+                          calltree_key(report, at.frame) == calltree_key(report, walk.frame);
+            if (!recurs) {
+                at.id = calltree_id(report, &at, walk.frame);
+                tally_add(&tally, at.id, cost);
+            }
+            at.frame = walk.frame;
+        }
+    }
+    return tally;
+}
+
+static void bottom_up_is_what_paths_add_up_to(void **state) {
+    (void)state;
+    for (size_t i = 0; i < 4; i++) {
+        const struct report report = {
+            .model = whole,
+            .names = few,
+            .options = {.format = REPORT_JSON, .all_frames = i & 1, .by_line = (i & 2) != 0}};
+        struct tally tally = tally_paths(&report, METRIC_ALLOCATIONS);
+        struct calltree tree;
+        assert_int_equal(calltree_bottom_up(&tree, &report, METRIC_ALLOCATIONS), 0);
+        assert_int_equal(tree.count - 1, tally.count);
+        for (size_t at = 0; at < tally.count; at++) {
+            size_t found = find_call(&tree, tally.calls[at].id);
+            assert_int_not_equal(found, SIZE_MAX);
+            assert_int_equal(tree.calls[found].cost.main, tally.calls[at].cost.main);
+            assert_int_equal(tree.calls[found].cost.side, tally.calls[at].cost.side);
+        }
+        calltree_free(&tree);
+        free(tally.calls);
+    }
+}
+
+/* The dearest sibling first; what is cheap is there, and what lies behind it is not. */
+static void cheap_branches_are_not_expanded(void **state) {
+    struct report report = {.model = whole, .names = few, .options = {.format = REPORT_JSON}};
+    struct calltree all;
+    struct calltree cut;
+    uint64_t least;
+    size_t expanded = 0;
+    (void)state;
+    assert_int_equal(calltree_bottom_up(&all, &report, METRIC_CUMULATIVE), 0);
+    report.options.min_percent = 3.5;
+    assert_int_equal(calltree_bottom_up(&cut, &report, METRIC_CUMULATIVE), 0);
+    least = (uint64_t)((double)all.calls[0].cost.main / 100.0 * 3.5);
+    for (size_t i = 1; i < all.count; i++) {
+        const struct call *call = &all.calls[i];
+        bool is_there = call->parent == 0 || all.calls[call->parent].cost.main >= least;
+        size_t found = find_call(&cut, call->id);
+        assert_int_equal(found != SIZE_MAX, is_there);
+        assert_true(call->next == 0 || call->cost.main >= all.calls[call->next].cost.main);
+        if (is_there) {
+            assert_int_equal(cut.calls[found].cost.main, call->cost.main);
+            expanded += cut.calls[found].first_child != 0;
+        }
+    }
+    assert_true(expanded > 0 && cut.count < all.count);
+    calltree_free(&all);
+    calltree_free(&cut);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(costs_add_up),
-                                       cmocka_unit_test(ids_are_the_same_everywhere)};
-    return cmocka_run_group_tests(tests, open_all, close_all);
+                                       cmocka_unit_test(ids_are_the_same_everywhere),
+                                       cmocka_unit_test(bottom_up_is_what_paths_add_up_to),
+                                       cmocka_unit_test(cheap_branches_are_not_expanded)};
+    return cmocka_run_group_tests(tests, open_few, close_few);
 }

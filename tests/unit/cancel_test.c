@@ -14,19 +14,24 @@
 #include "analyze/blocks/holes.h"
 #include "analyze/export/export.h"
 #include "analyze/filter/selection.h"
+#include "analyze/model/names.h"
 #include "analyze/replay/lives.h"
+#include "analyze/replay/mappinghistory.h"
 #include "analyze/window/view.h"
 #include "analyze/window/wholemodel.h"
 #include "tests/unit/recording_builder.h"
 
 #include <pthread.h>
+#include <stdlib.h>
 #include <time.h>
 
 enum {
     BLOCKS = 100,
     ALLOCS = 12500, /* of each block of events; two of three are never freed */
     MOMENTS = 10,   /* of each pass at which it is cancelled */
-    TRIES = 5,      /* where another process took our time */
+    TRIES = 5,      /* caches may be cold */
+    FRAMES = 200000,
+    MAPPINGS = 1000,
 };
 
 #define MS INT64_C(1000000)
@@ -118,6 +123,12 @@ static bool replays(const struct replay_options *options, struct error *error) {
     return model != NULL;
 }
 
+static bool replays_alone(const struct replay_options *options, struct error *error) {
+    struct replay_options alone = *options;
+    alone.is_alone = true;
+    return replays(&alone, error);
+}
+
 static bool views(const struct replay_options *options, struct error *error) {
     struct model *model =
         model_view(whole, parts, whole->now_ns / 3, whole->now_ns / 2, options, error);
@@ -192,11 +203,45 @@ static bool exports_massif(const struct replay_options *options, struct error *e
     return exports(export_massif, options, error);
 }
 
+/* A model whose frames lie all over this program. */
+static struct model *make_program(void) {
+    static char self[4096];
+    static struct model_module modules[2];
+    struct model *model = calloc(1, sizeof *model);
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    assert_non_null(model);
+    assert_true(length > 0);
+    modules[0].path = "";
+    modules[1].path = self;
+    model->modules = modules;
+    model->module_count = 2;
+    model->nodes = calloc(FRAMES, sizeof *model->nodes);
+    assert_non_null(model->nodes);
+    model->node_count = FRAMES;
+    for (size_t i = 1; i < FRAMES; i++) {
+        model->nodes[i].frame = UINT64_C(1) << MEMTRACE_FRAME_MODULE_SHIFT | (0x1000 + i * 8);
+    }
+    return model;
+}
+
+static bool settles(const struct replay_options *options, struct error *error) {
+    struct model *model = make_program();
+    struct names *of_program = names_open(model, NULL, error);
+    int result;
+    assert_non_null(of_program);
+    result = names_settle(of_program, options->cancel);
+    assert_true(result == 0 || result == NAMES_CANCELLED);
+    names_close(of_program);
+    free(model->nodes);
+    free(model);
+    return result == 0 ? true : (error_set(error, "cancelled"), false);
+}
+
 /* ---- Cancelling ---- */
 
-static int64_t now_ns(void) {
+static int64_t time_of(clockid_t clock) {
     struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(clock, &now);
     return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
 }
 
@@ -210,14 +255,15 @@ static void *ring(void *context) {
     struct alarm *alarm = context;
     const struct timespec wait = {alarm->wait_ns / 1000000000, alarm->wait_ns % 1000000000};
     nanosleep(&wait, NULL);
-    alarm->rang_ns = now_ns();
+    alarm->rang_ns = time_of(CLOCK_PROCESS_CPUTIME_ID);
     atomic_store(&alarm->cancel, true);
     return NULL;
 }
 
 typedef bool pass_function(const struct replay_options *options, struct error *error);
 
-/* How long it went on after it was cancelled; 0: it had ended before. */
+/* How much processor time, of all threads, it still took when it was cancelled: other processes may
+ * take any time. 0: it had ended before. */
 static int64_t cancel_after(pass_function *pass, int64_t wait_ns) {
     struct alarm alarm = {.wait_ns = wait_ns};
     const struct replay_options options = {.cancel = &alarm.cancel};
@@ -227,7 +273,7 @@ static int64_t cancel_after(pass_function *pass, int64_t wait_ns) {
     bool ended;
     assert_int_equal(pthread_create(&thread, NULL, ring, &alarm), 0);
     ended = pass(&options, &error);
-    end_ns = now_ns();
+    end_ns = time_of(CLOCK_PROCESS_CPUTIME_ID);
     pthread_join(thread, NULL);
     if (ended) {
         return 0;
@@ -238,11 +284,11 @@ static int64_t cancel_after(pass_function *pass, int64_t wait_ns) {
 
 static void ends_soon(pass_function *pass) {
     struct error error = {""};
-    int64_t start_ns = now_ns();
+    int64_t start_ns = time_of(CLOCK_MONOTONIC);
     int64_t whole_ns;
     bool was_cancelled = false;
     assert_true(pass(&(struct replay_options){0}, &error));
-    whole_ns = now_ns() - start_ns;
+    whole_ns = time_of(CLOCK_MONOTONIC) - start_ns;
     for (int moment = 0; moment < MOMENTS; moment++) {
         int64_t took_ns = INT64_MAX;
         for (int try = 0; try < TRIES && took_ns > SOON; try++) {
@@ -261,6 +307,7 @@ static void ends_soon(pass_function *pass) {
 static void a_replay(void **state) {
     (void)state;
     ends_soon(replays);
+    ends_soon(replays_alone);
 }
 
 static void a_view(void **state) {
@@ -295,11 +342,48 @@ static void an_export(void **state) {
     ends_soon(exports_massif);
 }
 
+static void names_of_a_program(void **state) {
+    (void)state;
+    ends_soon(settles);
+}
+
+/* Too quick for a clock: none is looked up after the moment. */
+static void callers_of_mappings(void **state) {
+    static struct mapping_seen seen[MAPPINGS];
+    struct mappinghistory history = {.items = seen, .count = MAPPINGS};
+    struct mappinglist mappings = {0};
+    atomic_bool cancel = true;
+    struct replay_options options = {.cancel = &cancel};
+    (void)state;
+    for (uint64_t i = 0; i < MAPPINGS; i++) {
+        const uint64_t start = (i + 1) << 20;
+        const struct mapping mapping = {.start = start, .end = start + 4096, .context = 4};
+        seen[i] = (struct mapping_seen){.start = start, .end = start + 8192, .is_there = true};
+        assert_int_equal(mappinglist_add(&mappings, &mapping), 0);
+    }
+    seen[1].is_there = false;
+    assert_int_equal(mappinghistory_name_callers(&history, &mappings, whole, &options),
+                     REPLAY_CANCELLED);
+    assert_int_equal(seen[MAPPINGS - 1].node, 0);
+    cancel = false;
+    assert_int_equal(mappinghistory_name_callers(&history, &mappings, whole, &options), 0);
+    for (size_t i = 0; i < MAPPINGS; i++) {
+        assert_int_equal(seen[i].node, i != 1 ? model_find(whole, 4)->path : 0);
+    }
+    mappinglist_free(&mappings);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_replay),    cmocka_unit_test(a_view),  cmocka_unit_test(a_visit),
-        cmocka_unit_test(a_selection), cmocka_unit_test(details), cmocka_unit_test(holes),
+        cmocka_unit_test(a_replay),
+        cmocka_unit_test(a_view),
+        cmocka_unit_test(a_visit),
+        cmocka_unit_test(a_selection),
+        cmocka_unit_test(details),
+        cmocka_unit_test(holes),
         cmocka_unit_test(an_export),
+        cmocka_unit_test(names_of_a_program),
+        cmocka_unit_test(callers_of_mappings),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);
 }

@@ -16,12 +16,14 @@
 static void assert_same(const struct event *a, const struct event *b) {
     struct event x = *a;
     struct event y = *b;
-    assert_int_equal(x.text_size, y.text_size);
-    if (x.text_size != 0) {
-        assert_memory_equal(x.text, y.text, x.text_size);
-    }
-    x.text = y.text = NULL;
     assert_int_equal(x.kind, y.kind);
+    if (x.kind == EVENT_MARK) {
+        assert_int_equal(x.text_size, y.text_size);
+        if (x.text_size != 0) {
+            assert_memory_equal(x.text, y.text, x.text_size);
+        }
+        x.text = y.text = NULL;
+    }
     assert_int_equal(x.time_ns, y.time_ns);
     assert_int_equal(x.context, y.context);
     assert_int_equal(x.block.number, y.block.number);
@@ -51,6 +53,55 @@ static void *exact_copy(const void *bytes, size_t size) {
     return copy;
 }
 
+enum { FILLED = 7, KNOWN = 1 << MEMTRACE_THREAD_BITS };
+
+/* What event_decoder_fill() says of the events it goes on behind. */
+static bool may_be_passed(const struct event *event, uint64_t last_ns, const uint64_t *known,
+                          uint32_t thread) {
+    const struct event_block *ended = event->kind == EVENT_FREE ? &event->block : &event->old;
+    bool is_block = event->kind == EVENT_ALLOC || event->kind == EVENT_FREE;
+    return is_block && event->time_ns <= last_ns &&
+           (ended->number == 0 || ended->thread == thread ||
+            ended->number <= known[ended->thread % KNOWN]);
+}
+
+/* The same several at a time, no further than some time and some numbers of each thread. */
+static void check_filled(const struct memtrace_block_header *block, const void *payload,
+                         size_t size, const struct event *events, size_t count) {
+    struct event_decoder decoder;
+    struct event filled[FILLED][2]; /* every other one: they need not lie side by side */
+    uint64_t *known = calloc(KNOWN, sizeof *known);
+    struct event_decoder_stop stop = {.last_ns = UINT64_MAX, .known = known};
+    size_t found = 0;
+    size_t at = 0;
+    assert_non_null(known);
+    for (size_t i = 0; i < KNOWN; i++) {
+        known[i] = i % 2 ? UINT64_MAX : 100;
+    }
+    assert_int_equal(event_decoder_start(&decoder, block, payload, size), 0);
+    for (; at < count; at += found) {
+        size_t most = 1 + at % FILLED;
+        int result;
+        stop.last_ns = at % 3 ? events[at].time_ns : UINT64_MAX;
+        result = event_decoder_fill(&decoder, &stop, filled[0], sizeof filled[0], most, &found);
+        assert_in_range(found, 1, most);
+        for (size_t i = 0; i < found; i++) {
+            bool is_passed = may_be_passed(&events[at + i], stop.last_ns, known, block->thread);
+            assert_same(&filled[i][0], &events[at + i]);
+            assert_true(is_passed || i == found - 1);
+            assert_true(!is_passed || i < found - 1 || found == most || at + found == count);
+        }
+        assert_int_equal(
+            result, at + found < count || found == most ||
+                        !may_be_passed(&events[count - 1], stop.last_ns, known, block->thread));
+    }
+    assert_int_equal(event_decoder_fill(&decoder, &stop, filled[0], sizeof filled[0], 1, &found),
+                     0);
+    assert_int_equal(found, 0);
+    event_decoder_end(&decoder);
+    free(known);
+}
+
 /* The events come back as they were. */
 static void check_decoded(const struct memtrace_block_header *block, const void *payload,
                           size_t size, const struct event *events, size_t count) {
@@ -65,6 +116,7 @@ static void check_decoded(const struct memtrace_block_header *block, const void 
     assert_int_equal(event_decoder_next(&decoder, &event), 0);
     assert_int_equal(event_decoder_next(&decoder, &event), 0);
     event_decoder_end(&decoder);
+    check_filled(block, copy, size, events, count);
     free(copy);
 }
 
@@ -80,7 +132,7 @@ static size_t drain(const struct memtrace_block_header *block, const void *paylo
         return 0;
     }
     while ((result = event_decoder_next(&decoder, &event)) == 1) {
-        for (size_t i = 0; i < event.text_size; i++) {
+        for (size_t i = 0; event.kind == EVENT_MARK && i < event.text_size; i++) {
             sum += (unsigned char)event.text[i];
         }
         count++;

@@ -9,7 +9,7 @@
 // clang-format on
 
 #include "analyze/export/packedout.h"
-#include "analyze/import/packedin.h"
+#include "analyze/read/packedin.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -81,6 +81,7 @@ static void shell_words(void **state) {
     expect_word("a b", "'a b'");
     expect_word("it's", "'it'\\''s'");
     expect_word("a\0331'\\", "$'a\\0331\\'\\\\'");
+    expect_word("SELECT 1\n\tFROM a", "$'SELECT 1\\n\\tFROM a'");
     expect_word("x\xc2\x9b"
                 "7",
                 "$'x\\302\\2337'");

@@ -158,7 +158,7 @@ static void halves_of_view(const struct selection_subject *subject,
     make_the_whole(subject, &low, &high);
     low = high = *selection;
     low.only_leaked = true;
-    high.died.to_ns = UINT64_MAX - 1; /* freed at any time */
+    high.only_freed = true; /* freed at any time */
     make_the_whole(subject, &low, &high);
     low = high = *selection;
     low.classes = 1u << MODEL_HEAP;

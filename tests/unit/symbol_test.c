@@ -114,7 +114,7 @@ static void open_subject(struct subject *subject, const char *program) {
     subject->module = (struct symbol_module){.path = subject->path};
     progress_done = progress_total = 0;
     assert_int_equal(symbolizer_prepare(subject->symbolizer, &subject->module, 1, addresses,
-                                        address_count, note_progress, NULL),
+                                        address_count, NULL, note_progress, NULL),
                      0);
     assert_true(progress_total > 0 && progress_done == progress_total);
 }

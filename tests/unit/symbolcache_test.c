@@ -43,8 +43,8 @@ static void describe(const char *program, bool cached, bool at_once, char *text,
     for (size_t i = 0; i < count; i++)
         addresses[i].offset = start + i;
     if (at_once)
-        assert_int_equal(symbolizer_prepare(symbolizer, &module, 1, addresses, count, NULL, NULL),
-                         0);
+        assert_int_equal(
+            symbolizer_prepare(symbolizer, &module, 1, addresses, count, NULL, NULL, NULL), 0);
     for (size_t i = 0; i < count; i++) {
         struct symbol_frames frames;
         assert_int_equal(symbolizer_resolve(symbolizer, &module, addresses[i].offset, &frames), 0);

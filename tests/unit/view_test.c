@@ -2,7 +2,8 @@
 /*
  * view_test.c: analyze/window/view: windows of random recordings (several threads, reallocations,
  * mappings, late and precise clocks, a shared thread id) against what all blocks' lives say one by
- * one; and the sums of many slices against those of one.
+ * one; the sums of many slices against those of one, and those of neighbours; and slices in pieces
+ * (fineindex.h) against whole ones, also where the file of the pieces is damaged, cut or gone.
  */
 // clang-format off
 #include <setjmp.h>
@@ -12,16 +13,27 @@
 // clang-format on
 
 #include "analyze/replay/lives.h"
+#include "analyze/window/fineindex.h"
 #include "analyze/window/index.h"
+#include "analyze/window/modelcache.h"
 #include "analyze/window/series.h"
 #include "analyze/window/view.h"
 #include "tests/unit/model_equal.h"
 #include "tests/unit/recording_builder.h"
 #include "tests/unit/recording_random.h"
 
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 enum { MOST_LIVES = 8000, WINDOWS = 12 };
 
 static char path[] = "/tmp/memtrace-view-XXXXXX";
+static char root[] = "/tmp/memtrace-view-cache-XXXXXX"; /* the cache's folder */
 
 /* ---- What lives say ---- */
 
@@ -194,6 +206,83 @@ static void check_window(struct oracle *oracle, const struct model *sliced,
     model_free(pass);
 }
 
+/* ---- Pieces ---- */
+
+static const struct replay_options pieces = {.slice_events = 100};
+
+/* Slices of about 1,500 events in pieces of about 100. */
+static struct model *fine_of(struct timeorder_parts parts) {
+    struct model *model = whole_of(parts, 1500);
+    assert_true(fineindex_prepare(model, parts, &pieces));
+    return model;
+}
+
+/* How many slices are in pieces. */
+static size_t refined(const struct model *model, struct timeorder_parts parts) {
+    const struct fineindex *fine = fineindex_of(model, parts);
+    size_t count = 0;
+    for (size_t i = 0; i < model->index->count; i++) {
+        const struct fineindex_piece *first;
+        count += fineindex_pieces(fine, i, &first) != 0;
+    }
+    return count;
+}
+
+/* Windows of pieces are those of whole slices, in every figure. */
+static void same_window(const struct model *fine, const struct model *coarse,
+                        struct timeorder_parts parts, uint64_t from, uint64_t to) {
+    struct model *view = model_view(fine, parts, from, to, NULL, NULL);
+    struct model *pass = model_view(coarse, parts, from, to, NULL, NULL);
+    assert_non_null(view);
+    assert_non_null(pass);
+    assert_models_equal(view, pass);
+    model_free(view);
+    model_free(pass);
+}
+
+static void check_pieces(const struct recording_random *options, struct timeorder_parts parts) {
+    struct model *coarse = whole_of(parts, 1500);
+    struct model *fine = fine_of(parts);
+    atomic_store(&coarse->index->has_looked, true); /* it is to know none */
+    coarse->index->fine = NULL;
+    assert_int_equal(refined(fine, parts), fine->index->count);
+    for (int i = 0; i < 2 * WINDOWS; i++) {
+        uint64_t from = recording_random_time(options);
+        uint64_t to = i % 4 == 0 ? UINT64_MAX : from + recording_random_time(options) / 3 + 1;
+        same_window(fine, coarse, parts, i % 3 == 0 ? 0 : from, to);
+    }
+    same_window(fine, coarse, parts, 0, 1);
+    model_free(coarse);
+    model_free(fine);
+}
+
+/* Windows of sums of neighbours are those of single slices, in every figure. */
+static void check_groups(const struct recording_random *options, struct timeorder_parts parts) {
+    struct model *plain = whole_of(parts, 20);
+    struct model *grouped = whole_of(parts, 20);
+    size_t width = 0;
+    index_group(grouped->index, NULL);
+    assert_null(index_group_at(plain->index, 0, SIZE_MAX, &width));
+    assert_int_equal(index_group_at(grouped->index, 0, SIZE_MAX, &width) != NULL,
+                     grouped->index->count >= 8);
+    if (options->threads == 1) { /* blocks of several are long, and slices few */
+        assert_true(grouped->index->count >= 128);
+        assert_null(index_group_at(grouped->index, 7, SIZE_MAX, &width));
+        assert_non_null(index_group_at(grouped->index, 8, SIZE_MAX, &width));
+        assert_int_equal(width, 8);
+        assert_non_null(index_group_at(grouped->index, 64, 511, &width));
+        assert_int_equal(width, 64);
+    }
+    same_window(grouped, plain, parts, 0, UINT64_MAX);
+    for (int i = 0; i < 2 * WINDOWS; i++) {
+        uint64_t from = recording_random_time(options);
+        uint64_t to = i % 4 == 0 ? UINT64_MAX : from + recording_random_time(options) + 1;
+        same_window(grouped, plain, parts, i % 3 == 0 ? 0 : from, to);
+    }
+    model_free(plain);
+    model_free(grouped);
+}
+
 /* What call paths held at the series' moments is what views that end there tell; of slices as of
  * single events, where these are in order. */
 static void check_series(const struct model *whole, struct timeorder_parts parts, bool is_exact) {
@@ -260,6 +349,8 @@ static void check_recording(const struct recording_random *options, bool is_dama
     }
     check_window(&oracle, sliced, single, parts, 0, 1);
     if (!is_damaged) {
+        check_pieces(options, parts);
+        check_groups(options, parts);
         check_series(single, parts, true);
         model_free(sliced);
         sliced = whole_of(parts, 20);
@@ -311,6 +402,178 @@ static void damaged(void **state) {
     }
 }
 
+/* ---- What happens to the file of the pieces ---- */
+
+struct spoiling {
+    struct recording *recording;
+    struct timeorder_parts parts;
+    struct model *coarse; /* knows of no pieces */
+    struct recording_random options;
+};
+
+static void start_spoiling(struct spoiling *spoiling, unsigned seed) {
+    struct recording_build build = {0};
+    spoiling->options = (struct recording_random){.seed = seed, .threads = 3};
+    recording_random(&build, &spoiling->options);
+    recording_build_write(build.bytes, build.size, path);
+    recording_build_free(&build);
+    spoiling->recording = recording_open(path, NULL);
+    assert_non_null(spoiling->recording);
+    spoiling->parts =
+        (struct timeorder_parts){(const struct recording *const *)&spoiling->recording, 1};
+    spoiling->coarse = whole_of(spoiling->parts, 1500);
+    atomic_store(&spoiling->coarse->index->has_looked, true);
+}
+
+static void end_spoiling(struct spoiling *spoiling) {
+    model_free(spoiling->coarse);
+    recording_close(spoiling->recording);
+}
+
+static const char *kept_file(struct timeorder_parts parts) {
+    static char file[PATH_MAX];
+    char name[MODELCACHE_NAME];
+    modelcache_name(parts, false, name);
+    snprintf(file, sizeof file, "%s/fine/%s", root, name);
+    return file;
+}
+
+static void some_windows(const struct spoiling *spoiling, const struct model *model) {
+    for (int i = 0; i < WINDOWS; i++) {
+        uint64_t from = recording_random_time(&spoiling->options);
+        uint64_t to = from + recording_random_time(&spoiling->options) / 3 + 1;
+        same_window(model, spoiling->coarse, spoiling->parts, from, to);
+    }
+}
+
+static void spoil(const char *file, off_t at, bool cuts) {
+    unsigned char byte;
+    int fd = open(file, O_RDWR);
+    assert_true(fd >= 0);
+    if (cuts) {
+        assert_int_equal(ftruncate(fd, at), 0);
+    } else {
+        assert_int_equal(pread(fd, &byte, 1, at), 1);
+        byte ^= 0x20;
+        assert_int_equal(pwrite(fd, &byte, 1, at), 1);
+    }
+    close(fd);
+}
+
+/* A byte is another one, or the file ends early; before it is opened or while it is in use. */
+static void pieces_spoiled(void **state) {
+    struct spoiling spoiling;
+    (void)state;
+    start_spoiling(&spoiling, 1);
+    for (unsigned i = 0; i < 60; i++) {
+        bool cuts = i % 4 == 0;
+        bool is_open = i % 3 == 0;
+        const char *file = kept_file(spoiling.parts);
+        struct model *model = fine_of(spoiling.parts);
+        struct stat status;
+        assert_int_equal(stat(file, &status), 0);
+        if (!is_open) {
+            model_free(model);
+        }
+        spoil(file, rand() % status.st_size, cuts);
+        if (!is_open) {
+            model = whole_of(spoiling.parts, 1500);
+        }
+        some_windows(&spoiling, model);
+        model_free(model);
+        model = fine_of(spoiling.parts); /* made anew */
+        assert_int_equal(refined(model, spoiling.parts), model->index->count);
+        some_windows(&spoiling, model);
+        model_free(model);
+    }
+    end_spoiling(&spoiling);
+}
+
+/* That of another recording, or of other slices of this one, under this one's name. */
+static void pieces_of_others(void **state) {
+    struct spoiling spoiling;
+    struct model *model;
+    char other[PATH_MAX];
+    (void)state;
+    start_spoiling(&spoiling, 2);
+    model_free(fine_of(spoiling.parts));
+    snprintf(other, sizeof other, "%s", kept_file(spoiling.parts));
+    end_spoiling(&spoiling);
+    start_spoiling(&spoiling, 3);
+    assert_int_equal(rename(other, kept_file(spoiling.parts)), 0);
+    model = whole_of(spoiling.parts, 1500);
+    assert_null(fineindex_of(model, spoiling.parts));
+    some_windows(&spoiling, model);
+    model_free(model);
+    model_free(fine_of(spoiling.parts));
+    model = whole_of(spoiling.parts, 1000);
+    assert_null(fineindex_of(model, spoiling.parts));
+    model_free(model);
+    end_spoiling(&spoiling);
+}
+
+/* No right to write, no room, and no cache: there are none, and nothing is left behind. */
+static void pieces_not_kept(void **state) {
+    const struct rlimit none = {4000, RLIM_INFINITY};
+    const struct rlimit any = {RLIM_INFINITY, RLIM_INFINITY};
+    struct spoiling spoiling;
+    struct model *model;
+    (void)state;
+    start_spoiling(&spoiling, 4);
+    for (int i = 0; i < 3; i++) {
+        model = whole_of(spoiling.parts, 1500);
+        if (i == 0) {
+            setenv("MEMTRACE_CACHE", "/proc/no-such-folder", 1);
+        } else if (i == 1) {
+            signal(SIGXFSZ, SIG_IGN);
+            setrlimit(RLIMIT_FSIZE, &none);
+        } else {
+            setenv("MEMTRACE_CACHE", "", 1);
+        }
+        assert_false(fineindex_prepare(model, spoiling.parts, &pieces));
+        setrlimit(RLIMIT_FSIZE, &any);
+        setenv("MEMTRACE_CACHE", root, 1);
+        assert_int_equal(access(kept_file(spoiling.parts), F_OK), -1);
+        some_windows(&spoiling, model);
+        model_free(model);
+    }
+    end_spoiling(&spoiling);
+}
+
+/* Who has it open keeps it. */
+static void pieces_of_two(void **state) {
+    struct spoiling spoiling;
+    struct model *first;
+    struct model *second;
+    (void)state;
+    start_spoiling(&spoiling, 5);
+    first = fine_of(spoiling.parts);
+    second = fine_of(spoiling.parts);
+    assert_int_equal(unlink(kept_file(spoiling.parts)), 0);
+    some_windows(&spoiling, first);
+    some_windows(&spoiling, second);
+    assert_int_equal(refined(first, spoiling.parts), first->index->count);
+    model_free(first);
+    model_free(second);
+    end_spoiling(&spoiling);
+}
+
+/* A pass that is given up keeps nothing. */
+static void pieces_cancelled(void **state) {
+    atomic_bool cancel = true;
+    const struct replay_options options = {.slice_events = 100, .cancel = &cancel};
+    struct spoiling spoiling;
+    struct model *model;
+    (void)state;
+    start_spoiling(&spoiling, 6);
+    model = whole_of(spoiling.parts, 1500);
+    assert_false(fineindex_prepare(model, spoiling.parts, &options));
+    assert_int_equal(access(kept_file(spoiling.parts), F_OK), -1);
+    some_windows(&spoiling, model);
+    model_free(model);
+    end_spoiling(&spoiling);
+}
+
 static void profile_has_none(void **state) {
     struct model model = {.node_count = 1};
     struct timeorder_parts none = {NULL, 0};
@@ -326,19 +589,23 @@ static int make_file(void **state) {
     if (fd >= 0) {
         close(fd);
     }
-    return fd >= 0 ? 0 : -1;
+    return fd >= 0 && mkdtemp(root) != NULL && setenv("MEMTRACE_CACHE", root, 1) == 0 ? 0 : -1;
 }
 
 static int remove_file(void **state) {
+    char command[128];
     (void)state;
-    return unlink(path);
+    snprintf(command, sizeof command, "rm -rf %s", root);
+    return system(command) == 0 ? unlink(path) : -1;
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_thread),       cmocka_unit_test(several_threads),
         cmocka_unit_test(shared_id),        cmocka_unit_test(damaged),
-        cmocka_unit_test(profile_has_none),
+        cmocka_unit_test(profile_has_none), cmocka_unit_test(pieces_spoiled),
+        cmocka_unit_test(pieces_of_others), cmocka_unit_test(pieces_not_kept),
+        cmocka_unit_test(pieces_of_two),    cmocka_unit_test(pieces_cancelled),
     };
     return cmocka_run_group_tests(tests, make_file, remove_file);
 }

@@ -9,6 +9,7 @@ import shlex
 import struct
 import subprocess
 import sys
+import urllib.parse
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "python"))
 from webserver import BUILD, MEMTRACE, Scratch, Server, check
@@ -147,14 +148,54 @@ def check_commands(server, scratch, name):
     check("SQL", server.get("/command?view=threads")["sql"] == "SELECT * FROM threads")
 
 
+def check_text(server, name):
+    """Trees as text are the lines of the command."""
+    for query, words in (("metric=maximum", ["--show-peak"]), ("metric=cumulative&direction=up", ["--show-allocated", "--bottom-up"]),
+                         ("metric=leaked&to=50%25&function=inner", ["--show-leaked", "--function", "inner", "--to", "50%"]),
+                         ("metric=allocations&depth=2&min-share=0.2", ["--show-allocations", "--depth", "2", "--min-percent", "20"]),
+                         ("metric=leaked", ["--show-leaked"]), ("metric=shutdown", ["--show-shutdown"])):
+        status, headers, told = server.ask("/api/v1/r/1/tree?" + query, headers={"Accept": "text/plain"})
+        done = subprocess.run([MEMTRACE, "report", *words, name], stdout=subprocess.PIPE, env=dict(os.environ, LC_ALL="C.UTF-8"))
+        check("text", status == 200 and headers["Content-Type"].startswith("text/plain"), headers)
+        check("the tree's lines", told == done.stdout and len(told) > 100, told.decode(), done.stdout.decode())
+    check("no text of a difference", server.ask("/api/v1/r/1/tree?base=2", headers={"Accept": "text/plain"})[0] == 400)
+
+
 def check_differences(server, names):
     told = server.get("/r/1/tree?base=2&function=inner&base-function=inner")
     check("diff", told["command"].startswith("memtrace diff ") and told["command"].endswith(
         "--function inner %s %s" % (names[1], names[0])), told["command"])
     done = subprocess.run([MEMTRACE, *shlex.split(told["command"])[1:]], stdout=subprocess.DEVNULL)
     check("and it runs", done.returncode == 0, told["command"])
-    for query in ("base=1&base-to=50%25", "base=1&to=50%25", "base=2&base-function=inner"):
-        check("no command selects so", server.get("/r/1/tree?" + query)["command"] == "", query)
+    for path in ("callers?focus=inner&", "files?", "functions?", "paths?"):
+        command = server.get("/r/1/%sbase=2" % path)["command"]
+        check("of two sides", command.startswith("memtrace diff ") and command.endswith("%s %s" % (names[1], names[0])), command)
+        done = subprocess.run([MEMTRACE, *shlex.split(command)[1:]], stdout=subprocess.DEVNULL)
+        check("and it runs", done.returncode == 0, command)
+    check("of this side alone", server.get("/r/1/threads?base=2")["command"] == "memtrace report --show-threads " + names[0])
+    told = server.get("/r/1/functions?base=1&base-to=50%25&metric=shutdown")
+    check("none, and why", told["command"] == "" and any("memtrace diff compares" in note for note in told["notes"]), told)
+    for query in ("base=1&base-to=50%25", "base=1&to=50%25", "base=2&base-function=inner", "base=1&from=50%25&base-to=50%25",
+                  "base=1&from=10%25&to=40%25&base-from=50%25&base-to=90%25&function=inner",
+                  "base=1&from=10%25&to=40%25&base-from=50%25&base-to=90%25&snap=1"):
+        difference_is_told(server, query)
+        page = server.get("/command?view=" + urllib.parse.quote("compare?r=1&" + query.replace("&snap=1", ""), safe=""))
+        done = subprocess.run([MEMTRACE, *shlex.split(page["command"])[1:]], stdout=subprocess.DEVNULL)
+        check("the page's command runs", done.returncode == 0 and page["command"].startswith("memtrace diff "), page)
+
+
+def difference_is_told(server, query):
+    """The tree's command, run, has the totals of the tree."""
+    differing = 0
+    for metric, name in (("maximum", "maximum_bytes"), ("cumulative", "total_bytes"), ("allocations", "allocations")):
+        answer = server.get("/r/1/tree?metric=%s&%s" % (metric, query))
+        done = subprocess.run([MEMTRACE, *shlex.split(answer["command"])[1:], "--json"], stdout=subprocess.PIPE)
+        check("the command runs", done.returncode == 0, answer["command"])
+        told = json.loads(done.stdout)["totals"][name]
+        check("page = command", (told["before"], told["after"]) == (answer["data"]["base_total"], answer["data"]["total"]),
+              query, answer["command"], told, answer["data"]["base_total"], answer["data"]["total"])
+        differing += told["before"] != told["after"]
+    check("the sides differ", differing > 0, query)
 
 
 def check_runs(scratch):
@@ -184,6 +225,12 @@ def check_options(scratch, recording):
         for at in range(1, 20):
             server.get("/r/1?from=%d%%25" % at)
         check("limits", server.get("/session")["limits"]["cache_bytes"] == 1024)
+    # What has no more room is what was asked for longest ago, and not the newest.
+    with Server(recording, options=("--cache-memory", "16M")) as server:
+        server.wait_open()
+        via = [server.get("/r/1/sizes?from=%d%%25" % (at // 2))["via"] for at in range(2, 60)]
+        check("asked twice", via == ["pass", "cache"] * 29, via)
+        check("asked long ago", server.get("/r/1/sizes?from=1%25")["via"] == "pass")
 
 
 def main():
@@ -201,6 +248,7 @@ def main():
         check_columns(server)
         check_timeline(server)
         check_commands(server, scratch, recording)
+        check_text(server, recording)
         check_differences(server, (recording, profile))
     check_runs(scratch)
     check_options(scratch, recording)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Bad requests, bad files and bad surroundings: one clear line, and the server goes on."""
+import json
 import os
 import random
 import re
@@ -34,7 +35,10 @@ def check_paths(server):
         problem(server, path, 400)
     for path in ("/nothing.js", "/etc/passwd.txt", "/api/v1/", "/api/v1/r", "/api/v1/r/", "/api/v1/r/0", "/api/v1/r/2",
                  "/api/v1/r/99999999999999999999", "/api/v1/r/-1", "/api/v1/r/1/", "/api/v1/r/1/nothing",
-                 "/api/v1/r/1x", "/api/v1/session/", "/api/v1//session", "/api/v2/session.js"):
+                 "/api/v1/r/1x", "/api/v1/session/", "/api/v1//session", "/api/v2/session.js", "/api/v1/r/0/events",
+                 "/api/v1/r/2/events", "/api/v1/r/+1/events", "/api/v1/r/%201/events", "/api/v1/r/-1/events",
+                 "/api/v1/r/1x/events", "/api/v1/r/1/events/", "/api/v1/r/1/eventsx", "/api/v1/r/1/eventsx/events",
+                 "/api/v1/r/1/events/events", "/api/v1/r/4294967297/events", "/api/v1/r/1/x/events"):
         problem(server, path, 404)
 
 
@@ -52,6 +56,8 @@ def check_parameters(server):
     for query in ("points=1", "points=x", "series=nothing"):
         problem(server, "/api/v1/r/1/timeline?" + query, 400)
     problem(server, "/api/v1/session?x=1", 400, "no parameter")
+    for query in ("x=1", "from=1s", "jobs=a", "job=a&job=b"):
+        problem(server, "/api/v1/r/1/events?" + query, 400)
     problem(server, "/api/v1/r/1?base=7", 404, "there is no source 7")
     # What looks like two filters is one, and is not answered as the two were.
     both = server.get("/r/1/functions?function=inner&not-function=churn")["data"]["total"]
@@ -103,32 +109,63 @@ def check_sizes(server):
         check("junk %r" % junk, b" 200 " not in server.raw(junk)[:20])
 
 
+def connect(server, data):
+    connection = socket.create_connection(("127.0.0.1", server.port), timeout=10)
+    connection.sendall(data)
+    return connection
+
+
+def is_ended(connection, within_s):
+    """Whether the server ends it. What it says before is passed over."""
+    connection.settimeout(within_s)
+    try:
+        while connection.recv(65536):
+            pass
+        return True
+    except socket.timeout:
+        return False
+    except ConnectionError:
+        return True
+
+
+def check_crowd(server):
+    """More connections than there may be: who is silent, before a request, in one or after one, and who does not
+    read, gives way to who comes; pages that follow events, and whose answers are being made, stay."""
+    ask = b"GET %s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nAuthorization: Bearer " + server.token.encode() + b"\r\n\r\n"
+    tabs = [connect(server, ask % (b"/api/v1/r/1/events", server.port)) for _ in range(6)]
+    session = ask % (b"/api/v1/session", server.port)
+    table = ask % (b"/api/v1/r/1/query", server.port)
+    body = b'{"sql": "SELECT * FROM allocations LIMIT 100000"}'
+    table = table.replace(b"GET", b"POST").replace(b"\r\n\r\n", b"\r\nContent-Length: %d\r\n\r\n" % len(body)) + body
+    crowds = {"half a request": (session[:-2], 150, 0), "half a body": (table[:-2], 150, 0), "nothing": (b"", 150, 0),
+              "an answer, and no more": (session, 150, 0), "a long answer, not read": (table, 58, 8)}
+    for what, (data, size, wait_s) in crowds.items():
+        crowd = [connect(server, data) for _ in range(size)]
+        time.sleep(wait_s)
+        begin = time.monotonic()
+        server.get("/session")
+        check(what + ": others wait", time.monotonic() - begin < 2, time.monotonic() - begin)
+        check(what + ": the oldest gives way", is_ended(crowd[0], 5))
+        for connection in crowd:
+            connection.close()
+    for connection in tabs:
+        check("a tab had to give way", not is_ended(connection, 0.05))
+        connection.close()
+
+
 def check_slow_clients(server):
-    """Half a request each, from as many as there may be connections for: others come to their turn
-    when the server ends those, or at once on its other address."""
-    slow = []
-    for _ in range(40):
-        connection = socket.create_connection(("127.0.0.1", server.port), timeout=10)
-        connection.sendall(b"GET /api/v1/session HTTP/1.1\r\nHost: 127.0")
-        slow.append(connection)
+    """One byte a second does not keep a connection: a request is whole in 30 s, or never."""
     begin = time.monotonic()
-    server.get("/session")
-    check("others wait", time.monotonic() - begin < 3)
-    # One byte a second does not keep a connection: a request is whole in 30 s, or never.
+    slow = connect(server, b"GET /api/v1/session HTTP/1.1\r\nHost: 127.0")
     ended = False
     while not ended and time.monotonic() - begin < 50:
-        time.sleep(1)
+        ended = is_ended(slow, 1)
         try:
-            slow[0].sendall(b".")
-            slow[0].settimeout(0.01)
-            ended = slow[0].recv(1) == b""
-        except socket.timeout:
-            pass
+            slow.sendall(b".")
         except ConnectionError:
             ended = True
     check("a slow client stays", ended)
-    for connection in slow:
-        connection.close()
+    slow.close()
 
 
 # ---- Signals ----
@@ -199,6 +236,34 @@ def check_vanished(scratch, recording):
         check("goes on", server.get("/r/1")["data"]["totals"] == before)
 
 
+def check_replaced(scratch, recording):
+    """Another file takes the name of one that is open: that one is answered from as before, whatever is
+    asked, and the new one can be opened beside it."""
+    path = scratch.file("replaced.mtr")
+    questions = ("", "?from=20%25&to=60%25", "?size=100..", "/blocks?limit=3", "/functions", "/timeline?points=20")
+    shutil.copy(recording, path)
+    other = scratch.record("other.mtr", 20000)
+    with Server(path, scratch.path) as server:
+        server.wait_open()
+        before = [server.get("/r/1" + question)["data"] for question in questions]
+        listed = [one for one in server.get("/sources")["found"] if one["name"] == "replaced.mtr"]
+        check("it is open", [one.get("source") for one in listed] == [1], listed)
+    with Server(path, scratch.path) as server:
+        server.wait_open()
+        os.rename(other, path)
+        check("replaced", [server.get("/r/1" + question)["data"] for question in questions] == before)
+        server.ask("/api/v1/r/1/query", method="POST", body='{"sql": "SELECT count(*) FROM allocations"}')
+        listed = [one for one in server.get("/sources")["found"] if one["name"] == "replaced.mtr"]
+        check("another one", [one.get("source") for one in listed] == [None], listed)
+        for _ in range(2):
+            status, _, body = server.ask("/api/v1/sources", method="POST", body=json.dumps({"path": listed[0]["path"]}))
+            check("opened once", status == 200 and json.loads(body)["id"] == 2, body)
+        server.wait_open(2)
+        told = subprocess.run([MEMTRACE, "report", "--json", path], stdout=subprocess.PIPE, check=True).stdout
+        check("the new one", server.get("/r/2")["data"]["totals"]["allocations"] ==
+              json.loads(told)["total_allocations"] != before[0]["totals"]["allocations"])
+
+
 # ---- Surroundings ----
 
 def check_ports(recording):
@@ -254,6 +319,36 @@ def check_browser(scratch, recording):
         check("ssh", "ssh -L %d:127.0.0.1:%d " % (server.port, server.port) in line, line)
 
 
+def check_endings(scratch, recording):
+    """Ctrl-C and the like end it well, and nothing is left behind; a second Ctrl-C does not wait for whatever is
+    being done."""
+    how = {"DISPLAY": ":77", "TMPDIR": scratch.path, "XDG_RUNTIME_DIR": scratch.path,
+           "PATH": scratch.file("tools") + ":" + os.environ["PATH"]}
+
+    def left():
+        return [name for name in os.listdir(scratch.path) if name.endswith(".html")]
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        server = Server(command=[MEMTRACE, "serve", recording], env=how)
+        server.wait_open()
+        check("the browser's file", len(left()) == 1, left())
+        server.stop(number)  # with status 0
+        check("left after %s" % number, not left(), left())
+    server = Server(command=[MEMTRACE, "serve", recording], env=how)
+    server.wait_open()
+    with connect(server, b"GET /api/v1/r/1/threads?function=%s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nAuthorization: Bearer %s\r\n\r\n" %
+                 (b"(((((x*)*)*)*)*)*" * 3 + b"y", server.port, server.token.encode())):
+        time.sleep(0.3)
+        for _ in range(2):
+            if server.process.poll() is None:
+                server.process.send_signal(signal.SIGINT)
+                time.sleep(0.2)
+        begin = time.monotonic()
+        status = server.process.wait(20)
+        check("the second Ctrl-C", status in (0, -signal.SIGINT) and time.monotonic() - begin < 1, status)
+    check("left after two", not left(), left())
+
+
 def check_newest(scratch, recording):
     folder = scratch.file("newest")
     os.mkdir(folder)
@@ -275,13 +370,16 @@ def main():
         check_paths(server)
         check_parameters(server)
         check_sizes(server)
+        check_crowd(server)
         check_slow_clients(server)
         check_signals(server)
         check("still there", server.get("/r/1")["data"]["pid"] > 0)
     check_files(scratch, recording)
     check_vanished(scratch, recording)
+    check_replaced(scratch, recording)
     check_ports(recording)
     check_browser(scratch, recording)
+    check_endings(scratch, recording)
     check_newest(scratch, recording)
 
 

@@ -52,9 +52,10 @@ test('contract', async (t) => {
         const values = { from: '10%', to: '90%', at: '50%', between: 'evening,night', function: 'main', 'not-function': 'x1y',
             file: 'newsdesk', 'not-file': 'x1y', module: 'newsdesk', 'not-module': 'x1y', path: hash, 'path-depth': '1..50',
             class: 'heap', 'group-allocations': '1..', 'group-bytes': '1..', 'group-live-blocks': '0..', 'group-live-bytes': '0..',
+            'group-interval': '0s..', 'group-maximum-at': 'start..100%',
             size: '1..', 'first-size': '1..', 'last-size': '1..', 'chain-length': '1..', 'chain-lifetime': '0..', lifetime: '0..',
             allocated: '0s..', freed: '0s..100%', 'live-at': '50%', address: '0x1..', thread, 'freed-by': thread,
-            arena: 'main', 'freed-path': hash, 'chain-position': '1..', 'chain-leaked': '1', mapped: '1' };
+            arena: 'main', 'freed-path': hash, 'chain-position': '1..', 'chain-leaked': '1', mapped: '1', where: 'size % 2 = 0' };
         const { properties } = document.components.parameters.filters.schema;
         for (const [name, schema] of Object.entries(properties)) {
             if (['pool', 'scope'].includes(name)) {
@@ -72,7 +73,7 @@ test('contract', async (t) => {
     await t.test('what is not known is refused with one line', async () => {
         const problem = ajv.compile({ $ref: '#/components/schemas/Problem', components: document.components });
         for (const [bad, status] of [['/r/1/tree?metrc=leaked', 400], ['/r/1/tree?metric=lost', 400], ['/r/1/tree?size=x', 400],
-            ['/r/1/tree?function=%28', 400], ['/r/1/tree?from=mark:nothing', 400], ['/r/99/tree', 404], ['/r/1/nothing', 404],
+            ['/r/1/tree?function=%28', 400], ['/r/1/tree?from=mark:nothing', 400], ['/r/1/tree?where=colour', 400], ['/r/1/tree?mapping=999999', 400], ['/r/99/tree', 404], ['/r/1/nothing', 404],
             ['/r/1/paths/0000000000000001', 404], ['/r/1/files/999999', 404], ['/r/1/export/exe', 404], ['/nothing', 404],
             ['/r/1/blocks?sort=nothing', 400], ['/r/1/blocks?limit=0', 400], ['/r/1/blocks?limit=1e9', 400]]) {
             const answer = await server.fetch(bad);

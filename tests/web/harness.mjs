@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import readline from 'node:readline';
 import { chromium } from 'playwright-core';
 
 export const build = process.env.TEST_BUILD;
@@ -77,13 +78,53 @@ export const lineCost = (told, file, line, field) => told.contexts
 /** A program in whose recording each name is a script. */
 export const scriptNames = () => recording('scriptnames', [path.join(build, 'tests', 'web', 'scriptnames')]);
 
+export const grower = path.join(build, 'tests', 'web', 'grower');
+
+/** tests/web/grower.c under a command: holds so many blocks of 64 KiB more for each line that it reads, and says so. */
+export function grow(t, command, args, options = {}) {
+    const child = spawn(command, args, { cwd: scratch, env: environment, stdio: ['pipe', 'pipe', 'pipe'], detached: true, ...options });
+    const lines = readline.createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+    const ended = new Promise((resolve) => { child.on('exit', resolve); });
+    child.stderr.resume();
+    // It ends with its input; killed alone, memtrace would leave it, and its open pipe would keep this process.
+    t.after(() => {
+        child.stdin.end();
+        try {
+            process.kill(-child.pid, 'SIGKILL');
+        } catch {
+            // It has ended.
+        }
+    });
+    const said = async () => (await lines.next()).value;
+    return {
+        child, ended,
+        /** Its PID, which is the first thing that it says. */
+        pid: async () => Number(/^pid (\d+)$/.exec(await said())[1]),
+        async more(blocks) {
+            child.stdin.write(`${blocks}\n`);
+            assert.equal(await said(), `held ${blocks}`);
+        },
+    };
+}
+
+/** The programs of this test alone, not whatever else runs on this machine with MemTrace. */
+export function ownPrograms(t) {
+    const regions = fs.mkdtempSync(path.join(scratch, 'regions-'));
+    environment.MEMTRACE_REGION_DIR = regions;
+    t.after(() => {
+        delete environment.MEMTRACE_REGION_DIR;
+        fs.rmSync(regions, { recursive: true, force: true });
+    });
+}
+
 /** The views of the page, by their id (web/ui/src/views/index.ts): those that a recording has. */
 export const VIEW_IDS = ['summary', 'flame', 'tree', 'sandwich', 'functions', 'paths', 'source', 'blocks', 'lifetimes', 'sizes', 'heap',
     'mappings', 'threads', 'compare', 'sql', 'files'];
 
 /** A server of these files; stopped at the end of the test. */
-export const serve = (t, ...args) => serving(t, spawn(memtrace, ['serve', '--no-open', ...args],
-    { cwd: scratch, env: environment, stdio: ['ignore', 'pipe', 'pipe'] }));
+export const serve = (t, ...args) => serveIn(t, scratch, ...args);
+export const serveIn = (t, cwd, ...args) => serving(t, spawn(memtrace, ['serve', '--no-open', ...args],
+    { cwd, env: environment, stdio: ['ignore', 'pipe', 'pipe'] }));
 
 /** The server that a command starts; stopped at the end of the test. */
 export async function serving(t, child, interrupt = () => child.kill('SIGINT')) {
@@ -136,7 +177,10 @@ export async function serving(t, child, interrupt = () => child.kill('SIGINT')) 
             });
         },
     };
-    t.after(() => server.stop());
+    t.after(async () => {
+        await leave(server.origin);
+        await server.stop();
+    });
     await server.opened();
     return server;
 }
@@ -160,21 +204,35 @@ export async function closeChrome() {
  * A page of the server at a view ("flame?metric=leaked"), when it has its answers. What the console, the
  * policy or an exception complains of, and each request to anybody else, fails the test at its end.
  */
-export async function open(t, server, view = '', options = {}) {
+export const open = (t, server, view = '', options = {}) =>
+    openAt(t, `${server.origin}/${view}#${server.address.hash.slice(1)}`, options);
+
+/* What is shown of each server. A page that still asks while its server ends would complain, rightly. */
+const contexts = new Map();
+async function leave(origin) {
+    const shown = contexts.get(origin) ?? [];
+    contexts.delete(origin); // the next server may have the same address
+    await Promise.all(shown.map((context) => context.close()));
+}
+
+/** The same of any address: a saved page's, say. `now`: the time that the page's clock shows, and stands still. */
+export async function openAt(t, address, { now, ...options } = {}) {
+    const { origin } = new URL(address);
     const context = await (await chrome()).newContext({ viewport: { width: 1400, height: 900 },
         permissions: ['clipboard-read', 'clipboard-write'], ...options });
+    contexts.set(origin, [...contexts.get(origin) ?? [], context]);
     context.setDefaultTimeout(120000); // a busy machine is no fault
     const page = await context.newPage();
     page.complaints = [];
     page.on('console', (message) => {
         if (['error', 'warning'].includes(message.type())) {
-            page.complaints.push(message.text());
+            page.complaints.push(`${message.text()} ${message.location().url ?? ''}`.trim());
         }
     });
     page.on('pageerror', (error) => page.complaints.push(String(error)));
     page.on('dialog', (dialog) => { page.complaints.push('dialog: ' + dialog.message()); dialog.dismiss(); });
     page.on('request', (request) => {
-        if (!/^(data|blob):/.test(request.url()) && new URL(request.url()).origin !== server.origin) {
+        if (!/^(data|blob):/.test(request.url()) && new URL(request.url()).origin !== origin) {
             page.complaints.push('request to ' + request.url());
         }
     });
@@ -182,7 +240,10 @@ export async function open(t, server, view = '', options = {}) {
         await context.close();
         assert.deepEqual(page.complaints, []);
     });
-    await page.goto(server.origin + '/' + view + '#' + server.address.hash.slice(1));
+    if (now !== undefined) {
+        await page.clock.setFixedTime(now);
+    }
+    await page.goto(address);
     await settled(page);
     return page;
 }

@@ -118,6 +118,36 @@ def check_recording(scratch):
         check("whole", server.get("/r/1")["data"]["totals"]["allocations"] >= 800000, server.get("/r/1")["data"]["totals"])
 
 
+def cpu_s(server):
+    with open("/proc/%d/stat" % server.process.pid, encoding="ascii") as file:
+        fields = file.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def check_cost(scratch):
+    """Of a recording that grows each further look costs what was added, not what is there."""
+    collector, pid = start(scratch, "record", "costs.mtr", 3000000, 20000)
+    size, before = 0, -1
+    while size < 200000 or size - before > 50000:  # one thread is done soon, the other one goes on slowly
+        time.sleep(1)
+        before, size = size, os.path.getsize(scratch.file("costs.mtr"))
+    with Server(scratch.file("costs.mtr")) as server:
+        server.wait_open()
+        whole = cpu_s(server)
+        stream = server.events(1)
+        read_until(stream, "live")
+        looks = []
+        for _ in range(3):
+            start_s = cpu_s(server)
+            read_until(stream, "live")
+            looks.append(cpu_s(server) - start_s)
+        print("opened within %.2f s of processor time, a further look %.2f s" % (whole, min(looks)))
+        check("a look costs as much as all", min(looks) < whole / 3, looks, whole)
+        stream[0].close()
+    os.kill(pid, signal.SIGKILL)
+    collector.wait(30)
+
+
 def start_serving(scratch, how, name, program):
     """The command, and a function that reads what it says until a text is in it."""
     errors = scratch.file(how + ".err")
@@ -167,6 +197,8 @@ def main():
     check_killed(scratch)
     check_nobody_looks(scratch)
     check_recording(scratch)
+    if "TEST_MEMTRACE" not in os.environ:  # no times of builds with sanitizers
+        check_cost(scratch)
     check_serve(scratch, "run", "served.mtp")
     check_serve(scratch, "record", "served.mtr")
     check_left_alone(scratch)

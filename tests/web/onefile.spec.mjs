@@ -139,7 +139,7 @@ async function compare(t, file, names) {
     await compareFunctions(page, server, names);
     await compareFiles(page, server);
     for (const place of ['', '/threads', '/marks', '/foreign', '/modules', '/findings?limit=12',
-        '/timeline?points=700&series=live,resident,rate']) {
+        '/timeline?points=700&series=live,resident,swap,virtual,rate,frees']) {
         const [mine, its] = [await page.get('/r/1' + place), await server.get('/r/1' + place)];
         assert.deepEqual(its.data.has === undefined ? mine.data : { ...mine.data, has: its.data.has }, its.data, place);
     }

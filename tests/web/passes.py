@@ -152,7 +152,9 @@ def check_one_pass(server):
     via = [server.ask(address, **window)[1]["via"]
            for address in ("/r/1/sizes", "/r/1/blocks", "/r/1/heap", "/r/1/lifetimes", "/r/1/heap/pins")]
     equal(via, ["pass", "cache", "cache", "cache", "cache"], "one pass, four views")
-    equal(server.ask("/r/1/lifetimes", over="time", **window)[1]["via"], "slices", "lifetimes")
+    # The map, too: so small a recording has too few slices for it.
+    answer = server.ask("/r/1/lifetimes", over="time", **window)[1]
+    equal((answer["via"], len(answer["data"]["time"]) > 100), ("cache", True), "lifetimes over time")
 
 
 def main():

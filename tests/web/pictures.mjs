@@ -1,45 +1,35 @@
 // SPDX-License-Identifier: MIT
-// pictures.mjs FOLDER: the screenshots of docs/serve.md and README.md, of the tutorial's program. Run by
-// scripts/web-pictures.
+// pictures.mjs: takes the pictures of shots.mjs anew: those that pictures.spec.mjs compares (tests/web/pictures), and of
+// them those of docs/serve.md and README.md (docs/pictures). Run by scripts/web-pictures. What looks the same stays as it
+// is, so that only what changed is committed.
 import fs from 'node:fs';
 import path from 'node:path';
-import { PNG } from 'pngjs';
-import { closeChrome, newsdesk, open, serve, settled } from './harness.mjs';
+import { closeChrome } from './harness.mjs';
+import { browserVersion, compare, here, kept, keptPicture, MOST_DIFFERENT, packed, shoot } from './shots.mjs';
 
-const folder = process.argv[2];
-const compile = 'function=compile_filter';
-/* Name of the picture: the view's address, and what is done there before it is taken. */
-const PICTURES = {
-    summary: ['summary'],
-    flame: [`flame?metric=leaked&${compile}`, async (page) => {
-        await page.getByRole('tree', { name: 'Flame graph' }).click({ position: { x: 12, y: 110 } });
-    }],
-    source: [`source?metric=leaked&${compile}`, async (page) => {
-        await page.getByRole('row', { name: /new Filter/ }).first().click();
-    }],
-    blocks: [`blocks?${compile}`, async (page) => {
-        await page.getByRole('grid', { name: 'Blocks' }).getByRole('row').nth(4).click();
-    }],
-    heap: ['heap?at=mark:night'],
-    compare: ['compare?metric=leaked&to=mark:evening&base=1&base-to=50%25', undefined, 'dark'],
+/* Name in docs/pictures: the picture. */
+const DOCS = {
+    summary: 'summary-light', timeline: 'window-light', flame: 'flame-leaked-light', sandwich: 'sandwich-light', source: 'source-light',
+    blocks: 'blocks-light', lifetimes: 'lifetimes-light', heap: 'heap-light', mappings: 'mappings-light', threads: 'threads-light',
+    compare: 'compare-dark', sql: 'sql-light', saved: 'saved-light',
 };
 
-const SHADES = 51;
-
+const docs = path.join(here, '../../docs/pictures');
+const major = (await browserVersion()).split('.')[0];
+const note = path.join(kept, 'chromium');
+const isSame = fs.existsSync(note) && fs.readFileSync(note, 'utf8').trim() === major;
 /* What a test would do at its end. */
 const cleanup = [];
-const server = await serve({ after: (what) => cleanup.unshift(what) }, newsdesk());
-fs.mkdirSync(folder, { recursive: true });
-for (const [name, [address, prepare, colorScheme = 'light']] of Object.entries(PICTURES)) {
-    const page = await open({ after() {} }, server, address, { colorScheme });
-    await prepare?.(page);
-    await settled(page);
-    await page.mouse.move(0, 0);
-    // Packed better than the browser does: without alpha, and with shades of letters' edges that nobody tells apart as one.
-    const picture = PNG.sync.read(await page.screenshot());
-    picture.data.forEach((value, at) => { picture.data[at] = Math.round(Math.round(value / 255 * SHADES) / SHADES * 255); });
-    fs.writeFileSync(path.join(folder, `${name}.png`), PNG.sync.write(picture, { deflateLevel: 9, deflateStrategy: 0, filterType: 0, colorType: 2 }));
-    await page.context().close();
+fs.mkdirSync(kept, { recursive: true });
+await shoot({ after: (what) => cleanup.unshift(what) }, (name, picture) => {
+    if (!isSame || compare(picture, keptPicture(name)).share > MOST_DIFFERENT / 10) {
+        console.log(`${name} is another one`);
+        fs.writeFileSync(path.join(kept, `${name}.png`), packed(picture));
+    }
+});
+fs.writeFileSync(note, `${major}\n`);
+for (const [name, of] of Object.entries(DOCS)) {
+    fs.copyFileSync(path.join(kept, `${of}.png`), path.join(docs, `${name}.png`));
 }
 for (const one of cleanup) {
     await one();

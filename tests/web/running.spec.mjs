@@ -1,41 +1,11 @@
 // SPDX-License-Identifier: MIT
 // running.spec.mjs: the page of a running program: it moves on by itself, and after a SIGKILL the last numbers stay.
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
 import path from 'node:path';
-import readline from 'node:readline';
 import { after, test } from 'node:test';
-import { build, closeChrome, environment, memtrace, open, scratch, serve, serving, spell } from './harness.mjs';
-
-const grower = path.join(build, 'tests', 'web', 'grower');
+import { closeChrome, grow, grower, memtrace, open, scratch, serve, serving, settled, spell } from './harness.mjs';
 
 after(closeChrome);
-
-/** tests/web/grower.c: holds so many blocks of 64 KiB more for each line that it reads, and says so. */
-function grow(t, command, args) {
-    const child = spawn(command, args, { cwd: scratch, env: environment, stdio: ['pipe', 'pipe', 'pipe'], detached: true });
-    const lines = readline.createInterface({ input: child.stdout })[Symbol.asyncIterator]();
-    const ended = new Promise((resolve) => { child.on('exit', resolve); });
-    // It ends with its input; killed alone, memtrace would leave it, and its open pipe would keep this process.
-    t.after(() => {
-        child.stdin.end();
-        try {
-            process.kill(-child.pid, 'SIGKILL');
-        } catch {
-            // It has ended.
-        }
-    });
-    const said = async () => (await lines.next()).value;
-    return {
-        child, ended,
-        /** Its PID, which is the first thing that it says. */
-        pid: async () => Number(/^pid (\d+)$/.exec(await said())[1]),
-        async more(blocks) {
-            child.stdin.write(`${blocks}\n`);
-            assert.equal(await said(), `held ${blocks}`);
-        },
-    };
-}
 
 /** Until the tile of what is held now says at least so much. */
 async function heldAtLeast(page, bytes) {
@@ -96,6 +66,7 @@ test('run --serve', async (t) => {
     while (!server.said().includes('until Ctrl-C')) {
         await new Promise((resolve) => { program.child.stderr.once('data', resolve); });
     }
+    await settled(page);
     program.child.kill('SIGINT');
     assert.equal(await program.ended, 0);
 });

@@ -3,6 +3,7 @@
 they are newer or gone, finds them elsewhere by --source-map, and gives nothing else."""
 
 import os
+import shutil
 import sys
 import time
 
@@ -73,6 +74,35 @@ def main():
     equal(text_of(path, "--source-map", "/elsewhere=" + moved)[0], "forbidden", "--source-map of another folder")
     equal(text_of(path, "--source-map", source + "=/proc/self/environ")[:2], ("forbidden", None), "/proc")
     anonymous(path, folder)
+    if shutil.which("clang"):
+        hashed(os.path.join(folder, "hashed"))
+
+
+def hashed(folder):
+    """clang puts the MD5 of each source file into DWARF 5: contents count, not times."""
+    os.makedirs(os.path.join(folder, "inside"))
+    source = os.path.join(folder, "inside", "subject.c")
+    with open(source, "w", encoding="utf-8") as file:
+        file.write(TEXT)
+    for number, how in enumerate((["-gdwarf-5"], ["-gdwarf-5", "-gz=zlib"], ["-gdwarf-5", "-gdwarf64"], ["-gdwarf-4"])):
+        there = os.path.join(folder, "run%d" % number)
+        program = os.path.join(there, "subject")
+        os.mkdir(there)
+        # A relative path with a detour: frames name it without.
+        equal(execute(["clang", "-g", *how, "-O0", "../inside/./subject.c", "-o", program], cwd=there).returncode, 0, "clang", how)
+        equal(record([program], there).returncode, 0, "the program")
+        path = only_recording(there, "subject")
+        has_hash = "-gdwarf-4" not in how
+        equal(text_of(path)[:2], ("current", TEXT), how, "as it was compiled")
+        os.utime(source, (time.time() + 100, time.time() + 100))
+        equal(text_of(path)[0], "current" if has_hash else "newer", how, "touched")
+        with open(source, "a", encoding="utf-8") as file:
+            file.write("/* more */\n")
+        os.utime(source, (1, 1))
+        equal(text_of(path)[0], "differs" if has_hash else "current", how, "another text, though an old one")
+        with open(source, "w", encoding="utf-8") as file:
+            file.write(TEXT)
+        os.utime(source, (1, 1))
 
 
 def anonymous(path, folder):

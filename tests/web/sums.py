@@ -97,10 +97,14 @@ def parts_of_trees(server):
         equal(data["cut"], len(everything) - len(calls(data)), "calls left out at", share)
     equal(sorted(calls(server.data("/r/1/tree", metric="cumulative", depth=3))),
           sorted(call for call in everything if len(call[0]) <= 3), "depth 3")
-    few = calls(server.data("/r/1/tree", metric="cumulative", limit=7))
-    if not 1 <= len(few) <= 7 or min(call[1] for call in few) <= max(
-            [call[1] for call in everything if call not in few], default=0):
-        fail("limit 7:", few)
+    for limit in (2, 7, len(everything) // 2, len(everything) - 1, len(everything)):
+        few = calls(server.data("/r/1/tree", metric="cumulative", limit=limit))
+        left = [call[1] for call in everything if call not in few]
+        # All that are dearer than the first that has no room: as many as there can be, the root among them.
+        costs = sorted([whole["total"], *(call[1] for call in everything)], reverse=True)
+        want = [cost for cost in costs if limit >= len(costs) or cost > costs[limit]][1:]
+        if sorted((call[1] for call in few), reverse=True) != want or min(want) <= max(left, default=0):
+            fail("limit", limit, few)
 
 
 def binary(server):
@@ -118,6 +122,7 @@ def binary(server):
     nodes = {name: list(struct.unpack_from("<%d%s" % (column["length"], letters[column["type"]]), data,
                                            start + column["offset"]))
              for name, column in head["nodes"].items()}
+    equal({column["type"] for column in head["nodes"].values()}, {"u32"}, "types of small numbers")
     nodes["frame"][0] = -1  # 2^32 - 1
     want = server.data("/r/1/tree", metric="allocations")
     equal(nodes, want["nodes"], "columns")
@@ -256,6 +261,16 @@ def differences(server):
     equal(window["base_total"], half["total"], "another window of the same file")
 
 
+def changes_first(server):
+    """What did not change comes last, whichever way is up, also where everything else shrank."""
+    for order, sign in (("desc", 1), ("asc", -1)):
+        found = [row["delta"] for row in server.rows("/r/1/functions", base=1, to="50%", base_to="80%", metric="maximum",
+                                                     sort="delta", order=order, limit=10000)]
+        changed = sorted((delta for delta in found if delta), key=lambda delta: -sign * delta)
+        equal(found, changed + [0] * (len(found) - len(changed)), "sorted by change", order)
+        equal((min(changed) < 0, 0 in found), (True, True), "some shrank, some did not change")
+
+
 def slices(server):
     """What is snapped is the exact answer of the window that it says it is of."""
     for window in ({"from": "13%", "to": "71%"}, {"to": "33%"}, {"from": "55%"}):
@@ -312,6 +327,7 @@ def main():
     equal(record([build(NEWSDESK, optimize="-O2")], own).returncode, 0, "newsdesk")
     news = Server(only_recording(own, "newsdesk"))
     slices(news)
+    changes_first(news)
     news.close()
 
 

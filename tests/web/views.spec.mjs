@@ -80,6 +80,28 @@ test('views', async (t) => {
         await page.getByText(`${spell.share(found, told.total_allocations)} (${spell.count(found)})`).waitFor();
     });
 
+    await t.test('a zoom of the flame graph does not lay out the page for each box', async (t) => {
+        const page = await open(t, server, 'flame?metric=allocations');
+        const item = page.getByRole('tree', { name: 'Flame graph' }).getByRole('treeitem');
+        await item.focus();
+        await page.keyboard.press('ArrowDown');
+        await page.keyboard.press('ArrowDown');
+        await settled(page);
+        // Who reads where an element is scrolled to has the browser find out where everything is.
+        await page.evaluate(() => {
+            const { get, set } = Object.getOwnPropertyDescriptor(Element.prototype, 'scrollTop');
+            window.reads = 0;
+            Object.defineProperty(Element.prototype, 'scrollTop', { configurable: true, set, get() {
+                window.reads++;
+                return get.call(this);
+            } });
+        });
+        await page.keyboard.press('Enter');
+        await settled(page);
+        assert.match(page.url(), /zoom=/);
+        assert.ok(await page.evaluate(() => window.reads) <= 20, 'at most one a frame');
+    });
+
     await t.test('the call tree has the rows of the report', async (t) => {
         const page = await open(t, server, 'tree');
         const row = page.getByRole('treegrid', { name: 'Call tree' }).getByRole('row', { name: /^main / });
@@ -179,14 +201,18 @@ test('filters, windows and differences', async (t) => {
         const strip = page.locator('.brush');
         const box = await strip.boundingBox();
         const at = (share) => [box.x + box.width * share, box.y + box.height / 2];
+        const entries = () => page.evaluate(() => history.length);
+        const address = page.url(), before = await entries();
         await page.mouse.move(...at(0.25));
         await page.mouse.down();
         await page.mouse.move(...at(0.5), { steps: 5 });
         await page.mouse.move(...at(0.75), { steps: 5 });
         await page.getByRole('button', { name: 'Figures are snapped: explain' }).waitFor();
+        assert.equal(page.url(), address, 'the history is left alone while the pointer moves');
         await page.mouse.up();
         await page.getByRole('button', { name: 'Figures are exact: explain' }).waitFor();
         await settled(page);
+        assert.equal(await entries(), before + 1);
         assert.match(await exact.innerText(), /exact/);
         const { searchParams } = new URL(page.url());
         const window = ['--from', searchParams.get('from'), '--to', searchParams.get('to')];
@@ -279,4 +305,60 @@ test('what a view is besides', async (t) => {
         assert.throws(() => cli('check', file, '--budgets', budgets), ({ status, stdout }) => status === 1 && /leaked is/.test(stdout));
         fs.rmSync(budgets);
     });
+});
+
+test('the timeline shows the series that are chosen', async (t) => {
+    const server = await serve(t, file);
+    const page = await open(t, server, 'summary');
+    const legend = page.getByRole('region', { name: 'Timeline', exact: true }).locator('dl');
+    await page.getByRole('button', { name: 'What the timeline shows' }).click();
+    for (const name of ['swapped out', 'mapped', 'never freed', 'frees']) {
+        await page.getByRole('dialog').getByRole('checkbox', { name: new RegExp(`^${name}`) }).check();
+    }
+    await page.keyboard.press('Escape');
+    await legend.getByText('never freed', { exact: true }).waitFor();
+    await page.reload(); // kept
+    await legend.getByText('frees', { exact: true }).waitFor();
+    await legend.getByText(spell.bytes(told.leaked_bytes)).waitFor();
+    // The table's last row is the end: all that is never freed was allocated by then.
+    await page.getByRole('button', { name: 'The timeline as a table' }).click();
+    const table = page.getByRole('dialog').getByRole('table').last();
+    assert.deepEqual(await table.getByRole('columnheader').allInnerTexts(),
+        ['Time', 'held', 'resident', 'swapped out', 'mapped', 'never freed', 'allocations', 'frees']);
+    // A profile says that it has none of these.
+    const profile = path.join(scratch, `series-${process.pid}.mtp`);
+    run(path.join(build, 'bin', 'memtrace'), ['run', '--no-summary', '--keep-small', '-o', profile, '--', path.join(build, 'tests', 'web', 'newsdesk')]);
+    const other = await serve(t, profile);
+    const without = await open(t, other, 'summary');
+    await without.getByRole('button', { name: 'What the timeline shows' }).click();
+    await without.getByRole('dialog').getByRole('checkbox', { name: /^frees/ }).check();
+    await without.keyboard.press('Escape');
+    await without.getByRole('region', { name: 'Timeline', exact: true }).getByText('not recorded').waitFor();
+    fs.rmSync(profile);
+});
+
+test('what a view leaves out is said, and what it does not know', async (t) => {
+    const data = path.join(process.env.WEB_TESTS, 'data');
+    const [shop, run_] = ['shop.mtr', 'index.mtp'].map((name) => path.join(data, name));
+    const server = await serve(t, shop, run_);
+    const shopTold = report(shop);
+    const suppressed = /leaks that are left out above\n(.*) in /.exec(cli('report', shop))[1];
+    const says = async (address, text) => {
+        const page = await open(t, server, address);
+        await page.getByText(text).first().waitFor();
+        return page;
+    };
+    await says('summary', `of the leaks ${suppressed} are suppressed`);
+    await says('flame?metric=leaked', `without ${suppressed} suppressed`);
+    const without = shopTold.contexts.filter((one) => one.peak_bytes === 0).length;
+    assert.equal(without, 1);
+    await says('paths', '1 more call path has none of this and is not shown.');
+    await says('compare', 'No single command shows this view');
+    // Where the clock is no finer, lifetimes are spelled as the command spells them.
+    const shortest = /<[\d.]+ us/.exec(cli('report', '--show-lifetimes', shop))[0];
+    await says('lifetimes', shortest);
+    // A process that is asked for by its name is the chosen one.
+    const page = await open(t, server, 'summary?r=2&process=indexer');
+    const { data: { pid } } = await server.get('/r/2?process=indexer');
+    assert.equal(await page.getByRole('combobox', { name: /^process/ }).inputValue(), String(pid));
 });

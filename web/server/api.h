@@ -57,6 +57,10 @@ struct api_told {
     char *notes;   /* malloc'd, lines; NULL: none. api_note() adds one */
 };
 
+/* What `memtrace diff` is told of a base that is not narrowed, where what is compared with it is:
+ * a filter that lets everything through, since the others would be the base's, too. */
+#define API_BASE_WHOLE " --base-path-depth 0.."
+
 struct api_call {
     struct hub *hub;
     const struct request *request;
@@ -109,7 +113,8 @@ void api_note(struct api_call *call, const char *format, ...) __attribute__((for
 /* ---- Long columns ---- */
 
 enum api_width { API_U32, API_U64, API_F64 };
-/* An array of numbers as a member of the object that is being written. Where the asker takes
+/* API_U64 is the widest that a number may be: bytes are of 32 bits where all fit.
+ * An array of numbers as a member of the object that is being written. Where the asker takes
  * application/vnd.memtrace.columns it goes behind the JSON as little-endian bytes (docs/serve.md),
  * and {type, offset, length} stands in its place. Null of API_F64: NaN. 0, or -1: out of memory. */
 int api_column(struct api_call *call, const char *name, enum api_width width, const void *values,

@@ -6,6 +6,7 @@
  * The blocks of a view are kept by the pass (apidetail.h); for each order that was asked for the
  * places of all, sorted, are kept besides: a window of ten million rows is then read in its place.
  */
+#include "analyze/base/search.h"
 #include "web/server/apicache.h"
 #include "web/server/apidetail.h"
 #include "web/server/apitable.h"
@@ -484,17 +485,8 @@ static int write_chain(struct api_call *call, const struct rows_of *of,
 /* ---- Neighbours ---- */
 
 static size_t place_at(const struct detail *detail, uint64_t address) {
-    size_t low = 0;
-    size_t high = detail->live_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (detail->live[middle].address < address) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
+    return search_below(detail->live, detail->live_count, sizeof *detail->live,
+                        offsetof(struct detail_live, address), address);
 }
 
 /* What lies around the address when the view ends. */

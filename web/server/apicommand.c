@@ -93,21 +93,54 @@ static bool has_word(const char *const *words, const char *word) {
     return *words != NULL;
 }
 
-/* What of it is an option of the command as it is. */
-static void put_options(FILE *out, const struct request *view) {
+/* Whether the parameter, without what stands before its name, says what a side is of. */
+static bool is_of_side(const char *name) {
+    return hub_filter(name) != NULL || strcmp(name, "process") == 0 ||
+           strcmp(name, "all-processes") == 0;
+}
+
+/* What of it is an option of the command as it is. `prefix`: of the other side of a difference. */
+static void put_options(FILE *out, const struct request *view, const char *prefix) {
     static const char *const flags[] = {"full-names", "all-frames", "all-processes", NULL};
     static const char *const others[] = {"process", "by", NULL};
+    size_t skip = strlen(prefix);
     for (size_t i = 0; i < view->parameter_count; i++) {
         const struct request_parameter *one = &view->parameters[i];
-        const struct option *filter = hub_filter(one->name);
-        bool takes_value = filter != NULL ? filter->value != NULL : has_word(others, one->name);
-        if (filter != NULL || takes_value || has_word(flags, one->name)) {
+        const char *name = one->name + skip;
+        const struct option *filter;
+        bool takes_value;
+        if (strncmp(one->name, prefix, skip) != 0 || (skip != 0 && !is_of_side(name))) {
+            continue;
+        }
+        filter = hub_filter(name);
+        takes_value = filter != NULL ? filter->value != NULL : has_word(others, name);
+        if (filter != NULL || takes_value || has_word(flags, name)) {
             fprintf(out, " --%s", one->name);
         }
         if (takes_value) {
             fputc(' ', out);
             shellword_put(out, one->value);
         }
+    }
+}
+
+/* Whether a parameter of one side says what it is of. */
+static bool is_narrowed(const struct request *view, const char *prefix) {
+    size_t skip = strlen(prefix);
+    for (size_t i = 0; i < view->parameter_count; i++) {
+        const char *name = view->parameters[i].name;
+        if (strncmp(name, prefix, skip) == 0 && is_of_side(name + skip)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* As the dispatcher puts those of an answer. */
+static void put_base_options(FILE *out, const struct request *view) {
+    put_options(out, view, "base-");
+    if (is_narrowed(view, "") && !is_narrowed(view, "base-")) {
+        fputs(API_BASE_WHOLE, out);
     }
 }
 
@@ -127,8 +160,9 @@ static char *spell(struct api_call *call, const char *pattern, const struct requ
     }
     fputs("memtrace", out);
     put_words(out, call, base != NULL ? "diff" : pattern, view);
-    put_options(out, view);
+    put_options(out, view, "");
     if (base != NULL) {
+        put_base_options(out, view);
         put_file(out, call->hub, base);
     }
     put_file(out, call->hub, request_parameter(view, "r"));

@@ -333,6 +333,23 @@ static int put_graphs(struct api_call *call, const void *const *records, size_t 
     return result;
 }
 
+/* How many are left out, and what the others held over time. */
+static int put_beside_paths(struct api_call *call, const void *const *records, size_t count,
+                            struct error *error) {
+    const struct model *model = apimetric_model(call, call->view, error);
+    uint64_t without = 0;
+    bool has_graphs;
+    if (model == NULL || api_flag(call, "graphs", &has_graphs, error) != 0) {
+        return -1;
+    }
+    for (size_t i = 0; i < model->context_count; i++) {
+        const struct model_context *context = &model->contexts[i];
+        without += context->class == MODEL_HEAP && metric_cost(call->metric, context).main == 0;
+    }
+    jsonwriter_number(call->json, "without_cost", without);
+    return has_graphs ? put_graphs(call, records, count, error) : 0;
+}
+
 /* ---- What changed of them ---- */
 
 struct changed_path {
@@ -451,23 +468,22 @@ static int put_changes(struct api_call *call, struct error *error) {
 int api_paths(struct api_call *call, struct error *error) {
     struct table_column columns[CONTEXT_COLUMNS];
     const struct rows rows = {.columns = columns, .column_count = CONTEXT_COLUMNS};
-    struct apitable_rows shown = {.rows = &rows,
-                                  .shown = apipaths_shown,
-                                  .count = APIPATHS_SHOWN,
-                                  .sort = column_of(call->metric)};
+    const struct apitable_rows shown = {.rows = &rows,
+                                        .shown = apipaths_shown,
+                                        .count = APIPATHS_SHOWN,
+                                        .sort = column_of(call->metric),
+                                        .more = put_beside_paths};
     const struct model *model = apimetric_model(call, call->view, error);
     struct rows_of of = rows_of_report(&call->report);
     const void **records;
-    bool has_graphs;
     size_t count;
     int result;
     if (call->base != NULL) {
         return put_changes(call, error);
     }
-    if (model == NULL || api_flag(call, "graphs", &has_graphs, error) != 0) {
+    if (model == NULL) {
         return -1;
     }
-    shown.more = has_graphs ? put_graphs : NULL;
     of.model = model;
     of.whole = call->view->whole;
     apipaths_columns(columns);

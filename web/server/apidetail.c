@@ -155,8 +155,8 @@ static size_t bytes_of(const void *value) {
                    detail->detail->live_count * sizeof *detail->detail->live;
     for (size_t i = 0; i < detail->detail->context_count; i++) {
         const struct detail_context *context = &detail->detail->contexts[i];
-        bytes += sizeof *context + (context->lifetimes.capacity + context->sizes.capacity) *
-                                       sizeof *context->sizes.buckets;
+        bytes +=
+            sizeof *context + sketch_bytes(&context->lifetimes) + sketch_bytes(&context->sizes);
     }
     return bytes;
 }

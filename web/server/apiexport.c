@@ -6,6 +6,7 @@
 #include "web/server/api.h"
 
 #include "analyze/ask/source.h"
+#include "analyze/base/pathname.h"
 #include "analyze/export/formats.h"
 #include "web/server/onefile.h"
 
@@ -61,9 +62,8 @@ static const struct exportformat *find_format(struct api_call *call, struct erro
  * a header or a file system could take for something. NULL: out of memory. */
 static char *name_file(const char *source, const char *ending) {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
-    const char *slash = strrchr(source, '/');
     char *name = NULL;
-    if (asprintf(&name, "%s%s", slash != NULL ? slash + 1 : source, ending) < 0) {
+    if (asprintf(&name, "%s%s", pathname_base(source), ending) < 0) {
         return NULL;
     }
     for (char *at = name; *at != '\0'; at++) {

@@ -10,7 +10,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 struct wish {
     const struct api_call *call;
@@ -33,8 +32,7 @@ static int find(struct findings *findings, const struct wish *wish,
                                         .selection = view->selection,
                                         .has_passes = wish->has_passes,
                                         .replay = replay};
-    int result = suppressing_load(&view->question->suppressing, view->model,
-                                  view->question->debug_folders, &list, error);
+    int result = question_suppressions(view->question, view->model, &list, error);
     if (result == 0) {
         report.suppressions = &list;
         result = findings_make(findings, &asked, error);

@@ -8,7 +8,6 @@
 #include "analyze/rows/pathwalk.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 struct apiframes apiframes_start(const struct report *report) {
     return (struct apiframes){.report = report};

@@ -3,7 +3,8 @@
  * apilifetimes.c: how long blocks lived, over the run and by call path, and how large they were.
  *
  * Lifetimes over time are in the slices of a recording's index: unless filters of single blocks
- * are given they need no pass.
+ * are given they need no pass. A recording so small that it has few slices is gone through, which
+ * takes no time: the slices would be one or two columns of the map.
  */
 #include "web/server/apicache.h"
 #include "web/server/apidetail.h"
@@ -14,7 +15,6 @@
 #include "analyze/window/index.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* ---- From slices ---- */
 
@@ -154,6 +154,12 @@ static int write_overtime(struct api_call *call, struct error *error) {
     return 0;
 }
 
+enum { FEW_SLICES = 10 };
+
+static bool needs_pass(const struct api_view *view) {
+    return selection_needs_lives(view->selection) || view->whole->index->count < FEW_SLICES;
+}
+
 static int write_binned(struct api_call *call, struct error *error) {
     const struct apidetail *detail = apidetail_get(call, false, error);
     if (detail == NULL) {
@@ -181,6 +187,9 @@ static int write_percentiles(struct api_call *call, struct error *error) {
     if (result == 0) {
         report = detail != NULL ? apidetail_report(call, detail) : report;
         result = apireport_take(&taken, &report, report_lifetimes, error);
+    }
+    if (result == 0 && detail != NULL) {
+        jsonwriter_number(call->json, "finest_ns", report_finest_lifetime(report.model));
     }
     if (result == 0) {
         result = apireport_write(call, "all", apireport_find(&taken, "lifetimes-all"), error);
@@ -214,8 +223,7 @@ int api_lifetimes(struct api_call *call, struct error *error) {
     jsonwriter_map(call->json, NULL);
     write_buckets(call->json);
     if (is_asked(call, "over")) {
-        result = selection_needs_lives(call->view->selection) ? write_binned(call, error)
-                                                              : write_overtime(call, error);
+        result = needs_pass(call->view) ? write_binned(call, error) : write_overtime(call, error);
     }
     if (result == 0 && (is_asked(call, "per") || !is_asked(call, "over"))) {
         result = write_percentiles(call, error);

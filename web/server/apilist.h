@@ -15,6 +15,8 @@ int api_budget(struct api_call *call, struct error *error);
 
 int api_summary(struct api_call *call, struct error *error);  /* apisummary.c */
 int api_timeline(struct api_call *call, struct error *error); /* apitimeline.c */
+/* Whether these series, as the parameter has them, take a pass over all blocks. */
+bool apitimeline_is_pass(const char *series);
 
 int api_marks(struct api_call *call, struct error *error); /* apirows.c */
 int api_scopes(struct api_call *call, struct error *error);
@@ -23,6 +25,8 @@ int api_foreign(struct api_call *call, struct error *error);
 int api_modules(struct api_call *call, struct error *error);
 int api_processes(struct api_call *call, struct error *error);
 int api_suppressed(struct api_call *call, struct error *error);
+
+int api_running(struct api_call *call, struct error *error); /* apirunning.c */
 
 int api_tree(struct api_call *call, struct error *error); /* apitree.c */
 int api_callers(struct api_call *call, struct error *error);

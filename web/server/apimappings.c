@@ -2,143 +2,24 @@
 /*
  * apimappings.c: the mappings of the process over time, as the kernel told the collector: how much
  * of each was in memory, changed and swapped out, and who mapped it.
- *
- * A mapping is what has a name and lies where one of that name lay before: it may grow and shrink.
  */
 #include "web/server/apicache.h"
 #include "web/server/apidetail.h"
 #include "web/server/apireport.h"
 
-#include "analyze/base/array.h"
+#include "analyze/replay/mappinghistory.h"
 #include "analyze/replay/mappinglist.h"
-#include "analyze/replay/smaps.h"
 #include "analyze/report/reports.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
-struct mapped {
-    uint64_t id;
-    uint64_t start, end; /* as they were last */
-    uint64_t resident_bytes, dirty_bytes, swap_bytes;
-    uint64_t peak_resident_bytes;
-    uint64_t first_ns, last_ns; /* when it was seen */
-    uint32_t protection;
-    uint32_t node; /* of the path that mapped it; 0: not known */
-    bool is_there; /* when the view ends */
-    const char *kind;
-    char *name;
-    size_t samples; /* of all, in the order of time */
-};
-
-struct sample {
-    uint64_t time_ns;
-    uint64_t resident_bytes, dirty_bytes, swap_bytes;
-    uint32_t mapped; /* place in items */
-};
-
+/* What the view has of them; see mappinghistory.h. */
 struct mapcache {
-    struct mapped *items;
-    size_t count, room;
-    struct sample *samples; /* by time */
-    size_t sample_count, sample_room;
-    /* While it is made. */
     const struct api_view *view;
-    size_t *there; /* places of those that the last moment had, by start */
-    size_t there_count;
+    struct mappinghistory history;
 };
-
-/* ---- Moments follow each other ---- */
-
-/* The one of that name that lay there the last time, which may have grown. Of two that it was split
- * into the first goes on. NULL: it is new. */
-static struct mapped *find_last(const struct mapcache *cache, const struct smaps_mapping *mapping,
-                                uint64_t time_ns) {
-    struct mapped *found;
-    size_t low = 0;
-    size_t high = cache->there_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (cache->items[cache->there[middle]].end <= mapping->start) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    found = low < cache->there_count ? &cache->items[cache->there[low]] : NULL;
-    return found != NULL && found->start < mapping->end && found->last_ns != time_ns &&
-                   strcmp(found->name, mapping->name) == 0
-               ? found
-               : NULL;
-}
-
-static struct mapped *add_mapped(struct mapcache *cache, const struct smaps_mapping *mapping,
-                                 uint64_t time_ns) {
-    struct mapped *added;
-    if (array_grow(&cache->items, &cache->room, cache->count, sizeof *cache->items) != 0) {
-        return NULL;
-    }
-    added = &cache->items[cache->count];
-    *added = (struct mapped){.id = cache->count + 1,
-                             .first_ns = time_ns,
-                             .kind = report_mapping_kind(mapping),
-                             .name = strdup(mapping->name)};
-    cache->count += added->name != NULL;
-    return added->name != NULL ? added : NULL;
-}
-
-static int take_mapping(struct mapcache *cache, const struct smaps_mapping *mapping,
-                        uint64_t time_ns, size_t *place) {
-    struct mapped *mapped = find_last(cache, mapping, time_ns);
-    mapped = mapped != NULL ? mapped : add_mapped(cache, mapping, time_ns);
-    if (mapped == NULL || array_grow(&cache->samples, &cache->sample_room, cache->sample_count,
-                                     sizeof *cache->samples) != 0) {
-        return -1;
-    }
-    *place = (size_t)(mapped - cache->items);
-    mapped->start = mapping->start;
-    mapped->end = mapping->end;
-    mapped->resident_bytes = mapping->resident_bytes;
-    mapped->dirty_bytes = mapping->dirty_bytes;
-    mapped->swap_bytes = mapping->swap_bytes;
-    mapped->protection = mapping->protection;
-    mapped->last_ns = time_ns;
-    mapped->samples++;
-    if (mapping->resident_bytes > mapped->peak_resident_bytes) {
-        mapped->peak_resident_bytes = mapping->resident_bytes;
-    }
-    cache->samples[cache->sample_count++] =
-        (struct sample){.time_ns = time_ns,
-                        .resident_bytes = mapping->resident_bytes,
-                        .dirty_bytes = mapping->dirty_bytes,
-                        .swap_bytes = mapping->swap_bytes,
-                        .mapped = (uint32_t)*place};
-    return 0;
-}
-
-static int take_moment(void *context, const struct smaps *smaps) {
-    struct mapcache *cache = context;
-    size_t *there;
-    if (smaps->time_ns >= cache->view->selection->view.to_ns) {
-        return 1;
-    }
-    there = calloc(smaps->count + 1, sizeof *there);
-    for (size_t i = 0; there != NULL && i < smaps->count; i++) {
-        if (take_mapping(cache, &smaps->mappings[i], smaps->time_ns, &there[i]) != 0) {
-            free(there);
-            return -1;
-        }
-    }
-    if (there == NULL) {
-        return -1;
-    }
-    free(cache->there);
-    cache->there = there;
-    cache->there_count = smaps->count;
-    return 0;
-}
 
 /* ---- Who mapped them ---- */
 
@@ -165,19 +46,6 @@ static int take_event(void *context, const struct timeorder_event *event) {
                : 0;
 }
 
-/* The first piece that lies in it. */
-static uint32_t find_caller(const struct mappinglist *mappings, const struct model *whole,
-                            const struct mapped *mapped) {
-    for (size_t i = 0; i < mappings->count; i++) {
-        const struct mapping *piece = &mappings->items[i];
-        if (piece->start < mapped->end && piece->end > mapped->start) {
-            const struct model_context *context = model_find(whole, piece->context);
-            return context != NULL ? context->path : 0;
-        }
-    }
-    return 0;
-}
-
 static int find_callers(struct mapcache *cache, const struct replay_options *replay,
                         struct error *error) {
     const struct api_view *view = cache->view;
@@ -190,10 +58,12 @@ static int find_callers(struct mapcache *cache, const struct replay_options *rep
     }
     error_set(error, "out of memory");
     result = lives_visit(view->source->parts, view->whole, &visitor, &options, error);
-    for (size_t i = 0; result == 0 && i < cache->count; i++) {
-        if (cache->items[i].is_there) {
-            cache->items[i].node = find_caller(&callers.mappings, view->whole, &cache->items[i]);
-        }
+    if (result == 0) {
+        result =
+            mappinghistory_name_callers(&cache->history, &callers.mappings, view->whole, replay);
+    }
+    if (result == REPLAY_CANCELLED) {
+        error_set(error, "cancelled");
     }
     mappinglist_free(&callers.mappings);
     return result == 0 ? 0 : -1;
@@ -203,12 +73,7 @@ static int find_callers(struct mapcache *cache, const struct replay_options *rep
 
 static void free_cache(void *value) {
     struct mapcache *cache = value;
-    for (size_t i = 0; i < cache->count; i++) {
-        free(cache->items[i].name);
-    }
-    free(cache->items);
-    free(cache->samples);
-    free(cache->there);
+    mappinghistory_free(&cache->history);
     free(cache);
 }
 
@@ -221,13 +86,11 @@ static void *make_cache(const void *asked, const struct replay_options *replay,
         return NULL;
     }
     cache->view = view;
-    if (smaps_visit(view->source->parts, take_moment, cache) < 0) {
+    if (mappinghistory_read(view->source->parts, view->selection->view.to_ns, &cache->history) !=
+        0) {
         error_set(error, "out of memory");
         free_cache(cache);
         return NULL;
-    }
-    for (size_t i = 0; i < cache->there_count; i++) {
-        cache->items[cache->there[i]].is_there = true;
     }
     if (find_callers(cache, replay, error) != 0) {
         free_cache(cache);
@@ -238,8 +101,8 @@ static void *make_cache(const void *asked, const struct replay_options *replay,
 
 static size_t cache_bytes(const void *value) {
     const struct mapcache *cache = value;
-    return sizeof *cache + cache->room * sizeof *cache->items +
-           cache->sample_room * sizeof *cache->samples;
+    return sizeof *cache + cache->history.room * sizeof *cache->history.items +
+           cache->history.sample_room * sizeof *cache->history.samples;
 }
 
 static const struct apicache_kind kind = {
@@ -257,33 +120,23 @@ static const struct mapcache *get_cache(struct api_call *call, struct error *err
 
 #define CELL(name, value)                                                                          \
     static struct table_cell mapped_##name(const struct rows_of *of, const void *record) {         \
-        const struct mapped *mapped = record;                                                      \
+        const struct mapping_seen *mapped = record;                                                \
         (void)of;                                                                                  \
         return value;                                                                              \
     }
 CELL(size, table_number(mapped->end - mapped->start))
 CELL(there, table_number(mapped->is_there))
+CELL(kind, table_text(report_mapping_kind(mapped->name)))
+CELL(permissions, table_text(mapping_permissions(mapped->protection)))
 CELL(caller, mapped->node != 0 ? table_path(mapped->node) : table_none())
 #undef CELL
 
-static struct table_cell mapped_permissions(const struct rows_of *of, const void *record) {
-    static const char *const names[] = {"---p", "r--p", "-w-p", "rw-p", "--xp", "r-xp",
-                                        "-wxp", "rwxp", "---s", "r--s", "-w-s", "rw-s",
-                                        "--xs", "r-xs", "-wxs", "rwxs"};
-    enum { SHARED = 8 };
-    uint32_t protection = ((const struct mapped *)record)->protection;
-    (void)of;
-    return table_text(
-        names[((protection & PROT_READ) != 0) | ((protection & PROT_WRITE) != 0) << 1 |
-              ((protection & PROT_EXEC) != 0) << 2 | ((protection & SHARED) != 0) << 3]);
-}
-
-#define OF(member) ROWS_FIELD(struct mapped, member)
+#define OF(member) ROWS_FIELD(struct mapping_seen, member)
 static const struct table_column columns[] = {
     {"id", "number", TABLE_COUNT, 0, "id", "", OF(id)},
     {"path", "name", TABLE_TEXT, 0, "path", "file, [heap], [stack]; none: anonymous", OF(name),
      .none = TABLE_ZERO},
-    {"kind", "kind", TABLE_WORD, 0, "kind", "", OF(kind)},
+    {"kind", "kind", TABLE_WORD, 0, "kind", "", .cell = mapped_kind},
     {"start", "from", TABLE_ADDRESS, 0, "start", "", OF(start)},
     {"end", "to", TABLE_ADDRESS, 0, "end", "", OF(end)},
     {"size", "size", TABLE_BYTES, 0, "size", "bytes of address space", .cell = mapped_size},
@@ -314,15 +167,15 @@ static int write_mapped(struct api_call *call, const struct mapcache *cache, boo
     const struct apitable_rows rows = {
         .rows = &mapped_rows, .shown = shown, .count = COLUMNS, .sort = "rss"};
     struct rows_of of = rows_of_report(&call->report);
-    const void **records = calloc(cache->count + 1, sizeof *records);
+    const void **records = calloc(cache->history.count + 1, sizeof *records);
     size_t count = 0;
     int result;
     if (records == NULL) {
         return error_set(error, "out of memory");
     }
-    for (size_t i = 0; i < cache->count; i++) {
-        if (all || cache->items[i].is_there) {
-            records[count++] = &cache->items[i];
+    for (size_t i = 0; i < cache->history.count; i++) {
+        if (all || cache->history.items[i].is_there) {
+            records[count++] = &cache->history.items[i];
         }
     }
     of.whole = call->view->whole;
@@ -348,7 +201,7 @@ int api_mappings(struct api_call *call, struct error *error) {
         return write_callers(call, error);
     }
     cache = get_cache(call, error);
-    if (cache != NULL && cache->sample_count == 0) {
+    if (cache != NULL && cache->history.sample_count == 0) {
         api_note(call, "The recording has no mappings of the process: it was too short.");
     }
     api_sql(call, "SELECT * FROM smaps");
@@ -357,26 +210,25 @@ int api_mappings(struct api_call *call, struct error *error) {
 
 /* ---- One mapping, or all together, over time ---- */
 
-static const struct mapped *find_mapped(const struct mapcache *cache, const char *id) {
+static const struct mapping_seen *find_mapped(const struct mapcache *cache, const char *id) {
     char *end;
     unsigned long number = strtoul(id, &end, 10);
-    return *id >= '0' && *id <= '9' && *end == '\0' && number != 0 && number <= cache->count
-               ? &cache->items[number - 1]
-               : NULL;
+    return *id >= '0' && *id <= '9' && *end == '\0' ? mappinghistory_find(&cache->history, number)
+                                                    : NULL;
 }
 
 /* mapped NULL: sums of what each moment had. */
-static void write_history(struct jsonwriter *json, const struct mapcache *cache,
-                          const struct mapped *mapped, const char *name, size_t field) {
+static void write_history(struct jsonwriter *json, const struct mappinghistory *history,
+                          const struct mapping_seen *mapped, const char *name, size_t field) {
     jsonwriter_array(json, name);
-    for (size_t i = 0; i < cache->sample_count;) {
-        uint64_t time_ns = cache->samples[i].time_ns;
+    for (size_t i = 0; i < history->sample_count;) {
+        uint64_t time_ns = history->samples[i].time_ns;
         uint64_t sum = 0;
         bool is_there = mapped == NULL;
-        for (; i < cache->sample_count && cache->samples[i].time_ns == time_ns; i++) {
+        for (; i < history->sample_count && history->samples[i].time_ns == time_ns; i++) {
             uint64_t value;
-            if (mapped == NULL || &cache->items[cache->samples[i].mapped] == mapped) {
-                memcpy(&value, (const char *)&cache->samples[i] + field, sizeof value);
+            if (mapped == NULL || &history->items[history->samples[i].mapping] == mapped) {
+                memcpy(&value, (const char *)&history->samples[i] + field, sizeof value);
                 sum += value;
                 is_there = true;
             }
@@ -388,13 +240,14 @@ static void write_history(struct jsonwriter *json, const struct mapcache *cache,
     jsonwriter_end_array(json);
 }
 
-static void write_times(struct jsonwriter *json, const struct mapcache *cache,
-                        const struct mapped *mapped) {
+static void write_times(struct jsonwriter *json, const struct mappinghistory *history,
+                        const struct mapping_seen *mapped) {
     uint64_t last_ns = UINT64_MAX;
     jsonwriter_array(json, "time_ns");
-    for (size_t i = 0; i < cache->sample_count; i++) {
-        const struct sample *sample = &cache->samples[i];
-        if (mapped == NULL ? sample->time_ns != last_ns : &cache->items[sample->mapped] == mapped) {
+    for (size_t i = 0; i < history->sample_count; i++) {
+        const struct mapping_sample *sample = &history->samples[i];
+        if (mapped == NULL ? sample->time_ns != last_ns
+                           : &history->items[sample->mapping] == mapped) {
             jsonwriter_number(json, NULL, sample->time_ns);
             last_ns = sample->time_ns;
         }
@@ -404,7 +257,8 @@ static void write_times(struct jsonwriter *json, const struct mapcache *cache,
 
 int api_mapping(struct api_call *call, struct error *error) {
     const struct mapcache *cache;
-    const struct mapped *mapped;
+    const struct mapping_seen *mapped;
+    const struct mappinghistory *history;
     bool are_all = strcmp(call->rest, "0") == 0;
     if (apidetail_check(call, "the history of a mapping", error) != 0) {
         return -1;
@@ -413,6 +267,7 @@ int api_mapping(struct api_call *call, struct error *error) {
     if (cache == NULL) {
         return -1;
     }
+    history = &cache->history;
     mapped = find_mapped(cache, call->rest);
     if (mapped == NULL && !are_all) {
         return api_refuse(call, 404, error, "there is no mapping %s", call->rest);
@@ -420,10 +275,12 @@ int api_mapping(struct api_call *call, struct error *error) {
     jsonwriter_map(call->json, NULL);
     jsonwriter_string(call->json, "name", are_all ? "(all)" : mapped->name);
     jsonwriter_map(call->json, "history");
-    write_times(call->json, cache, mapped);
-    write_history(call->json, cache, mapped, "rss", offsetof(struct sample, resident_bytes));
-    write_history(call->json, cache, mapped, "dirty", offsetof(struct sample, dirty_bytes));
-    write_history(call->json, cache, mapped, "swap", offsetof(struct sample, swap_bytes));
+    write_times(call->json, history, mapped);
+    write_history(call->json, history, mapped, "rss",
+                  offsetof(struct mapping_sample, resident_bytes));
+    write_history(call->json, history, mapped, "dirty",
+                  offsetof(struct mapping_sample, dirty_bytes));
+    write_history(call->json, history, mapped, "swap", offsetof(struct mapping_sample, swap_bytes));
     jsonwriter_end_map(call->json);
     jsonwriter_end_map(call->json);
     if (are_all) {

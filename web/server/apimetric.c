@@ -72,8 +72,7 @@ static void *make_unsuppressed(const void *asked, const struct replay_options *r
         error_set(error, "out of memory");
         return NULL;
     }
-    if (suppressing_load(&view->question->suppressing, view->model, view->question->debug_folders,
-                         &list, error) == 0) {
+    if (question_suppressions(view->question, view->model, &list, error) == 0) {
         result = suppressions_apply(&list, wish->heap, view->names, applied, error);
     }
     suppressions_free(&list);
@@ -92,15 +91,15 @@ static void free_unsuppressed(void *value) {
 static const struct apicache_kind unsuppressed_kind = {make_unsuppressed, free_unsuppressed,
                                                        bytes_of_contexts};
 
-/* What is held while the program runs, or was held once, is no leak. */
+/* `heap`: all of them; `key`: which. */
 static const struct model *without_suppressed(struct api_call *call, const struct api_view *view,
+                                              const struct model *heap, const char *key,
                                               struct error *error) {
-    const struct leaks_wish wish = {view, apimetric_heap(call, view, error)};
-    if (wish.heap == NULL || view->model->live || view->model->to_ns != UINT64_MAX) {
-        return wish.heap;
+    const struct leaks_wish wish = {view, heap};
+    if (heap == NULL || !model_has_leaks(view->model)) {
+        return heap;
     }
-    return apicache_get(view->cache, "unsuppressed", &unsuppressed_kind, &wish, &call->replay, NULL,
-                        error);
+    return apicache_get(view->cache, key, &unsuppressed_kind, &wish, &call->replay, NULL, error);
 }
 
 /* ---- What single blocks tell ---- */
@@ -196,16 +195,23 @@ static const struct model *of_single_blocks(struct api_call *call, const struct 
     return &part->model;
 }
 
+const struct model *apimetric_all(struct api_call *call, const struct api_view *view,
+                                  enum metric metric, struct error *error) {
+    return metric == METRIC_SHUTDOWN || metric == METRIC_SHORT
+               ? of_single_blocks(call, view, metric, error)
+               : apimetric_heap(call, view, error);
+}
+
 const struct model *apimetric_of(struct api_call *call, const struct api_view *view,
                                  enum metric metric, struct error *error) {
+    const struct model *all = apimetric_all(call, view, metric, error);
     switch (metric) {
     case METRIC_LEAKED:
-        return without_suppressed(call, view, error);
+        return without_suppressed(call, view, all, "unsuppressed", error);
     case METRIC_SHUTDOWN:
-    case METRIC_SHORT:
-        return of_single_blocks(call, view, metric, error);
+        return without_suppressed(call, view, all, "unsuppressed at shutdown", error);
     default:
-        return apimetric_heap(call, view, error);
+        return all;
     }
 }
 
@@ -240,5 +246,7 @@ void apimetric_sides(const struct api_call *call, struct diff_side sides[2]) {
 void apimetric_diff_command(struct api_call *call, const char *by) {
     if (call->metric < METRIC_COUNT) {
         api_command(call, "diff --metric %s --by %s", metric_word(call->metric), by);
+    } else {
+        api_note(call, "No command shows this: memtrace diff compares " METRIC_WORDS ".");
     }
 }

@@ -20,6 +20,10 @@ const struct model *apimetric_model(struct api_call *call, const struct api_view
 const struct model *apimetric_of(struct api_call *call, const struct api_view *view,
                                  enum metric metric, struct error *error);
 
+/* The same with the leaks that are suppressed. */
+const struct model *apimetric_all(struct api_call *call, const struct api_view *view,
+                                  enum metric metric, struct error *error);
+
 /* The model of a view in which the pools or mappings that its filters ask for are the heap. */
 const struct model *apimetric_heap(struct api_call *call, const struct api_view *view,
                                    struct error *error);

@@ -126,9 +126,7 @@ int api_suppressed(struct api_call *call, struct error *error) {
     if (api_param(call, "sort") != NULL) {
         return api_refuse(call, 400, error, "sort: suppressions stand in the order they apply");
     }
-    if (heap != NULL &&
-        suppressing_load(&view->question->suppressing, view->model, view->question->debug_folders,
-                         &list, error) == 0 &&
+    if (heap != NULL && question_suppressions(view->question, view->model, &list, error) == 0 &&
         suppressions_apply(&list, heap, view->names, &applied, error) == 0) {
         suppressions_applied_free(&applied);
         api_command(call, "report --show-leaked");

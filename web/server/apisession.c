@@ -18,11 +18,6 @@
 static const char *const kinds[] = {"profile", "recording", "run", "live"};
 static const char *const states[] = {"opening", "open", "failed"};
 
-static const char *base_name(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
-}
-
 void apisession_put_source(struct jsonwriter *json, const struct hub_status *status) {
     char fingerprint[40];
     snprintf(fingerprint, sizeof fingerprint, "%016" PRIx64 "%016" PRIx64, status->fingerprint[0],
@@ -33,6 +28,10 @@ void apisession_put_source(struct jsonwriter *json, const struct hub_status *sta
     jsonwriter_string(json, "path", status->path);
     jsonwriter_string(json, "kind", kinds[status->kind]);
     jsonwriter_bool(json, "live", status->live);
+    if (status->state == HUB_OPEN) {
+        jsonwriter_string(json, "ended", status->ended);
+        jsonwriter_number(json, "pid", status->pid);
+    }
     jsonwriter_string(json, "state", states[status->state]);
     if (status->state == HUB_OPENING) {
         jsonwriter_number(json, "done", status->done);
@@ -100,14 +99,19 @@ int api_sources(struct api_call *call, struct error *error) {
     jsonwriter_array(json, "found");
     for (size_t i = 0; i < list.count; i++) {
         const struct found_item *item = &list.items[i];
+        unsigned source = hub_find(call->hub, item->path, item->pid);
         jsonwriter_map(json, NULL);
-        jsonwriter_string(json, "name", base_name(item->path));
+        jsonwriter_string(json, "name", item->name);
         jsonwriter_string(json, "path", item->path);
         jsonwriter_string(json, "kind", kinds[item->kind]);
+        if (source != 0) {
+            jsonwriter_number(json, "source", source);
+        }
         jsonwriter_number(json, "bytes", item->bytes);
         jsonwriter_number(json, "modified_ns", item->modified_ns);
         if (item->pid != 0) {
             jsonwriter_number(json, "pid", item->pid);
+            jsonwriter_number(json, "parent_pid", item->parent_pid);
             jsonwriter_bool(json, "running", item->is_running);
         }
         jsonwriter_end_map(json);
@@ -142,7 +146,10 @@ static int open_wanted(struct api_call *call, const struct found_item *item, str
     struct hub_status status;
     unsigned number;
     snprintf(pid, sizeof pid, "%" PRIu32, item->pid);
-    number = hub_add(call->hub, item->pid != 0 ? pid : item->path, error);
+    number = hub_find(call->hub, item->path, item->pid);
+    if (number == 0) {
+        number = hub_add(call->hub, item->pid != 0 ? pid : item->path, error);
+    }
     if (number == 0 || !hub_status(call->hub, number, &status)) {
         call->status = 503;
         return -1;

@@ -4,6 +4,7 @@
 
 #include "analyze/ask/quantity.h"
 #include "analyze/base/array.h"
+#include "analyze/base/pathname.h"
 #include "analyze/report/framesums.h"
 #include "analyze/rows/framekind.h"
 #include "analyze/rows/style.h"
@@ -144,7 +145,7 @@ static const struct framesums_item *find_file(const struct framesums *sums, cons
         if (strcmp(item->frame->file, file) == 0) {
             return item;
         }
-        if (strcmp(style_base(item->frame->file), style_base(file)) == 0) {
+        if (strcmp(pathname_base(item->frame->file), pathname_base(file)) == 0) {
             named = item;
             count++;
         }
@@ -261,7 +262,11 @@ int api_files(struct api_call *call, struct error *error) {
     if (files == NULL || report.model == NULL) {
         return -1;
     }
-    api_command(call, "report %s --flat --by line", apimetric_option(call));
+    if (call->base != NULL) {
+        apimetric_diff_command(call, "file");
+    } else {
+        api_command(call, "report %s --flat --by line", apimetric_option(call));
+    }
     rows = calloc(files->count + 1, sizeof *rows);
     if (rows == NULL || fill_files(&report, files, rows) != 0) {
         free(rows);
@@ -422,7 +427,7 @@ static bool is_anonymised(const struct model *model) {
 }
 
 static void put_text(struct api_call *call, const char *file, const struct sourcetext *text) {
-    static const char *const states[] = {"current", "newer", "missing", "forbidden"};
+    static const char *const states[] = {"current", "newer", "differs", "missing", "forbidden"};
     jsonwriter_map(call->json, NULL);
     jsonwriter_string(call->json, "file", file);
     jsonwriter_string(call->json, "state", states[text->state]);
@@ -432,6 +437,16 @@ static void put_text(struct api_call *call, const char *file, const struct sourc
         jsonwriter_string(call->json, "note", text->note);
     }
     jsonwriter_end_map(call->json);
+}
+
+/* NULL: the file is of none of them. */
+static const struct model_module *module_named(const struct model *model, const char *path) {
+    for (size_t i = 1; i < model->module_count; i++) {
+        if (path[0] != '\0' && strcmp(model->modules[i].path, path) == 0) {
+            return &model->modules[i];
+        }
+    }
+    return NULL;
 }
 
 int api_file_text(struct api_call *call, struct error *error) {
@@ -444,8 +459,13 @@ int api_file_text(struct api_call *call, struct error *error) {
         return -1;
     }
     if (!is_anonymised(model)) {
+        const struct model_module *module = module_named(model, file->module);
         const struct sourcetext_wish wish = {.file = file->file,
                                              .module = file->module,
+                                             .build_id = module != NULL ? module->build_id : NULL,
+                                             .build_id_size =
+                                                 module != NULL ? module->build_id_size : 0,
+                                             .debug_folders = options->debug_folders,
                                              .start_ns = model->header.start_realtime_ns,
                                              .maps = options->source_maps,
                                              .map_count = options->source_map_count};

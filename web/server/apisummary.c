@@ -26,19 +26,6 @@ static char *spell_arguments(const struct memtrace_header *header) {
     return fclose(out) == 0 ? text : NULL;
 }
 
-static const char *end_of(const struct model *model) {
-    switch (model->header.state) {
-    case MEMTRACE_STATE_ENDED:
-        return "ended";
-    case MEMTRACE_STATE_EXECED:
-        return "execed";
-    case MEMTRACE_STATE_COPIED:
-        return "copied";
-    default:
-        return model->live ? "running" : "killed";
-    }
-}
-
 static void put_totals(struct jsonwriter *json, const struct model_totals *totals) {
     jsonwriter_map(json, "totals");
     jsonwriter_number(json, "maximum_bytes", totals->maximum_bytes);
@@ -90,6 +77,7 @@ static void put_resident(struct jsonwriter *json, const struct model *model) {
     put_known(json, "peak_bytes", peak);
     put_known(json, "at_maximum_bytes", resident_at(model, model->totals.maximum_ns));
     put_known(json, "end_bytes", resident_at(model, UINT64_MAX));
+    put_known(json, "own_bytes", model->header.own_resident_bytes);
     jsonwriter_end_map(json);
 }
 
@@ -185,7 +173,7 @@ int api_summary(struct api_call *call, struct error *error) {
     jsonwriter_string(json, "kind", kinds[hub_kind_of(call->view->source)]);
     jsonwriter_number(json, "started_unix_ns", header->start_realtime_ns);
     jsonwriter_number(json, "duration_ns", model->now_ns);
-    jsonwriter_string(json, "ended", end_of(model));
+    jsonwriter_string(json, "ended", hub_end_of(model));
     jsonwriter_bool(json, "live", model->live);
     put_totals(json, &model->totals);
     put_resident(json, model);

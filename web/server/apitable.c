@@ -276,16 +276,22 @@ static int compare_cells(enum table_kind kind, const struct table_cell *a,
     }
 }
 
-/* What is not known comes last, whichever way is up. */
+/* Whether there is something to sort by: a change of nothing is none. */
+static bool has_value(const struct sorting *sorting, const struct table_cell *cell) {
+    return cell->is_known && (sorting->kind != TABLE_SIGNED || cell->number != 0);
+}
+
+/* What has no value comes last, whichever way is up. */
 static int compare_keyed(const void *left, const void *right, void *context) {
     const struct sorting *sorting = context;
     const struct keyed *a = left;
     const struct keyed *b = right;
+    bool has = has_value(sorting, &a->cell);
     int order = 0;
-    if (a->cell.is_known != b->cell.is_known) {
-        return a->cell.is_known ? -1 : 1;
+    if (has != has_value(sorting, &b->cell)) {
+        return has ? -1 : 1;
     }
-    if (a->cell.is_known) {
+    if (has) {
         order = compare_cells(sorting->kind, &a->cell, &b->cell);
     }
     if (order == 0) {

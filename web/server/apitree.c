@@ -4,10 +4,12 @@
 #include "web/server/apilist.h"
 
 #include "analyze/base/array.h"
+#include "analyze/report/reports.h"
 #include "analyze/report/treediff.h"
 #include "analyze/rows/safetext.h"
 #include "web/server/apiframes.h"
 #include "web/server/apimetric.h"
+#include "web/server/request.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -74,7 +76,7 @@ struct columns {
     uint64_t *main;
     uint64_t *side;
     uint64_t *self;
-    uint64_t *base; /* of a difference: main and self of the other side; else unused */
+    uint64_t *base; /* of a difference: main and self of the other side; else NULL */
     uint64_t *base_self;
     uint32_t *places; /* by call: where it stands among those that are written */
     size_t count;
@@ -92,18 +94,20 @@ static void columns_free(struct columns *columns) {
     free(columns->places);
 }
 
-static int columns_make(struct columns *columns, size_t most) {
+static int columns_make(struct columns *columns, size_t most, bool has_base) {
     *columns = (struct columns){.parent = calloc(most, sizeof *columns->parent),
                                 .frame = calloc(most, sizeof *columns->frame),
                                 .main = calloc(most, sizeof *columns->main),
                                 .side = calloc(most, sizeof *columns->side),
                                 .self = calloc(most, sizeof *columns->self),
-                                .base = calloc(most, sizeof *columns->base),
-                                .base_self = calloc(most, sizeof *columns->base_self),
                                 .places = calloc(most, sizeof *columns->places)};
+    if (has_base) {
+        columns->base = calloc(most, sizeof *columns->base);
+        columns->base_self = calloc(most, sizeof *columns->base_self);
+    }
     return columns->parent != NULL && columns->frame != NULL && columns->main != NULL &&
-                   columns->side != NULL && columns->self != NULL && columns->base != NULL &&
-                   columns->base_self != NULL && columns->places != NULL
+                   columns->side != NULL && columns->self != NULL && columns->places != NULL &&
+                   (!has_base || (columns->base != NULL && columns->base_self != NULL))
                ? 0
                : -1;
 }
@@ -181,10 +185,24 @@ static int fill(struct columns *columns, struct apiframes *frames, const struct 
     return 0;
 }
 
-static int dearest_first(const void *left, const void *right) {
-    uint64_t a = *(const uint64_t *)left;
-    uint64_t b = *(const uint64_t *)right;
-    return (a < b) - (a > b);
+/* The cost that `nth` others are dearer than or as dear as: from its highest byte on, by counting.
+ */
+static uint64_t nth_dearest(const uint64_t *costs, size_t count, size_t nth) {
+    uint64_t found = 0; /* its bytes above the one that is looked for */
+    for (int shift = 56; shift >= 0; shift -= 8) {
+        size_t bins[256] = {0};
+        size_t byte = 255;
+        for (size_t i = 0; i < count; i++) {
+            if (costs[i] >> shift >> 8 == found) {
+                bins[costs[i] >> shift & 255]++;
+            }
+        }
+        while (nth >= bins[byte]) {
+            nth -= bins[byte--];
+        }
+        found = found << 8 | byte;
+    }
+    return found;
 }
 
 /* What calls bear at least of which at most `limit` are written. 0 or -1. */
@@ -199,9 +217,8 @@ static int least_of(const struct calltree *tree, const struct tree_wish *wish, u
         for (size_t i = 0; i < tree->count; i++) {
             costs[i] = tree->calls[i].cost.main;
         }
-        qsort(costs, tree->count, sizeof *costs, dearest_first);
-        limit =
-            costs[wish->limit] + 1; /* those that are as dear as the first one left out go, too */
+        /* those that are as dear as the first one left out go, too */
+        limit = nth_dearest(costs, tree->count, wish->limit) + 1;
         *least = limit > *least ? limit : *least;
         free(costs);
     }
@@ -244,7 +261,7 @@ static int put_shown(struct api_call *call, const struct report *report, const c
     struct apiframes frames = apiframes_start(report);
     struct columns columns;
     uint64_t least;
-    int result = columns_make(&columns, shown->tree->count);
+    int result = columns_make(&columns, shown->tree->count, shown->costs != NULL);
     if (result == 0) {
         result = least_of(shown->tree, wish, &least);
     }
@@ -340,6 +357,58 @@ static int tree_of_two(struct api_call *call, const struct tree_wish *wish, stru
     return result;
 }
 
+/* As the command writes leaks: without those that are suppressed, which are told behind them. */
+static int put_leaks(struct api_call *call, struct report report, struct error *error) {
+    const struct api_view *view = call->view;
+    struct suppressions list = {0};
+    struct model applied;
+    int result = question_suppressions(view->question, view->model, &list, error);
+    if (result == 0) {
+        result = suppressions_apply(&list, report.model, report.names, &applied, error);
+    }
+    if (result == 0) {
+        report.model = &applied;
+        report.suppressions = &list;
+        result = report_tree(&report, call->metric) == 0 ? 0 : out_of_memory(error);
+        report_suppressed(&report);
+        suppressions_applied_free(&applied);
+    }
+    suppressions_free(&list);
+    return result;
+}
+
+/* The lines of `memtrace report --show-METRIC`, with its usual bounds where none are asked for. */
+static int put_text(struct api_call *call, struct report report, const struct tree_wish *wish,
+                    struct error *error) {
+    bool is_of_leaks = (call->metric == METRIC_LEAKED || call->metric == METRIC_SHUTDOWN) &&
+                       model_has_leaks(call->view->model);
+    struct table_document document;
+    int result;
+    report.out = call->out;
+    report.options.format = REPORT_TEXT;
+    report.options.bottom_up = wish->is_up;
+    report.options.min_percent =
+        api_param(call, "min-share") != NULL ? wish->least_share * 100 : REPORT_TREE_PERCENT;
+    report.options.limit = wish->limit != 0 ? (size_t)wish->limit : REPORT_TREE_LIMIT;
+    report.options.depth = wish->depth != 0 ? (size_t)wish->depth : REPORT_TREE_DEPTH;
+    report.model = apimetric_all(call, call->view, call->metric, error);
+    if (report.model == NULL) {
+        return -1;
+    }
+    if (table_document_open(&document, &report) != 0) {
+        return out_of_memory(error);
+    }
+    report.document = &document;
+    report_selected(&report);
+    report_warnings(&report);
+    result = is_of_leaks                               ? put_leaks(call, report, error)
+             : report_tree(&report, call->metric) == 0 ? 0
+                                                       : out_of_memory(error);
+    table_document_close(&document, &report);
+    call->type = "text/plain; charset=utf-8";
+    return result;
+}
+
 int api_tree(struct api_call *call, struct error *error) {
     struct calltree tree = {0};
     struct tree_wish wish;
@@ -349,6 +418,9 @@ int api_tree(struct api_call *call, struct error *error) {
     if (read_wish(call, &wish, error) != 0) {
         return -1;
     }
+    if (call->base != NULL && call->request->wants_text) {
+        return api_refuse(call, 400, error, "a difference is not told as text: `memtrace diff`");
+    }
     if (call->base != NULL) {
         return tree_of_two(call, &wish, error);
     }
@@ -357,6 +429,9 @@ int api_tree(struct api_call *call, struct error *error) {
         return -1;
     }
     report = report_of(call, call->view, model, &wish);
+    if (call->request->wants_text) {
+        return put_text(call, report, &wish, error);
+    }
     result = make_tree(&tree, &report, call->metric, &wish);
     api_command(call, "report %s%s", apimetric_option(call), wish.is_up ? " --bottom-up" : "");
     result =
@@ -479,7 +554,11 @@ int api_callers(struct api_call *call, struct error *error) {
     result = around_make(call, &around, &wish, name, error);
     if (result == 0) {
         result = put_around(call, &around, name, &wish, error);
-        tell_command(call, "--show-caller-callee", name);
+        if (call->base != NULL) {
+            apimetric_diff_command(call, "function"); /* the nearest: it has no callers */
+        } else {
+            tell_command(call, "--show-caller-callee", name);
+        }
     }
     if (result == 0 && focus_of(call, &around) == NULL) {
         api_note(call, "No call path with such a cost goes through this function.");

@@ -3,6 +3,7 @@
 #include "web/server/dispatch.h"
 
 #include "analyze/rows/safetext.h"
+#include "web/server/apilist.h"
 #include "web/server/columns.h"
 #include "web/server/watch.h"
 
@@ -220,34 +221,36 @@ static void put_file(FILE *out, const struct source *file) {
     }
 }
 
-static void put_filter(FILE *out, const struct filter_given *given) {
-    fprintf(out, " --%s", given->option->name);
+static void put_filter(FILE *out, const char *prefix, const struct filter_given *given) {
+    fprintf(out, " --%s%s", prefix, given->option->name);
     if (given->value != NULL) {
         fputc(' ', out);
         shellword_put(out, given->value);
     }
 }
 
-/* The selection as options; a window that was moved as it is. */
-static void put_selection(FILE *out, const struct api_view *view) {
+/* The selection as options whose names begin so; a window that was moved as it is. */
+static void put_selection(FILE *out, const char *prefix, const struct api_view *view) {
     const struct question *question = view->question;
     const struct selection_times *window = &view->selection->view;
     if (question->choice.process != NULL) {
-        fputs(" --process ", out);
+        fprintf(out, " --%sprocess ", prefix);
         shellword_put(out, question->choice.process);
     }
-    fputs(question->choice.all ? " --all-processes" : "", out);
+    if (question->choice.all) {
+        fprintf(out, " --%sall-processes", prefix);
+    }
     for (size_t i = 0; i < question->filters.count; i++) {
         const struct filter_given *given = &question->filters.items[i];
         if (!view->is_snapped || filters_kind(given->option) != FILTERS_TIME) {
-            put_filter(out, given);
+            put_filter(out, prefix, given);
         }
     }
     if (view->is_snapped && window->from_ns != 0) {
-        fprintf(out, " --from %" PRIu64 "ns", window->from_ns);
+        fprintf(out, " --%sfrom %" PRIu64 "ns", prefix, window->from_ns);
     }
     if (view->is_snapped && window->to_ns != UINT64_MAX) {
-        fprintf(out, " --to %" PRIu64 "ns", window->to_ns);
+        fprintf(out, " --%sto %" PRIu64 "ns", prefix, window->to_ns);
     }
 }
 
@@ -255,7 +258,6 @@ static bool are_same(const char *left, const char *right) {
     return left == right || (left != NULL && right != NULL && strcmp(left, right) == 0);
 }
 
-/* `memtrace diff` selects the same of both sides. */
 static bool is_told_apart(const struct api_view *view, const struct api_view *base) {
     return view->is_snapped != base->is_snapped ||
            (view->is_snapped && (view->selection->view.from_ns != base->selection->view.from_ns ||
@@ -263,6 +265,21 @@ static bool is_told_apart(const struct api_view *view, const struct api_view *ba
            view->question->choice.all != base->question->choice.all ||
            !are_same(view->question->choice.process, base->question->choice.process) ||
            !are_same(view->question->filters.text, base->question->filters.text);
+}
+
+/* What `memtrace diff` is told of the other side, if it is not the same. */
+static void put_base_selection(FILE *out, const struct api_view *view,
+                               const struct api_view *base) {
+    if (is_told_apart(view, base)) {
+        put_selection(out, "base-", base);
+        fputs(question_narrows(base->question) ? "" : API_BASE_WHOLE, out);
+    }
+}
+
+/* Only `memtrace diff` knows of two sides. What has another command is of one side, whatever the
+ * other one is. */
+static bool is_difference(const char *command) {
+    return strncmp(command, "diff ", 5) == 0;
 }
 
 /* What a shell would be told. NULL: out of memory, or there is no such command. */
@@ -273,8 +290,7 @@ static char *spell_command(const struct api_call *call) {
     if (call->told.is_whole) {
         return strdup(call->told.command);
     }
-    if (call->told.command == NULL ||
-        (call->base != NULL && is_told_apart(call->view, call->base))) {
+    if (call->told.command == NULL || !hub_is_there(call->view->source)) {
         return NULL;
     }
     out = open_memstream(&text, &size);
@@ -282,8 +298,9 @@ static char *spell_command(const struct api_call *call) {
         return NULL;
     }
     fprintf(out, "memtrace %s", call->told.command);
-    put_selection(out, call->view);
-    if (call->base != NULL) {
+    put_selection(out, "", call->view);
+    if (call->base != NULL && is_difference(call->told.command)) {
+        put_base_selection(out, call->view, call->base);
         put_file(out, call->base->source);
     }
     put_file(out, call->view->source);
@@ -437,7 +454,7 @@ static int prepare(struct dispatch *self, struct error *error) {
     if (api_param(call, "job") != NULL) {
         call->replay.progress = tell_progress;
         call->replay.context = self;
-        self->told_ms = watch_now_ms();
+        self->told_ms = watch_now_ms() - TELL_MS; /* the first word at once */
     }
     if ((self->route->flags & ROUTE_PLAIN) != 0) {
         return 0;
@@ -521,6 +538,18 @@ void dispatch(struct hub *hub, const struct request *request, const atomic_bool 
     hub_release(hub, self.call.view);
 }
 
+bool dispatch_is_stream(const struct request *request, unsigned *source, struct reply *reply) {
+    struct dispatch self = {.call = {.request = request}};
+    struct error error = {""};
+    bool is_stream = find_route(&self, &error) == 0 && (self.route->flags & ROUTE_STREAM) != 0;
+    if (is_stream && check_parameters(&self, &error) != 0) {
+        dispatch_problem(reply, self.call.status, error.message);
+    }
+    *source = self.call.source;
+    free(self.rest);
+    return is_stream;
+}
+
 void dispatch_of_view(const struct dispatch_question *question, struct reply *reply) {
     const struct route own = {"GET", "", question->handler, QUEUE_INTERACTIVE, "limit", 0};
     struct request request = {.path = NULL};
@@ -549,6 +578,10 @@ void dispatch_of_view(const struct dispatch_question *question, struct reply *re
 static bool needs_pass(const struct request *request, const struct route *route) {
     const char *metric = request_parameter(request, "metric");
     if (metric != NULL && (strcmp(metric, "shutdown") == 0 || strcmp(metric, "short") == 0)) {
+        return true;
+    }
+    if (route->handler == api_timeline &&
+        apitimeline_is_pass(request_parameter(request, "series"))) {
         return true;
     }
     for (size_t i = 0; i < request->parameter_count; i++) {

@@ -35,6 +35,8 @@ struct dispatch_question {
     const struct replay_options *replay;
 };
 void dispatch_of_view(const struct dispatch_question *question, struct reply *reply);
+/* Whether events are asked for, and of which source. *reply: the refusal, where its type is set. */
+bool dispatch_is_stream(const struct request *request, unsigned *source, struct reply *reply);
 /* application/problem+json, of one line. */
 void dispatch_problem(struct reply *reply, int status, const char *detail);
 

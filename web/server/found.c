@@ -3,6 +3,7 @@
 #include "web/server/found.h"
 
 #include "analyze/base/array.h"
+#include "analyze/base/pathname.h"
 #include "analyze/read/recording.h"
 #include "analyze/read/region.h"
 #include "collect/recover.h"
@@ -20,13 +21,16 @@ static bool ends_with(const char *text, const char *end) {
     return length > strlen(end) && strcmp(text + length - strlen(end), end) == 0;
 }
 
-static int add(struct found_list *list, struct found_item item, const char *path) {
-    if (array_grow(&list->items, &list->room, list->count, sizeof item) != 0 ||
-        (item.path = strdup(path)) == NULL) {
+/* Called by the last part of `named`. */
+static int add(struct found_list *list, struct found_item item, const char *path,
+               const char *named) {
+    if (array_grow(&list->items, &list->room, list->count, sizeof item) != 0) {
         return -1;
     }
+    item.path = strdup(path);
+    item.name = strdup(pathname_base(named));
     list->items[list->count++] = item;
-    return 0;
+    return item.path != NULL && item.name != NULL ? 0 : -1;
 }
 
 static uint64_t modified_of(const struct stat *status) {
@@ -54,7 +58,7 @@ static int add_file(struct found_list *list, const char *path) {
     }
     item.bytes = (uint64_t)status.st_size;
     item.modified_ns = modified_of(&status);
-    return add(list, item, path);
+    return add(list, item, path, path);
 }
 
 static int add_folder(struct found_list *list, const char *folder) {
@@ -90,11 +94,16 @@ static int add_programs(struct found_list *list) {
                                   .pid = (uint32_t)regions[i].pid,
                                   .is_running = regions[i].alive,
                                   .modified_ns = (uint64_t)regions[i].modified_ns};
+        struct memtrace_header header;
         struct stat status;
-        if (recover_is_meant(&regions[i]) && stat(regions[i].path, &status) == 0) {
-            item.bytes = (uint64_t)status.st_size;
-            result = add(list, item, regions[i].path);
+        if (!recover_is_meant(&regions[i]) || stat(regions[i].path, &status) != 0 ||
+            region_read_header(regions[i].path, &header) != REGION_HEADER) {
+            continue;
         }
+        header.executable[sizeof header.executable - 1] = '\0';
+        item.bytes = (uint64_t)status.st_size;
+        item.parent_pid = header.parent_pid;
+        result = add(list, item, regions[i].path, header.executable);
     }
     free(regions);
     return result;
@@ -125,6 +134,7 @@ int found_look(const struct hub_options *options, struct found_list *list) {
 void found_free(struct found_list *list) {
     for (size_t i = 0; i < list->count; i++) {
         free(list->items[i].path);
+        free(list->items[i].name);
     }
     free(list->items);
     *list = (struct found_list){0};

@@ -12,10 +12,12 @@
 
 struct found_item {
     char *path; /* of a program: its region */
+    char *name; /* of the file, or of the program */
     enum hub_kind kind;
     uint64_t bytes;
     uint64_t modified_ns;
-    uint32_t pid; /* 0: it is a file */
+    uint32_t pid;        /* 0: it is a file */
+    uint32_t parent_pid; /* of a program */
     bool is_running;
 };
 

@@ -3,6 +3,7 @@
 #include "web/server/http.h"
 
 #include "analyze/base/array.h"
+#include "web/server/clients.h"
 #include "web/server/dispatch.h"
 #include "web/server/jobs.h"
 #include "web/server/stream.h"
@@ -22,10 +23,9 @@
 #define API "/api/v1"
 
 enum {
-    CONNECTIONS = 64,
+    SPARE = 8, /* connections beyond the most: those that give way are not gone at once */
     CONNECTION_MEMORY = 40 * 1024, /* request line and headers, and the headers of the answer */
     IDLE_SECONDS = 60,
-    REQUEST_MS = 30000, /* a request is whole so long after its connection was ready for it */
     DAEMONS = 2,
 };
 
@@ -34,18 +34,13 @@ struct http {
     struct hub *hub;
     struct jobs *jobs;
     struct watch *watch;
+    struct clients clients;
     struct MHD_Daemon *daemons[DAEMONS];
     size_t daemon_count;
     pthread_mutex_t lock; /* of what follows */
     struct exchange *streams;
     size_t stream_count;
     bool stops;
-};
-
-/* A client, from its connecting to its end. */
-struct client {
-    struct watch_entry entry; /* deadline of the request that is awaited */
-    bool is_watched;
 };
 
 /* A request and its answer. */
@@ -68,6 +63,20 @@ struct exchange {
 
 static struct exchange *exchange_of_job(struct job *job) {
     return (struct exchange *)job;
+}
+
+/* ---- Connections ---- */
+
+static int peer_of(struct MHD_Connection *connection) {
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    return info != NULL ? info->connect_fd : -1;
+}
+
+static struct client *client_of(struct MHD_Connection *connection) {
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    return info != NULL ? info->socket_context : NULL;
 }
 
 /* ---- Answers ---- */
@@ -108,6 +117,7 @@ static enum MHD_Result send_response(struct MHD_Connection *connection, int stat
     if (status == MHD_HTTP_METHOD_NOT_ALLOWED) {
         MHD_add_response_header(response, "Allow", "GET, HEAD, POST");
     }
+    clients_note(client_of(connection), CLIENT_READING);
     result = MHD_queue_response(connection, (unsigned)status, response);
     MHD_destroy_response(response);
     return result;
@@ -223,27 +233,6 @@ static void finish_exchange(struct job *job) {
     MHD_resume_connection(connection);
 }
 
-static int peer_of(struct MHD_Connection *connection) {
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-    return info != NULL ? info->connect_fd : -1;
-}
-
-static struct client *client_of(struct MHD_Connection *connection) {
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    return info != NULL ? info->socket_context : NULL;
-}
-
-/* The request is whole. */
-static void stop_waiting(struct http *http, struct MHD_Connection *connection) {
-    struct client *client = client_of(connection);
-    if (client != NULL && client->is_watched) {
-        watch_remove(http->watch, &client->entry);
-        client->is_watched = false;
-    }
-}
-
 static enum MHD_Result start_work(struct exchange *exchange) {
     exchange->state = EXCHANGE_WORKING;
     exchange->request.body = exchange->body;
@@ -290,17 +279,6 @@ static ssize_t read_stream(void *context, uint64_t position, char *bytes, size_t
     return count < 0 ? MHD_CONTENT_READER_END_OF_STREAM : count;
 }
 
-/* /r/{r}/events; 0: it is none. */
-static unsigned stream_source(const struct request *request) {
-    unsigned source;
-    char end;
-    return strcmp(request->method, "GET") == 0 &&
-                   sscanf(request->path, API "/r/%9u/event%c", &source, &end) == 2 && end == 's' &&
-                   strcmp(strrchr(request->path, '/'), "/events") == 0
-               ? source
-               : 0;
-}
-
 static void list_stream(struct exchange *exchange) {
     struct http *http = exchange->http;
     exchange->entry = (struct watch_entry){
@@ -331,6 +309,7 @@ static void unlist_stream(struct exchange *exchange) {
 static enum MHD_Result start_stream(struct exchange *exchange, unsigned source) {
     struct http *http = exchange->http;
     struct MHD_Response *response;
+    enum MHD_Result result;
     size_t count;
     bool stops;
     pthread_mutex_lock(&http->lock);
@@ -352,7 +331,9 @@ static enum MHD_Result start_stream(struct exchange *exchange, unsigned source) 
     exchange->state = EXCHANGE_DONE;
     response =
         MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 4096, read_stream, exchange, NULL);
-    return send_response(exchange->connection, 200, response, "text/event-stream", false);
+    result = send_response(exchange->connection, 200, response, "text/event-stream", false);
+    clients_note(client_of(exchange->connection), CLIENT_WAITING);
+    return result;
 }
 
 /* ---- Requests ---- */
@@ -405,7 +386,6 @@ static enum MHD_Result begin(struct exchange *exchange, const char *method) {
     int status = check(exchange, method, &reason, &error);
     unsigned source;
     if (status != 0) {
-        stop_waiting(exchange->http, exchange->connection);
         return send_problem(exchange, status, reason);
     }
     exchange->request.wants_columns =
@@ -419,12 +399,14 @@ static enum MHD_Result begin(struct exchange *exchange, const char *method) {
         }
         return MHD_YES;
     }
-    stop_waiting(exchange->http, exchange->connection);
+    clients_note(client_of(exchange->connection), CLIENT_WAITING);
     if (!is_api(exchange->request.path)) {
         return send_page(exchange);
     }
-    source = stream_source(&exchange->request);
-    return source != 0 ? start_stream(exchange, source) : start_work(exchange);
+    if (!dispatch_is_stream(&exchange->request, &source, &exchange->reply)) {
+        return start_work(exchange);
+    }
+    return exchange->reply.type != NULL ? send_answer(exchange) : start_stream(exchange, source);
 }
 
 static enum MHD_Result take_body(struct exchange *exchange, const char *data, size_t *size) {
@@ -458,7 +440,7 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
         if (*size != 0) {
             return take_body(exchange, data, size);
         }
-        stop_waiting(exchange->http, connection);
+        clients_note(client_of(connection), CLIENT_WAITING);
         if (exchange->body != NULL && strlen(exchange->body) != exchange->body_size) {
             return send_problem(exchange, 400, "the body is not text");
         }
@@ -470,39 +452,17 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
     }
 }
 
-/* ---- Connections ---- */
-
-/* It takes too long. The daemon sees that, too. */
-static void client_is_late(struct watch_entry *entry) {
-    shutdown(entry->fd, SHUT_RDWR);
-}
-
-static void start_waiting(struct http *http, struct client *client) {
-    if (client != NULL && !client->is_watched) {
-        client->entry.deadline_ms = watch_now_ms() + REQUEST_MS;
-        client->is_watched = true;
-        watch_add(http->watch, &client->entry);
-    }
-}
+/* ---- What the daemons tell ---- */
 
 static void note_connection(void *context, struct MHD_Connection *connection, void **place,
                             enum MHD_ConnectionNotificationCode code) {
     struct http *http = context;
-    struct client *client = *place;
     if (code == MHD_CONNECTION_NOTIFY_STARTED) {
-        client = calloc(1, sizeof *client);
-        if (client != NULL) {
-            client->entry = (struct watch_entry){.fd = peer_of(connection), .gone = client_is_late};
-        }
-        start_waiting(http, client);
-        *place = client;
-        return;
+        *place = clients_join(&http->clients, peer_of(connection));
+    } else {
+        clients_leave(*place);
+        *place = NULL;
     }
-    if (client != NULL && client->is_watched) {
-        watch_remove(http->watch, &client->entry);
-    }
-    free(client);
-    *place = NULL;
 }
 
 static void *note_uri(void *context, const char *uri, struct MHD_Connection *connection) {
@@ -517,8 +477,8 @@ static void *note_uri(void *context, const char *uri, struct MHD_Connection *con
 
 static void note_completed(void *context, struct MHD_Connection *connection, void **request,
                            enum MHD_RequestTerminationCode code) {
-    struct http *http = context;
     struct exchange *exchange = *request;
+    (void)context;
     (void)code;
     if (exchange == NULL) {
         return;
@@ -537,7 +497,7 @@ static void note_completed(void *context, struct MHD_Connection *connection, voi
     free(exchange->body);
     free(exchange);
     *request = NULL;
-    start_waiting(http, client_of(connection));
+    clients_note(client_of(connection), CLIENT_SILENT);
 }
 
 /* ---- Start and end ---- */
@@ -552,7 +512,7 @@ static struct MHD_Daemon *start_daemon(struct http *http, int listener) {
     return MHD_start_daemon(
         MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL,
         handle, http, MHD_OPTION_EXTERNAL_LOGGER, ignore_log, NULL, MHD_OPTION_LISTEN_SOCKET,
-        listener, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS,
+        listener, MHD_OPTION_CONNECTION_LIMIT, (unsigned)(CLIENTS_MOST + SPARE),
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
         MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS, MHD_OPTION_URI_LOG_CALLBACK,
         note_uri, http, MHD_OPTION_NOTIFY_COMPLETED, note_completed, http,
@@ -570,6 +530,7 @@ struct http *http_start(const struct access *access, struct hub *hub, const int 
     http->access = *access;
     http->hub = hub;
     http->watch = watch_start(error);
+    clients_start(&http->clients, http->watch);
     http->jobs = http->watch != NULL ? jobs_start(0, error) : NULL;
     for (size_t i = 0; i < count && http->jobs != NULL; i++) {
         http->daemons[http->daemon_count] = start_daemon(http, listeners[i]);
@@ -611,6 +572,7 @@ void http_stop(struct http *http) {
         MHD_stop_daemon(http->daemons[i]);
     }
     jobs_free(http->jobs);
+    clients_stop(&http->clients);
     watch_stop(http->watch);
     pthread_mutex_destroy(&http->lock);
     free(http);

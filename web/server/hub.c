@@ -2,21 +2,33 @@
 /* hub.c: sources, opened in the background. See hub.h. */
 #include "web/server/hubparts.h"
 
+#include "analyze/base/pathname.h"
 #include "analyze/read/region.h"
 #include "analyze/rows/jsonwriter.h"
+#include "analyze/window/fineindex.h"
+#include "analyze/window/modelcache.h"
 #include "web/server/watch.h"
 #include "web/server/worker.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-enum { TELL_MS = 100, PATIENCE_MS = 5000, LOOK_AGAIN_MS = 50 };
+enum {
+    TELL_MS = 100,
+    PATIENCE_MS = 5000,
+    SETTLE_MS = 1000,
+    LOOK_AGAIN_MS = 50,
+    FIRST_LOOK_MS = 1000, /* the page's first questions have the machine for themselves */
+    LEAST_PRIORITY = 5,
+};
 
 /* ---- Start and end ---- */
 
@@ -144,6 +156,7 @@ static size_t bytes_of(const struct loaded *loaded) {
 int loaded_open(struct loaded *loaded, const char *name, const struct source_choice *choice,
                 const struct replay_options *replay, struct error *error) {
     const char *folders = loaded->hub->options.debug_folders;
+    int settled;
     if (source_open(&loaded->file, name[0] != '\0' ? name : NULL, choice, folders, replay, error) !=
         0) {
         return -1;
@@ -152,8 +165,10 @@ int loaded_open(struct loaded *loaded, const char *name, const struct source_cho
     if (loaded->names == NULL) {
         return -1;
     }
-    if (names_settle(loaded->names) != 0) {
-        return error_set(error, "out of memory while reading symbols");
+    settled = names_settle(loaded->names, replay->cancel);
+    if (settled != 0) {
+        return error_set(error, settled == NAMES_CANCELLED ? "cancelled"
+                                                           : "out of memory while reading symbols");
     }
     loaded->bytes = bytes_of(loaded);
     return 0;
@@ -166,6 +181,19 @@ enum hub_kind hub_kind_of(const struct source *file) {
            : file->parts.count != 0    ? HUB_RECORDING
            : file->model->live == true ? HUB_LIVE
                                        : HUB_PROFILE;
+}
+
+const char *hub_end_of(const struct model *model) {
+    switch (model->header.state) {
+    case MEMTRACE_STATE_ENDED:
+        return "ended";
+    case MEMTRACE_STATE_EXECED:
+        return "execed";
+    case MEMTRACE_STATE_COPIED:
+        return "copied";
+    default:
+        return model->live ? "running" : "killed";
+    }
 }
 
 /* What is in it, whatever it is called and where it lies. */
@@ -192,21 +220,37 @@ const char *hub_path(const struct source *file) {
     return file->run != NULL ? file->run->path : file->path;
 }
 
-static const char *base_name(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
+bool hub_is_there(const struct source *file) {
+    struct stat status;
+    bool is_program = file->model->live && file->parts.count == 0;
+    bool is_folder = file->run != NULL;
+    return is_program ||
+           (stat(hub_path(file), &status) == 0 && is_folder == (S_ISDIR(status.st_mode) != 0));
 }
 
-/* A file is called as it is, a program by its name and number. NULL: out of memory. */
-static char *make_title(const struct source *file) {
+/* A file is called as it is, a program, which was asked for by its number, by its name and number.
+ * NULL: out of memory. */
+static char *make_title(const struct source *file, const char *asked) {
     const struct memtrace_header *header = &file->model->header;
     char *title;
-    if (!file->model->live || file->parts.count != 0) {
-        return strdup(base_name(hub_path(file)));
+    if (!file->model->live || (file->parts.count != 0 && strcmp(asked, file->path) == 0)) {
+        return strdup(pathname_base(hub_path(file)));
     }
-    return asprintf(&title, "%s (%" PRIu32 ")", base_name(header->executable), header->pid) >= 0
+    return asprintf(&title, "%s (%" PRIu32 ")", pathname_base(header->executable), header->pid) >= 0
                ? title
                : NULL;
+}
+
+void hub_note_file(struct hub_status *status, const struct source *file) {
+    struct stat there;
+    if (stat(hub_path(file), &there) == 0) {
+        status->device = there.st_dev;
+        status->inode = there.st_ino;
+    }
+}
+
+static bool is_file(const struct hub_status *status, const struct stat *there) {
+    return status->device == there->st_dev && status->inode == there->st_ino;
 }
 
 /* What follows is told to those who wait for it. */
@@ -219,12 +263,15 @@ static void finish_opening(struct hub_source *source, struct loaded *loaded, boo
         source->whole = loaded;
         source->status.kind = hub_kind_of(&loaded->file);
         source->status.live = loaded->file.model->live;
+        source->status.ended = hub_end_of(loaded->file.model);
+        source->status.pid = loaded->file.run == NULL ? loaded->file.model->header.pid : 0;
         source->status.generation = 1;
         loaded->generation = 1;
         hub_fingerprint(&loaded->file, source->status.fingerprint);
+        hub_note_file(&source->status, &loaded->file);
         free(source->status.path);
         source->status.path = strdup(hub_path(&loaded->file));
-        source->status.title = make_title(&loaded->file);
+        source->status.title = make_title(&loaded->file, source->status.name);
         source->status.state = HUB_OPEN;
     } else {
         if (loaded != NULL) {
@@ -254,18 +301,80 @@ static int open_patiently(struct hub_source *source, struct loaded *loaded, cons
     return 0;
 }
 
+static void close_loaded(struct loaded *loaded) {
+    names_close(loaded->names);
+    loaded->names = NULL;
+    source_close(&loaded->file);
+}
+
 static int open_loaded(struct hub_source *source, struct loaded *loaded, struct error *error) {
-    char *recording;
-    int result = open_patiently(source, loaded, source->status.name, error);
-    recording = result == 0 ? hublive_recording(&loaded->file) : NULL;
-    if (recording != NULL) {
-        names_close(loaded->names);
-        loaded->names = NULL;
-        source_close(&loaded->file);
-        result = open_patiently(source, loaded, recording, error);
-        free(recording);
+    int64_t give_up_ms = watch_now_ms() + SETTLE_MS;
+    for (;;) {
+        bool may_come = false;
+        int result = open_patiently(source, loaded, source->status.name, error);
+        char *recording = result == 0 ? hublive_recording(&loaded->file, &may_come) : NULL;
+        if (recording != NULL) {
+            close_loaded(loaded);
+            result = open_patiently(source, loaded, recording, error);
+            free(recording);
+            return result;
+        }
+        if (!may_come || !hublive_may_come(source->status.name) || watch_now_ms() > give_up_ms ||
+            !hub_sleep(source, watch_now_ms() + LOOK_AGAIN_MS)) {
+            return result;
+        }
+        close_loaded(loaded);
     }
-    return result;
+}
+
+void hub_replace_whole(struct hub_source *source, struct loaded *loaded) {
+    loaded->made = HUB_READY;
+    source->whole->users--;
+    source->whole = loaded;
+    hub_shrink(source->hub, source->hub->options.cache_bytes);
+}
+
+/* Opens the file once more: more is kept of it now. */
+static void open_refined(struct hub_source *source, const struct replay_options *replay) {
+    const struct source_choice choice = {0};
+    struct hub *hub = source->hub;
+    struct loaded *loaded;
+    struct error error;
+    uint64_t fingerprint[2] = {0};
+    pthread_mutex_lock(&hub->lock);
+    loaded = loaded_new(hub, source->status.number, "", source->status.generation);
+    pthread_mutex_unlock(&hub->lock);
+    if (loaded == NULL) {
+        return;
+    }
+    if (loaded_open(loaded, source->status.path, &choice, replay, &error) == 0) {
+        hub_fingerprint(&loaded->file, fingerprint);
+    }
+    pthread_mutex_lock(&hub->lock);
+    if (memcmp(fingerprint, source->status.fingerprint, sizeof fingerprint) == 0) {
+        hub_replace_whole(source, loaded);
+    } else {
+        loaded_free(loaded);
+    }
+    pthread_mutex_unlock(&hub->lock);
+}
+
+/* So that windows of a large recording snap to slices that are fine enough, and exact ones take no
+ * seconds. Whoever asks goes before it. */
+static void prepare_windows(struct hub_source *source) {
+    const struct source *file = &source->whole->file;
+    const struct replay_options replay = {.cancel = &source->cancel};
+    if (file->model->live || file->parts.count == 0 ||
+        !hub_sleep(source, watch_now_ms() + FIRST_LOOK_MS)) {
+        return;
+    }
+    setpriority(PRIO_PROCESS, (id_t)gettid(), LEAST_PRIORITY);
+    if (modelcache_refine(file->model, file->parts, &replay)) {
+        open_refined(source, &replay);
+        file = &source->whole->file;
+    }
+    index_group(file->model->index, &replay);
+    fineindex_prepare(file->model, file->parts, &replay);
 }
 
 static void *open_source(void *argument) {
@@ -285,6 +394,7 @@ static void *open_source(void *argument) {
     }
     finish_opening(source, loaded, is_open, &error);
     if (is_open) {
+        prepare_windows(source);
         hublive_follow(source);
     }
     return NULL;
@@ -293,6 +403,12 @@ static void *open_source(void *argument) {
 static int start_opener(struct hub_source *source) {
     source->has_opener = worker_start(&source->opener, open_source, source) == 0;
     return source->has_opener ? 0 : -1;
+}
+
+int64_t hub_busy_ms(void) {
+    struct timespec busy;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &busy);
+    return (int64_t)busy.tv_sec * 1000 + busy.tv_nsec / 1000000;
 }
 
 bool hub_sleep(struct hub_source *source, int64_t until_ms) {
@@ -317,10 +433,17 @@ bool hub_sleep(struct hub_source *source, int64_t until_ms) {
     return goes_on;
 }
 
+/* Whether it is what a name means now: another file may have taken its place. */
+static bool is_meant(const struct hub_status *status, const char *name) {
+    struct stat there;
+    return strcmp(status->name, name) == 0 && status->state != HUB_FAILED &&
+           (status->state == HUB_OPENING || status->live || stat(name, &there) != 0 ||
+            is_file(status, &there));
+}
+
 static unsigned find_name(const struct hub *hub, const char *name) {
     for (unsigned i = 0; i < hub->count; i++) {
-        if (strcmp(hub->sources[i]->status.name, name) == 0 &&
-            hub->sources[i]->status.state != HUB_FAILED) {
+        if (is_meant(&hub->sources[i]->status, name)) {
             return i + 1;
         }
     }
@@ -368,6 +491,22 @@ unsigned hub_add(struct hub *hub, const char *name, struct error *error) {
 
 bool hub_knows(struct hub *hub, unsigned source) {
     return source != 0 && source <= hub_count(hub);
+}
+
+unsigned hub_find(struct hub *hub, const char *path, uint32_t pid) {
+    struct stat there = {0};
+    bool is_there = stat(path, &there) == 0;
+    unsigned found = 0;
+    pthread_mutex_lock(&hub->lock);
+    for (unsigned i = 0; i < hub->count && found == 0; i++) {
+        const struct hub_status *status = &hub->sources[i]->status;
+        if (status->state == HUB_OPEN && ((is_there && is_file(status, &there)) ||
+                                          (pid != 0 && status->live && status->pid == pid))) {
+            found = i + 1;
+        }
+    }
+    pthread_mutex_unlock(&hub->lock);
+    return found;
 }
 
 unsigned hub_count(struct hub *hub) {

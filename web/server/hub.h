@@ -13,6 +13,8 @@
 #include "web/server/api.h"
 #include "web/server/request.h"
 
+#include <sys/types.h>
+
 struct hub;
 
 enum { HUB_SOURCES = 64 };
@@ -39,6 +41,9 @@ const struct hub_options *hub_options(const struct hub *hub);
  * or 0: error is set. */
 unsigned hub_add(struct hub *hub, const char *name, struct error *error);
 bool hub_knows(struct hub *hub, unsigned source);
+/* The source that is this file, by whatever name, or the running program of this number (0: none).
+ * 0: it is not open. */
+unsigned hub_find(struct hub *hub, const char *path, uint32_t pid);
 
 /* What is known of a source. Texts are copies. */
 struct hub_status {
@@ -49,6 +54,10 @@ struct hub_status {
     enum hub_kind kind;
     enum hub_state state;
     bool live;
+    const char *ended; /* hub_end_of() */
+    uint32_t pid;      /* 0: of several processes */
+    dev_t device;      /* of the file when it was opened: another one may take its name */
+    ino_t inode;
     uint64_t done, total; /* events, or symbols: as `what` says */
     const char *what;
     char message[512]; /* why it failed */
@@ -80,10 +89,14 @@ void hub_release(struct hub *hub, const struct api_view *view);
 bool hub_is_filter(const char *name);
 /* What an open file is. */
 enum hub_kind hub_kind_of(const struct source *file);
+/* How the program ended: "ended", "execed", "copied", "killed"; "running": not yet. */
+const char *hub_end_of(const struct model *model);
 /* Of what is in it, whatever it is called and where it lies. */
 void hub_fingerprint(const struct source *file, uint64_t fingerprint[2]);
 /* What a command line names: the folder of a run, else the file. */
 const char *hub_path(const struct source *file);
+/* Whether it is there still, for a command line to name. */
+bool hub_is_there(const struct source *file);
 /* The filter of that name; NULL: it is none. */
 const struct option *hub_filter(const char *name);
 

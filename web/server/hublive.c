@@ -10,8 +10,10 @@
 #include "web/server/hubparts.h"
 
 #include "analyze/ask/quantity.h"
+#include "analyze/ask/runregions.h"
 #include "analyze/read/recording.h"
 #include "analyze/read/region.h"
+#include "analyze/read/run.h"
 #include "memtrace/events.h"
 #include "web/server/watch.h"
 
@@ -28,7 +30,10 @@ enum {
     SHARE = 20,        /* of the time is spent at most: 1 / SHARE */
     END_MS = 100,      /* how often it is looked whether the program has ended */
     FINISH_MS = 10000, /* its recording is finished so long after, or never */
+    SUCCESSOR_MS = 5000,
 };
+
+#define HELD "/proc/self/fd/" /* a file by its descriptor, whatever became of its name */
 
 bool hublive_may_come(const char *name) {
     uint64_t pid;
@@ -36,14 +41,29 @@ bool hublive_may_come(const char *name) {
            pid <= INT32_MAX && (kill((pid_t)pid, 0) == 0 || errno == EPERM);
 }
 
-char *hublive_recording(const struct source *file) {
+/* A process that starts at the same time may have the file of that name. */
+static bool is_of(const char *path, const struct memtrace_header *header) {
+    struct recording *recording = recording_is(path) ? recording_open(path, NULL) : NULL;
+    bool is_its_own = recording != NULL && recording->header.pid == header->pid &&
+                      recording->header.process_start_ticks == header->process_start_ticks &&
+                      recording->program.start_monotonic_ns == header->start_monotonic_ns;
+    recording_close(recording);
+    return is_its_own;
+}
+
+char *hublive_recording(const struct source *file, bool *may_come) {
     struct memtrace_recording recording;
+    *may_come = file->model->header.state == MEMTRACE_STATE_EXECED;
     if (!file->model->live || file->parts.count != 0) {
         return NULL;
     }
     memcpy(&recording, file->model->header.recording, sizeof recording);
     recording.path[sizeof recording.path - 1] = '\0';
-    return recording.path[0] == '/' && recording_is(recording.path) ? strdup(recording.path) : NULL;
+    if (recording.state == MEMTRACE_RECORD_NONE || recording.path[0] != '/') {
+        return NULL;
+    }
+    *may_come = true;
+    return is_of(recording.path, &file->model->header) ? strdup(recording.path) : NULL;
 }
 
 /* ---- Looking ---- */
@@ -53,20 +73,13 @@ struct follow {
     struct profile *profile; /* of a region; NULL: a recording */
     pid_t pid;
     uint64_t start_ticks;
+    uint64_t start_ns; /* of this image: another one may have the same number by exec */
+    char output[4096]; /* where it was to go at first: it may become the folder of a run */
     uint64_t generation;
-    uint64_t asked; /* hub->clock at the last look */
-    uint64_t bytes; /* of the recording, at the last look */
-    int64_t took_ms;
+    uint64_t asked;  /* hub->clock at the last look */
+    uint64_t bytes;  /* of the recording, at the last look */
+    int64_t took_ms; /* of a processor */
 };
-
-static uint64_t bytes_of(const struct timeorder_parts *parts) {
-    uint64_t bytes = 0;
-    struct stat status;
-    for (size_t i = 0; i < parts->count; i++) {
-        bytes += stat(parts->items[i]->path, &status) == 0 ? (uint64_t)status.st_size : 0;
-    }
-    return bytes;
-}
 
 /* Whether anybody follows it, or has asked since the last look. */
 static bool is_watched(struct follow *follow) {
@@ -101,16 +114,40 @@ static int load_region(struct follow *follow, struct loaded *loaded, bool runs,
     }
     file->model->live = runs;
     loaded->names = source_names(file, follow->source->hub->options.debug_folders, NULL, error);
-    return loaded->names != NULL ? names_settle(loaded->names) : -1;
+    return loaded->names != NULL ? names_settle(loaded->names, &follow->source->cancel) : -1;
+}
+
+/* What collectors do with a recording at its end: they move it to the folder of its run, or remove
+ * it, as too small to be kept. By its descriptor it is there still. The caller frees it. */
+static char *find_recording(const struct source *file) {
+    char held[40];
+    char now[4200] = "";
+    snprintf(held, sizeof held, HELD "%d", file->parts.items[0]->fd);
+    if (readlink(held, now, sizeof now - 1) < 0 || !recording_is(now)) {
+        snprintf(now, sizeof now, "%s", recording_is(file->path) ? file->path : held);
+    }
+    return strdup(now);
+}
+
+static int load_recording(struct follow *follow, struct loaded *loaded, struct error *error) {
+    const struct source_choice choice = {0};
+    const struct replay_options replay = {.cancel = &follow->source->cancel};
+    char *path = find_recording(&follow->source->whole->file);
+    int result = path != NULL ? loaded_open(loaded, path, &choice, &replay, error) : -1;
+    if (result == 0 && strncmp(path, HELD, sizeof HELD - 1) == 0) { /* it is called as before */
+        free(path);
+        path = loaded->file.path;
+        loaded->file.path = strdup(follow->source->whole->file.path);
+        result = loaded->file.path != NULL ? 0 : -1;
+    }
+    free(path);
+    return result;
 }
 
 static int load(struct follow *follow, struct loaded *loaded, bool runs) {
-    const struct source_choice choice = {0};
-    const struct replay_options replay = {.cancel = &follow->source->cancel};
     struct error error;
-    return follow->profile != NULL
-               ? load_region(follow, loaded, runs, &error)
-               : loaded_open(loaded, follow->source->status.path, &choice, &replay, &error);
+    return follow->profile != NULL ? load_region(follow, loaded, runs, &error)
+                                   : load_recording(follow, loaded, &error);
 }
 
 static void tell(const struct follow *follow, const struct model *model) {
@@ -135,13 +172,12 @@ static void take(struct follow *follow, struct loaded *loaded, bool is_live) {
         free(source->status.path);
         source->status.path = path;
     }
-    loaded->made = HUB_READY;
-    source->whole->users--;
-    source->whole = loaded;
+    hub_note_file(&source->status, &loaded->file);
     source->status.generation = loaded->generation = ++follow->generation;
-    source->status.live = is_live;
+    source->status.live = is_live && loaded->file.model->live;
+    source->status.ended = hub_end_of(loaded->file.model);
     follow->asked = hub->clock;
-    hub_shrink(hub, hub->options.cache_bytes);
+    hub_replace_whole(source, loaded);
     pthread_mutex_unlock(&hub->lock);
     tell(follow, loaded->file.model);
 }
@@ -149,7 +185,7 @@ static void take(struct follow *follow, struct loaded *loaded, bool is_live) {
 /* What was read of it stays where nothing can be read any more. */
 static void look(struct follow *follow, bool runs) {
     struct hub *hub = follow->source->hub;
-    int64_t begin = watch_now_ms();
+    int64_t begin_ms = hub_busy_ms();
     struct loaded *loaded;
     pthread_mutex_lock(&hub->lock);
     loaded = loaded_new(hub, follow->source->status.number, "", follow->generation);
@@ -164,28 +200,45 @@ static void look(struct follow *follow, bool runs) {
         follow->source->status.live = runs;
         pthread_mutex_unlock(&hub->lock);
     }
-    follow->took_ms = watch_now_ms() - begin;
+    follow->took_ms = hub_busy_ms() - begin_ms;
 }
 
 /* ---- Until it ends ---- */
 
+static bool is_closed(const struct follow *follow) {
+    char *path = find_recording(&follow->source->whole->file);
+    struct recording *recording = path != NULL ? recording_open(path, NULL) : NULL;
+    bool is_closed = recording == NULL || recording->closed;
+    recording_close(recording);
+    free(path);
+    return is_closed;
+}
+
+/* What its process has become by exec. */
+static bool has_next_image(const struct follow *follow) {
+    struct memtrace_header header;
+    struct region region;
+    return region_find(follow->pid, &region, NULL) == 0 &&
+           region_read_header(region.path, &header) == REGION_HEADER &&
+           header.start_monotonic_ns != follow->start_ns;
+}
+
 static bool runs_on(const struct follow *follow) {
     return region_alive(follow->pid, follow->start_ticks) &&
-           (follow->profile == NULL ||
-            profile_load_u32(&profile_header(follow->profile)->state) == MEMTRACE_STATE_RUNNING);
+           (follow->profile != NULL ? profile_load_u32(&profile_header(follow->profile)->state) ==
+                                          MEMTRACE_STATE_RUNNING
+                                    : !has_next_image(follow));
+}
+
+/* An exec that failed leaves the program as it was. */
+static bool comes_back(const struct follow *follow) {
+    return follow->profile != NULL && region_alive(follow->pid, follow->start_ticks) &&
+           hub_sleep(follow->source, watch_now_ms() + END_MS) && runs_on(follow);
 }
 
 /* Whether a collector has done with what the program left. */
 static bool is_finished(const struct follow *follow) {
-    struct recording *recording;
-    bool is_closed;
-    if (follow->profile != NULL) {
-        return access(follow->profile->path, F_OK) != 0;
-    }
-    recording = recording_open(follow->source->status.path, NULL);
-    is_closed = recording == NULL || recording->closed;
-    recording_close(recording);
-    return is_closed;
+    return follow->profile != NULL ? access(follow->profile->path, F_OK) != 0 : is_closed(follow);
 }
 
 /* The program is gone. false: nobody finishes what it left, or the hub is to stop. */
@@ -199,6 +252,17 @@ static bool wait_for_collector(struct follow *follow) {
     return true;
 }
 
+/* Whether others of its run run, too, of which the sum changes without it. */
+static bool has_company(const struct follow *follow) {
+    struct region own;
+    struct region *list = NULL;
+    size_t count = 0;
+    bool has_it = region_find(follow->pid, &own, NULL) == 0 &&
+                  runregions_find(own.path, &list, &count, NULL) == 0 && count > 1;
+    free(list);
+    return has_it;
+}
+
 static bool is_due(struct follow *follow, const struct source *file, int64_t *next_ms) {
     uint64_t bytes;
     if (watch_now_ms() < *next_ms || !is_watched(follow)) {
@@ -208,8 +272,8 @@ static bool is_due(struct follow *follow, const struct source *file, int64_t *ne
     if (follow->profile != NULL) {
         return true;
     }
-    bytes = bytes_of(&file->parts);
-    if (bytes == follow->bytes) {
+    bytes = source_bytes(file);
+    if (bytes == follow->bytes && !has_company(follow)) {
         return false;
     }
     follow->bytes = bytes;
@@ -224,16 +288,87 @@ static void end(struct follow *follow) {
     hub_tell(hub, follow->source->status.number, NULL, "ended", "{}");
 }
 
+/* ---- What comes after it ---- */
+
+/* Whoever asks for its number, or its file, from now on means another one. */
+static void give_number_up(struct hub_source *source) {
+    char *name;
+    pthread_mutex_lock(&source->hub->lock);
+    name = strdup(source->status.title);
+    if (name != NULL) {
+        free(source->status.name);
+        source->status.name = name;
+    }
+    pthread_mutex_unlock(&source->hub->lock);
+}
+
+static bool has_process(const char *path, pid_t pid) {
+    struct run *run = run_is(path) ? run_open(path, NULL) : NULL;
+    bool has_it = false;
+    for (size_t i = 0; run != NULL && run->has_summary && i < run->process_count; i++) {
+        has_it |= run->processes[i].pid == (uint32_t)pid;
+    }
+    run_close(run);
+    return has_it;
+}
+
+/* The run that it belonged to: in the place of its output, or where its recording is by now. false:
+ * there is none, or not yet. */
+static bool find_run(const struct follow *follow, char *path, size_t size) {
+    char *now = NULL;
+    char *slash;
+    snprintf(path, size, "%s", follow->output);
+    if (has_process(path, follow->pid)) {
+        return true;
+    }
+    if (follow->profile == NULL) {
+        now = find_recording(&follow->source->whole->file);
+    }
+    slash = now != NULL ? strrchr(now, '/') : NULL;
+    snprintf(path, size, "%.*s", slash != NULL ? (int)(slash - now) : 0, now != NULL ? now : "");
+    free(now);
+    return has_process(path, follow->pid);
+}
+
+/* A program that has become another one goes on as a source of its own, and a run of several
+ * processes is one when all of them have ended. */
+static void open_successor(struct follow *follow) {
+    int64_t give_up_ms = watch_now_ms() + SUCCESSOR_MS;
+    struct hub *hub = follow->source->hub;
+    char run[sizeof follow->output];
+    char number[24];
+    snprintf(number, sizeof number, "%ld", (long)follow->pid);
+    give_number_up(follow->source);
+    do {
+        bool is_over = find_run(follow, run, sizeof run);
+        if (is_over || has_next_image(follow)) {
+            if (is_over && follow->profile == NULL) { /* its file was moved to the others */
+                look(follow, false);
+            }
+            hub_add(hub, is_over ? run : number, NULL);
+            return;
+        }
+    } while (watch_now_ms() < give_up_ms && hub_sleep(follow->source, watch_now_ms() + END_MS));
+}
+
+/* How long nobody looks. */
+static int64_t rest_of(const struct follow *follow) {
+    int64_t rest_ms;
+    pthread_mutex_lock(&follow->source->hub->lock);
+    rest_ms = (follow->took_ms + follow->source->sum_ms) * SHARE;
+    pthread_mutex_unlock(&follow->source->hub->lock);
+    return rest_ms > LOOK_MS ? rest_ms : LOOK_MS;
+}
+
 static void run_follow(struct follow *follow) {
     int64_t next_ms = watch_now_ms() + LOOK_MS;
-    while (runs_on(follow)) {
+    while (runs_on(follow) || comes_back(follow)) {
         if (!hub_sleep(follow->source, watch_now_ms() + END_MS)) {
             return;
         }
         if (is_due(follow, &follow->source->whole->file, &next_ms)) {
             look(follow, true);
-            next_ms = watch_now_ms() +
-                      (follow->took_ms * SHARE > LOOK_MS ? follow->took_ms * SHARE : LOOK_MS);
+            next_ms = watch_now_ms() + rest_of(follow);
         }
     }
     if (follow->profile != NULL) { /* a recording's last events come with its end */
@@ -246,6 +381,7 @@ static void run_follow(struct follow *follow) {
     if (follow->profile == NULL) {
         end(follow);
     }
+    open_successor(follow);
 }
 
 void hublive_follow(struct hub_source *source) {
@@ -254,10 +390,13 @@ void hublive_follow(struct hub_source *source) {
     struct follow follow = {.source = source,
                             .generation = 1,
                             .pid = (pid_t)model->header.pid,
-                            .start_ticks = model->header.process_start_ticks};
+                            .start_ticks = model->header.process_start_ticks,
+                            .start_ns = model->header.start_monotonic_ns};
     if (!model->live) {
         return;
     }
+    snprintf(follow.output, sizeof follow.output, "%.*s", (int)sizeof follow.output - 1,
+             file->parts.count != 0 ? file->path : model->header.output);
     if (file->parts.count == 0) {
         follow.profile = profile_open(file->path, NULL);
         if (follow.profile == NULL || !follow.profile->live) { /* it has just ended */
@@ -266,7 +405,7 @@ void hublive_follow(struct hub_source *source) {
             return;
         }
     } else {
-        follow.bytes = bytes_of(&file->parts);
+        follow.bytes = source_bytes(file);
     }
     run_follow(&follow);
     profile_close(follow.profile);

@@ -53,6 +53,7 @@ struct hub_source {
     bool has_opener;
     atomic_bool cancel;
     int64_t told_ms; /* when its progress was told last */
+    int64_t sum_ms;  /* the last sum of all that run took of a processor */
 };
 
 struct hub {
@@ -77,14 +78,25 @@ struct loaded *loaded_new(struct hub *hub, unsigned source, const char *key, uin
 /* Takes it out of the list and frees it. Under the lock. */
 void loaded_free(struct loaded *loaded);
 
+/* What this thread has taken of a processor. */
+int64_t hub_busy_ms(void);
+
+/* What was opened anew takes the place of what was open. Who looks at the one before goes on with
+ * it. Under the lock. */
+void hub_replace_whole(struct hub_source *source, struct loaded *loaded);
+
+/* Which file it is. Under the lock. */
+void hub_note_file(struct hub_status *status, const struct source *file);
+
 /* Sleeps until then, on the clock of watch_now_ms(). false: the hub is to stop. Takes the lock. */
 bool hub_sleep(struct hub_source *source, int64_t until_ms);
 
 /* Whether `name` is a process that may yet be profiled: it has only just begun. */
 bool hublive_may_come(const char *name);
 /* Of a running program that is recorded: its recording, which tells more than its region. The
- * caller frees it. NULL: there is none. */
-char *hublive_recording(const struct source *file);
+ * caller frees it. NULL: there is none; *may_come: its collector has only just begun, or the
+ * program is about to be another one. */
+char *hublive_recording(const struct source *file, bool *may_come);
 /* Stays with a running program, or a recording that grows, until it ends: makes a new generation
  * of its numbers whenever somebody looks, and tells those who follow it. In the opener's thread. */
 void hublive_follow(struct hub_source *source);

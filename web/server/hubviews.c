@@ -4,8 +4,10 @@
 #include "web/server/hubparts.h"
 #include "web/server/routes.h"
 
+#include "analyze/read/region.h"
 #include "analyze/window/view.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -155,7 +157,8 @@ static int make_model(struct view *view, const struct replay_options *replay, st
     const struct source *file = &view->loaded->file;
     struct filtered *filtered = &view->filtered;
     filtered->model = file->model;
-    if (filters_resolve(&view->question.filters, file->model, &filtered->selection, error) != 0) {
+    if (filters_select(&view->question.filters, file, view->loaded->names, replay,
+                       &filtered->selection, error) != 0) {
         return -1;
     }
     if (view->snaps && selection_has_view(&filtered->selection)) {
@@ -225,13 +228,23 @@ static int choice_key(const struct source_choice *choice, char *key, size_t size
     return (size_t)length < size ? 0 : error_set(error, "--process: there is no such process");
 }
 
+/* The sum of all that run is that of a process's number, also where its recording is shown. */
+static char *name_of(const struct hub_status *status, const struct source_choice *choice) {
+    char *pid;
+    if (!status->live || !choice->all) {
+        return strdup(status->path);
+    }
+    return asprintf(&pid, "%" PRIu32, status->pid) >= 0 ? pid : NULL;
+}
+
 /* Opens it without the lock, which is held before and after. NULL: error is set. */
 static struct loaded *load_anew(struct hub *hub, unsigned number, const char *key,
                                 const struct source_choice *choice,
                                 const struct replay_options *replay, struct error *error) {
-    const struct hub_source *source = hub->sources[number - 1];
+    struct hub_source *source = hub->sources[number - 1];
+    int64_t begin_ms = hub_busy_ms();
     struct loaded *loaded = loaded_new(hub, number, key, source->status.generation);
-    char *path = strdup(source->status.path);
+    char *path = name_of(&source->status, choice);
     int result = -1;
     pthread_mutex_unlock(&hub->lock);
     if (loaded == NULL || path == NULL) {
@@ -241,6 +254,7 @@ static struct loaded *load_anew(struct hub *hub, unsigned number, const char *ke
     }
     free(path);
     pthread_mutex_lock(&hub->lock);
+    source->sum_ms = choice->all ? hub_busy_ms() - begin_ms : source->sum_ms;
     if (loaded != NULL) {
         loaded->made = result == 0 ? HUB_READY : HUB_SPOILED;
         loaded->users--;
@@ -250,6 +264,13 @@ static struct loaded *load_anew(struct hub *hub, unsigned number, const char *ke
     }
     pthread_cond_broadcast(&hub->changed);
     return result == 0 ? loaded : NULL;
+}
+
+/* It ran when it was looked at, and runs no more: of a sum its own last numbers are left. */
+static bool has_just_ended(const struct hub_status *status) {
+    struct region region;
+    return (status->live || status->generation > 1) &&
+           (region_find((pid_t)status->pid, &region, NULL) != 0 || !region.alive);
 }
 
 /* With one user more. Under the lock, which is given up meanwhile. NULL: error and *status. */
@@ -275,6 +296,9 @@ static struct loaded *get_loaded(struct hub *hub, unsigned number,
         if (loaded == NULL) {
             *status = 400;
             loaded = load_anew(hub, number, key, choice, replay, error);
+            if (loaded == NULL && choice->all && has_just_ended(&source->status)) {
+                loaded = source->whole;
+            }
             if (loaded == NULL) {
                 return NULL;
             }
@@ -290,11 +314,9 @@ static struct loaded *get_loaded(struct hub *hub, unsigned number,
 
 /* ---- Views ---- */
 
-static struct view *find_view(const struct hub *hub, unsigned source, const char *key,
-                              uint64_t generation) {
+static struct view *find_view(const struct hub *hub, const struct loaded *loaded, const char *key) {
     for (struct view *at = hub->views; at != NULL; at = at->next) {
-        if (at->loaded->source == source && at->loaded->generation == generation &&
-            at->made != HUB_SPOILED && strcmp(at->key, key) == 0) {
+        if (at->loaded == loaded && at->made != HUB_SPOILED && strcmp(at->key, key) == 0) {
             return at;
         }
     }
@@ -330,7 +352,9 @@ static uint64_t bytes_of_all(const struct hub *hub) {
 }
 
 static bool is_old(const struct hub *hub, const struct loaded *loaded) {
-    return loaded->generation != hub->sources[loaded->source - 1]->status.generation;
+    const struct hub_source *source = hub->sources[loaded->source - 1];
+    return loaded->generation != source->status.generation ||
+           (loaded->key[0] == '\0' && loaded != source->whole);
 }
 
 /* The one that was not asked for longest among those that nobody uses. */
@@ -380,6 +404,7 @@ static int make(struct hub *hub, struct view *view, const struct replay_options 
     int result;
     view->made = HUB_MAKING;
     view->users = 1;
+    view->used = ++hub->clock;
     view->next = hub->views;
     hub->views = view;
     pthread_mutex_unlock(&hub->lock);
@@ -406,8 +431,8 @@ static struct view *get_view(struct hub *hub, unsigned number, struct view *view
         view_free(view);
         return NULL;
     }
-    while ((found = find_view(hub, number, view->key, view->loaded->generation)) != NULL &&
-           found->made == HUB_MAKING && !is_cancelled(hub, replay)) {
+    while ((found = find_view(hub, view->loaded, view->key)) != NULL && found->made == HUB_MAKING &&
+           !is_cancelled(hub, replay)) {
         wait_a_little(hub);
     }
     if (found == NULL) {

@@ -2,6 +2,7 @@
 /* onefile.c: see onefile.h. */
 #include "web/server/onefile.h"
 
+#include "analyze/base/pathname.h"
 #include "analyze/window/series.h"
 #include "memtrace/version.h"
 #include "web/server/apicache.h"
@@ -52,7 +53,7 @@ static void put_answers(struct writer *writer) {
         const char *path;
     } asked[] = {
         {"summary", ""},
-        {"timeline", "/timeline?points=700&series=live,resident,rate"},
+        {"timeline", "/timeline?points=700&series=live,resident,swap,virtual,rate,frees"},
         {"marks", "/marks?limit=2000"},
         {"scopes", "/scopes?limit=2000"},
         {"threads", "/threads?limit=10000"},
@@ -84,16 +85,11 @@ static void put_heads(struct writer *writer) {
     }
 }
 
-static const char *base_name(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
-}
-
 static void put_session(struct jsonwriter *json, const struct onefile *page) {
     const struct source *file = page->view->source;
     const char *path = hub_path(file);
     struct hub_status status = {.number = 1,
-                                .title = (char *)(uintptr_t)base_name(path),
+                                .title = (char *)(uintptr_t)pathname_base(path),
                                 .path = (char *)(uintptr_t)path,
                                 .kind = hub_kind_of(file),
                                 .state = HUB_OPEN,

@@ -12,12 +12,11 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { MOST_PATHS = 1 << 20 };
-/* Deeper paths have no hash: it is made from the allocating function on, so each costs its depth.
- */
-enum { DEEPEST_HASH = 4096 };
+/* A hash is made from the allocating function on, so each costs its depth. Of paths deeper than
+ * DEEPEST_HASH so many have one that they are of DEEP_FRAMES frames together. */
+enum { DEEPEST_HASH = 4096, DEEP_FRAMES = 1 << 23 };
 
 /* A place on call paths. The first one is the root. */
 struct node {
@@ -358,12 +357,14 @@ static void put_cell(struct jsonwriter *json, const struct table_column *column,
     }
 }
 
-static struct table_cell cell_of(const struct sums *sums, const struct rows *rows,
-                                 const struct rows_of *of, size_t path, unsigned char place) {
-    if (place == CONTEXT_HASH && sums->depths[sums->paths[path]->id] > DEEPEST_HASH) {
-        return table_none();
+/* Whether there is time for the hash of this path; left: frames of deep ones. */
+static bool has_hash(const struct sums *sums, size_t path, uint32_t *left) {
+    uint32_t depth = sums->depths[sums->paths[path]->id];
+    if (depth > DEEPEST_HASH && depth > *left) {
+        return false;
     }
-    return rows_cell(rows, of, sums->paths[path], place);
+    *left -= depth > DEEPEST_HASH ? depth : 0;
+    return true;
 }
 
 /* A column of all paths; of rests only sums are known. */
@@ -371,11 +372,15 @@ static void put_column(struct api_call *call, const struct sums *sums, const str
                        unsigned char place) {
     const struct table_column *column = &rows->columns[place];
     struct rows_of of = rows_of_report(&call->report);
+    uint32_t left = DEEP_FRAMES;
     of.model = sums->model;
     of.whole = call->view->whole;
     jsonwriter_array(call->json, column->name);
     for (size_t i = 0; i < sums->kept; i++) {
-        struct table_cell cell = cell_of(sums, rows, &of, i, place);
+        struct table_cell cell = {.is_known = false};
+        if (place != CONTEXT_HASH || has_hash(sums, i, &left)) {
+            cell = rows_cell(rows, &of, sums->paths[i], place);
+        }
         put_cell(call->json, column, &cell);
         if (cell.is_owned) {
             free((char *)(uintptr_t)cell.text);

@@ -16,14 +16,17 @@ static const struct route routes[] = {
 
     {"GET", "/command", api_command_of, QUEUE_INTERACTIVE, "view", ROUTE_PLAIN},
 
+    {"GET", "/r/{r}/events", NULL, QUEUE_INTERACTIVE, "job", ROUTE_PLAIN | ROUTE_STREAM},
     {"GET", "/r/{r}", api_summary, QUEUE_INTERACTIVE, NULL, 0},
-    {"GET", "/r/{r}/timeline", api_timeline, QUEUE_INTERACTIVE, "points series", ROUTE_THREADS},
+    {"GET", "/r/{r}/timeline", api_timeline, QUEUE_INTERACTIVE, "points series intervals",
+     ROUTE_THREADS},
     {"GET", "/r/{r}/marks", api_marks, QUEUE_INTERACTIVE, NULL, ROUTE_TABLE},
     {"GET", "/r/{r}/scopes", api_scopes, QUEUE_INTERACTIVE, NULL, ROUTE_TABLE},
     {"GET", "/r/{r}/threads", api_threads, QUEUE_INTERACTIVE, NULL, ROUTE_TABLE | ROUTE_THREADS},
     {"GET", "/r/{r}/foreign", api_foreign, QUEUE_INTERACTIVE, NULL, ROUTE_TABLE | ROUTE_THREADS},
     {"GET", "/r/{r}/modules", api_modules, QUEUE_INTERACTIVE, NULL, ROUTE_TABLE},
     {"GET", "/r/{r}/processes", api_processes, QUEUE_INTERACTIVE, NULL, ROUTE_TABLE},
+    {"GET", "/r/{r}/running", api_running, QUEUE_INTERACTIVE, NULL, ROUTE_TABLE},
     {"GET", "/r/{r}/suppressed", api_suppressed, QUEUE_INTERACTIVE, NULL, ROUTE_TABLE},
     {"GET", "/r/{r}/budget", api_budget, QUEUE_INTERACTIVE, NULL, ROUTE_METRIC},
 

@@ -18,7 +18,7 @@ enum route_flags {
     ROUTE_PLAIN = 1 << 0,   /* no source, no filters, no envelope: the handler writes the answer */
     ROUTE_TABLE = 1 << 1,   /* sort, order, limit, cursor */
     ROUTE_METRIC = 1 << 2,  /* metric: maximum (default), leaked, cumulative, ... */
-    ROUTE_SOURCE = 1 << 3,  /* of ROUTE_PLAIN: the path names a source, which need not be open */
+    ROUTE_STREAM = 1 << 3,  /* of ROUTE_PLAIN: events as they happen, by http.c: no handler */
     ROUTE_THREADS = 1 << 4, /* threads and timeline of what is selected are told */
 };
 

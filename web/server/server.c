@@ -216,10 +216,6 @@ void server_stop(struct server *server) {
     free(server);
 }
 
-int server_add(struct server *server, const char *name, struct error *error) {
-    return hub_add(server->hub, name, error) != 0 ? 0 : -1;
-}
-
 const char *server_address(const struct server *server) {
     return server->address;
 }

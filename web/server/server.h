@@ -24,9 +24,6 @@ struct server *server_start(const struct server_options *options, const char *co
                             size_t count, struct error *error);
 void server_stop(struct server *server); /* NULL is allowed */
 
-/* Begins to open another file, run or PID. 0 or -1. */
-int server_add(struct server *server, const char *name, struct error *error);
-
 /* "http://127.0.0.1:6363/#token=..."; the token is in it. */
 const char *server_address(const struct server *server);
 uint16_t server_port(const struct server *server);

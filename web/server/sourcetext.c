@@ -2,6 +2,8 @@
 /* sourcetext.c: see sourcetext.h. */
 #include "web/server/sourcetext.h"
 
+#include "analyze/symbol/sourcehash.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -76,6 +78,21 @@ static bool is_newer(const struct sourcetext_wish *wish, uint64_t written_ns) {
     return wish->start_ns != 0 && written_ns > wish->start_ns;
 }
 
+/* What the debug information says of the contents counts more than times do. */
+static void judge(const struct sourcetext_wish *wish, uint64_t written_ns,
+                  struct sourcetext *text) {
+    const struct symbol_module module = {wish->module, wish->build_id, wish->build_id_size};
+    enum sourcehash hash =
+        sourcehash_compare(&module, wish->debug_folders, wish->file, text->text, text->size);
+    if (hash == SOURCEHASH_OTHER) {
+        text->state = SOURCETEXT_DIFFERS;
+        text->note = "The file is not the one that was compiled: lines may have moved.";
+    } else if (hash == SOURCEHASH_UNKNOWN && is_newer(wish, written_ns)) {
+        text->state = SOURCETEXT_NEWER;
+        text->note = "The file was changed after the program was built: lines may have moved.";
+    }
+}
+
 static int read_open(int fd, const struct sourcetext_wish *wish, struct sourcetext *text) {
     struct stat stat;
     if (fstat(fd, &stat) != 0 || !S_ISREG(stat.st_mode)) {
@@ -96,10 +113,7 @@ static int read_open(int fd, const struct sourcetext_wish *wish, struct sourcete
         refuse(text, SOURCETEXT_FORBIDDEN, "This is not text.");
         return 0;
     }
-    if (is_newer(wish, ns_of(stat.st_mtim))) {
-        text->state = SOURCETEXT_NEWER;
-        text->note = "The file was changed after the program was built: lines may have moved.";
-    }
+    judge(wish, ns_of(stat.st_mtim), text);
     return 0;
 }
 

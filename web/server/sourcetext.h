@@ -15,7 +15,8 @@ enum { SOURCETEXT_MOST = 8 << 20 };
 
 enum sourcetext_state {
     SOURCETEXT_CURRENT,
-    SOURCETEXT_NEWER, /* than what was compiled from it */
+    SOURCETEXT_NEWER,   /* than what was compiled from it */
+    SOURCETEXT_DIFFERS, /* from what was compiled, by the hash in the debug information */
     SOURCETEXT_MISSING,
     SOURCETEXT_FORBIDDEN /* it is there, but nothing to be shown */
 };
@@ -23,7 +24,10 @@ enum sourcetext_state {
 struct sourcetext_wish {
     const char *file;   /* as it was when it was compiled */
     const char *module; /* what was compiled from it; "" where not known */
-    uint64_t start_ns;  /* when the program ran, time of day: where the module is not there */
+    const uint8_t *build_id;
+    size_t build_id_size;
+    const char *debug_folders;
+    uint64_t start_ns; /* when the program ran, time of day: where the module is not there */
     const char *const
         *maps; /* OLD=NEW: what begins with OLD is to be found at NEW; the first counts */
     size_t map_count;

@@ -18,18 +18,23 @@ export interface Action {
     hidden?: boolean; // not in the palette: makes sense by its key only
 }
 
-const sets = signal<readonly (readonly Action[])[]>([]);
-export const allActions = (): readonly Action[] => sets.value.flat();
+type Actions = readonly Action[];
+const sets = signal<readonly { actions: Actions }[]>([]); // one for each who has some, the newest first
+export const allActions = (): Actions => sets.value.flatMap((set) => set.actions);
 
-export function useActions(actions: readonly Action[]): void {
-    // What is run is always the newest; the list is put anew only if what it says changes.
+export function useActions(actions: Actions): void {
+    // What is run is always the newest; the list is put anew, in the same place, only if what it says changes.
     const now = useRef(actions);
     now.current = actions;
+    const set = useRef<{ actions: Actions }>({ actions: [] }).current;
+    useEffect(() => {
+        sets.value = [set, ...sets.peek()];
+        return () => void (sets.value = sets.peek().filter((one) => one !== set));
+    }, []);
     const told = JSON.stringify(actions.map(({ group, title, keys, hidden }) => [group, title, keys, hidden]));
     useEffect(() => {
-        const stable = actions.map((action, index): Action => ({ ...action, run: () => now.current[index]?.run() }));
-        sets.value = [stable, ...sets.peek()];
-        return () => void (sets.value = sets.peek().filter((one) => one !== stable));
+        set.actions = actions.map((action, index): Action => ({ ...action, run: () => now.current[index]?.run() }));
+        sets.value = [...sets.peek()];
     }, [told]);
 }
 

@@ -12,9 +12,9 @@
 //   two components are one.
 // - What takes long shows progress: see `progress`, and running (all that is on its way, for the header).
 import { signal } from "@preact/signals";
-import { useEffect, useReducer, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useReducer, useRef } from "preact/hooks";
 import { Problem, transport } from "./api";
-import { generationOf } from "./session";
+import { generationOf, isOpening } from "./session";
 import { fullNames } from "./settings";
 import type { Answer } from "./types";
 import { dragging, filterQuery, sourceId, spellQuery, wholeQuery } from "./url";
@@ -195,13 +195,16 @@ export function useAnswer<T>(
 ): Asked<T> {
     const snap = dragging.value && options.plain !== true && options.exact !== true;
     const held = options.exact === true && dragging.value;
-    const path = endpoint === null ? null : pathOf(endpoint, params, options.plain === true, snap);
+    // A part that still stands while the page goes to a source that is being opened waits with it.
+    const waits = endpoint === null || (!endpoint.startsWith("/") && isOpening(sourceId.value));
+    const path = waits ? null : pathOf(endpoint, params, options.plain === true, snap);
     const key = path === null ? null : `${generationOf(sourceId.value)} ${path}`;
     const [, redraw] = useReducer((n: number) => n + 1, 0);
     const asker = useRef<Asker<T> | undefined>(undefined);
     asker.current ??= new Asker<T>(() => redraw(undefined));
     const mine = asker.current;
-    useEffect(() => {
+    // Before the change is painted, not after it: the answer comes a frame sooner.
+    useLayoutEffect(() => {
         if (!held) mine.want(key, path, options.wire, snap);
     }, [key, held]);
     useEffect(() => () => mine.end(), []);
@@ -218,7 +221,8 @@ export function useAnswer<T>(
 /* What the view that is open has asked with `main`. */
 export const mainAnswer = signal<Answer<unknown> | undefined>(undefined);
 
-class Asker<T> {
+/* One who asks, and what stands there meanwhile. Exported for tests. */
+export class Asker<T> {
     private key: string | null = null;
     private next: { key: string; path: string; wire: AskOptions["wire"] } | undefined;
     private flight: Flight | undefined;

@@ -12,7 +12,7 @@ import { go, param } from "./url";
 export type ChosenKind = "function" | "path" | "block" | "file" | "mapping";
 export interface Figure {
     label: string;
-    value: number | string;
+    value: number | string | null; // null: not known
     kind: Kind;
     of?: number; // a share of this is shown beside it
 }

@@ -2,20 +2,22 @@
 // filters.ts: the filters, as docs/filters.md has them: only what the page needs to offer them. What a value may be
 // is the server's to say: it has the commands' own parser.
 
+import type { FilterName } from "./openapi";
+
 export type FilterCost = "view" | "paths" | "blocks"; // blocks: answered by a pass over all events
 export interface Filter {
-    name: string;
+    name: FilterName;
     value: string | null; // null: a flag
     cost: FilterCost;
     about: string;
     many?: boolean;
-    complete?: "function" | "file" | "module" | "thread" | "mark" | "scope" | "class" | "pool" | "hash";
+    complete?: "function" | "file" | "module" | "thread" | "mark" | "scope" | "class" | "pool" | "hash" | "mapping";
 }
 
 /* Those that need no more than sums by call path: all that a saved page has. */
 export const BY_PATH: ReadonlySet<string> = new Set(["function", "file", "module", "not-function", "not-file", "not-module", "path"]);
 
-const ALL: readonly Filter[] = [
+const ALL = [
     { name: "from", value: "TIME", cost: "view", about: "what happened at this time and later", complete: "mark" },
     { name: "to", value: "TIME", cost: "view", about: "what happened before this time", complete: "mark" },
     { name: "at", value: "TIME", cost: "view", about: "what was held at this moment", complete: "mark" },
@@ -34,6 +36,8 @@ const ALL: readonly Filter[] = [
     { name: "group-bytes", value: "SIZES", cost: "paths", about: "paths that allocated so many bytes" },
     { name: "group-live-blocks", value: "RANGE", cost: "paths", about: "paths that left so many blocks, or such a share: 50%.." },
     { name: "group-live-bytes", value: "SIZES", cost: "paths", about: "paths that left so many bytes" },
+    { name: "group-interval", value: "DURATIONS", cost: "blocks", about: "paths that allocated for so long, from first to last" },
+    { name: "group-maximum-at", value: "TIMES", cost: "blocks", about: "paths that first held their maximum in this time", complete: "mark" },
     { name: "size", value: "SIZES", cost: "blocks", about: "blocks of so many bytes" },
     { name: "lifetime", value: "DURATIONS", cost: "blocks", about: "blocks that lived so long" },
     { name: "allocated", value: "TIMES", cost: "blocks", about: "blocks allocated in this time", complete: "mark" },
@@ -46,6 +50,7 @@ const ALL: readonly Filter[] = [
     { name: "arena", value: "ARENA", cost: "blocks", about: "blocks of malloc's main arena, or of another one" },
     { name: "scope", value: "NAME", cost: "blocks", about: "blocks allocated in this scope", complete: "scope" },
     { name: "address", value: "ADDRESSES", cost: "blocks", about: "blocks that lay there" },
+    { name: "mapping", value: "NUMBER", cost: "blocks", about: "blocks that lay in this mapping of the process", complete: "mapping" },
     { name: "leaked", value: null, cost: "blocks", about: "blocks that were never freed" },
     { name: "temporary", value: null, cost: "blocks", about: "blocks freed before their thread's next allocation" },
     { name: "freed-by-others", value: null, cost: "blocks", about: "blocks freed by another thread" },
@@ -55,7 +60,10 @@ const ALL: readonly Filter[] = [
     { name: "chain-position", value: "RANGE", cost: "blocks", about: "the blocks in this place of their chains" },
     { name: "chain-leaked", value: null, cost: "blocks", about: "chains whose last block was never freed" },
     { name: "chain-lifetime", value: "DURATIONS", cost: "blocks", about: "chains that lived so long" },
-];
+    { name: "where", value: "SQL", cost: "blocks", about: "blocks for which this holds, of the columns of the table allocations" },
+] as const satisfies readonly Filter[];
+/* None that the server knows is left out. */
+const every: readonly Filter[] = ALL satisfies Exclude<FilterName, (typeof ALL)[number]["name"]> extends never ? readonly Filter[] : never;
 
-export const FILTERS: readonly Filter[] = SAVED ? ALL.filter((filter) => BY_PATH.has(filter.name)) : ALL;
+export const FILTERS: readonly Filter[] = SAVED ? every.filter((filter) => BY_PATH.has(filter.name)) : every;
 export const filterNamed = (name: string): Filter | undefined => FILTERS.find((filter) => filter.name === name);

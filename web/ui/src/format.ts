@@ -4,12 +4,16 @@
 // 64-bit numbers over 2^53 arrive as text: all of these take numbers and digits.
 
 export type Quantity = number | string | bigint;
+/* What is not known is no zero. */
+export type Unknown = null | undefined;
+const NONE = "–";
 
 const UNITS = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 const number = (value: Quantity): number => (typeof value === "number" ? value : Number(value));
 
 /* "12.3 MiB", "1.0 KiB", "27 B": the unit in which the rounded number has one to four digits before the point. */
-export function bytes(value: Quantity): string {
+export function bytes(value: Quantity | Unknown): string {
+    if (value == null) return NONE;
     const size = number(value);
     if (size < 0) return "-" + bytes(-size);
     if (size < 1024) return `${Math.round(size)} B`;
@@ -29,7 +33,8 @@ export function change(value: Quantity): string {
 }
 
 /* "12,903,424" */
-export function count(value: Quantity): string {
+export function count(value: Quantity | Unknown): string {
+    if (value == null) return NONE;
     if (typeof value === "number" && !Number.isInteger(value)) value = Math.round(value);
     return String(value).replace(/\B(?=(\d{3})+$)/g, ",");
 }
@@ -50,7 +55,8 @@ export function percent(part: Quantity, whole: Quantity): string {
 }
 
 /* "0 ns", "1.5 s", "250.0 ms", "2 min 5 s", "3 h 10 min" */
-export function duration(value: Quantity): string {
+export function duration(value: Quantity | Unknown): string {
+    if (value == null) return NONE;
     const ns = number(value);
     if (ns < 0) return "-" + duration(-ns);
     const seconds = Math.floor(ns / 1e9);
@@ -60,6 +66,16 @@ export function duration(value: Quantity): string {
     if (seconds < 60) return `${oneDigit(ns / 1e9)} s`;
     if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
     return `${Math.floor(seconds / 3600)} h ${Math.floor(seconds / 60) % 60} min`;
+}
+
+/*
+ * As the commands spell it: what is shorter than the recording's clock can tell is below that, and a profile knows only the
+ * steps of a factor of 4 in which lifetimes lie, of which this is the upper end (the last one has none).
+ */
+const LAST_STEP_NS = 2 ** 50;
+export function lifetime(ns: number, finest_ns: number | undefined): string {
+    if (finest_ns === undefined) return `${ns >= LAST_STEP_NS ? ">" : "<"}${duration(ns)}`;
+    return ns < finest_ns ? `<${duration(finest_ns)}` : duration(ns);
 }
 
 /* A value of a filter of times: "1.5s", "250ms": short, and read back by the server to the nanosecond. */

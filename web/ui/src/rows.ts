@@ -196,7 +196,7 @@ export function sortTable(table: Table, sort: string | undefined, order: Order):
     const column = table.columns[index];
     return table.rows
         .map((cells, place) => ({ cells, place, key: sortKey(table, column, cells[index] ?? null) }))
-        .sort((a, b) => sign * compare(a.key, b.key) || a.place - b.place)
+        .sort((a, b) => byPresence(a.key, b.key) || sign * compare(a.key, b.key) || a.place - b.place)
         .map((one) => one.cells);
 }
 function sortKey(table: Table, column: Column | undefined, value: Cell): Cell {
@@ -207,8 +207,10 @@ function sortKey(table: Table, column: Column | undefined, value: Cell): Cell {
     const isNumber = ["count", "bytes", "signed", "real", "percent", "duration"].includes(column?.kind ?? "");
     return isNumber && typeof value === "string" ? Number(value) : value;
 }
+/* What has no value comes last, whichever way is up. */
+const byPresence = (a: Cell, b: Cell): number => Number(a === null) - Number(b === null);
 function compare(a: Cell, b: Cell): number {
-    if (a === null || b === null) return a === b ? 0 : a === null ? -1 : 1;
+    if (a === null || b === null) return 0;
     if (typeof a === "number" && typeof b === "number") return a - b;
     return String(a) < String(b) ? -1 : String(a) > String(b) ? 1 : 0;
 }

@@ -5,7 +5,7 @@
 // more (ask.ts). While `paused` the page stays where it is; the program and its recording go on.
 import { computed, effect, signal } from "@preact/signals";
 import { Problem, transport } from "./api";
-import type { Session, Source } from "./types";
+import type { Ended, Session, Source } from "./types";
 import { sourceId } from "./url";
 
 export const session = signal<Session | null>(null);
@@ -43,6 +43,38 @@ export async function loadSession(): Promise<void> {
         sessionProblem.value = error instanceof Problem ? error : new Problem(0, "Broken", String(error));
     }
 }
+
+/* A program that runs, or has run while the server looked at it. */
+export const wasLive = (one: Source): boolean => one.live || one.kind === "live" || one.generation > 1 || liveStates.value[String(one.id)] !== undefined;
+
+/* What a program becomes by exec, and the run of all that it started, come by themselves (web/server/hublive.c): looked
+ * for as long as the page is of a program. A server that is gone leaves the page as it is. */
+const NEWS_MS = 3000;
+export function watchNews(): void {
+    setInterval(async () => {
+        if (document.hidden || sessionProblem.peek() !== null || !sources.peek().some(wasLive)) return;
+        try {
+            const now = (await transport().get("/session", new AbortController().signal)) as Session;
+            if (JSON.stringify(now) !== JSON.stringify(session.peek())) session.value = now;
+        } catch {
+            // Whoever asks for something is told.
+        }
+    }, NEWS_MS);
+}
+
+/* The one that goes on where this one has ended: what its process became, or else its run. */
+export function successorOf(one: Source): Source | undefined {
+    const later = sources.value.filter((other) => other.id > one.id && other.state === "open");
+    return later.find((other) => one.ended === "execed" && other.pid === one.pid) ?? later.find((other) => other.kind === "run");
+}
+
+/* "killed by a signal" */
+export function endText(ended: Ended | undefined): string {
+    return { ended: "ended", execed: "became another program", killed: "killed by a signal", copied: "a copy", running: "ended" }[ended ?? "ended"];
+}
+
+/* It cannot be asked yet. */
+export const isOpening = (id: string): boolean => sources.value.some((one) => String(one.id) === id && one.state === "opening");
 
 export function putSource(changed: Source): void {
     const now = session.peek();

@@ -28,3 +28,4 @@ export const theme = kept<Theme>("memtrace-theme", "auto");
 export const units = kept<Units>("memtrace-units", "short");
 export const fullNames = kept<"yes" | "no">("memtrace-full-names", "no");
 export const shortcuts = kept<"on" | "off">("memtrace-shortcuts", "on"); // keys of a single letter
+export const stripSeries = kept<string>("memtrace-series", "live,resident,rate"); // what the timeline shows, separated by commas

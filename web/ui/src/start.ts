@@ -9,7 +9,7 @@ import "./views/tables.css";
 import { h, render } from "preact";
 import "./frame/theme";
 import { Shell } from "./frame/Shell";
-import { followSources, linkedFileMissing, loadSession, session } from "./session";
+import { followSources, linkedFileMissing, loadSession, session, watchNews } from "./session";
 import { go, goTo, place } from "./url";
 
 /* A link names its file by what is in it (f): which of the open ones is that? */
@@ -30,5 +30,6 @@ export function start(): void {
         const view = session.value?.view;
         if (view !== undefined && place.value.view === "summary" && [...place.value.query].length === 0) goTo(view);
         followSources();
+        watchNews();
     });
 }

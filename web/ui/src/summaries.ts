@@ -2,6 +2,7 @@
 // summaries.ts: the two answers that many parts need: of the whole source, and of what is selected.
 import { useAnswer, type Asked } from "./ask";
 import type { Cell, Metric, Summary, Table } from "./types";
+import { source } from "./session";
 import { filterQuery } from "./url";
 
 export const useWhole = (): Asked<Summary> => useAnswer<Summary>("", {}, { plain: true });
@@ -31,6 +32,21 @@ export function useMarks(has: boolean | undefined): readonly Mark[] {
 const NO_MARKS: readonly Mark[] = [];
 const marksOf = new WeakMap<Table, readonly Mark[]>();
 
+/* ---- Suppressed leaks ---- */
+
+/*
+ * Of what is leaked, what suppressions take out of every view of leaks: the summary counts it. undefined: none, or not
+ * known. What is held in a window, or now, is no leak.
+ */
+export function useSuppressed(): { bytes: number; blocks: number } | undefined {
+    const isAsked = source.value?.live !== true && !isWindowed() && !(SAVED && filterQuery.value.size > 0);
+    const asked = useAnswer<Table>(isAsked ? "suppressed" : null, { limit: 1000 });
+    const table = asked.data;
+    if (table === undefined || table.rows.length === 0) return undefined;
+    const sum = (name: string) => table.rows.reduce((all, row) => all + Number(row[table.columns.findIndex((column) => column.name === name)] ?? 0), 0);
+    return { bytes: sum("bytes"), blocks: sum("blocks") };
+}
+
 /* ---- Metrics in words ---- */
 
 export interface MetricWords {
@@ -51,11 +67,13 @@ const ALL: readonly MetricWords[] = [
 /* A saved page does not know when things were freed. */
 export const METRICS: readonly MetricWords[] = SAVED ? ALL.filter((one) => one.id !== "shutdown") : ALL;
 
+/* Whether what is left at the end of a window is shown. */
+export const isWindowed = (): boolean => ["to", "at", "between"].some((name) => filterQuery.value.has(name));
+
 /* "Leaked" is what is held at the end of a window, or now. */
 export function metricTitle(metric: Metric, live = false): string {
-    const windowed = ["to", "at", "between"].some((name) => filterQuery.value.has(name));
     if (metric === "leaked" && live) return "Held now";
-    if (metric === "leaked" && windowed) return "Held at the end";
+    if (metric === "leaked" && isWindowed()) return "Held at the end";
     return METRICS.find((one) => one.id === metric)?.title ?? metric;
 }
 export const metricUnit = (metric: Metric): "bytes" | "count" =>

@@ -8,7 +8,8 @@
 //
 // Read:   place.value.view, param("metric"), params("function"), useMetric()...    (signals: components follow)
 // Write:  go({view: "flame", set: {function: ["^a$"], from: null}})                a new entry in the history
-//         go({...}, "replace")                                                     while dragging
+//         go({...}, "replace")                                                     of no interest to Back
+//         while dragging is true: the page follows, the address is written when it is over
 // Links:  <a href={href({view: "blocks"})}>: plain clicks on them are taken by the page (frame/Shell.tsx).
 import { computed, effect, signal } from "@preact/signals";
 import { stir } from "./busy";
@@ -63,7 +64,8 @@ effect(() => {
     stir();
 });
 
-/* Dragging: answers may be snapped to slices until it ends. */
+/* Dragging: answers may be snapped to slices until it ends, and the history is left alone: to write there takes
+ * longer than all else that a move of the pointer does here, and browsers allow it some times a second only. */
 export const dragging = signal(false);
 
 export function changed(from: Place, change: Change): Place {
@@ -95,10 +97,13 @@ export function goTo(address: string): void {
     show(spellPlace(to), "push");
 }
 
+/* What the history's present entry says. */
+let written = spellPlace(place.peek());
+
 function show(text: string, how: "push" | "replace"): void {
-    const now = spellPlace(place.peek());
     const address = isFile ? "#" + text : text;
-    if (text !== now) {
+    if (text !== written && !dragging.peek()) {
+        written = text;
         if (how === "push") history.pushState(null, "", address);
         else history.replaceState(null, "", address);
     }
@@ -106,7 +111,10 @@ function show(text: string, how: "push" | "replace"): void {
 }
 
 if (typeof window !== "undefined") {
-    const follow = () => (place.value = here());
+    const follow = () => {
+        place.value = here();
+        written = spellPlace(place.peek());
+    };
     window.addEventListener("popstate", follow);
     if (isFile) window.addEventListener("hashchange", follow);
 }

@@ -2,6 +2,7 @@
 // window.ts: the window of time: from the text of the address to nanoseconds and back, and how dragging moves it.
 //
 // Only to draw: what a window selects is the server's to say.
+import { batch } from "@preact/signals";
 import { time as spellTime } from "./format";
 import { dragging, go, place, type Place } from "./url";
 
@@ -78,42 +79,31 @@ export function markText(marks: readonly { name: string; time: number }[], ns: n
 }
 
 /*
- * A drag: the address follows the pointer without new entries in the history, and answers may be snapped. Its end
- * puts back the entry that was there before, and one new entry: Back undoes the whole drag.
+ * A drag: the page follows the pointer, and answers may be snapped. Its end makes one entry in the history: Back
+ * undoes the whole drag.
  */
 export class Drag {
     private readonly before: Place = place.peek();
 
     move(set: Record<string, string | null>): void {
-        dragging.value = true;
-        go({ set }, "replace");
+        batch(() => {
+            dragging.value = true;
+            go({ set });
+        });
     }
 
     end(): void {
-        const now = place.peek();
-        dragging.value = false;
-        if (now === this.before) return;
-        this.back();
-        go({ view: now.view, set: difference(this.before, now) });
+        batch(() => {
+            dragging.value = false;
+            go({});
+        });
     }
 
     cancel(): void {
-        this.back();
-        dragging.value = false;
+        batch(() => {
+            dragging.value = false;
+            place.value = this.before;
+        });
     }
-
-    private back(): void {
-        go({ view: this.before.view, set: difference(place.peek(), this.before) }, "replace");
-    }
-}
-
-function difference(from: Place, to: Place): Record<string, string[]> {
-    const names = new Set([...from.query.keys(), ...to.query.keys()]);
-    const set: Record<string, string[]> = {};
-    for (const name of names) {
-        const values = to.query.getAll(name);
-        if (values.join("\0") !== from.query.getAll(name).join("\0")) set[name] = values;
-    }
-    return set;
 }
 

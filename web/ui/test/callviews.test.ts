@@ -6,6 +6,8 @@ import { buildTree } from "../src/draw/calltree";
 import type { Tree } from "../src/types";
 import { callsOf, changeOf, figureOf } from "../src/views/calls";
 import { nextFound } from "../src/views/flame";
+import { lifetime } from "../src/format";
+import { sortTable } from "../src/rows";
 import { mergeLines, throughLine, withoutCalls } from "../src/views/source";
 import { hotPath, visibleNodes } from "../src/views/tree";
 
@@ -69,4 +71,17 @@ test("paths through a line: the same function elsewhere is another line", () => 
     };
     const hashes = (line: number, file: string) => throughLine(table, file, line).rows.map((row) => row[0]);
     assert.deepEqual([hashes(9, "a.c"), hashes(3, "a.c"), hashes(9, "b.c"), hashes(4, "a.c")], [["1", "3"], ["1", "2"], ["3"], []]);
+});
+
+test("lifetimes are spelled as the commands spell them", () => {
+    assert.equal(lifetime(0, 1 << 22), "<4.2 ms");
+    assert.equal(lifetime(11_900_000, 1 << 22), "11.9 ms");
+    assert.equal(lifetime(1 << 22, undefined), "<4.2 ms");
+    assert.equal(lifetime(2 ** 50, undefined), ">312 h 44 min");
+});
+
+test("rows without a value come last, whichever way is up", () => {
+    const table = { columns: [{ name: "age", heading: "age", kind: "duration" as const }], rows: [[2], [null], [3], [1]], total: 4 };
+    assert.deepEqual(sortTable(table, "age", "asc").flat(), [1, 2, 3, null]);
+    assert.deepEqual(sortTable(table, "age", "desc").flat(), [3, 2, 1, null]);
 });

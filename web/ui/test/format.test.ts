@@ -61,3 +61,7 @@ test("times are read back to the nanosecond", () => {
     assert.equal(format.time(12_345_678_901), "12.345678901s");
     assert.equal(format.time(250), "250ns");
 });
+
+test("what is not known is a dash, and no zero", () => {
+    assert.deepEqual([format.bytes(null), format.count(undefined), format.duration(null)], ["–", "–", "–"]);
+});

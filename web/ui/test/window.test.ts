@@ -2,7 +2,7 @@
 // window.test.ts: times of the address, where dragging takes the window to, marks stepped through.
 import assert from "node:assert/strict";
 import test from "node:test";
-import { draggedSpan, nearest, ratesOf, spanText, stepMarks } from "../src/frame/stripmath";
+import { draggedSpan, drawnMarks, nearest, barAt, barsOf, spanText, stepMarks } from "../src/frame/stripmath";
 import { markText, parseTime, resolution, rounded, spanOf, spanParams } from "../src/window";
 
 const context = { duration: 10e9, maximum: 4e9, marks: [{ name: "loaded", time: 1e9 }, { name: "turn", time: 2e9 }, { name: "turn", time: 5e9 }] };
@@ -57,15 +57,15 @@ test("marks", () => {
     assert.equal(markText(marks, 3), null);
 });
 
-test("rates: what happened is the same in whatever parts", () => {
-    const timeline = { time_ns: [0, 1e9, 1e9 + 1, 3e9], series: { rate: [null, 100, 5e9, 50] }, maximum: { time_ns: 0, bytes: 0 } };
-    const happened = 100 + 5 + (50 * (2e9 - 1)) / 1e9;
-    for (const parts of [1, 4, 7, 100]) {
-        const rates = ratesOf(timeline, 4e9, parts);
-        const sum = rates.reduce((a, b) => a + b, 0) * (4 / parts);
-        assert.ok(Math.abs(sum - happened) < 1e-6, `${parts} parts: ${sum}`);
-        assert.ok(Math.max(...rates) < 1e3, "a nanosecond makes no peak");
-    }
+test("bars: a value from one edge to the next", () => {
+    const timeline = { time_ns: [0], series: {}, missing: [], intervals: { time_ns: [10, 20, 50], rate: [5, null] }, maximum: { time_ns: 0, bytes: 0 } };
+    const bars = barsOf(timeline, "rate");
+    assert.deepEqual(bars, [{ from: 10, to: 20, value: 5 }, { from: 20, to: 50, value: 0 }]);
+    assert.equal(barAt(bars, 5), undefined);
+    assert.equal(barAt(bars, 10)?.value, 5);
+    assert.equal(barAt(bars, 20)?.value, 0);
+    assert.equal(barAt(bars, 50)?.from, 20);
+    assert.deepEqual(barsOf(timeline, "frees"), []);
 });
 
 test("nearest and words", () => {
@@ -74,4 +74,16 @@ test("nearest and words", () => {
     assert.equal(nearest([0, 10, 20], 99), 2);
     assert.equal(spanText({ from: 40.3e6, to: 100.8e6 }), "40.3 – 100.8 ms");
     assert.equal(spanText({ from: 635.4e6, to: 2.2e9 }), "635.4 ms – 2.2 s");
+});
+
+test("marks are all drawn, scopes where there is room; names where they do not meet", () => {
+    const mark = (time: number, name: string) => ({ time, name, what: "mark" });
+    const scopes = Array.from({ length: 400 }, (_, index) => ({ time: index * 2.5, name: index % 2 === 0 ? "order" : "", what: index % 2 === 0 ? "scope begin" : "scope end" }));
+    const marks = [mark(500, "evening"), mark(560, "night"), mark(565, "late")];
+    const drawn = drawnMarks([...scopes, ...marks].sort((a, b) => a.time - b.time), 1000, 1000);
+    assert.deepEqual(drawn.filter(({ mark }) => mark.what === "mark").map(({ mark, hasName }) => [mark.name, hasName]), [["evening", true], ["night", false], ["late", true]]);
+    const others = drawn.filter(({ mark }) => mark.what !== "mark");
+    assert.ok(others.length > 10 && others.length < 80, String(others.length));
+    assert.deepEqual(others.filter(({ hasName }) => hasName).map(({ mark }) => mark.time), [0]);
+    assert.ok(others.every(({ mark }) => mark.name === "order"));
 });

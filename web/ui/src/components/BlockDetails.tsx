@@ -57,7 +57,7 @@ export function BlockDetails({ what }: { what: Chosen }) {
 function BlockHead({ of }: { of: Record<string, Cell> }) {
     return (
         <p class="inspector-name">
-            <span><span class="number">{bytesText(Number(of["size"] ?? 0))}</span> <span class="muted">at</span> <span class="code">{String(of["address"] ?? "no address")}</span></span>
+            <span><span class="number">{bytesText(of["size"] as format.Quantity | null)}</span> <span class="muted">at</span> <span class="code">{String(of["address"] ?? "no address")}</span></span>
         </p>
     );
 }
@@ -124,9 +124,9 @@ function Chain({ of, id }: { of: Table | undefined; id: Cell }) {
                 {rowsOf(of).map((row) => (
                     <li key={row.index}>
                         <button type="button" class="plain chain-row" aria-current={at(row, "id") === id ? "true" : undefined} onClick={() => choose({ kind: "block", id: String(at(row, "id")) })}>
-                            <span class="number">{bytesText(Number(at(row, "size") ?? 0))}</span>
+                            <span class="number">{bytesText(at(row, "size") as format.Quantity | null)}</span>
                             <span class="code muted">{String(at(row, "address") ?? "")}</span>
-                            <span class="number muted">{format.duration(Number(at(row, "age_ns") ?? 0))}</span>
+                            <span class="number muted">{format.duration(at(row, "age_ns") as format.Quantity | null)}</span>
                         </button>
                     </li>
                 ))}
@@ -207,8 +207,8 @@ export function MappingDetails({ what }: { what: Chosen }) {
 }
 
 function MappingFigures({ row }: { row: Row }) {
-    const number = (name: string) => Number(at(row, name) ?? 0);
-    const size = number("size");
+    const number = (name: string) => (at(row, name) === null ? null : Number(at(row, name)));
+    const size = number("size") ?? 0;
     return (
         <>
             <p class="inspector-name"><span class="path-name">{String(at(row, "path") ?? "anonymous")}</span></p>
@@ -226,9 +226,8 @@ function MappingFigures({ row }: { row: Row }) {
             ]} />
             <nav class="inspector-links" aria-label="From here">
                 <a class="button small" href={href(viewChange("heap", { start: String(at(row, "start")), end: String(at(row, "end")) }))}>Blocks in it, as a map</a>
-                <a class="button small" href={href(viewChange("blocks", { address: `${String(at(row, "start"))}..${lastByte(String(at(row, "end")))}` }))}>Its blocks</a>
+                <a class="button small" href={href(viewChange("blocks", { mapping: String(at(row, "id")) }))}>Its blocks</a>
             </nav>
         </>
     );
 }
-const lastByte = (end: string): string => `0x${(BigInt(end) - 1n).toString(16)}`;

@@ -14,7 +14,7 @@ export const isNumeric = (kind: Kind): boolean =>
     kind === "count" || kind === "bytes" || kind === "signed" || kind === "real" || kind === "percent" || kind === "duration";
 
 /* Bytes as the settings want them. */
-export function bytesText(value: format.Quantity): string {
+export function bytesText(value: format.Quantity | format.Unknown): string {
     return units.value === "bytes" ? format.count(value) : format.bytes(value);
 }
 export function changeText(value: format.Quantity): string {

@@ -14,9 +14,9 @@ export function Figures({ of }: { of: readonly Figure[] | undefined }) {
             {of.map((one) => (
                 <div key={one.label}>
                     <dt>{one.label}</dt>
-                    <dd class="number" title={one.kind === "bytes" ? `${format.count(one.value)} bytes` : undefined}>
-                        {typeof one.value === "number" ? spellKind(one.kind, one.value) : one.value}
-                        {one.of !== undefined && <span class="muted"> {format.percent(one.value, one.of)}</span>}
+                    <dd class="number" title={one.kind === "bytes" && one.value !== null ? `${format.count(one.value)} bytes` : undefined}>
+                        {typeof one.value === "number" ? spellKind(one.kind, one.value) : (one.value ?? "–")}
+                        {one.of !== undefined && one.of > 0 && one.value !== null && <span class="muted"> {format.percent(one.value, one.of)}</span>}
                     </dd>
                 </div>
             ))}

@@ -66,12 +66,15 @@ function shownColumns(all: readonly Column[], wanted: TableProps["columns"]): Sh
             ...column,
             heading: spec.heading ?? column.heading,
             about: spec.about ?? column.about,
-            width: spec.width ?? fixed(WIDTHS[column.kind] ?? "minmax(8rem, 1fr)"),
+            width: spec.width ?? roomFor(spec.heading ?? column.heading, fixed(WIDTHS[column.kind] ?? "minmax(8rem, 1fr)")),
             render: spec.render,
         }];
     });
 }
 /* Each row is a grid of its own, so that a track may not be as wide as its content: rows would differ. */
+const LETTER_REM = 0.52;
+const roomFor = (heading: string, track: string): string =>
+    track.endsWith("rem") ? `${Math.max(parseFloat(track), heading.length * LETTER_REM + 2).toFixed(2)}rem` : track;
 const fixed = (track: string): string => /^minmax\(([^,]+), max-content\)$/.exec(track)?.[1] ?? track;
 
 /* Which rows are seen. `top` is where the view begins in pixels of all rows, whatever the scroll bar can show. */

@@ -55,6 +55,8 @@ export class FlameGraph {
     private place: Place = { left: 0, width: 0, scroll: 0 };
     private animation: { from: Place; to: Place; since: number } | null = null;
     private frame = 0;
+    /** What scroller.scrollTop is: reading that while drawing would lay out the whole page each time. */
+    private top = 0;
 
     constructor(host: HTMLElement, private readonly hooks: FlameHooks, label: string) {
         this.scroller.className = "flame-scroller";
@@ -188,13 +190,22 @@ export class FlameGraph {
     }
 
     private scrollTo(scroll: number): void {
-        this.scroller.scrollTop = this.upward ? this.contentHeight() - this.height - scroll : scroll;
+        this.moveTo(this.upward ? this.contentHeight() - this.height - scroll : scroll);
+    }
+
+    /** As far as the room goes. Setting scrollTop lays out the page as well: not where it stays. */
+    private moveTo(top: number): void {
+        const to = Math.min(Math.max(top, 0), this.contentHeight() - this.height);
+        if (to !== this.top) {
+            this.top = to;
+            this.scroller.scrollTop = to;
+        }
     }
 
     private scrolled(): void {
+        this.top = this.scroller.scrollTop;
         if (this.animation === null) {
-            const top = this.scroller.scrollTop;
-            this.place.scroll = this.upward ? this.contentHeight() - this.height - top : top;
+            this.place.scroll = this.upward ? this.contentHeight() - this.height - this.top : this.top;
         }
         this.request();
     }
@@ -236,11 +247,11 @@ export class FlameGraph {
 
     private yOf(row: number): number {
         const y = this.upward ? this.contentHeight() - (row + 1) * ROW : row * ROW;
-        return y - this.scroller.scrollTop;
+        return y - this.top;
     }
 
     private rowAt(y: number): number {
-        const at = y + this.scroller.scrollTop;
+        const at = y + this.top;
         return Math.floor((this.upward ? this.contentHeight() - at : at) / ROW);
     }
 
@@ -316,7 +327,7 @@ export class FlameGraph {
         layBoxes(this.model.tree, this.windowAt(this.target(), MAP_WIDTH, Infinity), this.mapBoxes);
         context.clearRect(0, 0, MAP_WIDTH, this.height);
         this.painter.paintMap(context, this.mapBoxes,
-            (row) => (this.yOf(row) + this.scroller.scrollTop) * scale, ROW * scale, this.marks);
+            (row) => (this.yOf(row) + this.top) * scale, ROW * scale, this.marks);
         this.drawMapWindow();
     }
 
@@ -329,7 +340,7 @@ export class FlameGraph {
         context.clearRect(0, 0, MAP_WIDTH, this.height);
         context.drawImage(this.mapPicture, 0, 0, MAP_WIDTH, this.height);
         context.fillStyle = this.painter.veil;
-        const top = this.scroller.scrollTop * scale, bottom = top + this.height * scale;
+        const top = this.top * scale, bottom = top + this.height * scale;
         context.fillRect(0, 0, MAP_WIDTH, top);
         context.fillRect(0, bottom, MAP_WIDTH, this.height - bottom);
     }
@@ -373,7 +384,7 @@ export class FlameGraph {
         const drag = (event: PointerEvent): void => {
             if (event.buttons & 1) {
                 const share = (event.clientY - this.map.getBoundingClientRect().top) / this.height;
-                this.scroller.scrollTop = share * this.contentHeight() - this.height / 2;
+                this.moveTo(share * this.contentHeight() - this.height / 2);
             }
         };
         this.map.addEventListener("pointerdown", (event) => {
@@ -483,9 +494,9 @@ export class FlameGraph {
         const row = this.model!.tree.depth[node]!;
         const y = this.yOf(row);
         if (y < 0) {
-            this.scroller.scrollTop += y;
+            this.moveTo(this.top + y);
         } else if (y + ROW > this.height) {
-            this.scroller.scrollTop += y + ROW - this.height;
+            this.moveTo(this.top + y + ROW - this.height);
         }
     }
 

@@ -9,15 +9,16 @@ import { Exact } from "../components/Exact";
 import { Icon } from "../components/Icon";
 import { source } from "../session";
 import type { Answer } from "../types";
-import { changed, dragging, filterQuery, isFile, metric, place, sourceId, spellPlace, spellQuery } from "../url";
+import { changed, dragging, filterQuery, isDifference, isFile, metric, place, sourceId, spellPlace, spellQuery } from "../url";
 
 interface Spelled {
     command: string;
     sql?: string | null;
 }
 
-/* What no command shows. */
-const WITHOUT = ["files"];
+/* What no command shows: a list of what can be opened, and of what could be compared. */
+const isWithout = (): boolean => place.value.view === "files" || (place.value.view === "compare" && !isDifference.value);
+const NO_COMMAND = "No single command shows this view";
 
 /* What the view's main answer says; a view that asks nothing is asked of the server. */
 function useSpelled(): Spelled | undefined {
@@ -25,7 +26,7 @@ function useSpelled(): Spelled | undefined {
     const address = spellPlace(changed(place.value, { set: { r: sourceId.value, chosen: null } }));
     const [asked, setAsked] = useState<{ address: string; spelled: Spelled } | undefined>();
     useEffect(() => {
-        if (told !== undefined || dragging.value || WITHOUT.includes(place.peek().view)) return;
+        if (told !== undefined || dragging.value || isWithout()) return;
         let wanted = true;
         // A view tells of its answer after a moment: it is not asked for what is just to come.
         const timer = setTimeout(() => {
@@ -40,7 +41,7 @@ function useSpelled(): Spelled | undefined {
         };
     }, [told, address, dragging.value]);
     if (told !== undefined) return { command: told.command, sql: told.sql };
-    return WITHOUT.includes(place.value.view) ? undefined : asked?.spelled;
+    return isWithout() || asked?.address !== address ? undefined : asked.spelled; // not the view's before
 }
 
 /* The file by what is in it (f), not by its number here: so it works for a colleague who has a copy of it open. */
@@ -80,9 +81,10 @@ export function CommandBar() {
             say((error as Error).message);
         }
     };
+    const hasNone = spelled?.command === "" || isWithout();
     const group = "This view";
     useActions([
-        { group, title: "Copy its command", keys: ["y"], run: () => copy(spelled?.command, "Command") },
+        ...(spelled?.command ? [{ group, title: "Copy its command", keys: ["y"], run: () => copy(spelled.command, "Command") }] : []),
         ...(spelled?.sql ? [{ group, title: "Copy its SQL", keys: ["Shift+Y"], run: () => copy(spelled.sql, "SQL") }] : []),
         { group, title: "Copy a link to it", keys: ["l"], run: () => copy(linkHere(), "Link") },
         ...(isFile ? [] : [
@@ -94,8 +96,9 @@ export function CommandBar() {
         <footer class="command-bar">
             <span class="prompt" aria-hidden="true">$</span>
             <code class="command" title={spelled?.command} tabIndex={0} role="textbox" aria-readonly="true" aria-label="The command that shows this view">{spelled?.command ?? ""}</code>
+            {hasNone && <span class="muted no-command">{NO_COMMAND}</span>}
             <span role="status" class="said">{said}</span>
-            <button type="button" class="small plain" disabled={!spelled} title="Copy the command (y)" onClick={() => copy(spelled?.command, "Command")}><Icon name="copy" />Command</button>
+            <button type="button" class="small plain" disabled={!spelled?.command} title="Copy the command (y)" onClick={() => copy(spelled?.command, "Command")}><Icon name="copy" />Command</button>
             {spelled?.sql ? <button type="button" class="small plain" title="Copy the SQL (Shift Y)" onClick={() => copy(spelled.sql, "SQL")}><Icon name="copy" />SQL</button> : null}
             {!isFile && <button type="button" class="small plain" title="Copy a link to this view (l)" onClick={() => copy(linkHere(), "Link")}><Icon name="link" />Link</button>}
             {!isFile && <button type="button" class="small plain" title="Save as one HTML file" onClick={() => void save()}><Icon name="save" />HTML</button>}

@@ -8,14 +8,16 @@ import { Problem } from "../api";
 import { Icon } from "../components/Icon";
 import { FILTERS, filterNamed, type Filter } from "../filters";
 import { session, source } from "../session";
-import { METRICS, metricTitle } from "../summaries";
+import { bytesText } from "../components/Cells";
+import * as format from "../format";
+import { METRICS, metricTitle, useSuppressed } from "../summaries";
 import type { Summary } from "../types";
 import { filterQuery, go, metric, place } from "../url";
 import type { ViewEntry } from "../views";
 import { completions } from "./complete";
 import { splitFilter } from "./filterText";
 
-const SHOWN = FILTERS.map((filter) => filter.name);
+const SHOWN: readonly string[] = FILTERS.map((filter) => filter.name);
 
 export function FilterBar({ whole, view }: { whole: Summary | undefined; view: ViewEntry | undefined }) {
     const chips = [...filterQuery.value].filter(([name]) => SHOWN.includes(plainName(name)));
@@ -30,6 +32,7 @@ export function FilterBar({ whole, view }: { whole: Summary | undefined; view: V
                 <button type="button" class="plain small" onClick={() => go({ set: Object.fromEntries(chips.map(([name]) => [name, null])) })}>Clear all</button>
             )}
             <span class="space" />
+            {view?.metric === true && metric.value === "leaked" && <Suppressed />}
             {view?.metric === true && <MetricChooser />}
         </section>
     );
@@ -238,6 +241,17 @@ function AddFilter({ whole }: { whole: Summary | undefined }) {
 function removeLast(): void {
     const last = [...filterQuery.peek()].filter(([name]) => SHOWN.includes(plainName(name))).at(-1);
     if (last !== undefined) go({ set: { [last[0]]: withOther(last[0], last[1], null) } });
+}
+
+/* What the summary counts among the leaks, and the views of leaks leave out. */
+function Suppressed() {
+    const suppressed = useSuppressed();
+    if (suppressed === undefined) return null;
+    return (
+        <span class="muted suppressed" title={`${format.items(suppressed.blocks, "block")} of leaks that suppressions name: the summary counts them, views of leaks do not`}>
+            without {bytesText(suppressed.bytes)} suppressed
+        </span>
+    );
 }
 
 function MetricChooser() {

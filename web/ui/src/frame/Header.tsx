@@ -6,9 +6,9 @@ import { Icon, IconButton } from "../components/Icon";
 import { ProgressBar } from "../components/States";
 import { useDelayed } from "../components/hooks";
 import * as format from "../format";
-import { liveStates, paused, source, sources } from "../session";
+import { endText, liveStates, paused, source, sources, successorOf } from "../session";
 import { fullNames, shortcuts, theme, units } from "../settings";
-import type { Summary, Table } from "../types";
+import type { Source, Summary, Table } from "../types";
 import { flag, go, href, isFile, param, place, sourceId } from "../url";
 import { helpOpen, paletteOpen } from "./open";
 import type { Signal } from "@preact/signals";
@@ -88,7 +88,8 @@ function ProcessChooser({ whole }: { whole: Summary }) {
     const [pid, program] = [at("pid"), at("name")];
     // A process that replaced itself by exec stands there once, as what it was at last.
     const rows = table.rows.filter((row, place_) => !table.rows.some((other, index) => index > place_ && other[pid] === row[pid]));
-    const value = flag("all-processes") ? "all" : (param("process") ?? "");
+    // A process may be asked for by its name, too: whose figures are shown is known.
+    const value = flag("all-processes") ? "all" : param("process") === null ? "" : String(whole.pid);
     const choose = (now: string) => go({ set: { process: now === "all" || now === "" ? null : now, "all-processes": now === "all" } });
     return (
         <label class="compare"><span class="muted">process</span>
@@ -103,11 +104,22 @@ function ProcessChooser({ whole }: { whole: Summary }) {
     );
 }
 
+/* How the program ended, and what goes on instead of it. */
+function EndSign({ of }: { of: Source }) {
+    const next = successorOf(of);
+    return (
+        <span class="live-sign ended">
+            {endText(of.ended)}
+            {next !== undefined && <a class="button small" href={href({ ...(next.kind === "run" ? { view: "summary" } : {}), only: true, set: { r: String(next.id) } })}>{next.kind === "run" ? `The whole run: ${next.name}` : `Now ${next.name}`}</a>}
+        </span>
+    );
+}
+
 function LiveSign() {
     const now = source.value;
     if (now === undefined) return null;
     const state = liveStates.value[String(now.id)];
-    if (!now.live) return state === undefined ? null : <span class="live-sign ended">ended</span>;
+    if (!now.live) return state === undefined && now.kind !== "live" ? null : <EndSign of={now} />;
     return (
         <span class="live-sign">
             <span class={`live-dot${paused.value ? " paused" : ""}`} aria-hidden="true" />

@@ -10,13 +10,19 @@ import { helpOpen } from "./open";
 
 export const keyText = (key: string): string => key.replace(/Arrow(?=[A-Z])/, "").replace(/\+/g, " ");
 
+/** In this order, after what only the open view has. */
+const GROUPS = ["Views", "This view", "Timeline", "Everywhere", "Filters", "Tables", "Charts"];
+
 export function Help() {
     if (!helpOpen.value) return null;
     const groups = new Map<string, [string, string][]>();
     const add = (group: string, title: string, keys: readonly string[] | undefined) => {
         if (keys !== undefined) groups.set(group, [...(groups.get(group) ?? []), [title, keys.map(keyText).join(", ")]]);
     };
-    for (const view of VIEWS) add("Views", view.title, [view.key, view.letter].filter((key) => key !== undefined).length > 0 ? [view.key, view.letter].filter((key) => key !== undefined) : undefined);
+    for (const view of VIEWS) {
+        const keys = [view.key, view.letter].filter((key) => key !== undefined);
+        add("Views", view.title, keys.length > 0 ? keys : undefined);
+    }
     for (const action of allActions()) if (action.group !== "Views") add(action.group, action.title, action.keys);
     add("Timeline", "Window, from the focused edge", ["Left", "Right", "Home", "End"]);
     add("Timeline", "A second window, to compare with", ["Alt drag"]);
@@ -24,11 +30,12 @@ export function Help() {
     add("Tables", "Open the row", ["Enter"]);
     add("Tables", "Copy the row", ["Ctrl C"]);
     add("Charts", "Go along; show the table", ["Left", "Right", "t"]);
+    const sorted = [...groups].sort(([one], [other]) => GROUPS.indexOf(one) - GROUPS.indexOf(other));
     return (
         <Dialog title="Help" class="wide" onClose={() => (helpOpen.value = false)}>
             <div class="dialog-scroll tall help" tabIndex={0} role="region" aria-label="Help">
                 <div class="help-keys">
-                    {[...groups].map(([group, lines]) => (
+                    {sorted.map(([group, lines]) => (
                         <section key={group}>
                             <h3>{group}</h3>
                             <dl>{lines.map(([title, keys]) => <div key={title}><dt>{title}</dt><dd><kbd>{keys}</kbd></dd></div>)}</dl>

@@ -58,6 +58,9 @@ async function filesFor(typed: string): Promise<Entry[]> {
         .map((file) => ({ title: file, about: "source file", run: () => go(sourceChange({ file })) }));
 }
 
+const LOOSE = 500; // fewer points: the letters stand apart (score.ts)
+const entryOf = ({ entry }: { entry: Entry }): Entry => entry;
+
 export function Palette() {
     return paletteOpen.value ? <PaletteBox /> : null;
 }
@@ -69,9 +72,12 @@ function PaletteBox() {
     const field = useRef<HTMLInputElement>(null);
     const found = useFound(typed.trim());
     const given = typed.trim().toLowerCase();
-    const fixed = fixedEntries().map((entry) => ({ entry, points: given === "" ? 0 : score(`${entry.title} ${entry.about}`, given) }))
-        .filter((one) => one.points >= 0).sort((a, b) => b.points - a.points).map((one) => one.entry);
-    const entries = [...fixed.slice(0, given === "" ? 60 : 12), ...found];
+    const fixed = fixedEntries().map((entry) => ({ entry, points: given === "" ? LOOSE : score(`${entry.title} ${entry.about}`, given) }))
+        .filter((one) => one.points >= 0).sort((a, b) => b.points - a.points);
+    // What was found has the letters as they were typed: before names that only have them somewhere.
+    const exact = fixed.filter((one) => one.points >= LOOSE);
+    const loose = fixed.slice(exact.length);
+    const entries = [...exact.slice(0, given === "" ? 60 : 12).map(entryOf), ...found, ...loose.slice(0, 12).map(entryOf)];
     const current = Math.min(at, entries.length - 1);
     useEffect(() => document.getElementById(`${id}-${current}`)?.scrollIntoView({ block: "nearest" }), [current]);
     const close = () => (paletteOpen.value = false);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Rail.tsx: the views, at the left. A view that this file has nothing for says so instead of being empty.
 import { viewChange } from "../links";
-import { source } from "../session";
+import { source, wasLive } from "../session";
 import type { Summary } from "../types";
 import { href, place } from "../url";
 import { VIEWS, type ViewEntry } from "../views";
@@ -11,7 +11,7 @@ export function missing(view: ViewEntry, whole: Summary | undefined): string | u
     if (whole === undefined) return undefined;
     if (SAVED && view.unsaved === true) return `A saved page has no single blocks and no other files. With them: memtrace serve ${source.value?.path ?? "FILE"}`;
     if (view.needs === "events" && whole.has["events"] === false) return "Needs a recording: a profile has no single blocks. Record with: memtrace record -- PROGRAM";
-    if (view.needs === "live" && source.value !== undefined && source.value.kind !== "live" && !source.value.live) return "Needs a running program: memtrace serve PID";
+    if (view.needs === "live" && source.value !== undefined && !wasLive(source.value)) return "Needs a running program: memtrace serve PID";
     if (view.needs === "processes" && whole.has["processes"] === false) return "Only runs of several processes have this";
     return undefined;
 }

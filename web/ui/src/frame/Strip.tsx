@@ -12,20 +12,20 @@ import { IconButton } from "../components/Icon";
 import { spellKind } from "../components/Chart";
 import * as format from "../format";
 import type { Mark } from "../summaries";
-import type { Summary, Timeline } from "../types";
+import { stripSeries } from "../settings";
+import type { IntervalSeries, SeriesName, Summary, Timeline } from "../types";
 import { filterQuery, go, place, sourceId } from "../url";
 import { Drag, markText, resolution, rounded, spanOf, spanParams, type Span, type TimeContext } from "../window";
 import { baseGone } from "./Header";
-import { draggedSpan, nearest, ratesOf, spanText, stepMarks, type Grip } from "./stripmath";
+import { barAt, barsOf, draggedSpan, drawnMarks, nearest, spanText, stepMarks, type Grip } from "./stripmath";
 import { StripPlot, type StripBox } from "./StripPlot";
 
 const POINTS = 700;
-const RATE_PARTS = 160;
 const NO_WINDOW = { from: null, to: null, at: null, between: null, base: null };
 
 export function Strip({ whole, marks }: { whole: Summary | undefined; marks: readonly Mark[] }) {
     const has = whole?.has["timeline"] !== false;
-    const series = `live,resident${whole?.kind === "profile" ? "" : ",rate"}`;
+    const series = stripSeries.value;
     const timeline = useAnswer<Timeline>(whole !== undefined && has ? "timeline" : null, { points: POINTS, series }, { plain: true });
     const filtered = [...filterQuery.value.keys()].some((name) => !NO_NARROWING.has(name) && !name.startsWith("base"));
     const selected = useAnswer<Timeline>(filtered && has ? "timeline" : null, { points: POINTS, series: "live", ...NO_WINDOW }, { exact: true });
@@ -63,12 +63,12 @@ function StripOf({ timeline, selected, whole, marks }: StripOfProps) {
     useStripActions({ fixed, span, set, marks, duration });
     const index = at === null ? -1 : nearest(timeline.time_ns, at);
     const step = resolution(duration, box.width);
-    const rates = useMemo(() => ratesOf(timeline, duration, RATE_PARTS), [timeline, duration]);
+    const [choosing, setChoosing] = useState(false);
     return (
         <section class="strip" aria-label="Timeline">
-            <StripLegend timeline={timeline} rates={rates} selected={selected} index={index} span={span} duration={duration} onAll={() => set(null)} onTable={() => setTwin(true)} />
+            <StripLegend timeline={timeline} selected={selected} index={index} span={span} duration={duration} onAll={() => set(null)} onTable={() => setTwin(true)} onChoose={() => setChoosing(true)} />
             <div class="strip-chart">
-                <StripPlot timeline={timeline} selected={selected} rates={rates} duration={duration} onBox={setBox} />
+                <StripPlot timeline={timeline} selected={selected} duration={duration} onBox={setBox} />
                 <Brush fixed={fixed} box={box} duration={duration} step={step} span={span} base={base} marks={marks} maximum={context.maximum}
                     onHover={setAt} onAll={() => set(null)} set={set} />
             </div>
@@ -76,6 +76,7 @@ function StripOf({ timeline, selected, whole, marks }: StripOfProps) {
                 set(now);
                 setTwin(false);
             }} duration={duration} />}
+            {choosing && <SeriesDialog missing={timeline.missing} onClose={() => setChoosing(false)} />}
         </section>
     );
 }
@@ -128,9 +129,8 @@ const CLICK_PX = 3;
 
 function Brush({ fixed, box, duration, step, span, base, marks, maximum, onHover, onAll }: BrushProps) {
     const held = useRef<{ grip: Grip; at: number; span: Span; drag: Drag | null; x: number } | null>(null);
-    const frame = useRef(0);
     const element = useRef<HTMLDivElement>(null);
-    const named = namedMarks(marks, duration, box.width);
+    const shown = useMemo(() => drawnMarks(marks, duration, box.width), [marks, duration, box.width]);
     const place_ = (ns: number) => `${(100 * Math.max(0, Math.min(ns, duration))) / duration}%`;
     const timeAt = (event: PointerEvent): number => {
         const left = element.current?.getBoundingClientRect().left ?? 0;
@@ -157,20 +157,15 @@ function Brush({ fixed, box, duration, step, span, base, marks, maximum, onHover
         const now = held.current;
         if (now === null || (now.drag === null && Math.abs(event.clientX - now.x) < CLICK_PX)) return;
         now.drag ??= new Drag();
-        cancelAnimationFrame(frame.current);
-        frame.current = requestAnimationFrame(() => {
-            const dragged = draggedSpan(now.grip, now.span, now.at, at, duration, step);
-            now.drag?.move(now.grip === "base"
-                ? { base: sourceId.peek(), ...spanParams(dragged, duration, "base-") }
-                : spanParams(dragged, duration));
-        });
+        // At once: browsers tell of one move a frame.
+        const dragged = draggedSpan(now.grip, now.span, now.at, at, duration, step);
+        now.drag.move(now.grip === "base"
+            ? { base: sourceId.peek(), ...spanParams(dragged, duration, "base-") }
+            : spanParams(dragged, duration));
     };
     const up = () => {
-        const now = held.current;
+        held.current?.drag?.end();
         held.current = null;
-        if (now?.drag === null || now === null) return;
-        // The last move may still wait for its frame.
-        requestAnimationFrame(() => now.drag?.end());
     };
     const cancel = () => {
         held.current?.drag?.cancel();
@@ -189,9 +184,9 @@ function Brush({ fixed, box, duration, step, span, base, marks, maximum, onHover
                 move(event);
             }}
             onPointerUp={up} onPointerCancel={cancel} onPointerLeave={() => held.current === null && onHover(null)} onDblClick={fixed ? undefined : onAll}>
-            {marks.slice(0, 200).map((mark, index) => (
-                <span key={index} class="strip-mark" style={{ left: place_(mark.time) }} title={`${mark.name}: ${format.duration(mark.time)}`}>
-                    {named.has(index) && <span class="strip-mark-name">{mark.name}</span>}
+            {shown.map(({ mark, hasName }, index) => (
+                <span key={index} class={`strip-mark${mark.what === "mark" ? "" : " other"}`} style={{ left: place_(mark.time) }} title={`${mark.what === "mark" ? "" : `${mark.what} `}${mark.name}: ${format.duration(mark.time)}`}>
+                    {hasName && <span class="strip-mark-name">{mark.name}</span>}
                 </span>
             ))}
             {maximum !== undefined && <span class="strip-maximum" style={{ left: place_(maximum) }} title={`maximum: ${format.duration(maximum)}`} />}
@@ -203,9 +198,9 @@ function Brush({ fixed, box, duration, step, span, base, marks, maximum, onHover
                 </>
             )}
             {base !== null && <span class="strip-window base" style={{ left: place_(base.from), width: place_(base.to - base.from) }}><span class="strip-window-name">compared with</span></span>}
-            {!fixed && <Edge label="Window begins" at={span?.from ?? 0} least={0} most={span?.to ?? duration} duration={duration} step={step} place={place_}
+            {!fixed && <Edge label="Window begins" at={span?.from ?? 0} least={0} most={(span?.to ?? duration) - step} duration={duration} step={step} place={place_}
                 span={(at) => ({ from: at, to: span?.to ?? duration })} />}
-            {!fixed && <Edge label="Window ends" at={span?.to ?? duration} least={span?.from ?? 0} most={duration} duration={duration} step={step} place={place_}
+            {!fixed && <Edge label="Window ends" at={span?.to ?? duration} least={(span?.from ?? 0) + step} most={duration} duration={duration} step={step} place={place_}
                 span={(at) => ({ from: span?.from ?? 0, to: at })} />}
         </div>
     );
@@ -223,7 +218,10 @@ interface EdgeProps {
 }
 const SETTLE_MS = 500;
 
-/* An edge of the window as a slider. Keys that follow each other are one drag: one step back in the history. */
+/*
+ * An edge of the window as a slider. The other edge is at least a step away: an empty window shows nothing. Keys that follow
+ * each other are one drag: one step back in the history.
+ */
 function Edge({ label, at, least, most, duration, step, place: placeOf, span }: EdgeProps) {
     const drag = useRef<Drag | null>(null);
     const timer = useRef(0);
@@ -257,49 +255,52 @@ function Edge({ label, at, least, most, duration, step, place: placeOf, span }: 
     );
 }
 
-/* Which marks have room for their names: those that no other follows closely. */
-const NAME_PX = 64;
-function namedMarks(marks: readonly Mark[], duration: number, width: number): Set<number> {
-    const found = new Set<number>();
-    marks.forEach((mark, index) => {
-        const next = marks[index + 1]?.time ?? duration * 2;
-        if (((next - mark.time) / duration) * width >= NAME_PX) found.add(index);
-    });
-    return found;
-}
 
 /* ---- Words beside it ---- */
 
 interface LegendProps {
     timeline: Timeline;
-    rates: readonly number[];
     selected: Timeline | undefined;
     index: number;
     span: Span | null;
     duration: number;
     onAll: () => void;
     onTable: () => void;
+    onChoose: () => void;
 }
-const WORDS = { live: "held", resident: "resident", rate: "allocations" } as const;
+const WORDS: Record<SeriesName, string> = { live: "held", resident: "resident", swap: "swapped out", virtual: "mapped", leaked: "never freed", rate: "allocations", frees: "frees" };
+const ABOUT: Record<SeriesName, string> = {
+    live: "Bytes of the heap", resident: "In memory, as the kernel says of the process", swap: "As the kernel says of the process",
+    virtual: "All that is mapped, touched or not; on a scale of its own", leaked: "Of what was allocated by then: what is never freed. Takes a pass over all events",
+    rate: "Allocations per second, counted in each interval", frees: "Frees per second, counted in each interval",
+};
+const NAMES = Object.keys(WORDS) as SeriesName[];
+const isInterval = (name: SeriesName): name is IntervalSeries => name === "rate" || name === "frees" || name === "leaked";
+const chosenSeries = (): SeriesName[] => NAMES.filter((name) => stripSeries.value.split(",").includes(name));
 
-const spellSeries = (name: keyof typeof WORDS, value: number | null): string =>
-    name === "rate" ? (value === null ? "–" : `${format.roughly(value)}/s`) : spellKind("bytes", value);
+const spellSeries = (name: SeriesName, value: number | null): string =>
+    name === "rate" || name === "frees" ? (value === null ? "–" : `${format.roughly(value)}/s`) : spellKind("bytes", value);
 
-function StripLegend({ timeline, rates, selected, index, span, duration, onAll, onTable }: LegendProps) {
-    const shown = (Object.keys(WORDS) as (keyof typeof WORDS)[]).filter((name) => timeline.series[name]?.some((value) => value !== null));
+/* At this point or moment. */
+function seriesAt(timeline: Timeline, name: SeriesName, index: number): number | null {
+    return isInterval(name) ? (barAt(barsOf(timeline, name), timeline.time_ns[index] ?? 0)?.value ?? null) : (timeline.series[name]?.[index] ?? null);
+}
+function mostOf(timeline: Timeline, name: SeriesName): number | null {
+    const values = isInterval(name) ? timeline.intervals?.[name] : timeline.series[name];
+    return values?.reduce<number>((most, one) => Math.max(most, one ?? 0), 0) ?? null;
+}
+
+function StripLegend({ timeline, selected, index, span, duration, onAll, onTable, onChoose }: LegendProps) {
+    const shown = chosenSeries().filter((name) => timeline.missing.includes(name) || mostOf(timeline, name) !== null);
     const time = index < 0 ? null : (timeline.time_ns[index] ?? 0);
-    const value = (name: keyof typeof WORDS) => {
-        if (name === "rate" && time !== null) return rates[Math.min(rates.length - 1, Math.floor((time / duration) * rates.length))] ?? null;
-        const values = name === "rate" ? rates : (timeline.series[name] ?? []);
-        if (index >= 0) return values[index] ?? null;
-        return values.reduce<number>((most, one) => Math.max(most, one ?? 0), 0);
-    };
+    const value = (name: SeriesName) => (index < 0 ? mostOf(timeline, name) : seriesAt(timeline, name, index));
     return (
-        <div class="strip-legend">
+        <div class={`strip-legend${shown.length + (selected === undefined ? 0 : 1) > 4 ? " many" : ""}`}>
             <div class="strip-when number">
-                {time !== null ? <>at <b>{format.duration(time)}</b></> : span !== null ? (
+                {time !== null ? <span>at <b>{format.duration(time)}</b></span> : span !== null ? (
                     <><b>{spanText(span)}</b><IconButton small icon="close" label="All of the time (a)" onClick={onAll} /></>
-                ) : <>all of <b>{format.duration(duration)}</b></>}
+                ) : <span>all of <b>{format.duration(duration)}</b></span>}
+                {!SAVED && <IconButton small icon="more" label="What the timeline shows" onClick={onChoose} />}
                 <IconButton small icon="table" label="The timeline as a table" onClick={onTable} />
             </div>
             <dl>
@@ -307,7 +308,8 @@ function StripLegend({ timeline, rates, selected, index, span, duration, onAll, 
                 {shown.map((name) => (
                     <div key={name} class="strip-series">
                         <dt><span class={`swatch ${name}`} />{WORDS[name]}</dt>
-                        <dd class="number" title={index < 0 ? "the most" : undefined}>{index < 0 && <span class="muted">≤ </span>}{spellSeries(name, value(name))}</dd>
+                        {timeline.missing.includes(name) ? <dd class="muted">not recorded</dd> :
+                            <dd class="number" title={index < 0 ? "the most" : undefined}>{index < 0 && <span class="muted">≤ </span>}{spellSeries(name, value(name))}</dd>}
                     </div>
                 ))}
             </dl>
@@ -315,11 +317,32 @@ function StripLegend({ timeline, rates, selected, index, span, duration, onAll, 
     );
 }
 
+/* Which series are drawn. */
+function SeriesDialog({ missing, onClose }: { missing: readonly SeriesName[]; onClose: () => void }) {
+    const chosen = chosenSeries();
+    const set = (name: SeriesName, on: boolean) => {
+        stripSeries.value = NAMES.filter((one) => (one === name ? on : chosen.includes(one))).join(",") || "live";
+    };
+    return (
+        <Dialog title="What the timeline shows" onClose={onClose}>
+            <div class="series-choice">
+                {NAMES.map((name) => (
+                    <label key={name}>
+                        <input type="checkbox" checked={chosen.includes(name)} onChange={(event) => set(name, event.currentTarget.checked)} />
+                        <span class={`swatch ${name}`} />
+                        <span>{WORDS[name]}<span class="muted"> {missing.includes(name) ? "Not recorded in this file" : ABOUT[name]}</span></span>
+                    </label>
+                ))}
+            </div>
+        </Dialog>
+    );
+}
+
 const TWIN_ROWS = 100;
 
 function StripTable({ timeline, marks, duration, onClose, onPick }: { timeline: Timeline; marks: readonly Mark[]; duration: number; onClose: () => void; onPick: (span: Span) => void }) {
     const step = Math.max(1, Math.ceil(timeline.time_ns.length / TWIN_ROWS));
-    const names = (["live", "resident"] as const).filter((name) => timeline.series[name] !== undefined);
+    const names = chosenSeries().filter((name) => mostOf(timeline, name) !== null);
     const rows = timeline.time_ns.map((_, index) => index).filter((index) => index % step === 0);
     return (
         <Dialog title="Timeline as a table" class="wide" onClose={onClose}>
@@ -345,7 +368,7 @@ function StripTable({ timeline, marks, duration, onClose, onPick }: { timeline: 
                         {rows.map((index) => (
                             <tr key={index}>
                                 <th scope="row" class="number">{format.duration(timeline.time_ns[index] ?? 0)}</th>
-                                {names.map((name) => <td key={name} class="number">{spellSeries(name, timeline.series[name]?.[index] ?? null)}</td>)}
+                                {names.map((name) => <td key={name} class="number">{spellSeries(name, seriesAt(timeline, name, index))}</td>)}
                             </tr>
                         ))}
                     </tbody>

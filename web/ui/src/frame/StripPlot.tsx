@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
-// StripPlot.tsx: the lines of the timeline strip (uPlot): what was held, resident memory, and low behind them bars for
-// the rate of allocations, which have a scale of their own.
+// StripPlot.tsx: the lines of the timeline strip (uPlot): what was held, resident memory and other bytes; and low behind
+// them bars for the rates of allocations and frees, which have a scale of their own. So has the address space, which is
+// larger than all else by far.
 import uPlot from "uplot";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { axisText, byteSplits, colourOf } from "../components/Chart";
 import { useSize } from "../components/hooks";
 import { units } from "../settings";
 import type { Timeline } from "../types";
+import { barAt, barsOf, type Bar } from "./stripmath";
 import { shownTheme } from "./theme";
 
 export interface StripBox {
@@ -16,25 +18,28 @@ export interface StripBox {
 interface StripPlotProps {
     timeline: Timeline;
     selected: Timeline | undefined;
-    rates: readonly number[];
     duration: number;
     onBox: (box: StripBox) => void;
 }
 /* Bars take the lowest part of the height. */
 const RATE_PART = 0.3;
 
-function drawRates(plot: uPlot, rates: readonly number[]): void {
+/* Allocations are filled, frees are strokes on the same scale. */
+function drawRates(plot: uPlot, timeline: Timeline): void {
     const { ctx, bbox } = plot;
-    const most = rates.reduce((a, b) => Math.max(a, b), 0);
+    const [rates, frees] = [barsOf(timeline, "rate"), barsOf(timeline, "frees")];
+    const most = [...rates, ...frees].reduce((a, bar) => Math.max(a, bar.value), 0);
     if (most === 0) return;
+    const x = (ns: number) => plot.valToPos(ns, "x", true);
+    const height = (bar: Bar) => (bar.value / most) * bbox.height * RATE_PART;
+    const base = bbox.top + bbox.height;
     ctx.save();
     ctx.fillStyle = colourOf("--system");
     ctx.globalAlpha = 0.7;
-    const width = bbox.width / rates.length;
-    rates.forEach((rate, part) => {
-        const height = (rate / most) * bbox.height * RATE_PART;
-        ctx.fillRect(bbox.left + part * width, bbox.top + bbox.height - height, Math.max(1, width - devicePixelRatio), height);
-    });
+    for (const bar of rates) ctx.fillRect(x(bar.from), base - height(bar), Math.max(1, x(bar.to) - x(bar.from) - devicePixelRatio), height(bar));
+    ctx.globalAlpha = 1;
+    ctx.fillStyle = colourOf("--series-4");
+    for (const bar of frees) if (bar.value > 0) ctx.fillRect(x(bar.from), base - height(bar), Math.max(1, x(bar.to) - x(bar.from)), 1.5 * devicePixelRatio);
     ctx.restore();
 }
 
@@ -47,6 +52,7 @@ function optionsOf(width: number, height: number, duration: number, has: { selec
         scales: {
             x: { time: false, range: [0, duration] },
             bytes: { range: (_, __, high) => [0, Math.max(1, high * 1.04)] },
+            space: { range: (_, __, high) => [0, Math.max(1, high * 1.25)] },
         },
         axes: [
             { scale: "x", stroke: text, font, size: 20, gap: 2, grid: { show: false }, ticks: { show: false }, space: 90, values: (_, splits) => splits.map((ns) => axisText("duration", ns)) },
@@ -57,6 +63,9 @@ function optionsOf(width: number, height: number, duration: number, has: { selec
             { scale: "bytes", stroke: colourOf("--series-2"), width: 1.25, points: { show: false }, spanGaps: true },
             { scale: "bytes", stroke: has.selected ? live + "88" : live, fill: live + (has.selected ? "18" : "30"), width: 1.5, points: { show: false }, spanGaps: true },
             { scale: "bytes", stroke: live, fill: live + "66", width: 1.5, points: { show: false }, spanGaps: true, show: has.selected },
+            { scale: "bytes", stroke: colourOf("--series-3"), width: 1.25, points: { show: false }, spanGaps: true },
+            { scale: "space", stroke: colourOf("--series-6"), width: 1, dash: [4, 3], points: { show: false }, spanGaps: true },
+            { scale: "bytes", stroke: colourOf("--series-5"), width: 1.5, points: { show: false }, spanGaps: true },
         ],
         hooks: {
             drawAxes: [drawFirst],
@@ -75,14 +84,20 @@ function along(times: readonly number[], other: Timeline | undefined): (number |
     });
 }
 
-export function StripPlot({ timeline, selected, rates, duration, onBox }: StripPlotProps) {
+/* At the times of the points. */
+function leakedAlong(timeline: Timeline): (number | null)[] {
+    const bars = barsOf(timeline, "leaked");
+    return timeline.time_ns.map((time) => barAt(bars, time)?.value ?? null);
+}
+
+export function StripPlot({ timeline, selected, duration, onBox }: StripPlotProps) {
     const { ref, width, height } = useSize<HTMLDivElement>();
     const plot = useRef<uPlot | undefined>(undefined);
     const series = timeline.series;
     const none = timeline.time_ns.map(() => null);
-    const data = [timeline.time_ns, series.resident ?? none, series.live ?? none, along(timeline.time_ns, selected)] as unknown as uPlot.AlignedData;
-    const ratesNow = useRef(rates);
-    ratesNow.current = rates;
+    const data = [timeline.time_ns, series.resident ?? none, series.live ?? none, along(timeline.time_ns, selected), series.swap ?? none, series.virtual ?? none, leakedAlong(timeline)] as unknown as uPlot.AlignedData;
+    const now = useRef(timeline);
+    now.current = timeline;
     const box = useRef({ left: -1, width: -1 });
     const tell = (now: StripBox) => {
         if (now.left === box.current.left && now.width === box.current.width) return;
@@ -91,7 +106,7 @@ export function StripPlot({ timeline, selected, rates, duration, onBox }: StripP
     };
     useLayoutEffect(() => {
         if (ref.current === null || width === 0 || height === 0) return;
-        const made = new uPlot(optionsOf(width, height, duration, { selected: selected !== undefined }, (plot) => drawRates(plot, ratesNow.current), tell), data, ref.current);
+        const made = new uPlot(optionsOf(width, height, duration, { selected: selected !== undefined }, (plot) => drawRates(plot, now.current), tell), data, ref.current);
         plot.current = made;
         return () => {
             made.destroy();

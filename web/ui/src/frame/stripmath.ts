@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // stripmath.ts: what the timeline strip reckons: rates, where dragging takes the window to, steps between marks.
 import * as format from "../format";
-import type { Timeline } from "../types";
+import type { IntervalSeries, Timeline } from "../types";
 import { rounded, type Span } from "../window";
 
 export function nearest(times: readonly number[], at: number): number {
@@ -23,6 +23,36 @@ export function stepMarks(marks: readonly { time: number }[], duration: number, 
     const from = edges[next] ?? 0;
     const to = edges[next + 1] ?? duration;
     return from === 0 && to === duration ? null : { from, to };
+}
+
+/*
+ * Which marks are drawn, and which of them with their names. The program's own marks are all drawn while there are few
+ * of them; what it says by the hundred (beginnings and ends of scopes) only where it does not lie close to what is drawn. A
+ * name needs room before the next mark.
+ */
+const LETTER_PX = 6.5;
+const APART_PX = 14;
+const MOST_MARKS = 200;
+export function drawnMarks<M extends { time: number; name: string; what: string }>(marks: readonly M[], duration: number, width: number): { mark: M; hasName: boolean }[] {
+    const px = (mark: M) => (mark.time / duration) * width;
+    const drawn = marks.filter((mark) => mark.what === "mark").slice(0, MOST_MARKS);
+    const isFar = (mark: M, from: readonly M[]) => from.every((one) => Math.abs(px(one) - px(mark)) >= APART_PX);
+    for (const mark of marks) if (mark.what !== "mark" && mark.name !== "" && drawn.length < MOST_MARKS && isFar(mark, drawn)) drawn.push(mark);
+    drawn.sort((a, b) => a.time - b.time);
+    // Names of marks come first: a scope has its name only where that leaves theirs their room.
+    const named = new Set<M>();
+    const wide = (mark: M) => Math.min(90, mark.name.length * LETTER_PX + 6);
+    for (const isMark of [true, false]) {
+        for (const mark of drawn) {
+            if ((mark.what === "mark") !== isMark) continue;
+            if (!isMark && [...named].some((one) => one.name === mark.name)) continue; // said once
+            const end = px(mark) + wide(mark);
+            const ends = (one: M) => px(one) + (named.has(one) ? wide(one) : 0);
+            const isFree = drawn.every((one) => one === mark || (one.what !== "mark" && !named.has(one)) || px(one) >= end || ends(one) <= px(mark));
+            if (isFree && end <= width + 12) named.add(mark);
+        }
+    }
+    return drawn.map((mark) => ({ mark, hasName: named.has(mark) }));
 }
 
 export type Grip = "new" | "from" | "to" | "move" | "base";
@@ -51,20 +81,18 @@ export function spanText({ from, to }: Span): string {
     return `${first.endsWith(unit) && !/ .* /.test(last) ? first.slice(0, -unit.length) : first} – ${last}`;
 }
 
-/* Allocations per second in equal parts of the time. Points of a timeline are where something was highest, some a
- * nanosecond apart: a rate between two of them says nothing, what came to pass in a part does. */
-export function ratesOf(timeline: Timeline, duration: number, parts: number): number[] {
-    const rates = new Array<number>(parts).fill(0);
-    const width = duration / parts;
-    const times = timeline.time_ns;
-    for (let i = 1; i < times.length; i++) {
-        const [from, to] = [times[i - 1] ?? 0, times[i] ?? 0];
-        const happened = ((timeline.series.rate?.[i] ?? 0) * (to - from)) / 1e9;
-        const [first, last] = [Math.floor(from / width), Math.min(parts - 1, Math.floor(to / width))];
-        for (let part = first; part <= last && happened > 0; part++) {
-            const inside = Math.min(to, (part + 1) * width) - Math.max(from, part * width);
-            rates[part] = (rates[part] ?? 0) + (happened * Math.max(0, to > from ? inside / (to - from) : 1) * 1e9) / width;
-        }
-    }
-    return rates;
+/* What a series has in each interval. */
+export interface Bar {
+    from: number;
+    to: number;
+    value: number;
+}
+export function barsOf(timeline: Timeline, name: IntervalSeries): Bar[] {
+    const edges = timeline.intervals?.time_ns ?? [];
+    return (timeline.intervals?.[name] ?? []).map((value, i) => ({ from: edges[i] ?? 0, to: edges[i + 1] ?? 0, value: value ?? 0 }));
+}
+/* The bar over this moment: the last one at the end of time. */
+export function barAt(bars: readonly Bar[], at: number): Bar | undefined {
+    const found = bars.findIndex((bar) => at < bar.to);
+    return found < 0 ? bars.at(-1) : at >= (bars[found]?.from ?? 0) ? bars[found] : undefined;
 }

@@ -170,8 +170,9 @@ class Answers {
         if (options.wanted !== null) throw this.needsFile("What these paths held over time is not in a saved page");
         const known = this.known<Timeline>("timeline");
         const wanted = query.get("series")?.split(",");
-        const series = Object.fromEntries(Object.entries(known.data.series).filter(([name]) => wanted === undefined || wanted.includes(name)));
-        return { ...known, data: { ...known.data, series } };
+        const only = <T extends object>(of: T): T => Object.fromEntries(Object.entries(of).filter(([name]) => name === "time_ns" || wanted === undefined || wanted.includes(name))) as T;
+        const { intervals, ...data } = known.data;
+        return { ...known, data: { ...data, series: only(data.series), ...(intervals === undefined ? {} : { intervals: only(intervals) }) } };
     }
 
     /* A table that is there as a whole, sorted and cut as it is asked for. */
@@ -250,7 +251,9 @@ class Answers {
         });
         // Cells of paths are made for those that are shown; sorted by them they are by the allocating function.
         const rows = list.map((path) => columns.map(({ kind, name }): Cell => (kind === "path" ? path : this.cell(path, name, metric))));
-        const table: Table = { columns, rows, total: rows.length, frames: [...this.sums.frames], paths: { length: this.sums.count } as number[][] };
+        let all = 0;
+        for (let path = 0; path < this.sums.count; path++) if (!this.sums.isRest(path) && options.wanted?.[path] !== 0) all++;
+        const table = { columns, rows, total: rows.length, frames: [...this.sums.frames], paths: { length: this.sums.count } as number[][], without_cost: all - rows.length };
         const byPath = columns.find((column) => column.kind === "path" && column.name === query.get("sort"));
         if (byPath !== undefined) table.paths = this.allPaths();
         const shown = cut(table, query, known.data.columns.find((column) => column.name === MAIN[metric])?.name);

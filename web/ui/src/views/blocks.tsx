@@ -59,7 +59,7 @@ function BlockTable() {
     };
     const setAll = (value: boolean) => go({ set: { all: value } });
     useActions([
-        { group: "Blocks", title: "Live blocks, or all that there ever were", keys: ["a"], run: () => setAll(!all) },
+        { group: "Blocks", title: "Live blocks, or all that there ever were", keys: ["g"], run: () => setAll(!all) },
         { group: "Blocks", title: "Largest first", run: () => setOrder("largest") },
         { group: "Blocks", title: "Oldest first", run: () => setOrder("oldest") },
         { group: "Blocks", title: "Newest first", run: () => setOrder("newest") },
@@ -69,7 +69,7 @@ function BlockTable() {
         <>
             <div class="toolbar">
                 <Choice label="Which blocks" value={all ? "all" : "live"} onChange={(value) => setAll(value === "all")}
-                    options={[["live", windowed ? "Held at the end" : "Never freed", "Blocks that are live when the window ends"], ["all", "All", "Also those that were freed (a)"]]} />
+                    options={[["live", windowed ? "Held at the end" : "Never freed", "Blocks that are live when the window ends"], ["all", "All", "Also those that were freed (g)"]]} />
                 <Choice label="Order" value={now} onChange={setOrder}
                     options={[["largest", "Largest"], ["oldest", "Oldest"], ["newest", "Newest"]]} />
                 <span class="muted number">{rows.columns.length === 0 ? "" : format.items(rows.total, "block")}</span>

@@ -46,7 +46,7 @@ function Chooser() {
                     <ul class="choose-list">
                         {others.map((one) => (
                             <li key={one.id}>
-                                <a href={href({ set: { base: String(one.id) } })}><b>{one.name}</b><span class="muted">{one.path}</span></a>
+                                <a href={href({ set: { base: String(one.id) } })}><b>{one.name}</b>{one.path !== one.name && <span class="muted">{one.path}</span>}</a>
                             </li>
                         ))}
                     </ul>
@@ -108,7 +108,7 @@ function Difference() {
                 <div class="compare-sides">
                     <SideHead kind="before" title="before" name={sides.otherName} text={sideText(sides.other)} link={href({ view: "summary", set: otherAlone(query, NAMES) })} />
                     <button type="button" class="small" onClick={swap} title="Exchange both sides (x)">⇄<span class="hidden">Exchange both sides</span></button>
-                    <SideHead kind="after" title="now" name={sides.oneName} text={sideText(sides.one)} link={href({ view: "summary", set: thisAlone(query, NAMES) })} />
+                    <SideHead kind="after" title="after" name={sides.oneName} text={sideText(sides.one)} link={href({ view: "summary", set: thisAlone(query, NAMES) })} />
                     <nav class="compare-views" aria-label="The same difference as">
                         <span class="muted">The difference as</span>
                         {([["flame", "flame graph"], ["tree", "call tree"], ["paths", "call paths"], ["source", "source"]] as const).map(([view, title]) => <a key={view} class="button small" href={href(viewChange(view))}>{title}</a>)}
@@ -144,14 +144,14 @@ const FIGURES: readonly Figure[] = [
     ["Allocated", (of) => of.totals.total_bytes, "bytes"],
     ["Allocations", (of) => of.totals.allocations, "count"],
     ["Temporary", (of) => of.totals.temporary, "count"],
-    ["Resident, at most", (of) => of.resident?.peak_bytes, "bytes"],
+    ["Resident, at most", (of) => of.resident?.peak_bytes ?? undefined, "bytes"],
     ["Call paths", (of) => of.totals.context_count, "count"],
 ];
 
 function Totals({ was, is }: { was: Summary; is: Summary }) {
     return (
         <table class="plain-table totals">
-            <thead><tr><th scope="col"><span class="hidden">Figure</span></th><th scope="col">before</th><th scope="col">now</th><th scope="col">change</th><th scope="col"><span class="hidden">in percent</span></th></tr></thead>
+            <thead><tr><th scope="col"><span class="hidden">Figure</span></th><th scope="col">before</th><th scope="col">after</th><th scope="col">change</th><th scope="col"><span class="hidden">in percent</span></th></tr></thead>
             <tbody>
                 {FIGURES.map(([title, of, kind]) => {
                     const [a, b] = [of(was), of(is)];
@@ -188,7 +188,7 @@ function Timelines({ sides }: { sides: ReturnType<typeof useSides> }) {
     return (
         <div class="panel compare-lines">
             <States of={before}>{(data) => data.time_ns.length > 1 ? <Chart label="Held before" height={88} time={data.time_ns} series={line(data, "--less")} /> : <p class="muted">No timeline of the other side.</p>}</States>
-            <States of={now}>{(data) => data.time_ns.length > 1 ? <Chart label="Held now" height={88} time={data.time_ns} series={line(data, "--more")} /> : <p class="muted">No timeline of this side.</p>}</States>
+            <States of={now}>{(data) => data.time_ns.length > 1 ? <Chart label="Held after" height={88} time={data.time_ns} series={line(data, "--more")} /> : <p class="muted">No timeline of this side.</p>}</States>
         </div>
     );
 }
@@ -206,7 +206,7 @@ function Functions() {
     }, [rows.asked.data]);
     const columns: (string | ColumnSpec)[] = [
         { name: "delta", heading: "Change", width: "15rem", render: (_, value) => <span class="delta-cell"><DeltaBar value={Number(value ?? 0)} most={most} /><Delta value={Number(value ?? 0)} unit={unit} /></span> },
-        { name: "base_total", heading: "Before", width: "6.5rem" }, { name: "total", heading: "Now", width: "6.5rem" },
+        { name: "base_total", heading: "Before", width: "6.5rem" }, { name: "total", heading: "After", width: "6.5rem" },
         { name: "function", render: (row) => {
             const of = frame(row);
             return <span class="presence"><Presence before={numberCell(row, "base_total")} now={numberCell(row, "total")} />{of === undefined ? null : <FrameText of={of} />}</span>;

@@ -5,19 +5,18 @@ import { useState } from "preact/hooks";
 import { bytesText } from "../components/Cells";
 import { ProgressBar } from "../components/States";
 import * as format from "../format";
-import { sources } from "../session";
+import { endText, sources } from "../session";
 import type { Found, Source } from "../types";
 import { href, isFile, sourceId } from "../url";
 import type { View } from "./index";
-import { openFound, useSources } from "./found";
+import { foundText, openFound, useSources } from "./found";
 
 const KINDS: Record<string, string> = { profile: "profile", recording: "recording", run: "run of several processes", live: "running program" };
 
 function Files() {
     const { data, error, again } = useSources();
     const opened = sources.value;
-    const open = new Set(opened.map((one) => one.path));
-    const found = (data?.found ?? []).filter((one) => !open.has(one.path));
+    const found = (data?.found ?? []).filter((one) => one.source === undefined);
     const running = found.filter((one) => one.kind === "live" || one.running === true || one.pid !== undefined);
     const files = found.filter((one) => !running.includes(one)).sort((a, b) => b.modified_ns - a.modified_ns);
     if (isFile) return <p class="state empty">This page is a file with one recording in it. To open others: memtrace serve</p>;
@@ -46,11 +45,11 @@ function Files() {
 
 function Opened({ of }: { of: Source }) {
     const id = String(of.id);
-    const about = of.state === "opening" ? `being opened: ${of.what ?? ""}` : of.state === "failed" ? (of.error ?? "could not be opened") : `${KINDS[of.kind] ?? of.kind}${of.kind === "live" && !of.live ? ", ended" : ""}`;
+    const about = of.state === "opening" ? `being opened: ${of.what ?? ""}` : of.state === "failed" ? (of.error ?? "could not be opened") : `${KINDS[of.kind] ?? of.kind}${of.kind === "live" && !of.live ? `, ${endText(of.ended)}` : ""}`;
     return (
         <li class="file-row">
             <a href={href({ view: "summary", only: true, set: { r: id } })} aria-current={id === sourceId.value ? "true" : undefined}>
-                <b>{of.name}</b><span class="muted file-path" title={of.path}>{of.path}</span>
+                <b>{of.name}</b>{of.path !== of.name && <span class="muted file-path" title={of.path}>{of.path}</span>}
             </a>
             <span class={`file-about ${of.state === "failed" ? "failed" : "muted"}`}>{about}</span>
             {of.state === "opening" && <ProgressBar of={{ done: of.done ?? 0, total: of.total ?? 0 }} />}
@@ -74,7 +73,7 @@ function FoundRow({ of }: { of: Found }) {
     return (
         <li class="file-row">
             <button type="button" class="plain file-open" onClick={() => void open()} disabled={state === "opening"}>
-                <b>{of.pid === undefined ? of.name : `process ${of.pid}`}</b><span class="muted file-path" title={of.path}>{of.path}</span>
+                <b>{foundText(of)}</b>{of.path !== of.name && <span class="muted file-path" title={of.path}>{of.path}</span>}
             </button>
             <span class="file-about muted">{state === "opening" ? "opening …" : what}</span>
             <span class="number file-size">{bytesText(of.bytes)}</span>

@@ -38,6 +38,9 @@ export function useSources(): { data: Sources | undefined; error: string | undef
     return { data, error, again: () => again(undefined) };
 }
 
+/* A program by its name and number, as the server calls it when it is open. */
+export const foundText = (one: Found): string => (one.pid === undefined ? one.name : `${one.name} (${one.pid})`);
+
 /* Opens what was found, and goes there. */
 export async function openFound(one: Found): Promise<void> {
     const opened = await openSource(one.running === true && one.pid !== undefined ? { pid: one.pid } : { path: one.path });

@@ -15,7 +15,7 @@ import * as format from "../format";
 import { viewChange } from "../links";
 import { cell, pathFrames, type Row } from "../rows";
 import { useWhole } from "../summaries";
-import type { Table } from "../types";
+import type { Cell, Table } from "../types";
 import { filterQuery, go, href, param } from "../url";
 import { useSortedTable } from "./sorted";
 import { brushRect, brushText, bucketText, lastUsed, type Bucket, type TimeBin } from "./ranges";
@@ -27,6 +27,7 @@ interface OverTime {
     counts: number[][];
 }
 interface ByPath {
+    finest_ns?: number; // a recording's clock; a profile has steps
     all?: Table;
     percentiles?: Table;
 }
@@ -119,18 +120,20 @@ function Percentiles({ alone = false }: { alone?: boolean }) {
     );
 }
 
+const AGES = [["p50_ns", "Half within"], ["p90_ns", "90% within"], ["p99_ns", "99% within"], ["longest_ns", "Longest"]] as const;
+
 function PercentileTable({ data, asked, alone }: { data: ByPath; asked: Asked<ByPath>; alone: boolean }) {
     const rows = useSortedTable(data.percentiles, { sort: "freed", order: "desc" }, asked);
     const hash = (row: Row) => String(cell(row, "hash") ?? "");
+    const age = (_: Row, value: Cell) => (value === null ? <span class="muted" aria-label="none">–</span> :
+        <span title={`${format.count(value as format.Quantity)} ns`}>{format.lifetime(Number(value), data.finest_ns)}</span>);
     return (
         <>
-            <AllLine of={data.all} />
+            <AllLine of={data.all} finest_ns={data.finest_ns} />
             {alone && <p class="muted">When blocks were freed is known only from a recording: <span class="code">memtrace record -- PROGRAM</span> adds a map over time.</p>}
             <div class="grow">
                 <DataTable label="Lifetimes by call path" rows={rows} share={{ column: "freed" }}
-                    columns={[{ name: "freed", heading: "Freed", width: "7rem" }, { name: "p50_ns", heading: "Half within", width: "6.5rem" },
-                        { name: "p90_ns", heading: "90% within", width: "6.5rem" }, { name: "p99_ns", heading: "99% within", width: "6.5rem" },
-                        { name: "longest_ns", heading: "Longest", width: "6rem" }, "path"]}
+                    columns={[{ name: "freed", heading: "Freed", width: "7rem" }, ...AGES.map(([name, heading]) => ({ name, heading, width: "6.5rem", render: age })), "path"]}
                     selected={(row) => isChosen("path", hash(row))} onSelect={(row) => choose({ kind: "path", id: hash(row), frame: pathFrames(row, cell(row, "path"))[0] })}
                     onOpen={(row) => go({ set: { path: hash(row) } })} />
             </div>
@@ -138,17 +141,20 @@ function PercentileTable({ data, asked, alone }: { data: ByPath; asked: Asked<By
     );
 }
 
-/* "Half of all 418,933 blocks lived less than 0 ns, ..." */
-function AllLine({ of }: { of: Table | undefined }) {
+/* "Of 418,933 blocks that were freed, half lived <4.2 ms, ..." */
+function AllLine({ of, finest_ns }: { of: Table | undefined; finest_ns: number | undefined }) {
     const cells = of?.rows[0];
     if (of === undefined || cells === undefined) return <Empty>Nothing was freed.</Empty>;
     const value = (name: string) => cells[of.columns.findIndex((column) => column.name === name)];
-    const time = (name: string) => <b class="number">{format.duration(Number(value(name) ?? 0))}</b>;
+    const time = (name: string) => {
+        const ns = value(name);
+        return <b class="number">{ns == null ? "–" : format.lifetime(Number(ns), finest_ns).replace(/^(?=\d)/, "at most ")}</b>;
+    };
     const selected = filterQuery.value.size > 0;
     return (
         <p class="line">
-            Of <b class="number">{format.count(Number(value("freed") ?? 0))}</b> blocks {selected ? "that are selected and " : ""}that were freed, half lived at most {time("p50_ns")}, 90% at most {time("p90_ns")}, 99% at most {time("p99_ns")}
-            {value("longest_ns") != null && <>, the oldest {time("longest_ns")}</>}.
+            Of <b class="number">{format.count(Number(value("freed") ?? 0))}</b> blocks {selected ? "that are selected and " : ""}that were freed, half lived {time("p50_ns")}, 90% {time("p90_ns")}, 99% {time("p99_ns")}
+            {value("longest_ns") != null && <>, the oldest {format.lifetime(Number(value("longest_ns")), finest_ns)}</>}.
         </p>
     );
 }

@@ -4,7 +4,7 @@
 //
 // The mark is a state of the program that passes: it is kept as long as the page is open, not in the address.
 import { signal } from "@preact/signals";
-import { useEffect, useMemo } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import { useActions } from "../actions";
 import { useAnswer } from "../ask";
 import { choose, isChosen } from "../chosen";
@@ -15,30 +15,36 @@ import { DataTable } from "../components/Table";
 import * as format from "../format";
 import { viewChange } from "../links";
 import { cell, pathFrames, type Row } from "../rows";
-import { paused, source } from "../session";
+import { endText, paused, source } from "../session";
 import { useSelected } from "../summaries";
-import type { Summary, Table } from "../types";
-import { go, href, sourceId } from "../url";
-import { openFound, useSources } from "./found";
+import type { Ended, Summary, Table } from "../types";
+import { flag, go, href, sourceId } from "../url";
+import { foundText, openFound, useSources } from "./found";
 import { growthOf, type Snapshot, snapshotOf } from "./growth";
 import type { View } from "./index";
 import { useSortedTable } from "./sorted";
+import { Together } from "./together";
 
 const PATHS = 20_000;
 const marks = signal<Readonly<Record<string, Snapshot>>>({});
 
 function Live() {
-    const id = sourceId.value;
+    const id = `${sourceId.value}${flag("all-processes") ? " and others" : ""}`;
     const isLive = source.value?.live === true;
     const summary = useSelected();
     const paths = useAnswer<Table>("paths", { metric: "leaked", sort: "live_bytes", order: "desc", limit: PATHS }, { main: true });
     const mark = marks.value[id];
+    // Of what is on the page when the key comes, which may be newer than what the key was bound with.
+    const shown = useRef({ paths: paths.data, summary: summary.data });
+    shown.current = { paths: paths.data, summary: summary.data };
     const setMark = () => {
-        if (paths.data !== undefined && summary.data !== undefined) marks.value = { ...marks.peek(), [id]: snapshotOf(paths.data, totalsOf(summary.data)) };
+        const now = shown.current;
+        if (now.paths !== undefined && now.summary !== undefined) marks.value = { ...marks.peek(), [id]: snapshotOf(now.paths, totalsOf(now.summary)) };
     };
     useEffect(() => {
-        if (mark === undefined) setMark();
-    }, [mark === undefined, paths.data === undefined, summary.data === undefined]);
+        // What is there still may be of another program.
+        if (mark === undefined && !paths.stale && !summary.stale) setMark();
+    }, [mark === undefined, paths.data === undefined || paths.stale, summary.data === undefined || summary.stale]);
     useActions([
         { group: "Live", title: "Mark: count growth from now on", keys: ["Space"], run: setMark },
         { group: "Live", title: "Pause the page, or go on", keys: ["Shift+P"], run: () => (paused.value = !paused.peek()) },
@@ -46,6 +52,7 @@ function Live() {
     return (
         <div class="panel">
             <States of={summary}>{(data) => <Figures of={data} mark={mark} isLive={isLive} onMark={setMark} />}</States>
+            {isLive && <Together />}
             <div class="grow">
                 <States of={paths}>{(table) => (mark === undefined ? <div class="state" /> : <Growth now={table} mark={mark} />)}</States>
             </div>
@@ -67,7 +74,7 @@ function Figures({ of, mark, isLive, onMark }: { of: Summary; mark: Snapshot | u
             <div class="toolbar">
                 <button type="button" class="primary" onClick={onMark} disabled={!isLive}>Mark now<kbd>Space</kbd></button>
                 {isLive && <IconButton icon={paused.value ? "play" : "pause"} label={paused.value ? "Go on (Shift P)" : "Pause the page; the program goes on (Shift P)"} onClick={() => (paused.value = !paused.value)} />}
-                <span class="muted">{!isLive ? "The program has ended: these are its last numbers." : paused.value ? "Paused: the program goes on, and is counted." : mark === undefined ? "" : `Marked ${format.duration(mark.at_ns)} after it began, ${format.duration(Math.max(0, of.duration_ns - mark.at_ns))} ago.`}</span>
+                <span class="muted">{!isLive ? endedText(source.value?.ended) : paused.value ? "Paused: the program goes on, and is counted." : mark === undefined ? "" : `Marked ${format.duration(mark.at_ns)} after it began, ${format.duration(Math.max(0, of.duration_ns - mark.at_ns))} ago.`}</span>
             </div>
             <ul class="tiles live-tiles">
                 <Tile title={isLive ? "Holds now" : "Held at its end"} value={bytesText(of.totals.live_bytes)} more={`in ${format.items(of.totals.live_blocks, "block")}`} />
@@ -78,6 +85,10 @@ function Figures({ of, mark, isLive, onMark }: { of: Summary; mark: Snapshot | u
             </ul>
         </>
     );
+}
+function endedText(ended: Ended | undefined): string {
+    const what = { killed: "A signal ended the program", execed: "The process became another program", running: "", copied: "", ended: "" }[ended ?? "ended"];
+    return `${what || "The program has ended"}: these are its last numbers.`;
 }
 function Tile({ title, value, more }: { title: string; value: string; more: string }) {
     return <li class="tile"><span class="tile-title">{title}</span><span class="tile-value">{value}</span><span class="tile-more">{more}</span></li>;
@@ -98,14 +109,14 @@ function Growth({ now, mark }: { now: Table; mark: Snapshot }) {
 /* Others that run with MemTrace, or were killed and left their numbers. */
 function Programs() {
     const { data } = useSources();
-    const opened = data?.opened.filter((one) => one.kind === "live") ?? [];
-    const others = data?.found.filter((one) => (one.running === true || one.pid !== undefined) && !opened.some((open) => open.path === one.path)) ?? [];
+    const opened = data?.opened.filter((one) => one.kind === "live" || one.live) ?? [];
+    const others = data?.found.filter((one) => one.pid !== undefined && one.source === undefined) ?? [];
     if (opened.length + others.length < 2 && others.length === 0) return null;
     return (
         <nav class="toolbar programs" aria-label="Programs that run with MemTrace">
             <span class="muted">Programs:</span>
-            {opened.map((one) => <a key={one.id} class="button small" href={href({ only: true, set: { r: String(one.id) } })} aria-current={String(one.id) === sourceId.value ? "true" : undefined}>{one.name}{one.live ? "" : " (ended)"}</a>)}
-            {others.map((one) => <button key={one.path} type="button" class="small" onClick={() => void openFound(one).catch(() => undefined)}>{one.pid ?? one.name} {one.running === true ? "running" : "killed"}: open</button>)}
+            {opened.map((one) => <a key={one.id} class="button small" href={href({ only: true, set: { r: String(one.id) } })} aria-current={String(one.id) === sourceId.value ? "true" : undefined}>{one.name}{one.live ? "" : `, ${endText(one.ended)}`}</a>)}
+            {others.map((one) => <button key={one.path} type="button" class="small" onClick={() => void openFound(one).catch(() => undefined)}>{foundText(one)} {one.running === true ? "running" : "killed"}: open</button>)}
         </nav>
     );
 }

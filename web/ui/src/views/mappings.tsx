@@ -51,10 +51,10 @@ function OfProcess() {
     const rows = useSortedRows("mappings", { all }, { sort: "rss", order: "desc", main: true });
     const id = (row: Row) => String(cell(row, "id"));
     const setAll = (value: boolean) => go({ set: { all: value } });
-    useActions([{ group: "Mappings", title: "Also mappings that are gone, or not", keys: ["a"], run: () => setAll(!all) }]);
+    useActions([{ group: "Mappings", title: "Also mappings that are gone, or not", keys: ["g"], run: () => setAll(!all) }]);
     const columns = [
         { name: "path", heading: "Mapping", width: "minmax(11rem, 3fr)", render: (row: Row, value: Cell) => <MappingName row={row} value={value} /> },
-        { name: "permissions", heading: "May", width: "4rem", render: (_: Row, value: Cell) => <span class="code">{String(value ?? "")}</span> },
+        { name: "permissions", heading: "Access", width: "4.5rem", about: "Read, write, execute; private or shared", render: (_: Row, value: Cell) => <span class="code">{String(value ?? "")}</span> },
         { name: "size", width: "5.5rem" }, { name: "rss", width: "6rem" }, { name: "peak_rss", heading: "At most", width: "6rem", about: "Most resident at any time" },
         { name: "dirty", width: "5.5rem" }, { name: "swap", width: "5rem" },
         ...(all ? [{ name: "last_ns", heading: "Last seen", width: "6rem" }] : []),
@@ -65,10 +65,10 @@ function OfProcess() {
             <OverTime />
             <div class="panel">
                 <div class="toolbar">
-                    <Choice label="Which mappings" value={all ? "all" : "now"} onChange={(value) => setAll(value === "all")} options={[["now", "There at the end", "Of the window"], ["all", "All", "Also those that are gone (a)"]]} />
+                    <Choice label="Which mappings" value={all ? "all" : "now"} onChange={(value) => setAll(value === "all")} options={[["now", "There at the end", "Of the window"], ["all", "All", "Also those that are gone (g)"]]} />
                     <span class="muted number">{rows.columns.length === 0 ? "" : format.items(rows.total, "mapping")}</span>
                     <span class="space" />
-                    <span class="muted hint">Resident, dirty and swap are what the kernel says of each mapping about once a second.</span>
+                    <span class="muted hint">Resident, dirty and swap are what the kernel said of each mapping every five seconds, at first more often.</span>
                 </div>
                 <div class="grow">
                     <DataTable label="Mappings" rows={rows} columns={columns} share={{ column: "rss" }} selected={(row) => isChosen("mapping", id(row))}
@@ -102,7 +102,8 @@ function OverTime() {
             <div class="toolbar">{chooser}</div>
             {asked.error !== undefined ? <p class="state failed" role="alert">{asked.error.message}</p> :
                 asked.data === undefined ? <div class="state" /> :
-                times.length < 2 ? <p class="state empty">{times.length === 1 ? `The mappings were looked at once, at ${format.duration(times[0] ?? 0)}: there is no line over time yet.` : "The kernel was not asked about the mappings: the program ended in less than a second."}</p> :
+                times.length === 0 ? null : // the table says why
+                times.length === 1 ? <p class="line no-chart">{`The mappings were looked at once, at ${format.duration(times[0] ?? 0)}: there is no line over time yet.`}</p> :
                 total === 0 && measure === "swap_bytes" ? <p class="state empty">Nothing was swapped out.</p> :
                 <div class="grow"><StackChart label={`${MEASURES.find(([one]) => one === measure)?.[1] ?? ""}, by mapping`} times={times} layers={layers} kind="bytes" height={184} /></div>}
         </div>

@@ -3,6 +3,7 @@
 import { choose, isChosen } from "../chosen";
 import { Spark } from "../components/Spark";
 import { type ColumnSpec, DataTable } from "../components/Table";
+import * as format from "../format";
 import { viewChange } from "../links";
 import { cell, pathFrames, type Row } from "../rows";
 import type { Column, Table } from "../types";
@@ -11,6 +12,7 @@ import { useSortedRows } from "./functions";
 import type { View } from "./index";
 
 interface PathTable extends Table {
+    without_cost?: number;
     graphs?: { points: number[]; series: number[][] } | null; // a profile has none
 }
 
@@ -40,6 +42,7 @@ function Paths() {
     const hash = (row: Row) => String(cell(row, "hash") ?? "");
     const differs = rows.columns.some((column) => column.name === "delta");
     const hasGraphs = (rows.asked.data as PathTable | undefined)?.graphs?.series.some((values) => values.length > 1) === true;
+    const without = (rows.asked.data as PathTable | undefined)?.without_cost ?? 0;
     const columns: (string | ColumnSpec)[] = [
         "path",
         ...(hasGraphs ? [{ name: "graph", width: "7rem", render: (row: Row) => <Spark values={graphOf(row)} /> }] : []),
@@ -52,6 +55,7 @@ function Paths() {
                 share={{ column: differs ? "delta" : main }} selected={(row) => isChosen("path", hash(row))}
                 onSelect={(row) => choose({ kind: "path", id: hash(row), frame: pathFrames(row, cell(row, "path"))[0] })}
                 onOpen={(row) => go(viewChange("flame", { path: hash(row) }))} />
+            {without > 0 && <p class="line muted">{format.items(without, "more call path")} {without === 1 ? "has" : "have"} none of this and {without === 1 ? "is" : "are"} not shown.</p>}
         </div>
     );
 }

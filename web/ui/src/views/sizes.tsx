@@ -132,7 +132,7 @@ function SizePaths({ table, asked }: { table: Table | undefined; asked: Asked<Si
     return (
         <DataTable label="Sizes by call path" rows={rows} share={{ column: "allocations" }}
             columns={[{ name: "allocations", width: "7rem" }, { name: "least_bytes", width: "5.5rem" }, { name: "p50_bytes", heading: "Median", width: "5.5rem" },
-                { name: "p90_bytes", heading: "90% up to", width: "5.5rem" }, { name: "most_bytes", width: "5.5rem" }, "path"]}
+                { name: "p90_bytes", heading: "90% up to", width: "6.5rem" }, { name: "most_bytes", width: "5.5rem" }, "path"]}
             selected={(row) => isChosen("path", hash(row))} onSelect={(row) => choose({ kind: "path", id: hash(row), frame: pathFrames(row, cell(row, "path"))[0] })}
             onOpen={(row) => go({ set: { path: hash(row) } })} />
     );

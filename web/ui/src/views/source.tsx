@@ -15,39 +15,10 @@ import type { Piece } from "../draw/highlight";
 import * as format from "../format";
 import { cell, columnIndex, pathFrames, type Row, useTableRows } from "../rows";
 import { exactly, viewChange } from "../links";
-import type { Metric, Table } from "../types";
+import type { FileText, Line, Metric, Table } from "../types";
 import { go, isDifference, metric, param } from "../url";
 import { unitChange, unitText } from "./calls";
 import type { View } from "./index";
-
-export interface SourceLine {
-    line: number;
-    function: string;
-    maximum: number;
-    leaked: number;
-    cumulative: number;
-    allocations: number;
-    temporary: number;
-    paths: number;
-    /* Of allocations at the line itself, without those of functions that it calls. */
-    self_maximum: number;
-    self_leaked: number;
-    self_cumulative: number;
-    self_allocations: number;
-    self_temporary: number;
-    base_maximum?: number;
-    base_leaked?: number;
-    base_cumulative?: number;
-    base_allocations?: number;
-    base_temporary?: number;
-}
-interface FileText {
-    file: string;
-    state: "current" | "newer" | "differs" | "missing" | "forbidden";
-    text: string | null;
-    language: string;
-    note?: string;
-}
 
 type LineCost = "maximum" | "leaked" | "cumulative" | "allocations" | "temporary";
 const GUTTER: readonly { name: LineCost; heading: string; about: string; unit: "bytes" | "count" }[] = [
@@ -128,12 +99,12 @@ function FileName({ path, own }: { path: string; own: unknown }) {
 /* A line that is shown: of the text, or where there is none only those that cost something. */
 interface ShownLine {
     number: number;
-    cost: SourceLine | undefined;
+    cost: Line | undefined;
     text: string;
 }
 
 function SourceFile({ number, file }: { number: number; file: string }) {
-    const lines = useAnswer<{ file: string; lines: SourceLine[] }>(`files/${number}`, {});
+    const lines = useAnswer<{ file: string; lines: Line[] }>(`files/${number}`, {});
     const text = useAnswer<FileText>(`files/${number}/text`, {}, { plain: true });
     const alone = param("lines") === "self";
     const costs = useMemo(() => {
@@ -161,15 +132,15 @@ function SourceFile({ number, file }: { number: number; file: string }) {
 }
 
 /* Functions that share a line (templates, copies inlined) are one line of text. */
-export function mergeLines(lines: readonly SourceLine[]): SourceLine[] {
-    const merged = new Map<number, SourceLine>();
+export function mergeLines(lines: readonly Line[]): Line[] {
+    const merged = new Map<number, Line>();
     for (const line of lines) {
         const sum = merged.get(line.line);
         if (sum === undefined) {
             merged.set(line.line, { ...line });
             continue;
         }
-        for (const [name, value] of Object.entries(line) as [keyof SourceLine, number | string][]) {
+        for (const [name, value] of Object.entries(line) as [keyof Line, number | string][]) {
             if (name !== "line" && typeof value === "number") (sum as unknown as Record<string, number>)[name] = Number(sum[name] ?? 0) + value;
         }
         if (line.function !== sum.function && !sum.function.endsWith(", …")) sum.function += ", …";
@@ -178,7 +149,7 @@ export function mergeLines(lines: readonly SourceLine[]): SourceLine[] {
 }
 
 /* Its own costs in place of those with calls; a difference knows the other side's only with calls. */
-export function withoutCalls(line: SourceLine): SourceLine {
+export function withoutCalls(line: Line): Line {
     return {
         line: line.line, function: line.function, paths: line.paths, maximum: line.self_maximum, leaked: line.self_leaked,
         cumulative: line.self_cumulative, allocations: line.self_allocations, temporary: line.self_temporary,
@@ -194,7 +165,7 @@ const STATES: Record<FileText["state"], string> = {
     forbidden: "The text of this file is not shown.",
 };
 
-function SourceHead({ file, text, costs }: { file: string; text: FileText | undefined; costs: readonly SourceLine[] }) {
+function SourceHead({ file, text, costs }: { file: string; text: FileText | undefined; costs: readonly Line[] }) {
     const note = text === undefined ? "" : (text.note ?? STATES[text.state]);
     const hot = hottest(costs);
     return (
@@ -210,14 +181,14 @@ function SourceHead({ file, text, costs }: { file: string; text: FileText | unde
     );
 }
 
-function hottest(costs: readonly SourceLine[]): SourceLine | undefined {
+function hottest(costs: readonly Line[]): Line | undefined {
     const cost = costOf(metric.value);
-    const size = (line: SourceLine) => Math.abs(changeIn(line, cost));
-    return costs.reduce<SourceLine | undefined>((best, line) => (best === undefined || size(line) > size(best) ? line : best), undefined);
+    const size = (line: Line) => Math.abs(changeIn(line, cost));
+    return costs.reduce<Line | undefined>((best, line) => (best === undefined || size(line) > size(best) ? line : best), undefined);
 }
 const showLine = (line: number | null, how: "push" | "replace" = "replace") => go({ set: { line } }, how);
 
-function SourceText({ file, text, costs, line }: { file: string; text: FileText | undefined; costs: readonly SourceLine[]; line: number }) {
+function SourceText({ file, text, costs, line }: { file: string; text: FileText | undefined; costs: readonly Line[]; line: number }) {
     const shown = useMemo(() => shownLines(text?.text ?? null, costs), [text, costs]);
     const pieces = usePieces(text);
     const scroll = useScroll(shown.length, LINE_PX, HEAD_PX);
@@ -304,7 +275,7 @@ function SourceText({ file, text, costs, line }: { file: string; text: FileText 
 /* In letters; a tab is at most four. */
 const widthOf = (text: string): number => Math.min(text.length + 3 * (text.split("\t").length - 1), LONGEST);
 
-function shownLines(text: string | null, costs: readonly SourceLine[]): ShownLine[] {
+function shownLines(text: string | null, costs: readonly Line[]): ShownLine[] {
     const byLine = new Map(costs.map((cost) => [cost.line, cost]));
     if (text === null) return costs.map((cost) => ({ number: cost.line, cost, text: "" }));
     const lines = text.split("\n");
@@ -328,11 +299,11 @@ function usePieces(text: FileText | undefined): Piece[][] | null {
     return pieces;
 }
 
-const baseOf = (line: SourceLine, name: LineCost): number | undefined => line[`base_${name}`];
-const changeIn = (line: SourceLine, name: LineCost): number => line[name] - (baseOf(line, name) ?? 0);
-const isDifferenceIn = (line: SourceLine, name: LineCost): boolean => baseOf(line, name) !== undefined;
+const baseOf = (line: Line, name: LineCost): number | undefined => line[`base_${name}`];
+const changeIn = (line: Line, name: LineCost): number => line[name] - (baseOf(line, name) ?? 0);
+const isDifferenceIn = (line: Line, name: LineCost): boolean => baseOf(line, name) !== undefined;
 
-function mostOf(costs: readonly SourceLine[]): Partial<Record<LineCost, number>> {
+function mostOf(costs: readonly Line[]): Partial<Record<LineCost, number>> {
     const most: Partial<Record<LineCost, number>> = {};
     for (const line of costs) {
         for (const name of ["maximum", "leaked", "cumulative", "allocations", "temporary"] as const) {
@@ -344,7 +315,7 @@ function mostOf(costs: readonly SourceLine[]): Partial<Record<LineCost, number>>
 }
 
 interface CostProps {
-    line: SourceLine | undefined;
+    line: Line | undefined;
     column: (typeof GUTTER)[number];
     most: number;
     main: boolean;
@@ -386,7 +357,7 @@ function HotMap({ shown, most, cost, onPick }: { shown: readonly ShownLine[]; mo
 /* ---- The paths of a line ---- */
 
 /* The server selects by file and function; which of those paths go through the very line, their frames tell. */
-function LinePaths({ file, of }: { file: string; of: SourceLine }) {
+function LinePaths({ file, of }: { file: string; of: Line }) {
     const functions = of.function.endsWith(", …") ? [] : [exactly(of.function)];
     const asked = useAnswer<Table>("paths", { metric: metric.value, file: [exactly(file)], function: functions, limit: PATHS_MOST });
     const table = useMemo(() => (asked.data === undefined ? undefined : throughLine(asked.data, file, of.line)), [asked.data, file, of.line]);

@@ -269,7 +269,7 @@ function Answered({ table, chart, isStale, onChart }: { table: Table; chart: Non
                 <Choice<ChartType> label="Shown as" value={chart.type} options={CHARTS} onChange={(type) => onChart({ ...chart, type })} />
                 <ChartColumns wish={chart} columns={table.columns} onChange={onChart} />
             </div>
-            {chart.type === "table" ? <DataTable label="Rows" rows={rows} fit={ROWS} empty="No row." columns={table.columns.map((column) => ({ name: column.name, width: widthOf(column) }))} /> : <SqlChart table={table} wish={chart} />}
+            {chart.type === "table" ? <DataTable label="Rows" class="as-named" rows={rows} fit={ROWS} empty="No row." columns={table.columns.map((column) => ({ name: column.name, width: widthOf(column) }))} /> : <SqlChart table={table} wish={chart} />}
         </div>
     );
 }

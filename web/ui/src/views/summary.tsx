@@ -8,8 +8,10 @@ import { States } from "../components/States";
 import * as format from "../format";
 import { pathChange, viewChange } from "../links";
 import { pathFrames, type Row } from "../rows";
+import { endText } from "../session";
+import { isWindowed, useSuppressed } from "../summaries";
 import type { Finding, Summary, Table } from "../types";
-import { filterQuery, href } from "../url";
+import { filterQuery, flag, href } from "../url";
 import type { View } from "./index";
 
 const PATHS = 8;
@@ -40,8 +42,11 @@ function SummaryView() {
 
 function Headline({ of, window }: { of: Summary; window: { from_ns: number; to_ns: number | null } | undefined }) {
     const { totals } = of;
-    const name = of.program.slice(of.program.lastIndexOf("/") + 1) || "The program";
+    const program = of.program.slice(of.program.lastIndexOf("/") + 1) || "The program";
+    const areAll = flag("all-processes") && (of.live || of.kind === "run");
+    const name = areAll ? `${program} and the others of its run` : program;
     const selected = isNarrowed();
+    const suppressed = useSuppressed();
     const when = windowText(window, of.duration_ns);
     if (totals.allocations === 0 && totals.maximum_bytes === 0 && totals.live_bytes === 0) {
         return <div class="headline"><h1>{selected ? `Nothing of ${name} is selected: no allocation fits all filters.` : `${name} allocated nothing.`}</h1></div>;
@@ -52,10 +57,10 @@ function Headline({ of, window }: { of: Summary; window: { from_ns: number; to_n
             <h1>
                 {when}{selected ? `${when === "" ? "What" : "what"} is selected of ` : ""}{name} held at most <b>{bytesText(totals.maximum_bytes)}</b>
                 {totals.maximum_ns > 0 && when === "" && <>, {format.duration(totals.maximum_ns)} after it began</>}
-                {of.live ? <>, and holds <b>{bytesText(totals.live_bytes)}</b> now.</> :
-                    totals.live_bytes === 0 ? ", and freed all of it." : <>; <b>{bytesText(totals.live_bytes)}</b> {windowed() ? "were still held at the end of the window" : "were never freed"} ({share} of that).</>}
+                {of.live ? <>, and {areAll ? "hold" : "holds"} <b>{bytesText(totals.live_bytes)}</b> now.</> :
+                    totals.live_bytes === 0 ? ", and freed all of it." : <>; <b>{bytesText(totals.live_bytes)}</b> {isWindowed() ? "were still held at the end of the window" : "were never freed"} ({share} of that).</>}
             </h1>
-            <p class="muted"><span class="code">{of.command_line}</span> {runText(of)}{of.sampled !== null && `; sampled${of.sampled.sample_bytes ? `, one allocation in ${format.bytes(of.sampled.sample_bytes)}` : ""}: figures are estimates`}</p>
+            <p class="muted"><span class="code">{of.command_line}</span> {runText(of)}{of.sampled !== null && `; sampled${of.sampled.sample_bytes ? `, one allocation in ${format.bytes(of.sampled.sample_bytes)}` : ""}: figures are estimates`}{suppressed !== undefined && `; of the leaks ${bytesText(suppressed.bytes)} are suppressed`}</p>
         </div>
     );
 }
@@ -70,12 +75,11 @@ function windowText(window: { from_ns: number; to_ns: number | null } | undefine
     const to = window.to_ns ?? duration;
     return window.from_ns > 0 ? `From ${format.duration(window.from_ns)} to ${to >= duration ? "the end" : format.duration(to)} ` : `Until ${format.duration(to)} `;
 }
-const windowed = (): boolean => ["to", "at", "between"].some((name) => filterQuery.value.has(name));
 
 function runText(of: Summary): string {
     const began = new Date(Number(of.started_unix_ns) / 1e6);
     const when = Number(of.started_unix_ns) > 0 ? ` began ${began.toLocaleString()},` : "";
-    return `${of.pid > 0 ? `process ${of.pid},` : ""}${when} ${of.live ? "has run" : "ran"} ${format.duration(of.duration_ns)}${of.ended && !of.live ? `, ${of.ended}` : ""}`;
+    return `${of.pid > 0 ? `process ${of.pid},` : ""}${when} ${of.live ? "has run" : "ran"} ${format.duration(of.duration_ns)}${of.ended && !of.live ? `, ${endText(of.ended)}` : ""}`;
 }
 
 /* ---- Figures ---- */
@@ -88,8 +92,8 @@ function Tiles({ of }: { of: Summary }) {
     return (
         <ul class="tiles">
             <Tile title="At maximum" metric="maximum" value={bytesText(totals.maximum_bytes)} exact={`${format.count(totals.maximum_bytes)} bytes`}
-                more={totals.maximum_error_bytes > 0 ? `at most ${bytesText(totals.maximum_error_bytes)} more` : plus("maximum_bytes", `at ${format.duration(totals.maximum_ns)}`)} />
-            <Tile title={of.live ? "Held now" : windowed() ? "Held at the end" : "Leaked"} metric="leaked" value={bytesText(totals.live_bytes)} exact={`${format.count(totals.live_bytes)} bytes`}
+                more={totals.maximum_error_bytes > 0 ? `at most ${bytesText(totals.maximum_error_bytes)} more` : plus("maximum_bytes", totals.maximum_ns > 0 ? `at ${format.duration(totals.maximum_ns)}` : flag("all-processes") ? "if all were at their maximum at once" : "")} />
+            <Tile title={of.live ? "Held now" : isWindowed() ? "Held at the end" : "Leaked"} metric="leaked" value={bytesText(totals.live_bytes)} exact={`${format.count(totals.live_bytes)} bytes`}
                 more={plus("live_bytes", `in ${format.items(totals.live_blocks, "block")}`)} />
             <Tile title="Allocated" metric="cumulative" value={bytesText(totals.total_bytes)} exact={`${format.count(totals.total_bytes)} bytes`}
                 more={plus("total_bytes", `${bytesText(Math.round(average))} on average`)} />
@@ -123,7 +127,9 @@ function Resident({ of }: { of: Summary }) {
     const isThen = then >= asked && then > 0;
     const resident = isThen ? then : peak;
     if (resident === 0 || asked === 0) return null;
-    const rest = Math.max(0, resident - asked);
+    // MemTrace's own tables grow with the heap: what they have now bounds what they had then.
+    const own = Math.min(of.resident?.own_bytes ?? 0, Math.max(0, resident - asked));
+    const rest = Math.max(0, resident - asked - own);
     const whole = Math.max(resident, asked);
     const part = (bytes: number) => ({ flex: `${Math.max(0.002, bytes / whole)} 0 0` });
     const when = isThen ? "When it held most" : "At most";
@@ -131,11 +137,12 @@ function Resident({ of }: { of: Summary }) {
         <section class="against card" aria-label="Resident memory">
             <p>
                 {when}, <b>{bytesText(resident)}</b> were resident and <b>{bytesText(asked)}</b> asked for:{" "}
-                {rest > 0 ? <>the other {bytesText(rest)} are code, stacks, the allocator and {of.has["events"] === false ? "holes" : <a href={href(viewChange("heap"))}>holes</a>}. <a href={href(viewChange("mappings"))}>What is mapped</a></> :
+                {own > 0 ? <><b>{bytesText(own)}</b> are MemTrace's own, </> : null}{rest > 0 ? <>the other {bytesText(rest)} are code, stacks, the allocator and {of.has["events"] === false ? "holes" : <a href={href(viewChange("heap"))}>holes</a>}. <a href={href(viewChange("mappings"))}>What is mapped</a></> :
                     <>at least {bytesText(asked - resident)} of what was asked for was not touched. <a href={href(viewChange("mappings"))}>What is mapped</a></>}
             </p>
             <div class="against-bar" aria-hidden="true">
                 <span class="against-asked" style={part(Math.min(asked, resident))} />
+                {own > 0 ? <span class="against-own" style={part(own)} /> : null}
                 {rest > 0 ? <span class="against-rest" style={part(rest)} /> : <span class="against-untouched" style={part(asked - resident)} />}
             </div>
         </section>
@@ -216,11 +223,9 @@ function FindingRow({ of }: { of: Finding }) {
     return (
         <li>
             <a class="finding" href={findingHref(of.view)} title={`${of.title}\n${of.sentence}\n\n${of.command}`}>
-                <span class="finding-text">
-                    <span class="finding-title"><span class={`finding-kind ${of.kind}`}>{SIGNS[of.kind] ?? of.kind}</span>{shortFunction(of.title)}</span>
-                    <span class="finding-sentence">{shortFunction(of.sentence)}</span>
-                </span>
+                <span class="finding-title"><span class={`finding-kind ${of.kind}`}>{SIGNS[of.kind] ?? of.kind}</span>{shortFunction(of.title)}</span>
                 <span class="finding-value number">{value}<Icon name="right" /></span>
+                <span class="finding-sentence">{shortFunction(of.sentence)}</span>
             </a>
         </li>
     );

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * attach.c: `memtrace attach PID` and `memtrace detach PID`: MemTrace comes into a program that
+ * runs, and leaves it.
+ */
+#include "memtrace/attach.h"
+#include "analyze/read/region.h"
+#include "cli/cli.h"
+#include "cli/stopping.h"
+#include "cli/target.h"
+#include "collect/attach/attachthread.h"
+#include "collect/attach/preflight.h"
+#include "collect/clock.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+struct request {
+    const char *output;
+    uint64_t for_ns;
+    uint64_t sample_bytes;
+    bool dry_run;
+};
+
+#define IN(member) OPTION_IN(struct request, member)
+
+static const struct option options[] = {
+    {"for", 'f', "TIME", "detach after so long, or at Ctrl-C (30s, 5m)", OPTION_DURATION,
+     IN(for_ns), .least = 1},
+    {"output", 'o', "FILE",
+     "where the profile goes (memtrace.%e.%p.mtp; %e: program, %p: process id)", OPTION_TEXT,
+     IN(output)},
+    {"sample", 0, "SIZE", "count one allocation in SIZE bytes, chosen at random", OPTION_SIZE,
+     IN(sample_bytes), .least = 1, .most = INT64_MAX},
+    {"dry-run", 'n', NULL, "only say whether it can be attached to; nothing is touched",
+     OPTION_FLAG, IN(dry_run)},
+    OPTION_END};
+
+static int read_pid(const struct command *command, int argc, char **argv, pid_t *pid) {
+    uint64_t number;
+    if (argc < 1) {
+        return cli_usage(command->name, "a process id is needed");
+    }
+    if (argc > 1) {
+        return cli_usage(command->name, "\"%s\" is one argument too many", argv[1]);
+    }
+    if (quantity_u64(argv[0], &number) != 0 || number == 0 || number > INT32_MAX) {
+        return cli_usage(command->name, "'%s' is not a process id", argv[0]);
+    }
+    *pid = (pid_t)number;
+    return CLI_OK;
+}
+
+/* --- leaving ---------------------------------------------------------------------------------- */
+
+static int explain(pid_t pid, int result) {
+    switch (result) {
+    case MEMTRACE_ATTACH_THERE:
+        return cli_error("process %ld is profiled already: memtrace report %ld", (long)pid,
+                         (long)pid);
+    case MEMTRACE_ATTACH_OVER:
+        return cli_error("process %ld is not profiled any more", (long)pid);
+    case MEMTRACE_ATTACH_NOT_OURS:
+        return cli_error("process %ld has had MemTrace from its start, and keeps it: memtrace "
+                         "control %ld off",
+                         (long)pid, (long)pid);
+    default:
+        return cli_error(
+            "process %ld cannot be profiled: it has no room for a profile (address space, "
+            "/dev/shm, /tmp), or more rights than its user (set-uid)",
+            (long)pid);
+    }
+}
+
+static int detach(pid_t pid) {
+    struct attachcall call = {.pid = pid, .entry = MEMTRACE_DETACH_ENTRY, .settings = ""};
+    struct attachdone done;
+    struct error error;
+    struct region region;
+    struct memtrace_header header;
+    bool has_region = region_find(pid, &region, &error) == 0 &&
+                      region_read_header(region.path, &header) == REGION_HEADER;
+    if (preflight_check(pid, PREFLIGHT_DETACH, NULL, &error) != 0 ||
+        attachthread_call(&call, &done, &error) != 0) {
+        return cli_error("%s", error.message);
+    }
+    if (done.result != MEMTRACE_ATTACH_DONE) {
+        return explain(pid, done.result);
+    }
+    if (!has_region || access(header.output, F_OK) != 0) {
+        return cli_error("process %ld is left as it was, but it could not write the profile %s",
+                         (long)pid, has_region ? header.output : "");
+    }
+    printf("detached from process %ld, a thread was held for %.2f ms; profile %s\n", (long)pid,
+           (double)done.held_ns / 1e6, header.output);
+    return CLI_OK;
+}
+
+static int run_detach(int argc, char **argv) {
+    pid_t pid;
+    int status = cli_read(&detach_command, &argc, &argv, NULL);
+    if (status == CLI_OK) {
+        status = read_pid(&detach_command, argc, argv, &pid);
+    }
+    return status == CLI_OK ? cli_finish(detach(pid)) : status;
+}
+
+const struct command detach_command = {
+    .name = "detach",
+    .run = run_detach,
+    .summary = "leave a program that was attached to, and write its profile",
+    .usage = "PID",
+    .about = "Puts back all that `memtrace attach` changed in process PID, which goes on at the "
+             "speed it had before, and writes the profile.",
+    .operands = "PID",
+};
+
+/* --- coming ----------------------------------------------------------------------------------- */
+
+/* The pattern as the program is to have it, whose folder is another one. */
+static void put_output(FILE *out, const char *pattern) {
+    char *folder = pattern[0] != '/' ? getcwd(NULL, 0) : NULL;
+    fputs("MEMTRACE_OUTPUT=", out);
+    for (const char *at = folder; at != NULL && *at != '\0'; at++) {
+        fputs(*at == '%' ? "%%" : "", out);
+        if (*at != '%') {
+            fputc(*at, out);
+        }
+    }
+    fprintf(out, "%s%s", folder != NULL ? "/" : "", pattern);
+    fputc('\0', out);
+    free(folder);
+}
+
+/* The program's own standard error is not ours to write to; what it forks is not followed. An empty
+ * string ends them. */
+static const char always[] = "MEMTRACE_INJECT=1\0"
+                             "MEMTRACE_SUMMARY=0\0"
+                             "MEMTRACE_CHILDREN=none\0"
+                             "MEMTRACE_LOG_LEVEL=none\0";
+
+static char *make_settings(const struct request *request, size_t *size) {
+    const char *folder = getenv("MEMTRACE_REGION_DIR");
+    char *settings = NULL;
+    FILE *out = open_memstream(&settings, size);
+    if (out == NULL) {
+        return NULL;
+    }
+    put_output(out, request->output != NULL ? request->output : "memtrace.%e.%p.mtp");
+    if (request->sample_bytes != 0) {
+        fprintf(out, "MEMTRACE_SAMPLE=%" PRIu64, request->sample_bytes);
+        fputc('\0', out);
+    }
+    if (folder != NULL && folder[0] == '/') {
+        fprintf(out, "MEMTRACE_REGION_DIR=%s", folder);
+        fputc('\0', out);
+    }
+    fwrite(always, sizeof always, 1, out);
+    return fclose(out) == 0 ? settings : NULL;
+}
+
+static int attach(pid_t pid, const char *library, const struct request *request) {
+    struct attachcall call = {.pid = pid, .library = library, .entry = MEMTRACE_ATTACH_ENTRY};
+    struct attachdone done;
+    struct error error;
+    char *settings = make_settings(request, &call.settings_size);
+    int failed;
+    if (settings == NULL) {
+        return cli_error("out of memory");
+    }
+    call.settings = settings;
+    failed = attachthread_call(&call, &done, &error);
+    free(settings);
+    if (failed) {
+        return cli_error("%s", error.message);
+    }
+    if (done.result != MEMTRACE_ATTACH_DONE) {
+        return explain(pid, done.result);
+    }
+    printf("attached to process %ld, a thread was held for %.2f ms; memtrace report %ld shows it%s",
+           (long)pid, (double)done.held_ns / 1e6, (long)pid, request->for_ns != 0 ? "\n" : "");
+    if (request->for_ns == 0) {
+        printf(", memtrace detach %ld ends it\n", (long)pid);
+    }
+    return CLI_OK;
+}
+
+/* 0: the time is over, or the user has enough; 1: the program ended. */
+static int wait_beside(pid_t pid, uint64_t for_ns) {
+    const struct timespec pause = {.tv_nsec = 20000000};
+    uint64_t end = clock_now_ns() + for_ns;
+    uint64_t ticks;
+    if (region_start_ticks(pid, &ticks) != 0) {
+        return 1;
+    }
+    while (stopping_signal == 0 && clock_now_ns() < end) {
+        if (!region_alive(pid, ticks)) {
+            return 1;
+        }
+        nanosleep(&pause, NULL);
+    }
+    return 0;
+}
+
+/* A signal that comes before the program was attached to ends this command in the usual way. */
+static int attach_for(pid_t pid, const char *library, const struct request *request) {
+    int status = attach(pid, library, request);
+    if (status != CLI_OK || request->for_ns == 0) {
+        return status;
+    }
+    fflush(stdout);
+    stopping_catch();
+    if (wait_beside(pid, request->for_ns) != 0) {
+        printf("process %ld has ended\n", (long)pid);
+        return CLI_OK;
+    }
+    return detach(pid);
+}
+
+static int run_attach(int argc, char **argv) {
+    struct request request = {0};
+    struct error error;
+    char library[PATH_MAX];
+    pid_t pid;
+    int status = cli_read(&attach_command, &argc, &argv, &request);
+    if (status == CLI_OK) {
+        status = read_pid(&attach_command, argc, argv, &pid);
+    }
+    if (status == CLI_OK) {
+        status = preload_path(library);
+    }
+    if (status != CLI_OK) {
+        return status;
+    }
+    if (preflight_check(pid, PREFLIGHT_ATTACH, library, &error) != 0) {
+        return cli_error("%s", error.message);
+    }
+    if (request.dry_run) {
+        printf("process %ld can be attached to\n", (long)pid);
+        return cli_finish(CLI_OK);
+    }
+    return cli_finish(attach_for(pid, library, &request));
+}
+
+const struct command attach_command = {
+    .name = "attach",
+    .run = run_attach,
+    .summary = "profile a program that runs already",
+    .usage = "PID [--for TIME] [--output FILE] [--sample SIZE] | PID --dry-run",
+    .about = "Loads MemTrace into process PID, which goes on running: one of its threads is held "
+             "for a fraction of a millisecond, where it holds no lock. From then on its "
+             "allocations are counted; blocks from before are not known. `memtrace detach PID` "
+             "or the program's end writes the profile. Where it cannot be done, nothing is "
+             "touched, and the line says what would help.",
+    .options = options,
+    .operands = "PID",
+};

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/* gather.c: `memtrace gather`: recordings that other machines send. docs/stream.md is its page. */
+#include "stream/gatherer.h"
+
+#include "analyze/rows/safetext.h"
+#include "cli/cli.h"
+#include "cli/stopping.h"
+
+#include <signal.h>
+#include <stdio.h>
+
+struct request {
+    const char *listen;
+    const char *token;
+    uint64_t quota_bytes;
+    uint64_t total_bytes;
+};
+
+#define IN(member) OPTION_IN(struct request, member)
+
+static const struct option options[] = {
+    {"listen", 0, "ADDRESS[:PORT]",
+     "where to listen (default: 127.0.0.1:6364, this machine only; port 0: one that is free)",
+     OPTION_TEXT, IN(listen)},
+    {"token", 0, "FILE",
+     "what proves who both sides are, a file that only you can read: for all but this machine",
+     OPTION_TEXT, IN(token)},
+    {"quota", 0, "SIZE", "one recording may have so many bytes (default: no limit)", OPTION_SIZE,
+     IN(quota_bytes), .least = 1},
+    {"total-quota", 0, "SIZE", "all files below DIR may have so many bytes (default: no limit)",
+     OPTION_SIZE, IN(total_bytes), .least = 1},
+    OPTION_END};
+
+static void print(const char *line) {
+    print_safe(stderr, "memtrace: %s\n", line);
+}
+
+static int run_gather(int argc, char **argv) {
+    struct request request = {0};
+    struct gatherer_options asked = {.stop = &stopping_signal, .tell = print, .port = CHANNEL_PORT};
+    struct error error = {""};
+    struct token *token = NULL;
+    char host[CHANNEL_HOST] = "";
+    int status = cli_read(&gather_command, &argc, &argv, &request);
+    if (status == CLI_OK) {
+        status = cli_one(&gather_command, argc, argv, "a folder", &asked.folder);
+    }
+    if (status != CLI_OK) {
+        return status;
+    }
+    if (request.listen != NULL && channel_split(request.listen, host, &asked.port, &error) != 0) {
+        return cli_usage("gather", "--listen: %s", error.message);
+    }
+    if (request.token != NULL && (token = token_read(request.token, &error)) == NULL) {
+        return cli_error("%s", error.message);
+    }
+    asked.host = host;
+    asked.token = token;
+    asked.quota_bytes = request.quota_bytes;
+    asked.total_bytes = request.total_bytes;
+    stopping_catch();
+    signal(SIGPIPE, SIG_IGN);
+    status = gatherer_run(&asked, &error) == 0 ? CLI_OK : cli_error("%s", error.message);
+    token_free(token);
+    return status;
+}
+
+const struct command gather_command = {
+    .name = "gather",
+    .run = run_gather,
+    .summary = "receive recordings that `memtrace send` sends",
+    .usage = "[OPTION]... DIR",
+    .about = "Receives recordings of any number of senders, until Ctrl-C, into "
+             "DIR/HOST/PROGRAM.PID.TIME.mtr. Each file can be read while it grows. What it has "
+             "told a sender to have is on the disk.",
+    .options = options,
+    .operands = "FOLDER",
+};

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/* top.c: `memtrace top`: a running program on the terminal. docs/top.md is its page. */
+#include "top/toploop.h"
+
+#include "cli/cli.h"
+#include "cli/terminal.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SECOND UINT64_C(1000000000)
+#define LEAST  (SECOND / 20)
+
+enum { WIDTH = 120, NARROWEST = 40, WIDEST = 1000, ROWS = 20 };
+
+struct request {
+    uint64_t interval_ns;
+    uint64_t rows;
+    const char *filter;
+    const char *debug_folders;
+    const char *color;
+    enum toprows_sort sort;
+    bool reverse;
+    bool paths;
+    bool once;
+};
+
+static const struct option options[] = {
+    {"interval", 'i', "TIME", "between two looks (default: 1s)", OPTION_DURATION,
+     OPTION_IN(struct request, interval_ns), .least = LEAST},
+    {"sort", 's', "live|delta|total|rate|temporary|blocks|maximum",
+     "what comes first (default: live)", OPTION_WORD, OPTION_IN(struct request, sort)},
+    {"reverse", 'r', NULL, "what has least comes first", OPTION_FLAG,
+     OPTION_IN(struct request, reverse)},
+    {"function", 'f', "REGEX", "only call paths through a function that matches", OPTION_TEXT,
+     OPTION_IN(struct request, filter)},
+    {"paths", 'p', NULL, "call paths, not functions", OPTION_FLAG,
+     OPTION_IN(struct request, paths)},
+    {"once", '1', NULL, "print one screen as text, after two looks", OPTION_FLAG,
+     OPTION_IN(struct request, once)},
+    {"limit", 'n', "N", "with --once: so many rows (default: 20)", OPTION_NUMBER,
+     OPTION_IN(struct request, rows), .least = 1, .most = 100000},
+    {"debug-folders", 0, "FOLDERS",
+     "where separate debug files are, colon-separated (default: /usr/lib/debug)", OPTION_TEXT,
+     OPTION_IN(struct request, debug_folders)},
+    {"color", 0, "auto|always|never", "colours (default: auto, which minds NO_COLOR)", OPTION_TEXT,
+     OPTION_IN(struct request, color)},
+    OPTION_END};
+
+/* What ended us ends us as it would have without a screen. */
+static int die_by(int signal_number) {
+    signal(signal_number, SIG_DFL);
+    raise(signal_number);
+    return CLI_FAILURE;
+}
+
+static int show(const struct toploop_options *wish, const struct request *request, size_t width) {
+    struct error error;
+    int result;
+    if (!request->once && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO)) {
+        result = toploop_run(wish, &error);
+        return result == 0 ? CLI_OK : result < 0 ? cli_error("%s", error.message) : die_by(result);
+    }
+    width = width >= NARROWEST && width <= WIDEST ? width : WIDTH;
+    result = toploop_once(wish, width, request->rows, stdout, &error);
+    return result == 0 ? cli_finish(CLI_OK) : cli_error("%s", error.message);
+}
+
+static int run_top(int argc, char **argv) {
+    struct request request = {.interval_ns = SECOND, .rows = ROWS};
+    struct toploop_options wish;
+    struct report_options style = {0};
+    const char *name = NULL;
+    int status = cli_read(&top_command, &argc, &argv, &request);
+    if (status == CLI_OK) {
+        status = cli_one(&top_command, argc, argv, NULL, &name);
+    }
+    if (status != CLI_OK) {
+        return status;
+    }
+    terminal_style(&style, NULL, request.color);
+    wish = (struct toploop_options){
+        .name = name,
+        .debug_folders = request.debug_folders,
+        .filter = request.filter,
+        .interval_ns = request.interval_ns,
+        .by = request.paths ? TOPROWS_PATHS : TOPROWS_FUNCTIONS,
+        .sort = request.sort,
+        .reverse = request.reverse,
+        .color = style.color,
+        .unicode = style.unicode,
+    };
+    return show(&wish, &request, style.width);
+}
+
+const struct command top_command = {
+    .name = "top",
+    .run = run_top,
+    .summary = "watch a running program on the terminal",
+    .usage = "[OPTION]... [PID|RUN]",
+    .about = "Shows what the functions of a running program hold and allocate, again and again, "
+             "until q is pressed. Reads its shared memory: the program is not stopped and "
+             "gets no signal. Without a name: the only program of yours that is profiled now. A "
+             "recording that grows is followed, too. ? shows the keys. Where there is no terminal "
+             "it prints one screen, as with --once.",
+    .options = options,
+    .operands = "PROFILE",
+};

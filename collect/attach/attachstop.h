@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * attachstop.h: stopping one thread of a program for a moment, and whether it may be led elsewhere
+ * from where it stands (attachthread.h says when). Called by attachthread.c; on x86-64 only.
+ */
+#ifndef COLLECT_ATTACH_ATTACHSTOP_H
+#define COLLECT_ATTACH_ATTACHSTOP_H
+
+#include "collect/attach/attachtarget.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/ptrace.h>
+#include <sys/types.h>
+#include <sys/user.h>
+
+enum { ATTACHSTOP_THREADS = 1024 };
+
+/* What is looked up before anything is stopped. */
+struct attachsafety {
+    const struct attachtarget *target;
+    uint64_t restorers[8]; /* where handlers of signals return to */
+    size_t restorer_count;
+    uint64_t allocators[16]; /* inodes of objects that define malloc or pthread_create */
+    size_t allocator_count;
+};
+void attachsafety_find(const struct attachtarget *target, struct attachsafety *safety);
+
+struct attachstop {
+    pid_t pid, tid;
+    struct user_regs_struct registers;
+    bool is_safe;
+    uint64_t restart_pc, restart_rax; /* where it goes on, as the kernel would have it */
+    int signal;                       /* that it was just getting; 0: none */
+    bool is_cut_short;                /* its system call is to be started again */
+};
+
+/* The program's threads, at most ATTACHSTOP_THREADS. */
+size_t attachstop_threads(pid_t pid, pid_t tids[ATTACHSTOP_THREADS]);
+/* Without stopping it: whether there is any use in it. may_run: also of a thread that does not
+ * sleep, or whose sleep may become longer. */
+bool attachstop_may(const struct attachsafety *safety, pid_t tid, bool may_run);
+/* 0, and it stands; or -1: it does not. */
+int attachstop_begin(const struct attachsafety *safety, pid_t tid, bool may_run,
+                     struct attachstop *stop);
+/* It goes on: from where it stood, or from where it was led. */
+void attachstop_end(const struct attachstop *stop, bool is_led);
+
+#endif

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+/* attachtarget.c: see attachtarget.h. */
+#define _GNU_SOURCE
+#include "collect/attach/attachtarget.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { PAGE = 4096 };
+
+/* --- mappings --------------------------------------------------------------------------------- */
+
+/* "start-end rwxp offset device inode   path". 0, or -1: out of memory or no such line. */
+static int parse(char *line, struct attachmapping *mapping) {
+    char mode[5];
+    int at = 0;
+    line[strcspn(line, "\n")] = '\0';
+    if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %" SCNu64 " %n", &mapping->start,
+               &mapping->end, mode, &mapping->offset, &mapping->inode, &at) < 5) {
+        return -1;
+    }
+    mapping->readable = mode[0] == 'r';
+    mapping->writable = mode[1] == 'w';
+    mapping->executable = mode[2] == 'x';
+    mapping->path = strdup(at != 0 ? line + at : "");
+    return mapping->path != NULL ? 0 : -1;
+}
+
+static int add(struct attachtarget *target, char *line) {
+    struct attachmapping *larger =
+        realloc(target->mappings, (target->count + 1) * sizeof *target->mappings);
+    if (larger == NULL) {
+        return -1;
+    }
+    target->mappings = larger;
+    if (parse(line, &target->mappings[target->count]) != 0) {
+        return -1;
+    }
+    target->count++;
+    return 0;
+}
+
+int attachtarget_open(pid_t pid, struct attachtarget *target, struct error *error) {
+    char path[64];
+    char *line = NULL;
+    size_t capacity = 0;
+    int failed = 0;
+    FILE *file;
+    *target = (struct attachtarget){.pid = pid};
+    snprintf(path, sizeof path, "/proc/%ld/maps", (long)pid);
+    file = fopen(path, "re");
+    if (file == NULL) {
+        return error_set(error, "cannot read %s: %s", path, strerror(errno));
+    }
+    while (!failed && getline(&line, &capacity, file) > 0) {
+        failed = add(target, line);
+    }
+    free(line);
+    fclose(file);
+    if (failed) {
+        attachtarget_close(target);
+        return error_set(error, "cannot understand %s", path);
+    }
+    return 0;
+}
+
+void attachtarget_close(struct attachtarget *target) {
+    for (size_t i = 0; i < target->count; i++) {
+        free(target->mappings[i].path);
+    }
+    free(target->mappings);
+    *target = (struct attachtarget){0};
+}
+
+const struct attachmapping *attachtarget_at(const struct attachtarget *target, uint64_t address) {
+    for (size_t i = 0; i < target->count; i++) {
+        if (address >= target->mappings[i].start && address < target->mappings[i].end) {
+            return &target->mappings[i];
+        }
+    }
+    return NULL;
+}
+
+static const char *base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+const struct attachmapping *attachtarget_object(const struct attachtarget *target,
+                                                const char *name) {
+    for (size_t i = 0; i < target->count; i++) {
+        const struct attachmapping *mapping = &target->mappings[i];
+        if (mapping->offset == 0 && strncmp(base_name(mapping->path), name, strlen(name)) == 0) {
+            return mapping;
+        }
+    }
+    return NULL;
+}
+
+uint64_t attachtarget_gap(const struct attachtarget *target, uint64_t size) {
+    uint64_t low = UINT64_C(1) << 32; /* far from where heaps and stacks grow to */
+    for (size_t i = 0; i < target->count; i++) {
+        const struct attachmapping *mapping = &target->mappings[i];
+        if (mapping->end > low && mapping->start > low && mapping->start - low >= 2 * size) {
+            return mapping->start >> 47 == 0 ? low + (mapping->start - low) / 2 / PAGE * PAGE : 0;
+        }
+        low = mapping->end > low ? mapping->end : low;
+    }
+    return 0;
+}
+
+/* --- objects ---------------------------------------------------------------------------------- */
+
+/* The file of an object as the program sees it; -1: another one lies there now. */
+static int open_file(const struct attachtarget *target, const struct attachmapping *object) {
+    char path[PATH_MAX];
+    struct stat status;
+    int fd;
+    snprintf(path, sizeof path, "/proc/%ld/root%s", (long)target->pid, object->path);
+    fd = object->path[0] == '/' ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+    if (fd >= 0 && (fstat(fd, &status) != 0 || status.st_ino != object->inode)) {
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+static uint64_t find_symbol(Elf *elf, const char *name) {
+    Elf_Scn *section = NULL;
+    GElf_Shdr header;
+    while ((section = elf_nextscn(elf, section)) != NULL) {
+        Elf_Data *data;
+        GElf_Sym symbol;
+        if (gelf_getshdr(section, &header) == NULL || header.sh_type != SHT_DYNSYM ||
+            header.sh_entsize == 0 || (data = elf_getdata(section, NULL)) == NULL) {
+            continue;
+        }
+        for (int i = 0; (uint64_t)i < header.sh_size / header.sh_entsize; i++) {
+            const char *own;
+            if (gelf_getsym(data, i, &symbol) != NULL && symbol.st_shndx != SHN_UNDEF &&
+                GELF_ST_TYPE(symbol.st_info) == STT_FUNC &&
+                (own = elf_strptr(elf, header.sh_link, symbol.st_name)) != NULL &&
+                strcmp(own, name) == 0) {
+                return symbol.st_value;
+            }
+        }
+    }
+    return 0;
+}
+
+/* What the object's addresses count from. */
+static uint64_t base_of(Elf *elf, const struct attachmapping *object) {
+    GElf_Phdr segment;
+    for (int i = 0; gelf_getphdr(elf, i, &segment) != NULL; i++) {
+        if (segment.p_type == PT_LOAD && segment.p_offset < PAGE) {
+            return object->start - segment.p_vaddr / PAGE * PAGE;
+        }
+    }
+    return object->start;
+}
+
+uint64_t attachtarget_symbol(const struct attachtarget *target, const struct attachmapping *object,
+                             const char *name) {
+    int fd = open_file(target, object);
+    Elf *elf;
+    uint64_t value = 0;
+    elf_version(EV_CURRENT);
+    elf = fd >= 0 ? elf_begin(fd, ELF_C_READ_MMAP, NULL) : NULL;
+    if (elf != NULL && elf_kind(elf) == ELF_K_ELF) {
+        value = find_symbol(elf, name);
+        value += value != 0 ? base_of(elf, object) : 0;
+    }
+    elf_end(elf);
+    if (fd >= 0) {
+        close(fd);
+    }
+    return value;
+}
+
+/* The end of an object's code up to the end of its page. */
+static uint64_t padding_of(Elf *elf, const struct attachmapping *object, size_t size) {
+    GElf_Phdr segment;
+    for (int i = 0; gelf_getphdr(elf, i, &segment) != NULL; i++) {
+        uint64_t end = (segment.p_vaddr + segment.p_filesz + 15) / 16 * 16;
+        if (segment.p_type == PT_LOAD && (segment.p_flags & PF_X) != 0 &&
+            (segment.p_flags & PF_W) == 0 && segment.p_filesz == segment.p_memsz &&
+            end % PAGE != 0 && PAGE - end % PAGE >= size) {
+            return base_of(elf, object) + end;
+        }
+    }
+    return 0;
+}
+
+uint64_t attachtarget_padding(const struct attachtarget *target, size_t size) {
+    uint64_t found = 0;
+    elf_version(EV_CURRENT);
+    for (size_t i = 0; i < target->count && found == 0; i++) {
+        const struct attachmapping *object = &target->mappings[i];
+        const struct attachmapping *code;
+        int fd = object->offset == 0 && object->inode != 0 ? open_file(target, object) : -1;
+        Elf *elf = fd >= 0 ? elf_begin(fd, ELF_C_READ_MMAP, NULL) : NULL;
+        if (elf != NULL && elf_kind(elf) == ELF_K_ELF) {
+            found = padding_of(elf, object, size);
+            code = attachtarget_at(target, found);
+            found =
+                code != NULL && code->executable && !code->writable && code->inode == object->inode
+                    ? found
+                    : 0;
+        }
+        elf_end(elf);
+        if (fd >= 0) {
+            close(fd);
+        }
+    }
+    return found;
+}
+
+/* --- /proc/PID/status -------------------------------------------------------------------------
+ */
+
+int attachtarget_status(pid_t pid, pid_t tid, const char *name, char *value, size_t capacity) {
+    char path[64];
+    char line[512];
+    size_t length = strlen(name);
+    int found = -1;
+    FILE *file;
+    snprintf(path, sizeof path, "/proc/%ld/task/%ld/status", (long)pid, (long)tid);
+    file = fopen(path, "re");
+    while (file != NULL && found != 0 && fgets(line, sizeof line, file) != NULL) {
+        if (strncmp(line, name, length) == 0 && line[length] == ':') {
+            const char *at = line + length + 1;
+            line[strcspn(line, "\n")] = '\0';
+            snprintf(value, capacity, "%s", at + strspn(at, " \t"));
+            found = 0;
+        }
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    return found;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * attachtarget.h: what /proc tells of a program that is to be attached to: its mappings, its
+ * objects, what these define. Only reads; the program notices nothing.
+ *
+ * Called by collect/attach.
+ */
+#ifndef COLLECT_ATTACH_ATTACHTARGET_H
+#define COLLECT_ATTACH_ATTACHTARGET_H
+
+#include "analyze/read/error.h"
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct attachmapping {
+    uint64_t start, end, offset, inode;
+    bool readable, writable, executable;
+    char *path; /* "": none */
+};
+
+struct attachtarget {
+    pid_t pid;
+    struct attachmapping *mappings;
+    size_t count;
+};
+
+/* 0, or -1 with error. */
+int attachtarget_open(pid_t pid, struct attachtarget *target, struct error *error);
+void attachtarget_close(struct attachtarget *target);
+
+/* The mapping that this address lies in; NULL: none. */
+const struct attachmapping *attachtarget_at(const struct attachtarget *target, uint64_t address);
+/* The first mapping of the object whose file's name begins with this; NULL: none. */
+const struct attachmapping *attachtarget_object(const struct attachtarget *target,
+                                                const char *name);
+/* The address of a function that this object defines; 0: it does not. */
+uint64_t attachtarget_symbol(const struct attachtarget *target, const struct attachmapping *object,
+                             const char *name);
+/* Room of `size` bytes behind the code of some object, mapped with it and never used; 0: none. */
+uint64_t attachtarget_padding(const struct attachtarget *target, size_t size);
+/* Room where nothing is mapped, `size` bytes; 0: none. */
+uint64_t attachtarget_gap(const struct attachtarget *target, uint64_t size);
+
+/* A line "NAME:" of /proc/PID/status (tid: of that thread), without the blanks before its value.
+ * 0, or -1: the process or the line is not there. */
+int attachtarget_status(pid_t pid, pid_t tid, const char *name, char *value, size_t capacity);
+
+#endif

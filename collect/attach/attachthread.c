@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT */
+/* attachthread.c: see attachthread.h. */
+#define _GNU_SOURCE
+#include "collect/attach/attachthread.h"
+
+#include "collect/attach/attachstop.h"
+#include "collect/attach/attachtarget.h"
+#include "collect/attach/stub.h"
+#include "collect/clock.h"
+#include "memtrace/attach.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { TRY_MS = 10000, ANSWER_MS = 30000, PAUSE_MS = 1, LOOKS = 20, PAGE = 4096 };
+
+static void pause_ms(long ms) {
+    const struct timespec pause = {.tv_nsec = ms * 1000000};
+    nanosleep(&pause, NULL);
+}
+
+/* --- what the program is to find -------------------------------------------------------------- */
+
+static int find_functions(const struct attachtarget *target, const struct attachcall *call,
+                          struct stub_frame *frame, struct error *error) {
+    const struct attachmapping *libc = attachtarget_object(target, "libc.so.6");
+    const struct attachmapping *own = attachtarget_object(target, "libmemtrace.so");
+    struct stub_thread *thread = &frame->thread;
+    const struct {
+        const char *name;
+        uint64_t *address;
+    } wanted[] = {
+        {"pthread_create", &frame->pthread_create},
+        {"pthread_self", &thread->pthread_self},
+        {"pthread_detach", &thread->pthread_detach},
+        {"dlopen", &thread->dlopen},
+        {"dlsym", &thread->dlsym},
+        {"dlerror", &thread->dlerror},
+        {"munmap", &thread->munmap},
+    };
+    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
+        *wanted[i].address = libc != NULL ? attachtarget_symbol(target, libc, wanted[i].name) : 0;
+        if (*wanted[i].address == 0) {
+            return error_set(error, "process %ld: its C library has no %s", (long)call->pid,
+                             wanted[i].name);
+        }
+    }
+    if (call->library == NULL) {
+        thread->function = own != NULL ? attachtarget_symbol(target, own, call->entry) : 0;
+        if (thread->function == 0) {
+            return error_set(error,
+                             "process %ld: the library in it cannot be read (upgraded since?)",
+                             (long)call->pid);
+        }
+    }
+    return 0;
+}
+
+/* The padding gets the stub; if it is there from the last time, the same bytes. */
+static int write_stub(const struct attachtarget *target, struct stub_frame *frame, uint64_t *lead,
+                      struct error *error) {
+    size_t size = (size_t)(stub_end - stub_begin);
+    uint64_t place = attachtarget_padding(target, size);
+    char path[64];
+    ssize_t done;
+    int fd;
+    if (place == 0) {
+        return error_set(error, "process %ld: no room for %zu bytes of code behind any library's",
+                         (long)target->pid, size);
+    }
+    snprintf(path, sizeof path, "/proc/%ld/mem", (long)target->pid);
+    fd = open(path, O_RDWR | O_CLOEXEC);
+    done = fd >= 0 ? pwrite(fd, stub_begin, size, (off_t)place) : -1;
+    if (fd >= 0) {
+        close(fd);
+    }
+    if (done != (ssize_t)size) {
+        return error_set(error, "process %ld: its memory cannot be written: %s", (long)target->pid,
+                         strerror(errno));
+    }
+    *lead = place + (uint64_t)(stub_lead - stub_begin);
+    frame->start = place + (uint64_t)(stub_thread - stub_begin);
+    return 0;
+}
+
+static int fill(const struct attachtarget *target, const struct attachcall *call,
+                struct stub_frame *frame, struct error *error) {
+    struct stub_thread *thread = &frame->thread;
+    if (call->settings_size > sizeof thread->settings ||
+        (call->library != NULL && strlen(call->library) >= sizeof thread->path)) {
+        return error_set(error, "the settings or the library's path are too long");
+    }
+    frame->mask = ~UINT64_C(0);
+    frame->place_size = (sizeof *thread + PAGE - 1) / PAGE * PAGE;
+    frame->place = attachtarget_gap(target, frame->place_size);
+    if (frame->place == 0) {
+        return error_set(error, "process %ld: no room in its address space", (long)call->pid);
+    }
+    thread->mapped = frame->place_size;
+    thread->pause = (struct timespec){.tv_nsec = 10000000};
+    snprintf(thread->name, sizeof thread->name, "%s", MEMTRACE_ATTACH_THREAD);
+    snprintf(thread->entry, sizeof thread->entry, "%s", call->entry);
+    snprintf(thread->path, sizeof thread->path, "%s", call->library != NULL ? call->library : "");
+    memcpy(thread->settings, call->settings, call->settings_size);
+    return find_functions(target, call, frame, error);
+}
+
+/* --- leading a thread there ------------------------------------------------------------------- */
+
+static int write_memory(pid_t pid, uint64_t address, const void *bytes, size_t size) {
+    struct iovec from = {(void *)bytes, size};
+    struct iovec to = {(void *)address, size}; // NOLINT(performance-no-int-to-ptr)
+    return process_vm_writev(pid, &from, 1, &to, 1, 0) == (ssize_t)size ? 0 : -1;
+}
+
+/* The frame lies below the red zone. Up to the change of the registers nothing has happened. */
+static int lead(const struct attachstop *stop, struct stub_frame *frame, uint64_t to) {
+    struct user_regs_struct registers = stop->registers;
+    uint64_t top = registers.rsp - STUB_GAP;
+    struct stub_registers saved = {
+        .r15 = registers.r15,
+        .r14 = registers.r14,
+        .r13 = registers.r13,
+        .r12 = registers.r12,
+        .r11 = registers.r11,
+        .r10 = registers.r10,
+        .r9 = registers.r9,
+        .r8 = registers.r8,
+        .rbp = registers.rbp,
+        .rdi = registers.rdi,
+        .rsi = registers.rsi,
+        .rdx = registers.rdx,
+        .rcx = registers.rcx,
+        .rax = stop->restart_rax,
+        .rbx = registers.rbx,
+        .flags = registers.eflags,
+        .pc = stop->restart_pc,
+    };
+    uint64_t base;
+    frame->registers = top - sizeof saved;
+    base = (frame->registers - sizeof *frame) & ~UINT64_C(63);
+    if (write_memory(stop->pid, frame->registers, &saved, sizeof saved) != 0 ||
+        write_memory(stop->pid, base, frame, sizeof *frame) != 0) {
+        return -1;
+    }
+    registers.rip = to;
+    registers.rsp = base;
+    registers.rbx = base;
+    registers.orig_rax = UINT64_MAX; /* nothing for the kernel to start again */
+    return ptrace(PTRACE_SETREGS, stop->tid, NULL, &registers) == 0 ? 0 : -1;
+}
+
+/* 1: a thread is on its way; 0: none is where it may be stopped. */
+static int try_threads(const struct attachsafety *safety, struct stub_frame *frame, uint64_t to,
+                       bool may_run, struct attachdone *done) {
+    pid_t tids[ATTACHSTOP_THREADS];
+    size_t count = attachstop_threads(safety->target->pid, tids);
+    for (size_t i = 0; i < count; i++) {
+        struct attachstop stop;
+        uint64_t began;
+        bool is_led;
+        if (!attachstop_may(safety, tids[i], may_run)) {
+            continue;
+        }
+        began = clock_now_ns();
+        if (attachstop_begin(safety, tids[i], may_run, &stop) != 0) {
+            continue;
+        }
+        is_led = stop.is_safe && lead(&stop, frame, to) == 0;
+        attachstop_end(&stop, is_led);
+        if (is_led) {
+            done->held_ns = clock_now_ns() - began;
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* --- its answer ------------------------------------------------------------------------------- */
+
+static int read_state(pid_t pid, uint64_t place, struct stub_thread *thread) {
+    struct iovec to = {thread, offsetof(struct stub_thread, path)};
+    struct iovec from = {(void *)place, to.iov_len}; // NOLINT(performance-no-int-to-ptr)
+    return process_vm_readv(pid, &to, 1, &from, 1, 0) == (ssize_t)to.iov_len ? 0 : -1;
+}
+
+static int judge(pid_t pid, const struct stub_thread *thread, struct attachdone *done,
+                 struct error *error) {
+    if (thread->state == STUB_NOT_LOADED) {
+        return error_set(error, "process %ld cannot load the library: %.*s", (long)pid,
+                         STUB_MESSAGE_SIZE - 1, thread->message);
+    }
+    if (thread->state == STUB_NOT_STARTED) {
+        return error_set(error, "process %ld cannot have another thread: %s", (long)pid,
+                         strerror(thread->result));
+    }
+    done->result = thread->result;
+    return 0;
+}
+
+static int wait_for_answer(const struct attachcall *call, uint64_t place, struct attachdone *done,
+                           struct error *error) {
+    const uint32_t ack = 1;
+    uint64_t end = clock_now_ns() + (uint64_t)ANSWER_MS * 1000000;
+    struct stub_thread thread = {0};
+    bool was_there = false;
+    while (clock_now_ns() < end) {
+        if (read_state(call->pid, place, &thread) == 0) {
+            was_there = true;
+            if (thread.state != STUB_WAITING) {
+                write_memory(call->pid, place + STUB_ACK, &ack, sizeof ack);
+                return judge(call->pid, &thread, done, error);
+            }
+        } else if (was_there || errno == ESRCH) {
+            return error_set(error, "process %ld ended meanwhile", (long)call->pid);
+        }
+        pause_ms(PAUSE_MS);
+    }
+    return error_set(error,
+                     "process %ld did not answer within %d s: it may be loading a library itself; "
+                     "it goes on, and memtrace list shows when it is profiled",
+                     (long)call->pid, ANSWER_MS / 1000);
+}
+
+/* Looks anew each time: threads come and go. */
+static int lead_any(pid_t pid, struct stub_frame *frame, uint64_t to, bool may_run,
+                    struct attachdone *done, struct error *error) {
+    struct attachtarget target;
+    struct attachsafety safety;
+    int is_led = 0;
+    if (attachtarget_open(pid, &target, error) != 0) {
+        return -1;
+    }
+    attachsafety_find(&target, &safety);
+    for (int i = 0; i < LOOKS && !is_led; i++) {
+        is_led = try_threads(&safety, frame, to, may_run, done);
+    }
+    attachtarget_close(&target);
+    return is_led;
+}
+
+static int call_in(const struct attachtarget *target, const struct attachcall *call,
+                   struct attachdone *done, struct error *error) {
+    struct stub_frame frame = {0};
+    uint64_t end = clock_now_ns() + (uint64_t)TRY_MS * 1000000;
+    uint64_t to = 0;
+    bool may_run = false; /* who sleeps is not disturbed in anything */
+    int is_led = 0;
+    if (fill(target, call, &frame, error) != 0 || write_stub(target, &frame, &to, error) != 0) {
+        return -1;
+    }
+    while (is_led == 0) {
+        is_led = lead_any(call->pid, &frame, to, may_run, done, error);
+        if (is_led == 0 && clock_now_ns() > end) {
+            return error_set(error,
+                             "process %ld has no thread where one may be stopped: all are inside "
+                             "the C library or an allocator; try again",
+                             (long)call->pid);
+        }
+        may_run = true;
+        pause_ms(PAUSE_MS);
+    }
+    return is_led > 0 ? wait_for_answer(call, frame.place, done, error) : -1;
+}
+
+int attachthread_call(const struct attachcall *call, struct attachdone *done, struct error *error) {
+    struct attachtarget target;
+    int result;
+    *done = (struct attachdone){0};
+    if (attachtarget_open(call->pid, &target, error) != 0) {
+        return -1;
+    }
+    result = call_in(&target, call, done, error);
+    attachtarget_close(&target);
+    return result;
+}
+
+bool attachthread_is_possible(void) {
+    return true;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * attachthread.h: starting a thread in a program that runs, which calls one function of our library
+ * there. One of its threads is stopped for that, for a fraction of a millisecond, and only where it
+ * holds no lock that pthread_create needs:
+ *
+ *  - asleep in a system call that the C library's allocator and loader never sleep in; or
+ *  - running code that belongs to neither, nor to any other allocator.
+ *
+ * In no case where it handles a signal, since that may have interrupted malloc, nor where it is on
+ * another stack than its own. After one change of its registers it needs us no more (stub.h), so
+ * that we may be killed at any moment.
+ *
+ * Called by cli/attach. Belongs to one thread.
+ */
+#ifndef COLLECT_ATTACH_ATTACHTHREAD_H
+#define COLLECT_ATTACH_ATTACHTHREAD_H
+
+#include "analyze/read/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct attachcall {
+    pid_t pid;
+    const char *library;  /* to be loaded; NULL: it is there already */
+    const char *entry;    /* the function's name */
+    const char *settings; /* its argument: strings, an empty one at the end */
+    size_t settings_size;
+};
+
+struct attachdone {
+    int result;       /* of the function */
+    uint64_t held_ns; /* for so long the thread was stopped */
+};
+
+/* Whether it is known how on this machine. */
+bool attachthread_is_possible(void);
+/* 0, or -1 with error: the program goes on as before. */
+int attachthread_call(const struct attachcall *call, struct attachdone *done, struct error *error);
+
+#endif

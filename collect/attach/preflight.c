@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: MIT */
+/* preflight.c: see preflight.h. */
+#define _GNU_SOURCE
+#include "collect/attach/preflight.h"
+
+#include "collect/attach/attachtarget.h"
+#include "collect/attach/attachthread.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Our own ELF header, put there by the linker: what runs here. */
+extern const Elf64_Ehdr __ehdr_start __attribute__((visibility("hidden")));
+
+static int refuse(pid_t pid, struct error *error, const char *reason) {
+    return error_set(error, "process %ld %s", (long)pid, reason);
+}
+
+/* --- its state -------------------------------------------------------------------------------- */
+
+static int check_state(pid_t pid, struct error *error) {
+    char state[32];
+    char tracer[32];
+    char group[32];
+    if (attachtarget_status(pid, pid, "State", state, sizeof state) != 0 ||
+        attachtarget_status(pid, pid, "TracerPid", tracer, sizeof tracer) != 0 ||
+        attachtarget_status(pid, pid, "Tgid", group, sizeof group) != 0) {
+        return error_set(error, "there is no process %ld", (long)pid);
+    }
+    if (atol(group) != pid) {
+        return error_set(error, "%ld is a thread: its process is %s", (long)pid, group);
+    }
+    if (pid == getpid()) {
+        return refuse(pid, error, "is this command itself");
+    }
+    if (state[0] == 'Z' || state[0] == 'X') {
+        return refuse(pid, error, "has ended; its parent has not asked for its status yet");
+    }
+    if (strcmp(tracer, "0") != 0) {
+        return error_set(error,
+                         "process %ld is traced by process %s (a debugger, strace): end that first",
+                         (long)pid, tracer);
+    }
+    if (state[0] == 'T') {
+        return error_set(error, "process %ld is stopped: first kill -CONT %ld", (long)pid,
+                         (long)pid);
+    }
+    return 0;
+}
+
+/* --- our right to it -------------------------------------------------------------------------- */
+
+const char *preflight_yama(int scope) {
+    switch (scope) {
+    case 0:
+        return NULL;
+    case 1:
+        return "may only be traced by its parent (kernel.yama.ptrace_scope is 1): run this as "
+               "root, or sysctl kernel.yama.ptrace_scope=0";
+    case 2:
+        return "may only be traced by root (kernel.yama.ptrace_scope is 2): run this as root";
+    default:
+        return "may not be traced by anybody (kernel.yama.ptrace_scope is 3, until the machine is "
+               "started anew)";
+    }
+}
+
+static int yama_scope(void) {
+    FILE *file = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
+    int scope = 0;
+    if (file != NULL) {
+        if (fscanf(file, "%d", &scope) != 1) {
+            scope = 0;
+        }
+        fclose(file);
+    }
+    return scope;
+}
+
+/* Of the real, effective and saved user. */
+static bool is_of_user(pid_t pid, uid_t user) {
+    char ids[128];
+    unsigned real;
+    unsigned effective;
+    unsigned saved;
+    return attachtarget_status(pid, pid, "Uid", ids, sizeof ids) == 0 &&
+           sscanf(ids, "%u %u %u", &real, &effective, &saved) == 3 && real == user &&
+           effective == user && saved == user;
+}
+
+static const char *why_no_right(pid_t pid) {
+    const char *yama = preflight_yama(yama_scope());
+    struct stat status;
+    char path[64];
+    if (geteuid() != 0 && !is_of_user(pid, geteuid())) {
+        return "is another user's: run this as that user, or as root";
+    }
+    if (yama != NULL) {
+        return yama;
+    }
+    snprintf(path, sizeof path, "/proc/%ld/mem", (long)pid);
+    if (geteuid() != 0 && stat(path, &status) == 0 && status.st_uid != geteuid()) {
+        return "does not let itself be looked at (PR_SET_DUMPABLE, or it had more rights): run "
+               "this as root";
+    }
+    return "may not be traced from here: in a container, give it SYS_PTRACE (docker run --cap-add "
+           "SYS_PTRACE), or run this outside of it";
+}
+
+/* The kernel asks the same questions here as where a process is traced. */
+static int check_right(pid_t pid, struct error *error) {
+    char path[64];
+    int fd;
+    snprintf(path, sizeof path, "/proc/%ld/mem", (long)pid);
+    fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd >= 0) {
+        close(fd);
+        return 0;
+    }
+    if (errno == EACCES || errno == EPERM) {
+        return refuse(pid, error, why_no_right(pid));
+    }
+    return error_set(error, "process %ld cannot be looked at: %s", (long)pid, strerror(errno));
+}
+
+/* --- what it is ------------------------------------------------------------------------------- */
+
+static int check_file(pid_t pid, struct error *error) {
+    char path[64];
+    Elf64_Ehdr header = {0};
+    ssize_t size;
+    int fd;
+    snprintf(path, sizeof path, "/proc/%ld/exe", (long)pid);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return refuse(pid, error,
+                      errno == ENOENT ? "is a thread of the kernel" : "hides its program file");
+    }
+    size = pread(fd, &header, sizeof header, 0);
+    close(fd);
+    if (size != sizeof header || memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) {
+        return refuse(pid, error, "is no ELF program");
+    }
+    if (header.e_ident[EI_CLASS] != ELFCLASS64) {
+        return refuse(pid, error, "is a 32-bit program; MemTrace knows 64-bit ones only");
+    }
+    if (header.e_machine != __ehdr_start.e_machine) {
+        return refuse(pid, error, "is a program for another machine, which an emulator runs");
+    }
+    return 0;
+}
+
+static int check_libc(const struct attachtarget *target, struct error *error) {
+    const struct attachmapping *libc = attachtarget_object(target, "libc.so.6");
+    const struct attachmapping *loader = attachtarget_object(target, "ld-linux");
+    if (attachtarget_object(target, "ld-musl") != NULL) {
+        return refuse(target->pid, error,
+                      "uses musl as its C library: MemTrace needs glibc 2.35 or newer");
+    }
+    if (loader == NULL) {
+        return refuse(target->pid, error,
+                      "is statically linked, so that nothing can be loaded into it: link it with "
+                      "MemTrace (memtrace_instrument)");
+    }
+    if (libc == NULL) {
+        return refuse(target->pid, error, "has no C library");
+    }
+    if (attachtarget_symbol(target, libc, "pthread_create") == 0) {
+        return refuse(target->pid, error,
+                      "uses a C library whose file is not there any more (upgraded since?): start "
+                      "it anew");
+    }
+    if (attachtarget_symbol(target, libc, "_dl_find_object") == 0) {
+        return refuse(target->pid, error,
+                      "uses a C library older than glibc 2.35, which MemTrace needs");
+    }
+    return 0;
+}
+
+static int check_sanitizers(const struct attachtarget *target, struct error *error) {
+    static const char *const names[] = {"libasan.so", "libtsan.so", "liblsan.so", "libhwasan.so",
+                                        "libclang_rt."};
+    bool found = false;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        found |= attachtarget_object(target, names[i]) != NULL;
+    }
+    return found ? refuse(target->pid, error,
+                          "runs under a sanitizer, whose allocator does not let others in")
+                 : 0;
+}
+
+static int check_library(const struct attachtarget *target, enum preflight_purpose purpose,
+                         struct error *error) {
+    bool is_there = attachtarget_object(target, "libmemtrace.so") != NULL;
+    if (purpose == PREFLIGHT_DETACH && !is_there) {
+        return refuse(target->pid, error, "is not profiled: nothing to detach from");
+    }
+    if (purpose == PREFLIGHT_ATTACH && is_there) {
+        return error_set(error,
+                         "process %ld has MemTrace in it already: memtrace report %ld (a process "
+                         "can be attached to once)",
+                         (long)target->pid, (long)target->pid);
+    }
+    return 0;
+}
+
+/* --- what surrounds it ------------------------------------------------------------------------ */
+
+static bool same_namespace(pid_t pid, const char *name) {
+    char path[64];
+    struct stat own;
+    struct stat other;
+    snprintf(path, sizeof path, "/proc/%ld/ns/%s", (long)pid, name);
+    if (stat(path, &other) != 0) {
+        return false;
+    }
+    snprintf(path, sizeof path, "/proc/self/ns/%s", name);
+    return stat(path, &own) == 0 && own.st_ino == other.st_ino;
+}
+
+static int check_limits(pid_t pid, struct error *error) {
+    char value[64];
+    if (attachtarget_status(pid, pid, "Seccomp", value, sizeof value) == 0 &&
+        strcmp(value, "0") != 0) {
+        return refuse(pid, error,
+                      "has a seccomp filter, which might end it for a system call of ours: start "
+                      "it with memtrace run, which sees the filter come");
+    }
+    if (attachtarget_status(pid, pid, "x86_Thread_features", value, sizeof value) == 0 &&
+        strstr(value, "shstk") != NULL) {
+        return refuse(pid, error,
+                      "has a hardware shadow stack: start it with "
+                      "GLIBC_TUNABLES=glibc.cpu.x86_shstk=off");
+    }
+    return 0;
+}
+
+static int check_places(pid_t pid, const char *library, struct error *error) {
+    char path[PATH_MAX];
+    struct stat own;
+    struct stat other;
+    if (!same_namespace(pid, "pid")) {
+        return error_set(error,
+                         "process %ld counts processes otherwise (a container): attach from within "
+                         "(nsenter -a -t %ld)",
+                         (long)pid, (long)pid);
+    }
+    snprintf(path, sizeof path, "/proc/%ld/root%s", (long)pid, library);
+    if (stat(library, &own) != 0 || stat(path, &other) != 0 || own.st_ino != other.st_ino ||
+        own.st_dev != other.st_dev) {
+        return error_set(error,
+                         "process %ld does not see %s (a container, or another root): install "
+                         "MemTrace where it sees it, and attach from within",
+                         (long)pid, library);
+    }
+    return 0;
+}
+
+int preflight_check(pid_t pid, enum preflight_purpose purpose, const char *library,
+                    struct error *error) {
+    struct attachtarget target;
+    int result;
+    if (!attachthread_is_possible()) {
+        return error_set(error,
+                         "process %ld cannot be attached to on this machine, only on x86-64 as "
+                         "yet: start it with memtrace run",
+                         (long)pid);
+    }
+    if (check_state(pid, error) != 0 || check_right(pid, error) != 0 ||
+        check_file(pid, error) != 0 || attachtarget_open(pid, &target, error) != 0) {
+        return -1;
+    }
+    result = check_library(&target, purpose, error) != 0 || check_libc(&target, error) != 0 ||
+                     check_sanitizers(&target, error) != 0
+                 ? -1
+                 : 0;
+    attachtarget_close(&target);
+    if (result == 0 && purpose == PREFLIGHT_ATTACH) {
+        result = check_limits(pid, error) != 0 || check_places(pid, library, error) != 0 ? -1 : 0;
+    }
+    return result;
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * stub.h: the code that runs in a program that is attached to, and what it reads (stub.S). It lies
+ * in the padding behind some library's code, and is the same bytes each time.
+ *
+ * The thread that was stopped goes on at stub_lead, which starts a thread at stub_thread and then
+ * puts back every register, so that it needs nobody: whoever stopped it may be killed meanwhile.
+ */
+#ifndef COLLECT_ATTACH_STUB_H
+#define COLLECT_ATTACH_STUB_H
+
+/* Bytes between the stopped thread's stack pointer and the uppermost of ours: its red zone and
+ * some. The word there is where it goes on. */
+#define STUB_GAP 512
+
+/* Of struct stub_thread, in a mapping of its own. */
+#define STUB_STATE          0
+#define STUB_ACK            4
+#define STUB_RESULT         8
+#define STUB_MAPPED         16
+#define STUB_PAUSE          24
+#define STUB_PTHREAD_SELF   40
+#define STUB_PTHREAD_DETACH 48
+#define STUB_DLOPEN         56
+#define STUB_DLSYM          64
+#define STUB_DLERROR        72
+#define STUB_MUNMAP         80
+#define STUB_FUNCTION       88
+#define STUB_NAME           96
+#define STUB_ENTRY          112
+#define STUB_MESSAGE        144
+#define STUB_MESSAGE_SIZE   256
+#define STUB_PATH           400
+#define STUB_PATH_SIZE      1024
+#define STUB_SETTINGS       1424
+#define STUB_SETTINGS_SIZE  4096
+#define STUB_THREAD_SIZE    5520
+
+/* Of struct stub_frame, on the stopped thread's stack. */
+#define STUB_REGISTERS      0
+#define STUB_PTHREAD_CREATE 8
+#define STUB_START          16
+#define STUB_PLACE          24
+#define STUB_PLACE_SIZE     32
+#define STUB_MASK           40
+#define STUB_OLD_MASK       48
+#define STUB_ID             56
+#define STUB_DATA           64
+
+#define STUB_XSAVE_SIZE 16384
+
+/* Its state. */
+#define STUB_WAITING     0
+#define STUB_CALLED      1
+#define STUB_NOT_LOADED  2
+#define STUB_NOT_STARTED 3
+
+#ifndef __ASSEMBLER__
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+struct stub_thread {
+    uint32_t state; /* STUB_WAITING, ... */
+    uint32_t ack;   /* the result was read: the mapping may go */
+    int32_t result; /* of the function, or an errno */
+    uint32_t unused;
+    uint64_t mapped; /* bytes */
+    struct timespec pause;
+    uint64_t pthread_self, pthread_detach, dlopen, dlsym, dlerror, munmap;
+    uint64_t function; /* 0: `entry` of the library at `path` */
+    char name[16];
+    char entry[32];
+    char message[STUB_MESSAGE_SIZE];
+    char path[STUB_PATH_SIZE];
+    char settings[STUB_SETTINGS_SIZE];
+};
+
+struct stub_frame {
+    uint64_t registers; /* where they lie */
+    uint64_t pthread_create;
+    uint64_t start; /* stub_thread, in the program */
+    uint64_t place, place_size;
+    uint64_t mask, old_mask;
+    uint64_t id;
+    struct stub_thread thread;
+};
+
+/* Popped from the stack, in this order. */
+struct stub_registers {
+    uint64_t r15, r14, r13, r12, r11, r10, r9, r8, rbp, rdi, rsi, rdx, rcx, rax, rbx, flags, pc;
+};
+
+_Static_assert(offsetof(struct stub_thread, pthread_self) == STUB_PTHREAD_SELF, "as stub.S");
+_Static_assert(offsetof(struct stub_thread, function) == STUB_FUNCTION, "as stub.S");
+_Static_assert(offsetof(struct stub_thread, entry) == STUB_ENTRY, "as stub.S");
+_Static_assert(offsetof(struct stub_thread, settings) == STUB_SETTINGS, "as stub.S");
+_Static_assert(sizeof(struct stub_thread) == STUB_THREAD_SIZE, "as stub.S");
+_Static_assert(offsetof(struct stub_frame, thread) == STUB_DATA, "as stub.S");
+
+extern const char stub_begin[], stub_lead[], stub_thread[], stub_end[];
+#endif
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/* modeswitch.c: see modeswitch.h. */
+#include "collect/modeswitch.h"
+
+#include "memtrace/events.h"
+#include "memtrace/sampled.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+struct memtrace_header *modeswitch_map(const char *path, struct error *error) {
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    void *bytes = fd >= 0
+                      ? mmap(NULL, MEMTRACE_HEADER_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)
+                      : MAP_FAILED;
+    if (bytes == MAP_FAILED) {
+        error_set(error, "cannot open %s: %s", path, strerror(errno));
+        bytes = NULL;
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+    return bytes;
+}
+
+void modeswitch_unmap(struct memtrace_header *header) {
+    munmap(header, MEMTRACE_HEADER_SIZE);
+}
+
+static uint64_t load(const uint64_t *field) {
+    return __atomic_load_n(field, __ATOMIC_ACQUIRE);
+}
+
+uint64_t modeswitch_mean(const struct memtrace_header *header) {
+    const struct memtrace_recording *recording = (const void *)header->recording;
+    return recording->state != MEMTRACE_RECORD_NONE ? load(&recording->sample_bytes)
+           : header->mode == MEMTRACE_MODE_SAMPLED  ? load(&header->sample_bytes)
+                                                    : 0;
+}
+
+static uint64_t control_word(uint64_t before, struct modeswitch wish) {
+    uint64_t serial = (before >> MEMTRACE_CONTROL_SERIAL_SHIFT) + 1;
+    serial = (serial & UINT16_MAX) != 0 ? serial & UINT16_MAX : 1;
+    return serial << MEMTRACE_CONTROL_SERIAL_SHIFT |
+           (uint64_t)wish.mode << MEMTRACE_CONTROL_MODE_SHIFT | wish.mean;
+}
+
+/* Under a serial number that no other wish has. */
+uint64_t modeswitch_ask(struct memtrace_header *header, struct modeswitch wish) {
+    uint64_t before = load(&header->control);
+    uint64_t control;
+    do {
+        control = control_word(before, wish);
+    } while (!__atomic_compare_exchange_n(&header->control, &before, control, 0, __ATOMIC_ACQ_REL,
+                                          __ATOMIC_ACQUIRE));
+    return control;
+}
+
+bool modeswitch_holds(const struct memtrace_header *header, struct modeswitch wish) {
+    uint32_t mode = __atomic_load_n(&header->mode, __ATOMIC_ACQUIRE);
+    if (wish.mode == MEMTRACE_MODE_OFF || mode == MEMTRACE_MODE_OFF) {
+        return mode == wish.mode;
+    }
+    return wish.mode == MEMTRACE_MODE_ON || modeswitch_mean(header) == wish.mean;
+}

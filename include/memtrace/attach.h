@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * attach.h: what `memtrace attach` and the runtime agree on. The command starts a thread of this
+ * name in the program, which loads the library and calls one of the two functions.
+ */
+#ifndef MEMTRACE_ATTACH_H
+#define MEMTRACE_ATTACH_H
+
+#define MEMTRACE_ATTACH_THREAD "memtrace-attach"
+#define MEMTRACE_ATTACH_ENTRY  "memtrace_attach"
+#define MEMTRACE_DETACH_ENTRY  "memtrace_detach"
+
+enum memtrace_attach_result {
+    MEMTRACE_ATTACH_DONE = 0,
+    MEMTRACE_ATTACH_THERE = 1,   /* it counts already */
+    MEMTRACE_ATTACH_OVER = 2,    /* it was detached from, or the program ends */
+    MEMTRACE_ATTACH_FAILED = 3,  /* no region, no memory */
+    MEMTRACE_ATTACH_NOT_OURS = 4 /* to detach: the library was there from the start */
+};
+
+/* settings: "NAME=value" strings, an empty one at the end. */
+int memtrace_attach(const char *settings);
+int memtrace_detach(const char *unused);
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/* ourmaps.c: what the runtime has mapped. See ourmaps.h. */
+#include "runtime/base/ourmaps.h"
+
+#include "runtime/base/compiler.h"
+
+struct memtrace_own_maps ourmaps;
+
+/* A place that nobody uses becomes the caller's. NULL: all are taken. */
+static struct memtrace_own_map *take_place(void) {
+    for (uint32_t i = 0; i < MEMTRACE_OWN_MAPS; i++) {
+        uint64_t expected = 0;
+        if (LOAD_RELAXED(&ourmaps.map[i].start) == 0 &&
+            __atomic_compare_exchange_n(&ourmaps.map[i].start, &expected,
+                                        MEMTRACE_OWN_BEING_WRITTEN, 0, __ATOMIC_ACQUIRE,
+                                        __ATOMIC_RELAXED)) {
+            uint32_t count = LOAD_RELAXED(&ourmaps.count);
+            while (count <= i && !__atomic_compare_exchange_n(&ourmaps.count, &count, i + 1, 0,
+                                                              __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
+            }
+            return &ourmaps.map[i];
+        }
+    }
+    return NULL;
+}
+
+void ourmaps_add(void *address, size_t size) {
+    struct memtrace_own_map *map = take_place();
+    if (map != NULL) {
+        STORE_RELAXED(&map->size, size);
+        STORE_RELEASE(&map->start, (uintptr_t)address);
+    }
+}
+
+void ourmaps_remove(void *address) {
+    for (uint32_t i = LOAD_ACQUIRE(&ourmaps.count); i-- > 0;) {
+        if (LOAD_RELAXED(&ourmaps.map[i].start) == (uintptr_t)address) {
+            STORE_RELEASE(&ourmaps.map[i].start, (uint64_t)0);
+            return;
+        }
+    }
+}

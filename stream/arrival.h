@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * arrival.h: a recording that is being received: its file, how far it is, and whether it has become
+ * what its sender has.
+ *
+ * Called by stream/gatherer. Belongs to one thread.
+ *
+ *     synced <= next, and next <= size but while data comes in
+ *
+ * Nothing but the file itself is kept: its size tells where to go on, its first bytes whose it is.
+ */
+#ifndef STREAM_ARRIVAL_H
+#define STREAM_ARRIVAL_H
+
+#include "stream/filehash.h"
+#include "stream/sourcename.h"
+
+struct arrival {
+    int fd; /* -1: none */
+    uint8_t id[WIRE_ID];
+    char name[SOURCE_NAME]; /* below the folder */
+    uint64_t size;          /* of the file */
+    uint64_t next;          /* the byte that is wanted next */
+    uint64_t synced;        /* below it all is on the disk */
+    struct filehash hash;   /* its state: not NULL while the whole is compared */
+    uint64_t wanted_hash;
+};
+#define ARRIVAL_NONE ((struct arrival){.fd = -1})
+
+/* Finds the recording's file below the folder, or makes it. is_other(context, name, id): whether a
+ * recording of another identity is being received under this name. 0 or -1. */
+int arrival_open(struct arrival *arrival, int folder, const struct wire_hello *hello,
+                 bool (*is_other)(void *context, const char *name, const uint8_t *id),
+                 void *context, struct error *error);
+void arrival_close(struct arrival *arrival);
+
+/* Writes what comes next. 0; -1: errno; EBADMSG: these are not the bytes of this recording. */
+int arrival_write(struct arrival *arrival, const void *bytes, size_t size);
+/* All that was written is on the disk. 0; -1: errno, and what is not is not in the file either. */
+int arrival_sync(struct arrival *arrival);
+
+/* All was sent: begins to compare. 0; -1: errno. */
+int arrival_compare(struct arrival *arrival, uint64_t size, uint64_t hash);
+/* Goes on. 1: it is the same; 0: not done yet; -1: it is not, and is to be sent anew. */
+int arrival_step(struct arrival *arrival);
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * gatherer.h: receives recordings of many senders into a folder: one thread, one poll.
+ *
+ * Called by cli/gather. Belongs to one thread.
+ */
+#ifndef STREAM_GATHERER_H
+#define STREAM_GATHERER_H
+
+#include "stream/channel.h"
+
+#include <signal.h>
+
+struct gatherer_options {
+    const char *folder;                /* is made where it is not there */
+    const char *host;                  /* where to listen; "": this machine's own address */
+    uint16_t port;                     /* 0: one that is free */
+    const struct token *token;         /* NULL: loopback only, in clear */
+    uint64_t quota_bytes;              /* of one recording; 0: no limit */
+    uint64_t total_bytes;              /* of all in the folder; 0: no limit */
+    const volatile sig_atomic_t *stop; /* not 0: end */
+    void (*tell)(const char *line);    /* what people are to know */
+};
+
+/* Blocks until it is stopped. 0; -1: it could not begin (error). */
+int gatherer_run(const struct gatherer_options *options, struct error *error);
+
+#endif

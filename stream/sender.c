@@ -1,0 +1,539 @@
+/* SPDX-License-Identifier: MIT */
+/* sender.c: one connection after the other, until all is sent. See sender.h. */
+#include "stream/sender.h"
+
+#include "analyze/rows/number.h"
+#include "collect/clock.h"
+#include "stream/filehash.h"
+#include "stream/sourcename.h"
+#include "stream/tail.h"
+#include "stream/wire.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#define MS            UINT64_C(1000000)
+#define SECOND        (1000 * MS)
+#define CONNECT_NS    (10 * SECOND) /* for a connection, a handshake, a welcome */
+#define ALIVE_NS      (5 * SECOND)
+#define SILENCE_NS    (20 * SECOND) /* a peer that says nothing for so long is gone */
+#define LOOK_NS       (50 * MS)
+#define BACKOFF_LEAST (250 * MS)
+#define BACKOFF_MOST  (30 * SECOND)
+
+enum { ANEW_MOST = 3, IN_BYTES = 4 * WIRE_SMALL_MOST };
+
+enum outcome { GOING, ENDED, LOST, REFUSED };
+
+struct sender {
+    const struct sender_options *options;
+    struct error *error; /* why LOST or REFUSED */
+    struct wire_hello hello;
+    struct tail tail;
+    struct filehash hash;
+    char peer[CHANNEL_HOST + 16];
+    int fd;
+    bool tried_before; /* the outage was told */
+    unsigned anew;     /* so often all was sent again */
+    uint64_t looked_ns;
+
+    /* Of the present connection. */
+    struct channel channel;
+    bool is_welcome;
+    bool end_said;
+    uint64_t next, acked, window;
+    uint64_t heard_ns, said_ns;
+    size_t in_size, out_size, out_done;
+    uint8_t in[IN_BYTES];
+    uint8_t out[WIRE_FRAME_MOST];
+};
+
+__attribute__((format(printf, 2, 3))) static void tell(const struct sender *sender,
+                                                       const char *format, ...) {
+    char line[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    sender->options->tell(line);
+}
+
+static bool is_stopped(const struct sender *sender) {
+    return *sender->options->stop != 0;
+}
+
+/* ---- Connecting ---- */
+
+/* Waits for a socket; false: in vain. */
+static bool wait_for(const struct sender *sender, int fd, short events, uint64_t until_ns) {
+    while (!is_stopped(sender) && clock_now_ns() < until_ns) {
+        struct pollfd one = {fd, events, 0};
+        if (poll(&one, 1, 100) > 0) {
+            return true;
+        }
+    }
+    errno = is_stopped(sender) ? EINTR : ETIMEDOUT;
+    return false;
+}
+
+/* A connected socket; -1: errno. */
+static int connect_to(const struct sender *sender, const struct addrinfo *address) {
+    int on = 1;
+    int reason = 0;
+    socklen_t size = sizeof reason;
+    int fd = socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0) {
+        return -1;
+    }
+    if (connect(fd, address->ai_addr, address->ai_addrlen) != 0 &&
+        (errno != EINPROGRESS || !wait_for(sender, fd, POLLOUT, clock_now_ns() + CONNECT_NS))) {
+        reason = errno;
+    } else if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &reason, &size) != 0) {
+        reason = errno;
+    }
+    if (reason != 0) {
+        close(fd);
+        errno = reason;
+        return -1;
+    }
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    return fd;
+}
+
+/* Names are looked up each time: the other machine may have moved. */
+static enum outcome reach(struct sender *sender) {
+    const struct sender_options *options = sender->options;
+    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
+    struct addrinfo *all;
+    char port[8];
+    int fd = -1;
+    int found;
+    snprintf(port, sizeof port, "%u", options->port);
+    found = getaddrinfo(options->host, port, &hints, &all);
+    if (found != 0) {
+        error_set(sender->error, "%s", gai_strerror(found));
+        return found == EAI_AGAIN || found == EAI_SYSTEM ? LOST : REFUSED;
+    }
+    for (const struct addrinfo *one = all; one != NULL && fd < 0; one = one->ai_next) {
+        if (options->token == NULL && !channel_is_loopback(one->ai_addr)) {
+            freeaddrinfo(all);
+            error_set(sender->error, "another machine is sent to with --token FILE only");
+            return REFUSED;
+        }
+        fd = connect_to(sender, one);
+    }
+    freeaddrinfo(all);
+    if (fd < 0) {
+        error_set(sender->error, "%s", strerror(errno));
+        return LOST;
+    }
+    if (channel_open(&sender->channel, fd, false, options->token) != 0) {
+        error_set(sender->error, "out of memory");
+        return REFUSED;
+    }
+    return GOING;
+}
+
+static enum outcome shake_hands(struct sender *sender) {
+    uint64_t until = clock_now_ns() + CONNECT_NS;
+    for (;;) {
+        int done = channel_handshake(&sender->channel, sender->error);
+        if (done == 1) {
+            return GOING;
+        }
+        if (done < 0) {
+            bool is_tls = strncmp(sender->error->message, "TLS:", 4) == 0;
+            struct error why = *sender->error;
+            if (is_tls) {
+                error_set(sender->error, "does not take the token (%s)", why.message);
+            }
+            return is_tls ? REFUSED : LOST;
+        }
+        if (!wait_for(sender, sender->channel.fd, sender->channel.wants_write ? POLLOUT : POLLIN,
+                      until)) {
+            error_set(sender->error, "no answer");
+            return LOST;
+        }
+    }
+}
+
+/* ---- What the receiver says ---- */
+
+static enum outcome begin_anew(struct sender *sender, uint64_t from) {
+    if (++sender->anew > ANEW_MOST) {
+        error_set(sender->error, "received other bytes than were sent, %d times", (int)ANEW_MOST);
+        return REFUSED;
+    }
+    tell(sender, "%s has other bytes of %s than are here: sending it anew", sender->peer,
+         sender->options->path);
+    sender->next = sender->acked = from;
+    sender->end_said = false;
+    return GOING;
+}
+
+static enum outcome take_welcome(struct sender *sender, const struct wire_frame *frame) {
+    uint32_t window;
+    if (wire_read_welcome(frame, &window) != 0) {
+        return REFUSED;
+    }
+    sender->window = window;
+    if (sender->is_welcome) {
+        return sender->end_said && frame->offset <= sender->next ? begin_anew(sender, frame->offset)
+                                                                 : REFUSED;
+    }
+    sender->is_welcome = true;
+    if (sender->tried_before) {
+        struct number n;
+        tell(sender, "connected to %s again: goes on behind %s", sender->peer,
+             number_bytes(&n, frame->offset));
+    }
+    sender->tried_before = false;
+    if (frame->offset > sender->tail.steady) {
+        return begin_anew(sender, 0);
+    }
+    sender->next = sender->acked = frame->offset;
+    return GOING;
+}
+
+static enum outcome take_refusal(struct sender *sender, const struct wire_frame *frame) {
+    struct wire_refusal refusal;
+    wire_read_refusal(frame, &refusal);
+    error_set(sender->error, "refuses: %s", refusal.reason);
+    return refusal.code == WIRE_NO_SPACE ? LOST : REFUSED;
+}
+
+/* REFUSED with an empty error: it makes no sense. */
+static enum outcome take_frame(struct sender *sender, const struct wire_frame *frame) {
+    uint64_t hash;
+    switch (frame->type) {
+    case WIRE_WELCOME:
+        return take_welcome(sender, frame);
+    case WIRE_ACK:
+        if (!sender->is_welcome || frame->offset > sender->next) {
+            return REFUSED;
+        }
+        sender->acked = frame->offset;
+        return GOING;
+    case WIRE_ALIVE:
+        return GOING;
+    case WIRE_END:
+        wire_read_end(frame, &hash);
+        return sender->end_said && frame->offset == sender->tail.steady && hash == sender->hash.hash
+                   ? ENDED
+                   : REFUSED;
+    case WIRE_REFUSE:
+        return take_refusal(sender, frame);
+    default:
+        return REFUSED;
+    }
+}
+
+static enum outcome take_frames(struct sender *sender) {
+    struct wire_frame frame;
+    size_t at = 0;
+    enum outcome outcome = GOING;
+    long size = 0;
+    while (outcome == GOING &&
+           (size = wire_parse(sender->in + at, sender->in_size - at, &frame)) > 0) {
+        sender->error->message[0] = '\0';
+        outcome = take_frame(sender, &frame);
+        at += (size_t)size;
+    }
+    memmove(sender->in, sender->in + at, sender->in_size - at);
+    sender->in_size -= at;
+    if (size < 0 || sender->in_size == IN_BYTES ||
+        (outcome == REFUSED && sender->error->message[0] == '\0')) {
+        error_set(sender->error, "does not speak MemTrace's protocol");
+        /* In the middle of a good connection it is that which is broken. */
+        outcome = sender->is_welcome ? LOST : REFUSED;
+    }
+    return outcome;
+}
+
+static enum outcome hear(struct sender *sender) {
+    for (;;) {
+        ssize_t got = channel_read(&sender->channel, sender->in + sender->in_size,
+                                   IN_BYTES - sender->in_size, sender->error);
+        if (got <= 0) {
+            return got == 0 ? GOING : LOST;
+        }
+        sender->heard_ns = clock_now_ns();
+        sender->in_size += (size_t)got;
+        enum outcome outcome = take_frames(sender);
+        if (outcome != GOING) {
+            return outcome;
+        }
+    }
+}
+
+/* ---- What is said ---- */
+
+static uint64_t sendable(const struct sender *sender) {
+    uint64_t end = sender->acked + sender->window;
+    if (!sender->is_welcome) {
+        return 0;
+    }
+    end = end < sender->tail.steady ? end : sender->tail.steady;
+    return end > sender->next ? end - sender->next : 0;
+}
+
+/* All is sent, and only the end is to be said. */
+static bool is_over(const struct sender *sender) {
+    return sender->is_welcome && sender->tail.ended && sender->next == sender->tail.steady &&
+           !sender->end_said;
+}
+
+static int put_data(struct sender *sender, uint64_t bytes) {
+    size_t size = bytes < WIRE_DATA_MOST ? (size_t)bytes : WIRE_DATA_MOST;
+    if (block_read_at(sender->fd, sender->out + WIRE_HEADER, size, sender->next) != (ssize_t)size) {
+        return error_set(sender->error, "cannot read %s", sender->options->path);
+    }
+    wire_put_data(sender->out, sender->next, (uint32_t)size);
+    sender->out_size = WIRE_HEADER + size;
+    sender->next += size;
+    return 0;
+}
+
+/* One slice of the hash, or the frame when it is done. */
+static int put_end(struct sender *sender) {
+    struct filehash *hash = &sender->hash;
+    int done;
+    if (hash->state == NULL && filehash_start(hash, sender->fd, sender->tail.steady) != 0) {
+        return error_set(sender->error, "out of memory");
+    }
+    done = hash->done == hash->size && hash->size != 0 ? 1 : filehash_step(hash);
+    if (done < 0) {
+        return error_set(sender->error, "cannot read %s", sender->options->path);
+    }
+    if (done == 1) {
+        sender->out_size = wire_put_end(sender->out, hash->size, hash->hash);
+        sender->end_said = true;
+    }
+    return 0;
+}
+
+/* The next frame into the empty buffer, if there is one. 0 or -1. */
+static int choose(struct sender *sender, uint64_t now) {
+    uint64_t bytes = sendable(sender);
+    sender->out_size = sender->out_done = 0;
+    if (bytes != 0) {
+        return put_data(sender, bytes);
+    }
+    if (is_over(sender) && put_end(sender) != 0) {
+        return -1;
+    }
+    if (sender->out_size == 0 && sender->is_welcome && now >= sender->said_ns + ALIVE_NS) {
+        sender->out_size = wire_put_alive(sender->out);
+    }
+    return 0;
+}
+
+static enum outcome say(struct sender *sender) {
+    for (;;) {
+        uint64_t now = clock_now_ns();
+        if (sender->out_done == sender->out_size && choose(sender, now) != 0) {
+            return REFUSED;
+        }
+        if (sender->out_size == 0) {
+            return GOING;
+        }
+        ssize_t put = channel_write(&sender->channel, sender->out + sender->out_done,
+                                    sender->out_size - sender->out_done, sender->error);
+        if (put <= 0) {
+            return put == 0 ? GOING : LOST;
+        }
+        sender->said_ns = now;
+        sender->out_done += (size_t)put;
+    }
+}
+
+/* ---- One connection ---- */
+
+static enum outcome look(struct sender *sender, uint64_t now) {
+    if (sender->tail.ended || now - sender->looked_ns < LOOK_NS) {
+        return GOING;
+    }
+    sender->looked_ns = now;
+    if (tail_look(&sender->tail, now) != 0) {
+        error_set(sender->error, "cannot read %s: %s", sender->options->path, strerror(errno));
+        return REFUSED;
+    }
+    return GOING;
+}
+
+static enum outcome check_silence(struct sender *sender, uint64_t now) {
+    uint64_t most = sender->is_welcome ? SILENCE_NS : CONNECT_NS;
+    if (now > sender->heard_ns + most) {
+        error_set(sender->error, "no answer for %d s", (int)(most / SECOND));
+        return LOST;
+    }
+    return GOING;
+}
+
+static void wait_for_news(struct sender *sender) {
+    bool is_pending = sender->out_done < sender->out_size;
+    struct pollfd one = {sender->channel.fd, (short)(POLLIN | (is_pending ? POLLOUT : 0)), 0};
+    int timeout = sender->tail.ended ? 500 : (int)(LOOK_NS / MS);
+    poll(&one, 1, is_over(sender) && !is_pending ? 0 : timeout);
+}
+
+static enum outcome talk(struct sender *sender) {
+    enum outcome outcome = GOING;
+    sender->is_welcome = sender->end_said = false;
+    sender->next = sender->acked = 0;
+    sender->in_size = sender->out_done = 0;
+    sender->out_size = wire_put_hello(sender->out, &sender->hello);
+    sender->heard_ns = sender->said_ns = clock_now_ns();
+    while (outcome == GOING && !is_stopped(sender)) {
+        uint64_t now = clock_now_ns();
+        outcome = look(sender, now);
+        outcome = outcome == GOING ? hear(sender) : outcome;
+        outcome = outcome == GOING ? say(sender) : outcome;
+        outcome = outcome == GOING ? check_silence(sender, now) : outcome;
+        if (outcome == GOING) {
+            wait_for_news(sender);
+        }
+    }
+    if (outcome == LOST) {
+        /* Why it was refused may have come before the connection broke. */
+        struct error why = *sender->error;
+        enum outcome last = hear(sender);
+        if (last == REFUSED || last == ENDED) {
+            return last;
+        }
+        *sender->error = why;
+    }
+    return outcome;
+}
+
+static enum outcome connection(struct sender *sender) {
+    enum outcome outcome = reach(sender);
+    if (outcome == GOING) {
+        outcome = shake_hands(sender);
+    }
+    if (outcome == GOING) {
+        outcome = talk(sender);
+    }
+    channel_close(&sender->channel);
+    return outcome;
+}
+
+/* ---- All of them ---- */
+
+static void pause_for(const struct sender *sender, uint64_t duration_ns) {
+    uint64_t until = clock_now_ns() + duration_ns;
+    while (!is_stopped(sender) && clock_now_ns() < until) {
+        poll(NULL, 0, 50);
+    }
+}
+
+/* Between half of it and all of it: many senders of one receiver are not to come at once. */
+static uint64_t jitter(uint64_t backoff_ns) {
+    uint32_t random = 0;
+    if (getrandom(&random, sizeof random, GRND_NONBLOCK) < 0) {
+        random = (uint32_t)clock_now_ns();
+    }
+    return backoff_ns / 2 + backoff_ns / 2 * (random % 1024) / 1024;
+}
+
+static void tell_outage(struct sender *sender) {
+    struct number n;
+    if (!sender->tried_before && sender->acked != 0) {
+        tell(sender, "%s: %s; %s are there, trying again", sender->peer, sender->error->message,
+             number_bytes(&n, sender->acked));
+    } else if (!sender->tried_before) {
+        tell(sender, "%s: %s; trying again", sender->peer, sender->error->message);
+    }
+    sender->tried_before = true;
+}
+
+static enum sender_result go(struct sender *sender) {
+    uint64_t backoff = BACKOFF_LEAST;
+    uint64_t contact = clock_now_ns();
+    while (!is_stopped(sender)) {
+        enum outcome outcome = connection(sender);
+        uint64_t now = clock_now_ns();
+        if (is_stopped(sender) || outcome == ENDED) {
+            return outcome == ENDED ? SENDER_DONE : SENDER_STOPPED;
+        }
+        if (sender->is_welcome) {
+            contact = now;
+            backoff = BACKOFF_LEAST;
+        }
+        sender->is_welcome = false;
+        if (outcome == REFUSED ||
+            (sender->options->give_up_ns != 0 && now - contact >= sender->options->give_up_ns)) {
+            struct error why = *sender->error;
+            error_set(sender->error, "%s: %s", sender->peer, why.message);
+            return SENDER_FAILED;
+        }
+        tell_outage(sender);
+        pause_for(sender, jitter(backoff));
+        backoff = backoff * 2 < BACKOFF_MOST ? backoff * 2 : BACKOFF_MOST;
+    }
+    return SENDER_STOPPED;
+}
+
+/* Waits until the file says what it is, and finds out how much of it is there. */
+static int prepare(struct sender *sender) {
+    uint64_t before;
+    int known = 0;
+    while (known == 0 && !is_stopped(sender)) {
+        known = source_describe(sender->fd, sender->options->path, &sender->hello, sender->error);
+        if (known == 0 && sender->tail.ended) {
+            return error_set(sender->error, "%s is empty", sender->options->path);
+        }
+        if (known == 0) {
+            tail_look(&sender->tail, clock_now_ns());
+            pause_for(sender, LOOK_NS);
+        }
+    }
+    do {
+        before = sender->tail.steady;
+        if (known == 1 && tail_look(&sender->tail, clock_now_ns()) != 0) {
+            return error_set(sender->error, "cannot read %s: %s", sender->options->path,
+                             strerror(errno));
+        }
+    } while (sender->tail.steady != before && !is_stopped(sender));
+    return known < 0 ? -1 : 0;
+}
+
+enum sender_result sender_run(const struct sender_options *options, uint64_t *sent,
+                              struct error *error) {
+    struct sender *sender = calloc(1, sizeof *sender);
+    enum sender_result result = SENDER_FAILED;
+    if (sender == NULL) {
+        error_set(error, "out of memory");
+        return SENDER_FAILED;
+    }
+    sender->options = options;
+    sender->error = error;
+    sender->channel = CHANNEL_NONE;
+    snprintf(sender->peer, sizeof sender->peer, strchr(options->host, ':') ? "[%s]:%u" : "%s:%u",
+             options->host, options->port);
+    sender->fd = open(options->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    tail_start(&sender->tail, sender->fd);
+    if (sender->fd < 0) {
+        error_set(error, "cannot read %s: %s", options->path, strerror(errno));
+    } else if (prepare(sender) == 0) {
+        result = is_stopped(sender) ? SENDER_STOPPED : go(sender);
+        *sent = result == SENDER_DONE ? sender->tail.steady : sender->acked;
+    }
+    tail_end(&sender->tail);
+    filehash_end(&sender->hash);
+    if (sender->fd >= 0) {
+        close(sender->fd);
+    }
+    free(sender);
+    return result;
+}

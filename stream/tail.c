@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/* tail.c: follows a recording. See tail.h. */
+#include "stream/tail.h"
+
+#include "analyze/read/region.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define QUIET_NS (UINT64_C(2) * 1000000000u) /* who goes on with a file needs less to open it */
+enum { LOOK_BYTES = 1 << 24 };
+
+void tail_start(struct tail *tail, int fd) {
+    *tail = (struct tail){.fd = fd};
+}
+
+void tail_end(struct tail *tail) {
+    recording_buffer_free(&tail->buffer);
+}
+
+/* Whether this index is the end of a file that was closed. */
+static bool is_last(const struct tail *tail, uint64_t offset,
+                    const struct memtrace_block_header *block) {
+    struct memtrace_index_end end;
+    uint64_t behind = offset + block_size(block);
+    return tail->size == behind + sizeof end &&
+           block_read_at(tail->fd, &end, sizeof end, behind) == (ssize_t)sizeof end &&
+           end.index_offset == offset &&
+           memcmp(end.magic, MEMTRACE_RECORDING_MAGIC, sizeof end.magic) == 0;
+}
+
+/* Steps over whole blocks. 0 or -1. */
+static int step(struct tail *tail) {
+    struct memtrace_block_header block;
+    uint64_t stop = tail->steady + LOOK_BYTES;
+    while (tail->steady < stop) {
+        enum block_status status =
+            block_load(tail->fd, tail->size, tail->steady, &block, &tail->buffer);
+        if (status == BLOCK_ERROR) {
+            return -1;
+        }
+        if (status == BLOCK_NONE) {
+            break;
+        }
+        if (block.kind == MEMTRACE_BLOCK_INDEX) {
+            tail->ended = is_last(tail, tail->steady, &block);
+            break;
+        }
+        tail->steady += block_size(&block);
+    }
+    return 0;
+}
+
+/* Whether somebody has the file open for writing: the kernel gives a lease for reading to none but
+ * then. Who opens it meanwhile sends a signal: one that is ignored. Where it cannot tell (another's
+ * file, some file systems), as long as the program runs. */
+static bool is_written(const struct tail *tail) {
+    struct memtrace_recording_header header;
+    bool lives = block_read_at(tail->fd, &header, sizeof header, 0) == (ssize_t)sizeof header &&
+                 region_alive((pid_t)header.pid, header.process_start_ticks);
+    fcntl(tail->fd, F_SETSIG, SIGCHLD);
+    if (fcntl(tail->fd, F_SETLEASE, F_RDLCK) == 0) {
+        fcntl(tail->fd, F_SETLEASE, F_UNLCK);
+        return lives; /* its collector was killed: another one may go on */
+    }
+    return errno == EAGAIN || lives;
+}
+
+int tail_look(struct tail *tail, uint64_t now_ns) {
+    struct stat status;
+    bool grew;
+    if (tail->ended) {
+        return 0;
+    }
+    if (fstat(tail->fd, &status) != 0) {
+        return -1;
+    }
+    grew = (uint64_t)status.st_size != tail->size;
+    tail->size = (uint64_t)status.st_size;
+    if (tail->steady == 0 && tail->size >= sizeof(struct memtrace_recording_header)) {
+        tail->steady = sizeof(struct memtrace_recording_header);
+    }
+    uint64_t before = tail->steady;
+    if (tail->steady != 0 && step(tail) != 0) {
+        return -1;
+    }
+    if (tail->ended) {
+        tail->steady = tail->size;
+        return 0;
+    }
+    if (grew || tail->steady != before || is_written(tail)) {
+        tail->quiet_since_ns = 0;
+    } else if (tail->quiet_since_ns == 0) {
+        tail->quiet_since_ns = now_ns;
+    } else if (now_ns - tail->quiet_since_ns >= QUIET_NS) {
+        tail->ended = true;
+        tail->steady = tail->size;
+    }
+    return 0;
+}

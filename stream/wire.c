@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+/* wire.c: frames as bytes. See wire.h. */
+#include "stream/wire.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const uint8_t magic[3] = {'M', 'T', 'S'};
+
+/* ---- Numbers ---- */
+
+static void put(uint8_t *to, uint64_t value, int bytes) {
+    for (int i = 0; i < bytes; i++) {
+        to[i] = (uint8_t)(value >> (8 * i));
+    }
+}
+
+static uint64_t get(const uint8_t *from, int bytes) {
+    uint64_t value = 0;
+    for (int i = 0; i < bytes; i++) {
+        value |= (uint64_t)from[i] << (8 * i);
+    }
+    return value;
+}
+
+/* ---- Reading ---- */
+
+/* What the payload of a frame may have; false: there is no such type. */
+static bool bounds_of(uint8_t type, uint32_t *least, uint32_t *most) {
+    static const struct {
+        uint32_t least, most;
+    } bounds[] = {
+        [WIRE_HELLO] = {4, WIRE_SMALL_MOST - WIRE_HEADER},
+        [WIRE_WELCOME] = {4, 4},
+        [WIRE_DATA] = {1, WIRE_DATA_MOST},
+        [WIRE_ACK] = {0, 0},
+        [WIRE_ALIVE] = {0, 0},
+        [WIRE_END] = {8, 8},
+        [WIRE_REFUSE] = {4, 4 + WIRE_REASON_MOST},
+    };
+    if (type == 0 || type >= sizeof bounds / sizeof *bounds) {
+        return false;
+    }
+    *least = bounds[type].least;
+    *most = bounds[type].most;
+    return true;
+}
+
+long wire_parse(const uint8_t *bytes, size_t size, struct wire_frame *frame) {
+    uint32_t least;
+    uint32_t most;
+    if (memcmp(bytes, magic, size < sizeof magic ? size : sizeof magic) != 0) {
+        return -1;
+    }
+    if (size < WIRE_HEADER) {
+        return 0;
+    }
+    frame->length = (uint32_t)get(bytes + 4, 4);
+    frame->offset = get(bytes + 8, 8);
+    frame->payload = bytes + WIRE_HEADER;
+    /* Offsets are those of files, so that sums of two of them never overflow. */
+    if (!bounds_of(bytes[3], &least, &most) || frame->length < least || frame->length > most ||
+        frame->offset > INT64_MAX / 2) {
+        return -1;
+    }
+    frame->type = bytes[3];
+    return size - WIRE_HEADER < frame->length ? 0 : (long)WIRE_HEADER + (long)frame->length;
+}
+
+/* A text that ends with a zero within *size bytes; what is behind it is left. 0 or -1. */
+static int read_name(const uint8_t **from, size_t *size, char *name) {
+    size_t length = strnlen((const char *)*from, *size);
+    if (length == *size || length == 0 || length > WIRE_NAME_MOST) {
+        return -1;
+    }
+    memcpy(name, *from, length + 1);
+    *from += length + 1;
+    *size -= length + 1;
+    return 0;
+}
+
+int wire_read_hello(const struct wire_frame *frame, struct wire_hello *hello) {
+    const uint8_t *at = frame->payload;
+    size_t left = frame->length;
+    memset(hello, 0, sizeof *hello);
+    hello->version = (uint32_t)get(at, 4);
+    if (hello->version != WIRE_VERSION) {
+        return 0;
+    }
+    if (left < WIRE_HELLO_FIXED) {
+        return -1;
+    }
+    hello->pid = (uint32_t)get(at + 4, 4);
+    hello->part = (uint32_t)get(at + 8, 4);
+    hello->started_ns = get(at + 16, 8);
+    memcpy(hello->id, at + 24, WIRE_ID);
+    at += WIRE_HELLO_FIXED;
+    left -= WIRE_HELLO_FIXED;
+    return read_name(&at, &left, hello->host) == 0 && read_name(&at, &left, hello->program) == 0 &&
+                   left == 0
+               ? 0
+               : -1;
+}
+
+int wire_read_welcome(const struct wire_frame *frame, uint32_t *window) {
+    *window = (uint32_t)get(frame->payload, 4);
+    return *window >= WIRE_DATA_MOST ? 0 : -1;
+}
+
+int wire_read_end(const struct wire_frame *frame, uint64_t *hash) {
+    *hash = get(frame->payload, 8);
+    return 0;
+}
+
+int wire_read_refusal(const struct wire_frame *frame, struct wire_refusal *refusal) {
+    size_t length = frame->length - 4;
+    refusal->code = (uint32_t)get(frame->payload, 4);
+    memcpy(refusal->reason, frame->payload + 4, length);
+    refusal->reason[length] = '\0';
+    return 0;
+}
+
+/* ---- Writing ---- */
+
+static size_t put_header(uint8_t *to, enum wire_type type, size_t length, uint64_t offset) {
+    memcpy(to, magic, sizeof magic);
+    to[3] = (uint8_t)type;
+    put(to + 4, length, 4);
+    put(to + 8, offset, 8);
+    return WIRE_HEADER + length;
+}
+
+_Static_assert(WIRE_REASON_MOST == WIRE_NAME_MOST, "put_name() puts both");
+
+static size_t put_name(uint8_t *to, const char *name) {
+    size_t length = strnlen(name, WIRE_NAME_MOST);
+    snprintf((char *)to, length + 1, "%s", name);
+    return length + 1;
+}
+
+size_t wire_put_hello(uint8_t *to, const struct wire_hello *hello) {
+    uint8_t *payload = to + WIRE_HEADER;
+    size_t length = WIRE_HELLO_FIXED;
+    memset(payload, 0, WIRE_HELLO_FIXED);
+    put(payload, hello->version, 4);
+    put(payload + 4, hello->pid, 4);
+    put(payload + 8, hello->part, 4);
+    put(payload + 16, hello->started_ns, 8);
+    memcpy(payload + 24, hello->id, WIRE_ID);
+    length += put_name(payload + length, hello->host);
+    length += put_name(payload + length, hello->program);
+    return put_header(to, WIRE_HELLO, length, 0);
+}
+
+size_t wire_put_welcome(uint8_t *to, uint64_t offset, uint32_t window) {
+    put(to + WIRE_HEADER, window, 4);
+    return put_header(to, WIRE_WELCOME, 4, offset);
+}
+
+size_t wire_put_ack(uint8_t *to, uint64_t offset) {
+    return put_header(to, WIRE_ACK, 0, offset);
+}
+
+size_t wire_put_alive(uint8_t *to) {
+    return put_header(to, WIRE_ALIVE, 0, 0);
+}
+
+size_t wire_put_end(uint8_t *to, uint64_t size, uint64_t hash) {
+    put(to + WIRE_HEADER, hash, 8);
+    return put_header(to, WIRE_END, 8, size);
+}
+
+size_t wire_put_refusal(uint8_t *to, enum wire_code code, const char *reason) {
+    size_t length = put_name(to + WIRE_HEADER + 4, reason) - 1; /* the frame says how long it is */
+    put(to + WIRE_HEADER, code, 4);
+    return put_header(to, WIRE_REFUSE, 4 + length, 0);
+}
+
+size_t wire_put_data(uint8_t *to, uint64_t offset, uint32_t length) {
+    put_header(to, WIRE_DATA, length, offset);
+    return WIRE_HEADER;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * wire.h: the frames by which a recording goes to another machine: bytes to frames and back. No
+ * socket, no file; docs/stream.md says the same in words.
+ *
+ * Called by stream/sender and stream/gatherer. Any thread.
+ *
+ * A frame is a header of 16 bytes and a payload; numbers are little-endian:
+ *
+ *     0  "MTS", then the type    4  u32 bytes of the payload    8  u64 offset
+ */
+#ifndef STREAM_WIRE_H
+#define STREAM_WIRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum wire_type {
+    WIRE_HELLO = 1,   /* sender: which recording, struct wire_hello */
+    WIRE_WELCOME = 2, /* receiver: send from `offset` on, `window` bytes at most ahead of acks */
+    WIRE_DATA = 3,    /* sender: bytes of the file at `offset`, at least one */
+    WIRE_ACK = 4,     /* receiver: all bytes below `offset` are on its disk */
+    WIRE_ALIVE = 5,   /* either: nothing to say, but still there */
+    WIRE_END = 6,    /* sender: the file has `offset` bytes with this hash; receiver: so has mine */
+    WIRE_REFUSE = 7, /* receiver: why not, struct wire_refusal */
+};
+
+enum {
+    WIRE_VERSION = 1,
+    WIRE_HEADER = 16,
+    WIRE_ID = 16,
+    WIRE_NAME_MOST = 255,     /* of a host or a program */
+    WIRE_REASON_MOST = 255,   /* text of a refusal */
+    WIRE_DATA_MOST = 1 << 16, /* payload of one DATA frame */
+    WIRE_FRAME_MOST = WIRE_HEADER + WIRE_DATA_MOST,
+    WIRE_HELLO_FIXED = 40,
+    WIRE_SMALL_MOST = 640, /* any other frame, header included */
+};
+
+struct wire_hello {
+    uint32_t version;
+    uint32_t pid;
+    uint32_t part;       /* of a rotated recording */
+    uint64_t started_ns; /* of the program, by the clock of its machine */
+    uint8_t id[WIRE_ID]; /* what the file begins with tells: source_id() */
+    char host[WIRE_NAME_MOST + 1];
+    char program[WIRE_NAME_MOST + 1];
+};
+
+enum wire_code {
+    WIRE_OTHER_VERSION = 1,
+    WIRE_QUOTA = 2,    /* the place that this recording, or all, may take is used up */
+    WIRE_NO_SPACE = 3, /* the disk is full: may be over later */
+    WIRE_TAKEN = 4,    /* another sender goes on with this recording */
+    WIRE_BAD = 5,      /* what was said makes no sense here */
+};
+
+struct wire_refusal {
+    uint32_t code; /* enum wire_code, or one of a later version */
+    char reason[WIRE_REASON_MOST + 1];
+};
+
+/* A frame among received bytes; the payload is not copied. */
+struct wire_frame {
+    enum wire_type type;
+    uint32_t length;
+    uint64_t offset;
+    const uint8_t *payload;
+};
+
+/* The frame that begins at `bytes`: its whole size; 0: more bytes are needed; -1: these are no
+ * frames. A frame that cannot be right is found by its header alone. */
+long wire_parse(const uint8_t *bytes, size_t size, struct wire_frame *frame);
+
+/* What the payload of a parsed frame says. 0, or -1: it makes no sense. A hello of another version
+ * has only its version. */
+int wire_read_hello(const struct wire_frame *frame, struct wire_hello *hello);
+int wire_read_welcome(const struct wire_frame *frame, uint32_t *window);
+int wire_read_end(const struct wire_frame *frame, uint64_t *hash);
+int wire_read_refusal(const struct wire_frame *frame, struct wire_refusal *refusal);
+
+/* Each writes a whole frame and returns its size; there is room for WIRE_SMALL_MOST bytes. */
+size_t wire_put_hello(uint8_t *to, const struct wire_hello *hello);
+size_t wire_put_welcome(uint8_t *to, uint64_t offset, uint32_t window);
+size_t wire_put_ack(uint8_t *to, uint64_t offset);
+size_t wire_put_alive(uint8_t *to);
+size_t wire_put_end(uint8_t *to, uint64_t size, uint64_t hash);
+size_t wire_put_refusal(uint8_t *to, enum wire_code code, const char *reason);
+/* The header alone: `length` bytes of the file follow. */
+size_t wire_put_data(uint8_t *to, uint64_t offset, uint32_t length);
+
+#endif

@@ -1,0 +1,390 @@
+# SPDX-License-Identifier: MIT
+"""attach_test.py CASE: `memtrace attach` and `detach` on programs that run already: what is counted,
+by arithmetic; that the programs notice nothing; each refusal; and a command that is killed."""
+
+import ctypes
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "programs"))
+from harness import (LIBRARY, MEMTRACE, build, clean_environment, equal, execute, fail, finish,  # noqa: E402
+                     report, scratch, skip)
+
+FOLDER = scratch()
+REGIONS = scratch(where="/dev/shm")
+SETTINGS = {"MEMTRACE_REGION_DIR": REGIONS}
+
+
+def memtrace(*arguments, **more):
+    return execute([MEMTRACE, *map(str, arguments)], clean_environment(**SETTINGS), FOLDER, **more)
+
+
+def source(name):
+    return os.path.join(HERE, name)
+
+
+class Subject:
+    """A program that is started without MemTrace, and says "ready"."""
+
+    def __init__(self, *command, ready=True, environment=None):
+        self.process = subprocess.Popen(list(map(str, command)), cwd=FOLDER, stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                        env=environment or clean_environment())
+        self.pid = self.process.pid
+        if ready:
+            equal(self.process.stdout.readline(), b"ready\n", command)
+
+    def say(self):
+        self.process.stdin.write(b"\n")
+        self.process.stdin.flush()
+
+    def hear(self, line):
+        equal(self.process.stdout.readline(), line, "what the program says")
+
+    def end(self, out, status):
+        """It ends by itself, having said just that, and nothing on stderr."""
+        try:
+            got = self.process.communicate(timeout=60)
+        except subprocess.TimeoutExpired:
+            fail("process", self.pid, "hangs")
+            self.process.kill()
+            return
+        equal((*got, self.process.returncode), (out, b"", status), "the program's end")
+
+
+def need_ptrace():
+    """Where containers forbid it there is nothing to test."""
+    subject = Subject("sleep", 60, ready=False)
+    time.sleep(0.1)
+    done = memtrace("attach", "--dry-run", subject.pid)
+    subject.process.kill()
+    subject.process.wait()
+    if done.returncode != 0:
+        skip(done.stderr.decode().strip())
+
+
+def attach(pid, *options):
+    done = memtrace("attach", pid, *options)
+    equal((done.returncode, done.stderr), (0, b""), "attach", options)
+    return done.stdout.decode()
+
+
+def detach(pid):
+    """The profile's path."""
+    done = memtrace("detach", pid)
+    equal((done.returncode, done.stderr), (0, b""), "detach")
+    return done.stdout.decode().strip().rpartition("profile ")[2]
+
+
+def held(data, size):
+    """Allocations and frees of blocks of this size."""
+    found = [context for context in data["contexts"] if context["allocations"] != 0 and
+             context["total_bytes"] == size * context["allocations"]]
+    return (sum(context["allocations"] for context in found), sum(context["frees"] for context in found))
+
+
+def test_counts():
+    subject = Subject(build(source("known.c")), "counts")
+    attach(subject.pid)
+    subject.say()
+    subject.hear(b"done\n")
+    equal(held(report(str(subject.pid), SETTINGS), 1001), (1000, 400), "while attached")
+    profile = detach(subject.pid)
+    data = report(profile)
+    equal(held(data, 1001), (1000, 400), "after it")
+    equal(held(data, 5009), (0, 0), "blocks from before")
+    equal([context["frames"][0]["function"] for context in data["contexts"]
+           if context["total_bytes"] == 1001000], ["take"], "the path")
+    subject.say()
+    subject.end(b"end\n", 3)
+
+
+def test_threads():
+    """Each of the threads was there before."""
+    subject = Subject(build(source("known.c")), "threads", 8)
+    attach(subject.pid)
+    subject.say()
+    subject.hear(b"done\n")
+    data = report(detach(subject.pid))
+    equal(held(data, 2003), (80000, 80000), "what eight threads did")
+    subject.say()
+    subject.end(b"end\n", 3)
+
+
+def test_sleeping():
+    """The shell's sleep: it allocates nothing, and ends when it would have."""
+    started = time.monotonic()
+    subject = Subject("sleep", 2, ready=False)
+    time.sleep(0.2)
+    attach(subject.pid)
+    detach(subject.pid)
+    subject.end(b"", 0)
+    if not 1.95 < time.monotonic() - started < 8:
+        fail("sleep 2 took", time.monotonic() - started)
+
+
+def test_calls():
+    """A call that is slept in returns what it would have, and not early."""
+    expected = {"nanosleep": b"0 0 1\n", "poll": b"0 0 1\n", "select": b"0 0 1\n",
+                "epoll": b"0 0 1\n", "wait": b"7 0 1\n", "read": b"1 0 1\n", "recv": b"1 0 1\n",
+                "join": b"0 0 1\n"}
+    program = build(source("asleep.c"))
+    for call, line in expected.items():
+        subject = Subject(program, call)
+        time.sleep(0.1)
+        attach(subject.pid)
+        detach(subject.pid)
+        subject.end(line, 0)
+
+
+def test_python():
+    """A large program that computes: the output is as without us."""
+    program = "print('ready', flush=True)\n" \
+              "import hashlib, time\n" \
+              "end = time.monotonic() + 3\n" \
+              "while time.monotonic() < end:\n" \
+              "    text = ','.join(str(i * i) for i in range(3000))\n" \
+              "print(hashlib.sha256(text.encode()).hexdigest())\n"
+    bare = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, check=True)
+    subject = Subject(sys.executable, "-c", program)
+    attach(subject.pid)
+    time.sleep(0.5)
+    data = report(detach(subject.pid))
+    if data["total_allocations"] < 100:
+        fail("python allocated", data["total_allocations"])
+    subject.end(bare.stdout.partition(b"\n")[2], 0)
+
+
+def test_cxx():
+    """Threads in a loop of malloc, exceptions through guards, again and again."""
+    program = build(source("throwing.cpp"), optimize="-O1")
+    for _ in range(10):
+        subject = Subject(program, 4)
+        attach(subject.pid)
+        time.sleep(0.1)
+        detach(subject.pid)
+        subject.say()
+        subject.end(b"good\n", 0)
+
+
+def test_to_the_end():
+    """The program ends while attached: the profile is there, and nothing else is to be seen."""
+    subject = Subject(build(source("known.c")), "counts")
+    attach(subject.pid, "--output", "own.%p.mtp")
+    subject.say()
+    subject.hear(b"done\n")
+    subject.say()
+    subject.end(b"end\n", 3)
+    data = report(os.path.join(FOLDER, "own.%d.mtp" % subject.pid))
+    equal(held(data, 1001), (1000, 400), "at the end")
+    equal(os.listdir(REGIONS), [], "regions")
+
+
+def test_for_a_time():
+    subject = Subject(build(source("known.c")), "busy", 2)
+    out = attach(subject.pid, "--for", "300ms")
+    profile = out.strip().rpartition("profile ")[2]
+    allocations = report(profile)["total_allocations"]
+    if allocations < 1000:
+        fail("only", allocations, "allocations in 300 ms")
+    subject.say()
+    subject.hear(b"done\n")
+    subject.say()
+    subject.end(b"end\n", 3)
+
+
+def test_sample():
+    subject = Subject(build(source("known.c")), "counts")
+    attach(subject.pid, "--sample", "1K")
+    subject.say()
+    subject.hear(b"done\n")
+    allocations = report(detach(subject.pid))["total_allocations"]
+    if not 500 < allocations < 1600:  # of 1,000, of which each is seen with a chance of 0.62
+        fail("estimated", allocations)
+    subject.say()
+    subject.end(b"end\n", 3)
+
+
+def test_kill():
+    """The command is killed at any moment: the program goes on, and gives what it would have."""
+    chance = random.Random(7)
+    program = build(source("known.c"))
+    for turn in range(40):
+        subject = Subject(program, "busy", 1 + turn % 3)
+        command = subprocess.Popen([MEMTRACE, "attach", str(subject.pid)], cwd=FOLDER,
+                                   env=clean_environment(**SETTINGS), stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL)
+        time.sleep(chance.uniform(0, 0.06))
+        command.kill()
+        command.wait()
+        subject.say()
+        subject.hear(b"done\n")
+        subject.say()
+        subject.end(b"end\n", 3)
+
+
+def words_of(pid):
+    """The words of relocated data of all objects but ours: RELRO and the GOT behind it."""
+    found = {}
+    with open("/proc/%d/maps" % pid, encoding="utf-8") as maps:
+        mappings = [line.split() for line in maps]
+    with open("/proc/%d/mem" % pid, "rb", buffering=0) as memory:
+        for mapping in mappings:
+            path = mapping[5] if len(mapping) > 5 else ""
+            if not path.startswith("/") or "libmemtrace" in path or mapping[1][0] != "r" or "x" in mapping[1] \
+                    or mapping[2] == "00000000":
+                continue
+            start, end = (int(part, 16) for part in mapping[0].split("-"))
+            memory.seek(start)
+            data = memory.read(end - start)
+            found.update({start + at: data[at:at + 8] for at in range(0, len(data), 8)})
+    return found
+
+
+def leads(words, low, high):
+    return {at for at, word in words.items() if low <= int.from_bytes(word, "little") < high}
+
+
+def test_words():
+    """While attached words lead to the library; after detach none does, and those are what they were."""
+    for environment in (None, {**clean_environment(), "LD_BIND_NOW": "1"}):
+        subject = Subject(build(source("known.c"), flags=["-Wl,-z,lazy"]), "counts", environment=environment)
+        before = words_of(subject.pid)
+        attach(subject.pid)
+        with open("/proc/%d/maps" % subject.pid, encoding="utf-8") as maps:
+            code = [line.split()[0].split("-") for line in maps if "libmemtrace" in line and " r-xp " in line]
+        low, high = (int(end, 16) for end in code[0])
+        changed = leads(words_of(subject.pid), low, high)
+        if len(changed) < 6:
+            fail("only", len(changed), "words lead to us")
+        detach(subject.pid)
+        after = words_of(subject.pid)
+        equal({at: after[at] for at in changed}, {at: before[at] for at in changed}, "the words")
+        subject.say()
+        subject.hear(b"done\n")
+        subject.say()
+        subject.end(b"end\n", 3)
+
+
+def refused(pid, *words, command="attach", run=memtrace):
+    done = run(command, pid)
+    equal((done.returncode, done.stdout, done.stderr.count(b"\n")), (1, b"", 1), command, words)
+    for word in words:
+        if word not in done.stderr.decode():
+            fail("no", word, "in", done.stderr.decode())
+
+
+def compiled(text, *flags):
+    program = os.path.join(scratch(), "program")
+    done = subprocess.run(["gcc", "-x", "c", "-w", "-", "-o", program, *flags], input=text.encode(),
+                          stderr=subprocess.PIPE, check=False)
+    return program if done.returncode == 0 else None
+
+
+def ended(subject):
+    subject.process.kill()
+    subject.process.wait()
+
+
+def test_refusals():
+    """Each has its line, with the cure; the program is as it was."""
+    subject = Subject("sleep", 60, ready=False)
+    time.sleep(0.1)
+    refused(subject.pid, "is not profiled: nothing to detach from", command="detach")
+    subject.process.send_signal(signal.SIGSTOP)
+    time.sleep(0.1)
+    refused(subject.pid, "is stopped: first kill -CONT %d" % subject.pid)
+    subject.process.send_signal(signal.SIGCONT)
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+    equal(libc.ptrace(0x4206, subject.pid, None, None), 0, "PTRACE_SEIZE")
+    refused(subject.pid, "is traced by process %d" % os.getpid(), "end that first")
+    ended(subject)
+    refused(subject.pid, "there is no process")
+    zombie = Subject("true", ready=False)
+    time.sleep(0.2)
+    refused(zombie.pid, "has ended")
+    zombie.process.wait()
+    sleeps = "#include <unistd.h>\nint main() { sleep(60); }"
+    static = compiled(sleeps, "-static")
+    if static:
+        subject = Subject(static, ready=False)
+        time.sleep(0.1)
+        refused(subject.pid, "is statically linked", "memtrace_instrument")
+        ended(subject)
+    other = compiled(sleeps, "-m32")
+    if other:
+        subject = Subject(other, ready=False)
+        time.sleep(0.1)
+        refused(subject.pid, "is a 32-bit program")
+        ended(subject)
+    filtered = compiled("""#include <linux/filter.h>\n#include <linux/seccomp.h>\n#include <sys/prctl.h>
+        #include <unistd.h>\nint main() {
+        struct sock_filter allow = {6, 0, 0, 0x7fff0000}; struct sock_fprog all = {1, &allow};
+        prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); prctl(PR_SET_SECCOMP, 2, &all); sleep(60); }""")
+    subject = Subject(filtered, ready=False)
+    time.sleep(0.1)
+    refused(subject.pid, "has a seccomp filter", "memtrace run")
+    ended(subject)
+    subject = Subject(MEMTRACE, "run", "--", build(source("known.c")), "counts")
+    with open("/proc/%d/task/%d/children" % (subject.pid, subject.pid), encoding="utf-8") as children:
+        child = int(children.read().split()[0])
+    refused(child, "has MemTrace in it already")
+    refused(child, "has had MemTrace from its start", command="detach")
+    ended(subject)
+    subject = Subject(build(source("known.c")), "counts")
+    attach(subject.pid)
+    refused(subject.pid, "has MemTrace in it already")
+    detach(subject.pid)
+    refused(subject.pid, "is not profiled any more", command="detach")
+    refused(subject.pid, "can be attached to once")
+    ended(subject)
+    test_other_user()
+
+
+def test_other_user():
+    if os.geteuid() != 0 or not shutil.which("setpriv"):
+        return
+    folder = scratch(where="/tmp")
+    os.chmod(folder, 0o755)
+    os.makedirs(os.path.join(folder, "bin"))
+    os.makedirs(os.path.join(folder, "lib"))
+    shutil.copy(MEMTRACE, os.path.join(folder, "bin"))
+    shutil.copy(LIBRARY, os.path.join(folder, "lib"))
+    for place, _, files in os.walk(folder):
+        for file in (".", *files):
+            os.chmod(os.path.join(place, file), 0o755)
+    subject = Subject("sleep", 60, ready=False)
+    time.sleep(0.1)
+    refused(subject.pid, "is another user's", run=lambda command, pid: execute(
+        ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups",
+         os.path.join(folder, "bin", "memtrace"), command, str(pid)], clean_environment(), "/"))
+    ended(subject)
+
+
+def test_usage():
+    for arguments, words in (((), "a process id is needed"), (("x",), "'x' is not a process id"),
+                             (("1", "2"), "one argument too many")):
+        for command in ("attach", "detach"):
+            done = memtrace(command, *arguments)
+            equal(done.returncode, 2, command, arguments)
+            if words not in done.stderr.decode():
+                fail("no", words, "in", done.stderr.decode())
+    out = memtrace("attach", "--dry-run", os.getpid())
+    equal((out.returncode, re.sub(r"\d+", "N", out.stdout.decode())),
+          (0, "process N can be attached to\n"), "dry run")
+    with open("/proc/self/maps", encoding="utf-8") as maps:
+        equal("libmemtrace" in maps.read(), False, "after a dry run")
+
+
+if __name__ == "__main__":
+    need_ptrace()
+    globals()["test_" + sys.argv[1]]()
+    finish()

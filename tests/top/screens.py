@@ -1,0 +1,286 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""screens.py [CASE]: what `memtrace top` draws on a terminal, to the letter, and what keys and signals do."""
+
+import os
+import re
+import signal
+import subprocess
+import time
+
+from terminal import (DOWN, LEFT, RIGHT, MEMTRACE, Subject, Terminal, build, check, environment, equal, folder,
+                      run_cases)
+
+PROGRAM = build("heap.c")
+FOOT = "? help  q quit  Enter open  / filter  f functions  g paths  T threads  x charts"
+FUNCTIONS = """
+     LIVE*    DELTA    TOTAL  ALLOC/s  TEMP  BLOCKS  FUNCTION
+>   100.6K        0   100.6K        0    0%       4  ▸ keep heap.c:16
+         0        0     1000        0  100%       0  ▸ pass heap.c:31
+"""
+
+
+def test_first_screen():
+    with Subject(PROGRAM) as subject, Terminal(str(subject.pid)) as terminal:
+        terminal.wait_rows(FUNCTIONS)
+        lines = terminal.lines()
+        check(re.fullmatch(r"heap \(%d\)  up 0:0\d:\d\d  every 0\.1 s {2,}\[live\]" % subject.pid, lines[0]), lines[0])
+        check(re.fullmatch(r"live 100\.6K  max 101\.6K  rss [\d.]+M  \+0/s  0 allocations/s  lost 0", lines[1]),
+              lines[1])
+        check(re.fullmatch(r"live █+ +rate", lines[2]), lines[2])
+        equal(lines[-1], FOOT)
+
+
+def test_delta_and_mark():
+    with Subject(PROGRAM) as subject, Terminal(str(subject.pid)) as terminal:
+        terminal.wait_rows(FUNCTIONS)
+        subject.step()
+        terminal.wait_rows("""
+     LIVE*    DELTA    TOTAL  ALLOC/s  TEMP  BLOCKS  FUNCTION
+>   201.2K  +100.6K   201.2K        0    0%       8  ▸ keep heap.c:16
+         0        0     2.0K        0  100%       0  ▸ pass heap.c:31
+""")
+        terminal.press("z")
+        terminal.wait_rows("""
+     LIVE*    DELTA    TOTAL  ALLOC/s  TEMP  BLOCKS  FUNCTION
+>   201.2K        0   201.2K        0    0%       8  ▸ keep heap.c:16
+         0        0     2.0K        0  100%       0  ▸ pass heap.c:31
+""")
+
+
+def test_drilling():
+    with Subject(PROGRAM) as subject, Terminal(str(subject.pid)) as terminal:
+        terminal.wait_rows(FUNCTIONS)
+        terminal.press(RIGHT, DOWN, b"\r")
+        terminal.wait_rows("""
+     LIVE*    DELTA    TOTAL  ALLOC/s  TEMP  BLOCKS  FUNCTION
+    100.6K        0   100.6K        0    0%       4  ▾ keep heap.c:16
+>    97.7K        0    97.7K        0    0%       1    ▾ few heap.c:20
+     97.7K        0    97.7K        0    0%       1      ▸ step heap.c:36
+      2.9K        0     2.9K        0    0%       3    ▸ many heap.c:26
+         0        0     1000        0  100%       0  ▸ pass heap.c:31
+""")
+        terminal.press(DOWN, LEFT, LEFT, LEFT, LEFT)
+        terminal.wait_rows(FUNCTIONS)
+
+
+def test_paths():
+    with Subject(PROGRAM) as subject, Terminal("--paths", str(subject.pid), width=110) as terminal:
+        terminal.wait_rows("""
+     LIVE*    DELTA    TOTAL  ALLOC/s  TEMP  BLOCKS      MAX  CALL PATH
+>    97.7K        0    97.7K        0    0%       1    97.7K  ▸ keep heap.c:16 < few < step < main
+      2.9K        0     2.9K        0    0%       3     2.9K  ▸ keep heap.c:16 < many < step < main
+         0        0     1000        0  100%       0     1000  ▸ pass heap.c:31 < step < main
+""")
+        terminal.press(RIGHT)
+        terminal.wait_rows("""
+     LIVE*    DELTA    TOTAL  ALLOC/s  TEMP  BLOCKS      MAX  CALL PATH
+>    97.7K        0    97.7K        0    0%       1    97.7K  ▾ keep heap.c:16
+                                                                  few heap.c:20
+                                                                  step heap.c:36
+                                                                  main heap.c:45
+      2.9K        0     2.9K        0    0%       3     2.9K  ▸ keep heap.c:16 < many < step < main
+         0        0     1000        0  100%       0     1000  ▸ pass heap.c:31 < step < main
+""")
+
+
+def test_sorting():
+    with Subject(PROGRAM) as subject, Terminal(str(subject.pid)) as terminal:
+        terminal.wait_rows(FUNCTIONS)
+        terminal.press("e")
+        terminal.wait_rows("""
+      LIVE    DELTA    TOTAL  ALLOC/s TEMP*  BLOCKS  FUNCTION
+>        0        0     1000        0  100%       0  ▸ pass heap.c:31
+    100.6K        0   100.6K        0    0%       4  ▸ keep heap.c:16
+""")
+        terminal.press("t", "r")
+        terminal.wait_rows("""
+      LIVE    DELTA   TOTAL^  ALLOC/s  TEMP  BLOCKS  FUNCTION
+>        0        0     1000        0  100%       0  ▸ pass heap.c:31
+    100.6K        0   100.6K        0    0%       4  ▸ keep heap.c:16
+""")
+
+
+def test_filter():
+    with Subject(PROGRAM) as subject, Terminal(str(subject.pid)) as terminal:
+        terminal.wait_rows(FUNCTIONS)
+        terminal.press("/", "^manx", b"\x7f", "y$", b"\r")
+        terminal.wait_rows("""
+     LIVE*    DELTA    TOTAL  ALLOC/s  TEMP  BLOCKS  FUNCTION
+>     2.9K        0     2.9K        0    0%       3  ▸ keep heap.c:16
+""")
+        check(terminal.lines()[0].split("  ")[3] == "/^many$", terminal.lines()[0])
+        check(terminal.lines()[1].startswith("live 2.9K  max 2.9K"), terminal.lines()[1])
+        terminal.press("/", b"\x7f" * 6, "no[", b"\r")
+        terminal.wait(lambda lines: lines[-1] == "/no[", "the wrong filter is asked for again")
+        terminal.press(b"\x1b")
+        terminal.press("/", b"\x7f" * 6, "nobody", b"\r")
+        terminal.wait_rows("""
+     LIVE*    DELTA    TOTAL  ALLOC/s  TEMP  BLOCKS  FUNCTION
+ nothing matches the filter
+""")
+
+
+def test_pages():
+    with Subject(PROGRAM) as subject, Terminal(str(subject.pid), width=120) as terminal:
+        terminal.wait(lambda lines: "keep heap.c" in lines[4], "rows")
+        terminal.press("T")
+        thread = r" +2  %d +5 +101\.6 KiB +1 +100\.6 KiB +0  main" % subject.pid
+        terminal.wait(lambda lines: any(re.fullmatch(thread, line) for line in lines), "threads")
+        terminal.press("x")
+        terminal.wait(lambda lines: lines[4] == "live bytes" and lines[5].startswith("  100.6K █")
+                      and lines[13] == "allocations a second", "charts")
+        terminal.press("?")
+        terminal.wait(lambda lines: lines[4].startswith("Rows: functions that allocate"), "help")
+        terminal.press(b"\x1b")
+        terminal.wait(lambda lines: "keep heap.c" in lines[4], "rows again")
+
+
+def test_resizing():
+    with Subject(PROGRAM) as subject, Terminal(str(subject.pid)) as terminal:
+        terminal.wait_rows(FUNCTIONS)
+        terminal.resize(50, 8)
+        terminal.wait_rows("""
+     LIVE*    DELTA  ALLOC/s  FUNCTION
+>   100.6K        0        0  ▸ keep heap.c:16
+         0        0        0  ▸ pass heap.c:31
+""")
+        equal(terminal.lines()[-1], FOOT[:50].rstrip())
+        terminal.resize(120, 40)
+        terminal.wait_rows("""
+     LIVE*    DELTA    TOTAL  ALLOC/s  TEMP  BLOCKS      MAX  FUNCTION
+>   100.6K        0   100.6K        0    0%       4   100.6K  ▸ keep heap.c:16
+         0        0     1000        0  100%       0     1000  ▸ pass heap.c:31
+""")
+        for width, height in ((1, 1), (3, 2), (20, 5), (80, 24)):
+            terminal.resize(width, height)
+            terminal.read(0.2)
+        terminal.wait_rows(FUNCTIONS)
+
+
+JOBS = 'set -m; "$@"; echo suspended; read -r line; fg >/dev/null; echo "ended $?"'
+
+
+def test_suspending():
+    """Only a shell's job can be stopped from its terminal."""
+    with Subject(PROGRAM) as subject, \
+            Terminal(str(subject.pid), shell=("bash", "-c", JOBS, "bash")) as terminal:
+        terminal.wait_rows(FUNCTIONS)
+        terminal.press(b"\x1a")
+        terminal.wait(lambda lines: "suspended" in lines, "Ctrl-Z")
+        terminal.is_sane()
+        terminal.press("\n")
+        terminal.wait_rows(FUNCTIONS)
+        terminal.press("q")
+        terminal.wait(lambda lines: "ended 0" in lines, "its end")
+        terminal.is_sane()
+
+
+def test_ends():
+    with Subject(PROGRAM) as subject:
+        for what, status in (("q", 0), (b"\x03", 0), (signal.SIGTERM, -signal.SIGTERM),
+                             (signal.SIGHUP, -signal.SIGHUP)):
+            with Terminal(str(subject.pid)) as terminal:
+                terminal.wait_rows(FUNCTIONS)
+                if isinstance(what, signal.Signals):
+                    terminal.process.send_signal(what)
+                else:
+                    terminal.press(what)
+                equal(terminal.wait_end(), status, what)
+                terminal.is_sane()
+
+
+def test_target_killed():
+    subject = Subject(PROGRAM)
+    with Terminal(str(subject.pid)) as terminal:
+        terminal.wait_rows(FUNCTIONS)
+        os.kill(subject.pid, signal.SIGKILL)
+        terminal.wait(lambda lines: lines[0].endswith("[ended]"), "its end")
+        terminal.wait_rows(FUNCTIONS)
+        terminal.press(RIGHT, "o")
+        terminal.wait(lambda lines: lines[-1] == "it does not run" and "few heap.c:20" in lines[5], "keys")
+        terminal.press("q")
+        equal(terminal.wait_end(), 0)
+    subject.end()
+
+
+def test_counting():
+    with Subject(PROGRAM) as subject, Terminal(str(subject.pid)) as terminal:
+        terminal.wait_rows(FUNCTIONS)
+        terminal.press("o")
+        subject.step()
+        terminal.wait(lambda lines: lines[0].endswith("[off]"), "nothing new is counted")
+        terminal.press("o")
+        subject.step()
+        terminal.wait(lambda lines: lines[0].endswith("[live]"), "it is counted again")
+        terminal.press("O")
+        subject.step()
+        terminal.wait(lambda lines: lines[0].endswith("[sampled]"), "a sample is counted")
+
+
+def test_saving():
+    with Subject(PROGRAM) as subject, Terminal(str(subject.pid)) as terminal:
+        terminal.wait_rows(FUNCTIONS)
+        for number in (1, 2):
+            name = "heap.%d.%d.mtp" % (subject.pid, number)
+            terminal.press("s")
+            terminal.wait(lambda lines: lines[-1] == "saved as " + name, "it is saved")
+            out = subprocess.run([MEMTRACE, "report", "--format", "csv", "--flat", name], cwd=folder, env=environment,
+                                 check=True, stdout=subprocess.PIPE, text=True).stdout
+            check("keep" in out, out)
+
+
+def test_pausing():
+    with Subject(PROGRAM) as subject, Terminal(str(subject.pid)) as terminal:
+        terminal.wait_rows(FUNCTIONS)
+        terminal.press(" ")
+        subject.step()
+        terminal.wait(lambda lines: lines[0].endswith("[paused]"), "the pause")
+        terminal.read(0.5)
+        terminal.wait_rows(FUNCTIONS)
+        terminal.press(" ")
+        terminal.wait(lambda lines: "201.2K  +100.6K" in lines[4], "the step")
+
+
+def test_recording():
+    """A recording that grows is read again."""
+    recording = folder + "/growing.mtr"
+    with Subject(PROGRAM, "record", "-o", recording) as subject:
+        for _ in range(200):
+            if os.path.exists(recording) and os.path.getsize(recording) > 0:
+                break
+            time.sleep(0.02)
+        with Terminal(recording) as terminal:
+            terminal.wait(lambda lines: lines[0].endswith("[recording]"), "the recording")
+            subject.step()
+            terminal.wait(lambda lines: re.match(r">   201\.2K .* keep heap\.c:16", lines[4]), "the step")
+            subject.end()
+            terminal.wait(lambda lines: lines[0].endswith("[file]"), "the end")
+
+
+def test_hostile_names():
+    """Whatever the program is called, the terminal obeys nothing of it."""
+    program = folder + "/e\x1b[31m\u009b\u202e\u0301漢"
+    os.link(PROGRAM, program)
+    with Subject(program) as subject, Terminal(str(subject.pid)) as terminal:
+        terminal.wait_rows(FUNCTIONS)
+        check(terminal.lines()[0].startswith("e?[31m??"), repr(terminal.lines()[0]))
+        check(terminal.screen.display[0].rstrip().endswith("[live]"), repr(terminal.lines()[0]))
+        check(b"\xc2\x9b" not in terminal.raw and "\u202e".encode() not in terminal.raw, "unsafe characters")
+
+
+def test_plain_terminal():
+    """Without UTF-8 and without colours."""
+    with Subject(PROGRAM) as subject, Terminal(str(subject.pid), TERM="vt100", LC_ALL="C") as terminal:
+        terminal.wait_rows(FUNCTIONS.replace("▸", "+"))
+
+
+def test_unknown_terminal():
+    with Subject(PROGRAM) as subject, Terminal(str(subject.pid), TERM="no-such-thing") as terminal:
+        equal(terminal.wait_end(), 1)
+        terminal.is_sane()
+        check(any('cannot draw on a terminal of the kind "no-such-thing"' in line for line in terminal.lines()),
+              terminal.lines())
+
+
+run_cases(globals())

@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: MIT
+"""terminal.py: a program on a terminal of its own, which pyte emulates, and the subject that it looks at."""
+
+import fcntl
+import os
+import pty
+import re
+import select
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "programs"))
+
+from harness import MEMTRACE  # noqa: E402
+
+SKIP = 77
+VERSION = "0.8.2"
+WIDTH, HEIGHT = 80, 24
+UP, DOWN, RIGHT, LEFT = (b"\x1b[" + letter for letter in (b"A", b"B", b"C", b"D"))
+PATIENCE = 20
+
+folder = tempfile.mkdtemp(prefix="memtrace-top-")
+regions = folder + "/regions"
+os.mkdir(regions, 0o700)
+environment = {name: value for name, value in os.environ.items()
+               if not name.startswith("MEMTRACE") and name not in ("LD_PRELOAD", "COLUMNS", "LINES", "NO_COLOR")}
+environment.update(MEMTRACE_REGION_DIR=regions, LC_ALL="C.UTF-8", TERM="linux")
+
+
+def check(condition, *what):
+    if not condition:
+        raise AssertionError(" ".join(str(part) for part in what))
+
+
+def equal(found, wanted, *what):
+    check(found == wanted, *what, "\nfound\n", found, "\nwanted\n", wanted)
+
+
+def emulator():
+    """pyte, from its registry where it is not installed; without it the test is skipped."""
+    try:
+        import pyte
+    except ImportError:
+        command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
+                   "--target", folder + "/pyte", "pyte==" + VERSION]
+        try:
+            result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=90)
+            reason = result.stdout.decode().strip()[-300:] if result.returncode else None
+        except (OSError, subprocess.TimeoutExpired) as error:
+            reason = str(error)
+        if reason is not None:
+            print("SKIPPED: pyte could not be installed:", reason)
+            sys.exit(SKIP)
+        sys.path.insert(0, folder + "/pyte")
+        import pyte
+    return pyte
+
+
+def build(source, *flags):
+    program = os.path.join(folder, source.partition(".")[0])
+    subprocess.run(["cc", "-g", "-O1", "-fno-optimize-sibling-calls", *flags, os.path.join(HERE, source), "-o",
+                    program], check=True)
+    return program
+
+
+class Subject:
+    """A profiled program, which makes a step for each call."""
+
+    def __init__(self, program, *command):
+        self.process = subprocess.Popen(
+            [MEMTRACE, *(command or ("run", "-o", folder + "/subject.mtp")), "--", program],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment, cwd=folder)
+        check(self.process.stdout.readline() == b"ready\n", "the subject starts")
+        self.pid = self.find()
+
+    def find(self):
+        for _ in range(200):
+            names = [name for name in os.listdir(regions) if name.endswith(".mtp")]
+            if names:
+                return int(names[0].partition(".")[0])
+            time.sleep(0.02)
+        raise AssertionError("no region")
+
+    def step(self):
+        self.process.stdin.write(b"\n")
+        self.process.stdin.flush()
+        check(self.process.stdout.readline() == b"ready\n", "the subject makes a step")
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.wait(PATIENCE)
+        self.process.stdout.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.end()
+
+
+class Terminal:
+    """`memtrace top ARGUMENT...` on a terminal; `shell`: what runs it."""
+
+    def __init__(self, *arguments, width=WIDTH, height=HEIGHT, shell=(), **settings):
+        pyte = emulator()
+        self.screen = pyte.Screen(width, height)
+        self.stream = pyte.ByteStream(self.screen)
+        self.raw = b""
+        master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
+        self.before = termios.tcgetattr(slave)
+        self.master, self.slave = master, slave
+        self.process = subprocess.Popen(
+            [*shell, MEMTRACE, "top", "--interval", "100ms", *arguments], stdin=slave, stdout=slave, stderr=slave,
+            env={**environment, **settings}, cwd=folder, preexec_fn=self.lead)
+
+    def lead(self):
+        os.setsid()
+        fcntl.ioctl(self.slave, termios.TIOCSCTTY, 0)
+        signal.pthread_sigmask(signal.SIG_SETMASK, [])
+
+    def read(self, seconds):
+        """What it draws within so long."""
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0:
+            if select.select([self.master], [], [], left)[0]:
+                data = os.read(self.master, 1 << 16)
+                self.raw += data
+                self.stream.feed(data)
+
+    def lines(self):
+        return [line.rstrip() for line in self.screen.display]
+
+    def wait(self, condition, *what):
+        """Until the lines are so."""
+        end = time.monotonic() + PATIENCE
+        while not condition(self.lines()):
+            check(time.monotonic() < end, "waited in vain for", *what, "\n" + "\n".join(self.lines()))
+            self.read(0.05)
+
+    def wait_rows(self, wanted, first=3):
+        """Until the lines from the headings on are these, and nothing but the foot is below."""
+        rows = [line.rstrip() for line in wanted.strip("\n").split("\n")]
+        height = self.screen.lines
+        rows += [""] * (height - 1 - first - len(rows))
+        self.wait(lambda lines: lines[first:height - 1] == rows, "\n" + "\n".join(rows), "\nbut:")
+
+    def press(self, *keys):
+        for key in keys:
+            os.write(self.master, key if isinstance(key, bytes) else key.encode())
+            self.read(0.05)
+
+    def resize(self, width, height):
+        fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
+        self.screen.resize(height, width)
+
+    def is_sane(self):
+        """As it was before: settings, cursor, attributes."""
+        self.read(0.1)
+        equal(termios.tcgetattr(self.slave), self.before, "the terminal's settings")
+        check(not self.screen.cursor.hidden, "the cursor is there")
+        check(not self.screen.cursor.attrs.reverse and not self.screen.cursor.attrs.bold, "no attribute is left")
+
+    def wait_end(self):
+        end = time.monotonic() + PATIENCE
+        while self.process.poll() is None:
+            check(time.monotonic() < end, "it does not end")
+            self.read(0.05)
+        return self.process.returncode
+
+    def end(self):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        os.close(self.master)
+        os.close(self.slave)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.end()
+
+
+def run_cases(cases):
+    """Runs all functions called test_...; says of each that fails what was wrong."""
+    failed = 0
+    for name, function in list(cases.items()):
+        if not name.startswith("test_"):
+            continue
+        if len(sys.argv) > 1 and sys.argv[1] not in name:
+            continue
+        begin = time.monotonic()
+        try:
+            function()
+            print("%s: %.1f s" % (name[5:], time.monotonic() - begin), flush=True)
+        except (AssertionError, OSError, subprocess.SubprocessError) as error:
+            failed += 1
+            print("FAILED:", name, error)
+    shutil.rmtree(folder, ignore_errors=True)
+    sys.exit(failed != 0)

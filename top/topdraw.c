@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * topdraw.c: see topdraw.h. Three lines of what the whole program does, the headings of columns,
+ * the rows, and a line at the foot: keys, a message, or the filter that is typed.
+ */
+#include "top/topdraw.h"
+
+#include "analyze/base/pathname.h"
+#include "analyze/report/reports.h"
+#include "memtrace/sampled.h"
+#include "top/topnumber.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- The head ---- */
+
+static const char *what_is(const struct topstate *state) {
+    const struct topsource *source = state->source;
+    const struct profile *profile = source->profile;
+    if (!source->is_live) {
+        return source->pid != 0 ? "ended" : "file";
+    }
+    if (state->is_paused) {
+        return "paused";
+    }
+    if (profile == NULL) {
+        return "recording";
+    }
+    switch (profile_load_u32(&profile_header(profile)->mode)) {
+    case MEMTRACE_MODE_OFF:
+        return "off";
+    case MEMTRACE_MODE_SAMPLED:
+        return "sampled";
+    default:
+        return "live";
+    }
+}
+
+static void draw_title(const struct topstate *state, struct topgrid *grid) {
+    const struct topsource *source = state->source;
+    const struct memtrace_header *header = &source->model->header;
+    struct topgrid_pen pen = topgrid_pen(grid, 0);
+    struct topgrid_pen end = pen;
+    struct topnumber buffer;
+    char what[32];
+    snprintf(what, sizeof what, "[%s]", what_is(state));
+    pen.end = pen.end > strlen(what) + 1 ? pen.end - strlen(what) - 1 : 0;
+    pen.style = TOPGRID_BOLD;
+    topgrid_put(&pen, pathname_base(header->executable));
+    pen.style = TOPGRID_PLAIN;
+    topgrid_print(&pen, " (%" PRIu32 ")", header->pid);
+    if (source->point_count != 0) {
+        topgrid_print(&pen, "  up %s",
+                      topnumber_clock(&buffer, source->points[source->point_count - 1].time_ns));
+    }
+    if (source->is_live) {
+        topgrid_print(&pen, "  every %.1f s", (double)state->interval_ns / 1e9);
+    }
+    if (state->filter[0] != '\0') {
+        topgrid_print(&pen, "  /%s", state->filter);
+    }
+    end.style = TOPGRID_BOLD;
+    topgrid_right(&end, grid->width, what);
+}
+
+static void draw_rate(const struct topstate *state, struct topgrid_pen *pen) {
+    const struct topsource *source = state->source;
+    const struct toprows_costs *totals = &state->rows.totals;
+    struct topnumber buffer;
+    if (source->seconds <= 0) {
+        return;
+    }
+    topgrid_print(pen, "  +%s/s",
+                  topnumber_bytes(&buffer, (double)totals->new_bytes / source->seconds));
+    topgrid_print(pen, "  %s allocations/s",
+                  topnumber_count(&buffer, (double)totals->new_blocks / source->seconds));
+}
+
+/* Of a program without call paths its threads know the totals. */
+static struct livecosts_counts totals_of(const struct topstate *state) {
+    const struct model_totals *totals = &state->source->model->totals;
+    if (state->source->costs.count != 0) {
+        return state->rows.totals.now;
+    }
+    return (struct livecosts_counts){.live_bytes = totals->live_bytes,
+                                     .live_blocks = totals->live_blocks,
+                                     .maximum_bytes = totals->maximum_bytes,
+                                     .total_bytes = totals->total_bytes,
+                                     .allocations = totals->allocations};
+}
+
+static void draw_totals(const struct topstate *state, struct topgrid *grid) {
+    struct topgrid_pen pen = topgrid_pen(grid, 1);
+    struct livecosts_counts totals = totals_of(state);
+    struct topnumber buffer;
+    topgrid_print(&pen, "live %s", topnumber_bytes(&buffer, (double)totals.live_bytes));
+    topgrid_print(&pen, "  max %s", topnumber_bytes(&buffer, (double)totals.maximum_bytes));
+    if (state->source->resident_bytes != 0) {
+        topgrid_print(&pen, "  rss %s",
+                      topnumber_bytes(&buffer, (double)state->source->resident_bytes));
+    }
+    draw_rate(state, &pen);
+    topgrid_print(&pen, "  lost %s",
+                  topnumber_count(&buffer, (double)state->source->model->totals.lost));
+}
+
+/* ---- Charts of the last looks ---- */
+
+/* Eighths of a line. */
+static const char *const bars[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+static const char *const plain_bars[] = {" ", ".", ".", ":", ":", "|", "|", "#", "#"};
+enum { BARS = 8 };
+
+enum chart { CHART_LIVE, CHART_RATE };
+
+static double value_of(const struct topsource_point *point, enum chart chart) {
+    return chart == CHART_LIVE      ? (double)point->live_bytes
+           : point->allocations > 0 ? point->allocations
+                                    : 0;
+}
+
+static double most_of(const struct topsource_point *points, size_t count, enum chart chart) {
+    double most = 0;
+    for (size_t i = 0; i < count; i++) {
+        double value = value_of(&points[i], chart);
+        most = value > most ? value : most;
+    }
+    return most;
+}
+
+/* The latest points, one a column, as bars of so many lines, of which pen has line `line` from the
+ * bottom. */
+static void draw_bars(const struct topstate *state, struct topgrid_pen *pen, enum chart chart,
+                      size_t columns, size_t line, size_t lines) {
+    const struct topsource *source = state->source;
+    size_t count = source->point_count < columns ? source->point_count : columns;
+    const struct topsource_point *points = source->points + (source->point_count - count);
+    double most = most_of(points, count, chart);
+    for (size_t i = 0; i < count; i++) {
+        double share = most > 0 ? value_of(&points[i], chart) / most : 0;
+        double eighths = share * (double)(lines * BARS) - (double)(line * BARS);
+        size_t bar = eighths <= 0 ? 0 : eighths >= BARS ? BARS : (size_t)(eighths + 0.999);
+        topgrid_put(pen, state->unicode ? bars[bar] : plain_bars[bar]);
+    }
+}
+
+static void draw_sparks(const struct topstate *state, struct topgrid *grid) {
+    enum { LABEL = 6 };
+    struct topgrid_pen pen = topgrid_pen(grid, 2);
+    size_t half = grid->width / 2;
+    pen.end = half > LABEL ? half - 1 : 0;
+    topgrid_put(&pen, "live ");
+    draw_bars(state, &pen, CHART_LIVE, pen.end > LABEL ? pen.end - LABEL : 0, 0, 1);
+    pen = topgrid_pen(grid, 2);
+    pen.column = half;
+    topgrid_put(&pen, "rate ");
+    draw_bars(state, &pen, CHART_RATE, pen.end > half + LABEL ? pen.end - half - LABEL : 0, 0, 1);
+}
+
+static void draw_chart(struct topstate *state, struct topgrid *grid, size_t first, size_t end) {
+    enum { LABEL = 9 };
+    size_t lines = end > first ? (end - first) / 2 : 0;
+    for (int chart = CHART_LIVE; lines > 1 && chart <= CHART_RATE; chart++) {
+        size_t begin = first + (size_t)chart * lines;
+        size_t columns = grid->width > LABEL ? grid->width - LABEL : 0;
+        struct topgrid_pen pen = topgrid_pen(grid, begin);
+        const struct topsource *source = state->source;
+        size_t count = source->point_count < columns ? source->point_count : columns;
+        double most =
+            most_of(source->points + (source->point_count - count), count, (enum chart)chart);
+        struct topnumber buffer;
+        pen.style = TOPGRID_BOLD;
+        topgrid_put(&pen, chart == CHART_LIVE ? "live bytes" : "allocations a second");
+        pen.style = TOPGRID_PLAIN;
+        for (size_t line = 0; line + 1 < lines; line++) {
+            pen = topgrid_pen(grid, begin + lines - 1 - line);
+            if (line + 2 == lines) {
+                topgrid_right(&pen, LABEL - 1,
+                              chart == CHART_LIVE ? topnumber_bytes(&buffer, most)
+                                                  : topnumber_count(&buffer, most));
+            }
+            pen.column = LABEL;
+            draw_bars(state, &pen, (enum chart)chart, columns, line, lines - 1);
+        }
+    }
+}
+
+/* ---- Rows ---- */
+
+struct column {
+    const char *heading;
+    size_t width;
+    enum toprows_sort sort;
+    size_t least; /* columns of a terminal that shows it */
+};
+static const struct column columns[] = {
+    {"LIVE", 9, TOPROWS_LIVE, 0},       {"DELTA", 9, TOPROWS_DELTA, 0},
+    {"TOTAL", 9, TOPROWS_TOTAL, 76},    {"ALLOC/s", 9, TOPROWS_RATE, 0},
+    {"TEMP", 6, TOPROWS_TEMPORARY, 68}, {"BLOCKS", 8, TOPROWS_BLOCKS, 60},
+    {"MAX", 9, TOPROWS_MAXIMUM, 100},
+};
+enum { COLUMNS = sizeof columns / sizeof columns[0], LEFT = 1 };
+
+static void draw_headings(const struct topstate *state, struct topgrid *grid, size_t row) {
+    struct topgrid_pen pen = topgrid_pen(grid, row);
+    size_t end = LEFT;
+    for (size_t i = 0; i < COLUMNS; i++) {
+        char text[32];
+        if (columns[i].least > grid->width) {
+            continue;
+        }
+        snprintf(text, sizeof text, "%s%s", columns[i].heading,
+                 columns[i].sort != state->rows.sort ? ""
+                 : state->rows.reverse               ? "^"
+                                                     : "*");
+        end += columns[i].width;
+        topgrid_right(&pen, end, text);
+    }
+    pen.column = end + 2;
+    topgrid_put(&pen, state->rows.by == TOPROWS_PATHS ? "CALL PATH" : "FUNCTION");
+    pen.style = TOPGRID_HEADING;
+    topgrid_fill(&pen);
+}
+
+static const char *spell(struct topnumber *buffer, enum toprows_sort sort,
+                         const struct toprows_costs *costs, double seconds) {
+    switch (sort) {
+    case TOPROWS_LIVE:
+        return topnumber_bytes(buffer, (double)costs->now.live_bytes);
+    case TOPROWS_DELTA:
+        return topnumber_change(buffer, (double)costs->delta_bytes);
+    case TOPROWS_TOTAL:
+        return topnumber_bytes(buffer, (double)costs->now.total_bytes);
+    case TOPROWS_RATE:
+        return seconds > 0 ? topnumber_count(buffer, (double)costs->new_blocks / seconds) : "-";
+    case TOPROWS_TEMPORARY:
+        return topnumber_share(buffer, costs->now.temporary, costs->now.allocations);
+    case TOPROWS_BLOCKS:
+        return topnumber_count(buffer, (double)costs->now.live_blocks);
+    case TOPROWS_MAXIMUM:
+        return topnumber_bytes(buffer, (double)costs->now.maximum_bytes);
+    }
+    return "";
+}
+
+static void draw_function(const struct names_frame *frame, struct topgrid_pen *pen) {
+    char text[512];
+    topgrid_put(pen, frame->function != NULL ? shortname(frame->function, text, sizeof text)
+                                             : names_spell(frame, text, sizeof text));
+}
+
+/* Who called it, as far as there is room. */
+static void draw_callers(const struct topstate *state, const struct toprow *row,
+                         struct topgrid_pen *pen) {
+    struct toprows_place place = row->place;
+    while (pen->column < pen->end && (place = toprows_caller(&state->rows, place)).node != 0) {
+        struct names_frame unknown;
+        topgrid_put(pen, " < ");
+        draw_function(toprows_frame(&state->rows, place, state->source->model, &unknown), pen);
+    }
+}
+
+static void draw_name(const struct topstate *state, const struct toprow *row,
+                      struct topgrid_pen *pen) {
+    struct names_frame unknown;
+    const struct names_frame *frame =
+        toprows_frame(&state->rows, row->place, state->source->model, &unknown);
+    if (row->rest != 0) {
+        topgrid_print(pen, "... %zu more", row->rest);
+        return;
+    }
+    if (frame == NULL) {
+        topgrid_put(pen, "(no call path)");
+        return;
+    }
+    draw_function(frame, pen);
+    if (frame->file != NULL) {
+        pen->style = pen->style == TOPGRID_PLAIN ? TOPGRID_DIM : pen->style;
+        topgrid_print(pen, " %s:%u", pathname_base(frame->file), frame->line);
+    }
+    if (state->rows.by == TOPROWS_PATHS && row->depth == 0 && !row->is_open) {
+        draw_callers(state, row, pen);
+    }
+}
+
+static const char *handle(const struct topstate *state, const struct toprow *row) {
+    if (!row->can_open) {
+        return "  ";
+    }
+    if (state->unicode) {
+        return row->is_open ? "▾ " : "▸ ";
+    }
+    return row->is_open ? "- " : "+ ";
+}
+
+static bool has_costs(const struct topstate *state, const struct toprow *row) {
+    return state->rows.by == TOPROWS_FUNCTIONS || row->depth == 0;
+}
+
+static void draw_row(struct topstate *state, struct topgrid *grid, size_t line,
+                     const struct toprow *row, bool is_selected) {
+    struct topgrid_pen pen = topgrid_pen(grid, line);
+    size_t end = LEFT;
+    pen.style = is_selected ? TOPGRID_SELECTED : TOPGRID_PLAIN;
+    if (is_selected) {
+        topgrid_put(&pen, ">");
+    }
+    for (size_t i = 0; i < COLUMNS; i++) {
+        struct topnumber buffer;
+        if (columns[i].least > grid->width) {
+            continue;
+        }
+        end += columns[i].width;
+        if (has_costs(state, row)) {
+            topgrid_right(&pen, end,
+                          spell(&buffer, columns[i].sort, &row->costs, state->source->seconds));
+        }
+    }
+    pen.column = end + 2 + (row->depth < 16 ? 2 * row->depth : 32);
+    topgrid_put(&pen, handle(state, row));
+    draw_name(state, row, &pen);
+    if (is_selected) {
+        topgrid_fill(&pen);
+    }
+}
+
+/* What is selected is on the screen, and as many rows as there is room for. */
+static void scroll(struct topstate *state) {
+    size_t count = state->rows.count;
+    if (state->selected < state->top) {
+        state->top = state->selected;
+    }
+    if (state->selected < count && state->shown != 0 &&
+        state->selected >= state->top + state->shown) {
+        state->top = state->selected - state->shown + 1;
+    }
+    if (state->top + state->shown > count) {
+        state->top = count > state->shown ? count - state->shown : 0;
+    }
+}
+
+static void draw_rows(struct topstate *state, struct topgrid *grid, size_t first, size_t end) {
+    state->shown = end > first ? end - first : 0;
+    scroll(state);
+    for (size_t i = 0; i < state->shown && state->top + i < state->rows.count; i++) {
+        size_t at = state->top + i;
+        draw_row(state, grid, first + i, &state->rows.rows[at], at == state->selected);
+    }
+    if (state->rows.count == 0 && end > first) {
+        struct topgrid_pen pen = topgrid_pen(grid, first);
+        topgrid_put(&pen, state->filter[0] != '\0' ? " nothing matches the filter"
+                          : state->source->model->header.stacks == MEMTRACE_STACKS_NONE
+                              ? " call paths are not recorded"
+                              : " nothing was allocated yet");
+    }
+}
+
+/* ---- Other pages ---- */
+
+static void draw_text(struct topstate *state, struct topgrid *grid, size_t first, size_t end,
+                      const char *text) {
+    size_t line = 0;
+    size_t shown = 0;
+    for (const char *at = text; *at != '\0' && first + shown < end; line++) {
+        size_t length = strcspn(at, "\n");
+        if (line >= state->top) {
+            struct topgrid_pen pen = topgrid_pen(grid, first + shown++);
+            topgrid_print(&pen, "%.*s", (int)length, at);
+        }
+        at += length + (at[length] == '\n');
+    }
+}
+
+/* The report's table, as it would be printed. */
+static void draw_threads(struct topstate *state, struct topgrid *grid, size_t first, size_t end) {
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    struct report report = {.out = out,
+                            .model = state->source->model,
+                            .options = {.width = grid->width, .unicode = state->unicode}};
+    if (out == NULL) {
+        return;
+    }
+    if (report_threads(&report) == 0 && fclose(out) == 0) {
+        draw_text(state, grid, first, end, text + (text[0] == '\n'));
+    }
+    free(text);
+}
+
+static const char help[] =
+    "Rows: functions that allocate (f), each opens to its callers; or call paths (g).\n"
+    "\n"
+    "  up down PgUp PgDn Home End   select a row     Enter, right   open it\n"
+    "  left                         close it, or go to what it belongs to\n"
+    "\n"
+    "Sorted by:  l live bytes   d delta, live bytes since the mark   t total bytes\n"
+    "            a allocations a second   e temporary   c blocks   m at the maximum\n"
+    "            r the other way round\n"
+    "z  sets the mark: DELTA counts from now on\n"
+    "/  filter: call paths through functions of that name (a regular expression)\n"
+    "T  threads     x  charts     Esc  back to the rows\n"
+    "space  pause     + -  look more or less often\n"
+    "s  save the profile as it is now, to a new file of this folder\n"
+    "o  count nothing new, or again     O  count a sample, or all\n"
+    "q  quit; the program goes on in any case\n";
+
+/* ---- The foot ---- */
+
+static void draw_foot(const struct topstate *state, struct topgrid *grid) {
+    struct topgrid_pen pen = topgrid_pen(grid, grid->height - 1);
+    if (state->is_asking) {
+        topgrid_print(&pen, "/%s", state->typed);
+        pen.style = TOPGRID_SELECTED;
+        topgrid_put(&pen, " ");
+        return;
+    }
+    pen.style = state->message[0] != '\0' ? TOPGRID_BOLD : TOPGRID_DIM;
+    topgrid_put(&pen, state->message[0] != '\0'
+                          ? state->message
+                          : "? help  q quit  Enter open  / filter  f functions  g paths  T threads "
+                            " x charts");
+}
+
+void topdraw(struct topstate *state, struct topgrid *grid) {
+    size_t end = grid->height > TOPDRAW_BELOW ? grid->height - TOPDRAW_BELOW : 0;
+    if (grid->height == 0) {
+        return;
+    }
+    draw_title(state, grid);
+    draw_totals(state, grid);
+    draw_sparks(state, grid);
+    switch (state->page) {
+    case TOPSTATE_ROWS:
+        draw_headings(state, grid, TOPDRAW_ABOVE - 1);
+        draw_rows(state, grid, TOPDRAW_ABOVE, end);
+        break;
+    case TOPSTATE_THREADS:
+        draw_threads(state, grid, TOPDRAW_ABOVE, end);
+        break;
+    case TOPSTATE_CHART:
+        draw_chart(state, grid, TOPDRAW_ABOVE, end);
+        break;
+    case TOPSTATE_HELP:
+        draw_text(state, grid, TOPDRAW_ABOVE, end, help);
+        break;
+    }
+    draw_foot(state, grid);
+}

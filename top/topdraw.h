@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * topdraw.h: what is to be on the screen of `memtrace top`.
+ *
+ * Called by top, for a terminal and for --once.
+ */
+#ifndef TOP_TOPDRAW_H
+#define TOP_TOPDRAW_H
+
+#include "top/topgrid.h"
+#include "top/topstate.h"
+
+/* Fills a grid of the size of the screen. Changes where the screen begins, so that what is selected
+ * is on it. */
+void topdraw(struct topstate *state, struct topgrid *grid);
+
+/* Lines above the rows, and below. */
+enum { TOPDRAW_ABOVE = 4, TOPDRAW_BELOW = 1 };
+
+#endif

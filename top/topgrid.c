@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/* topgrid.c: see topgrid.h. */
+#include "top/topgrid.h"
+
+#include "analyze/base/array.h"
+#include "analyze/rows/safetext.h"
+
+#include <langinfo.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <wchar.h>
+
+static struct topgrid_cell *row_of(const struct topgrid *grid, size_t row) {
+    return grid->cells + row * grid->width;
+}
+
+int topgrid_reset(struct topgrid *grid, size_t width, size_t height) {
+    size_t count = width * height;
+    if (array_reserve(&grid->cells, &grid->room, count + 1, sizeof *grid->cells) != 0) {
+        return -1;
+    }
+    grid->width = width;
+    grid->height = height;
+    for (size_t i = 0; i < count; i++) {
+        grid->cells[i] = (struct topgrid_cell){.text = " "};
+    }
+    return 0;
+}
+
+void topgrid_free(struct topgrid *grid) {
+    free(grid->cells);
+    *grid = (struct topgrid){0};
+}
+
+struct topgrid_pen topgrid_pen(struct topgrid *grid, size_t row) {
+    return (struct topgrid_pen){
+        .grid = grid, .row = row, .end = row < grid->height ? grid->width : 0};
+}
+
+/* A character as the terminal is to see it, and the columns it takes. */
+struct shown {
+    char text[TOPGRID_BYTES];
+    int columns;
+};
+
+static bool has_utf8(void) {
+    return strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+}
+
+static struct shown show(const char *text, size_t length) {
+    struct shown shown = {.text = "?", .columns = 1};
+    int columns;
+    if (length == 1) { /* safe, so it is printable */
+        shown.text[0] = text[0];
+        return shown;
+    }
+    columns = has_utf8() ? wcwidth((wchar_t)safetext_code(text, length)) : -1;
+    if (columns >= 0) {
+        memcpy(shown.text, text, length);
+        shown.text[length] = '\0';
+        shown.columns = columns;
+    }
+    return shown;
+}
+
+/* What takes no column of its own belongs to the character before it. */
+static void combine(struct topgrid_pen *pen, const char *text) {
+    struct topgrid_cell *cell = row_of(pen->grid, pen->row) + pen->column;
+    if (pen->column == 0) {
+        return;
+    }
+    cell--;
+    if (cell->text[0] == '\0' && pen->column > 1) {
+        cell--;
+    }
+    if (strlen(cell->text) + strlen(text) < sizeof cell->text) {
+        strcat(cell->text, text);
+    }
+}
+
+void topgrid_put(struct topgrid_pen *pen, const char *text) {
+    while (*text != '\0') {
+        bool is_safe;
+        size_t length = safetext_step(text, &is_safe);
+        struct shown shown = is_safe ? show(text, length) : show("?", 1);
+        text += length;
+        if (shown.columns == 0) {
+            combine(pen, shown.text);
+            continue;
+        }
+        if (pen->column + (size_t)shown.columns > pen->end) {
+            pen->end =
+                pen->column < pen->end ? pen->column : pen->end; /* nothing narrower either */
+            return;
+        }
+        for (int i = 0; i < shown.columns; i++) {
+            struct topgrid_cell *cell = row_of(pen->grid, pen->row) + pen->column++;
+            *cell = (struct topgrid_cell){.style = pen->style};
+            if (i == 0) {
+                memcpy(cell->text, shown.text, sizeof cell->text);
+            }
+        }
+    }
+}
+
+void topgrid_print(struct topgrid_pen *pen, const char *format, ...) {
+    char text[4096];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    topgrid_put(pen, text);
+}
+
+size_t topgrid_columns(const char *text) {
+    size_t columns = 0;
+    while (*text != '\0') {
+        bool is_safe;
+        size_t length = safetext_step(text, &is_safe);
+        columns += is_safe ? (size_t)show(text, length).columns : 1;
+        text += length;
+    }
+    return columns;
+}
+
+void topgrid_right(struct topgrid_pen *pen, size_t end, const char *text) {
+    size_t columns = topgrid_columns(text);
+    size_t start = columns < end ? end - columns : 0;
+    if (start > pen->column) {
+        pen->column = start;
+    }
+    topgrid_put(pen, text);
+    pen->column = pen->column > end ? pen->column : end;
+}
+
+void topgrid_fill(struct topgrid_pen *pen) {
+    for (size_t column = 0; column < pen->grid->width && pen->row < pen->grid->height; column++) {
+        row_of(pen->grid, pen->row)[column].style = pen->style;
+    }
+}
+
+void topgrid_write(const struct topgrid *grid, size_t row, FILE *out) {
+    const struct topgrid_cell *cells = row_of(grid, row);
+    size_t end = grid->width;
+    while (end > 0 && strcmp(cells[end - 1].text, " ") == 0) {
+        end--;
+    }
+    for (size_t column = 0; column < end; column++) {
+        fputs(cells[column].text, out);
+    }
+    fputc('\n', out);
+}

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: MIT */
+/* topkeys.c: see topkeys.h. */
+#include "top/topkeys.h"
+
+#include "collect/modeswitch.h"
+#include "memtrace/sampled.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define SECOND UINT64_C(1000000000)
+
+/* The intervals that + and - step through. */
+static const uint64_t intervals[] = {SECOND / 10, SECOND / 5, SECOND / 2,  SECOND,
+                                     2 * SECOND,  5 * SECOND, 10 * SECOND, 60 * SECOND};
+enum { INTERVALS = sizeof intervals / sizeof intervals[0] };
+
+static void say(struct topstate *state, const char *text) {
+    snprintf(state->message, sizeof state->message, "%s", text);
+}
+
+/* ---- The filter is typed ---- */
+
+static enum topkeys_then type(struct topstate *state, unsigned key) {
+    size_t length = strlen(state->typed);
+    switch (key) {
+    case TOPKEYS_ENTER:
+        state->is_asking = topstate_filter(state, state->typed) != 0;
+        return TOPKEYS_MAKE;
+    case TOPKEYS_ESCAPE:
+        state->is_asking = false;
+        return TOPKEYS_DRAW;
+    case TOPKEYS_BACKSPACE:
+        if (length == 0) {
+            state->is_asking = false;
+        } else {
+            state->typed[length - 1] = '\0';
+        }
+        return TOPKEYS_DRAW;
+    default:
+        if (key >= ' ' && key < 0x7f && length + 1 < sizeof state->typed) {
+            state->typed[length] = (char)key;
+            state->typed[length + 1] = '\0';
+        }
+        return TOPKEYS_DRAW;
+    }
+}
+
+/* ---- What is counted ---- */
+
+static void ask_for(struct topstate *state, struct modeswitch wish, const char *said) {
+    struct error error;
+    const struct profile *profile = state->source->profile;
+    struct memtrace_header *header = modeswitch_map(profile->path, &error);
+    if (header == NULL) {
+        say(state, error.message);
+        return;
+    }
+    modeswitch_ask(header, wish);
+    modeswitch_unmap(header);
+    say(state, said);
+}
+
+static enum topkeys_then count_otherwise(struct topstate *state, unsigned key) {
+    const struct profile *profile = state->source->profile;
+    uint32_t mode;
+    if (profile == NULL || !state->source->is_live) {
+        say(state, "it does not run");
+        return TOPKEYS_DRAW;
+    }
+    mode = profile_load_u32(&profile_header(profile)->mode);
+    if (key == 'o' && mode == MEMTRACE_MODE_OFF) {
+        ask_for(state, (struct modeswitch){.mode = MEMTRACE_MODE_ON}, "asked to count again");
+    } else if (key == 'o') {
+        ask_for(state, (struct modeswitch){.mode = MEMTRACE_MODE_OFF},
+                "asked to count nothing new");
+    } else if (modeswitch_mean(profile_header(profile)) != 0) {
+        ask_for(state, (struct modeswitch){.mode = MEMTRACE_MODE_EXACT}, "asked to count all");
+    } else {
+        ask_for(state, (struct modeswitch){.mode = MEMTRACE_MODE_SAMPLED, .mean = MODESWITCH_MEAN},
+                "asked to count a sample: one allocation in 512.0 KiB");
+    }
+    return TOPKEYS_DRAW;
+}
+
+static enum topkeys_then save(struct topstate *state) {
+    char path[256];
+    struct error error;
+    if (topsource_save(state->source, path, sizeof path, &error) != 0) {
+        say(state, error.message);
+    } else {
+        snprintf(state->message, sizeof state->message, "saved as %s", path);
+    }
+    return TOPKEYS_DRAW;
+}
+
+/* ---- Rows ---- */
+
+static const struct toprow *selected(const struct topstate *state) {
+    return state->selected < state->rows.count ? &state->rows.rows[state->selected] : NULL;
+}
+
+/* Opens the row; one that is open gives way to its first row below. */
+static enum topkeys_then open_row(struct topstate *state, bool toggles) {
+    const struct toprow *row = selected(state);
+    if (row == NULL || !row->can_open) {
+        return TOPKEYS_DRAW;
+    }
+    if (row->is_open && !toggles) {
+        topstate_move(state, 1);
+        return TOPKEYS_DRAW;
+    }
+    toprows_open(&state->rows, row, !row->is_open);
+    return TOPKEYS_MAKE;
+}
+
+/* Closes it; one that is closed gives way to the row that it belongs to. */
+static enum topkeys_then close_row(struct topstate *state) {
+    const struct toprow *row = selected(state);
+    unsigned depth = row != NULL ? row->depth : 0;
+    if (row != NULL && row->is_open) {
+        toprows_open(&state->rows, row, false);
+        return TOPKEYS_MAKE;
+    }
+    while (depth != 0 && state->selected > 0 && state->rows.rows[state->selected].depth >= depth) {
+        topstate_move(state, -1);
+    }
+    return TOPKEYS_DRAW;
+}
+
+static enum topkeys_then sort_by(struct topstate *state, enum toprows_sort sort) {
+    state->rows.sort = sort;
+    return TOPKEYS_MAKE;
+}
+
+static enum topkeys_then show_by(struct topstate *state, enum toprows_by by) {
+    state->page = TOPSTATE_ROWS;
+    if (state->rows.by != by) {
+        state->rows.by = by;
+        state->selected = state->top = 0;
+    }
+    return TOPKEYS_MAKE;
+}
+
+static enum topkeys_then move(struct topstate *state, long by) {
+    if (state->page == TOPSTATE_ROWS) {
+        topstate_move(state, by);
+    } else if (by < 0) {
+        state->top -= (size_t)-by < state->top ? (size_t)-by : state->top;
+    } else {
+        state->top += (size_t)by < state->source->model->thread_count ? (size_t)by : 0;
+    }
+    return TOPKEYS_DRAW;
+}
+
+/* ---- All other keys ---- */
+
+static enum topkeys_then turn_to(struct topstate *state, enum topstate_page page) {
+    state->page = state->page == page ? TOPSTATE_ROWS : page;
+    state->top = 0;
+    return TOPKEYS_DRAW;
+}
+
+static enum topkeys_then look_more(struct topstate *state, bool often) {
+    size_t at = 0;
+    while (at + 1 < INTERVALS && intervals[at] < state->interval_ns) {
+        at++;
+    }
+    if (often && at > 0) {
+        at--;
+    } else if (!often && at + 1 < INTERVALS && intervals[at] <= state->interval_ns) {
+        at++;
+    }
+    state->interval_ns = intervals[at];
+    return TOPKEYS_DRAW;
+}
+
+static enum topkeys_then press_sort(struct topstate *state, unsigned key) {
+    switch (key) {
+    case 'l':
+        return sort_by(state, TOPROWS_LIVE);
+    case 'd':
+        return sort_by(state, TOPROWS_DELTA);
+    case 't':
+        return sort_by(state, TOPROWS_TOTAL);
+    case 'a':
+        return sort_by(state, TOPROWS_RATE);
+    case 'e':
+        return sort_by(state, TOPROWS_TEMPORARY);
+    case 'c':
+        return sort_by(state, TOPROWS_BLOCKS);
+    case 'm':
+        return sort_by(state, TOPROWS_MAXIMUM);
+    case 'r':
+        state->rows.reverse = !state->rows.reverse;
+        return TOPKEYS_MAKE;
+    default:
+        return TOPKEYS_DRAW;
+    }
+}
+
+static enum topkeys_then press_move(struct topstate *state, unsigned key) {
+    long page = state->shown > 1 ? (long)state->shown - 1 : 1;
+    switch (key) {
+    case TOPKEYS_UP:
+        return move(state, -1);
+    case TOPKEYS_DOWN:
+        return move(state, 1);
+    case TOPKEYS_PAGE_UP:
+        return move(state, -page);
+    case TOPKEYS_PAGE_DOWN:
+        return move(state, page);
+    case TOPKEYS_HOME:
+        return move(state, -INT32_MAX);
+    case TOPKEYS_END:
+        return move(state, INT32_MAX);
+    case TOPKEYS_LEFT:
+        return close_row(state);
+    case TOPKEYS_RIGHT:
+        return open_row(state, false);
+    case TOPKEYS_ENTER:
+        return open_row(state, true);
+    default:
+        return press_sort(state, key);
+    }
+}
+
+static enum topkeys_then press_do(struct topstate *state, unsigned key) {
+    switch (key) {
+    case 'z':
+        topstate_mark(state);
+        say(state, "DELTA counts from now on");
+        return TOPKEYS_MAKE;
+    case '/':
+        state->is_asking = true;
+        snprintf(state->typed, sizeof state->typed, "%s", state->filter);
+        return TOPKEYS_DRAW;
+    case ' ':
+        state->is_paused = !state->is_paused;
+        return TOPKEYS_DRAW;
+    case '+':
+        return look_more(state, true);
+    case '-':
+        return look_more(state, false);
+    case 's':
+        return save(state);
+    case 'o':
+    case 'O':
+        return count_otherwise(state, key);
+    default:
+        return press_move(state, key);
+    }
+}
+
+enum topkeys_then topkeys_press(struct topstate *state, unsigned key) {
+    state->message[0] = '\0';
+    if (state->is_asking) {
+        return type(state, key);
+    }
+    switch (key) {
+    case 'q':
+        return TOPKEYS_QUIT;
+    case '?':
+        return turn_to(state, TOPSTATE_HELP);
+    case 'T':
+        return turn_to(state, TOPSTATE_THREADS);
+    case 'x':
+        return turn_to(state, TOPSTATE_CHART);
+    case TOPKEYS_ESCAPE:
+        return turn_to(state, TOPSTATE_ROWS);
+    case 'f':
+        return show_by(state, TOPROWS_FUNCTIONS);
+    case 'g':
+        return show_by(state, TOPROWS_PATHS);
+    default:
+        return press_do(state, key);
+    }
+}

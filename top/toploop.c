@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: MIT */
+/* toploop.c: see toploop.h. */
+#include "top/toploop.h"
+
+#include "collect/clock.h"
+#include "top/topdraw.h"
+#include "top/topkeys.h"
+#include "top/topscreen.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#define MILLISECOND UINT64_C(1000000)
+
+enum {
+    NAMES_MS = 50,   /* how often it is looked whether names are there */
+    SHARE = 20,      /* of the time is spent looking at most: 1 / SHARE */
+    ONCE_MS = 10000, /* names are waited for so long */
+    ONCE_STEP_MS = 100,
+};
+
+struct loop {
+    struct topsource source;
+    struct topstate state;
+    struct topgrid grid;
+    sigset_t before; /* signals that were blocked */
+    int signals;     /* a descriptor */
+    uint64_t next_ns;
+};
+
+/* ---- Looking ---- */
+
+/* Looks, and makes rows of it. 0 or -1. */
+static int look(struct loop *loop, struct error *error) {
+    struct topsource *source = &loop->source;
+    if (topsource_look(source, error) != 0) {
+        return -1;
+    }
+    if (!source->costs.is_marked) {
+        topstate_mark(&loop->state);
+    }
+    return topstate_refresh(&loop->state) == 0 ? 0 : error_set(error, "out of memory");
+}
+
+/* Whether rows have other names now. */
+static bool look_for_names(struct loop *loop) {
+    return loop->source.profile != NULL &&
+           topnames_look(loop->source.names, loop->source.profile) &&
+           topstate_refresh(&loop->state) == 0;
+}
+
+/* A file takes longer to read than a region. */
+static uint64_t pause_of(const struct loop *loop) {
+    uint64_t least = (uint64_t)(loop->source.looking_seconds * SHARE * 1e9);
+    return least > loop->state.interval_ns ? least : loop->state.interval_ns;
+}
+
+static int open_loop(struct loop *loop, const struct toploop_options *options,
+                     struct error *error) {
+    *loop = (struct loop){.signals = -1};
+    if (topsource_open(&loop->source, options->name, options->debug_folders, error) != 0) {
+        return -1;
+    }
+    loop->state = (struct topstate){
+        .source = &loop->source,
+        .rows = {.costs = &loop->source.costs,
+                 .names = loop->source.names,
+                 .by = options->by,
+                 .sort = options->sort,
+                 .reverse = options->reverse},
+        .interval_ns = options->interval_ns,
+        .unicode = options->unicode,
+    };
+    if (options->filter != NULL && topstate_filter(&loop->state, options->filter) != 0) {
+        return error_set(error, "%s", loop->state.message);
+    }
+    return look(loop, error);
+}
+
+static void close_loop(struct loop *loop) {
+    topstate_free(&loop->state);
+    topgrid_free(&loop->grid);
+    topsource_close(&loop->source);
+    if (loop->signals >= 0) {
+        close(loop->signals);
+    }
+}
+
+/* ---- On a terminal ---- */
+
+static void draw(struct loop *loop) {
+    if (topscreen_fit(&loop->grid) == 0) {
+        topdraw(&loop->state, &loop->grid);
+        topscreen_show(&loop->grid);
+    }
+}
+
+/* All keys that are there. true: that was the last one. */
+static bool mind_keys(struct loop *loop) {
+    bool makes = false;
+    bool is_gone;
+    unsigned key;
+    while ((key = topscreen_key(&is_gone)) != 0) {
+        enum topkeys_then then = topkeys_press(&loop->state, key);
+        if (then == TOPKEYS_QUIT) {
+            return true;
+        }
+        makes |= then == TOPKEYS_MAKE;
+        if (makes) {
+            topstate_refresh(&loop->state);
+        }
+    }
+    return is_gone;
+}
+
+/* Of those that come by a descriptor. The signal that ends all; 0: it goes on. */
+static int mind_signal(struct loop *loop) {
+    struct signalfd_siginfo info;
+    if (read(loop->signals, &info, sizeof info) != (ssize_t)sizeof info) {
+        return 0;
+    }
+    switch (info.ssi_signo) {
+    case SIGWINCH:
+        return 0;
+    case SIGCONT:
+        topscreen_redraw();
+        return 0;
+    default:
+        return (int)info.ssi_signo;
+    }
+}
+
+static int wait_ms(const struct loop *loop) {
+    uint64_t now = clock_now_ns();
+    uint64_t ms = now < loop->next_ns ? (loop->next_ns - now) / MILLISECOND + 1 : 0;
+    if (!loop->source.is_live || loop->state.is_paused) {
+        ms = INT32_MAX; /* until there is a key */
+    }
+    if (topnames_is_busy(loop->source.names) && ms > NAMES_MS) {
+        ms = NAMES_MS;
+    }
+    return ms < INT32_MAX ? (int)ms : -1;
+}
+
+/* 0, or -1: what it looks at cannot be read any more. */
+static int look_if_due(struct loop *loop) {
+    struct error error;
+    if (loop->state.is_paused || clock_now_ns() < loop->next_ns) {
+        look_for_names(loop);
+        return 0;
+    }
+    if (look(loop, &error) != 0) {
+        snprintf(loop->state.message, sizeof loop->state.message, "%s", error.message);
+        return -1;
+    }
+    loop->next_ns = clock_now_ns() + pause_of(loop);
+    look_for_names(loop);
+    return 0;
+}
+
+/* The signal that ended it, or 0. */
+static int go_on(struct loop *loop) {
+    loop->next_ns = clock_now_ns() + pause_of(loop);
+    look_for_names(loop);
+    for (;;) {
+        struct pollfd descriptors[] = {{.fd = STDIN_FILENO, .events = POLLIN},
+                                       {.fd = loop->signals, .events = POLLIN}};
+        int signal = 0;
+        draw(loop);
+        if (poll(descriptors, 2, wait_ms(loop)) < 0 && errno != EINTR) {
+            return 0;
+        }
+        if ((descriptors[1].revents & POLLIN) != 0) {
+            signal = mind_signal(loop);
+        }
+        if (signal != 0) {
+            return signal;
+        }
+        if (mind_keys(loop) || (descriptors[0].revents & (POLLHUP | POLLERR | POLLNVAL)) != 0) {
+            return 0;
+        }
+        if (look_if_due(loop) != 0) {
+            loop->source.is_live = false; /* what was read of it stays on the screen */
+        }
+    }
+}
+
+/* Those that end it come when the terminal can be put right; Ctrl-Z is for ncurses. */
+static int catch_signals(struct loop *loop, struct error *error) {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGHUP);
+    sigaddset(&set, SIGWINCH);
+    sigaddset(&set, SIGCONT);
+    sigprocmask(SIG_BLOCK, &set, &loop->before);
+    loop->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    return loop->signals >= 0 ? 0
+                              : error_set(error, "cannot wait for signals: %s", strerror(errno));
+}
+
+int toploop_run(const struct toploop_options *options, struct error *error) {
+    struct loop loop;
+    int result = open_loop(&loop, options, error);
+    if (result == 0) {
+        result = catch_signals(&loop, error);
+    }
+    if (result == 0) {
+        result = topscreen_open(options->color, error);
+    }
+    if (result == 0) {
+        result = go_on(&loop);
+        topscreen_close();
+    }
+    if (loop.signals >= 0) {
+        sigprocmask(SIG_SETMASK, &loop.before, NULL);
+    }
+    close_loop(&loop);
+    return result == SIGINT ? 0 : result;
+}
+
+/* ---- Once ---- */
+
+static void wait_for_names(struct loop *loop) {
+    uint64_t until_ns = clock_now_ns() + ONCE_MS * MILLISECOND;
+    look_for_names(loop);
+    while (topnames_is_busy(loop->source.names) && clock_now_ns() < until_ns) {
+        topnames_wait(loop->source.names, ONCE_STEP_MS);
+        look_for_names(loop);
+    }
+}
+
+static int print_screen(struct loop *loop, size_t width, size_t rows, FILE *out) {
+    size_t count = loop->state.rows.count;
+    if (topgrid_reset(&loop->grid, width, TOPDRAW_ABOVE + (count < rows ? count : rows) + 1) != 0) {
+        return -1;
+    }
+    loop->state.selected = SIZE_MAX; /* no row is */
+    topdraw(&loop->state, &loop->grid);
+    for (size_t row = 0; row + TOPDRAW_BELOW < loop->grid.height; row++) {
+        if (row != TOPDRAW_ABOVE - 2) { /* the charts have but two points */
+            topgrid_write(&loop->grid, row, out);
+        }
+    }
+    return 0;
+}
+
+int toploop_once(const struct toploop_options *options, size_t width, size_t rows, FILE *out,
+                 struct error *error) {
+    struct loop loop;
+    int result = open_loop(&loop, options, error);
+    if (result == 0 && loop.source.is_live) {
+        struct timespec pause = {.tv_sec = (time_t)(options->interval_ns / 1000000000u),
+                                 .tv_nsec = (long)(options->interval_ns % 1000000000u)};
+        wait_for_names(&loop);
+        nanosleep(&pause, NULL);
+        result = look(&loop, error);
+    }
+    if (result == 0) {
+        wait_for_names(&loop);
+        result = print_screen(&loop, width, rows, out);
+    }
+    close_loop(&loop);
+    return result;
+}

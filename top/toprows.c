@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: MIT */
+/* toprows.c: see toprows.h. */
+#include "top/toprows.h"
+
+#include "analyze/base/array.h"
+#include "analyze/rows/pathwalk.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEEPEST = 256 }; /* rows below rows */
+
+/* ---- Along a path, outwards ---- */
+
+static uint64_t frame_at(const struct toprows *rows, uint32_t node) {
+    return rows->costs->nodes[node].frame;
+}
+
+static const struct names_frame *name_at(const struct toprows *rows, struct toprows_place place) {
+    struct topnames_found found = topnames_find(rows->names, frame_at(rows, place.node));
+    return place.index < found.count ? &found.frames[place.index] : NULL;
+}
+
+/* The next function outwards; none beyond main, or where the system's own code begins. */
+static struct toprows_place step(const struct toprows *rows, struct toprows_place place) {
+    const struct names_frame *name = name_at(rows, place);
+    struct topnames_found found = topnames_find(rows->names, frame_at(rows, place.node));
+    if (name != NULL && pathwalk_is_main(name)) {
+        return (struct toprows_place){0};
+    }
+    place.index++;
+    if (place.index >= found.count) {
+        place = (struct toprows_place){.node = rows->costs->nodes[place.node].parent};
+    }
+    name = place.node != 0 ? name_at(rows, place) : NULL;
+    return name != NULL && pathwalk_is_startup(name) ? (struct toprows_place){0} : place;
+}
+
+static bool is_library(const struct toprows *rows, struct toprows_place place) {
+    const struct names_frame *name = place.node != 0 ? name_at(rows, place) : NULL;
+    return name != NULL && pathwalk_is_library(name);
+}
+
+/* Of a run of frames of a language's library the outermost: what the program's own code called. */
+static struct toprows_place fold(const struct toprows *rows, struct toprows_place place) {
+    while (is_library(rows, place)) {
+        struct toprows_place next = step(rows, place);
+        if (!is_library(rows, next)) {
+            break;
+        }
+        place = next;
+    }
+    return place;
+}
+
+struct toprows_place toprows_caller(const struct toprows *rows, struct toprows_place place) {
+    struct toprows_place next = step(rows, place);
+    return next.node != 0 ? fold(rows, next) : next;
+}
+
+/* The same for the same function. */
+static uint64_t key_of(const struct toprows *rows, struct toprows_place place) {
+    const struct names_frame *name;
+    if (place.node == 0) {
+        return 0;
+    }
+    name = name_at(rows, place);
+    return name != NULL ? name->function_key : frame_at(rows, place.node);
+}
+
+/* ---- What is kept while names are the same ---- */
+
+static int refresh_firsts(struct toprows *rows) {
+    const struct livecosts *costs = rows->costs;
+    if (array_reserve(&rows->firsts, &rows->first_room, costs->count, sizeof *rows->firsts) != 0) {
+        return -1;
+    }
+    for (; rows->first_count < costs->count; rows->first_count++) {
+        struct toprows_first *first = &rows->firsts[rows->first_count];
+        first->place =
+            fold(rows, (struct toprows_place){.node = costs->contexts[rows->first_count].path});
+        first->key = key_of(rows, first->place);
+    }
+    return 0;
+}
+
+enum { PASSES = 1, PASSES_NOT = 2 };
+
+static bool match_names(const struct toprows *rows, uint64_t frame) {
+    struct topnames_found found = topnames_find(rows->names, frame);
+    for (size_t i = 0; i < found.count; i++) {
+        const char *function = found.frames[i].function;
+        if (function != NULL && regexec(rows->filter, function, 0, NULL, 0) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A frame stands at many nodes. */
+static bool matches(struct toprows *rows, uint32_t node) {
+    static char yes;
+    static char no;
+    uint64_t frame = frame_at(rows, node);
+    void *known = numbermap_get(&rows->matches, frame);
+    if (known == NULL) {
+        known = match_names(rows, frame) ? &yes : &no;
+        numbermap_put(&rows->matches, frame, known);
+    }
+    return known == &yes;
+}
+
+static void forget_passes(struct toprows *rows) {
+    numbermap_free(&rows->matches);
+    rows->matches = (struct numbermap){0};
+    if (rows->passes != NULL) {
+        memset(rows->passes, 0, rows->pass_room);
+    }
+}
+
+/* What is found for a node holds for all that was met on the way to it. */
+static bool does_pass(struct toprows *rows, uint32_t node) {
+    uint32_t at = node;
+    unsigned char found;
+    if (rows->filter == NULL) {
+        return true;
+    }
+    while (at != 0 && rows->passes[at] == 0 && !matches(rows, at)) {
+        at = rows->costs->nodes[at].parent;
+    }
+    found = at == 0 ? PASSES_NOT : rows->passes[at] != 0 ? rows->passes[at] : PASSES;
+    for (uint32_t back = node; back != at; back = rows->costs->nodes[back].parent) {
+        rows->passes[back] = found;
+    }
+    rows->passes[at] = at != 0 ? found : 0;
+    return found == PASSES;
+}
+
+static int refresh(struct toprows *rows) {
+    size_t before = rows->pass_room;
+    if (rows->generation != topnames_generation(rows->names)) {
+        rows->generation = topnames_generation(rows->names);
+        rows->first_count = 0;
+        forget_passes(rows);
+    }
+    if (array_reserve(&rows->passes, &rows->pass_room, rows->costs->node_count, 1) != 0) {
+        return -1;
+    }
+    memset(rows->passes + before, 0, rows->pass_room - before);
+    return refresh_firsts(rows);
+}
+
+/* ---- Costs ---- */
+
+static struct toprows_costs costs_of(const struct livecosts_context *context) {
+    return (struct toprows_costs){
+        .now = context->now,
+        .delta_bytes = (int64_t)(context->now.live_bytes - context->live_marked),
+        .new_bytes = context->now.total_bytes - context->total_before,
+        .new_blocks = context->now.allocations - context->allocations_before,
+    };
+}
+
+static void add(struct toprows_costs *to, const struct toprows_costs *more) {
+    to->now.live_bytes += more->now.live_bytes;
+    to->now.live_blocks += more->now.live_blocks;
+    to->now.maximum_bytes += more->now.maximum_bytes;
+    to->now.total_bytes += more->now.total_bytes;
+    to->now.allocations += more->now.allocations;
+    to->now.temporary += more->now.temporary;
+    to->delta_bytes += more->delta_bytes;
+    to->new_bytes += more->new_bytes;
+    to->new_blocks += more->new_blocks;
+}
+
+/* What rows are sorted by: the highest comes first. */
+static int64_t worth(const struct toprows *rows, const struct toprows_costs *costs) {
+    switch (rows->sort) {
+    case TOPROWS_LIVE:
+        return (int64_t)costs->now.live_bytes;
+    case TOPROWS_DELTA:
+        return costs->delta_bytes;
+    case TOPROWS_TOTAL:
+        return (int64_t)costs->now.total_bytes;
+    case TOPROWS_RATE:
+        return (int64_t)costs->new_blocks;
+    case TOPROWS_TEMPORARY:
+        return (int64_t)costs->now.temporary;
+    case TOPROWS_BLOCKS:
+        return (int64_t)costs->now.live_blocks;
+    case TOPROWS_MAXIMUM:
+        return (int64_t)costs->now.maximum_bytes;
+    }
+    return 0;
+}
+
+/* ---- Groups: the rows of one depth under one row ---- */
+
+/* A path, as far as it is opened. */
+struct item {
+    uint32_t context; /* its place in costs */
+    uint32_t group;
+    uint64_t key;
+    struct toprows_place place;
+};
+
+struct group {
+    uint64_t key;
+    struct toprows_place place;
+    struct toprows_costs costs;
+    size_t paths;
+    uint32_t number; /* as items know it */
+    int64_t worth;
+};
+
+struct groups {
+    struct group *all;
+    size_t count;
+    size_t room;
+};
+
+static int by_worth(const void *left, const void *right) {
+    const struct group *a = left;
+    const struct group *b = right;
+    if (a->worth != b->worth) {
+        return a->worth < b->worth ? 1 : -1;
+    }
+    return (a->key > b->key) - (a->key < b->key);
+}
+
+static uint32_t group_of(struct groups *groups, struct numbermap *places, uint64_t key) {
+    size_t number = (size_t)(uintptr_t)numbermap_get(places, key);
+    return number != 0 && number <= groups->count ? (uint32_t)(number - 1) : UINT32_MAX;
+}
+
+/* By paths each is a group of its own. */
+static int put_item(const struct toprows *rows, struct groups *groups, struct numbermap *places,
+                    struct item *item) {
+    const struct livecosts_context *context = &rows->costs->contexts[item->context];
+    struct toprows_costs costs = costs_of(context);
+    struct group *group;
+    item->group = places != NULL ? group_of(groups, places, item->key) : UINT32_MAX;
+    if (item->group == UINT32_MAX) {
+        if (array_grow(&groups->all, &groups->room, groups->count, sizeof *groups->all) != 0) {
+            return -1;
+        }
+        item->group = (uint32_t)groups->count;
+        groups->all[groups->count++] =
+            (struct group){.key = places != NULL ? item->key : context->id,
+                           .place = item->place,
+                           .number = item->group};
+        if (places != NULL &&
+            numbermap_put(places, item->key, (void *)(uintptr_t)groups->count) != 0) {
+            return -1;
+        }
+    }
+    group = &groups->all[item->group];
+    add(&group->costs, &costs);
+    group->paths++;
+    return 0;
+}
+
+static int gather(const struct toprows *rows, struct groups *groups, struct item *items,
+                  size_t count, bool single) {
+    struct numbermap places = {0};
+    int result = 0;
+    for (size_t i = 0; result == 0 && i < count; i++) {
+        result = put_item(rows, groups, single ? NULL : &places, &items[i]);
+    }
+    for (size_t i = 0; i < groups->count; i++) {
+        int64_t value = worth(rows, &groups->all[i].costs);
+        groups->all[i].worth = rows->reverse ? -value : value;
+    }
+    numbermap_free(&places);
+    return result;
+}
+
+/* Moves the dearest to the front, in no order: a part of quicksort. */
+static void select_dearest(struct group *groups, size_t count, size_t most) {
+    size_t low = 0;
+    size_t high = count;
+    while (count > most && high - low > 1) {
+        struct group pivot = groups[low + (high - low - 1) / 2];
+        size_t left = low;
+        size_t right = high - 1;
+        for (;;) {
+            while (by_worth(&groups[left], &pivot) < 0) {
+                left++;
+            }
+            while (by_worth(&groups[right], &pivot) > 0) {
+                right--;
+            }
+            if (left >= right) {
+                break;
+            }
+            struct group other = groups[left];
+            groups[left++] = groups[right];
+            groups[right--] = other;
+        }
+        if (most <= right) {
+            high = right + 1;
+        } else {
+            low = right + 1;
+        }
+    }
+}
+
+/* ---- Rows ---- */
+
+static uint64_t mix(uint64_t parent, uint64_t key) {
+    uint64_t mixed = (parent ^ key) * UINT64_C(0x9e3779b97f4a7c15);
+    mixed = (mixed ^ mixed >> 29) * UINT64_C(0xbf58476d1ce4e5b9) + parent;
+    return mixed != 0 ? mixed : 1;
+}
+
+static struct toprow *new_row(struct toprows *rows) {
+    if (array_grow(&rows->rows, &rows->room, rows->count, sizeof *rows->rows) != 0) {
+        return NULL;
+    }
+    rows->rows[rows->count] = (struct toprow){0};
+    return &rows->rows[rows->count++];
+}
+
+static int put_level(struct toprows *rows, struct item *items, size_t count, unsigned depth,
+                     uint64_t parent);
+
+/* The callers of a group's paths. */
+static int put_callers(struct toprows *rows, const struct item *items, size_t count,
+                       uint32_t number, unsigned depth, uint64_t parent) {
+    struct item *callers = malloc((count + 1) * sizeof *callers);
+    size_t called = 0;
+    int result;
+    for (size_t i = 0; callers != NULL && i < count; i++) {
+        struct toprows_place place = items[i].group == number ? toprows_caller(rows, items[i].place)
+                                                              : (struct toprows_place){0};
+        if (place.node != 0) {
+            callers[called++] = (struct item){
+                .context = items[i].context, .place = place, .key = key_of(rows, place)};
+        }
+    }
+    result = callers != NULL ? put_level(rows, callers, called, depth, parent) : -1;
+    free(callers);
+    return result;
+}
+
+/* The frames of one path: what it costs stands above them. */
+static int put_frames(struct toprows *rows, struct toprows_place place, uint64_t parent) {
+    for (unsigned depth = 1; depth < DEEPEST; depth++) {
+        struct toprow *row;
+        place = toprows_caller(rows, place);
+        if (place.node == 0) {
+            break;
+        }
+        row = new_row(rows);
+        if (row == NULL) {
+            return -1;
+        }
+        row->id = mix(parent, depth);
+        row->depth = 1;
+        row->place = place;
+    }
+    return 0;
+}
+
+static int put_group(struct toprows *rows, const struct group *group, const struct item *items,
+                     size_t count, unsigned depth, uint64_t parent) {
+    struct toprow *row = new_row(rows);
+    uint64_t id = mix(parent, group->key);
+    bool is_open;
+    if (row == NULL) {
+        return -1;
+    }
+    is_open = numbermap_get(&rows->open, id) != NULL && depth + 1 < DEEPEST;
+    *row = (struct toprow){
+        .id = id,
+        .depth = depth,
+        .place = group->place,
+        .costs = group->costs,
+        .paths = group->paths,
+        .can_open = group->place.node != 0 && toprows_caller(rows, group->place).node != 0,
+        .is_open = is_open,
+    };
+    if (!is_open) {
+        return 0;
+    }
+    return rows->by == TOPROWS_PATHS
+               ? put_frames(rows, group->place, id)
+               : put_callers(rows, items, count, group->number, depth + 1, id);
+}
+
+static int put_rest(struct toprows *rows, const struct groups *groups, unsigned depth,
+                    uint64_t parent) {
+    struct toprow *row = new_row(rows);
+    if (row == NULL) {
+        return -1;
+    }
+    *row = (struct toprow){.id = mix(parent, UINT64_MAX), .depth = depth};
+    for (size_t i = TOPROWS_MOST; i < groups->count; i++) {
+        add(&row->costs, &groups->all[i].costs);
+        row->paths += groups->all[i].paths;
+    }
+    row->rest = groups->count - TOPROWS_MOST;
+    return 0;
+}
+
+static int put_level(struct toprows *rows, struct item *items, size_t count, unsigned depth,
+                     uint64_t parent) {
+    struct groups groups = {0};
+    int result = gather(rows, &groups, items, count, rows->by == TOPROWS_PATHS);
+    size_t shown = groups.count < TOPROWS_MOST ? groups.count : TOPROWS_MOST;
+    if (result == 0) {
+        select_dearest(groups.all, groups.count, TOPROWS_MOST);
+        qsort(groups.all, shown, sizeof *groups.all, by_worth);
+    }
+    for (size_t i = 0; result == 0 && i < shown; i++) {
+        result = put_group(rows, &groups.all[i], items, count, depth, parent);
+    }
+    if (result == 0 && groups.count > shown) {
+        result = put_rest(rows, &groups, depth, parent);
+    }
+    free(groups.all);
+    return result;
+}
+
+static size_t choose(struct toprows *rows, struct item *items) {
+    const struct livecosts *costs = rows->costs;
+    size_t count = 0;
+    for (size_t i = 0; i < rows->first_count; i++) {
+        const struct livecosts_context *context = &costs->contexts[i];
+        if (context->class == MODEL_HEAP && does_pass(rows, context->path)) {
+            struct toprows_costs its = costs_of(context);
+            add(&rows->totals, &its);
+            items[count++] = (struct item){
+                .context = (uint32_t)i, .key = rows->firsts[i].key, .place = rows->firsts[i].place};
+        }
+    }
+    return count;
+}
+
+int toprows_make(struct toprows *rows) {
+    struct item *items = malloc((rows->costs->count + 1) * sizeof *items);
+    int result = items != NULL ? refresh(rows) : -1;
+    rows->count = 0;
+    rows->paths = 0;
+    rows->totals = (struct toprows_costs){0};
+    if (result == 0) {
+        rows->paths = choose(rows, items);
+        result = put_level(rows, items, rows->paths, 0, 0);
+    }
+    free(items);
+    return result;
+}
+
+void toprows_refilter(struct toprows *rows, const regex_t *filter) {
+    rows->filter = filter;
+    forget_passes(rows);
+}
+
+void toprows_open(struct toprows *rows, const struct toprow *row, bool open) {
+    if (!open) {
+        numbermap_take(&rows->open, row->id);
+    } else if (row->can_open) {
+        numbermap_put(&rows->open, row->id, rows);
+    }
+}
+
+const struct names_frame *toprows_frame(const struct toprows *rows, struct toprows_place place,
+                                        const struct model *model, struct names_frame *unknown) {
+    const struct names_frame *name = place.node != 0 ? name_at(rows, place) : NULL;
+    struct model_place where;
+    if (name != NULL || place.node == 0) {
+        return name;
+    }
+    where = model_place(model, frame_at(rows, place.node));
+    *unknown = (struct names_frame){
+        .module = where.module < model->module_count ? model->modules[where.module].path : "",
+        .offset = where.offset};
+    return unknown;
+}
+
+void toprows_free(struct toprows *rows) {
+    numbermap_free(&rows->open);
+    numbermap_free(&rows->matches);
+    free(rows->rows);
+    free(rows->firsts);
+    free(rows->passes);
+    *rows = (struct toprows){0};
+}

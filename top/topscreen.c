@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+/* topscreen.c: see topscreen.h. */
+#include "top/topscreen.h"
+
+#include "top/topkeys.h"
+
+#include <curses.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+enum { PAIR_HOT = 1, PAIR_WARM, ESCAPE_MS = 25, ESCAPE = 27, CONTROL_H = 8, DELETE = 127 };
+
+static SCREEN *screen;
+static bool has_color;
+
+int topscreen_open(bool color, struct error *error) {
+    const char *terminal = getenv("TERM");
+    screen = newterm(NULL, stdout, stdin);
+    if (screen == NULL) {
+        return error_set(error,
+                         "cannot draw on a terminal of the kind \"%.60s\" (TERM); "
+                         "--once needs none",
+                         terminal != NULL ? terminal : "");
+    }
+    set_term(screen);
+    cbreak();
+    noecho();
+    nonl(); /* Enter is not what Ctrl-J is */
+    keypad(stdscr, TRUE);
+    nodelay(stdscr, TRUE);
+    set_escdelay(ESCAPE_MS);
+    curs_set(0);
+    has_color = color && has_colors();
+    if (has_color) {
+        start_color();
+        use_default_colors();
+        init_pair(PAIR_HOT, COLOR_RED, -1);
+        init_pair(PAIR_WARM, COLOR_YELLOW, -1);
+    }
+    return 0;
+}
+
+void topscreen_close(void) {
+    move(LINES - 1, 0); /* where the next prompt comes, on terminals that keep the screen */
+    clrtoeol();
+    refresh();
+    endwin();
+    delscreen(screen);
+    screen = NULL;
+}
+
+int topscreen_fit(struct topgrid *grid) {
+    struct winsize size;
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0 && size.ws_col > 0 &&
+        is_term_resized(size.ws_row, size.ws_col)) {
+        resizeterm(size.ws_row, size.ws_col);
+    }
+    return topgrid_reset(grid, (size_t)getmaxx(stdscr), (size_t)getmaxy(stdscr));
+}
+
+static attr_t attributes(enum topgrid_style style) {
+    switch (style) {
+    case TOPGRID_BOLD:
+        return A_BOLD;
+    case TOPGRID_DIM:
+        return A_DIM;
+    case TOPGRID_HOT:
+        return has_color ? (attr_t)COLOR_PAIR(PAIR_HOT) : A_BOLD;
+    case TOPGRID_WARM:
+        return has_color ? (attr_t)COLOR_PAIR(PAIR_WARM) : A_NORMAL;
+    case TOPGRID_HEADING:
+    case TOPGRID_SELECTED:
+        return A_REVERSE;
+    case TOPGRID_PLAIN:
+        break;
+    }
+    return A_NORMAL;
+}
+
+void topscreen_show(const struct topgrid *grid) {
+    erase();
+    for (size_t row = 0; row < grid->height; row++) {
+        for (size_t column = 0; column < grid->width; column++) {
+            const struct topgrid_cell *cell = &grid->cells[row * grid->width + column];
+            attrset((int)attributes(cell->style));
+            if (cell->text[0] != '\0') {
+                mvaddstr((int)row, (int)column, cell->text);
+            }
+        }
+    }
+    refresh();
+}
+
+void topscreen_redraw(void) {
+    clearok(curscr, TRUE);
+}
+
+static unsigned special(int key) {
+    switch (key) {
+    case KEY_UP:
+        return TOPKEYS_UP;
+    case KEY_DOWN:
+        return TOPKEYS_DOWN;
+    case KEY_LEFT:
+        return TOPKEYS_LEFT;
+    case KEY_RIGHT:
+        return TOPKEYS_RIGHT;
+    case KEY_PPAGE:
+        return TOPKEYS_PAGE_UP;
+    case KEY_NPAGE:
+        return TOPKEYS_PAGE_DOWN;
+    case KEY_HOME:
+        return TOPKEYS_HOME;
+    case KEY_END:
+        return TOPKEYS_END;
+    case KEY_ENTER:
+    case '\r':
+    case '\n':
+        return TOPKEYS_ENTER;
+    case KEY_BACKSPACE:
+    case CONTROL_H:
+    case DELETE:
+        return TOPKEYS_BACKSPACE;
+    case ESCAPE:
+        return TOPKEYS_ESCAPE;
+    default:
+        return key >= ' ' && key < DELETE ? (unsigned)key : 0;
+    }
+}
+
+unsigned topscreen_key(bool *is_gone) {
+    int key = getch();
+    *is_gone = false;
+    if (key == ERR) { /* nothing came, or nothing can come */
+        int count = 0;
+        *is_gone = ioctl(STDIN_FILENO, FIONREAD, &count) != 0;
+        return 0;
+    }
+    return special(key);
+}

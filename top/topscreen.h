@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * topscreen.h: the terminal, by ncurses: shows a grid, hands out keys.
+ *
+ * Called by top. The terminal is as it was after topscreen_close().
+ */
+#ifndef TOP_TOPSCREEN_H
+#define TOP_TOPSCREEN_H
+
+#include "analyze/read/error.h"
+#include "top/topgrid.h"
+
+#include <stdbool.h>
+
+/* 0, or -1: error is set (no terminal that it knows). */
+int topscreen_open(bool color, struct error *error);
+void topscreen_close(void);
+
+/* Makes the grid as large as the terminal is now. 0, or -1: out of memory. */
+int topscreen_fit(struct topgrid *grid);
+void topscreen_show(const struct topgrid *grid);
+/* Draws all of it anew: somebody else wrote on the terminal. */
+void topscreen_redraw(void);
+
+/* A key as topkeys_press() takes it; 0: none is there, or it is none of ours. Does not wait.
+ * *is_gone: there is no terminal any more. */
+unsigned topscreen_key(bool *is_gone);
+
+#endif

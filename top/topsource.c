@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT */
+/* topsource.c: see topsource.h. */
+#include "top/topsource.h"
+
+#include "analyze/ask/quantity.h"
+#include "analyze/base/pathname.h"
+#include "analyze/read/region.h"
+#include "collect/clock.h"
+#include "collect/dump.h"
+#include "collect/timeline.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- Opening ---- */
+
+/* The process that is meant where none is named. 0: error is set. */
+static pid_t only_program(struct error *error) {
+    struct region *list;
+    size_t count;
+    size_t alive = 0;
+    pid_t pid = 0;
+    if (region_list(&list, &count, error) != 0) {
+        return 0;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (list[i].alive && !list[i].is_foreign && list[i].pid != pid) {
+            pid = list[i].pid;
+            alive++;
+        }
+    }
+    free(list);
+    if (alive == 0) {
+        error_set(error, "no program of yours is profiled now");
+    } else if (alive > 1) {
+        error_set(error,
+                  "%zu programs of yours are profiled now: say which one "
+                  "(memtrace list shows them)",
+                  alive);
+    }
+    return alive == 1 ? pid : 0;
+}
+
+static int open_region(struct topsource *source, const struct region *region, struct error *error) {
+    source->profile = profile_open(region->path, error);
+    if (source->profile == NULL) {
+        return -1;
+    }
+    source->pid = region->pid;
+    source->is_live = true;
+    return 0;
+}
+
+/* A recording of a program that runs. */
+static bool grows(const struct source *file) {
+    return file->parts.count != 0 && !file->model->recording.closed &&
+           region_alive((pid_t)file->model->header.pid, file->model->header.process_start_ticks);
+}
+
+static void close_file(struct source *file, struct names *names) {
+    names_close(names);
+    if (file != NULL) {
+        source_close(file);
+    }
+    free(file);
+}
+
+/* The names refer to the file where it lies. NULL: error is set. */
+static struct names *read_names(const struct source *file, const char *debug_folders,
+                                struct error *error) {
+    struct names *names = source_names(file, debug_folders, NULL, error);
+    if (names != NULL && names_prepare_all(names) != 0) {
+        names_close(names);
+        error_set(error, "out of memory");
+        return NULL;
+    }
+    return names;
+}
+
+static int read_file(struct topsource *source, const char *name, struct error *error) {
+    const struct source_choice choice = {0};
+    const struct replay_options replay = {0};
+    struct source *file = malloc(sizeof *file);
+    struct names *names;
+    if (file == NULL ||
+        source_open(file, name, &choice, source->debug_folders, &replay, error) != 0) {
+        bool is_full = file == NULL;
+        free(file);
+        return is_full ? error_set(error, "out of memory") : -1;
+    }
+    names = read_names(file, source->debug_folders, error);
+    if (names == NULL) {
+        close_file(file, NULL);
+        return -1;
+    }
+    topnames_give(source->names, names);
+    close_file(source->file, source->file_names);
+    source->file = file;
+    source->file_names = names;
+    source->model = file->model;
+    source->file_bytes = source_bytes(file);
+    source->is_live = grows(file);
+    return 0;
+}
+
+static int open_any(struct topsource *source, const char *name, struct error *error) {
+    struct region region;
+    uint64_t pid;
+    if (name == NULL) {
+        pid = (uint64_t)only_program(error);
+        return pid == 0 || region_find((pid_t)pid, &region, error) != 0
+                   ? -1
+                   : open_region(source, &region, error);
+    }
+    if (quantity_u64(name, &pid) == 0 && pid != 0 && pid <= INT32_MAX && access(name, F_OK) != 0 &&
+        region_find((pid_t)pid, &region, NULL) == 0 && region.alive) {
+        return open_region(source, &region, error);
+    }
+    return read_file(source, name, error);
+}
+
+int topsource_open(struct topsource *source, const char *name, const char *debug_folders,
+                   struct error *error) {
+    *source = (struct topsource){.debug_folders = debug_folders};
+    source->names = topnames_start(debug_folders, error);
+    if (source->names == NULL || open_any(source, name, error) != 0) {
+        topsource_close(source);
+        return -1;
+    }
+    return 0;
+}
+
+void topsource_close(struct topsource *source) {
+    topnames_stop(source->names);
+    if (source->profile != NULL) {
+        model_free(source->model);
+        profile_close(source->profile);
+    }
+    close_file(source->file, source->file_names);
+    livecosts_free(&source->costs);
+    *source = (struct topsource){0};
+}
+
+/* ---- Looking ---- */
+
+static bool runs(const struct topsource *source) {
+    const struct memtrace_header *header = &source->profile->header;
+    return profile_load_u32(&profile_header(source->profile)->state) == MEMTRACE_STATE_RUNNING &&
+           region_alive(source->pid, header->process_start_ticks);
+}
+
+static int look_at_region(struct topsource *source, struct error *error) {
+    bool is_live = runs(source); /* before its last numbers are read */
+    struct model *model;
+    if (profile_refresh(source->profile, error) != 0) {
+        return -1;
+    }
+    if (livecosts_look(&source->costs, source->profile) != 0) {
+        return error_set(error, "out of memory");
+    }
+    model = model_load_records(source->profile, error);
+    if (model == NULL) {
+        return -1;
+    }
+    model_free(source->model);
+    source->model = model;
+    source->is_live = is_live;
+    source->resident_bytes = is_live ? timeline_resident(source->pid) : 0;
+    return 0;
+}
+
+static int look_at_file(struct topsource *source, struct error *error) {
+    char *path;
+    int result = 0;
+    if (source->looked_ns == 0) { /* it was read when it was opened */
+        return livecosts_take(&source->costs, source->model) == 0
+                   ? 0
+                   : error_set(error, "out of memory");
+    }
+    if (source_bytes(source->file) == source->file_bytes && grows(source->file)) {
+        return 0;
+    }
+    path = strdup(source->file->path); /* what is read anew frees it */
+    result = path != NULL ? read_file(source, path, error) : error_set(error, "out of memory");
+    free(path);
+    if (result == 0 && livecosts_take(&source->costs, source->model) != 0) {
+        result = error_set(error, "out of memory");
+    }
+    return result;
+}
+
+static uint64_t now_of(const struct topsource *source, uint64_t now_ns) {
+    uint64_t start_ns = source->model->header.start_monotonic_ns;
+    return source->is_live && now_ns > start_ns ? now_ns - start_ns : source->model->now_ns;
+}
+
+static void note_point(struct topsource *source, uint64_t now_ns, uint64_t allocations_before) {
+    uint64_t more = source->costs.totals.allocations - allocations_before;
+    if (source->point_count == TOPSOURCE_POINTS) {
+        memmove(source->points, source->points + 1,
+                --source->point_count * sizeof source->points[0]);
+    }
+    source->points[source->point_count++] = (struct topsource_point){
+        .time_ns = now_of(source, now_ns),
+        .live_bytes = source->costs.totals.live_bytes,
+        .allocations = source->seconds > 0 ? (double)more / source->seconds : -1,
+    };
+}
+
+/* Of this thread: who waits for a processor does not look less often for that. */
+static double processor_seconds(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+int topsource_look(struct topsource *source, struct error *error) {
+    uint64_t before = source->costs.totals.allocations;
+    uint64_t begin_ns = clock_now_ns();
+    double begin_seconds = processor_seconds();
+    int result;
+    if (source->looked_ns != 0 && !source->is_live) {
+        return 0;
+    }
+    result = source->profile != NULL ? look_at_region(source, error) : look_at_file(source, error);
+    if (result != 0) {
+        return -1;
+    }
+    source->seconds = source->looked_ns != 0 ? (double)(begin_ns - source->looked_ns) / 1e9 : 0;
+    source->looked_ns = begin_ns;
+    source->looking_seconds = processor_seconds() - begin_seconds;
+    note_point(source, begin_ns, before);
+    return 0;
+}
+
+/* ---- Saving ---- */
+
+int topsource_save(const struct topsource *source, char *path, size_t capacity,
+                   struct error *error) {
+    char name[512];
+    if (source->profile == NULL) {
+        return error_set(error, "only a running program's profile can be saved");
+    }
+    for (unsigned number = 1;; number++) {
+        snprintf(name, sizeof name, "%.200s.%ld.%u.mtp",
+                 pathname_base(source->profile->header.executable), (long)source->pid, number);
+        if (access(name, F_OK) != 0) {
+            break;
+        }
+    }
+    return dump_copy(source->profile->fd, profile_load_u64(&profile_header(source->profile)->end),
+                     name, path, capacity, error);
+}

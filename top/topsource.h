@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * topsource.h: what `memtrace top` looks at: a running program, through its region alone, or a
+ * file: a recording that grows, a profile.
+ *
+ * Called by top. One thread; names are found by another one (topnames.h).
+ */
+#ifndef TOP_TOPSOURCE_H
+#define TOP_TOPSOURCE_H
+
+#include "analyze/ask/source.h"
+#include "analyze/profile/livecosts.h"
+#include "top/topnames.h"
+
+#include <sys/types.h>
+
+enum { TOPSOURCE_POINTS = 1024 };
+
+/* One look. */
+struct topsource_point {
+    uint64_t time_ns; /* since the program's start */
+    uint64_t live_bytes;
+    double allocations; /* a second; below 0: not known */
+};
+
+struct topsource {
+    pid_t pid;               /* 0: a file */
+    struct profile *profile; /* of a running program */
+    struct source *file;     /* NULL: a running program */
+    struct names *file_names;
+    uint64_t file_bytes; /* at the last look */
+    const char *debug_folders;
+
+    struct model *model; /* threads, modules, timeline; of a file all of it */
+    struct livecosts costs;
+    struct topnames *names;
+    bool is_live;            /* it goes on */
+    uint64_t resident_bytes; /* 0: not known */
+    uint64_t looked_ns;      /* monotonic */
+    double seconds;          /* from the look before to this one; 0: there was none */
+    double looking_seconds;  /* of the processor, that the last look took */
+    struct topsource_point points[TOPSOURCE_POINTS]; /* the latest looks, oldest first */
+    size_t point_count;
+};
+
+/* name: a process id or a file, as for reports; NULL: the only program that is profiled now.
+ * Does not look yet. 0, or -1: error is set and nothing is open. */
+int topsource_open(struct topsource *source, const char *name, const char *debug_folders,
+                   struct error *error);
+/* Looks again; one that is not live any more stays as it is. 0, or -1: error is set. */
+int topsource_look(struct topsource *source, struct error *error);
+/* Writes what a running program's profile is now beside us, to a new file. 0, or -1. */
+int topsource_save(const struct topsource *source, char *path, size_t capacity,
+                   struct error *error);
+void topsource_close(struct topsource *source);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * topstate.h: what `memtrace top` shows and what its user has chosen: all but the terminal.
+ *
+ * Called by topkeys (what a key does), topdraw (what the screen is) and top (the loop).
+ */
+#ifndef TOP_TOPSTATE_H
+#define TOP_TOPSTATE_H
+
+#include "top/toprows.h"
+#include "top/topsource.h"
+
+enum topstate_page { TOPSTATE_ROWS, TOPSTATE_THREADS, TOPSTATE_CHART, TOPSTATE_HELP };
+
+enum { TOPSTATE_FILTER = 128 };
+
+struct topstate {
+    struct topsource *source;
+    struct toprows rows;
+    enum topstate_page page;
+    uint64_t interval_ns;
+    uint64_t marked_ns; /* since the program's start: DELTA counts from then on */
+    bool is_paused;
+    bool unicode;
+
+    size_t selected; /* of the rows */
+    uint64_t selected_id;
+    size_t top;   /* the first row, or line of a page, on the screen */
+    size_t shown; /* rows that the screen has room for, when it was drawn last */
+
+    bool is_asking;               /* the filter is being typed */
+    char typed[TOPSTATE_FILTER];  /* what of it is there */
+    char filter[TOPSTATE_FILTER]; /* in use; "": none */
+    regex_t regex;
+    char message[512]; /* of the last key; "": none */
+};
+
+/* Makes rows anew, and keeps the row that is selected. 0, or -1: out of memory. */
+int topstate_refresh(struct topstate *state);
+/* Selects another row: `by` further down, as far as there are any. */
+void topstate_move(struct topstate *state, long by);
+/* 0, or -1: it is no regular expression; state.message says so, and the one before holds. */
+int topstate_filter(struct topstate *state, const char *text);
+/* DELTA counts from now on. */
+void topstate_mark(struct topstate *state);
+void topstate_free(struct topstate *state);
+
+#endif

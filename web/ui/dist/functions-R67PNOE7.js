@@ -1,1 +1,0 @@
-import{a,b,c}from"./chunk-KFLYC3XG.js";import"./chunk-OQPINOSL.js";import"./chunk-OSPTGJEO.js";import"./chunk-C6XREXS2.js";import"./chunk-F5HVTK7G.js";export{b as FunctionTable,a as useSortedRows,c as view};

@@ -1,1 +1,0 @@
-import{f as a,g as b}from"./chunk-LVYFZIK5.js";import"./chunk-JDI2NUNW.js";import"./chunk-YQUIUDEW.js";import"./chunk-5BK3S53S.js";import"./chunk-663Q5UBD.js";import"./chunk-GEGZ43WQ.js";import"./chunk-DRLWNIPX.js";import"./chunk-OQPINOSL.js";import"./chunk-OSPTGJEO.js";import"./chunk-C6XREXS2.js";import"./chunk-F5HVTK7G.js";export{a as BrushBar,b as view};
