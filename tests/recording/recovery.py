@@ -32,7 +32,7 @@ def check_unfinished(path, what):
     told = execute([MEMTRACE, "report", "--json", path])
     if told.returncode == 0:
         equal(json.loads(told.stdout)["recording"]["closed"], False, what, "closed before it was")
-    elif b"does not tell of which program it is" not in told.stderr:
+    elif b"does not say which program it belongs to" not in told.stderr:
         fail(what, "the unfinished recording cannot be read:", told.stderr)
 
 
