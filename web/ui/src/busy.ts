@@ -4,6 +4,8 @@
 //
 // A change makes components draw, and what is drawn may ask again in its effects: the page counts as settled only when
 // some frames have passed in which nothing began.
+import { effect } from "@preact/signals";
+
 const QUIET_FRAMES = 4;
 
 let outstanding = 0;
@@ -39,4 +41,16 @@ export function busyWith<T>(promise: Promise<T>): Promise<T> {
     };
     promise.then(done, done);
     return promise;
+}
+
+/* Counts for as long as something is so that comes to its end by itself. */
+export function busyWhile(isSo: () => boolean): void {
+    let end: (() => void) | undefined;
+    effect(() => {
+        const so = isSo();
+        if (so && end === undefined) void busyWith(new Promise<void>((resolve) => (end = resolve)));
+        if (so) return;
+        end?.();
+        end = undefined;
+    });
 }

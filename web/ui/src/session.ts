@@ -5,6 +5,7 @@
 // more (ask.ts). While `paused` the page stays where it is; the program and its recording go on.
 import { computed, effect, signal } from "@preact/signals";
 import { Problem, transport } from "./api";
+import { busyWhile } from "./busy";
 import type { Ended, Session, Source } from "./types";
 import { sourceId } from "./url";
 
@@ -144,6 +145,7 @@ const followed = new Map<string, AbortController>();
 export function followSources(): void {
     const hidden = signal(document.hidden);
     document.addEventListener("visibilitychange", () => (hidden.value = document.hidden));
+    busyWhile(() => isOpening(sourceId.value));
     effect(() => {
         const wanted = hidden.value ? [] : sources.value.filter((one) => one.state === "opening" || one.live).map((one) => String(one.id));
         for (const [id, abort] of followed) {
