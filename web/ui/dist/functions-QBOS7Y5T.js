@@ -1,1 +1,0 @@
-import{a,b,c}from"./chunk-XVYHL3ZY.js";import"./chunk-CEN7KGZC.js";import"./chunk-33IEGBXU.js";import"./chunk-WPZWDCB6.js";import"./chunk-DZNDPH3M.js";export{b as FunctionTable,a as useSortedRows,c as view};

@@ -1,1 +1,0 @@
-import{f as a,g as b}from"./chunk-IPDBUPK5.js";import"./chunk-HZJSS5K5.js";import"./chunk-YQUIUDEW.js";import"./chunk-4QZV4EER.js";import"./chunk-UKTQOSZB.js";import"./chunk-ZTBGVYUZ.js";import"./chunk-TFKX37DO.js";import"./chunk-CEN7KGZC.js";import"./chunk-33IEGBXU.js";import"./chunk-WPZWDCB6.js";import"./chunk-DZNDPH3M.js";export{a as BrushBar,b as view};
