@@ -86,8 +86,10 @@ export function grow(t, command, args, options = {}) {
     const lines = readline.createInterface({ input: child.stdout })[Symbol.asyncIterator]();
     const ended = new Promise((resolve) => { child.on('exit', resolve); });
     child.stderr.resume();
-    // It ends with its input; killed alone, memtrace would leave it, and its open pipe would keep this process.
-    t.after(() => {
+    // It ends with its input; killed alone, memtrace would leave it, and its open pipe would keep this process. The
+    // command may serve what a page still asks for.
+    t.after(async () => {
+        await Promise.all([...contexts.keys()].map(leave));
         child.stdin.end();
         try {
             process.kill(-child.pid, 'SIGKILL');
