@@ -211,7 +211,7 @@ export const open = (t, server, view = '', options = {}) =>
 
 /* What is shown of each server. A page that still asks while its server ends would complain, rightly. */
 const contexts = new Map();
-async function leave(origin) {
+export async function leave(origin) {
     const shown = contexts.get(origin) ?? [];
     contexts.delete(origin); // the next server may have the same address
     await Promise.all(shown.map((context) => context.close()));

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { after, test } from 'node:test';
-import { closeChrome, grow, grower, memtrace, open, scratch, serve, serving, settled, spell } from './harness.mjs';
+import { closeChrome, grow, grower, leave, memtrace, open, scratch, serve, serving, settled, spell } from './harness.mjs';
 
 after(closeChrome);
 
@@ -12,7 +12,7 @@ async function heldAtLeast(page, bytes) {
     await page.waitForFunction((least) => {
         const tile = [...document.querySelectorAll('main a')].find((one) => /^(Held now|Leaked)/.test(one.textContent.trim()));
         return tile !== undefined && Number(/([\d,]+) bytes/.exec(tile.title)?.[1].replaceAll(',', '') ?? 0) >= least;
-    }, bytes, { timeout: 30000 });
+    }, bytes);
 }
 const heldNow = async (page) => Number(/([\d,]+) bytes/.exec(
     await page.getByRole('link', { name: /^(Held now|Leaked)/ }).getAttribute('title'))[1].replaceAll(',', ''));
@@ -67,6 +67,7 @@ test('run --serve', async (t) => {
         await new Promise((resolve) => { program.child.stderr.once('data', resolve); });
     }
     await settled(page);
+    await leave(server.origin); // it looks for news, which nobody would answer
     program.child.kill('SIGINT');
     assert.equal(await program.ended, 0);
 });
