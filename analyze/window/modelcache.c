@@ -185,12 +185,17 @@ int modelcache_store(struct timeorder_parts parts, struct model *model) {
     return result;
 }
 
+bool modelcache_is_coarse(const struct model *model) {
+    return cachefolder_is_on() && !model->live && model->index != NULL &&
+           index_is_coarse(model->index);
+}
+
 bool modelcache_refine(const struct model *model, struct timeorder_parts parts,
                        const struct replay_options *options) {
     struct model *finer = NULL;
     struct error error;
     bool is_kept = false;
-    if (cachefolder_is_on() && !model->live && index_is_coarse(model->index)) {
+    if (modelcache_is_coarse(model)) {
         finer = model_replay(parts, options, &error);
     }
     if (finer != NULL) {

@@ -26,8 +26,10 @@ struct model *modelcache_replay(struct timeorder_parts parts, const struct repla
 
 /* The two halves. NULL: nothing (or nothing usable) is kept of this recording. */
 struct model *modelcache_load(struct timeorder_parts parts);
-/* Replays a recording whose slices are much coarser than they could be, as those in a recording of
- * many call paths are, for which few bytes are allowed, and keeps finer ones. Whether it did. */
+/* Whether slices are much coarser than they could be, as those in a recording of many call paths
+ * are, for which few bytes are allowed, and finer ones could be kept. */
+bool modelcache_is_coarse(const struct model *model);
+/* Replays such a recording, and keeps finer slices. Whether it did. */
 bool modelcache_refine(const struct model *model, struct timeorder_parts parts,
                        const struct replay_options *options);
 /* 0, or -1: it is not kept (the cache is off, there is no room). */

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 // watching.spec.mjs: the view of a running program: what grew since a mark, to the byte; a page that is paused stays while
-// the program is counted; after a SIGKILL the last numbers stay, and the page says what ended it.
+// the program is counted; after a SIGKILL the last numbers stay, and the page says what ended it. A page of a recording
+// follows when the server has made finer slices of it.
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
 import path from 'node:path';
 import { after, test } from 'node:test';
-import { closeChrome, grow, grower, memtrace, open, ownPrograms, report, scratch, serve, settled, spell } from './harness.mjs';
+import { build, chrome, closeChrome, environment, grow, grower, memtrace, open, ownPrograms, recording, report, scratch, serve, settled, spell } from './harness.mjs';
 
 const BLOCK = 64 << 10;
 
@@ -72,3 +74,34 @@ for (const [how, ending] of [['run', 'mtp'], ['record', 'mtr']]) {
         });
     });
 }
+
+/** A server that has not made finer slices yet when its page is there: it waits for a second, a busy machine may not. */
+async function coarsePage(t, file) {
+    await chrome();
+    for (let attempt = 0; ; attempt++) {
+        environment.MEMTRACE_CACHE = fs.mkdtempSync(path.join(scratch, 'coarse-'));
+        const server = await serve(t, file);
+        const page = await open(t, server);
+        const rate = page.locator('.strip-series').filter({ hasText: 'allocations' });
+        const coarse = await rate.innerText();
+        if ((await server.get('/session')).sources[0].refines === true) {
+            return { server, page, rate, coarse };
+        }
+        assert.ok(attempt < 20, 'slices are always refined before the page is there');
+    }
+}
+
+test('slices that become finer', async (t) => {
+    t.after(() => { delete environment.MEMTRACE_CACHE; });
+    const file = recording('crowded', [path.join(build, 'tests', 'web', 'crowded'), '450000', '11']);
+    const { server, page, rate, coarse } = await coarsePage(t, file);
+    while ((await server.get('/session')).sources[0].refines === true) {
+        await new Promise((resolve) => { setTimeout(resolve, 100); });
+    }
+    await page.waitForFunction((before) => [...document.querySelectorAll('.strip-series')]
+        .some((one) => /allocations/.test(one.textContent) && one.innerText !== before), coarse);
+    const fine = await rate.innerText();
+    await page.reload();
+    await settled(page);
+    assert.equal(await rate.innerText(), fine);
+});

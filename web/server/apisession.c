@@ -43,6 +43,9 @@ void apisession_put_source(struct jsonwriter *json, const struct hub_status *sta
     }
     jsonwriter_string(json, "fingerprint", status->state == HUB_OPEN ? fingerprint : "");
     jsonwriter_number(json, "generation", status->generation);
+    if (status->refines) {
+        jsonwriter_bool(json, "refines", true);
+    }
     jsonwriter_end_map(json);
 }
 

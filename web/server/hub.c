@@ -266,6 +266,8 @@ static void finish_opening(struct hub_source *source, struct loaded *loaded, boo
         source->status.ended = hub_end_of(loaded->file.model);
         source->status.pid = loaded->file.run == NULL ? loaded->file.model->header.pid : 0;
         source->status.generation = 1;
+        source->status.refines =
+            loaded->file.parts.count != 0 && modelcache_is_coarse(loaded->file.model);
         loaded->generation = 1;
         hub_fingerprint(&loaded->file, source->status.fingerprint);
         hub_note_file(&source->status, &loaded->file);
@@ -359,6 +361,15 @@ static void open_refined(struct hub_source *source, const struct replay_options 
     pthread_mutex_unlock(&hub->lock);
 }
 
+/* Whether or not it came to that: those who wait for it are told that nothing more comes. */
+static void end_refining(struct hub_source *source) {
+    struct hub *hub = source->hub;
+    pthread_mutex_lock(&hub->lock);
+    source->status.refines = false;
+    pthread_mutex_unlock(&hub->lock);
+    hub_tell(hub, source->status.number, NULL, "refined", "{}");
+}
+
 /* So that windows of a large recording snap to slices that are fine enough, and exact ones take no
  * seconds. Whoever asks goes before it. */
 static void prepare_windows(struct hub_source *source) {
@@ -369,9 +380,12 @@ static void prepare_windows(struct hub_source *source) {
         return;
     }
     setpriority(PRIO_PROCESS, (id_t)gettid(), LEAST_PRIORITY);
-    if (modelcache_refine(file->model, file->parts, &replay)) {
-        open_refined(source, &replay);
-        file = &source->whole->file;
+    if (source->status.refines) {
+        if (modelcache_refine(file->model, file->parts, &replay)) {
+            open_refined(source, &replay);
+            file = &source->whole->file;
+        }
+        end_refining(source);
     }
     index_group(file->model->index, &replay);
     fineindex_prepare(file->model, file->parts, &replay);

@@ -63,6 +63,7 @@ struct hub_status {
     char message[512]; /* why it failed */
     uint64_t fingerprint[2];
     uint64_t generation; /* of a running program's numbers: grows */
+    bool refines;        /* finer slices are being made: what hangs on them will change once */
 };
 /* false: there is no such source. */
 bool hub_status(struct hub *hub, unsigned source, struct hub_status *status);

@@ -38,6 +38,7 @@ export interface Source {
     error?: string;
     fingerprint: string;
     generation: number;
+    refines?: boolean; // Finer slices are being made: rates, heat maps and snapped windows will be finer once.
 }
 
 export interface Found {

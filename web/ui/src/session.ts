@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// session.ts: what the server has opened, and what happens to it: progress of opening, a running program that moves on.
+// session.ts: what the server has opened, and what happens to it: progress of opening, a running program that moves on,
+// a recording whose slices have become finer.
 //
-// A source's generation goes up with each new state of a running program: answers of an older one are no answers any
-// more (ask.ts). While `paused` the page stays where it is; the program and its recording go on.
+// A source's generation goes up with each new state of a running program, and once when slices are finer: answers of an
+// older one are no answers any more (ask.ts). While `paused` the page stays where it is; the program and its recording go on.
 import { computed, effect, signal } from "@preact/signals";
 import { Problem, transport } from "./api";
 import { busyWhile } from "./busy";
@@ -34,6 +35,16 @@ effect(() => {
     const newest = Object.entries(liveStates.value).map(([id, state]) => [id, state.generation] as const);
     const now = generations.peek();
     if (newest.some(([id, generation]) => now[id] !== generation)) generations.value = { ...now, ...Object.fromEntries(newest) };
+});
+
+/* Of recordings whose slices were coarse: the server has finer ones, so that rates and snapped windows are others now. */
+let refining: ReadonlySet<number> = new Set();
+effect(() => {
+    const before = refining;
+    refining = new Set(sources.value.filter((one) => one.refines === true).map((one) => one.id));
+    const refined = [...before].filter((id) => !refining.has(id));
+    const now = generations.peek();
+    if (refined.length > 0) generations.value = { ...now, ...Object.fromEntries(refined.map((id) => [id, (now[id] ?? 0) + 1])) };
 });
 
 export async function loadSession(): Promise<void> {
@@ -103,7 +114,10 @@ interface Told {
 }
 const AGAIN_MS = 1000;
 
-/* Listens to a source that is being opened or runs, for as long as the page is looked at: browsers have six connections
+/* Something of it is about to change. */
+const isMoving = (one: Source): boolean => one.state === "opening" || one.live || one.refines === true;
+
+/* Listens to a source that is being opened, runs or is refined, for as long as the page is looked at: browsers have six connections
  * to a server, and a hidden tab keeps none of them. */
 async function follow(id: string, signal: AbortSignal): Promise<void> {
     let last = "";
@@ -124,7 +138,7 @@ async function follow(id: string, signal: AbortSignal): Promise<void> {
 const sourceById = (id: string): Source | undefined => sources.peek().find((one) => String(one.id) === id);
 const needsFollowing = (id: string): boolean => {
     const one = sourceById(id);
-    return one !== undefined && (one.state === "opening" || one.live);
+    return one !== undefined && isMoving(one);
 };
 
 function take(id: string, event: string, told: Told): void {
@@ -134,7 +148,7 @@ function take(id: string, event: string, told: Told): void {
     else if (event === "live") {
         liveStates.value = { ...liveStates.peek(), [id]: { ...told, generation: told.generation ?? one.generation + 1 } };
         if (one.state !== "open") void loadSession();
-    } else void loadSession(); // opened, failed, ended: what it is now
+    } else void loadSession(); // opened, failed, ended, refined: what it is now
     if (event === "ended") {
         const before = liveStates.peek()[id]?.generation ?? one.generation;
         liveStates.value = { ...liveStates.peek(), [id]: { ...liveStates.peek()[id], generation: before + 0.5 } };
@@ -147,7 +161,7 @@ export function followSources(): void {
     document.addEventListener("visibilitychange", () => (hidden.value = document.hidden));
     busyWhile(() => isOpening(sourceId.value));
     effect(() => {
-        const wanted = hidden.value ? [] : sources.value.filter((one) => one.state === "opening" || one.live).map((one) => String(one.id));
+        const wanted = hidden.value ? [] : sources.value.filter(isMoving).map((one) => String(one.id));
         for (const [id, abort] of followed) {
             if (wanted.includes(id)) continue;
             abort.abort();
