@@ -1,1 +1,0 @@
-import{a,b,c}from"./chunk-5ZVULBYX.js";import"./chunk-BRNEOH7Y.js";import"./chunk-ZO4WE6ES.js";import"./chunk-EMR6VYKB.js";import"./chunk-5GED6BVB.js";export{b as FunctionTable,a as useSortedRows,c as view};

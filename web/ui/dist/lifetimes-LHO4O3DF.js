@@ -1,1 +1,0 @@
-import{f as a,g as b}from"./chunk-X3DZ5HR4.js";import"./chunk-KUAUOC7M.js";import"./chunk-YQUIUDEW.js";import"./chunk-TKXA5EJQ.js";import"./chunk-GOXPIJPQ.js";import"./chunk-TNTQ7UUP.js";import"./chunk-OZ2LZJ3F.js";import"./chunk-BRNEOH7Y.js";import"./chunk-ZO4WE6ES.js";import"./chunk-EMR6VYKB.js";import"./chunk-5GED6BVB.js";export{a as BrushBar,b as view};
