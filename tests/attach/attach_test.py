@@ -15,7 +15,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "programs"))
 from harness import (LIBRARY, MEMTRACE, build, clean_environment, equal, execute, fail, finish,  # noqa: E402
-                     report, scratch, skip)
+                     report, scratch, skip, wait_until)
 
 FOLDER = scratch()
 REGIONS = scratch(where="/dev/shm")
@@ -59,10 +59,35 @@ class Subject:
         equal((*got, self.process.returncode), (out, b"", status), "the program's end")
 
 
+# System calls by which a program waits, as /proc/PID/syscall tells them.
+CALLS = {"read": 0, "poll": 7, "recv": 45, "wait": 61, "join": 202, "nanosleep": 230, "epoll": 232, "select": 270}
+
+
+def asleep(subject, call):
+    """Waits until the main thread sleeps in the call."""
+    def is_there():
+        with open("/proc/%d/syscall" % subject.pid, encoding="ascii") as file:
+            return file.read().split()[0] == str(CALLS[call])
+    wait_until(is_there, "process %d sleeps in %s" % (subject.pid, call))
+    return subject
+
+
+def sleeper():
+    """The shell's sleep, which does so by now."""
+    return asleep(Subject("sleep", 600, ready=False), "nanosleep")
+
+
+def wait_status(subject, name, value):
+    """Waits for this line of /proc/PID/status."""
+    def is_so():
+        with open("/proc/%d/status" % subject.pid, encoding="utf-8") as file:
+            return re.search(r"^%s:\s+%s" % (name, value), file.read(), re.MULTILINE)
+    wait_until(is_so, "process %d: %s %s" % (subject.pid, name, value))
+
+
 def need_ptrace():
     """Where containers forbid it there is nothing to test."""
-    subject = Subject("sleep", 60, ready=False)
-    time.sleep(0.1)
+    subject = Subject(build(source("known.c")), "counts")
     done = memtrace("attach", "--dry-run", subject.pid)
     subject.process.kill()
     subject.process.wait()
@@ -119,46 +144,47 @@ def test_threads():
 
 
 def test_sleeping():
-    """The shell's sleep: it allocates nothing, and ends when it would have."""
-    started = time.monotonic()
-    subject = Subject("sleep", 2, ready=False)
-    time.sleep(0.2)
+    """The shell's sleep, which allocates nothing, sleeps on."""
+    subject = sleeper()
     attach(subject.pid)
     detach(subject.pid)
-    subject.end(b"", 0)
-    if not 1.95 < time.monotonic() - started < 8:
-        fail("sleep 2 took", time.monotonic() - started)
+    equal(subject.process.poll(), None, "it sleeps on")
+    subject.process.terminate()
+    subject.end(b"", -signal.SIGTERM)
 
 
 def test_calls():
     """A call that is slept in returns what it would have, and not early."""
-    expected = {"nanosleep": b"0 0 1\n", "poll": b"0 0 1\n", "select": b"0 0 1\n",
-                "epoll": b"0 0 1\n", "wait": b"7 0 1\n", "read": b"1 0 1\n", "recv": b"1 0 1\n",
-                "join": b"0 0 1\n"}
+    results = {"wait": b"7 0 good\n", "read": b"1 0 good\n", "recv": b"1 0 good\n"}
     program = build(source("asleep.c"))
-    for call, line in expected.items():
-        subject = Subject(program, call)
-        time.sleep(0.1)
+    for call in CALLS:
+        subject = asleep(Subject(program, call), call)
         attach(subject.pid)
         detach(subject.pid)
-        subject.end(line, 0)
+        if call in ("wait", "read", "recv", "join"):
+            subject.say()
+        subject.hear(results.get(call, b"0 0 good\n"))
+        subject.say()
+        subject.end(b"", 0)
 
 
 def test_python():
     """A large program that computes: the output is as without us."""
     program = "print('ready', flush=True)\n" \
-              "import hashlib, time\n" \
-              "end = time.monotonic() + 3\n" \
-              "while time.monotonic() < end:\n" \
+              "import hashlib, select, sys\n" \
+              "while True:\n" \
               "    text = ','.join(str(i * i) for i in range(3000))\n" \
+              "    if select.select([sys.stdin], [], [], 0)[0]:\n" \
+              "        break\n" \
               "print(hashlib.sha256(text.encode()).hexdigest())\n"
-    bare = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, check=True)
+    bare = subprocess.run([sys.executable, "-c", program], input=b"\n", stdout=subprocess.PIPE, check=True)
     subject = Subject(sys.executable, "-c", program)
     attach(subject.pid)
-    time.sleep(0.5)
+    wait_until(lambda: report(str(subject.pid), SETTINGS)["total_allocations"] >= 100, "allocations are counted")
     data = report(detach(subject.pid))
     if data["total_allocations"] < 100:
         fail("python allocated", data["total_allocations"])
+    subject.say()
     subject.end(bare.stdout.partition(b"\n")[2], 0)
 
 
@@ -295,11 +321,10 @@ def ended(subject):
 
 def test_refusals():
     """Each has its line, with the cure; the program is as it was."""
-    subject = Subject("sleep", 60, ready=False)
-    time.sleep(0.1)
+    subject = sleeper()
     refused(subject.pid, "is not profiled: nothing to detach from", command="detach")
     subject.process.send_signal(signal.SIGSTOP)
-    time.sleep(0.1)
+    wait_status(subject, "State", "T")
     refused(subject.pid, "is stopped: first kill -CONT %d" % subject.pid)
     subject.process.send_signal(signal.SIGCONT)
     libc = ctypes.CDLL(None, use_errno=True)
@@ -309,28 +334,25 @@ def test_refusals():
     ended(subject)
     refused(subject.pid, "there is no process")
     zombie = Subject("true", ready=False)
-    time.sleep(0.2)
+    wait_status(zombie, "State", "Z")
     refused(zombie.pid, "has ended")
     zombie.process.wait()
-    sleeps = "#include <unistd.h>\nint main() { sleep(60); }"
+    sleeps = "#include <unistd.h>\nint main() { sleep(600); }"
     static = compiled(sleeps, "-static")
     if static:
-        subject = Subject(static, ready=False)
-        time.sleep(0.1)
+        subject = asleep(Subject(static, ready=False), "nanosleep")
         refused(subject.pid, "is statically linked", "memtrace_instrument")
         ended(subject)
     other = compiled(sleeps, "-m32")
     if other:
         subject = Subject(other, ready=False)
-        time.sleep(0.1)
         refused(subject.pid, "is a 32-bit program")
         ended(subject)
     filtered = compiled("""#include <linux/filter.h>\n#include <linux/seccomp.h>\n#include <sys/prctl.h>
         #include <unistd.h>\nint main() {
         struct sock_filter allow = {6, 0, 0, 0x7fff0000}; struct sock_fprog all = {1, &allow};
-        prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); prctl(PR_SET_SECCOMP, 2, &all); sleep(60); }""")
-    subject = Subject(filtered, ready=False)
-    time.sleep(0.1)
+        prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); prctl(PR_SET_SECCOMP, 2, &all); sleep(600); }""")
+    subject = asleep(Subject(filtered, ready=False), "nanosleep")
     refused(subject.pid, "has a seccomp filter", "memtrace run")
     ended(subject)
     subject = Subject(MEMTRACE, "run", "--", build(source("known.c")), "counts")
@@ -361,8 +383,7 @@ def test_other_user():
     for place, _, files in os.walk(folder):
         for file in (".", *files):
             os.chmod(os.path.join(place, file), 0o755)
-    subject = Subject("sleep", 60, ready=False)
-    time.sleep(0.1)
+    subject = sleeper()
     refused(subject.pid, "is another user's", run=lambda command, pid: execute(
         ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups",
          os.path.join(folder, "bin", "memtrace"), command, str(pid)], clean_environment(), "/"))

@@ -27,6 +27,7 @@ MEMTRACE = os.path.join(BUILD, "bin", "memtrace")
 LIBRARY = os.path.join(BUILD, "lib", "libmemtrace.so")
 CACHE = os.environ.get("TEST_CACHE", os.path.join(BUILD, "tests", "subjects"))
 TIMEOUT = 120
+PATIENCE = 60  # seconds that anything may take where the machine has much else to do
 SKIP = 77  # ctest's SKIP_RETURN_CODE
 CXX_POOL = 72704  # libstdc++'s emergency pool for exceptions, allocated before main
 
@@ -63,6 +64,16 @@ def finish():
 def skip(why):
     print("skipped:", why)
     sys.exit(SKIP)
+
+
+def wait_until(condition, what, seconds=PATIENCE):
+    """Waits for something that takes its time on a slow machine; exits the test if it does not come."""
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            fail(what, ": did not happen in", seconds, "s")
+            finish()
+        time.sleep(0.01)
 
 
 def have(*commands):

@@ -7,13 +7,12 @@ import re
 import struct
 import subprocess
 import sys
-import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "programs"))
 
 from harness import (BUILD, MEMTRACE, clean_environment, equal, execute, fail, files, finish,  # noqa: E402
-                     profiles, report, scratch)
+                     profiles, report, scratch, wait_until)
 
 LIST_EVENTS = os.path.join(BUILD, "tests", "recording", "list_events")
 
@@ -129,16 +128,6 @@ def matches_own_counts(data, path, what):
         if not frees_done <= thread["frees"] <= frees_begun:
             fail(what, "thread", tid, "recorded", thread["frees"], "frees, did", frees_done, "to",
                  frees_begun)
-
-
-def wait_until(condition, what, seconds=30):
-    """Waits for something that takes its time on a slow machine."""
-    end = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > end:
-            fail(what, ": did not happen in", seconds, "s")
-            finish()
-        time.sleep(0.01)
 
 
 def child_of(pid):
