@@ -99,12 +99,14 @@ const struct command top_command = {
     .name = "top",
     .run = run_top,
     .summary = "watch a running program on the terminal",
-    .usage = "[OPTION]... [PID|RUN]",
-    .about = "Shows what the functions of a running program hold and allocate, again and again, "
-             "until q is pressed. Reads its shared memory: the program is not stopped and "
-             "gets no signal. Without a name: the only program of yours that is profiled now. A "
-             "recording that grows is followed, too. ? shows the keys. Where there is no terminal "
-             "it prints one screen, as with --once.",
+    .usage = "[OPTION]... [PID|RUN|FILE]",
+    .about =
+        "Shows what the functions of a running program hold and allocate, again and again, "
+        "until q is pressed. Reads its shared memory: the program is not stopped and "
+        "gets no signal. Without a name: your programs that are profiled now, to choose from, or "
+        "the only one. A run or a folder: the same of its processes and files. A recording "
+        "that grows is followed, too. ? shows the keys. Where there is no terminal it prints "
+        "one screen, as with --once.",
     .options = options,
     .operands = "PROFILE",
 };

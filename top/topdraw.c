@@ -8,6 +8,7 @@
 #include "analyze/base/pathname.h"
 #include "analyze/report/reports.h"
 #include "memtrace/sampled.h"
+#include "top/topdrawlist.h"
 #include "top/topnumber.h"
 
 #include <inttypes.h>
@@ -327,24 +328,9 @@ static void draw_row(struct topstate *state, struct topgrid *grid, size_t line,
     }
 }
 
-/* What is selected is on the screen, and as many rows as there is room for. */
-static void scroll(struct topstate *state) {
-    size_t count = state->rows.count;
-    if (state->selected < state->top) {
-        state->top = state->selected;
-    }
-    if (state->selected < count && state->shown != 0 &&
-        state->selected >= state->top + state->shown) {
-        state->top = state->selected - state->shown + 1;
-    }
-    if (state->top + state->shown > count) {
-        state->top = count > state->shown ? count - state->shown : 0;
-    }
-}
-
 static void draw_rows(struct topstate *state, struct topgrid *grid, size_t first, size_t end) {
     state->shown = end > first ? end - first : 0;
-    scroll(state);
+    state->top = topstate_scroll(state->top, state->selected, state->rows.count, state->shown);
     for (size_t i = 0; i < state->shown && state->top + i < state->rows.count; i++) {
         size_t at = state->top + i;
         draw_row(state, grid, first + i, &state->rows.rows[at], at == state->selected);
@@ -410,6 +396,11 @@ static const char help[] =
 
 /* ---- The foot ---- */
 
+#define FOOT "Enter open  / filter  f functions  g paths  T threads  x charts"
+static const char foot[] = "? help  q quit  " FOOT;
+static const char foot_above_list[] = "? help  Esc list  " FOOT;
+static const char list_foot[] = "q quit  Enter open  l d a m sort  r reverse  + - interval";
+
 static void draw_foot(const struct topstate *state, struct topgrid *grid) {
     struct topgrid_pen pen = topgrid_pen(grid, grid->height - 1);
     if (state->is_asking) {
@@ -419,10 +410,10 @@ static void draw_foot(const struct topstate *state, struct topgrid *grid) {
         return;
     }
     pen.style = state->message[0] != '\0' ? TOPGRID_BOLD : TOPGRID_DIM;
-    topgrid_put(&pen, state->message[0] != '\0'
-                          ? state->message
-                          : "? help  q quit  Enter open  / filter  f functions  g paths  T threads "
-                            " x charts");
+    topgrid_put(&pen, state->message[0] != '\0'      ? state->message
+                      : state->page == TOPSTATE_LIST ? list_foot
+                      : state->list != NULL          ? foot_above_list
+                                                     : foot);
 }
 
 void topdraw(struct topstate *state, struct topgrid *grid) {
@@ -430,10 +421,15 @@ void topdraw(struct topstate *state, struct topgrid *grid) {
     if (grid->height == 0) {
         return;
     }
-    draw_title(state, grid);
-    draw_totals(state, grid);
-    draw_sparks(state, grid);
+    if (state->source != NULL) {
+        draw_title(state, grid);
+        draw_totals(state, grid);
+        draw_sparks(state, grid);
+    }
     switch (state->page) {
+    case TOPSTATE_LIST:
+        topdrawlist(state, grid, TOPDRAW_ABOVE, end);
+        break;
     case TOPSTATE_ROWS:
         draw_headings(state, grid, TOPDRAW_ABOVE - 1);
         draw_rows(state, grid, TOPDRAW_ABOVE, end);

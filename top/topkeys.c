@@ -114,13 +114,16 @@ static enum topkeys_then open_row(struct topstate *state, bool toggles) {
     return TOPKEYS_MAKE;
 }
 
-/* Closes it; one that is closed gives way to the row that it belongs to. */
+/* Closes it; one that is closed gives way to the row that it belongs to, at last to the list. */
 static enum topkeys_then close_row(struct topstate *state) {
     const struct toprow *row = selected(state);
     unsigned depth = row != NULL ? row->depth : 0;
     if (row != NULL && row->is_open) {
         toprows_open(&state->rows, row, false);
         return TOPKEYS_MAKE;
+    }
+    if (depth == 0 && state->list != NULL) {
+        return TOPKEYS_LIST;
     }
     while (depth != 0 && state->selected > 0 && state->rows.rows[state->selected].depth >= depth) {
         topstate_move(state, -1);
@@ -153,13 +156,7 @@ static enum topkeys_then move(struct topstate *state, long by) {
     return TOPKEYS_DRAW;
 }
 
-/* ---- All other keys ---- */
-
-static enum topkeys_then turn_to(struct topstate *state, enum topstate_page page) {
-    state->page = state->page == page ? TOPSTATE_ROWS : page;
-    state->top = 0;
-    return TOPKEYS_DRAW;
-}
+/* ---- How often ---- */
 
 static enum topkeys_then look_more(struct topstate *state, bool often) {
     size_t at = 0;
@@ -172,6 +169,72 @@ static enum topkeys_then look_more(struct topstate *state, bool often) {
         at++;
     }
     state->interval_ns = intervals[at];
+    return TOPKEYS_DRAW;
+}
+
+/* ---- The list ---- */
+
+static enum topkeys_then sort_list(struct topstate *state, enum toplist_sort sort) {
+    if (state->list->sort == sort) {
+        return TOPKEYS_DRAW;
+    }
+    state->list->sort = sort;
+    return TOPKEYS_MAKE;
+}
+
+static enum topkeys_then press_on_list(struct topstate *state, unsigned key) {
+    long page = state->shown > 1 ? (long)state->shown - 1 : 1;
+    switch (key) {
+    case TOPKEYS_UP:
+        topstate_move_list(state, -1);
+        return TOPKEYS_DRAW;
+    case TOPKEYS_DOWN:
+        topstate_move_list(state, 1);
+        return TOPKEYS_DRAW;
+    case TOPKEYS_PAGE_UP:
+        topstate_move_list(state, -page);
+        return TOPKEYS_DRAW;
+    case TOPKEYS_PAGE_DOWN:
+        topstate_move_list(state, page);
+        return TOPKEYS_DRAW;
+    case TOPKEYS_HOME:
+        topstate_move_list(state, -INT32_MAX);
+        return TOPKEYS_DRAW;
+    case TOPKEYS_END:
+        topstate_move_list(state, INT32_MAX);
+        return TOPKEYS_DRAW;
+    case TOPKEYS_ENTER:
+    case TOPKEYS_RIGHT:
+        return state->list->count != 0 ? TOPKEYS_OPEN : TOPKEYS_DRAW;
+    case 'l':
+        return sort_list(state, TOPLIST_LIVE);
+    case 'd':
+        return sort_list(state, TOPLIST_CHANGE);
+    case 'a':
+        return sort_list(state, TOPLIST_RATE);
+    case 'm':
+        return sort_list(state, TOPLIST_RESIDENT);
+    case 'r':
+        state->list->reverse = !state->list->reverse;
+        return TOPKEYS_MAKE;
+    case ' ':
+        state->is_paused = !state->is_paused;
+        return TOPKEYS_DRAW;
+    case '+':
+    case '-':
+        return look_more(state, key == '+');
+    case 'q':
+        return TOPKEYS_QUIT;
+    default:
+        return TOPKEYS_DRAW;
+    }
+}
+
+/* ---- All other keys ---- */
+
+static enum topkeys_then turn_to(struct topstate *state, enum topstate_page page) {
+    state->page = state->page == page ? TOPSTATE_ROWS : page;
+    state->top = 0;
     return TOPKEYS_DRAW;
 }
 
@@ -214,8 +277,6 @@ static enum topkeys_then press_move(struct topstate *state, unsigned key) {
         return move(state, -INT32_MAX);
     case TOPKEYS_END:
         return move(state, INT32_MAX);
-    case TOPKEYS_LEFT:
-        return close_row(state);
     case TOPKEYS_RIGHT:
         return open_row(state, false);
     case TOPKEYS_ENTER:
@@ -257,6 +318,9 @@ enum topkeys_then topkeys_press(struct topstate *state, unsigned key) {
     if (state->is_asking) {
         return type(state, key);
     }
+    if (state->page == TOPSTATE_LIST) {
+        return press_on_list(state, key);
+    }
     switch (key) {
     case 'q':
         return TOPKEYS_QUIT;
@@ -267,7 +331,10 @@ enum topkeys_then topkeys_press(struct topstate *state, unsigned key) {
     case 'x':
         return turn_to(state, TOPSTATE_CHART);
     case TOPKEYS_ESCAPE:
-        return turn_to(state, TOPSTATE_ROWS);
+        return state->page == TOPSTATE_ROWS && state->list != NULL ? TOPKEYS_LIST
+                                                                   : turn_to(state, TOPSTATE_ROWS);
+    case TOPKEYS_LEFT:
+        return state->page == TOPSTATE_ROWS ? close_row(state) : turn_to(state, TOPSTATE_ROWS);
     case 'f':
         return show_by(state, TOPROWS_FUNCTIONS);
     case 'g':

@@ -28,6 +28,8 @@ enum topkeys_key {
 enum topkeys_then {
     TOPKEYS_DRAW, /* the screen may be another one */
     TOPKEYS_MAKE, /* so may the rows */
+    TOPKEYS_OPEN, /* what is selected of the list */
+    TOPKEYS_LIST, /* back to it */
     TOPKEYS_QUIT,
 };
 

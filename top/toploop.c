@@ -2,6 +2,7 @@
 /* toploop.c: see toploop.h. */
 #include "top/toploop.h"
 
+#include "analyze/ask/quantity.h"
 #include "collect/clock.h"
 #include "top/topdraw.h"
 #include "top/topkeys.h"
@@ -12,6 +13,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define MILLISECOND UINT64_C(1000000)
@@ -24,7 +26,9 @@ enum {
 };
 
 struct loop {
-    struct topsource source;
+    const struct toploop_options *options;
+    struct topsource source; /* open if state.source is set */
+    struct toplist list;
     struct topstate state;
     struct topgrid grid;
     sigset_t before; /* signals that were blocked */
@@ -34,8 +38,7 @@ struct loop {
 
 /* ---- Looking ---- */
 
-/* Looks, and makes rows of it. 0 or -1. */
-static int look(struct loop *loop, struct error *error) {
+static int look_at_source(struct loop *loop, struct error *error) {
     struct topsource *source = &loop->source;
     if (topsource_look(source, error) != 0) {
         return -1;
@@ -46,48 +49,138 @@ static int look(struct loop *loop, struct error *error) {
     return topstate_refresh(&loop->state) == 0 ? 0 : error_set(error, "out of memory");
 }
 
+static int look_at_list(struct loop *loop, struct error *error) {
+    int result = toplist_look(&loop->list, error);
+    topstate_move_list(&loop->state, 0);
+    return result;
+}
+
+/* Looks, and makes rows of it. 0 or -1. */
+static int look(struct loop *loop, struct error *error) {
+    return loop->state.source != NULL ? look_at_source(loop, error) : look_at_list(loop, error);
+}
+
 /* Whether rows have other names now. */
 static bool look_for_names(struct loop *loop) {
-    return loop->source.profile != NULL &&
+    return loop->state.source != NULL && loop->source.profile != NULL &&
            topnames_look(loop->source.names, loop->source.profile) &&
            topstate_refresh(&loop->state) == 0;
 }
 
+static bool is_naming(const struct loop *loop) {
+    return loop->state.source != NULL && topnames_is_busy(loop->source.names);
+}
+
 /* A file takes longer to read than a region. */
 static uint64_t pause_of(const struct loop *loop) {
-    uint64_t least = (uint64_t)(loop->source.looking_seconds * SHARE * 1e9);
+    double seconds =
+        loop->state.source != NULL ? loop->source.looking_seconds : loop->list.looking_seconds;
+    uint64_t least = (uint64_t)(seconds * SHARE * 1e9);
     return least > loop->state.interval_ns ? least : loop->state.interval_ns;
+}
+
+/* ---- Opening ---- */
+
+static int begin_source(struct loop *loop, struct error *error) {
+    loop->state.source = &loop->source;
+    topstate_begin(&loop->state);
+    return look(loop, error);
+}
+
+static int open_named(struct loop *loop, const char *name, struct error *error) {
+    return topsource_open(&loop->source, name, loop->options->debug_folders, error) == 0
+               ? begin_source(loop, error)
+               : -1;
+}
+
+static int open_item(struct loop *loop, const struct toplist_item *item, struct error *error) {
+    const char *folders = loop->options->debug_folders;
+    int result = item->is_running
+                     ? topsource_open_program(&loop->source, item->path, folders, error)
+                     : topsource_open(&loop->source, item->path, folders, error);
+    return result == 0 ? begin_source(loop, error) : -1;
+}
+
+static void close_source(struct loop *loop) {
+    if (loop->state.source != NULL) {
+        topsource_close(&loop->source);
+        loop->state.source = NULL;
+    }
+}
+
+static bool is_file(const char *name) {
+    struct stat status;
+    return stat(name, &status) == 0 && S_ISREG(status.st_mode);
+}
+
+/* Of several there is something to choose. A file may be that of the first process of a run that
+ * goes on. */
+static int open_list(struct loop *loop, struct error *error) {
+    const char *name = loop->options->name;
+    loop->list.of = name;
+    loop->state.list = &loop->list;
+    loop->state.page = TOPSTATE_LIST;
+    if (look(loop, error) != 0) {
+        return -1;
+    }
+    if (loop->list.count == 0 || (loop->list.count == 1 && name != NULL && is_file(name))) {
+        loop->state.list = NULL;
+        return name != NULL ? open_named(loop, name, error)
+                            : error_set(error, "no program of yours is profiled now");
+    }
+    return loop->list.count == 1 ? open_item(loop, loop->list.items, error) : 0;
+}
+
+static bool is_number(const char *name) {
+    uint64_t number;
+    return quantity_u64(name, &number) == 0 && access(name, F_OK) != 0;
 }
 
 static int open_loop(struct loop *loop, const struct toploop_options *options,
                      struct error *error) {
-    *loop = (struct loop){.signals = -1};
-    if (topsource_open(&loop->source, options->name, options->debug_folders, error) != 0) {
-        return -1;
-    }
+    *loop = (struct loop){.options = options, .signals = -1};
     loop->state = (struct topstate){
-        .source = &loop->source,
-        .rows = {.costs = &loop->source.costs,
-                 .names = loop->source.names,
-                 .by = options->by,
-                 .sort = options->sort,
-                 .reverse = options->reverse},
+        .rows = {.by = options->by, .sort = options->sort, .reverse = options->reverse},
         .interval_ns = options->interval_ns,
         .unicode = options->unicode,
     };
     if (options->filter != NULL && topstate_filter(&loop->state, options->filter) != 0) {
         return error_set(error, "%s", loop->state.message);
     }
-    return look(loop, error);
+    return options->name != NULL && is_number(options->name)
+               ? open_named(loop, options->name, error)
+               : open_list(loop, error);
 }
 
 static void close_loop(struct loop *loop) {
     topstate_free(&loop->state);
     topgrid_free(&loop->grid);
-    topsource_close(&loop->source);
+    close_source(loop);
+    toplist_free(&loop->list);
     if (loop->signals >= 0) {
         close(loop->signals);
     }
+}
+
+/* What could not be opened leaves the list as it was. */
+static void open_selected(struct loop *loop) {
+    struct error error;
+    loop->next_ns = 0;
+    if (open_item(loop, &loop->list.items[loop->state.list_selected], &error) != 0) {
+        close_source(loop);
+        loop->state.page = TOPSTATE_LIST;
+        snprintf(loop->state.message, sizeof loop->state.message, "%s", error.message);
+        return;
+    }
+    loop->next_ns = clock_now_ns() + pause_of(loop);
+    look_for_names(loop);
+}
+
+static void go_back(struct loop *loop) {
+    close_source(loop);
+    loop->state.page = TOPSTATE_LIST;
+    loop->state.is_paused = false;
+    loop->next_ns = 0;
 }
 
 /* ---- On a terminal ---- */
@@ -99,19 +192,34 @@ static void draw(struct loop *loop) {
     }
 }
 
+static void make(struct loop *loop) {
+    if (loop->state.source != NULL) {
+        topstate_refresh(&loop->state);
+    } else {
+        toplist_sort(&loop->list);
+        topstate_move_list(&loop->state, 0);
+    }
+}
+
 /* All keys that are there. true: that was the last one. */
 static bool mind_keys(struct loop *loop) {
-    bool makes = false;
     bool is_gone;
     unsigned key;
     while ((key = topscreen_key(&is_gone)) != 0) {
-        enum topkeys_then then = topkeys_press(&loop->state, key);
-        if (then == TOPKEYS_QUIT) {
+        switch (topkeys_press(&loop->state, key)) {
+        case TOPKEYS_DRAW:
+            break;
+        case TOPKEYS_MAKE:
+            make(loop);
+            break;
+        case TOPKEYS_OPEN:
+            open_selected(loop);
+            break;
+        case TOPKEYS_LIST:
+            go_back(loop);
+            break;
+        case TOPKEYS_QUIT:
             return true;
-        }
-        makes |= then == TOPKEYS_MAKE;
-        if (makes) {
-            topstate_refresh(&loop->state);
         }
     }
     return is_gone;
@@ -137,10 +245,10 @@ static int mind_signal(struct loop *loop) {
 static int wait_ms(const struct loop *loop) {
     uint64_t now = clock_now_ns();
     uint64_t ms = now < loop->next_ns ? (loop->next_ns - now) / MILLISECOND + 1 : 0;
-    if (!loop->source.is_live || loop->state.is_paused) {
+    if ((loop->state.source != NULL && !loop->source.is_live) || loop->state.is_paused) {
         ms = INT32_MAX; /* until there is a key */
     }
-    if (topnames_is_busy(loop->source.names) && ms > NAMES_MS) {
+    if (is_naming(loop) && ms > NAMES_MS) {
         ms = NAMES_MS;
     }
     return ms < INT32_MAX ? (int)ms : -1;
@@ -154,6 +262,7 @@ static int look_if_due(struct loop *loop) {
         return 0;
     }
     if (look(loop, &error) != 0) {
+        loop->next_ns = clock_now_ns() + pause_of(loop);
         snprintf(loop->state.message, sizeof loop->state.message, "%s", error.message);
         return -1;
     }
@@ -183,7 +292,7 @@ static int go_on(struct loop *loop) {
         if (mind_keys(loop) || (descriptors[0].revents & (POLLHUP | POLLERR | POLLNVAL)) != 0) {
             return 0;
         }
-        if (look_if_due(loop) != 0) {
+        if (look_if_due(loop) != 0 && loop->state.source != NULL) {
             loop->source.is_live = false; /* what was read of it stays on the screen */
         }
     }
@@ -229,18 +338,18 @@ int toploop_run(const struct toploop_options *options, struct error *error) {
 static void wait_for_names(struct loop *loop) {
     uint64_t until_ns = clock_now_ns() + ONCE_MS * MILLISECOND;
     look_for_names(loop);
-    while (topnames_is_busy(loop->source.names) && clock_now_ns() < until_ns) {
+    while (is_naming(loop) && clock_now_ns() < until_ns) {
         topnames_wait(loop->source.names, ONCE_STEP_MS);
         look_for_names(loop);
     }
 }
 
 static int print_screen(struct loop *loop, size_t width, size_t rows, FILE *out) {
-    size_t count = loop->state.rows.count;
+    size_t count = loop->state.source != NULL ? loop->state.rows.count : loop->list.count;
     if (topgrid_reset(&loop->grid, width, TOPDRAW_ABOVE + (count < rows ? count : rows) + 1) != 0) {
         return -1;
     }
-    loop->state.selected = SIZE_MAX; /* no row is */
+    loop->state.selected = loop->state.list_selected = SIZE_MAX; /* no row is */
     topdraw(&loop->state, &loop->grid);
     for (size_t row = 0; row + TOPDRAW_BELOW < loop->grid.height; row++) {
         if (row != TOPDRAW_ABOVE - 2) { /* the charts have but two points */
@@ -254,7 +363,7 @@ int toploop_once(const struct toploop_options *options, size_t width, size_t row
                  struct error *error) {
     struct loop loop;
     int result = open_loop(&loop, options, error);
-    if (result == 0 && loop.source.is_live) {
+    if (result == 0 && (loop.state.source == NULL || loop.source.is_live)) {
         struct timespec pause = {.tv_sec = (time_t)(options->interval_ns / 1000000000u),
                                  .tv_nsec = (long)(options->interval_ns % 1000000000u)};
         wait_for_names(&loop);

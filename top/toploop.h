@@ -13,7 +13,8 @@
 #include <stdio.h>
 
 struct toploop_options {
-    const char *name; /* process id or file; NULL: the only program that is profiled now */
+    const char
+        *name; /* process id, file, run or folder; NULL: the programs that are profiled now */
     const char *debug_folders;
     const char *filter; /* NULL: none */
     uint64_t interval_ns;

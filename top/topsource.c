@@ -18,33 +18,6 @@
 
 /* ---- Opening ---- */
 
-/* The process that is meant where none is named. 0: error is set. */
-static pid_t only_program(struct error *error) {
-    struct region *list;
-    size_t count;
-    size_t alive = 0;
-    pid_t pid = 0;
-    if (region_list(&list, &count, error) != 0) {
-        return 0;
-    }
-    for (size_t i = 0; i < count; i++) {
-        if (list[i].alive && !list[i].is_foreign && list[i].pid != pid) {
-            pid = list[i].pid;
-            alive++;
-        }
-    }
-    free(list);
-    if (alive == 0) {
-        error_set(error, "no program of yours is profiled now");
-    } else if (alive > 1) {
-        error_set(error,
-                  "%zu programs of yours are profiled now: say which one "
-                  "(memtrace list shows them)",
-                  alive);
-    }
-    return alive == 1 ? pid : 0;
-}
-
 static int open_region(struct topsource *source, const struct region *region, struct error *error) {
     source->profile = profile_open(region->path, error);
     if (source->profile == NULL) {
@@ -110,12 +83,6 @@ static int read_file(struct topsource *source, const char *name, struct error *e
 static int open_any(struct topsource *source, const char *name, struct error *error) {
     struct region region;
     uint64_t pid;
-    if (name == NULL) {
-        pid = (uint64_t)only_program(error);
-        return pid == 0 || region_find((pid_t)pid, &region, error) != 0
-                   ? -1
-                   : open_region(source, &region, error);
-    }
     if (quantity_u64(name, &pid) == 0 && pid != 0 && pid <= INT32_MAX && access(name, F_OK) != 0 &&
         region_find((pid_t)pid, &region, NULL) == 0 && region.alive) {
         return open_region(source, &region, error);
@@ -123,15 +90,32 @@ static int open_any(struct topsource *source, const char *name, struct error *er
     return read_file(source, name, error);
 }
 
-int topsource_open(struct topsource *source, const char *name, const char *debug_folders,
+static int open_by(struct topsource *source, const char *name, const char *debug_folders,
+                   int (*open)(struct topsource *source, const char *name, struct error *error),
                    struct error *error) {
     *source = (struct topsource){.debug_folders = debug_folders};
     source->names = topnames_start(debug_folders, error);
-    if (source->names == NULL || open_any(source, name, error) != 0) {
+    if (source->names == NULL || open(source, name, error) != 0) {
         topsource_close(source);
         return -1;
     }
     return 0;
+}
+
+int topsource_open(struct topsource *source, const char *name, const char *debug_folders,
+                   struct error *error) {
+    return open_by(source, name, debug_folders, open_any, error);
+}
+
+static int open_program(struct topsource *source, const char *path, struct error *error) {
+    struct region region;
+    return region_parse(path, &region) == 0 ? open_region(source, &region, error)
+                                            : error_set(error, "%.300s is no region", path);
+}
+
+int topsource_open_program(struct topsource *source, const char *region, const char *debug_folders,
+                           struct error *error) {
+    return open_by(source, region, debug_folders, open_program, error);
 }
 
 void topsource_close(struct topsource *source) {

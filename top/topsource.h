@@ -43,10 +43,13 @@ struct topsource {
     size_t point_count;
 };
 
-/* name: a process id or a file, as for reports; NULL: the only program that is profiled now.
- * Does not look yet. 0, or -1: error is set and nothing is open. */
+/* name: a process id or a file, as for reports. Does not look yet. 0, or -1: error is set and
+ * nothing is open. */
 int topsource_open(struct topsource *source, const char *name, const char *debug_folders,
                    struct error *error);
+/* The same of the program that has this region. */
+int topsource_open_program(struct topsource *source, const char *region, const char *debug_folders,
+                           struct error *error);
 /* Looks again; one that is not live any more stays as it is. 0, or -1: error is set. */
 int topsource_look(struct topsource *source, struct error *error);
 /* Writes what a running program's profile is now beside us, to a new file. 0, or -1. */

@@ -33,18 +33,72 @@ int topstate_refresh(struct topstate *state) {
     return 0;
 }
 
-void topstate_move(struct topstate *state, long by) {
-    size_t count = state->rows.count;
+/* `by` further down, as far as there are any. */
+static size_t moved(size_t selected, long by, size_t count) {
     size_t far = by < 0 ? (size_t)-by : (size_t)by;
-    if (count == 0) {
-        return;
-    }
     if (by < 0) {
-        state->selected = state->selected > far ? state->selected - far : 0;
-    } else {
-        state->selected = count - 1 - state->selected > far ? state->selected + far : count - 1;
+        return selected > far ? selected - far : 0;
     }
-    state->selected_id = state->rows.rows[state->selected].id;
+    return count - 1 - selected > far ? selected + far : count - 1;
+}
+
+void topstate_move(struct topstate *state, long by) {
+    if (state->rows.count != 0) {
+        state->selected = moved(state->selected, by, state->rows.count);
+        state->selected_id = state->rows.rows[state->selected].id;
+    }
+}
+
+/* Who has not moved sees whatever comes first. */
+static void keep_list_selected(struct topstate *state) {
+    const struct toplist *list = state->list;
+    for (size_t i = 0; state->list_selected != 0 && i < list->count; i++) {
+        if (strncmp(list->items[i].path, state->list_path, sizeof state->list_path - 1) == 0) {
+            state->list_selected = i;
+            return;
+        }
+    }
+    if (state->list_selected >= list->count) {
+        state->list_selected = list->count != 0 ? list->count - 1 : 0;
+    }
+}
+
+void topstate_move_list(struct topstate *state, long by) {
+    const struct toplist *list = state->list;
+    if (by == 0) {
+        keep_list_selected(state);
+    } else if (list->count != 0) {
+        state->list_selected = moved(state->list_selected, by, list->count);
+    }
+    snprintf(state->list_path, sizeof state->list_path, "%s",
+             list->count != 0 ? list->items[state->list_selected].path : "");
+}
+
+size_t topstate_scroll(size_t top, size_t selected, size_t count, size_t shown) {
+    if (selected < top) {
+        top = selected;
+    }
+    if (selected < count && shown != 0 && selected >= top + shown) {
+        top = selected - shown + 1;
+    }
+    if (top + shown > count) {
+        top = count > shown ? count - shown : 0;
+    }
+    return top;
+}
+
+void topstate_begin(struct topstate *state) {
+    struct toprows rows = state->rows;
+    toprows_free(&state->rows);
+    state->rows = (struct toprows){.costs = &state->source->costs,
+                                   .names = state->source->names,
+                                   .by = rows.by,
+                                   .sort = rows.sort,
+                                   .reverse = rows.reverse,
+                                   .filter = rows.filter};
+    state->page = TOPSTATE_ROWS;
+    state->is_paused = false;
+    state->selected = state->top = 0;
 }
 
 static void drop_filter(struct topstate *state) {

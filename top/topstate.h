@@ -7,15 +7,23 @@
 #ifndef TOP_TOPSTATE_H
 #define TOP_TOPSTATE_H
 
+#include "top/toplist.h"
 #include "top/toprows.h"
 #include "top/topsource.h"
 
-enum topstate_page { TOPSTATE_ROWS, TOPSTATE_THREADS, TOPSTATE_CHART, TOPSTATE_HELP };
+enum topstate_page {
+    TOPSTATE_ROWS,
+    TOPSTATE_THREADS,
+    TOPSTATE_CHART,
+    TOPSTATE_HELP,
+    TOPSTATE_LIST, /* of what can be opened; nothing is */
+};
 
-enum { TOPSTATE_FILTER = 128 };
+enum { TOPSTATE_FILTER = 128, TOPSTATE_PATH = 512 };
 
 struct topstate {
-    struct topsource *source;
+    struct topsource *source; /* NULL on the page of the list: nothing is open */
+    struct toplist *list;     /* that one can go back to; NULL: there is none */
     struct toprows rows;
     enum topstate_page page;
     uint64_t interval_ns;
@@ -28,6 +36,10 @@ struct topstate {
     size_t top;   /* the first row, or line of a page, on the screen */
     size_t shown; /* rows that the screen has room for, when it was drawn last */
 
+    size_t list_selected;
+    char list_path[TOPSTATE_PATH]; /* of that item */
+    size_t list_top;
+
     bool is_asking;               /* the filter is being typed */
     char typed[TOPSTATE_FILTER];  /* what of it is there */
     char filter[TOPSTATE_FILTER]; /* in use; "": none */
@@ -39,6 +51,13 @@ struct topstate {
 int topstate_refresh(struct topstate *state);
 /* Selects another row: `by` further down, as far as there are any. */
 void topstate_move(struct topstate *state, long by);
+/* The same of the list. by 0: after a look, keeps the item that is selected. */
+void topstate_move_list(struct topstate *state, long by);
+/* The first row on the screen, which has room for `shown` of them: as before, where what is
+ * selected is on it then. */
+size_t topstate_scroll(size_t top, size_t selected, size_t count, size_t shown);
+/* Another source was opened: its rows are shown, as its user wanted those before. */
+void topstate_begin(struct topstate *state);
 /* 0, or -1: it is no regular expression; state.message says so, and the one before holds. */
 int topstate_filter(struct topstate *state, const char *text);
 /* DELTA counts from now on. */

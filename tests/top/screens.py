@@ -6,10 +6,9 @@ import os
 import re
 import signal
 import subprocess
-import time
 
 from terminal import (DOWN, LEFT, RIGHT, MEMTRACE, Subject, Terminal, build, check, environment, equal, folder,
-                      run_cases)
+                      run_cases, until)
 
 PROGRAM = build("heap.c")
 FOOT = "? help  q quit  Enter open  / filter  f functions  g paths  T threads  x charts"
@@ -28,7 +27,7 @@ def test_first_screen():
         check(re.fullmatch(r"live 100\.6K  max 101\.6K  rss [\d.]+M  \+0/s  0 allocations/s  lost 0", lines[1]),
               lines[1])
         check(re.fullmatch(r"live █+ +rate", lines[2]), lines[2])
-        equal(lines[-1], FOOT)
+        terminal.wait(lambda lines: lines[-1] == FOOT, "the foot")
 
 
 def test_delta_and_mark():
@@ -145,7 +144,7 @@ def test_resizing():
 >   100.6K        0        0  ▸ keep heap.c:16
          0        0        0  ▸ pass heap.c:31
 """)
-        equal(terminal.lines()[-1], FOOT[:50].rstrip())
+        terminal.wait(lambda lines: lines[-1] == FOOT[:50].rstrip(), "the foot")
         terminal.resize(120, 40)
         terminal.wait_rows("""
      LIVE*    DELTA    TOTAL  ALLOC/s  TEMP  BLOCKS      MAX  FUNCTION
@@ -205,17 +204,15 @@ def test_target_killed():
 
 
 def test_counting():
+    """A program follows at its next allocation."""
     with Subject(PROGRAM) as subject, Terminal(str(subject.pid)) as terminal:
         terminal.wait_rows(FUNCTIONS)
-        terminal.press("o")
-        subject.step()
-        terminal.wait(lambda lines: lines[0].endswith("[off]"), "nothing new is counted")
-        terminal.press("o")
-        subject.step()
-        terminal.wait(lambda lines: lines[0].endswith("[live]"), "it is counted again")
-        terminal.press("O")
-        subject.step()
-        terminal.wait(lambda lines: lines[0].endswith("[sampled]"), "a sample is counted")
+        for key, said, word in (("o", "asked to count nothing new", "[off]"), ("o", "asked to count again", "[live]"),
+                                ("O", "asked to count a sample: one allocation in 512.0 KiB", "[sampled]")):
+            terminal.press(key)
+            terminal.wait(lambda lines: lines[-1] == said, said)
+            subject.step()
+            terminal.wait(lambda lines: lines[0].endswith(word), word)
 
 
 def test_saving():
@@ -234,8 +231,8 @@ def test_pausing():
     with Subject(PROGRAM) as subject, Terminal(str(subject.pid)) as terminal:
         terminal.wait_rows(FUNCTIONS)
         terminal.press(" ")
-        subject.step()
         terminal.wait(lambda lines: lines[0].endswith("[paused]"), "the pause")
+        subject.step()
         terminal.read(0.5)
         terminal.wait_rows(FUNCTIONS)
         terminal.press(" ")
@@ -246,10 +243,7 @@ def test_recording():
     """A recording that grows is read again."""
     recording = folder + "/growing.mtr"
     with Subject(PROGRAM, "record", "-o", recording) as subject:
-        for _ in range(200):
-            if os.path.exists(recording) and os.path.getsize(recording) > 0:
-                break
-            time.sleep(0.02)
+        until(lambda: os.path.exists(recording) and os.path.getsize(recording) > 0, "the recording begins")
         with Terminal(recording) as terminal:
             terminal.wait(lambda lines: lines[0].endswith("[recording]"), "the recording")
             subject.step()

@@ -24,7 +24,7 @@ SKIP = 77
 VERSION = "0.8.2"
 WIDTH, HEIGHT = 80, 24
 UP, DOWN, RIGHT, LEFT = (b"\x1b[" + letter for letter in (b"A", b"B", b"C", b"D"))
-PATIENCE = 20
+PATIENCE = 120
 
 folder = tempfile.mkdtemp(prefix="memtrace-top-")
 regions = folder + "/regions"
@@ -41,6 +41,13 @@ def check(condition, *what):
 
 def equal(found, wanted, *what):
     check(found == wanted, *what, "\nfound\n", found, "\nwanted\n", wanted)
+
+
+def until(condition, *what):
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        check(time.monotonic() < end, "waited in vain for", *what)
+        time.sleep(0.02)
 
 
 def emulator():
@@ -73,20 +80,21 @@ def build(source, *flags):
 class Subject:
     """A profiled program, which makes a step for each call."""
 
-    def __init__(self, program, *command):
+    def __init__(self, program, *command, more=()):
+        before = self.list()
         self.process = subprocess.Popen(
-            [MEMTRACE, *(command or ("run", "-o", folder + "/subject.mtp")), "--", program],
+            [MEMTRACE, *(command or ("run", "-o", folder + "/subject.mtp")), "--", program, *more],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment, cwd=folder)
         check(self.process.stdout.readline() == b"ready\n", "the subject starts")
-        self.pid = self.find()
+        self.pid = self.find(before)
 
-    def find(self):
-        for _ in range(200):
-            names = [name for name in os.listdir(regions) if name.endswith(".mtp")]
-            if names:
-                return int(names[0].partition(".")[0])
-            time.sleep(0.02)
-        raise AssertionError("no region")
+    @staticmethod
+    def list():
+        return {int(name.partition(".")[0]) for name in os.listdir(regions) if name.endswith(".mtp")}
+
+    def find(self, before):
+        until(lambda: self.list() - before, "its region")
+        return (self.list() - before).pop()
 
     def step(self):
         self.process.stdin.write(b"\n")
