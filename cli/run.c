@@ -8,6 +8,7 @@
 #include "cli/child.h"
 #include "cli/cli.h"
 #include "cli/serving.h"
+#include "cli/streaming.h"
 #include "cli/target.h"
 #include "cli/variables.h"
 #include "collect/runwatch.h"
@@ -252,6 +253,7 @@ static int start(struct launch *launch, char **argv) {
 static int tick(struct launch *launch) {
     int due = runwatch_tick(&launch->watch);
     int wait = launch->look_ms;
+    streaming_tick();
     if (launch->watch.found_any) {
         return due;
     }
@@ -341,9 +343,12 @@ static void allow_descriptors(void) {
 /* The variables are set: starts the program and stays until its end. */
 static int run_program(struct launch *launch, char **argv) {
     bool is_recording = is_set(launch, "MEMTRACE_RECORD");
-    int status = start(launch, argv);
+    int status = streaming_begin(launch->variables);
     pid_t server = -1;
-    if (status != 0) {
+    if (status == CLI_OK) {
+        status = start(launch, argv);
+    }
+    if (status != CLI_OK) {
         return status;
     }
     allow_descriptors();
@@ -360,6 +365,7 @@ static int run_program(struct launch *launch, char **argv) {
     }
     wait_for_end(launch);
     finish_all(launch);
+    streaming_end();
     if (server > 0) {
         serving_wait(server);
     }

@@ -41,25 +41,17 @@ static int stopped_status(const char *file, uint64_t sent) {
     return 128 + stopping_signal;
 }
 
-static int send_file(const char *file, const struct request *request, struct token *token,
-                     const char *host, uint16_t port) {
-    const struct sender_options asked = {.path = file,
-                                         .host = host,
-                                         .port = port,
-                                         .token = token,
-                                         .give_up_ns = request->give_up_ns,
-                                         .stop = &stopping_signal,
-                                         .tell = print};
+static int send_file(const struct sender_options *asked, const char *to) {
     struct error error = {""};
     struct number n;
-    uint64_t sent = 0;
-    switch (sender_run(&asked, &sent, &error)) {
+    struct sender_progress progress;
+    switch (sender_run(asked, &progress, &error)) {
     case SENDER_DONE:
-        print_safe(stderr, "memtrace: %s, %s, is at %s\n", file, number_bytes(&n, sent),
-                   request->to);
+        print_safe(stderr, "memtrace: %s, %s, is at %s\n", asked->path,
+                   number_bytes(&n, progress.sent), to);
         return CLI_OK;
     case SENDER_STOPPED:
-        return stopped_status(file, sent);
+        return stopped_status(asked->path, progress.sent);
     default:
         return cli_error("%s", error.message);
     }
@@ -67,14 +59,13 @@ static int send_file(const char *file, const struct request *request, struct tok
 
 static int run_send(int argc, char **argv) {
     struct request request = {0};
+    struct sender_options asked = {.stop = &stopping_signal, .tell = print};
     struct error error = {""};
     struct token *token = NULL;
-    const char *file;
     char host[CHANNEL_HOST];
-    uint16_t port;
     int status = cli_read(&send_command, &argc, &argv, &request);
     if (status == CLI_OK) {
-        status = cli_one(&send_command, argc, argv, "a recording", &file);
+        status = cli_one(&send_command, argc, argv, "a recording", &asked.path);
     }
     if (status != CLI_OK) {
         return status;
@@ -82,7 +73,8 @@ static int run_send(int argc, char **argv) {
     if (request.to == NULL) {
         return cli_usage("send", "--to HOST[:PORT] is needed");
     }
-    if (channel_split(request.to, host, &port, &error) != 0 || port == 0 || host[0] == '\0') {
+    if (channel_split(request.to, host, &asked.port, &error) != 0 || asked.port == 0 ||
+        host[0] == '\0') {
         return cli_usage("send", "--to: %s",
                          error.message[0] != '\0' ? error.message : "a host and a port are needed");
     }
@@ -91,7 +83,10 @@ static int run_send(int argc, char **argv) {
     }
     stopping_catch();
     signal(SIGPIPE, SIG_IGN);
-    status = send_file(file, &request, token, host, port);
+    asked.host = host;
+    asked.token = token;
+    asked.give_up_ns = request.give_up_ns;
+    status = send_file(&asked, request.to);
     token_free(token);
     return status;
 }

@@ -258,6 +258,14 @@ const struct option variables_of_recordings[] = {
     VARIABLE("on-lag", 0, "wait|drop", "where the disk is too slow (default: wait)", set_word,
              "MEMTRACE_ON_LAG"),
     SETTING("profile", "leave a profile, too", "MEMTRACE_PROFILE", "1"),
+#ifdef MEMTRACE_STREAM
+    {"to", 0, "HOST[:PORT]", "also send it, while it grows, to where `memtrace gather` listens",
+     OPTION_TEXT, OPTION_IN(struct variables, to)},
+    {"token", 0, "FILE", "what proves who both sides are: for all but this machine", OPTION_TEXT,
+     OPTION_IN(struct variables, token)},
+    {"linger", 0, "TIME", "so long the rest may take to be sent after the end (default: 60s)",
+     OPTION_DURATION, OPTION_IN(struct variables, linger_ns), .least = 1},
+#endif
     {.part = common_options},
     OPTION_END};
 

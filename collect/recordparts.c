@@ -66,6 +66,14 @@ void recordparts_path(const struct recordparts *parts, uint32_t part, char *to, 
     }
 }
 
+void (*recordparts_opened)(const char *path);
+
+static void tell_opened(const struct recordparts *parts) {
+    if (recordparts_opened != NULL) {
+        recordparts_opened(parts->file.path);
+    }
+}
+
 /* What is written when nothing more can be: a mark, the program, its threads. */
 enum { RESERVE = 64 << 10 };
 
@@ -83,6 +91,7 @@ static int create(struct recordparts *parts) {
     }
     parts->start_bytes = parts->file.size;
     recordfile_reserve(&parts->file, RESERVE);
+    tell_opened(parts);
     return 0;
 }
 
@@ -136,6 +145,7 @@ static int resume(struct recordparts *parts) {
     }
     if (result > 0) {
         recordfile_reserve(&parts->file, RESERVE);
+        tell_opened(parts);
     }
     recording_close(there);
     return result;

@@ -23,6 +23,10 @@ struct recordparts {
     struct error *error;    /* where each of these functions says why it failed */
 };
 
+/* Called with the path of each file that a recording of this process begins or goes on with, by the
+ * thread that records. NULL: nobody wants to know. To be set before the first recording. */
+extern void (*recordparts_opened)(const char *path);
+
 /* Goes on with the last part that a writer left who died, or begins the first; in $TMPDIR or /tmp
  * where the wanted place takes no file (then the error says so, and the region says where it is).
  * What is in a file that was there: parts->file.index. 0 or -1. All pointers must outlive it. */

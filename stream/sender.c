@@ -33,7 +33,7 @@
 
 enum { ANEW_MOST = 3, IN_BYTES = 4 * WIRE_SMALL_MOST };
 
-enum outcome { GOING, ENDED, LOST, REFUSED };
+enum outcome { GOING, ENDED, LOST, REFUSED, PAUSED };
 
 struct sender {
     const struct sender_options *options;
@@ -45,7 +45,9 @@ struct sender {
     int fd;
     bool tried_before; /* the outage was told */
     unsigned anew;     /* so often all was sent again */
+    uint64_t there;    /* so much the receiver has, as far as is known */
     uint64_t looked_ns;
+    uint64_t late_ns; /* the file has ended: until when it may take; 0: not so */
 
     /* Of the present connection. */
     struct channel channel;
@@ -68,18 +70,49 @@ __attribute__((format(printf, 2, 3))) static void tell(const struct sender *send
     sender->options->tell(line);
 }
 
+static const char *name_of(const struct sender *sender) {
+    return sender->options->name != NULL ? sender->options->name : sender->options->path;
+}
+
+static bool is_late(const struct sender *sender) {
+    return sender->late_ns != 0 && clock_now_ns() >= sender->late_ns;
+}
+
 static bool is_stopped(const struct sender *sender) {
-    return *sender->options->stop != 0;
+    return *sender->options->stop != 0 || is_late(sender);
+}
+
+/* ---- The file ---- */
+
+/* 0, or -1 with the error: it cannot be read. */
+static int look(struct sender *sender) {
+    const struct sender_options *options = sender->options;
+    uint64_t now = clock_now_ns();
+    if (sender->tail.ended || now - sender->looked_ns < LOOK_NS) {
+        return 0;
+    }
+    sender->looked_ns = now;
+    sender->tail.leaves_index = options->reopener != 0 && getppid() == options->reopener;
+    if (tail_look(&sender->tail, now) != 0) {
+        return error_set(sender->error, "cannot read %s: %s", name_of(sender), strerror(errno));
+    }
+    if (sender->tail.ended && options->linger_ns != 0) {
+        sender->late_ns = clock_now_ns() + options->linger_ns;
+    }
+    return 0;
 }
 
 /* ---- Connecting ---- */
 
 /* Waits for a socket; false: in vain. */
-static bool wait_for(const struct sender *sender, int fd, short events, uint64_t until_ns) {
+static bool wait_for(struct sender *sender, int fd, short events, uint64_t until_ns) {
     while (!is_stopped(sender) && clock_now_ns() < until_ns) {
         struct pollfd one = {fd, events, 0};
         if (poll(&one, 1, 100) > 0) {
             return true;
+        }
+        if (look(sender) != 0) {
+            return false;
         }
     }
     errno = is_stopped(sender) ? EINTR : ETIMEDOUT;
@@ -87,7 +120,7 @@ static bool wait_for(const struct sender *sender, int fd, short events, uint64_t
 }
 
 /* A connected socket; -1: errno. */
-static int connect_to(const struct sender *sender, const struct addrinfo *address) {
+static int connect_to(struct sender *sender, const struct addrinfo *address) {
     int on = 1;
     int reason = 0;
     socklen_t size = sizeof reason;
@@ -175,8 +208,8 @@ static enum outcome begin_anew(struct sender *sender, uint64_t from) {
         return REFUSED;
     }
     tell(sender, "%s has other bytes of %s than are here: sending it anew", sender->peer,
-         sender->options->path);
-    sender->next = sender->acked = from;
+         name_of(sender));
+    sender->next = sender->acked = sender->there = from;
     sender->end_said = false;
     return GOING;
 }
@@ -201,7 +234,7 @@ static enum outcome take_welcome(struct sender *sender, const struct wire_frame 
     if (frame->offset > sender->tail.steady) {
         return begin_anew(sender, 0);
     }
-    sender->next = sender->acked = frame->offset;
+    sender->next = sender->acked = sender->there = frame->offset;
     return GOING;
 }
 
@@ -222,7 +255,7 @@ static enum outcome take_frame(struct sender *sender, const struct wire_frame *f
         if (!sender->is_welcome || frame->offset > sender->next) {
             return REFUSED;
         }
-        sender->acked = frame->offset;
+        sender->acked = sender->there = frame->offset;
         return GOING;
     case WIRE_ALIVE:
         return GOING;
@@ -296,7 +329,7 @@ static bool is_over(const struct sender *sender) {
 static int put_data(struct sender *sender, uint64_t bytes) {
     size_t size = bytes < WIRE_DATA_MOST ? (size_t)bytes : WIRE_DATA_MOST;
     if (block_read_at(sender->fd, sender->out + WIRE_HEADER, size, sender->next) != (ssize_t)size) {
-        return error_set(sender->error, "cannot read %s", sender->options->path);
+        return error_set(sender->error, "cannot read %s", name_of(sender));
     }
     wire_put_data(sender->out, sender->next, (uint32_t)size);
     sender->out_size = WIRE_HEADER + size;
@@ -313,7 +346,7 @@ static int put_end(struct sender *sender) {
     }
     done = hash->done == hash->size && hash->size != 0 ? 1 : filehash_step(hash);
     if (done < 0) {
-        return error_set(sender->error, "cannot read %s", sender->options->path);
+        return error_set(sender->error, "cannot read %s", name_of(sender));
     }
     if (done == 1) {
         sender->out_size = wire_put_end(sender->out, hash->size, hash->hash);
@@ -359,18 +392,6 @@ static enum outcome say(struct sender *sender) {
 
 /* ---- One connection ---- */
 
-static enum outcome look(struct sender *sender, uint64_t now) {
-    if (sender->tail.ended || now - sender->looked_ns < LOOK_NS) {
-        return GOING;
-    }
-    sender->looked_ns = now;
-    if (tail_look(&sender->tail, now) != 0) {
-        error_set(sender->error, "cannot read %s: %s", sender->options->path, strerror(errno));
-        return REFUSED;
-    }
-    return GOING;
-}
-
 static enum outcome check_silence(struct sender *sender, uint64_t now) {
     uint64_t most = sender->is_welcome ? SILENCE_NS : CONNECT_NS;
     if (now > sender->heard_ns + most) {
@@ -387,6 +408,11 @@ static void wait_for_news(struct sender *sender) {
     poll(&one, 1, is_over(sender) && !is_pending ? 0 : timeout);
 }
 
+static bool has_all_but_index(const struct sender *sender) {
+    return sender->is_welcome && sender->tail.indexed && !sender->tail.ended &&
+           sender->acked == sender->tail.steady;
+}
+
 static enum outcome talk(struct sender *sender) {
     enum outcome outcome = GOING;
     sender->is_welcome = sender->end_said = false;
@@ -396,10 +422,12 @@ static enum outcome talk(struct sender *sender) {
     sender->heard_ns = sender->said_ns = clock_now_ns();
     while (outcome == GOING && !is_stopped(sender)) {
         uint64_t now = clock_now_ns();
-        outcome = look(sender, now);
-        outcome = outcome == GOING ? hear(sender) : outcome;
+        outcome = look(sender) == 0 ? hear(sender) : REFUSED;
         outcome = outcome == GOING ? say(sender) : outcome;
         outcome = outcome == GOING ? check_silence(sender, now) : outcome;
+        if (outcome == GOING && has_all_but_index(sender)) {
+            outcome = PAUSED;
+        }
         if (outcome == GOING) {
             wait_for_news(sender);
         }
@@ -430,11 +458,15 @@ static enum outcome connection(struct sender *sender) {
 
 /* ---- All of them ---- */
 
-static void pause_for(const struct sender *sender, uint64_t duration_ns) {
+/* 0, or -1 with the error. */
+static int pause_for(struct sender *sender, uint64_t duration_ns) {
     uint64_t until = clock_now_ns() + duration_ns;
-    while (!is_stopped(sender) && clock_now_ns() < until) {
+    int result = 0;
+    while (result == 0 && !is_stopped(sender) && clock_now_ns() < until) {
         poll(NULL, 0, 50);
+        result = look(sender);
     }
+    return result;
 }
 
 /* Between half of it and all of it: many senders of one receiver are not to come at once. */
@@ -448,9 +480,9 @@ static uint64_t jitter(uint64_t backoff_ns) {
 
 static void tell_outage(struct sender *sender) {
     struct number n;
-    if (!sender->tried_before && sender->acked != 0) {
+    if (!sender->tried_before && sender->there != 0) {
         tell(sender, "%s: %s; %s are there, trying again", sender->peer, sender->error->message,
-             number_bytes(&n, sender->acked));
+             number_bytes(&n, sender->there));
     } else if (!sender->tried_before) {
         tell(sender, "%s: %s; trying again", sender->peer, sender->error->message);
     }
@@ -463,8 +495,11 @@ static enum sender_result go(struct sender *sender) {
     while (!is_stopped(sender)) {
         enum outcome outcome = connection(sender);
         uint64_t now = clock_now_ns();
-        if (is_stopped(sender) || outcome == ENDED) {
-            return outcome == ENDED ? SENDER_DONE : SENDER_STOPPED;
+        if (outcome == ENDED || outcome == PAUSED) {
+            return outcome == ENDED ? SENDER_DONE : SENDER_ALL_BUT_INDEX;
+        }
+        if (is_stopped(sender)) {
+            break;
         }
         if (sender->is_welcome) {
             contact = now;
@@ -478,10 +513,12 @@ static enum sender_result go(struct sender *sender) {
             return SENDER_FAILED;
         }
         tell_outage(sender);
-        pause_for(sender, jitter(backoff));
+        if (pause_for(sender, jitter(backoff)) != 0) {
+            return SENDER_FAILED;
+        }
         backoff = backoff * 2 < BACKOFF_MOST ? backoff * 2 : BACKOFF_MOST;
     }
-    return SENDER_STOPPED;
+    return *sender->options->stop != 0 ? SENDER_STOPPED : SENDER_LATE;
 }
 
 /* Waits until the file says what it is, and finds out how much of it is there. */
@@ -489,29 +526,29 @@ static int prepare(struct sender *sender) {
     uint64_t before;
     int known = 0;
     while (known == 0 && !is_stopped(sender)) {
-        known = source_describe(sender->fd, sender->options->path, &sender->hello, sender->error);
+        known = source_describe(sender->fd, name_of(sender), &sender->hello, sender->error);
         if (known == 0 && sender->tail.ended) {
-            return error_set(sender->error, "%s is empty", sender->options->path);
+            return error_set(sender->error, "%s is empty", name_of(sender));
         }
-        if (known == 0) {
-            tail_look(&sender->tail, clock_now_ns());
-            pause_for(sender, LOOK_NS);
+        if (known == 0 && pause_for(sender, LOOK_NS) != 0) {
+            return -1;
         }
     }
     do {
         before = sender->tail.steady;
-        if (known == 1 && tail_look(&sender->tail, clock_now_ns()) != 0) {
-            return error_set(sender->error, "cannot read %s: %s", sender->options->path,
-                             strerror(errno));
+        sender->looked_ns = 0;
+        if (known == 1 && look(sender) != 0) {
+            return -1;
         }
     } while (sender->tail.steady != before && !is_stopped(sender));
     return known < 0 ? -1 : 0;
 }
 
-enum sender_result sender_run(const struct sender_options *options, uint64_t *sent,
-                              struct error *error) {
+enum sender_result sender_run(const struct sender_options *options,
+                              struct sender_progress *progress, struct error *error) {
     struct sender *sender = calloc(1, sizeof *sender);
     enum sender_result result = SENDER_FAILED;
+    *progress = (struct sender_progress){0};
     if (sender == NULL) {
         error_set(error, "out of memory");
         return SENDER_FAILED;
@@ -524,10 +561,10 @@ enum sender_result sender_run(const struct sender_options *options, uint64_t *se
     sender->fd = open(options->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     tail_start(&sender->tail, sender->fd);
     if (sender->fd < 0) {
-        error_set(error, "cannot read %s: %s", options->path, strerror(errno));
+        error_set(error, "cannot read %s: %s", name_of(sender), strerror(errno));
     } else if (prepare(sender) == 0) {
-        result = is_stopped(sender) ? SENDER_STOPPED : go(sender);
-        *sent = result == SENDER_DONE ? sender->tail.steady : sender->acked;
+        result = go(sender);
+        *progress = (struct sender_progress){sender->there, sender->tail.size};
     }
     tail_end(&sender->tail);
     filehash_end(&sender->hash);

@@ -13,18 +13,35 @@
 
 struct sender_options {
     const char *path; /* of the recording */
+    const char *name; /* what it is called in messages; NULL: as its path */
     const char *host;
     uint16_t port;
-    const struct token *token;         /* NULL: to this machine itself only, in clear */
-    uint64_t give_up_ns;               /* without a connection for so long; 0: never */
+    const struct token *token; /* NULL: to this machine itself only, in clear */
+    uint64_t give_up_ns;       /* without a connection for so long; 0: never */
+    uint64_t linger_ns;        /* so long after the end of the recording; 0: any time */
+    /* As long as this process is our parent, the file's index is not sent: it will give way to
+     * other blocks. 0: it is sent. */
+    pid_t reopener;
     const volatile sig_atomic_t *stop; /* not 0: end */
     void (*tell)(const char *line);    /* what people are to know */
 };
 
-enum sender_result { SENDER_DONE, SENDER_STOPPED, SENDER_FAILED };
+enum sender_result {
+    SENDER_DONE,
+    SENDER_ALL_BUT_INDEX, /* all is there, and the reopener still lives */
+    SENDER_STOPPED,
+    SENDER_LATE, /* the time to linger is over */
+    SENDER_FAILED,
+};
 
-/* Blocks. SENDER_DONE: `sent` bytes are there, compared by their hash; SENDER_FAILED: error. */
-enum sender_result sender_run(const struct sender_options *options, uint64_t *sent,
-                              struct error *error);
+/* How much of the recording the other side has, and how much there is. */
+struct sender_progress {
+    uint64_t sent;
+    uint64_t size;
+};
+
+/* Blocks. SENDER_DONE: all is there, compared by its hash; SENDER_FAILED: error. */
+enum sender_result sender_run(const struct sender_options *options,
+                              struct sender_progress *progress, struct error *error);
 
 #endif

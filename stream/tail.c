@@ -35,6 +35,7 @@ static bool is_last(const struct tail *tail, uint64_t offset,
 /* Steps over whole blocks. 0 or -1. */
 static int step(struct tail *tail) {
     struct memtrace_block_header block;
+    tail->indexed = false;
     uint64_t stop = tail->steady + LOOK_BYTES;
     while (tail->steady < stop) {
         enum block_status status =
@@ -46,7 +47,8 @@ static int step(struct tail *tail) {
             break;
         }
         if (block.kind == MEMTRACE_BLOCK_INDEX) {
-            tail->ended = is_last(tail, tail->steady, &block);
+            tail->indexed = is_last(tail, tail->steady, &block);
+            tail->ended = tail->indexed && !tail->leaves_index;
             break;
         }
         tail->steady += block_size(&block);
@@ -91,7 +93,7 @@ int tail_look(struct tail *tail, uint64_t now_ns) {
         tail->steady = tail->size;
         return 0;
     }
-    if (grew || tail->steady != before || is_written(tail)) {
+    if (grew || tail->indexed || tail->steady != before || is_written(tail)) {
         tail->quiet_since_ns = 0;
     } else if (tail->quiet_since_ns == 0) {
         tail->quiet_since_ns = now_ns;

@@ -17,10 +17,12 @@
 #include <stdint.h>
 
 struct tail {
-    int fd;          /* the caller's, open for reading */
-    uint64_t steady; /* bytes that stay as they are */
-    bool ended;      /* the file has an index, or nobody is left who would write: steady is all */
-    uint64_t size;   /* of the file, the last time */
+    int fd;            /* the caller's, open for reading */
+    uint64_t steady;   /* bytes that stay as they are */
+    bool ended;        /* the file has an index, or nobody is left who would write: steady is all */
+    bool indexed;      /* `leaves_index`: all but the index that ends it is steady */
+    bool leaves_index; /* the caller's: an index is not the end yet */
+    uint64_t size;     /* of the file, the last time */
     uint64_t quiet_since_ns; /* nobody writes since then; 0: not so */
     struct recording_buffer buffer;
 };

@@ -94,6 +94,9 @@ _memtrace() {
         --rotate) :; return 0 ;;
         --embed) _memtrace_reply -W 'symbols all none'; return 0 ;;
         --on-lag) _memtrace_reply -W 'wait drop'; return 0 ;;
+        --to) :; return 0 ;;
+        --token) _memtrace_files '*'; return 0 ;;
+        --linger) :; return 0 ;;
         --every | -e) :; return 0 ;;
         --churn | -c) :; return 0 ;;
         --top | -n) :; return 0 ;;
@@ -106,7 +109,7 @@ _memtrace() {
         --signals) :; return 0 ;;
         --children) _memtrace_reply -W 'all exec none'; return 0 ;;
         esac
-        options=' --output --precise --free-stacks --no-addresses --no-slices --sample --sizes --modules --cull-below --cull-pending --duration --rotate --embed --on-lag --profile --every --churn --top --log --summary --no-summary --stacks --contexts --unwind --inject --serve --limit --on-limit --start-off --signals --children --follow-children --keep-small --help'
+        options=' --output --precise --free-stacks --no-addresses --no-slices --sample --sizes --modules --cull-below --cull-pending --duration --rotate --embed --on-lag --profile --to --token --linger --every --churn --top --log --summary --no-summary --stacks --contexts --unwind --inject --serve --limit --on-limit --start-off --signals --children --follow-children --keep-small --help'
         ;;
     report)
         case $previous in

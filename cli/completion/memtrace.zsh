@@ -133,6 +133,9 @@ _memtrace() {
             '*--embed[the program'\''s files that go along ]:symbols|all|none:(symbols all none)' \
             '*--on-lag[where the disk is too slow ]:wait|drop:(wait drop)' \
             '*--profile[leave a profile, too]' \
+            '*--to[also send it, while it grows, to where `memtrace gather` listens]:HOST\[\:PORT\]:' \
+            '*--token[what proves who both sides are]:FILE:_files' \
+            '*--linger[so long the rest may take to be sent after the end ]:TIME:' \
             '*--every[print the largest call paths every TIME]:TIME:' \
             '*-e[print the largest call paths every TIME]:TIME:' \
             '*--churn[... and/or every SIZE bytes allocated plus freed]:SIZE:' \

@@ -19,6 +19,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(HERE), "recording"))
 
 from recorded import (MEMTRACE, clean_environment, equal, execute, fail, files, finish, record, recordings,  # noqa: E402
                       scratch, settings_for)
+from harness import build  # noqa: E402, F401
 
 PATIENCE = 60
 

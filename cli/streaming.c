@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: MIT */
+/* streaming.c: the senders of a recording, and what each of them does. See streaming.h. */
+#include "cli/streaming.h"
+
+#include "analyze/rows/number.h"
+#include "analyze/rows/safetext.h"
+#include "cli/cli.h"
+#include "cli/stopping.h"
+#include "collect/clock.h"
+#include "collect/recordparts.h"
+#include "stream/sender.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MS        UINT64_C(1000000)
+#define LINGER_NS (60000 * MS)
+#define AGAIN_NS  (250 * MS) /* between two senders of one file */
+
+enum { SENDERS_MOST = 64, FILE_FD = 3, ALL_BUT_INDEX = 100 };
+
+struct sent_file {
+    int fd;            /* the file, whatever its name is by now */
+    pid_t sender;      /* 0: none */
+    bool leaves_index; /* the sender leaves it out, since the recorder will */
+    bool lacks_index;  /* that alone was not sent */
+    uint64_t started_ns;
+};
+
+/* What could not be sent. */
+struct rest {
+    size_t files;
+    uint64_t sent, missing;
+    char name[PATH_MAX]; /* of one of them */
+    char why[256];
+};
+
+static struct {
+    const char *to, *token;
+    uint64_t linger_ns;
+    uint64_t end_ns; /* when the run was over; 0: it is not */
+    bool rotates;
+    size_t senders; /* that run now */
+    size_t started; /* ever; only the first one says when the connection is lost */
+    int reports[2]; /* a pipe */
+    struct rest rest;
+    pthread_mutex_t lock; /* of the list, which threads that record add to */
+    struct sent_file *files;
+    size_t count, room;
+} streaming = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* What a sender says at its end, on its standard output: a pipe of all of them. */
+struct sender_report {
+    pid_t sender;
+    struct sender_progress progress;
+    char why[256]; /* not all is there */
+};
+
+/* What the file is called now: the folder of a run gets its name at the end. */
+static void name_of(int fd, char name[PATH_MAX]) {
+    char link[32];
+    ssize_t size;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    size = readlink(link, name, PATH_MAX - 1);
+    name[size > 0 ? size : 0] = '\0';
+}
+
+/* ---- The sender's process ---- */
+
+static void print(const char *line) {
+    print_safe(stderr, "memtrace: %s\n", line);
+}
+
+/* One of many: the recorder says what is to be said of all. */
+static void keep_quiet(const char *line) {
+    (void)line;
+}
+
+static int send_beside(const struct sender_options *asked, const char *to) {
+    static const char *const reasons[] = {
+        [SENDER_STOPPED] = "stopped",
+        [SENDER_LATE] = "the time to linger is over",
+    };
+    struct sender_report report = {.sender = getpid()};
+    struct error error = {""};
+    enum sender_result result = sender_run(asked, &report.progress, &error);
+    if (result == SENDER_DONE) {
+        return CLI_OK;
+    }
+    if (result == SENDER_ALL_BUT_INDEX) {
+        return ALL_BUT_INDEX;
+    }
+    if (result == SENDER_FAILED) {
+        snprintf(report.why, sizeof report.why, "%s", error.message);
+    } else {
+        snprintf(report.why, sizeof report.why, "%s: %s", to, reasons[result]);
+    }
+    /* Shorter than what a pipe takes as a whole. */
+    return write(STDOUT_FILENO, &report, sizeof report) == sizeof report ? CLI_FAILURE : CLI_USAGE;
+}
+
+/* memtrace sender TO TOKEN LINGER REOPENER HOW, the file is descriptor 3. */
+static int run_sender(int argc, char **argv) {
+    struct sender_options asked = {.path = "/proc/self/fd/3", .stop = &stopping_signal};
+    struct error error = {""};
+    struct token *token = NULL;
+    char host[CHANNEL_HOST];
+    char name[PATH_MAX];
+    uint64_t reopener;
+    int status;
+    if (argc != 6 || channel_split(argv[1], host, &asked.port, &error) != 0 ||
+        quantity_u64(argv[3], &asked.linger_ns) != 0 || quantity_u64(argv[4], &reopener) != 0) {
+        return cli_usage("sender", "started by memtrace record --to");
+    }
+    if (argv[2][0] != '\0' && (token = token_read(argv[2], &error)) == NULL) {
+        return cli_error("%s", error.message);
+    }
+    name_of(FILE_FD, name);
+    asked.name = name;
+    asked.host = host;
+    asked.token = token;
+    asked.reopener = (pid_t)reopener;
+    asked.tell = strcmp(argv[5], "quiet") == 0 ? keep_quiet : print;
+    stopping_catch();
+    signal(SIGPIPE, SIG_IGN);
+    status = send_beside(&asked, argv[1]);
+    token_free(token);
+    return status;
+}
+
+const struct command sender_command = {.name = "sender", .run = run_sender};
+
+/* ---- Beside the program ---- */
+
+/* By a thread that records. A file that was lost sight of is not sent: the line says so. */
+static void add_file(const char *path) {
+    struct sent_file *grown;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    pthread_mutex_lock(&streaming.lock);
+    if (streaming.count == streaming.room) {
+        grown = reallocarray(streaming.files, streaming.room * 2 + 8, sizeof *grown);
+        if (grown != NULL) {
+            streaming.files = grown;
+            streaming.room = streaming.room * 2 + 8;
+        }
+    }
+    if (fd >= 0 && streaming.count < streaming.room) {
+        streaming.files[streaming.count++] = (struct sent_file){.fd = fd};
+    } else {
+        cli_error("%s is not sent: %s", path, fd < 0 ? strerror(errno) : "out of memory");
+    }
+    pthread_mutex_unlock(&streaming.lock);
+}
+
+int streaming_begin(const struct variables *variables) {
+    const char *rotate = variables_get(variables, "MEMTRACE_ROTATE");
+    char host[CHANNEL_HOST];
+    uint16_t port;
+    struct error error = {""};
+    struct token *token;
+    if (variables->to == NULL) {
+        return variables->token == NULL && variables->linger_ns == 0
+                   ? CLI_OK
+                   : cli_usage("record", "--token and --linger belong to --to");
+    }
+    if (channel_split(variables->to, host, &port, &error) != 0 || port == 0 || host[0] == '\0') {
+        return cli_usage("record", "--to: %s",
+                         error.message[0] != '\0' ? error.message : "a host and a port are needed");
+    }
+    if (variables->token != NULL) {
+        token = token_read(variables->token, &error);
+        if (token == NULL) {
+            return cli_error("%s", error.message);
+        }
+        token_free(token);
+    }
+    streaming.to = variables->to;
+    streaming.token = variables->token != NULL ? variables->token : "";
+    streaming.linger_ns = variables->linger_ns != 0 ? variables->linger_ns : LINGER_NS;
+    streaming.rotates = rotate != NULL && rotate[0] != '\0' && strcmp(rotate, "0") != 0;
+    if (pipe2(streaming.reports, O_CLOEXEC | O_NONBLOCK) != 0) {
+        return cli_error("cannot make a pipe: %s", strerror(errno));
+    }
+    recordparts_opened = add_file;
+    return CLI_OK;
+}
+
+/* In the forked child, not in our process group: Ctrl-C while the program runs is for the program.
+ */
+_Noreturn static void become_sender(int fd, uint64_t linger_ns, pid_t reopener, bool is_quiet) {
+    char linger[24];
+    char parent[24];
+    sigset_t none;
+    int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+    snprintf(linger, sizeof linger, "%" PRIu64, linger_ns);
+    snprintf(parent, sizeof parent, "%ld", (long)reopener);
+    sigemptyset(&none);
+    if (setpgid(0, 0) == 0 && dup2(nothing, STDIN_FILENO) >= 0 &&
+        dup2(streaming.reports[1], STDOUT_FILENO) >= 0 &&
+        (fd == FILE_FD ? fcntl(fd, F_SETFD, 0) : dup2(fd, FILE_FD)) >= 0 &&
+        sigprocmask(SIG_SETMASK, &none, NULL) == 0) {
+        execl("/proc/self/exe", "memtrace", "sender", streaming.to, streaming.token, linger, parent,
+              is_quiet ? "quiet" : "loud", (char *)NULL);
+    }
+    _exit(CLI_FAILURE);
+}
+
+/* How long a sender that is started now may take behind the end of its file. */
+static uint64_t left_to_linger(uint64_t now) {
+    uint64_t until = streaming.end_ns + streaming.linger_ns;
+    if (streaming.end_ns == 0) {
+        return streaming.linger_ns;
+    }
+    return until > now ? until - now : 1;
+}
+
+static void start_sender(struct sent_file *file, uint64_t now) {
+    bool leaves_index = streaming.rotates && streaming.end_ns == 0;
+    pid_t reopener = leaves_index ? getpid() : 0;
+    pid_t sender = fork();
+    file->started_ns = now;
+    file->leaves_index = leaves_index;
+    if (sender == 0) {
+        become_sender(file->fd, left_to_linger(now), reopener, streaming.started != 0);
+    }
+    if (sender > 0) {
+        file->sender = sender;
+        streaming.senders++;
+        streaming.started++;
+    }
+}
+
+static void add_rest(const struct sent_file *file, const struct sender_report *report) {
+    struct rest *rest = &streaming.rest;
+    struct stat status;
+    if (fstat(file->fd, &status) != 0 || status.st_nlink == 0) {
+        return; /* it was one of a small process, whose sums are elsewhere */
+    }
+    if (rest->files++ == 0) {
+        snprintf(rest->why, sizeof rest->why, "%s", report->why);
+    }
+    name_of(file->fd, rest->name);
+    rest->sent += report->progress.sent;
+    rest->missing += (uint64_t)status.st_size > report->progress.sent
+                         ? (uint64_t)status.st_size - report->progress.sent
+                         : 0;
+}
+
+/* Reports stand in the pipe before their writers end. */
+static void read_reports(void) {
+    struct sender_report report;
+    while (read(streaming.reports[0], &report, sizeof report) == sizeof report) {
+        for (size_t i = 0; i < streaming.count; i++) {
+            if (streaming.files[i].sender == report.sender) {
+                add_rest(&streaming.files[i], &report);
+            }
+        }
+    }
+}
+
+static void tell_rest(void) {
+    struct rest *rest = &streaming.rest;
+    const char *token = streaming.token[0] != '\0' ? " --token FILE" : "";
+    struct number sent;
+    struct number missing;
+    number_bytes(&sent, rest->sent);
+    number_bytes(&missing, rest->missing);
+    if (rest->files == 1) {
+        cli_error("%s: %s are there, %s are only here; memtrace send --to %s%s %s sends them",
+                  rest->why, sent.text, missing.text, streaming.to, token, rest->name);
+    } else if (rest->files > 1) {
+        *strrchr(rest->name, '/') = '\0';
+        cli_error("%s: %zu recordings (%s) are only here, in %s; memtrace send --to %s%s FILE "
+                  "sends one",
+                  rest->why, rest->files, missing.text, rest->name, streaming.to, token);
+    }
+}
+
+/* Looks whether the sender has ended. Whether the file needs none any more. */
+static bool is_over(struct sent_file *file) {
+    int status;
+    if (file->sender == 0 || waitpid(file->sender, &status, WNOHANG) != file->sender) {
+        return false;
+    }
+    read_reports();
+    file->sender = 0;
+    streaming.senders--;
+    file->lacks_index = WIFEXITED(status) && WEXITSTATUS(status) == ALL_BUT_INDEX;
+    return WIFEXITED(status) && !file->lacks_index;
+}
+
+static void tend(void) {
+    uint64_t now = clock_now_ns();
+    size_t kept = 0;
+    for (size_t i = 0; i < streaming.count; i++) {
+        struct sent_file *file = &streaming.files[i];
+        if (is_over(file)) {
+            close(file->fd);
+            continue;
+        }
+        if (file->sender == 0 && streaming.senders < SENDERS_MOST &&
+            (!file->lacks_index || streaming.end_ns != 0) &&
+            (file->started_ns == 0 || now >= file->started_ns + AGAIN_NS)) {
+            start_sender(file, now);
+        }
+        streaming.files[kept++] = *file;
+    }
+    streaming.count = kept;
+}
+
+void streaming_tick(void) {
+    pthread_mutex_lock(&streaming.lock);
+    tend();
+    pthread_mutex_unlock(&streaming.lock);
+}
+
+/* Nobody wants to wait any more. */
+static void stop_all(void) {
+    for (size_t i = 0; i < streaming.count; i++) {
+        struct sent_file *file = &streaming.files[i];
+        if (file->sender > 0) {
+            kill(file->sender, SIGTERM);
+            waitpid(file->sender, NULL, 0);
+            read_reports();
+        } else {
+            add_rest(file, &(struct sender_report){.why = "stopped"});
+        }
+    }
+    streaming.count = 0;
+}
+
+/* Whoever left out an index that is the last one now is started again without. */
+static void restart_partial(void) {
+    for (size_t i = 0; i < streaming.count; i++) {
+        if (streaming.files[i].sender > 0 && streaming.files[i].leaves_index) {
+            kill(streaming.files[i].sender, SIGKILL);
+        }
+    }
+}
+
+void streaming_end(void) {
+    const struct timespec pause = {.tv_nsec = 50000000};
+    bool told = false;
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGHUP);
+    sigaddset(&signals, SIGCHLD);
+    if (streaming.to == NULL) {
+        return;
+    }
+    streaming.end_ns = clock_now_ns();
+    restart_partial();
+    for (streaming_tick(); streaming.count != 0; streaming_tick()) {
+        int number = sigtimedwait(&signals, NULL, &pause);
+        if (number > 0 && number != SIGCHLD) {
+            stop_all();
+        }
+        if (!told && clock_now_ns() > streaming.end_ns + 1000 * MS) {
+            told = true;
+            cli_error("the rest is sent to %s, for %.0f s at most, or until Ctrl-C", streaming.to,
+                      (double)streaming.linger_ns / 1e9);
+        }
+    }
+    tell_rest();
+    free(streaming.files);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * streaming.h: `record --to`: the files of a recording are sent while it goes on.
+ *
+ * Called by cli/run. Each file has a sender, a process of its own (`memtrace sender`), so that
+ * neither the network nor the recorder's end can harm the other side: the file is all that they
+ * share. A sender that was killed is started again; one whose recorder was killed goes on.
+ */
+#ifndef CLI_STREAMING_H
+#define CLI_STREAMING_H
+
+#include "cli/variables.h"
+
+#ifdef MEMTRACE_STREAM
+/* Before the program starts: whether it can be done, and which files there will be. CLI_OK, or the
+ * exit status with the line printed. */
+int streaming_begin(const struct variables *variables);
+/* Starts the senders that are due. */
+void streaming_tick(void);
+/* The files are whole: waits until all are sent, or for as long as it may take, or until Ctrl-C. */
+void streaming_end(void);
+#else
+static inline int streaming_begin(const struct variables *variables) {
+    (void)variables;
+    return 0;
+}
+static inline void streaming_tick(void) {
+}
+static inline void streaming_end(void) {
+}
+#endif
+
+#endif
