@@ -66,7 +66,13 @@ static int explain(pid_t pid, int result) {
         return cli_error("process %ld is profiled already: memtrace report %ld", (long)pid,
                          (long)pid);
     case MEMTRACE_ATTACH_OVER:
-        return cli_error("process %ld is not profiled any more", (long)pid);
+        return cli_error("process %ld is not profiled: it was detached from, or it ends, or it was "
+                         "started with MEMTRACE=off",
+                         (long)pid);
+    case MEMTRACE_ATTACH_BUSY:
+        return cli_error("process %ld is being attached to or detached from by another command, or "
+                         "has a thread that has not run since; try again",
+                         (long)pid);
     case MEMTRACE_ATTACH_NOT_OURS:
         return cli_error("process %ld has had MemTrace from its start, and keeps it: memtrace "
                          "control %ld off",

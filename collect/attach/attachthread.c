@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "collect/attach/attachthread.h"
 
+#include "collect/attach/attachfault.h"
 #include "collect/attach/attachstop.h"
 #include "collect/attach/attachtarget.h"
 #include "collect/attach/stub.h"
@@ -50,7 +51,7 @@ static int find_functions(const struct attachtarget *target, const struct attach
                              wanted[i].name);
         }
     }
-    if (call->library == NULL) {
+    if (call->library == NULL || own != NULL) {
         thread->function = own != NULL ? attachtarget_symbol(target, own, call->entry) : 0;
         if (thread->function == 0) {
             return error_set(error,
@@ -148,11 +149,16 @@ static int lead(const struct attachstop *stop, struct stub_frame *frame, uint64_
         write_memory(stop->pid, base, frame, sizeof *frame) != 0) {
         return -1;
     }
+    attachfault_at("frame");
     registers.rip = to;
     registers.rsp = base;
     registers.rbx = base;
     registers.orig_rax = UINT64_MAX; /* nothing for the kernel to start again */
-    return ptrace(PTRACE_SETREGS, stop->tid, NULL, &registers) == 0 ? 0 : -1;
+    if (ptrace(PTRACE_SETREGS, stop->tid, NULL, &registers) != 0) {
+        return -1;
+    }
+    attachfault_at("registers");
+    return 0;
 }
 
 /* 1: a thread is on its way; 0: none is where it may be stopped. */
@@ -171,9 +177,11 @@ static int try_threads(const struct attachsafety *safety, struct stub_frame *fra
         if (attachstop_begin(safety, tids[i], may_run, &stop) != 0) {
             continue;
         }
+        attachfault_at("stopped");
         is_led = stop.is_safe && lead(&stop, frame, to) == 0;
         attachstop_end(&stop, is_led);
         if (is_led) {
+            attachfault_at("led");
             done->held_ns = clock_now_ns() - began;
             return 1;
         }
@@ -212,7 +220,9 @@ static int wait_for_answer(const struct attachcall *call, uint64_t place, struct
     while (clock_now_ns() < end) {
         if (read_state(call->pid, place, &thread) == 0) {
             was_there = true;
+            attachfault_at("waiting");
             if (thread.state != STUB_WAITING) {
+                attachfault_at("answer");
                 write_memory(call->pid, place + STUB_ACK, &ack, sizeof ack);
                 return judge(call->pid, &thread, done, error);
             }
@@ -254,6 +264,7 @@ static int call_in(const struct attachtarget *target, const struct attachcall *c
     if (fill(target, call, &frame, error) != 0 || write_stub(target, &frame, &to, error) != 0) {
         return -1;
     }
+    attachfault_at("stub");
     while (is_led == 0) {
         is_led = lead_any(call->pid, &frame, to, may_run, done, error);
         if (is_led == 0 && clock_now_ns() > end) {

@@ -25,7 +25,7 @@
 
 struct attachcall {
     pid_t pid;
-    const char *library;  /* to be loaded; NULL: it is there already */
+    const char *library;  /* to be loaded if it is not there; NULL: it is */
     const char *entry;    /* the function's name */
     const char *settings; /* its argument: strings, an empty one at the end */
     size_t settings_size;

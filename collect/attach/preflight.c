@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "collect/attach/preflight.h"
 
+#include "analyze/read/region.h"
 #include "collect/attach/attachtarget.h"
 #include "collect/attach/attachthread.h"
 
@@ -196,16 +197,24 @@ static int check_sanitizers(const struct attachtarget *target, struct error *err
                  : 0;
 }
 
+/* The library may be there from the last time. */
+static bool is_profiled(pid_t pid) {
+    struct memtrace_header header;
+    struct region region;
+    struct error none;
+    return region_find(pid, &region, &none) == 0 &&
+           region_read_header(region.path, &header) == REGION_HEADER &&
+           header.state == MEMTRACE_STATE_RUNNING;
+}
+
 static int check_library(const struct attachtarget *target, enum preflight_purpose purpose,
                          struct error *error) {
     bool is_there = attachtarget_object(target, "libmemtrace.so") != NULL;
     if (purpose == PREFLIGHT_DETACH && !is_there) {
         return refuse(target->pid, error, "is not profiled: nothing to detach from");
     }
-    if (purpose == PREFLIGHT_ATTACH && is_there) {
-        return error_set(error,
-                         "process %ld has MemTrace in it already: memtrace report %ld (a process "
-                         "can be attached to once)",
+    if (purpose == PREFLIGHT_ATTACH && is_there && is_profiled(target->pid)) {
+        return error_set(error, "process %ld has MemTrace in it already: memtrace report %ld",
                          (long)target->pid, (long)target->pid);
     }
     return 0;

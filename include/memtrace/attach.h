@@ -12,10 +12,11 @@
 
 enum memtrace_attach_result {
     MEMTRACE_ATTACH_DONE = 0,
-    MEMTRACE_ATTACH_THERE = 1,   /* it counts already */
-    MEMTRACE_ATTACH_OVER = 2,    /* it was detached from, or the program ends */
-    MEMTRACE_ATTACH_FAILED = 3,  /* no region, no memory */
-    MEMTRACE_ATTACH_NOT_OURS = 4 /* to detach: the library was there from the start */
+    MEMTRACE_ATTACH_THERE = 1,    /* it counts already */
+    MEMTRACE_ATTACH_OVER = 2,     /* it is not counted any more, or the program ends */
+    MEMTRACE_ATTACH_FAILED = 3,   /* no region, no memory */
+    MEMTRACE_ATTACH_NOT_OURS = 4, /* to detach: the library was there from the start */
+    MEMTRACE_ATTACH_BUSY = 5 /* another command is at it, or a thread has not run since the last */
 };
 
 /* settings: "NAME=value" strings, an empty one at the end. */

@@ -6,6 +6,8 @@
 
 struct memtrace_own_maps ourmaps;
 
+static uint8_t stays[MEMTRACE_OWN_MAPS];
+
 /* A place that nobody uses becomes the caller's. NULL: all are taken. */
 static struct memtrace_own_map *take_place(void) {
     for (uint32_t i = 0; i < MEMTRACE_OWN_MAPS; i++) {
@@ -27,6 +29,7 @@ static struct memtrace_own_map *take_place(void) {
 void ourmaps_add(void *address, size_t size) {
     struct memtrace_own_map *map = take_place();
     if (map != NULL) {
+        STORE_RELAXED(&stays[map - ourmaps.map], 0);
         STORE_RELAXED(&map->size, size);
         STORE_RELEASE(&map->start, (uintptr_t)address);
     }
@@ -37,6 +40,24 @@ void ourmaps_remove(void *address) {
         if (LOAD_RELAXED(&ourmaps.map[i].start) == (uintptr_t)address) {
             STORE_RELEASE(&ourmaps.map[i].start, (uint64_t)0);
             return;
+        }
+    }
+}
+
+void ourmaps_keep(const void *address) {
+    for (uint32_t i = 0; i < LOAD_ACQUIRE(&ourmaps.count); i++) {
+        if (LOAD_RELAXED(&ourmaps.map[i].start) == (uintptr_t)address) {
+            STORE_RELAXED(&stays[i], 1);
+            return;
+        }
+    }
+}
+
+void ourmaps_give_up(void (*unmap)(void *address, size_t size)) {
+    for (uint32_t i = LOAD_ACQUIRE(&ourmaps.count); i-- > 0;) {
+        uint64_t start = LOAD_ACQUIRE(&ourmaps.map[i].start);
+        if (start > MEMTRACE_OWN_BEING_WRITTEN && !LOAD_RELAXED(&stays[i])) {
+            unmap((void *)(uintptr_t)start, ourmaps.map[i].size);
         }
     }
 }

@@ -49,6 +49,10 @@ uint32_t sys_getuid(void);
 int sys_pid_alive(uint32_t pid);
 int sys_may_signal(uint32_t pid);    /* it is alive, and one of our own user */
 void sys_thread_name(char name[16]); /* of the calling thread */
+/* Processor time of a thread of this process. 0, or -1: it has ended. */
+int sys_thread_time_ns(uint32_t tid, uint64_t *time_ns);
+/* Entries of an open folder, as the kernel writes them: struct dirent64. */
+long sys_list(int fd, void *buffer, size_t size);
 
 /* Private zeroed memory, or NULL. The kernel commits pages as they are touched. */
 void *sys_map(size_t size);

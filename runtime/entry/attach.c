@@ -7,13 +7,18 @@
 #include "runtime/base/compiler.h"
 #include "runtime/base/sys.h"
 #include "runtime/base/text.h"
+#include "runtime/entry/objects.h"
+#include "runtime/entry/quiet.h"
 #include "runtime/entry/real.h"
 #include "runtime/entry/runtime.h"
 #include "runtime/entry/thread.h"
 
 enum { SETTINGS = 64, FIRST_LOOK_NS = 10000000, SECOND_LOOK_NS = 100000000 };
+#define SHORT_WAIT_NS UINT64_C(200000000)
+#define LONG_WAIT_NS  UINT64_C(15000000000)
 
 static uint32_t attached;
+static uint32_t is_over; /* the program ends */
 
 int attach_is_coming(void) {
     char name[16];
@@ -42,11 +47,65 @@ static void lead_all(void) {
     attach_lead();
 }
 
+/* --- one at a time ---------------------------------------------------------------------------- */
+
+/* The process in which a thread of ours is at work: a forked child may find its parent's. */
+static uint32_t busy;
+
+static int begin_work(void) {
+    uint32_t pid = sys_getpid();
+    uint32_t before = LOAD_RELAXED(&busy);
+    return before != pid &&
+           __atomic_compare_exchange_n(&busy, &before, pid, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
+static int end_work(int result) {
+    STORE_RELEASE(&busy, 0u);
+    return result;
+}
+
+/* --- coming ----------------------------------------------------------------------------------- */
+
+static void forget(void *unused) {
+    (void)unused;
+    runtime_forget();
+}
+
+/* Gives back what the runtime has left, as soon as no thread can be inside it. No thread is about
+ * to look at a table that the loader let it wait for. 0, or -1: some thread has not run since. */
+static int give_back(uint64_t limit_ns) {
+    if (!quiet_wait(limit_ns)) {
+        return -1;
+    }
+    objects_hold(forget, NULL);
+    return 0;
+}
+
+/* What is left of the last time, in a forked child of its parent's, has to go. */
+static int make_ready(void) {
+    if (!attach_is_attached()) {
+        uint32_t state = LOAD_ACQUIRE(&runtime.state);
+        return state == RUNTIME_ASLEEP ? MEMTRACE_ATTACH_DONE
+               : state == RUNTIME_OFF  ? MEMTRACE_ATTACH_OVER
+                                       : MEMTRACE_ATTACH_THERE;
+    }
+    if (runtime_is_ready()) {
+        return MEMTRACE_ATTACH_THERE;
+    }
+    if (is_over) {
+        return MEMTRACE_ATTACH_OVER;
+    }
+    if (LOAD_ACQUIRE(&runtime.state) != RUNTIME_ASLEEP && give_back(LONG_WAIT_NS) != 0) {
+        return MEMTRACE_ATTACH_BUSY;
+    }
+    return MEMTRACE_ATTACH_DONE;
+}
+
 static int attach(const char *settings) {
     char *array[SETTINGS + 1];
-    uint32_t state = LOAD_ACQUIRE(&runtime.state);
-    if (state != RUNTIME_ASLEEP) {
-        return state == RUNTIME_OFF ? MEMTRACE_ATTACH_OVER : MEMTRACE_ATTACH_THERE;
+    int result = make_ready();
+    if (result != MEMTRACE_ATTACH_DONE) {
+        return result;
     }
     split(settings, array);
     real_ensure();
@@ -64,13 +123,14 @@ static int attach(const char *settings) {
 /* The thread itself is never counted: it is not the program's. */
 PUBLIC int memtrace_attach(const char *settings) {
     thread_pass_through(1);
-    return attach(settings);
+    return begin_work() ? end_work(attach(settings)) : MEMTRACE_ATTACH_BUSY;
 }
 
-/* First nothing new comes to us, then all that came is told. */
-PUBLIC int memtrace_detach(const char *unused) {
-    (void)unused;
-    thread_pass_through(1);
+/* --- leaving ---------------------------------------------------------------------------------- */
+
+/* First nothing new comes to us, then all that came is told. What cannot be given back at once is
+ * given back when the program is attached to again. */
+static int detach(void) {
     if (!attach_is_attached()) {
         return MEMTRACE_ATTACH_NOT_OURS;
     }
@@ -81,11 +141,19 @@ PUBLIC int memtrace_detach(const char *unused) {
     sys_sleep_ns(FIRST_LOOK_NS); /* who has read a word is in our function soon */
     runtime_finish(MEMTRACE_STATE_ENDED);
     attach_put_back(); /* of a library that was being loaded */
+    give_back(SHORT_WAIT_NS);
     return MEMTRACE_ATTACH_DONE;
+}
+
+PUBLIC int memtrace_detach(const char *unused) {
+    (void)unused;
+    thread_pass_through(1);
+    return begin_work() ? end_work(detach()) : MEMTRACE_ATTACH_BUSY;
 }
 
 /* Runs after the program's exit handlers, as the handler of a preloaded runtime does. */
 __attribute__((destructor)) static void at_end(void) {
+    STORE_RELAXED(&is_over, 1u);
     if (attach_is_attached()) {
         runtime_finish(MEMTRACE_STATE_ENDED);
     }

@@ -9,6 +9,7 @@
 #include "runtime/entry/attach.h"
 
 #include "runtime/base/compiler.h"
+#include "runtime/base/ourmaps.h"
 #include "runtime/base/sys.h"
 #include "runtime/base/text.h"
 #include "runtime/entry/inject.h"
@@ -64,25 +65,31 @@ static struct function {
 };
 enum { FUNCTIONS = sizeof functions / sizeof functions[0] };
 
-/* What was changed. Only grows: a place is used once. */
+/* What was changed, and is not what it was yet. */
 struct change {
     uintptr_t *at;
     const struct link_map *object;
     uintptr_t old, new;
+    int is_left; /* it could not be put back */
 };
 enum { CHANGES = 1 << 16 };
 static struct change *changes;
 static uint32_t change_count;
 
 static struct trylock lock; /* who holds it walks over all words */
+static uint32_t is_leading;
 
 int attach_prepare(void) {
     const struct link_map *own = objects_at((void *)attach_prepare);
-    changes = sys_map(CHANGES * sizeof *changes);
+    if (changes == NULL) {
+        changes = sys_map(CHANGES * sizeof *changes);
+        ourmaps_keep(changes);
+    }
     for (int i = 0; i < FUNCTIONS; i++) {
         functions[i].ours = (uintptr_t)objects_symbol(own, functions[i].name);
         functions[i].real = (uintptr_t)real_symbol(functions[i].name);
     }
+    STORE_RELAXED(&is_leading, changes != NULL);
     return changes != NULL ? 0 : -1;
 }
 
@@ -142,7 +149,7 @@ static void lead(void *argument, const struct word *word) {
     uintptr_t target;
     uintptr_t new;
     if (function == NULL || function->step != pass->step || function->ours == 0 ||
-        change_count == CHANGES) {
+        change_count == CHANGES || !LOAD_RELAXED(&is_leading)) {
         return;
     }
     target = LOAD_RELAXED(word->at);
@@ -154,7 +161,7 @@ static void lead(void *argument, const struct word *word) {
 
 void attach_lead(void) {
     struct pass pass = {.own = objects_at((void *)attach_lead)};
-    if (!sys_take(&lock)) {
+    if (!LOAD_RELAXED(&is_leading) || !sys_take(&lock)) {
         return;
     }
     for (pass.step = 0; pass.step < STEPS; pass.step++) {
@@ -171,21 +178,47 @@ static void put_back(void *argument, const struct word *word) {
         return;
     }
     for (uint32_t i = change_count; i > 0; i--) { /* the newest of an address is its object's */
-        const struct change *change = &changes[i - 1];
+        struct change *change = &changes[i - 1];
         if (change->at == word->at && change->object == word->object && change->new == now) {
-            words_store(word, now, change->old);
+            change->is_left = words_store(word, now, change->old) != 0;
             return;
         }
     }
 }
 
+/* What was put back, and what went with its object, need not be known any more. */
+static void forget_what_is_done(void) {
+    uint32_t left = 0;
+    for (uint32_t i = 0; i < change_count; i++) {
+        if (changes[i].is_left) {
+            changes[left] = changes[i];
+            changes[left++].is_left = 0;
+        }
+    }
+    change_count = left;
+}
+
+/* Who walks over all words just now, opening a library, is done soon: it sees that we stop. */
+static int take_surely(void) {
+    enum { TRIES = 500, PAUSE_NS = 10000000 };
+    for (int tries = 0; !sys_take(&lock); tries++) {
+        if (tries == TRIES) {
+            return 0;
+        }
+        sys_sleep_ns(PAUSE_NS);
+    }
+    return 1;
+}
+
 void attach_put_back(void) {
     struct pass pass = {.own = objects_at((void *)attach_put_back)};
-    if (!sys_take(&lock)) {
+    STORE_RELAXED(&is_leading, 0u);
+    if (!take_surely()) {
         return;
     }
     for (pass.step = STEPS; pass.step-- > 0;) {
         words_visit(put_back, &pass);
     }
+    forget_what_is_done();
     trylock_release(&lock);
 }

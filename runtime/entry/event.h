@@ -250,6 +250,9 @@ uint64_t event_take_name(const struct shadow_heap *heap, uintptr_t address, uint
 void event_record_free(struct thread *thread, uint64_t name);
 void event_record_map(struct thread *thread, const struct recorder_map *map);
 
+/* Which modules are wanted is decided anew: their numbers are others now. */
+void event_forget_modules(void);
+
 /* Puts a mark into the recording, if there is one. From outside of events. */
 void event_mark(enum memtrace_mark what, uint64_t id, const char *text, size_t size,
                 struct frame caller);

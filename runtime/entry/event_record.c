@@ -100,8 +100,13 @@ INLINE int is_selective(const struct memtrace_recording *recording) {
             (recording->flags & MEMTRACE_RECORDING_MODULES)) != 0;
 }
 
+static struct module_filter filter;
+
+void event_forget_modules(void) {
+    filter = (struct module_filter){0};
+}
+
 static int is_wanted(const struct memtrace_recording *recording, uint64_t size, uint32_t context) {
-    static struct module_filter filter;
     return (recording->size_most == 0 ||
             (size >= recording->size_least && size <= recording->size_most)) &&
            ((recording->flags & MEMTRACE_RECORDING_MODULES) == 0 ||

@@ -31,6 +31,10 @@ void latethread_init(void) {
     }
 }
 
+void latethread_forget(void) {
+    late.walker = (struct walker){0};
+}
+
 void latethread_fork(void) {
     late.lock.held = 0;
 }

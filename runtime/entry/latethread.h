@@ -10,6 +10,7 @@
 #include "runtime/entry/thread.h"
 
 void latethread_init(void);
+void latethread_forget(void);
 void latethread_fork(void); /* in a forked child, which finds it wiped */
 
 /* For one event, until thread_done(). NULL: it is lost. */

@@ -29,8 +29,12 @@ static void forget(void *rules, uintptr_t start, uintptr_t end) {
 }
 
 static void sweep(void *unused) {
-    uint64_t now = sys_clock_ns(CLOCK_MONOTONIC) - runtime.space.header->start_monotonic_ns;
+    uint64_t now;
     (void)unused;
+    if (!runtime_is_ready()) { /* it was left while this thread waited for the loader */
+        return;
+    }
+    now = sys_clock_ns(CLOCK_MONOTONIC) - runtime.space.header->start_monotonic_ns;
     module_sweep(&runtime.modules, now, forget, &runtime.rules);
 }
 

@@ -317,6 +317,11 @@ void mapping_init_child(int inside) {
     }
 }
 
+void mapping_forget(void) {
+    mappings = (struct intervals){0};
+    mappings_lock.held = 0;
+}
+
 struct inheritance {
     void (*visit)(void *argument, const struct interval *range);
     void *argument;

@@ -7,6 +7,7 @@
 
 /* `inside`: the forking thread may be changing the mappings itself, and will go on. */
 void mapping_init_child(int inside);
+void mapping_forget(void); /* their memory was given up */
 /* Those that are not counted yet, which they are from here on. */
 void mapping_inherit(void (*visit)(void *argument, const struct interval *item), void *argument);
 

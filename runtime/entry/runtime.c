@@ -17,6 +17,7 @@
 #include "runtime/entry/child.h"
 #include "runtime/entry/event.h"
 #include "runtime/entry/malloc.h"
+#include "runtime/entry/mapping.h"
 #include "runtime/entry/othermalloc.h"
 #include "runtime/entry/real.h"
 #include "runtime/entry/settings.h"
@@ -24,6 +25,8 @@
 #include "runtime/entry/switch.h"
 #include "runtime/entry/unwind.h"
 #include "runtime/entry/zero.h"
+#include "runtime/heap/estimates.h"
+#include "runtime/heap/sampled_heap.h"
 #include "runtime/record/finish.h"
 #include "runtime/record/proc.h"
 
@@ -50,6 +53,7 @@ static int make_alive_page(void) {
         if (runtime.alive == NULL || sys_wipe_on_fork(runtime.alive, MEMTRACE_PAGE_SIZE) != 0) {
             return -1;
         }
+        ourmaps_keep(runtime.alive);
     }
     return 0;
 }
@@ -162,6 +166,14 @@ static void discard_region(void) {
     heap_give_up(&runtime.heap);
 }
 
+/* Once, also where it is set up again. */
+static void end_at_quick_exit(void) {
+    static int is_registered;
+    if (!is_registered) {
+        is_registered = at_quick_exit(at_quick_exit_handler) == 0;
+    }
+}
+
 static int start(void) {
     if (make_alive_page() != 0 ||
         region_create(&runtime.region, &runtime.space, &runtime.settings) != 0) {
@@ -178,7 +190,7 @@ static int start(void) {
     if (!attach_is_attached()) { /* else it would be the first to run: attach.c */
         __cxa_atexit(at_exit, NULL, NULL);
     }
-    at_quick_exit(at_quick_exit_handler);
+    end_at_quick_exit();
     if (runtime.settings.zero) {
         zero_start();
     }
@@ -237,7 +249,30 @@ int runtime_ensure(void) {
         sys_restore_signals(mask);
         return started;
     }
-    return state == RUNTIME_ASLEEP && environ != NULL && real.free != NULL && wake(environ);
+    return state == RUNTIME_ASLEEP && !attach_is_attached() && environ != NULL &&
+           real.free != NULL && wake(environ);
+}
+
+void runtime_forget(void) {
+    struct runtime *old = &runtime;
+    uint32_t *alive = old->alive;
+    struct memtrace_malloc malloc_by = old->malloc_by;
+    space_give_up(&old->space);
+    thread_forget_all();
+    mapping_forget();
+    sampled_forget();
+    estimates_fork();
+    event_forget_modules();
+    ourmaps_give_up(sys_unmap);
+    ourmaps.region = 0;
+    STORE_RELAXED(&old->gate, (uintptr_t)GATE_NONE);
+    __builtin_memset(&old->gate, 0, sizeof *old - offsetof(struct runtime, gate));
+    old->alive = alive;
+    old->malloc_by = malloc_by;
+    if (alive != NULL) {
+        *alive = 0;
+    }
+    STORE_RELEASE(&old->state, (uint32_t)RUNTIME_ASLEEP);
 }
 
 /* By now everything that the program starts with is loaded. */

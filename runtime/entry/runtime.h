@@ -54,8 +54,12 @@ INLINE int runtime_is_ready(void) {
 
 /* Sets the process up, or the forked child anew. 1: ready, 0: not (yet). */
 int runtime_ensure(void);
-/* Sets up a program that runs, by these settings alone. 1: ready, 0: not. */
+/* Sets up a program that runs, by these settings alone: one that was never set up, or was
+ * forgotten. 1: ready, 0: not. */
 int runtime_attach(char **settings);
+/* After its end, and while no thread is inside: gives up all that it made, as if it had never been
+ * set up. Nobody but runtime_attach() sets it up again. */
+void runtime_forget(void);
 /* Once there is a region: who prints, finishes, records. */
 void runtime_find_helpers(void);
 /* Writes into the region's header where the tables lie that are outside of it. */

@@ -34,6 +34,7 @@ static THREAD_LOCAL struct {
     int passing_through;              /* depth of calls of ours that are not to be counted */
     int is_late;                      /* said goodbye, or never can be known: see latethread.h */
     int goodbye_rounds;
+    uint32_t epoch; /* of threads.epoch, when the walker was made */
 } own;
 /* What the struct of a thread held that forks inside the runtime. The gate is 0: it does not. */
 static THREAD_LOCAL struct {
@@ -50,6 +51,7 @@ static struct {
     pthread_key_t key;
     int has_key;
     uint32_t joined; /* threads that ever came */
+    uint32_t epoch;  /* how often all was given up: thread_forget_all() */
 } threads;
 
 void thread_pass_through(int on) {
@@ -61,6 +63,10 @@ void thread_pass_through(int on) {
 static int make_walker(void) {
     const struct stack_bounds *stack = threadstack_find();
     struct walker *walker;
+    if (own.epoch != threads.epoch) {
+        own.walker = NULL; /* that of before was given up */
+        own.epoch = threads.epoch;
+    }
     if (own.walker != NULL) {
         return 0;
     }
@@ -153,11 +159,7 @@ struct thread *thread_join(void) {
 
 /* --- going ------------------------------------------------------------------------------------ */
 
-static void retire(struct thread *thread) {
-    uint64_t mask = sys_block_signals();
-    thread_self = (struct thread *)&thread_none;
-    thread_shadow = NULL;
-    own.is_late = 1;
+static void tell_of_end(struct thread *thread) {
     peak_leave(&thread->peak, runtime.space.header);
     tick_tell_churn(thread, 1);
     if (thread->stream != NULL) {
@@ -166,7 +168,19 @@ static void retire(struct thread *thread) {
     watching_end_thread();
     region_end_thread(&runtime.region, thread->record);
     ledger_release(&runtime.ledger, thread->column);
-    if (own.walker != NULL) {
+}
+
+/* Where the program was left, all that told of the thread may be gone. */
+static void retire(struct thread *thread) {
+    uint64_t mask = sys_block_signals();
+    thread_self = (struct thread *)&thread_none;
+    thread_shadow = NULL;
+    own.is_late = 1;
+    if (thread->record != NULL && (!attach_is_attached() || runtime_is_ready())) {
+        tell_of_end(thread);
+    }
+    if (own.walker != NULL && own.epoch == threads.epoch &&
+        (!attach_is_attached() || runtime_is_ready())) {
         threadpool_return_walker(own.walker);
         own.walker = NULL;
     }
@@ -282,8 +296,16 @@ COLD struct thread *thread_wake(uintptr_t address) {
 
 void thread_init_process(void) {
     threadpool_init();
-    threads.has_key = pthread_key_create(&threads.key, say_goodbye) == 0;
+    threads.has_key = threads.has_key || pthread_key_create(&threads.key, say_goodbye) == 0;
     latethread_init();
+}
+
+void thread_forget_all(void) {
+    threadpool_wipe();
+    latethread_forget();
+    threads.epoch++;
+    threads.joined = 0;
+    peak_fork();
 }
 
 void thread_init_child(void) {

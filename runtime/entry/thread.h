@@ -134,6 +134,8 @@ void thread_note_foreign_library(void);
 
 void thread_init_process(void); /* once, before the first thread */
 void thread_init_child(void);   /* a forked child: all others are gone */
+/* No thread is known any more: each comes anew. None is inside. */
+void thread_forget_all(void);
 void thread_stop_self(void);
 void thread_start_self(void);
 /* Every thread finds its gate stopped, but one that is inside just now: it does when it leaves. */

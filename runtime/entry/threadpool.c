@@ -2,6 +2,7 @@
 /* threadpool.c: see threadpool.h. */
 #include "runtime/entry/threadpool.h"
 
+#include "runtime/base/ourmaps.h"
 #include "runtime/base/sys.h"
 
 enum { POOL_BYTES = 1 << 20, WALKERS_KEPT = 16 };
@@ -31,6 +32,7 @@ static int add_pool(void) {
         sys_unmap(newest, POOL_BYTES);
         return -1;
     }
+    ourmaps_keep(newest);
     newest->older = pool.newest;
     STORE_RELEASE(&pool.newest, newest);
     STORE_RELEASE(&pool.taken, 0u);
@@ -38,7 +40,9 @@ static int add_pool(void) {
 }
 
 void threadpool_init(void) {
-    add_pool();
+    if (pool.newest == NULL) {
+        add_pool();
+    }
 }
 
 /* What was free is wiped, lists and all; the structs of threads that are not here are idle. */
@@ -46,6 +50,37 @@ void threadpool_fork(void) {
     pool.free = NULL;
     pool.walkers = 0;
     pool.lock.held = 0;
+}
+
+static void visit(void (*visitor)(void *argument, struct thread *thread), void *argument) {
+    uint32_t count = LOAD_ACQUIRE(&pool.taken);
+    for (struct thread_pool *it = LOAD_ACQUIRE(&pool.newest); it != NULL; it = it->older) {
+        for (uint32_t i = 0; i < count && i < POOL_CAPACITY; i++) {
+            visitor(argument, &it->thread[i]);
+        }
+        count = POOL_CAPACITY;
+    }
+}
+
+static void wipe(void *unused, struct thread *thread) {
+    struct thread *next_free = thread->next_free;
+    (void)unused;
+    *thread = (struct thread){.next_free = next_free};
+}
+
+void threadpool_wipe(void) {
+    visit(wipe, NULL);
+    pool.walkers = 0;
+}
+
+static void look(void *found, struct thread *thread) {
+    *(int *)found |= LOAD_RELAXED(&thread->gate) >= GATE_ADDRESSES;
+}
+
+int threadpool_is_any_inside(void) {
+    int found = 0;
+    visit(look, &found);
+    return found;
 }
 
 struct thread *threadpool_take(void) {
@@ -103,16 +138,15 @@ void threadpool_return_walker(struct walker *walker) {
     }
 }
 
-void thread_stop_all(void) {
-    uint32_t count = LOAD_ACQUIRE(&pool.taken);
-    for (struct thread_pool *it = LOAD_ACQUIRE(&pool.newest); it != NULL; it = it->older) {
-        for (uint32_t i = 0; i < count && i < POOL_CAPACITY; i++) {
-            uintptr_t gate = LOAD_RELAXED(&it->thread[i].gate);
-            if (gate == GATE_OPEN || gate == GATE_SAMPLED) {
-                __atomic_compare_exchange_n(&it->thread[i].gate, &gate, (uintptr_t)GATE_STOPPED, 0,
-                                            __ATOMIC_RELAXED, __ATOMIC_RELAXED);
-            }
-        }
-        count = POOL_CAPACITY;
+static void stop(void *unused, struct thread *thread) {
+    uintptr_t gate = LOAD_RELAXED(&thread->gate);
+    (void)unused;
+    if (gate == GATE_OPEN || gate == GATE_SAMPLED) {
+        __atomic_compare_exchange_n(&thread->gate, &gate, (uintptr_t)GATE_STOPPED, 0,
+                                    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
     }
+}
+
+void thread_stop_all(void) {
+    visit(stop, NULL);
 }

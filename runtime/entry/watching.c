@@ -7,6 +7,7 @@
 #include "runtime/entry/watching.h"
 
 #include "memtrace/memtrace.h"
+#include "runtime/base/ourmaps.h"
 #include "runtime/base/sys.h"
 #include "runtime/base/text.h"
 #include "runtime/entry/event.h"
@@ -40,6 +41,7 @@ static uint32_t begin(struct thread *thread, const struct watch_limits *limits) 
     uint32_t number;
     if (own_watches == NULL) {
         own_watches = sys_map(sizeof *own_watches);
+        ourmaps_keep(own_watches);
     }
     if (own_watches == NULL) {
         return 0;

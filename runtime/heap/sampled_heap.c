@@ -37,6 +37,13 @@ void sampled_expect(const void *start, size_t size) {
     STORE_RELAXED(sampled_filter_at((uintptr_t)start + size - 1), (uint8_t)FILTER_FULL);
 }
 
+void sampled_forget(void) {
+    if (sampled_heap.level[0] != 0) { /* else it was hardly touched */
+        __builtin_memset(sampled_filter, 0, sizeof sampled_filter);
+    }
+    sampled_heap = (struct memtrace_sampled_heap){0};
+}
+
 static const struct memtrace_sampled_level *level_at(unsigned number) {
     return (const void *)(uintptr_t)LOAD_ACQUIRE(&sampled_heap.level[number]);
 }

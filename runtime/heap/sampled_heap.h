@@ -41,6 +41,8 @@ INLINE int sampled_may_hold(uintptr_t address) {
  * when it is freed. */
 void sampled_expect(const void *start, size_t size);
 
+/* There is none any more: the memory of all was given up. */
+void sampled_forget(void);
 /* Notes a block that was given out just now. 0, or -1: no memory. */
 int sampled_insert(uintptr_t address, const struct memtrace_sampled_block *block);
 /* Takes it out, before the allocator may give its address to others. 1, or 0: it is not there. */

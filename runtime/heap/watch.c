@@ -2,6 +2,7 @@
 /* watch.c: see watch.h. */
 #include "runtime/heap/watch.h"
 
+#include "runtime/base/ourmaps.h"
 #include "runtime/base/sys.h"
 
 enum { FIRST_CAPACITY = 1024 };
@@ -66,6 +67,7 @@ static int make_room(struct watches *watches, const struct shadow_heap *heap) {
     if (fresh.entries == NULL) {
         return -1;
     }
+    ourmaps_keep(fresh.entries); /* a thread that is there has them, too */
     for (size_t i = 0; i < watches->capacity; i++) {
         const struct watch_entry *entry = &watches->entries[i];
         uint64_t size;

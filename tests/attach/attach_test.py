@@ -256,6 +256,124 @@ def test_kill():
         subject.end(b"end\n", 3)
 
 
+STEPS = ("stub", "stopped", "frame", "registers", "led", "waiting", "answer")
+
+
+def killed_at(step, command, pid):
+    """The command, killed there. False: it did not come by, which `waiting` may not."""
+    done = execute([MEMTRACE, command, str(pid)], clean_environment(**SETTINGS, MEMTRACE_ATTACH_FAULT=step), FOLDER)
+    if step != "waiting" or done.returncode != 0:
+        equal((done.returncode, done.stdout, done.stderr), (-signal.SIGKILL, b"", b""), command, "killed at", step)
+
+
+def until(command, pid, cure):
+    """Repeats the command until it is done. Each refusal says why."""
+    end = time.monotonic() + 60
+    while True:
+        done = memtrace(command, pid)
+        if done.returncode == 0:
+            return done.stdout.decode()
+        if not re.search(cure, done.stderr.decode()) or time.monotonic() > end:
+            fail(command, "refused:", done.stderr.decode())
+            return ""
+        time.sleep(0.05)
+
+
+def test_faults():
+    """The command is killed at each of its steps: the program goes on, can be attached to, detached
+    from and attached to again, and gives what it would have."""
+    for mode in (("rounds",), ("busy", 2)):
+        subject = Subject(build(source("known.c")), *mode)
+        for step in STEPS:
+            killed_at(step, "attach", subject.pid)
+            if mode[0] == "rounds":
+                subject.say()
+                subject.hear(b"done\n")
+            if step in STEPS[3:]:  # what was begun is carried through
+                until("detach", subject.pid, "is not profiled|another command")
+            until("attach", subject.pid, "another command")
+            killed_at(step, "detach", subject.pid)
+            if mode[0] == "rounds":
+                subject.say()
+                subject.hear(b"done\n")
+            if step in STEPS[:3]:
+                detach(subject.pid)
+            until("attach", subject.pid, "another command|has MemTrace in it already")
+            detach(subject.pid)
+        if mode[0] == "busy":
+            subject.say()
+            subject.hear(b"done\n")
+            subject.say()
+        else:
+            subject.process.stdin.close()
+            subject.process.stdin = None
+        subject.end(b"end\n", 3)
+
+
+def resident(pid):
+    with open("/proc/%d/status" % pid, encoding="utf-8") as status:
+        return int(re.search(r"VmRSS:\s+(\d+)", status.read())[1]) << 10
+
+
+def mapped(pid):
+    with open("/proc/%d/maps" % pid, encoding="utf-8") as maps:
+        return len(maps.readlines())
+
+
+def test_again():
+    """Attached to and detached from over and over: each time the counts are those of that time alone,
+    and what it costs in memory is given back."""
+    subject = Subject(build(source("known.c")), "rounds")
+    sizes = []
+    for turn in range(6):
+        subject.say()  # unseen
+        subject.hear(b"done\n")
+        attach(subject.pid, *(("--sample", "1") if turn == 3 else ()))
+        subject.say()
+        subject.hear(b"done\n")
+        data = report(detach(subject.pid))
+        if turn != 3:
+            equal(held(data, 1001), (1000, 400), "turn", turn)
+        sizes.append((mapped(subject.pid), resident(subject.pid)))
+    equal(len({maps for maps, _ in sizes[2:]}), 1, "mappings", sizes)
+    if sizes[-1][1] > sizes[2][1] + (256 << 10):
+        fail("grows", sizes)
+    subject.process.stdin.close()
+    subject.process.stdin = None
+    subject.end(b"end\n", 3)
+
+
+def test_again_threads():
+    """The same of threads in the midst of allocating, each of which was known the last time."""
+    subject = Subject(build(source("known.c")), "busy", 4)
+    for _ in range(6):
+        attach(subject.pid)
+        if report(detach(subject.pid))["total_allocations"] < 100:
+            fail("nothing was counted")
+    subject.say()
+    subject.hear(b"done\n")
+    subject.say()
+    subject.end(b"end\n", 3)
+
+
+def test_again_child():
+    """What an attached program forked can be attached to itself."""
+    program = "import os, sys\nprint('ready', flush=True)\nsys.stdin.readline()\n" \
+              "child = os.fork()\nos.write(1, b'%d\\n' % child)\n" \
+              "sys.stdin.readline() if child == 0 else os.waitpid(child, 0)\n"
+    subject = Subject(sys.executable, "-u", "-c", program)
+    attach(subject.pid)
+    subject.say()
+    said = {subject.process.stdout.readline().strip() for _ in range(2)} - {b"0"}
+    child = int(said.pop())
+    for pid in (child, child, subject.pid):
+        if pid == child:
+            attach(pid)
+        detach(pid)
+    subject.say()
+    subject.end(b"", 0)
+
+
 def words_of(pid):
     """The words of relocated data of all objects but ours: RELRO and the GOT behind it."""
     found = {}
@@ -278,21 +396,28 @@ def leads(words, low, high):
     return {at for at, word in words.items() if low <= int.from_bytes(word, "little") < high}
 
 
+def words_that_lead_to_us(pid):
+    with open("/proc/%d/maps" % pid, encoding="utf-8") as maps:
+        code = [line.split()[0].split("-") for line in maps if "libmemtrace" in line and " r-xp " in line]
+    low, high = (int(end, 16) for end in code[0])
+    changed = leads(words_of(pid), low, high)
+    if len(changed) < 6:
+        fail("only", len(changed), "words lead to us")
+    return changed
+
+
 def test_words():
-    """While attached words lead to the library; after detach none does, and those are what they were."""
+    """While attached words lead to the library; after detach none does, and those are what they were:
+    the first time and again."""
     for environment in (None, {**clean_environment(), "LD_BIND_NOW": "1"}):
         subject = Subject(build(source("known.c"), flags=["-Wl,-z,lazy"]), "counts", environment=environment)
         before = words_of(subject.pid)
-        attach(subject.pid)
-        with open("/proc/%d/maps" % subject.pid, encoding="utf-8") as maps:
-            code = [line.split()[0].split("-") for line in maps if "libmemtrace" in line and " r-xp " in line]
-        low, high = (int(end, 16) for end in code[0])
-        changed = leads(words_of(subject.pid), low, high)
-        if len(changed) < 6:
-            fail("only", len(changed), "words lead to us")
-        detach(subject.pid)
-        after = words_of(subject.pid)
-        equal({at: after[at] for at in changed}, {at: before[at] for at in changed}, "the words")
+        for _ in range(2):
+            attach(subject.pid)
+            changed = words_that_lead_to_us(subject.pid)
+            detach(subject.pid)
+            after = words_of(subject.pid)
+            equal({at: after[at] for at in changed}, {at: before[at] for at in changed}, "the words")
         subject.say()
         subject.hear(b"done\n")
         subject.say()
@@ -365,8 +490,7 @@ def test_refusals():
     attach(subject.pid)
     refused(subject.pid, "has MemTrace in it already")
     detach(subject.pid)
-    refused(subject.pid, "is not profiled any more", command="detach")
-    refused(subject.pid, "can be attached to once")
+    refused(subject.pid, "is not profiled: it was detached from", command="detach")
     ended(subject)
     test_other_user()
 

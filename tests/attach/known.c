@@ -6,7 +6,9 @@
  *   counts      keeps 10 blocks from before, frees them after, allocates 1,000 of 1,001 bytes
  *               afterwards and frees 400 of them
  *   threads N   N threads, which were there before, allocate 10,000 blocks of 2,003 bytes each
- *   busy N      N threads do nothing but allocate and free until the second line
+ *   rounds      the same again and again, a line each, and frees the 600 of the round before; "end"
+ * at the end of its input busy N      N threads do nothing but allocate and free until the second
+ * line
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -52,6 +54,27 @@ static void counts(void) {
     }
 }
 
+static void rounds(void) {
+    static void *blocks[AFTER];
+    char line[16];
+    puts("ready");
+    fflush(stdout);
+    while (fgets(line, sizeof line, stdin) != NULL) {
+        for (int i = FREED; i < AFTER; i++) {
+            free(blocks[i]);
+        }
+        for (int i = 0; i < AFTER; i++) {
+            blocks[i] = take(1001);
+        }
+        for (int i = 0; i < FREED; i++) {
+            free(blocks[i]);
+        }
+        puts("done");
+        fflush(stdout);
+    }
+    puts("end");
+}
+
 static void *work(void *unused) {
     pthread_barrier_wait(&barrier);
     pthread_barrier_wait(&barrier);
@@ -72,6 +95,10 @@ int main(int argc, char **argv) {
     int number = argc > 2 ? atoi(argv[2]) : 0;
     int is_busy = strcmp(argv[1], "busy") == 0;
     pthread_t threads[MOST];
+    if (strcmp(argv[1], "rounds") == 0) {
+        rounds();
+        return 3;
+    }
     pthread_barrier_init(&barrier, NULL, (unsigned)number + 1);
     for (int i = 0; i < number; i++) {
         pthread_create(&threads[i], NULL, is_busy ? keep_busy : work, NULL);

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * attachfault.h: places at which the tests have the command killed, to see what becomes of the
+ * program then: those named by MEMTRACE_ATTACH_FAULT. In a build without tests there are none.
+ *
+ * Called by collect/attach.
+ */
+#ifndef COLLECT_ATTACH_ATTACHFAULT_H
+#define COLLECT_ATTACH_ATTACHFAULT_H
+
+#ifdef MEMTRACE_FAULTS
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+static inline void attachfault_at(const char *step) {
+    const char *wanted = getenv("MEMTRACE_ATTACH_FAULT");
+    if (wanted != NULL && strcmp(wanted, step) == 0) {
+        raise(SIGKILL);
+    }
+}
+#else
+static inline void attachfault_at(const char *step) {
+    (void)step;
+}
+#endif
+
+#endif
