@@ -8,6 +8,7 @@
 #include "analyze/base/pathname.h"
 #include "analyze/report/reports.h"
 #include "memtrace/sampled.h"
+#include "top/topdrawblocks.h"
 #include "top/topdrawlist.h"
 #include "top/topnumber.h"
 
@@ -40,6 +41,16 @@ static const char *what_is(const struct topstate *state) {
     }
 }
 
+static void draw_thread(const struct topsource *source, struct topgrid_pen *pen) {
+    const struct model *model = source->model;
+    topgrid_print(pen, "  thread %" PRIu32, source->thread);
+    for (size_t i = 0; i < model->thread_count; i++) {
+        if (model->threads[i].id == source->thread) {
+            topgrid_print(pen, " %s", model->threads[i].name);
+        }
+    }
+}
+
 static void draw_title(const struct topstate *state, struct topgrid *grid) {
     const struct topsource *source = state->source;
     const struct memtrace_header *header = &source->model->header;
@@ -59,6 +70,9 @@ static void draw_title(const struct topstate *state, struct topgrid *grid) {
     }
     if (source->is_live) {
         topgrid_print(&pen, "  every %.1f s", (double)state->interval_ns / 1e9);
+    }
+    if (source->thread != 0) {
+        draw_thread(source, &pen);
     }
     if (state->filter[0] != '\0') {
         topgrid_print(&pen, "  /%s", state->filter);
@@ -388,7 +402,9 @@ static const char help[] =
     "            r the other way round\n"
     "z  sets the mark: DELTA counts from now on\n"
     "/  filter: call paths through functions of that name (a regular expression)\n"
-    "T  threads     x  charts     Esc  back to the rows\n"
+    "T  threads, who frees whose blocks     < >  one thread, all\n"
+    "x  charts     h  lifetimes and sizes of the row's blocks     Esc  back\n"
+    "y  copy the hash of the row's call path\n"
     "space  pause     + -  look more or less often\n"
     "s  save the profile as it is now, to a new file of this folder\n"
     "o  count nothing new, or again     O  count a sample, or all\n"
@@ -439,6 +455,9 @@ void topdraw(struct topstate *state, struct topgrid *grid) {
         break;
     case TOPSTATE_CHART:
         draw_chart(state, grid, TOPDRAW_ABOVE, end);
+        break;
+    case TOPSTATE_BLOCKS:
+        topdrawblocks(state, grid, TOPDRAW_ABOVE, end);
         break;
     case TOPSTATE_HELP:
         draw_text(state, grid, TOPDRAW_ABOVE, end, help);

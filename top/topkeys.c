@@ -5,6 +5,7 @@
 #include "collect/modeswitch.h"
 #include "memtrace/sampled.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -136,8 +137,20 @@ static enum topkeys_then sort_by(struct topstate *state, enum toprows_sort sort)
     return TOPKEYS_MAKE;
 }
 
+static enum topkeys_then turn_to(struct topstate *state, enum topstate_page page) {
+    struct error error;
+    state->page = state->page == page ? TOPSTATE_ROWS : page;
+    state->top = 0;
+    if (topsource_want_all(state->source, state->page == TOPSTATE_BLOCKS, &error) != 0) {
+        say(state, error.message);
+    }
+    return TOPKEYS_DRAW;
+}
+
 static enum topkeys_then show_by(struct topstate *state, enum toprows_by by) {
-    state->page = TOPSTATE_ROWS;
+    if (state->page != TOPSTATE_ROWS) {
+        turn_to(state, TOPSTATE_ROWS);
+    }
     if (state->rows.by != by) {
         state->rows.by = by;
         state->selected = state->top = 0;
@@ -152,6 +165,59 @@ static enum topkeys_then move(struct topstate *state, long by) {
         state->top -= (size_t)-by < state->top ? (size_t)-by : state->top;
     } else {
         state->top += (size_t)by < state->source->model->thread_count ? (size_t)by : 0;
+    }
+    return TOPKEYS_DRAW;
+}
+
+/* ---- Threads, and what a row is ---- */
+
+/* The next of those that live; behind the last, and before the first, all. */
+static uint32_t next_thread(const struct topsource *source, bool forwards) {
+    const struct model *model = source->model;
+    uint32_t before = 0;
+    bool is_behind = source->thread == 0;
+    for (size_t i = 0; i < model->thread_count; i++) {
+        const struct model_thread *thread = &model->threads[i];
+        if (thread->id == source->thread) {
+            if (!forwards) {
+                return before;
+            }
+            is_behind = true;
+        } else if (thread->alive && forwards && is_behind) {
+            return thread->id;
+        }
+        before = thread->alive ? thread->id : before;
+    }
+    return forwards ? 0 : before;
+}
+
+static enum topkeys_then choose_thread(struct topstate *state, bool forwards) {
+    struct error error;
+    if (topsource_choose(state->source, next_thread(state->source, forwards), &error) != 0) {
+        say(state, error.message);
+        return TOPKEYS_DRAW;
+    }
+    topstate_mark(state);
+    return TOPKEYS_MAKE;
+}
+
+/* Of a row of one path. */
+static enum topkeys_then copy_hash(struct topstate *state) {
+    const struct toprow *row = topstate_row(state);
+    const struct livecosts *costs = &state->source->costs;
+    if (row == NULL || row->paths != 1) {
+        snprintf(state->message, sizeof state->message,
+                 "%zu call paths are in this row: g shows each, and y there copies its hash",
+                 row != NULL ? row->paths : 0);
+        return TOPKEYS_DRAW;
+    }
+    for (size_t i = 0; i < costs->count; i++) {
+        if (toprows_covers(&state->rows, row, i)) {
+            snprintf(state->copied, sizeof state->copied, "%016" PRIx64,
+                     topsource_hash(state->source, costs->contexts[i].path));
+            snprintf(state->message, sizeof state->message,
+                     "hash %s is copied, where the terminal allows that", state->copied);
+        }
     }
     return TOPKEYS_DRAW;
 }
@@ -232,12 +298,6 @@ static enum topkeys_then press_on_list(struct topstate *state, unsigned key) {
 
 /* ---- All other keys ---- */
 
-static enum topkeys_then turn_to(struct topstate *state, enum topstate_page page) {
-    state->page = state->page == page ? TOPSTATE_ROWS : page;
-    state->top = 0;
-    return TOPKEYS_DRAW;
-}
-
 static enum topkeys_then press_sort(struct topstate *state, unsigned key) {
     switch (key) {
     case 'l':
@@ -303,6 +363,11 @@ static enum topkeys_then press_do(struct topstate *state, unsigned key) {
         return look_more(state, true);
     case '-':
         return look_more(state, false);
+    case '<':
+    case '>':
+        return choose_thread(state, key == '>');
+    case 'y':
+        return copy_hash(state);
     case 's':
         return save(state);
     case 'o':
@@ -330,6 +395,8 @@ enum topkeys_then topkeys_press(struct topstate *state, unsigned key) {
         return turn_to(state, TOPSTATE_THREADS);
     case 'x':
         return turn_to(state, TOPSTATE_CHART);
+    case 'h':
+        return turn_to(state, TOPSTATE_BLOCKS);
     case TOPKEYS_ESCAPE:
         return state->page == TOPSTATE_ROWS && state->list != NULL ? TOPKEYS_LIST
                                                                    : turn_to(state, TOPSTATE_ROWS);

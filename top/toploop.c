@@ -206,8 +206,12 @@ static bool mind_keys(struct loop *loop) {
     bool is_gone;
     unsigned key;
     while ((key = topscreen_key(&is_gone)) != 0) {
+        loop->state.copied[0] = '\0';
         switch (topkeys_press(&loop->state, key)) {
         case TOPKEYS_DRAW:
+            if (loop->state.copied[0] != '\0') {
+                topscreen_copy(loop->state.copied);
+            }
             break;
         case TOPKEYS_MAKE:
             make(loop);

@@ -422,12 +422,19 @@ static int put_level(struct toprows *rows, struct item *items, size_t count, uns
     return result;
 }
 
+/* Of one thread all that others did is 0. */
+static bool is_shown(struct toprows *rows, const struct livecosts_context *context) {
+    bool is_used =
+        rows->costs->only == 0 || context->now.allocations != 0 || context->now.total_bytes != 0;
+    return context->class == MODEL_HEAP && is_used && does_pass(rows, context->path);
+}
+
 static size_t choose(struct toprows *rows, struct item *items) {
     const struct livecosts *costs = rows->costs;
     size_t count = 0;
     for (size_t i = 0; i < rows->first_count; i++) {
         const struct livecosts_context *context = &costs->contexts[i];
-        if (context->class == MODEL_HEAP && does_pass(rows, context->path)) {
+        if (is_shown(rows, context)) {
             struct toprows_costs its = costs_of(context);
             add(&rows->totals, &its);
             items[count++] = (struct item){
@@ -461,6 +468,31 @@ void toprows_open(struct toprows *rows, const struct toprow *row, bool open) {
         numbermap_take(&rows->open, row->id);
     } else if (row->can_open) {
         numbermap_put(&rows->open, row->id, rows);
+    }
+}
+
+bool toprows_covers(struct toprows *rows, const struct toprow *row, size_t context) {
+    struct toprows_place place;
+    uint64_t id = 0;
+    if (context >= rows->first_count || !is_shown(rows, &rows->costs->contexts[context])) {
+        return false;
+    }
+    if (row == NULL) {
+        return true;
+    }
+    if (rows->by == TOPROWS_PATHS) {
+        return mix(0, rows->costs->contexts[context].id) == row->id;
+    }
+    place = rows->firsts[context].place;
+    for (unsigned depth = 0;; depth++) {
+        id = mix(id, key_of(rows, place));
+        if (depth == row->depth) {
+            return id == row->id;
+        }
+        place = toprows_caller(rows, place);
+        if (place.node == 0) {
+            return false;
+        }
     }
 }
 

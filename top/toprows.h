@@ -94,6 +94,9 @@ void toprows_refilter(struct toprows *rows, const regex_t *filter);
 void toprows_open(struct toprows *rows, const struct toprow *row, bool open);
 /* The next function outwards, of a language's library only the outermost; node 0: none. */
 struct toprows_place toprows_caller(const struct toprows *rows, struct toprows_place place);
+/* Whether the costs of a context, by its place in costs, are in those of the row. NULL: in the
+ * totals. */
+bool toprows_covers(struct toprows *rows, const struct toprow *row, size_t context);
 /* What is there: in `unknown` as long as names are not known; NULL: no frame. model: of which
  * modules are. */
 const struct names_frame *toprows_frame(const struct toprows *rows, struct toprows_place place,

@@ -7,6 +7,7 @@
 #include <curses.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -95,6 +96,29 @@ void topscreen_show(const struct topgrid *grid) {
 
 void topscreen_redraw(void) {
     clearok(curscr, TRUE);
+}
+
+/* "OSC 52 ; c ; BASE64 BEL". Terminals without windows take it for something else, or show it. */
+void topscreen_copy(const char *text) {
+    static const char letters[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const char *terminal = getenv("TERM");
+    if (terminal == NULL || strncmp(terminal, "linux", 5) == 0 || strncmp(terminal, "vt", 2) == 0) {
+        return;
+    }
+    fputs("\033]52;c;", stdout);
+    for (size_t left = strlen(text); left > 0;
+         left -= left < 3 ? left : 3, text += left != 0 ? 3 : 0) {
+        unsigned bytes = 0;
+        for (size_t i = 0; i < 3; i++) {
+            bytes = bytes << 8 | (i < left ? (unsigned char)text[i] : 0u);
+        }
+        for (size_t i = 0; i < 4; i++) {
+            putchar(i <= left ? letters[bytes >> (18 - 6 * i) & 63] : '=');
+        }
+    }
+    putchar('\a');
+    fflush(stdout);
 }
 
 static unsigned special(int key) {

@@ -146,7 +146,8 @@ static int look_at_region(struct topsource *source, struct error *error) {
     if (livecosts_look(&source->costs, source->profile) != 0) {
         return error_set(error, "out of memory");
     }
-    model = model_load_records(source->profile, error);
+    model = source->wants_all ? model_load(source->profile, error)
+                              : model_load_records(source->profile, error);
     if (model == NULL) {
         return -1;
     }
@@ -219,6 +220,65 @@ int topsource_look(struct topsource *source, struct error *error) {
     source->looking_seconds = processor_seconds() - begin_seconds;
     note_point(source, begin_ns, before);
     return 0;
+}
+
+/* ---- One thread, all of the model ---- */
+
+/* The column of a thread + 1; 0: there is none. */
+static uint32_t column_of(const struct profile *profile, uint32_t thread) {
+    for (size_t i = 0; i < profile->segment_count; i++) {
+        const struct profile_segment *segment = &profile->segments[i];
+        for (uint32_t place = 0;
+             segment->kind == MEMTRACE_SEGMENT_THREADS && place < segment->item_count; place++) {
+            const struct memtrace_thread_record *record = profile_item(profile, segment, place);
+            if (record != NULL && profile_load_u32(&record->id) == thread &&
+                profile_load_u32(&record->state) != MEMTRACE_THREAD_FREE) {
+                return profile_load_u32(&record->column) + 1;
+            }
+        }
+    }
+    return 0;
+}
+
+int topsource_choose(struct topsource *source, uint32_t thread, struct error *error) {
+    uint32_t only = 0;
+    if (source->profile == NULL || !source->is_live) {
+        return error_set(error, "one thread's costs are known of running programs alone");
+    }
+    if (thread != 0 && (only = column_of(source->profile, thread)) == 0) {
+        return error_set(error, "that thread is gone");
+    }
+    livecosts_only(&source->costs, only);
+    source->thread = thread;
+    source->point_count = 0;
+    source->looked_ns = 0;
+    if (topsource_look(source, error) != 0) {
+        return -1;
+    }
+    livecosts_begin(&source->costs);
+    return 0;
+}
+
+int topsource_want_all(struct topsource *source, bool wants_all, struct error *error) {
+    struct model *model;
+    source->wants_all = wants_all;
+    if (!wants_all || source->profile == NULL) {
+        return 0;
+    }
+    model = model_load(source->profile, error);
+    if (model == NULL) {
+        return -1;
+    }
+    model_free(source->model);
+    source->model = model;
+    return 0;
+}
+
+uint64_t topsource_hash(const struct topsource *source, uint32_t path) {
+    struct model model = *source->model; /* which has no nodes of a running program */
+    model.nodes = source->costs.nodes;
+    model.node_count = source->costs.node_count;
+    return model_hash(&model, path);
 }
 
 /* ---- Saving ---- */

@@ -49,6 +49,18 @@ void topstate_move(struct topstate *state, long by) {
     }
 }
 
+const struct toprow *topstate_row(const struct topstate *state) {
+    const struct toprows *rows = &state->rows;
+    size_t at = state->selected;
+    if (at >= rows->count) {
+        return NULL;
+    }
+    while (rows->by == TOPROWS_PATHS && rows->rows[at].depth != 0 && at > 0) {
+        at--;
+    }
+    return &rows->rows[at];
+}
+
 /* Who has not moved sees whatever comes first. */
 static void keep_list_selected(struct topstate *state) {
     const struct toplist *list = state->list;

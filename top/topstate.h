@@ -15,6 +15,7 @@ enum topstate_page {
     TOPSTATE_ROWS,
     TOPSTATE_THREADS,
     TOPSTATE_CHART,
+    TOPSTATE_BLOCKS, /* sizes and lifetimes */
     TOPSTATE_HELP,
     TOPSTATE_LIST, /* of what can be opened; nothing is */
 };
@@ -45,6 +46,7 @@ struct topstate {
     char filter[TOPSTATE_FILTER]; /* in use; "": none */
     regex_t regex;
     char message[512]; /* of the last key; "": none */
+    char copied[32];   /* what the terminal is to keep, for its user to paste; "": nothing */
 };
 
 /* Makes rows anew, and keeps the row that is selected. 0, or -1: out of memory. */
@@ -56,6 +58,8 @@ void topstate_move_list(struct topstate *state, long by);
 /* The first row on the screen, which has room for `shown` of them: as before, where what is
  * selected is on it then. */
 size_t topstate_scroll(size_t top, size_t selected, size_t count, size_t shown);
+/* The row that is selected; of a path's frame, that of the path. NULL: none. */
+const struct toprow *topstate_row(const struct topstate *state);
 /* Another source was opened: its rows are shown, as its user wanted those before. */
 void topstate_begin(struct topstate *state);
 /* 0, or -1: it is no regular expression; state.message says so, and the one before holds. */

@@ -74,19 +74,26 @@ static struct livecosts_counts counts_of(const struct sum *sum) {
     };
 }
 
+/* NULL: it is not there, or of a thread that is left out. */
+static const struct memtrace_cell *cell_in(const struct cells *cells, uint32_t only, size_t group,
+                                           uint32_t place) {
+    bool is_left_out = only != 0 && cells->groups[group].segment->owner != only - 1;
+    return is_left_out ? NULL : cells_of(cells, group, place);
+}
+
 /* A context's cells in all columns. */
-static struct sum sum_columns(const struct cells *cells, size_t first, size_t columns,
-                              uint32_t place, uint32_t epoch) {
+static struct sum sum_columns(const struct cells *cells, uint32_t only, size_t first,
+                              size_t columns, uint32_t place, uint32_t epoch) {
     struct sum sum = {0};
     for (size_t i = first; i < first + columns; i++) {
-        const struct memtrace_cell *cell = cells_of(cells, i, place);
+        const struct memtrace_cell *cell = cell_in(cells, only, i, place);
         if (cell != NULL) {
             sum.free_count += profile_load_u64(&cell->free_count);
             sum.free_bytes += profile_load_u64(&cell->free_bytes);
         }
     }
     for (size_t i = first; i < first + columns; i++) {
-        const struct memtrace_cell *cell = cells_of(cells, i, place);
+        const struct memtrace_cell *cell = cell_in(cells, only, i, place);
         if (cell != NULL) {
             sum.alloc_count += profile_load_u64(&cell->alloc_count);
             sum.alloc_bytes += profile_load_u64(&cell->alloc_bytes);
@@ -105,7 +112,7 @@ static int load_group(struct livecosts *costs, const struct cells *cells, size_t
         if (id == 0 || id >= costs->node_count) {
             continue;
         }
-        sum = sum_columns(cells, first, columns, place, epoch);
+        sum = sum_columns(cells, costs->only, first, columns, place, epoch);
         if (is_used(&sum)) {
             struct livecosts_context *context = context_of(costs, (uint32_t)id);
             if (context == NULL) {
@@ -217,6 +224,20 @@ int livecosts_take(struct livecosts *costs, const struct model *model) {
     }
     finish(costs);
     return 0;
+}
+
+void livecosts_only(struct livecosts *costs, uint32_t only) {
+    costs->only = only;
+    for (size_t i = 0; i < costs->count; i++) {
+        costs->contexts[i].now = (struct livecosts_counts){0};
+    }
+}
+
+void livecosts_begin(struct livecosts *costs) {
+    for (size_t i = 0; i < costs->count; i++) {
+        set_counts(&costs->contexts[i], costs->contexts[i].now);
+    }
+    livecosts_mark(costs);
 }
 
 void livecosts_mark(struct livecosts *costs) {

@@ -43,6 +43,7 @@ struct livecosts {
     size_t whole_room;
     struct livecosts_counts totals; /* of heap contexts */
     bool is_marked;                 /* livecosts_mark() was called */
+    uint32_t only; /* a column + 1: what its thread alone allocated, less what it freed; 0: all */
 };
 
 /* Looks at a region after profile_refresh(). 0, or -1: out of memory, and it is as it was, but for
@@ -50,6 +51,11 @@ struct livecosts {
 int livecosts_look(struct livecosts *costs, const struct profile *profile);
 /* The same of a model, whose contexts are those of the look before and others. */
 int livecosts_take(struct livecosts *costs, const struct model *model);
+
+/* Another column from the next look on, which has none before it. */
+void livecosts_only(struct livecosts *costs, uint32_t only);
+/* The last look is that before the next one, and the mark. */
+void livecosts_begin(struct livecosts *costs);
 
 /* live_marked is what each holds now; of contexts that come later, 0. */
 void livecosts_mark(struct livecosts *costs);

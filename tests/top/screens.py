@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: MIT
 """screens.py [CASE]: what `memtrace top` draws on a terminal, to the letter, and what keys and signals do."""
 
+import base64
+import json
 import os
 import re
 import signal
@@ -11,6 +13,7 @@ from terminal import (DOWN, LEFT, RIGHT, MEMTRACE, Subject, Terminal, build, che
                       run_cases, until)
 
 PROGRAM = build("heap.c")
+PAIR = build("pair.c", "-pthread")
 FOOT = "? help  q quit  Enter open  / filter  f functions  g paths  T threads  x charts"
 FUNCTIONS = """
      LIVE*    DELTA    TOTAL  ALLOC/s  TEMP  BLOCKS  FUNCTION
@@ -133,6 +136,76 @@ def test_pages():
         terminal.wait(lambda lines: lines[4].startswith("Rows: functions that allocate"), "help")
         terminal.press(b"\x1b")
         terminal.wait(lambda lines: "keep heap.c" in lines[4], "rows again")
+
+
+def test_threads():
+    """One thread's costs, and who frees whose blocks."""
+    with Subject(PAIR) as subject, Terminal("--function", "^(produce|consume)$", str(subject.pid),
+                                            width=90) as terminal:
+        both = """
+     LIVE*    DELTA    TOTAL  ALLOC/s  TEMP  BLOCKS  FUNCTION
+>     5.9K        0     9.8K        0    0%       6  ▸ produce pair.c:22
+      4.9K        0     4.9K        0    0%       1  ▸ consume pair.c:36
+"""
+        terminal.wait_rows(both)
+        terminal.press(">")
+        terminal.wait_rows("""
+     LIVE*    DELTA    TOTAL  ALLOC/s  TEMP  BLOCKS  FUNCTION
+>     4.9K        0     4.9K        0    0%       1  ▸ consume pair.c:36
+""")
+        check("  thread 2 main" in terminal.lines()[0], terminal.lines()[0])
+        terminal.press(">")
+        terminal.wait(lambda lines: "  thread 3" in lines[0], "the worker")
+        subject.step()
+        terminal.wait_rows("""
+     LIVE*    DELTA    TOTAL  ALLOC/s  TEMP  BLOCKS  FUNCTION
+>    19.5K    +9.8K    19.5K        0    0%      20  ▸ produce pair.c:22
+""")
+        terminal.press("T")
+        terminal.wait(lambda lines: "Who freed whose blocks" in lines and any(
+            re.fullmatch(r" +3  \S+ +2  main +8 +7\.8 KiB", line) for line in lines), "who freed whose")
+        terminal.press("T", ">")
+        terminal.wait(lambda lines: " thread " not in lines[0] and "11.7K" in lines[4], "all threads")
+        terminal.press("<")
+        terminal.wait(lambda lines: "  thread 3" in lines[0] and "19.5K" in lines[4], "the last thread")
+
+
+def freed(lines):
+    """Of the chart of lifetimes, which is the machine's: how many blocks there are."""
+    return sum(int(match[1]) for line in lines[6:-1] if (match := re.match(r" +<\S+ m?s +(\d+) +\d+% █", line)))
+
+
+def test_blocks():
+    """How long the blocks of a row lived, and how large they are."""
+    with Subject(PAIR) as subject, Terminal(str(subject.pid)) as terminal:
+        terminal.wait(lambda lines: "produce pair.c:22" in lines[4], "rows")
+        terminal.press("h")
+        terminal.wait(lambda lines: lines[3] == "of produce pair.c:22, call paths: 1"
+                      and lines[5] == "lifetimes of blocks that were freed      sizes, by each call path's mean"
+                      and re.search(r" <1\.0K +10 +100% █+", lines[6]) and freed(lines) == 4, "the worker's")
+        subject.step()
+        terminal.wait(lambda lines: re.search(r" <1\.0K +20 +100% █+", lines[6]) and freed(lines) == 8, "a step more")
+        terminal.press("h", DOWN, "h")
+        terminal.wait(lambda lines: lines[3] == "of consume pair.c:36, call paths: 1"
+                      and re.fullmatch(r" none +<16\.0K +2 +100% █+", lines[6]), "main's")
+
+
+def test_hash():
+    """It is that of the report, and the terminal may keep it."""
+    with Subject(PROGRAM) as subject, Terminal(str(subject.pid), TERM="xterm-256color") as terminal:
+        terminal.wait_rows(FUNCTIONS)
+        terminal.press("y")
+        terminal.wait(lambda lines: lines[-1] == "2 call paths are in this row: g shows each, and y there copies its hash",
+                      "of several none")
+        terminal.press("g")
+        terminal.wait(lambda lines: lines[4].startswith(">    97.7K"), "paths")
+        terminal.press("y")
+        terminal.wait(lambda lines: lines[-1].startswith("hash "), "the hash")
+        found = terminal.lines()[-1].split()[1]
+        report = json.loads(subprocess.run([MEMTRACE, "report", "--format", "json", str(subject.pid)], check=True,
+                                           stdout=subprocess.PIPE, env=environment, cwd=folder).stdout)
+        equal(found, [path["hash"] for path in report["contexts"] if path["live_bytes"] == 100000][0])
+        check(b"\x1b]52;c;" + base64.b64encode(found.encode()) + b"\a" in terminal.raw, terminal.raw[-2000:])
 
 
 def test_resizing():

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/* topdrawblocks.c: see topdrawblocks.h. */
+#include "top/topdrawblocks.h"
+
+#include "analyze/base/pathname.h"
+#include "analyze/rows/number.h"
+#include "top/topnumber.h"
+
+#include <stdio.h>
+
+/* Sizes are in steps of a factor of 4, as lifetimes are: step i holds those below 16 * 4^i. */
+enum { SIZES = 12, SMALLEST = 16, LABEL = 12, COUNT = 9, SHARE = 6 };
+
+struct blocks {
+    uint64_t lifetimes[MEMTRACE_LIFETIME_BUCKETS];
+    uint64_t sizes[SIZES];
+};
+
+static unsigned step_of(uint64_t bytes) {
+    unsigned step = 0;
+    for (uint64_t below = SMALLEST; step + 1 < SIZES && bytes >= below; below *= 4) {
+        step++;
+    }
+    return step;
+}
+
+static void add(struct blocks *blocks, const struct model *model,
+                const struct livecosts_context *context) {
+    const struct model_context *of = model_find(model, context->id);
+    if (context->now.allocations != 0) {
+        blocks->sizes[step_of(context->now.total_bytes / context->now.allocations)] +=
+            context->now.allocations;
+    }
+    for (size_t i = 0;
+         of != NULL && of->lifetimes != MODEL_NO_LIFETIMES && i < MEMTRACE_LIFETIME_BUCKETS; i++) {
+        blocks->lifetimes[i] += model->lifetimes[of->lifetimes + i];
+    }
+}
+
+static void sum_up(struct topstate *state, const struct toprow *row, struct blocks *blocks) {
+    const struct livecosts *costs = &state->source->costs;
+    *blocks = (struct blocks){0};
+    for (size_t i = 0; i < costs->count; i++) {
+        if (toprows_covers(&state->rows, row, i)) {
+            add(blocks, state->source->model, &costs->contexts[i]);
+        }
+    }
+}
+
+/* ---- A chart: one line a step ---- */
+
+struct chart {
+    const char *title;
+    const uint64_t *counts;
+    size_t steps;
+    void (*label)(size_t step, char *text, size_t size);
+    size_t left, right; /* columns of the grid */
+};
+
+static void label_lifetime(size_t step, char *text, size_t size) {
+    bool is_last = step + 1 == MEMTRACE_LIFETIME_BUCKETS;
+    struct number number;
+    uint64_t ns = (UINT64_C(1) << MEMTRACE_TICK_SHIFT) << 2 * (is_last ? step - 1 : step);
+    snprintf(text, size, "%s%s", is_last ? ">=" : "<", number_duration(&number, ns));
+}
+
+static void label_size(size_t step, char *text, size_t size) {
+    bool is_last = step + 1 == SIZES;
+    struct topnumber number;
+    uint64_t bytes = (uint64_t)SMALLEST << 2 * (is_last ? step - 1 : step);
+    snprintf(text, size, "%s%s", is_last ? ">=" : "<", topnumber_bytes(&number, (double)bytes));
+}
+
+static void draw_bar(const struct topstate *state, struct topgrid_pen *pen, double share) {
+    size_t room = pen->end > pen->column ? pen->end - pen->column : 0;
+    size_t length = (size_t)(share * (double)room + 0.5);
+    for (size_t i = 0; i < length; i++) {
+        topgrid_put(pen, state->unicode ? "█" : "#");
+    }
+}
+
+/* From the first step that has any to the last one. */
+static void draw_chart(const struct topstate *state, struct topgrid *grid, size_t first, size_t end,
+                       const struct chart *chart) {
+    uint64_t sum = 0;
+    size_t from = chart->steps;
+    size_t to = 0;
+    size_t row = first + 1;
+    struct topgrid_pen pen = topgrid_pen(grid, first);
+    for (size_t i = 0; i < chart->steps; i++) {
+        sum += chart->counts[i];
+        from = chart->counts[i] != 0 && from == chart->steps ? i : from;
+        to = chart->counts[i] != 0 ? i + 1 : to;
+    }
+    pen.column = chart->left;
+    pen.end = chart->right;
+    pen.style = TOPGRID_BOLD;
+    topgrid_put(&pen, chart->title);
+    for (size_t i = from; i < to && row < end; i++) {
+        char label[64];
+        struct topnumber number;
+        pen = topgrid_pen(grid, row++);
+        pen.column = chart->left;
+        pen.end = chart->right;
+        chart->label(i, label, sizeof label);
+        topgrid_right(&pen, chart->left + LABEL, label);
+        topgrid_right(&pen, chart->left + LABEL + COUNT,
+                      topnumber_count(&number, (double)chart->counts[i]));
+        topgrid_right(&pen, chart->left + LABEL + COUNT + SHARE,
+                      topnumber_share(&number, chart->counts[i], sum));
+        pen.column++;
+        draw_bar(state, &pen, (double)chart->counts[i] / (double)sum);
+    }
+    if (sum == 0 && row < end) {
+        pen = topgrid_pen(grid, row);
+        pen.column = chart->left;
+        pen.end = chart->right;
+        topgrid_put(&pen, " none");
+    }
+}
+
+/* ---- Whose they are ---- */
+
+static void draw_whose(const struct topstate *state, struct topgrid *grid, size_t line,
+                       const struct toprow *row) {
+    struct topgrid_pen pen = topgrid_pen(grid, line);
+    struct names_frame unknown;
+    const struct names_frame *frame =
+        row != NULL ? toprows_frame(&state->rows, row->place, state->source->model, &unknown)
+                    : NULL;
+    char text[512];
+    topgrid_put(&pen, "of ");
+    if (frame == NULL) {
+        topgrid_put(&pen, "all rows");
+    } else if (frame->function != NULL) {
+        topgrid_put(&pen, shortname(frame->function, text, sizeof text));
+    } else {
+        topgrid_put(&pen, names_spell(frame, text, sizeof text));
+    }
+    if (frame != NULL && frame->file != NULL) {
+        topgrid_print(&pen, " %s:%u", pathname_base(frame->file), frame->line);
+    }
+    topgrid_print(&pen, ", call paths: %zu", row != NULL ? row->paths : state->rows.paths);
+}
+
+void topdrawblocks(struct topstate *state, struct topgrid *grid, size_t first, size_t end) {
+    const struct toprow *row = topstate_row(state);
+    struct blocks blocks;
+    struct chart lifetimes = {.title = "lifetimes of blocks that were freed",
+                              .counts = blocks.lifetimes,
+                              .steps = MEMTRACE_LIFETIME_BUCKETS,
+                              .label = label_lifetime,
+                              .right = grid->width / 2};
+    struct chart sizes = {.title = "sizes, by each call path's mean",
+                          .counts = blocks.sizes,
+                          .steps = SIZES,
+                          .label = label_size,
+                          .left = grid->width / 2 + 1,
+                          .right = grid->width};
+    row = row != NULL && row->rest != 0 ? NULL : row;
+    if (first + 2 > end) {
+        return;
+    }
+    sum_up(state, row, &blocks);
+    draw_whose(state, grid, first - 1, row);
+    draw_chart(state, grid, first + 1, end, &lifetimes);
+    draw_chart(state, grid, first + 1, end, &sizes);
+}

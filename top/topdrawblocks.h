@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * topdrawblocks.h: how long the blocks of a row lived and how large they were, on the screen of
+ * `memtrace top`.
+ *
+ * Called by topdraw.
+ */
+#ifndef TOP_TOPDRAWBLOCKS_H
+#define TOP_TOPDRAWBLOCKS_H
+
+#include "top/topgrid.h"
+#include "top/topstate.h"
+
+void topdrawblocks(struct topstate *state, struct topgrid *grid, size_t first, size_t end);
+
+#endif
