@@ -178,6 +178,8 @@ int recordtables_write_modules(struct recordtables *tables, struct recordfile *f
     return result;
 }
 
+/* The program counts a pool before we have looked for the segment that it made for the first one:
+ * what is not found yet is written the next time. */
 int recordtables_write_pools(struct recordtables *tables, struct recordfile *file, uint64_t time_ns,
                              struct error *error) {
     const struct profile *profile = tables->profile;
@@ -206,7 +208,7 @@ int recordtables_write_pools(struct recordtables *tables, struct recordfile *fil
     result = news == NULL ? error_set(error, "out of memory while recording")
                           : write_block(file, MEMTRACE_BLOCK_POOLS, time_ns, news, count,
                                         sizeof *news, error);
-    tables->pool_count = known;
+    tables->pool_count = news != NULL && count != 0 ? news[count - 1].number : tables->pool_count;
     free(news);
     return result;
 }
