@@ -386,9 +386,10 @@ def first_maximum(group):
 
 def group_maximum(dice, asker):
     moments = {number: first_maximum(group) for number, group in by_group(asker).items()}
-    if not asker.exact:  # between threads nobody knows the order: all of them, or none
-        end = dice.randrange(2)
-        return (["--group-maximum-at", ("0s..end", "%dns.." % (asker.end + 10**9))[end]], lambda life: end == 0)
+    if not asker.exact:  # between threads nobody knows the order: all of them (0s..end is no filter), or none
+        later = asker.end + 10**9
+        text, is_all = dice.choice((("0s..%dns" % later, True), ("%dns.." % later, False)))
+        return ["--group-maximum-at", text], lambda life: is_all
     low, high = sorted(dice.choice(list(moments.values())) for _ in range(2))
     return (["--group-maximum-at", "%dns..%dns" % (low, high)], lambda life: low <= moments[life.context] < high)
 
@@ -499,9 +500,10 @@ def trivial(asker):
               [[context[name] for name in names] for context in asker.all[part]], "trivial", part)
     equal(data["threads"], asker.all["threads"], "trivial: threads")
     equal(data["mappings"], [], "mappings are no blocks")
-    data = asker.told("--function", "", "--path-depth", "0..")
-    for part in ("contexts", "pools", "mappings", "threads"):
-        equal(data[part], asker.all[part], "every context:", part)
+    for options in (["--function", "", "--path-depth", "0.."], ["--group-maximum-at", "0s..end"]):
+        data = asker.told(*options)
+        for part in ("contexts", "pools", "mappings", "threads"):
+            equal(data[part], asker.all[part], options, part)
     equal(mappings_of(asker.told("--class", "mapping")), mappings_of(asker.all), "only mappings")
 
 
