@@ -4,7 +4,6 @@
 
 #include "analyze/ask/quantity.h"
 #include "analyze/query/query.h"
-#include "analyze/replay/mappinghistory.h"
 #include "analyze/rows/safetext.h"
 
 #include <ctype.h>
@@ -183,9 +182,34 @@ static int apply_mapping(struct selection *selection, const struct trait *trait,
                          const struct model *model, struct error *error) {
     (void)trait;
     (void)model;
-    return quantity_u64(value, &selection->mapping) == 0 && selection->mapping != 0
+    uint64_t *number = &selection->mappings.number;
+    return quantity_u64(value, number) == 0 && *number != 0
                ? 0
                : error_set(error, "'%s' is not the number of a mapping; --show-mappings has them",
+                           value);
+}
+
+/* As /proc/PID/maps has them; '.', or '?' as in patterns of files: either. */
+static bool are_permissions(const char *text) {
+    static const char *const letters[] = {"r-.?", "w-.?", "x-.?", "ps.?"};
+    size_t size = strlen(text);
+    bool fits = size == 3 || size == 4;
+    for (size_t i = 0; fits && i < size; i++) {
+        fits = strchr(letters[i], text[i]) != NULL;
+    }
+    return fits;
+}
+
+static int apply_permissions(struct selection *selection, const struct trait *trait,
+                             const char *value, const struct model *model, struct error *error) {
+    (void)trait;
+    (void)model;
+    selection->mappings.permissions = value;
+    return are_permissions(value)
+               ? 0
+               : error_set(error,
+                           "'%s' is not a mapping's permissions (try rw-p, r-x, .w. or ..xs; "
+                           "'.' is either)",
                            value);
 }
 
@@ -344,6 +368,12 @@ const struct option filter_options[] = {
     FILTER("mapping", 0, "NUMBER",
            "that lay in this mapping of the process, by its number in the report of mappings",
            apply_mapping),
+    FILTER("mapping-permissions", 0, "PATTERN",
+           "that lay in mappings with such permissions: rw-p, r-x, .w. ('.' is either)",
+           apply_permissions),
+    FILTER("mapping-peak-rss", 0, "RANGE",
+           "that lay in mappings of which so many bytes were resident at most: 1M..", apply_sizes,
+           .offset = AT(mappings.peak_resident)),
     FILTER("thread", 0, "ID|NAME", "that this thread allocated", apply_thread, .is_repeated = true),
     FILTER("freed-by", 0, "ID|NAME", "that this thread freed", apply_freed_by, .is_repeated = true),
     FILTER("freed-path", 0, "HASH", "that this call path freed", apply_path,
@@ -512,28 +542,19 @@ static int resolve(const struct filters *filters, const struct model *model,
     return 0;
 }
 
-/* Where the mapping lay, and when. 0 or -1. */
-static int find_mapping(struct selection *selection, struct timeorder_parts parts,
-                        struct error *error) {
-    struct mappinghistory history;
-    const struct mapping_seen *seen;
-    if (mappinghistory_read(parts, UINT64_MAX, &history) != 0) {
-        mappinghistory_free(&history);
-        return error_set(error, "out of memory");
-    }
-    seen = mappinghistory_find(&history, selection->mapping);
-    if (seen == NULL && history.count == 0) {
-        error_set(error,
-                  "--mapping: the recording has no mappings of the process: it was too short");
-    } else if (seen == NULL) {
-        error_set(error, "--mapping: there is no mapping %" PRIu64 "; their numbers are 1 to %zu",
-                  selection->mapping, history.count);
-    } else {
-        selection->mapping_address = (struct selection_range){seen->least, seen->most - 1};
-        selection->mapping_there = (struct selection_times){seen->there_from_ns, seen->there_to_ns};
-    }
-    mappinghistory_free(&history);
-    return seen != NULL ? 0 : -1;
+/* What an error about the mappings asked for is said of. */
+static const char *mapping_option(const struct selection_mappings *asked) {
+    return asked->number != 0           ? "mapping"
+           : asked->permissions != NULL ? "mapping-permissions"
+                                        : "mapping-peak-rss";
+}
+
+static int find_mappings(struct selection *selection, struct timeorder_parts parts,
+                         struct error *error) {
+    struct error why;
+    return selection_find_mappings(&selection->mappings, parts, &why) == 0
+               ? 0
+               : error_set(error, "--%s: %s", mapping_option(&selection->mappings), why.message);
 }
 
 static int find_where(struct selection *selection, const struct source *source,
@@ -553,7 +574,8 @@ static int find_where(struct selection *selection, const struct source *source,
 /* What passes of their own tell before blocks can be chosen. */
 static int find(struct selection *selection, const struct source *source, const struct names *names,
                 const struct replay_options *options, struct error *error) {
-    if (selection->mapping != 0 && find_mapping(selection, source->parts, error) != 0) {
+    if (selection_asks_mappings(&selection->mappings) &&
+        find_mappings(selection, source->parts, error) != 0) {
         return -1;
     }
     if (selection->where != NULL && find_where(selection, source, names, options, error) != 0) {

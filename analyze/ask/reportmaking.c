@@ -229,6 +229,7 @@ static struct report begin(struct reportmaking *made, const struct making *makin
         .source = source->path,
         .selected = filters_given(filters) ? filters->text : NULL,
         .parts = source->parts,
+        .mappings = &answer->filtered.selection.mappings,
         .suppressions = has_leaks ? &answer->suppressions : NULL,
         .run = source->run != NULL ? &made->run : NULL,
     };

@@ -34,8 +34,7 @@ struct selection selection_all(void) {
         .chain_lifetime = ANY,
         .lifetime = ANY,
         .address = ANY,
-        .mapping_address = ANY,
-        .mapping_there = ANY_TIMES,
+        .mappings = {.peak_resident = ANY},
         .born = ANY_TIMES,
         .died = ANY_TIMES,
     };
@@ -48,6 +47,7 @@ void selection_free(struct selection *selection) {
     free(selection->patterns);
     free(selection->groups);
     free(selection->where_holds.bits);
+    selection_free_mappings(&selection->mappings);
     free(selection->threads);
     free(selection->death_threads);
     *selection = selection_all();
@@ -120,7 +120,7 @@ bool selection_asks_deaths(const struct selection *selection) {
     return !selection_is_any(selection->lifetime) || selection->only_freed ||
            selection->live_at_count != 0 || selection->death_thread_count != 0 ||
            selection->only_leaked || selection->only_temporary || selection->only_foreign_freed ||
-           selection->freed_path != 0 || selection->mapping != 0;
+           selection->freed_path != 0 || selection_asks_mappings(&selection->mappings);
 }
 
 bool selection_asks_chains(const struct selection *selection) {
@@ -365,13 +365,6 @@ static bool is_in_blocks(const struct selection_blocks *blocks, uint64_t birth_o
     return place < blocks->size && (blocks->bits[place] >> birth_order % CHAR_BIT & 1) != 0;
 }
 
-/* Some byte of it at some time. */
-static bool is_in_mapping(const struct selection *selection, const struct life *life) {
-    return selection->mapping == 0 || (is_at(life, selection->mapping_address) &&
-                                       life->birth_ns < selection->mapping_there.to_ns &&
-                                       life->death_ns > selection->mapping_there.from_ns);
-}
-
 static bool birth_holds(const struct selection *selection, const struct scopes *scopes,
                         const struct life *life) {
     return selection_is_within(life->size, selection->size) &&
@@ -401,7 +394,7 @@ static bool death_holds(const struct selection *selection, uint64_t run_ns,
     return selection_is_within(duration(life->birth_ns, life->death_ns, run_ns),
                                selection->lifetime) &&
            (!selection->only_freed || (is_dead && is_during(life->death_ns, selection->died))) &&
-           is_in_mapping(selection, life) &&
+           selection_is_in_mappings(&selection->mappings, life) &&
            freed_by(life, selection->death_threads, selection->death_thread_count) &&
            (!selection->only_leaked || !is_dead) &&
            (!selection->only_temporary || life->is_temporary) &&

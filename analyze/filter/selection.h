@@ -56,6 +56,23 @@ struct selection_blocks {
 /* 0, or -1: out of memory. */
 int selection_add_block(struct selection_blocks *blocks, uint64_t birth_order);
 
+/* Which mappings of the process (mappinghistory.h): those of which all that is asked holds. */
+struct selection_mappings {
+    uint64_t number;         /* 0: any */
+    const char *permissions; /* as "rw-p": '.' for either, the last may be missing; NULL: any */
+    struct selection_range peak_resident; /* bytes, over the whole run */
+    /* What selection_find_mappings() found. */
+    bool *chosen; /* by number - 1 */
+    size_t count;
+    struct selection_place *places; /* of those chosen, by their first address */
+    size_t place_count;
+    struct selection_smaps { /* of those chosen: where each began at each moment, by both */
+        uint64_t time_ns;
+        uint64_t start;
+    } * smaps;
+    size_t smaps_count;
+};
+
 enum selection_part { SELECTION_FUNCTION, SELECTION_FILE, SELECTION_MODULE };
 
 /* Holds if the regex (POSIX extended) is found in that part of some frame of the path, inlined
@@ -107,21 +124,18 @@ struct selection {
     size_t thread_count;
     uint32_t *death_threads; /* of those who freed it */
     size_t death_thread_count;
-    uint64_t mapping;    /* number of the mapping it lies in (mappinghistory.h); 0: any */
     const char *where;   /* an expression of SQL that holds for it; NULL: any */
     const char *scope;   /* born while its thread was in a scope of this name; NULL: any */
     uint64_t freed_path; /* model_hash() of the context that freed it; 0: any */
     enum selection_arena { SELECTION_ANY_ARENA, SELECTION_MAIN_ARENA, SELECTION_OTHER_ARENA } arena;
-    /* Of these two, what whoever made the selection has found out: it lies there at some time. */
-    struct selection_range mapping_address;
-    struct selection_times mapping_there;
-    struct selection_blocks where_holds;
-    bool only_mapped;        /* the C library gave it a mapping of its own */
-    bool only_chain_leaked;  /* the last block of its chain never ended */
-    bool only_freed;         /* ended, in the time `died` */
-    bool only_leaked;        /* never ended */
-    bool only_temporary;     /* life.is_temporary */
-    bool only_foreign_freed; /* by another thread than its own */
+    struct selection_mappings mappings;  /* it lies in one of them, at some time */
+    struct selection_blocks where_holds; /* as whoever made the selection has found out */
+    bool only_mapped;                    /* the C library gave it a mapping of its own */
+    bool only_chain_leaked;              /* the last block of its chain never ended */
+    bool only_freed;                     /* ended, in the time `died` */
+    bool only_leaked;                    /* never ended */
+    bool only_temporary;                 /* life.is_temporary */
+    bool only_foreign_freed;             /* by another thread than its own */
 
     /* Threads and timeline of the answer are wanted in any case: filters of contexts alone do not
      * tell them, so of a recording they take a pass, too. A profile never tells them of a part. */
@@ -154,6 +168,17 @@ uint32_t selection_classes(const struct selection *selection);
 int selection_find_groups(struct selection *selection, const struct model *whole,
                           struct timeorder_parts parts, const struct replay_options *options,
                           struct error *error);
+
+/* Finds the mappings that are asked for, before anything below is called where some are. 0, or -1:
+ * error, which names no option. */
+bool selection_asks_mappings(const struct selection_mappings *mappings);
+int selection_find_mappings(struct selection_mappings *mappings, struct timeorder_parts parts,
+                            struct error *error);
+/* Whether this one is chosen; all are where none are asked for, or `mappings` is NULL. */
+bool selection_has_mapping(const struct selection_mappings *mappings, uint64_t number);
+/* The same of what the kernel said at this moment about what began there. */
+bool selection_has_smaps(const struct selection_mappings *mappings, uint64_t time_ns,
+                         uint64_t start);
 
 /*
  * The model of what is selected; the caller frees it. `whole` is the model of all of it, `parts`

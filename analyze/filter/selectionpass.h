@@ -19,6 +19,10 @@
 uint32_t *selection_contexts(const struct selection *selection, const struct model *whole,
                              const struct names *names);
 
+/* Whether some byte of the block lay in one of them, at some time. */
+bool selection_is_in_mappings(const struct selection_mappings *mappings, const struct life *life);
+void selection_free_mappings(struct selection_mappings *mappings);
+
 /* Who looks on. Functions may be NULL; one that does not return 0 ends the pass with that value. */
 struct selectionpass_visitor {
     /* Every block of the recording, in the order of the replay. */

@@ -126,12 +126,24 @@ static uint64_t time_of(const struct cursor *cursor) {
     return ((const struct memtrace_sample *)cursor->buffer.bytes)[cursor->item].time_ns;
 }
 
+static struct memtrace_mapping mapping_of(const struct cursor *cursor) {
+    struct memtrace_mapping mapping;
+    memcpy(&mapping, cursor->buffer.bytes + cursor->item * sizeof mapping, sizeof mapping);
+    return mapping;
+}
+
+static bool is_chosen(const struct cursor *cursor) {
+    return cursor->kind != MEMTRACE_BLOCK_SMAPS ||
+           selection_has_smaps(&cursor->source->selection->mappings, time_of(cursor),
+                               mapping_of(cursor).start);
+}
+
 /* Goes to the first record inside the session's view, from the present one on. */
 static void find_record(struct cursor *cursor) {
     const struct selection_times *view = &cursor->source->selection->view;
     while (cursor->items != 0) {
         uint64_t time_ns = time_of(cursor);
-        if (time_ns >= view->from_ns && time_ns < view->to_ns) {
+        if (time_ns >= view->from_ns && time_ns < view->to_ns && is_chosen(cursor)) {
             return;
         }
         if (++cursor->item == cursor->items) {
@@ -207,10 +219,8 @@ static const struct query *query_of(const sqlite3_vtab_cursor *cursor) {
 /* Names stand behind the block's array. */
 static int smaps_column(sqlite3_vtab_cursor *base, sqlite3_context *out, int number) {
     const struct cursor *cursor = (const struct cursor *)base;
-    struct smaps_row row = {.time_ns = time_of(cursor)};
+    struct smaps_row row = {.mapping = mapping_of(cursor), .time_ns = time_of(cursor)};
     size_t at;
-    memcpy(&row.mapping, cursor->buffer.bytes + cursor->item * sizeof row.mapping,
-           sizeof row.mapping);
     at = entry_of(cursor)->block.items * sizeof row.mapping + row.mapping.name;
     if (at < cursor->buffer.size && cursor->buffer.bytes[at] != '\0') {
         row.name = (const char *)cursor->buffer.bytes + at;

@@ -80,6 +80,7 @@ static int take_mapping(struct reading *reading, const struct smaps_mapping *map
     }
     history->samples[history->sample_count++] =
         (struct mapping_sample){.time_ns = time_ns,
+                                .start = mapping->start,
                                 .resident_bytes = mapping->resident_bytes,
                                 .dirty_bytes = mapping->dirty_bytes,
                                 .swap_bytes = mapping->swap_bytes,

@@ -37,6 +37,7 @@ struct mapping_seen {
 /* What one looked like at one moment. */
 struct mapping_sample {
     uint64_t time_ns;
+    uint64_t start;
     uint64_t resident_bytes, dirty_bytes, swap_bytes;
     uint32_t mapping; /* place in items */
 };
@@ -45,7 +46,7 @@ struct mapping_sample {
 struct mappinghistory {
     struct mapping_seen *items;
     size_t count, room;
-    struct mapping_sample *samples; /* by time */
+    struct mapping_sample *samples; /* by time, then by start */
     size_t sample_count, sample_room;
     uint64_t last_ns; /* the last moment */
 };

@@ -68,25 +68,31 @@ static size_t merge_names(struct named *all, size_t count) {
     return kept;
 }
 
-static struct named *gather(const struct smaps *smaps, size_t *count, struct named *sum) {
+static struct named *gather(const struct smaps *smaps, const struct selection_mappings *chosen,
+                            size_t *count, struct named *sum) {
     struct named *all = calloc(smaps->count + 1, sizeof *all);
+    size_t taken = 0;
     *sum = (struct named){.name = "(all)", .kind = ""};
     for (size_t i = 0; all != NULL && i < smaps->count; i++) {
         const struct smaps_mapping *mapping = &smaps->mappings[i];
-        all[i] = (struct named){.name = mapping->name,
-                                .kind = report_mapping_kind(mapping->name),
-                                .mappings = 1,
-                                .size = mapping->end - mapping->start,
-                                .resident = mapping->resident_bytes,
-                                .dirty = mapping->dirty_bytes,
-                                .swap = mapping->swap_bytes};
+        if (!selection_has_smaps(chosen, smaps->time_ns, mapping->start)) {
+            continue;
+        }
+        all[taken] = (struct named){.name = mapping->name,
+                                    .kind = report_mapping_kind(mapping->name),
+                                    .mappings = 1,
+                                    .size = mapping->end - mapping->start,
+                                    .resident = mapping->resident_bytes,
+                                    .dirty = mapping->dirty_bytes,
+                                    .swap = mapping->swap_bytes};
         sum->mappings++;
-        sum->size += all[i].size;
-        sum->resident += all[i].resident;
-        sum->dirty += all[i].dirty;
-        sum->swap += all[i].swap;
+        sum->size += all[taken].size;
+        sum->resident += all[taken].resident;
+        sum->dirty += all[taken].dirty;
+        sum->swap += all[taken].swap;
+        taken++;
     }
-    *count = all != NULL ? merge_names(all, smaps->count) : 0;
+    *count = all != NULL ? merge_names(all, taken) : 0;
     return all;
 }
 
@@ -110,7 +116,7 @@ static int put_smaps(const struct report *report, const struct smaps *smaps) {
     };
     struct named sum;
     size_t count;
-    struct named *all = gather(smaps, &count, &sum);
+    struct named *all = gather(smaps, report->mappings, &count, &sum);
     struct table table;
     if (all == NULL) {
         return -1;
@@ -168,8 +174,9 @@ static int put_each(const struct report *report, const struct mappinghistory *hi
     size_t count = 0;
     struct table table;
     for (size_t i = 0; seen != NULL && i < history->count; i++) {
-        if (history->items[i].is_there) {
-            seen[count++] = &history->items[i];
+        const struct mapping_seen *item = &history->items[i];
+        if (item->is_there && selection_has_mapping(report->mappings, item->id)) {
+            seen[count++] = item;
         }
     }
     if (seen == NULL) {

@@ -9,6 +9,7 @@
 #define ANALYZE_ROWS_REPORT_H
 
 #include "analyze/blocks/detail.h"
+#include "analyze/filter/selection.h"
 #include "analyze/filter/suppressions.h"
 #include "analyze/model/model.h"
 #include "analyze/model/names.h"
@@ -81,13 +82,14 @@ struct report {
     const char *selected; /* which part of it, as options; NULL: everything */
     struct report_definitions definitions;
     const struct detail *detail; /* what single blocks tell; NULL: a profile, or not gathered */
-    const struct report_holes *holes;  /* what fragmentation is shown of; NULL: of the view's end */
-    struct timeorder_parts parts;      /* the recording; count 0: a profile */
-    struct suppressions *suppressions; /* leaks not to tell; NULL: none */
-    const struct findings *findings;   /* report/findings.h; NULL: not looked for */
-    const struct activity *activity;   /* blocks/activity.h, for the timeline; NULL: not counted */
-    unsigned timeline_series;          /* bits of enum activity_series; 0: the usual ones */
-    const struct report_run *run;      /* NULL: the file stands for itself */
+    const struct report_holes *holes; /* what fragmentation is shown of; NULL: of the view's end */
+    struct timeorder_parts parts;     /* the recording; count 0: a profile */
+    const struct selection_mappings *mappings; /* those to show; NULL: all */
+    struct suppressions *suppressions;         /* leaks not to tell; NULL: none */
+    const struct findings *findings;           /* report/findings.h; NULL: not looked for */
+    const struct activity *activity; /* blocks/activity.h, for the timeline; NULL: not counted */
+    unsigned timeline_series;        /* bits of enum activity_series; 0: the usual ones */
+    const struct report_run *run;    /* NULL: the file stands for itself */
 };
 
 static inline bool report_is_for_people(const struct report *report) {

@@ -6,7 +6,7 @@ _memtrace_reply() {
 _memtrace_files() {
     COMPREPLY=($(compgen -f -X "!$1" -- "$current") $(compgen -d -- "$current"))
 }
-_memtrace_filters=' --from --to --at --between --function --not-function --file --not-file --module --not-module --path --path-depth --class --pool --group-allocations --group-bytes --group-live-blocks --group-live-bytes --group-interval --group-maximum-at --size --first-size --last-size --chain-length --chain-position --chain-leaked --chain-lifetime --lifetime --allocated --freed --live-at --address --mapping --thread --freed-by --freed-path --mapped --arena --scope --leaked --temporary --freed-by-others --where'
+_memtrace_filters=' --from --to --at --between --function --not-function --file --not-file --module --not-module --path --path-depth --class --pool --group-allocations --group-bytes --group-live-blocks --group-live-bytes --group-interval --group-maximum-at --size --first-size --last-size --chain-length --chain-position --chain-leaked --chain-lifetime --lifetime --allocated --freed --live-at --address --mapping --mapping-permissions --mapping-peak-rss --thread --freed-by --freed-path --mapped --arena --scope --leaked --temporary --freed-by-others --where'
 _memtrace_filter() {
     case $previous in
         --from) _memtrace_reply -W 'start end peak mark:'; return 0 ;;
@@ -41,6 +41,8 @@ _memtrace_filter() {
         --live-at) _memtrace_reply -W 'start end peak mark:'; return 0 ;;
         --address) :; return 0 ;;
         --mapping) :; return 0 ;;
+        --mapping-permissions) _memtrace_files '*'; return 0 ;;
+        --mapping-peak-rss) :; return 0 ;;
         --thread) :; return 0 ;;
         --freed-by) :; return 0 ;;
         --freed-path) :; return 0 ;;
@@ -180,6 +182,8 @@ _memtrace() {
         --base-live-at) _memtrace_reply -W 'start end peak mark:'; return 0 ;;
         --base-address) :; return 0 ;;
         --base-mapping) :; return 0 ;;
+        --base-mapping-permissions) _memtrace_files '*'; return 0 ;;
+        --base-mapping-peak-rss) :; return 0 ;;
         --base-thread) :; return 0 ;;
         --base-freed-by) :; return 0 ;;
         --base-freed-path) :; return 0 ;;
@@ -188,7 +192,7 @@ _memtrace() {
         --base-where) :; return 0 ;;
         *) _memtrace_filter && return ;;
         esac
-        options=' --metric --by --line-tolerance --limit --min --depth --all-frames --full-names --color --output --process --all-processes --debug-folders --no-cache --markdown --json --csv --suppressions --no-builtin-suppressions --no-embedded-suppressions --base-process --base-all-processes --base-from --base-to --base-at --base-between --base-function --base-not-function --base-file --base-not-file --base-module --base-not-module --base-path --base-path-depth --base-class --base-pool --base-group-allocations --base-group-bytes --base-group-live-blocks --base-group-live-bytes --base-group-interval --base-group-maximum-at --base-size --base-first-size --base-last-size --base-chain-length --base-chain-position --base-chain-leaked --base-chain-lifetime --base-lifetime --base-allocated --base-freed --base-live-at --base-address --base-mapping --base-thread --base-freed-by --base-freed-path --base-mapped --base-arena --base-scope --base-leaked --base-temporary --base-freed-by-others --base-where --help'$_memtrace_filters
+        options=' --metric --by --line-tolerance --limit --min --depth --all-frames --full-names --color --output --process --all-processes --debug-folders --no-cache --markdown --json --csv --suppressions --no-builtin-suppressions --no-embedded-suppressions --base-process --base-all-processes --base-from --base-to --base-at --base-between --base-function --base-not-function --base-file --base-not-file --base-module --base-not-module --base-path --base-path-depth --base-class --base-pool --base-group-allocations --base-group-bytes --base-group-live-blocks --base-group-live-bytes --base-group-interval --base-group-maximum-at --base-size --base-first-size --base-last-size --base-chain-length --base-chain-position --base-chain-leaked --base-chain-lifetime --base-lifetime --base-allocated --base-freed --base-live-at --base-address --base-mapping --base-mapping-permissions --base-mapping-peak-rss --base-thread --base-freed-by --base-freed-path --base-mapped --base-arena --base-scope --base-leaked --base-temporary --base-freed-by-others --base-where --help'$_memtrace_filters
         [[ $current == -* ]] || { _memtrace_files '*.mt[pr]'; return; }
         ;;
     query)

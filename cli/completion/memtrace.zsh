@@ -66,6 +66,8 @@ _memtrace() {
             '*--live-at[that lived at that moment, at both]:T\[,T\]:(start end peak mark\:)' \
             '*--address[that lay there]:RANGE:' \
             '*--mapping[that lay in this mapping of the process, by its number in the report of mappings]:NUMBER:' \
+            '*--mapping-permissions[that lay in mappings with such permissions]:PATTERN:_files' \
+            '*--mapping-peak-rss[that lay in mappings of which so many bytes were resident at most]:RANGE:' \
             '*--thread[that this thread allocated]:ID|NAME:' \
             '*--freed-by[that this thread freed]:ID|NAME:' \
             '*--freed-path[that this call path freed]:HASH:' \
@@ -285,6 +287,8 @@ _memtrace() {
             '*--base-live-at[any of the options that say which part of it]:T\[,T\]:(start end peak mark\:)' \
             '*--base-address[any of the options that say which part of it]:RANGE:' \
             '*--base-mapping[any of the options that say which part of it]:NUMBER:' \
+            '*--base-mapping-permissions[any of the options that say which part of it]:PATTERN:_files' \
+            '*--base-mapping-peak-rss[any of the options that say which part of it]:RANGE:' \
             '*--base-thread[any of the options that say which part of it]:ID|NAME:' \
             '*--base-freed-by[any of the options that say which part of it]:ID|NAME:' \
             '*--base-freed-path[any of the options that say which part of it]:HASH:' \

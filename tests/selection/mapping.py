@@ -2,45 +2,14 @@
 """mapping.py: --mapping NUMBER chooses the blocks that lay in that mapping while it was there, and
 --show-mappings tells the numbers, permissions and the most that was resident: as counted of SQL's table smaps."""
 
-import json
 import os
 
 import lives
+from processmaps import HIGHEST, history, lay_in, smaps, told
 from recorded import only_recording, record
 from harness import MEMTRACE, build, clean_environment, equal, execute, fail, finish, report, scratch
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-
-
-def told(*words):
-    result = execute([MEMTRACE, *words], clean_environment(MEMTRACE_CACHE=""))
-    equal(result.returncode, 0, words, result.stderr)
-    return json.loads(result.stdout)
-
-
-def history(path):
-    """What has a name and overlaps with what had it at the moment before goes on."""
-    rows = told("query", "--format", "json", path, "SELECT * FROM smaps ORDER BY time, address")
-    times = sorted({row["time"] for row in rows})
-    found, last = [], []
-    for place, time in enumerate(times):
-        now = []
-        for row in [row for row in rows if row["time"] == time]:
-            start, end = row["address"], row["address"] + row["size"]
-            goes_on = [one for one in last if one["start"] < end and start < one["end"]]
-            one = goes_on[0] if goes_on and goes_on[0]["name"] == row["name"] and goes_on[0] not in now else None
-            if one is None:
-                one = {"name": row["name"], "least": start, "most": end, "peak": 0,
-                       "from": times[place - 1] if place else 0}
-                found.append(one)
-            one.update(start=start, end=end, least=min(one["least"], start), most=max(one["most"], end),
-                       may=row["protection"], peak=max(one["peak"], row["resident_bytes"]), to=lives.NEVER)
-            now.append(one)
-        for one in last:
-            if one not in now:
-                one["to"] = time
-        last = now
-    return found, last
 
 
 def main():
@@ -48,18 +17,17 @@ def main():
     under = record([build(os.path.join(HERE, "regions.c"), libraries=["-lpthread"])], folder)
     equal(under.returncode, 0, "the program", under.stderr)
     path = only_recording(folder, "regions")
-    found, last = history(path)
+    found, last = history(smaps(path))
     listed = {part["name"]: part["rows"] for part in told("report", "--json", "--show-mappings", "-n", "0", path)["reports"]}
-    equal({row["id"]: (int(row["start"], 16) if isinstance(row["start"], str) else row["start"], row["permissions"][:3],
-                       row["peak_resident_bytes"]) for row in listed["each-mapping"] if row["name"] != "[vsyscall]"},
+    equal({row["id"]: (int(row["start"], 16) if isinstance(row["start"], str) else row["start"], row["permissions"],
+                       row["peak_resident_bytes"]) for row in listed["each-mapping"] if row["name"] != HIGHEST},
           {number: (one["start"], one["may"], one["peak"]) for number, one in enumerate(found, 1)
-           if one in last and one["name"] != "[vsyscall]"},  # SQL has no address so high
+           if one in last and one["name"] != HIGHEST},
           "each mapping")
     blocks = [life for life in lives.Story(path).lives if life.heap]
     large, places = {4 << 20: 0, 8 << 20: 0}, 0
     for number, one in enumerate(found, 1):
-        inside = [life for life in blocks if life.address < one["most"] and life.address + max(life.size, 1) > one["least"]
-                  and life.birth < one["to"] and life.death > one["from"]]
+        inside = [life for life in blocks if lay_in(life, [one])]
         data = report(path, {"MEMTRACE_CACHE": ""}, "--mapping", str(number))
         equal((data["total_allocations"], data["total_bytes"]), (len(inside), sum(life.size for life in inside)),
               "in mapping", number, one)

@@ -11,7 +11,9 @@ import sys
 import urllib.parse
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "python"))
+for folder in ("web/python", "programs", "selection"):
+    sys.path.insert(0, os.path.join(os.path.dirname(HERE), folder))
+from processmaps import fits, history, smaps  # noqa: E402
 from webserver import MEMTRACE, Server, check
 
 RECORDING = os.path.join(HERE, "data", "shop.mtr")
@@ -35,8 +37,17 @@ class Population:
         self.of = {name: [row[0] for row in query(server, first % (name, name))]
                    for name in ("size", "lifetime", "thread", "freed_by", "born", "freed", "first_size",
                                 "chain_length", "slack")}
+        self.mappings, _ = history(smaps(RECORDING))
         self.functions = [row[0] for row in query(
             server, "SELECT DISTINCT function FROM frames WHERE function GLOB '[a-z_]*' ORDER BY 1")]
+
+    def in_mappings(self, holds):
+        """SQL: the block lay in one of those, while it was there."""
+        lay = ("(address < %(most)d AND address + max(size, 1) > %(least)d AND born < %(end)d"
+               " AND coalesce(freed, 1 << 62) > %(from)d)")
+        chosen = [lay % {**one, "end": min(one["to"], 1 << 62)} for one in self.mappings
+                  if holds(one) and one["most"] < 1 << 62]
+        return "(%s)" % " OR ".join(chosen or ["0"])
 
     def range(self, rng, name, unit=""):
         """A range with two ends, with one, or of one value; and the same in SQL."""
@@ -51,9 +62,16 @@ class Population:
 def one_filter(rng, there):
     """(option, its value or None, SQL)"""
     kind = rng.choice(("size", "lifetime", "thread", "freed-by", "leaked", "temporary", "freed-by-others", "arena",
-                       "first-size", "chain-position", "where", "function", "not-function", "allocated"))
+                       "first-size", "chain-position", "where", "function", "not-function", "allocated",
+                       "mapping-permissions", "mapping-peak-rss"))
     if kind in ("size", "first-size"):
         return kind, *there.range(rng, kind.replace("-", "_"))
+    if kind == "mapping-permissions":
+        may = "".join(rng.choice((letter, ".")) for letter in rng.choice(there.mappings)["may"])
+        return kind, may, there.in_mappings(lambda one: fits(one, may))
+    if kind == "mapping-peak-rss":
+        low, high = sorted(rng.choices([one["peak"] for one in there.mappings], k=2))
+        return kind, "%d..%d" % (low, high), there.in_mappings(lambda one: low <= one["peak"] <= high)
     if kind == "chain-position":
         return kind, *there.range(rng, "chain_length")
     if kind == "lifetime":

@@ -9,6 +9,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "ask
 
 from serving import MEMTRACE, Server, clean_environment, equal, execute, fail, finish, scratch, table  # noqa: E402
 from queried import ask, build, busy  # noqa: E402
+from processmaps import history, smaps  # noqa: E402
 from recorded import only_recording, record  # noqa: E402
 
 import json  # noqa: E402
@@ -146,6 +147,34 @@ def check_mappings(server, path):
           [404, 404, 404], "mappings that there are not")
 
 
+def check_mapping_filters(server, path):
+    """The mappings that filters choose: those of smaps that fit, by plain counting; the command's; and their sums."""
+    rows = smaps(path)
+    found, last = history(rows)
+    most = max(one["peak"] for one in found)
+    for filters, holds in (({"mapping-permissions": "rw-p"}, lambda one: one["may"] == "rw-p"),
+                           ({"mapping-permissions": "..x"}, lambda one: one["may"][2] == "x"),
+                           ({"mapping-peak-rss": "1K..%d" % (most - 1)}, lambda one: 1024 <= one["peak"] < most),
+                           ({"mapping-peak-rss": "%d.." % most, "mapping-permissions": ".w."},
+                            lambda one: one["peak"] >= most and one["may"][1] == "w"),
+                           ({"mapping": "2"}, lambda one: one["number"] == 2),
+                           ({"mapping-peak-rss": "%d.." % (most + 1)}, lambda one: False)):
+        chosen = {one["number"] for one in found if holds(one)}
+        got = table(server.data("/r/2/mappings", all="", limit=100000, **filters))
+        equal(sorted((row["id"], row["peak_rss"], row["permissions"]) for row in got),
+              [(one["number"], one["peak"], one["may"]) for one in found if holds(one)], "mappings", filters)
+        equal(sorted(row["id"] for row in reports(path, "--show-mappings", filters)["each-mapping"]),
+              sorted(one["number"] for one in last if holds(one)), "the command's mappings", filters)
+        sums = {}
+        for row in rows:
+            if row["mapping"] in chosen:
+                sums[row["time"]] = sums.get(row["time"], 0) + row["resident_bytes"]
+        told = server.data("/r/2/mappings/0", **filters)["history"]
+        equal(dict(zip(told["time_ns"], told["rss"])), sums, "their sums over time", filters)
+        told = server.ask("/r/2/query", {"sql": "SELECT time, sum(resident_bytes) FROM smaps GROUP BY 1"}, **filters)
+        equal(dict(told[1]["data"]["rows"]), sums, "the same by SQL", filters)
+
+
 def check_one_pass(server):
     """Blocks, lifetimes, sizes and the heap of a window are one pass."""
     window = {"from": "11%", "to": "93%"}
@@ -171,6 +200,7 @@ def main():
         check_heap(server, path, filters)
     check_history(server, path)
     check_mappings(server, mapped)
+    check_mapping_filters(server, mapped)
     server.close()
     finish()
 

@@ -167,6 +167,7 @@ static int write_mapped(struct api_call *call, const struct mapcache *cache, boo
     const struct apitable_rows rows = {
         .rows = &mapped_rows, .shown = shown, .count = COLUMNS, .sort = "rss"};
     struct rows_of of = rows_of_report(&call->report);
+    const struct selection_mappings *chosen = &call->view->selection->mappings;
     const void **records = calloc(cache->history.count + 1, sizeof *records);
     size_t count = 0;
     int result;
@@ -174,8 +175,9 @@ static int write_mapped(struct api_call *call, const struct mapcache *cache, boo
         return error_set(error, "out of memory");
     }
     for (size_t i = 0; i < cache->history.count; i++) {
-        if (all || cache->history.items[i].is_there) {
-            records[count++] = &cache->history.items[i];
+        const struct mapping_seen *seen = &cache->history.items[i];
+        if ((all || seen->is_there) && selection_has_mapping(chosen, seen->id)) {
+            records[count++] = seen;
         }
     }
     of.whole = call->view->whole;
@@ -217,17 +219,31 @@ static const struct mapping_seen *find_mapped(const struct mapcache *cache, cons
                                                     : NULL;
 }
 
-/* mapped NULL: sums of what each moment had. */
-static void write_history(struct jsonwriter *json, const struct mappinghistory *history,
-                          const struct mapping_seen *mapped, const char *name, size_t field) {
+/* Of which mappings something is told: of one, or, where that is NULL, of all that are chosen. */
+struct asked_mappings {
+    const struct mappinghistory *history;
+    const struct mapping_seen *mapped;
+    const struct selection_mappings *chosen;
+};
+
+static bool is_asked(const struct asked_mappings *asked, const struct mapping_sample *sample) {
+    const struct mapping_seen *seen = &asked->history->items[sample->mapping];
+    return asked->mapped != NULL ? seen == asked->mapped
+                                 : selection_has_mapping(asked->chosen, seen->id);
+}
+
+/* Sums of what each moment had. */
+static void write_history(struct jsonwriter *json, const struct asked_mappings *asked,
+                          const char *name, size_t field) {
+    const struct mappinghistory *history = asked->history;
     jsonwriter_array(json, name);
     for (size_t i = 0; i < history->sample_count;) {
         uint64_t time_ns = history->samples[i].time_ns;
         uint64_t sum = 0;
-        bool is_there = mapped == NULL;
+        bool is_there = false;
         for (; i < history->sample_count && history->samples[i].time_ns == time_ns; i++) {
             uint64_t value;
-            if (mapped == NULL || &history->items[history->samples[i].mapping] == mapped) {
+            if (is_asked(asked, &history->samples[i])) {
                 memcpy(&value, (const char *)&history->samples[i] + field, sizeof value);
                 sum += value;
                 is_there = true;
@@ -240,14 +256,13 @@ static void write_history(struct jsonwriter *json, const struct mappinghistory *
     jsonwriter_end_array(json);
 }
 
-static void write_times(struct jsonwriter *json, const struct mappinghistory *history,
-                        const struct mapping_seen *mapped) {
+static void write_times(struct jsonwriter *json, const struct asked_mappings *asked) {
+    const struct mappinghistory *history = asked->history;
     uint64_t last_ns = UINT64_MAX;
     jsonwriter_array(json, "time_ns");
     for (size_t i = 0; i < history->sample_count; i++) {
         const struct mapping_sample *sample = &history->samples[i];
-        if (mapped == NULL ? sample->time_ns != last_ns
-                           : &history->items[sample->mapping] == mapped) {
+        if (sample->time_ns != last_ns && is_asked(asked, sample)) {
             jsonwriter_number(json, NULL, sample->time_ns);
             last_ns = sample->time_ns;
         }
@@ -257,8 +272,7 @@ static void write_times(struct jsonwriter *json, const struct mappinghistory *hi
 
 int api_mapping(struct api_call *call, struct error *error) {
     const struct mapcache *cache;
-    const struct mapping_seen *mapped;
-    const struct mappinghistory *history;
+    struct asked_mappings asked = {.chosen = &call->view->selection->mappings};
     bool are_all = strcmp(call->rest, "0") == 0;
     if (apidetail_check(call, "the history of a mapping", error) != 0) {
         return -1;
@@ -267,20 +281,18 @@ int api_mapping(struct api_call *call, struct error *error) {
     if (cache == NULL) {
         return -1;
     }
-    history = &cache->history;
-    mapped = find_mapped(cache, call->rest);
-    if (mapped == NULL && !are_all) {
+    asked.history = &cache->history;
+    asked.mapped = find_mapped(cache, call->rest);
+    if (asked.mapped == NULL && !are_all) {
         return api_refuse(call, 404, error, "there is no mapping %s", call->rest);
     }
     jsonwriter_map(call->json, NULL);
-    jsonwriter_string(call->json, "name", are_all ? "(all)" : mapped->name);
+    jsonwriter_string(call->json, "name", are_all ? "(all)" : asked.mapped->name);
     jsonwriter_map(call->json, "history");
-    write_times(call->json, history, mapped);
-    write_history(call->json, history, mapped, "rss",
-                  offsetof(struct mapping_sample, resident_bytes));
-    write_history(call->json, history, mapped, "dirty",
-                  offsetof(struct mapping_sample, dirty_bytes));
-    write_history(call->json, history, mapped, "swap", offsetof(struct mapping_sample, swap_bytes));
+    write_times(call->json, &asked);
+    write_history(call->json, &asked, "rss", offsetof(struct mapping_sample, resident_bytes));
+    write_history(call->json, &asked, "dirty", offsetof(struct mapping_sample, dirty_bytes));
+    write_history(call->json, &asked, "swap", offsetof(struct mapping_sample, swap_bytes));
     jsonwriter_end_map(call->json);
     jsonwriter_end_map(call->json);
     if (are_all) {
@@ -291,7 +303,7 @@ int api_mapping(struct api_call *call, struct error *error) {
         api_sql(call,
                 "SELECT time, resident_bytes, dirty_bytes, swap_bytes FROM smaps WHERE "
                 "address = %" PRIu64,
-                mapped->start);
+                asked.mapped->start);
     }
     return 0;
 }

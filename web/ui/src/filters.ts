@@ -11,7 +11,7 @@ export interface Filter {
     cost: FilterCost;
     about: string;
     many?: boolean;
-    complete?: "function" | "file" | "module" | "thread" | "mark" | "scope" | "class" | "pool" | "hash" | "mapping";
+    complete?: "function" | "file" | "module" | "thread" | "mark" | "scope" | "class" | "pool" | "hash" | "mapping" | "permissions";
 }
 
 /* Those that need no more than sums by call path: all that a saved page has. */
@@ -51,6 +51,8 @@ const ALL = [
     { name: "scope", value: "NAME", cost: "blocks", about: "blocks allocated in this scope", complete: "scope" },
     { name: "address", value: "ADDRESSES", cost: "blocks", about: "blocks that lay there" },
     { name: "mapping", value: "NUMBER", cost: "blocks", about: "blocks that lay in this mapping of the process", complete: "mapping" },
+    { name: "mapping-permissions", value: "PERMISSIONS", cost: "blocks", about: "mappings that may be read, written or executed, and blocks in them", complete: "permissions" },
+    { name: "mapping-peak-rss", value: "SIZES", cost: "blocks", about: "mappings of which so much was resident at most, and blocks in them" },
     { name: "leaked", value: null, cost: "blocks", about: "blocks that were never freed" },
     { name: "temporary", value: null, cost: "blocks", about: "blocks freed before their thread's next allocation" },
     { name: "freed-by-others", value: null, cost: "blocks", about: "blocks freed by another thread" },

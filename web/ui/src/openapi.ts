@@ -359,6 +359,8 @@ export type FilterName =
     | "live-at"
     | "address"
     | "mapping"
+    | "mapping-permissions"
+    | "mapping-peak-rss"
     | "thread"
     | "freed-by"
     | "freed-path"

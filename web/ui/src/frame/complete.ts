@@ -15,6 +15,7 @@ export interface Completion {
 const EXAMPLES: Record<string, readonly string[]> = {
     TIME: ["start", "peak", "end", "50%"], RANGE: ["1", "2..10", "1000.."], SIZES: ["..99", "1K..64K", "1M.."],
     DURATIONS: ["..1ms", "1s..", "10ms..1s"], TIMES: ["start..10%", "1s..2s", "90%..end"], CLASS: ["heap", "mapping", "pool"],
+    PERMISSIONS: [".w.", "..x"],
     SQL: ["size % 4096 = 0", "usable > 2 * size", "reallocated AND lifetime > 1000000", "freed IS NULL AND thread <> 1"],
 };
 
@@ -67,6 +68,7 @@ async function known(filter: Filter, value: string): Promise<Completion[]> {
             return filter.name === "between" ? marks : marks.map((one) => ({ ...one, value: `mark:${one.value}` }));
         }
         case "mapping": return column("mappings", "id", "path");
+        case "permissions": return column("mappings", "permissions", "");
         case "class": return [];
         default: return [];
     }

@@ -13,11 +13,12 @@ import { StackChart } from "../components/StackChart";
 import { DataTable } from "../components/Table";
 import { layersOf, type Sample } from "../draw/stack";
 import * as format from "../format";
+import type { FilterName } from "../openapi";
 import { useQuery } from "../query";
 import { cell, columnIndex, pathFrames, type Row } from "../rows";
 import { useWhole } from "../summaries";
 import type { Cell, Column, Table } from "../types";
-import { flag, go, isFile, param } from "../url";
+import { filterQuery, flag, go, isFile, param } from "../url";
 import { useSortedRows } from "./functions";
 import type { View } from "./index";
 
@@ -37,6 +38,8 @@ const MEASURES: readonly (readonly [Measure, string, string])[] = [
     ["size", "Address space", "Mapped, whether or not it was touched"],
 ];
 const LAYERS = 6;
+/* The filters that choose mappings, too; all others are about blocks and paths. */
+const OF_MAPPINGS: readonly FilterName[] = ["mapping", "mapping-permissions", "mapping-peak-rss"];
 
 /* "libc.so.6", "heap", "anonymous" */
 export function mappingName(name: Cell): string {
@@ -72,7 +75,7 @@ function OfProcess() {
                 </div>
                 <div class="grow">
                     <DataTable label="Mappings" rows={rows} columns={columns} share={{ column: "rss" }} selected={(row) => isChosen("mapping", id(row))}
-                        empty="The kernel was not asked about the mappings: the program ended in less than a second."
+                        empty={OF_MAPPINGS.some((name) => filterQuery.value.has(name)) ? "No mapping fits all filters." : "The kernel was not asked about the mappings: the program ended in less than a second."}
                         onSelect={(row) => choose({ kind: "mapping", id: id(row) })} />
                 </div>
             </div>

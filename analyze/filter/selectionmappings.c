@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/* selectionmappings.c: which mappings of the process a selection is about, and which blocks lay in
+ * one of them. See selection.h. */
+#include "analyze/base/search.h"
+#include "analyze/filter/selection.h"
+#include "analyze/filter/selectionpass.h"
+#include "analyze/replay/mappinghistory.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A mapping as far as it ever reached, both ends included, while it was there. */
+struct selection_place {
+    uint64_t least, most;
+    uint64_t furthest; /* the greatest `most` of this one and all before it */
+    struct selection_times there;
+};
+
+bool selection_asks_mappings(const struct selection_mappings *mappings) {
+    return mappings->number != 0 || mappings->permissions != NULL ||
+           !selection_is_any(mappings->peak_resident);
+}
+
+void selection_free_mappings(struct selection_mappings *mappings) {
+    free(mappings->chosen);
+    free(mappings->places);
+    free(mappings->smaps);
+}
+
+/* ---- What is found ---- */
+
+static bool are_permitted(const char *asked, const char *permissions) {
+    bool fits = true;
+    for (size_t i = 0; fits && asked[i] != '\0'; i++) {
+        fits = asked[i] == '.' || asked[i] == '?' || asked[i] == permissions[i];
+    }
+    return fits;
+}
+
+static bool is_asked_for(const struct selection_mappings *mappings,
+                         const struct mapping_seen *seen) {
+    return (mappings->number == 0 || mappings->number == seen->id) &&
+           (mappings->permissions == NULL ||
+            are_permitted(mappings->permissions, mapping_permissions(seen->protection))) &&
+           selection_is_within(seen->peak_resident_bytes, mappings->peak_resident);
+}
+
+static int by_least(const void *left, const void *right) {
+    const struct selection_place *a = left;
+    const struct selection_place *b = right;
+    return (a->least > b->least) - (a->least < b->least);
+}
+
+static void sort_places(struct selection_mappings *mappings) {
+    uint64_t furthest = 0;
+    qsort(mappings->places, mappings->place_count, sizeof *mappings->places, by_least);
+    for (size_t i = 0; i < mappings->place_count; i++) {
+        struct selection_place *place = &mappings->places[i];
+        furthest = place->most > furthest ? place->most : furthest;
+        place->furthest = furthest;
+    }
+}
+
+static int choose(struct selection_mappings *mappings, const struct mappinghistory *history) {
+    mappings->count = history->count;
+    mappings->chosen = calloc(history->count, sizeof *mappings->chosen);
+    mappings->places = calloc(history->count, sizeof *mappings->places);
+    mappings->smaps = calloc(history->sample_count, sizeof *mappings->smaps);
+    if (mappings->chosen == NULL || mappings->places == NULL || mappings->smaps == NULL) {
+        return -1;
+    }
+    for (size_t i = 0; i < history->count; i++) {
+        const struct mapping_seen *seen = &history->items[i];
+        mappings->chosen[i] = is_asked_for(mappings, seen);
+        if (mappings->chosen[i] && seen->least < seen->most) {
+            mappings->places[mappings->place_count++] = (struct selection_place){
+                .least = seen->least,
+                .most = seen->most - 1,
+                .there = {seen->there_from_ns, seen->there_to_ns},
+            };
+        }
+    }
+    for (size_t i = 0; i < history->sample_count; i++) {
+        const struct mapping_sample *sample = &history->samples[i];
+        if (mappings->chosen[sample->mapping]) {
+            mappings->smaps[mappings->smaps_count++] =
+                (struct selection_smaps){sample->time_ns, sample->start};
+        }
+    }
+    sort_places(mappings);
+    return 0;
+}
+
+int selection_find_mappings(struct selection_mappings *mappings, struct timeorder_parts parts,
+                            struct error *error) {
+    struct mappinghistory history;
+    int result = mappinghistory_read(parts, UINT64_MAX, &history);
+    if (result != 0) {
+        error_set(error, "out of memory");
+    } else if (history.count == 0) {
+        result = error_set(error, "the recording has no mappings of the process: it was too short");
+    } else if (mappings->number > history.count) {
+        result = error_set(error, "there is no mapping %" PRIu64 "; their numbers are 1 to %zu",
+                           mappings->number, history.count);
+    } else if (choose(mappings, &history) != 0) {
+        result = error_set(error, "out of memory");
+    }
+    mappinghistory_free(&history);
+    return result;
+}
+
+/* ---- What is asked then ---- */
+
+bool selection_has_mapping(const struct selection_mappings *mappings, uint64_t number) {
+    return mappings == NULL || !selection_asks_mappings(mappings) ||
+           (number != 0 && number <= mappings->count && mappings->chosen[number - 1]);
+}
+
+static int by_time_and_start(const void *left, const void *right) {
+    const struct selection_smaps *a = left;
+    const struct selection_smaps *b = right;
+    int order = (a->time_ns > b->time_ns) - (a->time_ns < b->time_ns);
+    return order != 0 ? order : (a->start > b->start) - (a->start < b->start);
+}
+
+bool selection_has_smaps(const struct selection_mappings *mappings, uint64_t time_ns,
+                         uint64_t start) {
+    const struct selection_smaps key = {time_ns, start};
+    return mappings == NULL || !selection_asks_mappings(mappings) ||
+           bsearch(&key, mappings->smaps, mappings->smaps_count, sizeof key, by_time_and_start) !=
+               NULL;
+}
+
+bool selection_is_in_mappings(const struct selection_mappings *mappings, const struct life *life) {
+    uint64_t last = life->address + (life->size != 0 ? life->size - 1 : 0);
+    size_t before; /* places that begin no later than the block ends */
+    if (!selection_asks_mappings(mappings)) {
+        return true;
+    }
+    before = life->address == 0
+                 ? 0
+                 : search_to(mappings->places, mappings->place_count, sizeof *mappings->places,
+                             offsetof(struct selection_place, least), last);
+    for (; before > 0 && mappings->places[before - 1].furthest >= life->address; before--) {
+        const struct selection_place *place = &mappings->places[before - 1];
+        if (place->most >= life->address && life->birth_ns < place->there.to_ns &&
+            life->death_ns > place->there.from_ns) {
+            return true;
+        }
+    }
+    return false;
+}
