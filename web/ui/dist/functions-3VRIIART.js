@@ -1,1 +1,0 @@
-import{a,b,c}from"./chunk-SSYR2RZ3.js";import"./chunk-EBOV72OS.js";import"./chunk-NRMVSEY6.js";import"./chunk-3J5CS6RL.js";import"./chunk-V2AE5KGD.js";export{b as FunctionTable,a as useSortedRows,c as view};

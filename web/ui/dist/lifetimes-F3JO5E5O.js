@@ -1,1 +1,0 @@
-import{f as a,g as b}from"./chunk-TJWNOK7T.js";import"./chunk-NKSIPJQY.js";import"./chunk-YQUIUDEW.js";import"./chunk-H2SPAIVJ.js";import"./chunk-TMHLXYFP.js";import"./chunk-OVCSFIQW.js";import"./chunk-IYJ57UQ7.js";import"./chunk-EBOV72OS.js";import"./chunk-NRMVSEY6.js";import"./chunk-3J5CS6RL.js";import"./chunk-V2AE5KGD.js";export{a as BrushBar,b as view};
