@@ -12,7 +12,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "asking"))
 
-from serving import ENDS_WITHIN_S, IS_SANITIZED, Server, ends_after, equal, fail, finish, scratch, wait_for_work  # noqa: E402
+from serving import ENDS_WITHIN_S, IS_SANITIZED, Server, cpu_s, ends_after, equal, fail, finish, scratch, wait_for_work  # noqa: E402
 from queried import ask, build  # noqa: E402
 from recorded import only_recording, record  # noqa: E402
 
@@ -33,7 +33,7 @@ def check_cancel(server):
             fail(address, "does nothing")
         connection.close()
         took = ends_after(server)
-        print(f"{address}: at rest {took * 1000:.0f} ms after it was given up")
+        print(f"{address}: {took * 1000:.0f} ms of processor time after it was given up")
         if took > ENDS_WITHIN_S:
             fail(address, "went on for", took, "s after whoever asked was gone")
 
@@ -46,17 +46,19 @@ def check_crowd(server):
     wait_for_work(server)
     for connection in crowd:
         connection.close()
-    start = time.monotonic()
+    before = cpu_s(server)
     equal(server.rows("/r/1/query", {"sql": "SELECT 1 AS one"}), [{"one": 1}], "after a crowd")
-    print(f"after a crowd: answered within {(time.monotonic() - start) * 1000:.0f} ms")
-    if time.monotonic() - start > 2 * ENDS_WITHIN_S:
-        fail("after a crowd: answered only after", time.monotonic() - start, "s")
+    took = cpu_s(server) - before
+    print(f"after a crowd: answered after {took * 1000:.0f} ms of processor time")
+    if took > 2 * ENDS_WITHIN_S:
+        fail("after a crowd: answered only after", took, "s of processor time")
 
 
-def listen(server, job, told):
+def listen(server, job, told, listens):
     connection = server.connect()
     server.request(connection, "/r/1/events", job=job)
     response = connection.getresponse()
+    listens.set()
     event = None
     while not told or told[-1] != "end":
         line = response.readline().decode().rstrip("\n")
@@ -70,12 +72,12 @@ def listen(server, job, told):
 
 
 def check_progress(server):
-    told = []
-    listener = threading.Thread(target=listen, args=(server, "mine", told), daemon=True)
+    told, listens = [], threading.Event()
+    listener = threading.Thread(target=listen, args=(server, "mine", told, listens), daemon=True)
     listener.start()
-    time.sleep(0.3)
+    listens.wait()
     server.data("/r/1/sizes", job="mine", **{"from": "77ns"})
-    listener.join(5)
+    listener.join(60)
     if not told:
         fail("no progress was told")
     elif told[0]["done"] > told[0]["total"] / 10:

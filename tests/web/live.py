@@ -21,7 +21,7 @@ def start(scratch, how, name, *arguments):
     collector = subprocess.Popen([os.path.join(BUILD, "bin", "memtrace"), how, "--no-summary", "-o", scratch.file(name),
                                   "--", scratch.file("subject"), *map(str, arguments)],
                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    end = time.monotonic() + 20
+    end = time.monotonic() + 120
     while time.monotonic() < end:
         found = subprocess.run(["ps", "-o", "pid=", "--ppid", str(collector.pid)], stdout=subprocess.PIPE,
                                text=True).stdout.split()
@@ -68,7 +68,7 @@ def check_killed(scratch):
             read_until(stream, "ended")
             stream[0].close()
         collector.wait(30)
-        end = time.monotonic() + 20
+        end = time.monotonic() + 120
         while time.monotonic() < end and server.get("/session")["sources"][0]["path"] != scratch.file("killed.mtp"):
             time.sleep(0.1)
         last = server.get("/r/1")["data"]
@@ -99,7 +99,7 @@ def check_nobody_looks(scratch):
 def check_recording(scratch):
     """A recording that is being written, by its name and by the program's number."""
     collector, pid = start(scratch, "record", "grows.mtr", 400000, 1000)
-    end = time.monotonic() + 20
+    end = time.monotonic() + 120
     while not os.path.exists(scratch.file("grows.mtr")) and time.monotonic() < end:
         time.sleep(0.05)
     with Server(scratch.file("grows.mtr"), str(pid)) as server:

@@ -162,6 +162,7 @@ export async function shoot(t, take) {
         await page.mouse.move(0, 0);
         for (const colorScheme of THEMES) {
             await page.emulateMedia({ colorScheme });
+            await page.waitForFunction((theme) => document.documentElement.dataset.theme === theme, colorScheme);
             await settled(page);
             await take(`${name}-${colorScheme}`, PNG.sync.read(await page.screenshot({ caret: 'hide', animations: 'disabled' })));
         }

@@ -20,7 +20,7 @@ from harness import LIBRARY, MEMTRACE, clean_environment, equal, execute, fail, 
 SERVER = os.environ.get("TEST_MEMTRACE", MEMTRACE)
 IS_SANITIZED = SERVER != MEMTRACE
 OPENING_S = 60
-ENDS_WITHIN_S = 5 if IS_SANITIZED else 0.5  # 50 ms are meant, on a machine that does nothing else
+ENDS_WITHIN_S = 5 if IS_SANITIZED else 0.3  # of processor time; 50 ms are meant (benchmarks/run gui)
 
 
 class Server:
@@ -133,19 +133,19 @@ def cpu_s(server):
 
 def wait_for_work(server):
     """Until some processor time was spent: the pass goes on."""
-    before, end = cpu_s(server), time.monotonic() + 20
+    before, end = cpu_s(server), time.monotonic() + 120
     while cpu_s(server) < before + 0.1 and time.monotonic() < end:
         time.sleep(0.01)
     return cpu_s(server) >= before + 0.1
 
 
 def ends_after(server):
-    """When the server came to rest: no processor time for 100 ms."""
-    start = time.monotonic()
-    last, since = cpu_s(server), start
-    while time.monotonic() - since < 0.1 and time.monotonic() - start < 30:
+    """Processor time that the server takes until it comes to rest: none for 100 ms."""
+    start, begin = cpu_s(server), time.monotonic()
+    last, since = start, begin
+    while time.monotonic() - since < 0.1 and time.monotonic() - begin < 30:
         time.sleep(0.01)
         now = cpu_s(server)
         if now > last + 0.011:  # one tick is for looking at sockets
             last, since = now, time.monotonic()
-    return since - start
+    return last - start

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // theme.ts: light or dark, as the settings or the system say.
 import { computed, effect, signal } from "@preact/signals";
+import { stir } from "../busy";
 import { theme } from "../settings";
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
@@ -11,4 +12,7 @@ dark.addEventListener("change", () => (systemDark.value = dark.matches));
 export const shownTheme = computed<"light" | "dark">(() =>
     theme.value === "auto" ? (systemDark.value ? "dark" : "light") : theme.value,
 );
-effect(() => void (document.documentElement.dataset["theme"] = shownTheme.value));
+effect(() => {
+    document.documentElement.dataset["theme"] = shownTheme.value;
+    stir(); // canvases are drawn anew
+});
