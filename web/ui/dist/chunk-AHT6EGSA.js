@@ -1,1 +1,0 @@
-import{A as n,C as t,Ia as d,Ja as m}from"./chunk-NXEEOBGA.js";function w(s,p={},u){let o=t("sort"),a=s?.columns.some(e=>e.name===o)===!0&&o!==null?{sort:o,order:t("order")??"desc"}:p,r=m(s,a,u);return{...r,setSort:e=>n({set:{...d(e,r.sort,r.order,r.columns)}},"replace")}}export{w as a};

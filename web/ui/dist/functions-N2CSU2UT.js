@@ -1,1 +1,0 @@
-import{a,b,c}from"./chunk-UKI3NHIZ.js";import"./chunk-TP3Q4MAD.js";import"./chunk-FE7X2KLA.js";import"./chunk-REHQ64RF.js";import"./chunk-NXEEOBGA.js";export{b as FunctionTable,a as useSortedRows,c as view};

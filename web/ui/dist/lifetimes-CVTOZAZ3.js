@@ -1,1 +1,0 @@
-import{f as a,g as b}from"./chunk-CLCNJ2VT.js";import"./chunk-GFPQEL4V.js";import"./chunk-YQUIUDEW.js";import"./chunk-AHT6EGSA.js";import"./chunk-QEU2VPMR.js";import"./chunk-NQHJ7M4G.js";import"./chunk-ZR2ACCRN.js";import"./chunk-TP3Q4MAD.js";import"./chunk-FE7X2KLA.js";import"./chunk-REHQ64RF.js";import"./chunk-NXEEOBGA.js";export{a as BrushBar,b as view};
