@@ -5,6 +5,7 @@ other way round; what is snapped to slices is exact at their edges."""
 
 import os
 import struct
+import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -305,6 +306,24 @@ def refused(server):
             fail(path, parameters, got, answer)
 
 
+def unnamed_functions(program, folder):
+    """Of a stripped program: each place has a row of its own, matched with itself."""
+    stripped = os.path.join(folder, "stripped")
+    equal(subprocess.run(["strip", "-o", stripped, program], check=False).returncode, 0, "strip")
+    own = os.path.join(folder, "unnamed")
+    os.mkdir(own)
+    equal(record([stripped, "1", "1", "6000"], own, "--precise").returncode, 0, "the stripped program")
+    server = Server(only_recording(own, "stripped"))
+    sides = [{row["function"]: row["total"] for row in server.rows("/r/1/functions", metric="allocations", limit=10000, **window)}
+             for window in ({"to": "50%"}, {})]
+    found = {row["function"]: (row["base_total"], row["total"])
+             for row in server.rows("/r/1/functions", base=1, base_to="50%", metric="allocations", limit=10000)}
+    equal(sum("+0x" in name for name in found) > 2, True, "unnamed", found)
+    equal(found, {name: (sides[0].get(name, 0), sides[1].get(name, 0)) for name in {**sides[0], **sides[1]}},
+          "both sides of each function")
+    server.close()
+
+
 def main():
     folder = scratch()
     program = build(BUSY)
@@ -327,6 +346,7 @@ def main():
     differences(server)
     refused(server)
     server.close()
+    unnamed_functions(program, folder)
     own = os.path.join(folder, "news")
     os.mkdir(own)
     equal(record([build(NEWSDESK, optimize="-O2")], own).returncode, 0, "newsdesk")

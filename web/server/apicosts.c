@@ -25,6 +25,8 @@ static double share_of(uint64_t part, uint64_t whole) {
 
 /* ---- Functions ---- */
 
+enum { OFFSET_BITS = 40 /* of a module: names have numbers below that */ };
+
 struct function_row {
     struct names_frame frame; /* without a line: of the function, not of one of its calls */
     uint64_t self;
@@ -129,24 +131,32 @@ static int put_array(struct api_call *call, const struct apitable_rows *shown, c
     return result;
 }
 
+/* All unnamed functions of a module are one to diff_function(): here each has a row of its own, and
+ * is matched by where it is. 0: out of memory. */
+static uint64_t row_key(struct diff_functions *functions, const struct names_frame *frame) {
+    uint64_t function = diff_function(functions, frame);
+    return frame->function != NULL || function == 0 ? function
+                                                    : (function << OFFSET_BITS) + frame->offset;
+}
+
 /* The rows of both sides, matched by their functions; `earlier` may be in any order. 0 or -1. */
 static int match_functions(struct api_call *call, const struct function_row *earlier,
                            size_t earlier_count, struct function_row *rows, size_t *count) {
     struct diff_side sides[2];
     struct diff_functions *functions;
-    struct numbermap places = {0}; /* by function: the row + 1 */
+    struct numbermap places = {0}; /* by row_key(): the row + 1 */
     int result;
     apimetric_sides(call, sides);
     functions = diff_functions_open(sides);
     result = functions != NULL ? 0 : -1;
     for (size_t i = 0; result == 0 && i < *count; i++) {
-        uint32_t function = diff_function(functions, &rows[i].frame);
+        uint64_t function = row_key(functions, &rows[i].frame);
         if (function == 0 || numbermap_put(&places, function, (void *)(i + 1)) != 0) {
             result = -1;
         }
     }
     for (size_t i = 0; result == 0 && i < earlier_count; i++) {
-        uint32_t function = diff_function(functions, &earlier[i].frame);
+        uint64_t function = row_key(functions, &earlier[i].frame);
         size_t place = (size_t)(uintptr_t)numbermap_get(&places, function);
         if (function == 0) {
             result = -1;
