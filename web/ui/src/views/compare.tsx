@@ -16,7 +16,7 @@ import * as format from "../format";
 import { openSandwich, viewChange } from "../links";
 import { cell, frameOf, numberCell, type Row } from "../rows";
 import { source, sources } from "../session";
-import { metricTitle, metricUnit, useMarks, useWhole } from "../summaries";
+import { metricTitle, metricUnit, useMarks, useSuppressed, useWhole } from "../summaries";
 import type { Kind, Summary, Timeline } from "../types";
 import { go, href, isDifference, metric, place, sourceId } from "../url";
 import { useSortedRows } from "./functions";
@@ -149,8 +149,10 @@ const FIGURES: readonly Figure[] = [
 ];
 
 function Totals({ was, is }: { was: Summary; is: Summary }) {
+    const suppressed = useSuppressed();
     return (
         <table class="plain-table totals">
+            {suppressed !== undefined && <caption class="muted">Of what is held after, {bytesText(suppressed.bytes)} are suppressed leaks.</caption>}
             <thead><tr><th scope="col"><span class="hidden">Figure</span></th><th scope="col">before</th><th scope="col">after</th><th scope="col">change</th><th scope="col"><span class="hidden">in percent</span></th></tr></thead>
             <tbody>
                 {FIGURES.map(([title, of, kind]) => {

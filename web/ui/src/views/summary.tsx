@@ -10,9 +10,10 @@ import { pathChange, viewChange } from "../links";
 import { pathFrames, type Row } from "../rows";
 import { endText } from "../session";
 import { isWindowed, useSuppressed } from "../summaries";
-import type { Finding, Summary, Table } from "../types";
+import type { Finding, Frame, Summary, Table } from "../types";
 import { filterQuery, flag, href } from "../url";
 import type { View } from "./index";
+import { residentParts } from "./resident";
 
 const PATHS = 8;
 
@@ -120,16 +121,9 @@ function Tile({ title, metric, value, exact, more }: { title: string; metric: st
 /* ---- Resident memory against what was asked for ---- */
 
 function Resident({ of }: { of: Summary }) {
-    const asked = of.totals.maximum_bytes;
-    const then = of.resident?.at_maximum_bytes ?? 0;
-    const peak = of.resident?.peak_bytes ?? 0;
-    // It was measured now and then: a figure from before the maximum may be below what was held then.
-    const isThen = then >= asked && then > 0;
-    const resident = isThen ? then : peak;
-    if (resident === 0 || asked === 0) return null;
-    // MemTrace's own tables grow with the heap: what they have now bounds what they had then.
-    const own = Math.min(of.resident?.own_bytes ?? 0, Math.max(0, resident - asked));
-    const rest = Math.max(0, resident - asked - own);
+    const parts = residentParts(of.totals.maximum_bytes, of.resident);
+    if (parts === null) return null;
+    const { asked, resident, own, rest, untouched, isThen } = parts;
     const whole = Math.max(resident, asked);
     const part = (bytes: number) => ({ flex: `${Math.max(0.002, bytes / whole)} 0 0` });
     const when = isThen ? "When it held most" : "At most";
@@ -137,13 +131,13 @@ function Resident({ of }: { of: Summary }) {
         <section class="against card" aria-label="Resident memory">
             <p>
                 {when}, <b>{bytesText(resident)}</b> were resident and <b>{bytesText(asked)}</b> asked for:{" "}
-                {own > 0 ? <><b>{bytesText(own)}</b> are MemTrace's own, </> : null}{rest > 0 ? <>the other {bytesText(rest)} are code, stacks, the allocator and {of.has["events"] === false ? "holes" : <a href={href(viewChange("heap"))}>holes</a>}. <a href={href(viewChange("mappings"))}>What is mapped</a></> :
-                    <>at least {bytesText(asked - resident)} of what was asked for was not touched. <a href={href(viewChange("mappings"))}>What is mapped</a></>}
+                {own > 0 ? <><b>{bytesText(own)}</b> are MemTrace's own{rest > 0 ? ", " : ". "}</> : null}{rest > 0 ? <>the other {bytesText(rest)} are code, stacks, the allocator and {of.has["events"] === false ? "holes" : <a href={href(viewChange("heap"))}>holes</a>}. <a href={href(viewChange("mappings"))}>What is mapped</a></> :
+                    <>{untouched > 0 && <>at least {bytesText(untouched)} of what was asked for was not touched. </>}<a href={href(viewChange("mappings"))}>What is mapped</a></>}
             </p>
             <div class="against-bar" aria-hidden="true">
                 <span class="against-asked" style={part(Math.min(asked, resident))} />
                 {own > 0 ? <span class="against-own" style={part(own)} /> : null}
-                {rest > 0 ? <span class="against-rest" style={part(rest)} /> : <span class="against-untouched" style={part(asked - resident)} />}
+                {rest > 0 ? <span class="against-rest" style={part(rest)} /> : untouched > 0 ? <span class="against-untouched" style={part(untouched)} /> : null}
             </div>
         </section>
     );
@@ -161,32 +155,36 @@ function Holders({ of, total }: { of: Asked<Table>; total: number }) {
                 <a href={href(viewChange("paths", { metric: "maximum" }))}>All call paths</a>
             </div>
             <States of={of} empty={of.data?.rows.length === 0 ? "Nothing was held." : undefined}>
-                {(table) => (
-                    <ol class="holder-list">
-                        {table.rows.slice(0, PATHS).map((cells, index) => <Holder key={index} row={{ index, cells, table }} total={total} />)}
-                    </ol>
-                )}
+                {(table) => {
+                    const rows = table.rows.slice(0, PATHS).map((cells, index) => ({ index, cells, table }));
+                    const path = table.columns.findIndex((column) => column.name === "path");
+                    const hasPlaces = rows.some((row) => placeOf(pathFrames(row, row.cells[path] ?? null)) !== undefined);
+                    return <ol class="holder-list">{rows.map((row) => <Holder key={row.index} row={row} total={total} hasPlaces={hasPlaces} />)}</ol>;
+                }}
             </States>
         </section>
     );
 }
 
-function Holder({ row, total }: { row: Row; total: number }) {
+/* Where own code allocates, as far as debug information tells. */
+const placeOf = (frames: readonly Frame[]): Frame | undefined => frames.find((frame) => frame.kind === "own" && frame.file !== undefined);
+
+function Holder({ row, total, hasPlaces }: { row: Row; total: number; hasPlaces: boolean }) {
     const at = (name: string) => row.cells[row.table.columns.findIndex((column) => column.name === name)] ?? null;
     const bytes = Number(at("peak_bytes") ?? 0);
     const frames = pathFrames(row, at("path"));
     const hash = String(at("hash") ?? "");
-    const place = frames.find((frame) => frame.kind === "own" && frame.file !== undefined);
+    const place = placeOf(frames);
     return (
         <li>
-            <a class="holder" href={href(pathChange(hash))}>
+            <a class={`holder${hasPlaces ? "" : " placeless"}`} href={href(pathChange(hash))}>
                 <span class="holder-share number">{format.percent(bytes, total)}</span>
                 <span class="holder-bytes number" title={`${format.count(bytes)} bytes`}>{bytesText(bytes)}</span>
                 <span class="holder-path">
                     <PathText frames={frames} most={5} />
                     <span class="holder-bar" aria-hidden="true"><span style={{ width: total > 0 ? `${(100 * bytes) / total}%` : "0" }} /></span>
                 </span>
-                <span class="holder-place muted">{place === undefined ? "" : `${place.file?.slice((place.file.lastIndexOf("/") ?? -1) + 1)}:${place.line ?? "?"}`}</span>
+                {hasPlaces && <span class="holder-place muted">{place === undefined ? "" : `${place.file?.slice((place.file.lastIndexOf("/") ?? -1) + 1)}:${place.line ?? "?"}`}</span>}
             </a>
         </li>
     );
