@@ -205,13 +205,35 @@ test('filters, windows and differences', async (t) => {
         const address = page.url(), before = await entries();
         await page.mouse.move(...at(0.25));
         await page.mouse.down();
-        await page.mouse.move(...at(0.5), { steps: 5 });
-        await page.mouse.move(...at(0.75), { steps: 5 });
+        // While the pointer rests the exact answer is asked ahead; it is given up when that moves on.
+        const asked = new Set(), givenUp = new Set(), answered = new Set(); // windows
+        const isExact = (url) => /\/functions\?(?=.*to=)(?!.*snap=1)/.test(url);
+        for (const [event, windows] of [['request', asked], ['requestfailed', givenUp], ['response', answered]]) {
+            page.on(event, (one) => { if (isExact(one.url())) { windows.add(new URL(one.url()).searchParams.get('to')); } });
+        }
+        const until = async (isSo) => {
+            while (!isSo()) {
+                await new Promise((resolve) => { setTimeout(resolve, 20); });
+            }
+        };
+        await page.mouse.move(...at(0.5));
+        await until(() => answered.size === 1);
         await page.getByRole('button', { name: 'Figures are snapped: explain' }).waitFor();
+        let isHeld = true;
+        await page.route(({ href }) => isExact(href), (route) => (isHeld ? undefined : route.continue()));
+        await page.mouse.move(...at(0.7));
+        await until(() => asked.size === 2);
+        isHeld = false;
+        await page.mouse.move(...at(0.75));
+        await until(() => givenUp.size === 1 && answered.size === 2);
+        await settled(page);
         assert.equal(page.url(), address, 'the history is left alone while the pointer moves');
+        let late = 0;
+        page.on('request', (request) => { late += isExact(request.url()); });
         await page.mouse.up();
         await page.getByRole('button', { name: 'Figures are exact: explain' }).waitFor();
         await settled(page);
+        assert.equal(late, 0, 'what was asked ahead is there');
         assert.equal(await entries(), before + 1);
         assert.match(await exact.innerText(), /exact/);
         const { searchParams } = new URL(page.url());

@@ -8,11 +8,13 @@
 // - While a new answer is on its way the last one stays (`data`, with `stale` true): nothing flickers.
 // - A question that nobody waits for is aborted, and the server stops working on it. While the window is dragged the
 //   one in flight is let finish and the newest follows it: else no answer would ever come before the next move.
+// - While the pointer rests the exact answers are asked ahead (ahead.ts), so that they are there when it is let go.
 // - Answers are kept (by what was asked and the source's generation), so going back asks nothing; equal questions of
 //   two components are one.
 // - What takes long shows progress: see `progress`, and running (all that is on its way, for the header).
 import { signal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useReducer, useRef } from "preact/hooks";
+import { Ahead } from "./ahead";
 import { Problem, transport } from "./api";
 import { generationOf, isOpening } from "./session";
 import { fullNames } from "./settings";
@@ -40,11 +42,13 @@ export interface AskOptions {
     plain?: boolean; // without the filters of the address: of the whole source
     main?: boolean; // what the view is about: its exactness, command and SQL are shown by the frame
     exact?: boolean; // never snapped, also while dragging: not asked until the drag is over
+    dragged?: Record<string, ParamValue>; // more parameters, while dragging
 }
 
 /* ---- One question ---- */
 
 interface Flight {
+    key: string;
     path: string;
     promise: Promise<unknown>;
     abort: AbortController;
@@ -52,12 +56,17 @@ interface Flight {
     progress: Progress | undefined;
     listeners: Set<() => void>;
     since: number;
+    ahead: boolean; // nobody waits for it yet
+    slow: ReturnType<typeof setTimeout> | undefined;
 }
 const flights = new Map<string, Flight>();
 
 /* All that is on its way, for the header's progress and its cancel button. */
 export const running = signal<readonly Flight[]>([]);
-const tellRunning = () => (running.value = [...flights.values()]);
+function tellRunning(): void {
+    running.value = [...flights.values()].filter((flight) => !flight.ahead);
+    ahead.look();
+}
 export function cancelAll(): void {
     for (const flight of flights.values()) flight.abort.abort();
 }
@@ -90,19 +99,26 @@ export function forgetAnswers(): void {
 let jobs = 0;
 const PROGRESS_AFTER_MS = 150;
 
-function fly(key: string, path: string, wire: AskOptions["wire"]): Flight {
+function fly(key: string, path: string, wire: AskOptions["wire"], isAhead = false): Flight {
     const known = flights.get(key);
-    if (known !== undefined) return known;
+    if (known !== undefined) {
+        if (known.ahead && !isAhead) {
+            known.ahead = false;
+            tellRunning();
+        }
+        return known;
+    }
     const abort = new AbortController();
     const flight: Flight = {
-        path, abort, waiting: 0, progress: undefined, listeners: new Set(), since: performance.now(),
-        promise: Promise.resolve(),
+        key, path, abort, waiting: 0, progress: undefined, listeners: new Set(), since: performance.now(),
+        promise: Promise.resolve(), ahead: isAhead, slow: undefined,
     };
     const job = `${Date.now().toString(36)}-${++jobs}`;
     // Only sources have streams that could tell of progress.
     const isOfSource = path.startsWith("/r/");
     const withJob = isOfSource ? `${path}${path.includes("?") ? "&" : "?"}job=${job}` : path;
-    const slow = isOfSource ? setTimeout(() => void followProgress(flight, job), PROGRESS_AFTER_MS) : undefined;
+    const tell = () => void (flight.ahead ? (flight.slow = setTimeout(tell, PROGRESS_AFTER_MS)) : followProgress(flight, job));
+    if (isOfSource) flight.slow = setTimeout(tell, PROGRESS_AFTER_MS);
     flight.promise = fetchAnswer(withJob, wire, abort.signal)
         .then(({ value, bytes }) => {
             // Nobody drags to the same place twice, and what others asked would have to go.
@@ -110,9 +126,8 @@ function fly(key: string, path: string, wire: AskOptions["wire"]): Flight {
             return value;
         })
         .finally(() => {
-            clearTimeout(slow);
-            flights.delete(key);
-            tellRunning();
+            clearTimeout(flight.slow);
+            land(flight);
             // The stream of its progress has nothing more to say.
             abort.abort();
         });
@@ -120,6 +135,27 @@ function fly(key: string, path: string, wire: AskOptions["wire"]): Flight {
     tellRunning();
     return flight;
 }
+
+/* It is no longer on its way: whoever asks the same asks anew. */
+function land(flight: Flight): void {
+    if (flights.get(flight.key) === flight) flights.delete(flight.key);
+    tellRunning();
+}
+function giveUp(flight: Flight): void {
+    land(flight);
+    flight.abort.abort();
+}
+
+const ahead = new Ahead({
+    isBusy: () => [...flights.values()].some((flight) => !flight.ahead),
+    isOn: (key) => flights.has(key),
+    has: (key) => kept.has(key) || flights.has(key),
+    start({ key, path, wire }) {
+        const flight = fly(key, path, wire, true);
+        flight.promise.catch(() => undefined); // who waits for it is told
+        return () => flight.ahead && giveUp(flight);
+    },
+});
 
 async function fetchAnswer(path: string, wire: AskOptions["wire"], signal: AbortSignal) {
     if (wire === undefined || transport().isLocal === true) {
@@ -197,8 +233,9 @@ export function useAnswer<T>(
     const held = options.exact === true && dragging.value;
     // A part that still stands while the page goes to a source that is being opened waits with it.
     const waits = endpoint === null || (!endpoint.startsWith("/") && isOpening(sourceId.value));
-    const path = waits ? null : pathOf(endpoint, params, options.plain === true, snap);
-    const key = path === null ? null : `${generationOf(sourceId.value)} ${path}`;
+    const path = waits ? null : pathOf(endpoint, snap ? { ...params, ...options.dragged } : params, options.plain === true, snap);
+    const keyOf = (of: string) => `${generationOf(sourceId.value)} ${of}`;
+    const key = path === null ? null : keyOf(path);
     const [, redraw] = useReducer((n: number) => n + 1, 0);
     const asker = useRef<Asker<T> | undefined>(undefined);
     asker.current ??= new Asker<T>(() => redraw(undefined));
@@ -207,8 +244,14 @@ export function useAnswer<T>(
     useLayoutEffect(() => {
         if (!held) mine.want(key, path, options.wire, snap);
     }, [key, held]);
-    useEffect(() => () => mine.end(), []);
     const asked = mine.asked(key);
+    // Sums alone: what takes a pass over all events is not asked in case that it is wanted.
+    const exactly = snap && !waits && asked.answer?.via === "slices" ? pathOf(endpoint, params, false, false) : null;
+    useLayoutEffect(() => ahead.want(mine, exactly === null ? null : { key: keyOf(exactly), path: exactly, wire: options.wire }), [exactly]);
+    useEffect(() => () => {
+        mine.end();
+        ahead.want(mine, null);
+    }, []);
     useEffect(() => {
         if (options.main === true) mainAnswer.value = asked.answer;
     }, [asked.answer, options.main]);
@@ -312,7 +355,7 @@ export class Asker<T> {
         this.flight = undefined;
         if (flight === undefined) return;
         flight.listeners.delete(this.redraw);
-        if (--flight.waiting === 0) flight.abort.abort();
+        if (--flight.waiting === 0) giveUp(flight);
     }
 
     end(): void {

@@ -16,7 +16,7 @@ import { bytesText, changeText, shortFunction, shortModule } from "../components
 import * as format from "../format";
 import { exactly } from "../links";
 import type { Frame, Tree } from "../types";
-import { dragging, go, isDifference, metric, param, params } from "../url";
+import { go, isDifference, metric, param, params } from "../url";
 
 export interface Calls {
     data: Tree;
@@ -69,8 +69,8 @@ export const directionHere = (): "down" | "up" => (param("direction") === "up" ?
 
 export function useCalls(): { asked: Asked<Tree>; calls: Calls | undefined } {
     // While a window is dragged what is narrower than a pixel is left out: the answer comes sooner.
-    const least = dragging.value && param("zoom") === null ? { "min-share": LEAST_DRAGGED } : {};
-    const asked = useAnswer<Tree>("tree", { metric: metric.value, direction: directionHere(), limit: CALLS_MOST, ...least }, { wire: readColumns, main: true });
+    const dragged = param("zoom") === null ? { "min-share": LEAST_DRAGGED } : {};
+    const asked = useAnswer<Tree>("tree", { metric: metric.value, direction: directionHere(), limit: CALLS_MOST }, { wire: readColumns, main: true, dragged });
     const transforms = transformsHere(), weight = weightHere(), upward = directionHere() === "up";
     const data = asked.data;
     const calls = useMemo(
