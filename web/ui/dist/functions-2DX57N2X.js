@@ -1,1 +1,0 @@
-import{a,b,c}from"./chunk-T3JUJ7O2.js";import"./chunk-65I4OHVD.js";import"./chunk-Q4EAXQ3H.js";import"./chunk-VM32WHAG.js";import"./chunk-X4DWY7BX.js";export{b as FunctionTable,a as useSortedRows,c as view};

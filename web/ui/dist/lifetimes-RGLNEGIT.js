@@ -1,1 +1,0 @@
-import{f as a,g as b}from"./chunk-SZYJ764P.js";import"./chunk-RCRHNMD3.js";import"./chunk-YQUIUDEW.js";import"./chunk-C43IORJU.js";import"./chunk-AZKZA6RM.js";import"./chunk-G7UVRJKX.js";import"./chunk-OETHM7PG.js";import"./chunk-65I4OHVD.js";import"./chunk-Q4EAXQ3H.js";import"./chunk-VM32WHAG.js";import"./chunk-X4DWY7BX.js";export{a as BrushBar,b as view};
