@@ -35,6 +35,13 @@ uint64_t varint_get_rest(struct varint_reader *reader, uint64_t low) {
     return 0;
 }
 
+uint64_t varint_take_long(const unsigned char **at, bool *failed) {
+    struct varint_reader reader = {.next = *at, .end = *at + VARINT_MOST, .failed = failed};
+    uint64_t value = varint_get(&reader);
+    *at = reader.next;
+    return value;
+}
+
 void varint_join(const struct varint_writer *columns, size_t count, struct varint_writer *payload) {
     for (size_t i = 0; i < count; i++) {
         uint32_t size = (uint32_t)columns[i].size;

@@ -37,6 +37,9 @@ int varint_reserve(struct varint_writer *writer, size_t more);
 /* The number's bytes after the first. */
 uint64_t varint_get_rest(struct varint_reader *reader, uint64_t low);
 
+/* varint_take() of a number of more than eight bytes. */
+uint64_t varint_take_long(const unsigned char **at, bool *failed);
+
 static inline bool varint_room(struct varint_writer *writer, size_t more) {
     return writer->capacity - writer->size >= more || varint_reserve(writer, more) == 0;
 }
@@ -87,6 +90,27 @@ static inline unsigned char varint_get_byte(struct varint_reader *reader) {
 static inline uint64_t varint_get(struct varint_reader *reader) {
     uint64_t low = varint_get_byte(reader);
     return low < 0x80 ? low : varint_get_rest(reader, low & 0x7f);
+}
+
+/* As varint_get(), of a place that the caller keeps, for who reads many numbers and knows that
+ * VARINT_MOST bytes are there: the end is not asked for. Numbers of up to 56 bits take the same few
+ * steps, however many bytes they have. */
+static inline uint64_t varint_take(const unsigned char **at, bool *failed) {
+    uint64_t word;
+    uint64_t last; /* bit 7 of the bytes that end a number */
+    if (**at < 0x80) {
+        return *(*at)++;
+    }
+    memcpy(&word, *at, sizeof word);
+    last = ~word & UINT64_C(0x8080808080808080);
+    if (last == 0) {
+        return varint_take_long(at, failed);
+    }
+    *at += (unsigned)__builtin_ctzll(last) / 8 + 1;
+    word &= last ^ (last - 1);
+    word = (word & UINT64_C(0x007f007f007f007f)) | (word & UINT64_C(0x7f007f007f007f00)) >> 1;
+    word = (word & UINT64_C(0x00003fff00003fff)) | (word & UINT64_C(0x3fff00003fff0000)) >> 2;
+    return (word & UINT64_C(0x000000000fffffff)) | (word & UINT64_C(0x0fffffff00000000)) >> 4;
 }
 
 static inline int64_t varint_get_signed(struct varint_reader *reader) {

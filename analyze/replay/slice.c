@@ -148,6 +148,45 @@ static double get_double(struct varint_reader *bytes) {
     return value;
 }
 
+/* What a context takes at most: its id, what follows, 6 numbers, the mask of lifetimes and these,
+ * two variances. */
+enum {
+    MOST_BYTES = VARINT_MOST + 1 + (6 + 1 + MEMTRACE_LIFETIME_BUCKETS) * VARINT_MOST +
+                 2 * (int)sizeof(double)
+};
+
+/* As the rest of slice_next_context(), where MOST_BYTES are there: windows are sums of millions of
+ * contexts, and most of what they cost is to read these. */
+static bool take_context(struct slice_reader *reader, struct slice_context *context) {
+    const unsigned char *at = reader->bytes.next;
+    bool *failed = reader->bytes.failed;
+    uint64_t unit;
+    unsigned has;
+    *context = (struct slice_context){.id = reader->last_id + (uint32_t)varint_take(&at, failed)};
+    reader->last_id = context->id;
+    has = *at++;
+    unit = has & HAS_WHOLE ? ACCOUNTS_ONE : 1;
+    context->alloc_bytes = varint_take(&at, failed);
+    context->alloc_units = varint_take(&at, failed) * unit;
+    context->peak = varint_unzigzag(varint_take(&at, failed));
+    if (has & HAS_FREES) {
+        uint64_t mask;
+        context->free_bytes = varint_take(&at, failed);
+        context->free_units = varint_take(&at, failed) * unit;
+        mask = varint_take(&at, failed) & ((UINT64_C(1) << MEMTRACE_LIFETIME_BUCKETS) - 1);
+        for (; mask != 0; mask &= mask - 1) {
+            context->lifetimes[__builtin_ctzll(mask)] = varint_take(&at, failed) * unit;
+        }
+    }
+    context->temporary = has & HAS_TEMPORARY ? varint_take(&at, failed) * unit : 0;
+    reader->bytes.next = at;
+    if (has & HAS_VARIANCE) {
+        context->total_variance = get_double(&reader->bytes);
+        context->live_variance = get_double(&reader->bytes);
+    }
+    return !reader->failed;
+}
+
 bool slice_next_context(struct slice_reader *reader, struct slice_context *context) {
     struct varint_reader *bytes = &reader->bytes;
     unsigned has;
@@ -156,6 +195,9 @@ bool slice_next_context(struct slice_reader *reader, struct slice_context *conte
         return false;
     }
     reader->contexts--;
+    if (bytes->end - bytes->next >= MOST_BYTES) {
+        return take_context(reader, context);
+    }
     *context = (struct slice_context){.id = reader->last_id + (uint32_t)varint_get(bytes)};
     reader->last_id = context->id;
     has = varint_get_byte(bytes);

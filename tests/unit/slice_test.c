@@ -13,7 +13,7 @@
 
 #include <stdlib.h>
 
-enum { CONTEXTS = 50, BLOCKS = 40, THREADS = 5, EVENTS = 600 };
+enum { CONTEXTS = 50, BLOCKS = 40, THREADS = 5, EVENTS = 600, MANY = 20 };
 
 static struct model_node nodes[CONTEXTS];
 
@@ -149,23 +149,30 @@ static void parts_of_allocations(void **state) {
     struct slice slice = {0};
     struct slice_writer writer = {.slice = &slice};
     struct slice_reader reader;
-    const struct slice_context in = {.id = 7,
-                                     .alloc_bytes = 1000,
-                                     .alloc_units = ACCOUNTS_ONE + 5,
-                                     .free_bytes = 10,
-                                     .free_units = 3,
-                                     .temporary = 2,
-                                     .peak = (uint64_t)-20,
-                                     .total_variance = 0.5,
-                                     .live_variance = -0.25,
-                                     .lifetimes = {[3] = 3, [15] = 1}};
+    struct slice_context in = {.alloc_bytes = 1000,
+                               .alloc_units = ACCOUNTS_ONE + 5,
+                               .free_bytes = 10,
+                               .free_units = 3,
+                               .temporary = 2,
+                               .peak = (uint64_t)-20,
+                               .total_variance = 0.5,
+                               .live_variance = -0.25,
+                               .lifetimes = {[3] = 3, [15] = 1}};
     struct slice_context out;
     (void)state;
-    slice_put_context(&writer, &in);
+    /* The first ones are read where there are many bytes still, the last ones where there are few.
+     */
+    for (uint32_t id = 7; id < 7 + MANY; id++) {
+        in.id = id;
+        slice_put_context(&writer, &in);
+    }
     assert_int_equal(slice_finish(&writer), 0);
     slice_read(&reader, &slice);
-    assert_true(slice_next_context(&reader, &out));
-    assert_memory_equal(&in, &out, sizeof in);
+    for (uint32_t id = 7; id < 7 + MANY; id++) {
+        in.id = id;
+        assert_true(slice_next_context(&reader, &out));
+        assert_memory_equal(&in, &out, sizeof in);
+    }
     assert_false(slice_next_context(&reader, &out));
     assert_false(reader.failed);
     slice_free(&slice);

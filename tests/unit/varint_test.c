@@ -19,6 +19,20 @@ static uint64_t get(const void *bytes, size_t size, bool *failed, size_t *taken)
     return value;
 }
 
+/* The same of a place where VARINT_MOST bytes are there. What follows the number is not its own. */
+static void check_taken(const struct varint_writer *writer, uint64_t value) {
+    for (int behind = 0; behind <= 0xff; behind += 0xff) {
+        unsigned char room[2 * VARINT_MOST];
+        const unsigned char *at = room;
+        bool failed = false;
+        memset(room, behind, sizeof room);
+        memcpy(room, writer->bytes, writer->size);
+        assert_true(varint_take(&at, &failed) == value);
+        assert_false(failed);
+        assert_int_equal(at - room, writer->size);
+    }
+}
+
 static void numbers(void **state) {
     (void)state;
     for (unsigned shift = 0; shift < 64; shift++) {
@@ -33,6 +47,7 @@ static void numbers(void **state) {
             assert_int_equal(taken, writer.size);
             assert_int_equal(writer.size, value < 128 ? 1 : (70 - __builtin_clzll(value)) / 7);
             assert_int_equal(varint_unzigzag(varint_zigzag(value)), value);
+            check_taken(&writer, value);
             for (size_t cut = 0; cut < writer.size; cut++) {
                 failed = false;
                 assert_int_equal(get(writer.bytes, cut, &failed, &taken), 0);
@@ -50,9 +65,13 @@ static void too_long(void **state) {
     static const unsigned char most[] = "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01";
     static const unsigned char high[] = "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02";
     static const unsigned char eleven[] = "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x81\x00";
+    const unsigned char *at = high;
     bool failed = false;
     size_t taken;
     (void)state;
+    assert_int_equal(varint_take(&at, &failed), 0);
+    assert_true(failed);
+    failed = false;
     assert_true(get(most, 10, &failed, &taken) == UINT64_MAX);
     assert_false(failed);
     assert_int_equal(get(high, 10, &failed, &taken), 0);
