@@ -27,7 +27,7 @@ enum {
     SETTLE_MS = 1000,
     LOOK_AGAIN_MS = 50,
     FIRST_LOOK_MS = 1000, /* the page's first questions have the machine for themselves */
-    LEAST_PRIORITY = 5,
+    LEAST_PRIORITY = 19,
 };
 
 /* ---- Start and end ---- */
@@ -415,7 +415,7 @@ static void *open_source(void *argument) {
 }
 
 static int start_opener(struct hub_source *source) {
-    source->has_opener = worker_start(&source->opener, open_source, source) == 0;
+    source->has_opener = worker_start(&source->opener, "opener", open_source, source) == 0;
     return source->has_opener ? 0 : -1;
 }
 

@@ -127,7 +127,7 @@ static int start_worker(struct jobs *jobs, size_t number) {
         return -1;
     }
     *worker = (struct worker){jobs, number};
-    result = worker_start(&jobs->threads[number], work, worker);
+    result = worker_start(&jobs->threads[number], "worker", work, worker);
     if (result != 0) {
         free(worker);
     }

@@ -114,7 +114,7 @@ struct watch *watch_start(struct error *error) {
     pthread_mutex_init(&watch->lock, NULL);
     watch->changed = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (watch->changed >= 0) {
-        result = worker_start(&watch->thread, run_watch, watch);
+        result = worker_start(&watch->thread, "watch", run_watch, watch);
     }
     if (result != 0) {
         if (watch->changed >= 0) {

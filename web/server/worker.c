@@ -4,7 +4,8 @@
 
 #include <signal.h>
 
-int worker_start(pthread_t *thread, void *(*run)(void *argument), void *argument) {
+int worker_start(pthread_t *thread, const char *name, void *(*run)(void *argument),
+                 void *argument) {
     static const int own[] = {SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
     sigset_t sent;
     sigset_t before;
@@ -16,5 +17,8 @@ int worker_start(pthread_t *thread, void *(*run)(void *argument), void *argument
     pthread_sigmask(SIG_SETMASK, &sent, &before);
     result = pthread_create(thread, NULL, run, argument);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (result == 0) {
+        pthread_setname_np(*thread, name);
+    }
     return result == 0 ? 0 : -1;
 }

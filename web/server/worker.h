@@ -11,7 +11,9 @@
 
 #include <pthread.h>
 
-/* 0 or -1. */
-int worker_start(pthread_t *thread, void *(*run)(void *argument), void *argument);
+enum { WORKER_NAME = 16 };
+
+/* The thread has that name, for top -H and the like: less than WORKER_NAME letters. 0 or -1. */
+int worker_start(pthread_t *thread, const char *name, void *(*run)(void *argument), void *argument);
 
 #endif
