@@ -24,27 +24,27 @@ static unsigned step_of(uint64_t bytes) {
     return step;
 }
 
-static void add(struct blocks *blocks, const struct model *model,
-                const struct livecosts_context *context) {
-    const struct model_context *of = model_find(model, context->id);
-    if (context->now.allocations != 0) {
-        blocks->sizes[step_of(context->now.total_bytes / context->now.allocations)] +=
-            context->now.allocations;
-    }
-    for (size_t i = 0;
-         of != NULL && of->lifetimes != MODEL_NO_LIFETIMES && i < MEMTRACE_LIFETIME_BUCKETS; i++) {
-        blocks->lifetimes[i] += model->lifetimes[of->lifetimes + i];
-    }
+struct covering {
+    struct topstate *state;
+    const struct toprow *row;
+};
+
+static bool covers(void *context, size_t place) {
+    const struct covering *covering = context;
+    return toprows_covers(&covering->state->rows, covering->row, place);
 }
 
 static void sum_up(struct topstate *state, const struct toprow *row, struct blocks *blocks) {
     const struct livecosts *costs = &state->source->costs;
+    struct covering covering = {state, row};
     *blocks = (struct blocks){0};
     for (size_t i = 0; i < costs->count; i++) {
-        if (toprows_covers(&state->rows, row, i)) {
-            add(blocks, state->source->model, &costs->contexts[i]);
+        const struct livecosts_counts *now = &costs->contexts[i].now;
+        if (now->allocations != 0 && covers(&covering, i)) {
+            blocks->sizes[step_of(now->total_bytes / now->allocations)] += now->allocations;
         }
     }
+    topsource_lifetimes(state->source, covers, &covering, blocks->lifetimes);
 }
 
 /* ---- A chart: one line a step ---- */

@@ -138,19 +138,13 @@ static enum topkeys_then sort_by(struct topstate *state, enum toprows_sort sort)
 }
 
 static enum topkeys_then turn_to(struct topstate *state, enum topstate_page page) {
-    struct error error;
     state->page = state->page == page ? TOPSTATE_ROWS : page;
     state->top = 0;
-    if (topsource_want_all(state->source, state->page == TOPSTATE_BLOCKS, &error) != 0) {
-        say(state, error.message);
-    }
     return TOPKEYS_DRAW;
 }
 
 static enum topkeys_then show_by(struct topstate *state, enum toprows_by by) {
-    if (state->page != TOPSTATE_ROWS) {
-        turn_to(state, TOPSTATE_ROWS);
-    }
+    state->page = TOPSTATE_ROWS;
     if (state->rows.by != by) {
         state->rows.by = by;
         state->selected = state->top = 0;

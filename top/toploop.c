@@ -9,6 +9,7 @@
 #include "top/topscreen.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -23,6 +24,7 @@ enum {
     SHARE = 20,      /* of the time is spent looking at most: 1 / SHARE */
     ONCE_MS = 10000, /* names are waited for so long */
     ONCE_STEP_MS = 100,
+    LARGE = 1 << 20,
 };
 
 struct loop {
@@ -138,6 +140,7 @@ static bool is_number(const char *name) {
 
 static int open_loop(struct loop *loop, const struct toploop_options *options,
                      struct error *error) {
+    mallopt(M_MMAP_THRESHOLD, LARGE); /* what a look needs for a moment goes back to the system */
     *loop = (struct loop){.options = options, .signals = -1};
     loop->state = (struct topstate){
         .rows = {.by = options->by, .sort = options->sort, .reverse = options->reverse},

@@ -146,11 +146,11 @@ static int look_at_region(struct topsource *source, struct error *error) {
     if (livecosts_look(&source->costs, source->profile) != 0) {
         return error_set(error, "out of memory");
     }
-    model = source->wants_all ? model_load(source->profile, error)
-                              : model_load_records(source->profile, error);
+    model = model_load_records(source->profile, error);
     if (model == NULL) {
         return -1;
     }
+    profile_let_go(source->profile);
     model_free(source->model);
     source->model = model;
     source->is_live = is_live;
@@ -222,7 +222,7 @@ int topsource_look(struct topsource *source, struct error *error) {
     return 0;
 }
 
-/* ---- One thread, all of the model ---- */
+/* ---- One thread, lifetimes, hashes ---- */
 
 /* The column of a thread + 1; 0: there is none. */
 static uint32_t column_of(const struct profile *profile, uint32_t thread) {
@@ -259,18 +259,22 @@ int topsource_choose(struct topsource *source, uint32_t thread, struct error *er
     return 0;
 }
 
-int topsource_want_all(struct topsource *source, bool wants_all, struct error *error) {
-    struct model *model;
-    source->wants_all = wants_all;
-    if (!wants_all || source->profile == NULL) {
-        return 0;
+int topsource_lifetimes(const struct topsource *source, bool (*covers)(void *context, size_t place),
+                        void *context, uint64_t buckets[MEMTRACE_LIFETIME_BUCKETS]) {
+    const struct livecosts *costs = &source->costs;
+    const struct model *model = source->model;
+    if (source->profile != NULL) {
+        int result = livecosts_lifetimes(costs, source->profile, covers, context, buckets);
+        profile_let_go(source->profile);
+        return result;
     }
-    model = model_load(source->profile, error);
-    if (model == NULL) {
-        return -1;
+    for (size_t i = 0; i < costs->count; i++) {
+        const struct model_context *of = model_find(model, costs->contexts[i].id);
+        bool has = of != NULL && of->lifetimes != MODEL_NO_LIFETIMES && covers(context, i);
+        for (size_t k = 0; has && k < MEMTRACE_LIFETIME_BUCKETS; k++) {
+            buckets[k] += model->lifetimes[of->lifetimes + k];
+        }
     }
-    model_free(source->model);
-    source->model = model;
     return 0;
 }
 

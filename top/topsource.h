@@ -34,7 +34,6 @@ struct topsource {
     struct model *model; /* threads, modules, timeline; of a file all of it */
     struct livecosts costs;
     uint32_t thread; /* whose costs they are; 0: of all */
-    bool wants_all;  /* of the model */
     struct topnames *names;
     bool is_live;            /* it goes on */
     uint64_t resident_bytes; /* 0: not known */
@@ -57,9 +56,9 @@ int topsource_look(struct topsource *source, struct error *error);
 /* From now on costs are those of one thread, which has this id; 0: of all. It looks again. 0, or
  * -1: error is set, and all is as it was: it is a file, or there is no such thread. */
 int topsource_choose(struct topsource *source, uint32_t thread, struct error *error);
-/* Whether looks fill all of the model, also lifetimes, which takes longer. 0, or -1: error is set.
- */
-int topsource_want_all(struct topsource *source, bool wants_all, struct error *error);
+/* As livecosts_lifetimes(). */
+int topsource_lifetimes(const struct topsource *source, bool (*covers)(void *context, size_t place),
+                        void *context, uint64_t buckets[MEMTRACE_LIFETIME_BUCKETS]);
 /* The hash of the path that ends in a node of costs, as in reports. */
 uint64_t topsource_hash(const struct topsource *source, uint32_t path);
 /* Writes what a running program's profile is now beside us, to a new file. 0, or -1. */

@@ -41,13 +41,31 @@ static int by_index(const void *left, const void *right) {
     return (a->index > b->index) - (a->index < b->index);
 }
 
+static int index_lifetimes(struct cells *cells) {
+    const struct profile *profile = cells->profile;
+    size_t limit = profile->segment_count + 1; /* leaves are given out in order */
+    cells->lifetimes = calloc(limit, sizeof(void *));
+    if (cells->lifetimes == NULL) {
+        return -1;
+    }
+    cells->lifetime_leaves = limit;
+    for (size_t i = 0; i < profile->segment_count; i++) {
+        const struct profile_segment *segment = &profile->segments[i];
+        if (segment->kind == MEMTRACE_SEGMENT_LIFETIMES && segment->index < limit) {
+            cells->lifetimes[segment->index] = segment;
+        }
+    }
+    return 0;
+}
+
 int cells_gather(struct cells *cells, const struct profile *profile) {
     size_t most = 1;
     for (size_t i = 0; i < profile->segment_count; i++) {
         most += groups_in(&profile->segments[i]);
     }
     *cells = (struct cells){.profile = profile, .groups = calloc(most, sizeof *cells->groups)};
-    if (cells->groups == NULL) {
+    if (cells->groups == NULL || index_lifetimes(cells) != 0) {
+        cells_free(cells);
         return -1;
     }
     for (size_t i = 0; i < profile->segment_count; i++) {
@@ -66,6 +84,7 @@ int cells_gather(struct cells *cells, const struct profile *profile) {
 
 void cells_free(struct cells *cells) {
     free(cells->groups);
+    free(cells->lifetimes);
     *cells = (struct cells){0};
 }
 
@@ -85,4 +104,40 @@ uint64_t cells_peak(const struct memtrace_cell *cell, uint32_t epoch) {
         held = (uint64_t)profile_load_i64(&cell->saved_live);
     }
     return held;
+}
+
+/* ---- Lifetimes ---- */
+
+static const struct memtrace_lifetimes *lifetimes_record(const struct cells *cells, uint32_t id) {
+    uint32_t leaf = id / MEMTRACE_LEAF_ITEMS;
+    if (leaf >= cells->lifetime_leaves || cells->lifetimes[leaf] == NULL) {
+        return NULL;
+    }
+    return profile_item(cells->profile, cells->lifetimes[leaf], id % MEMTRACE_LEAF_ITEMS);
+}
+
+bool cells_lifetimes(const struct cells *cells, const struct memtrace_cell *cell,
+                     uint64_t buckets[MEMTRACE_LIFETIME_BUCKETS]) {
+    uint32_t lifetimes = profile_load_u32(&cell->lifetimes);
+    uint64_t frees = profile_load_u64(&cell->free_count);
+    uint64_t counted = 0;
+    if (lifetimes & MEMTRACE_LIFETIME_SINGLE) {
+        buckets[lifetimes % MEMTRACE_LIFETIME_BUCKETS]++;
+    } else if (lifetimes & MEMTRACE_LIFETIME_RECORD) {
+        const struct memtrace_lifetimes *record =
+            lifetimes_record(cells, lifetimes & MEMTRACE_LIFETIME_RECORD);
+        if (record == NULL) {
+            return false;
+        }
+        for (size_t i = 0; i < MEMTRACE_LIFETIME_BUCKETS; i++) {
+            buckets[i] = profile_load_u32(&record->bucket[i]);
+        }
+    }
+    if (lifetimes & MEMTRACE_LIFETIME_REST) {
+        for (size_t i = 1; i < MEMTRACE_LIFETIME_BUCKETS; i++) {
+            counted += buckets[i];
+        }
+        buckets[0] = frees > counted ? frees - counted : 0;
+    }
+    return lifetimes != 0 && frees != 0;
 }

@@ -27,6 +27,8 @@ struct cells {
     const struct profile *profile;
     struct cells_group *groups; /* by index: those of the same contexts in all columns together */
     size_t count;
+    const struct profile_segment **lifetimes; /* by index; NULL: there is none */
+    size_t lifetime_leaves;
 };
 
 /* 0, or -1: out of memory. */
@@ -46,6 +48,9 @@ static inline const struct memtrace_cell *cells_of(const struct cells *cells, si
     return profile_item(cells->profile, at->segment, at->place + place);
 }
 
+/* How many of a cell's frees are in each bucket, which were 0; false: it is not known. */
+bool cells_lifetimes(const struct cells *cells, const struct memtrace_cell *cell,
+                     uint64_t buckets[MEMTRACE_LIFETIME_BUCKETS]);
 /* What the cell held when the process was last at its maximum, which was that epoch: see struct
  * memtrace_header. */
 uint64_t cells_peak(const struct memtrace_cell *cell, uint32_t epoch);

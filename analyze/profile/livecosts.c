@@ -12,15 +12,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Room by node; what is new is zeros. 0, or -1: out of memory. */
+enum { SPARE = 8 };
+
+/* Room by node and an eighth more; what is new is zeros. Programs have millions of nodes: it does
+ * not double, as other arrays do. 0, or -1: out of memory. */
 static int reserve(void *items, size_t *room, size_t wanted, size_t item_size) {
-    size_t before = *room;
+    size_t more = wanted + wanted / SPARE;
+    void *old;
     char *all;
-    if (array_reserve(items, room, wanted, item_size) != 0) {
+    if (wanted <= *room) {
+        return 0;
+    }
+    memcpy(&old, items, sizeof old);
+    all = reallocarray(old, more, item_size);
+    if (all == NULL) {
         return -1;
     }
-    memcpy(&all, items, sizeof all);
-    memset(all + before * item_size, 0, (*room - before) * item_size);
+    memset(all + *room * item_size, 0, (more - *room) * item_size);
+    memcpy(items, &all, sizeof all);
+    *room = more;
     return 0;
 }
 
@@ -135,6 +145,41 @@ static int load_cells(struct livecosts *costs, const struct profile *profile) {
     }
     cells_free(&cells);
     return result;
+}
+
+/* ---- Lifetimes ---- */
+
+static void add_lifetimes(const struct cells *cells, uint32_t only, size_t group, uint32_t place,
+                          uint64_t *buckets) {
+    const struct memtrace_cell *cell = cell_in(cells, only, group, place);
+    uint64_t found[MEMTRACE_LIFETIME_BUCKETS] = {0};
+    if (cell != NULL && cells_lifetimes(cells, cell, found)) {
+        for (size_t i = 0; i < MEMTRACE_LIFETIME_BUCKETS; i++) {
+            buckets[i] += found[i];
+        }
+    }
+}
+
+int livecosts_lifetimes(const struct livecosts *costs, const struct profile *profile,
+                        bool (*covers)(void *context, size_t place), void *context,
+                        uint64_t buckets[MEMTRACE_LIFETIME_BUCKETS]) {
+    struct cells cells;
+    if (cells_gather(&cells, profile) != 0) {
+        return -1;
+    }
+    for (size_t first = 0, columns; first < cells.count; first += columns) {
+        columns = cells_columns(&cells, first);
+        for (uint32_t place = 0; place < MEMTRACE_GROUP_ITEMS; place++) {
+            uint64_t id = cells_id(&cells, first, place);
+            uint32_t known = id < costs->node_count ? costs->places[id] : 0;
+            bool is_covered = known != 0 && covers(context, known - 1);
+            for (size_t i = 0; is_covered && i < columns; i++) {
+                add_lifetimes(&cells, costs->only, first + i, place, buckets);
+            }
+        }
+    }
+    cells_free(&cells);
+    return 0;
 }
 
 /* ---- Nodes ---- */

@@ -57,6 +57,12 @@ void livecosts_only(struct livecosts *costs, uint32_t only);
 /* The last look is that before the next one, and the mark. */
 void livecosts_begin(struct livecosts *costs);
 
+/* Adds up how long the blocks lived that were freed of those contexts of which `covers` says so, by
+ * their place. 0, or -1: out of memory. */
+int livecosts_lifetimes(const struct livecosts *costs, const struct profile *profile,
+                        bool (*covers)(void *context, size_t place), void *context,
+                        uint64_t buckets[MEMTRACE_LIFETIME_BUCKETS]);
+
 /* live_marked is what each holds now; of contexts that come later, 0. */
 void livecosts_mark(struct livecosts *costs);
 

@@ -242,17 +242,11 @@ int contexts_make(struct model *model, const struct sum *sums) {
 
 enum { PEAK_TRIES = 3 };
 
-struct leaves {
-    const struct profile_segment **at;
-    size_t count;
-};
-
 struct work {
     const struct profile *profile;
     struct model *model;
     struct sum *sums; /* node_count */
     struct cells cells;
-    struct leaves lifetimes; /* by index */
     uint32_t epoch;
 };
 
@@ -331,44 +325,10 @@ static void load_peaks_again(struct work *work) {
     }
 }
 
-static const struct memtrace_lifetimes *lifetimes_record(const struct work *work, uint32_t id) {
-    uint32_t leaf = id / MEMTRACE_LEAF_ITEMS;
-    if (leaf >= work->lifetimes.count || work->lifetimes.at[leaf] == NULL) {
-        return NULL;
-    }
-    return profile_item(work->profile, work->lifetimes.at[leaf], id % MEMTRACE_LEAF_ITEMS);
-}
-
-/* How many of a cell's frees are in each bucket; false: it is not known. */
-static bool lifetimes_of(const struct work *work, const struct memtrace_cell *cell,
-                         uint64_t *buckets) {
-    uint32_t lifetimes = profile_load_u32(&cell->lifetimes);
-    uint64_t frees = profile_load_u64(&cell->free_count);
-    uint64_t counted = 0;
-    if (lifetimes & MEMTRACE_LIFETIME_SINGLE) {
-        buckets[lifetimes % MEMTRACE_LIFETIME_BUCKETS]++;
-    } else if (lifetimes & MEMTRACE_LIFETIME_RECORD) {
-        const struct memtrace_lifetimes *record =
-            lifetimes_record(work, lifetimes & MEMTRACE_LIFETIME_RECORD);
-        for (size_t i = 0; record != NULL && i < MEMTRACE_LIFETIME_BUCKETS; i++) {
-            buckets[i] = profile_load_u32(&record->bucket[i]);
-        }
-        if (record == NULL)
-            return false;
-    }
-    if (lifetimes & MEMTRACE_LIFETIME_REST) {
-        for (size_t i = 1; i < MEMTRACE_LIFETIME_BUCKETS; i++) {
-            counted += buckets[i];
-        }
-        buckets[0] = frees > counted ? frees - counted : 0;
-    }
-    return lifetimes != 0 && frees != 0;
-}
-
 static int add_lifetimes(struct work *work, struct sum *sum, const struct memtrace_cell *cell) {
     uint64_t found[MEMTRACE_LIFETIME_BUCKETS] = {0};
     uint64_t *buckets;
-    if (!lifetimes_of(work, cell, found)) {
+    if (!cells_lifetimes(&work->cells, cell, found)) {
         return 0;
     }
     buckets = contexts_buckets(work->model, sum);
@@ -376,22 +336,6 @@ static int add_lifetimes(struct work *work, struct sum *sum, const struct memtra
         buckets[i] += found[i];
     }
     return buckets != NULL ? 0 : -1;
-}
-
-static int index_lifetimes(struct work *work) {
-    size_t limit = work->profile->segment_count + 1; /* leaves are given out in order */
-    work->lifetimes.at = calloc(limit, sizeof(void *));
-    if (work->lifetimes.at == NULL) {
-        return -1;
-    }
-    work->lifetimes.count = limit;
-    for (size_t i = 0; i < work->profile->segment_count; i++) {
-        const struct profile_segment *segment = &work->profile->segments[i];
-        if (segment->kind == MEMTRACE_SEGMENT_LIFETIMES && segment->index < limit) {
-            work->lifetimes.at[segment->index] = segment;
-        }
-    }
-    return 0;
 }
 
 /* Estimates come before the cells, so that what is freed meanwhile is not taken off twice. */
@@ -473,7 +417,7 @@ static int load_nodes(struct work *work) {
 
 static int load_costs(struct work *work) {
     static const cell_visitor visitors[] = {add_frees, add_allocations, add_peak, add_lifetimes};
-    if (index_lifetimes(work) != 0 || cells_gather(&work->cells, work->profile) != 0) {
+    if (cells_gather(&work->cells, work->profile) != 0) {
         return -1;
     }
     load_estimates(work);
@@ -495,7 +439,6 @@ static int load_contexts(struct model *model, const struct profile *profile) {
         result = load_costs(&work);
     }
     free(work.sums);
-    free(work.lifetimes.at);
     cells_free(&work.cells);
     return result;
 }

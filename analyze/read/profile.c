@@ -399,6 +399,12 @@ int profile_refresh(struct profile *profile, struct error *error) {
     return read_structure(profile, size, error);
 }
 
+void profile_let_go(const struct profile *profile) {
+    if (profile->live && profile->mapped != 0) {
+        madvise((void *)profile->bytes, profile->mapped, MADV_DONTNEED);
+    }
+}
+
 bool profile_is_cut(const struct profile *profile) {
     return profile->mapped != 0 && filemap_is_cut(profile->bytes);
 }

@@ -76,6 +76,9 @@ struct profile *profile_wrap(const void *bytes, size_t size, const char *name, s
  * Pointers into `bytes` and `segments` of before are dead afterwards. 0 or -1. */
 int profile_refresh(struct profile *profile, struct error *error);
 
+/* The pages of a live profile that were read are not counted as ours until they are read again. */
+void profile_let_go(const struct profile *profile);
+
 /* Whether its owner made the file shorter while it was mapped: what was read of the rest is zeros.
  */
 bool profile_is_cut(const struct profile *profile);

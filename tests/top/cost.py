@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """cost.py: what `memtrace top` costs where a program has 131,072 call paths: processor time until the first
-screen, and of each look after it, in each view."""
+screen, and of each look after it, in each view; what is resident between two looks, of 100,000 call paths."""
 
 import os
 
@@ -9,7 +9,9 @@ from terminal import RIGHT, Subject, Terminal, build, check, run_cases
 
 FIRST_MS = 300
 LOOK_MS = 50
-SECONDS = 3
+SECONDS = 2
+RESIDENT_MIB = 40
+PATHS = 131072
 EVERY = "200ms"
 
 
@@ -19,10 +21,21 @@ def processor_ms(pid):
     return (int(fields[11]) + int(fields[12])) * 1000 / os.sysconf("SC_CLK_TCK")
 
 
+def resident_mib(pid):
+    with open("/proc/%d/statm" % pid) as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
 def cost(terminal, what):
     """Of a look."""
     before = processor_ms(terminal.process.pid)
-    terminal.read(SECONDS)
+    resident = []
+    for _ in range(20):
+        terminal.read(SECONDS / 20)
+        resident.append(resident_mib(terminal.process.pid))
+    least = min(resident) * 100000 / PATHS
+    print("%s: %.1f MiB of 100,000" % (what, least))
+    check(least <= RESIDENT_MIB, what, least)
     each = (processor_ms(terminal.process.pid) - before) / (SECONDS * 1000 / int(EVERY[:-2]))
     print("%s: %.1f ms" % (what, each))
     check(each <= LOOK_MS, what, each)
@@ -37,14 +50,17 @@ def test_cost():
             print("first screen: %.1f ms" % first)
             check(first <= FIRST_MS, "the first screen", first)
             terminal.wait(lambda lines: "leaf" in lines[4], "names")
-            terminal.read(2)
             cost(terminal, "functions")
             terminal.press(RIGHT, RIGHT, RIGHT, RIGHT, RIGHT)
             cost(terminal, "callers")
             terminal.press("g")
             cost(terminal, "paths")
+            terminal.press("h")
+            terminal.wait(lambda lines: lines[5].startswith("lifetimes"), "lifetimes")
+            cost(terminal, "lifetimes")
             terminal.press("/right\r")
-            terminal.read(2)
+            terminal.wait(lambda lines: "/right" in lines[0], "the filter")
+            terminal.press("h")
             cost(terminal, "filtered")
     finally:
         os.kill(subject.pid, 9)
