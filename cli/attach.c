@@ -11,6 +11,7 @@
 #include "collect/attach/attachthread.h"
 #include "collect/attach/preflight.h"
 #include "collect/clock.h"
+#include "memtrace/events.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -22,10 +23,13 @@
 #include <time.h>
 #include <unistd.h>
 
+enum { END_SECONDS = 60 }; /* for what is left of a recording to be written */
+
 struct request {
     const char *output;
     uint64_t for_ns;
     uint64_t sample_bytes;
+    bool record;
     bool dry_run;
 };
 
@@ -35,8 +39,10 @@ static const struct option options[] = {
     {"for", 'f', "TIME", "detach after so long, or at Ctrl-C (30s, 5m)", OPTION_DURATION,
      IN(for_ns), .least = 1},
     {"output", 'o', "FILE",
-     "where the profile goes (memtrace.%e.%p.mtp; %e: program, %p: process id)", OPTION_TEXT,
-     IN(output)},
+     "where the profile or recording goes (memtrace.%e.%p.mtp or .mtr; %e: program, %p: process "
+     "id)",
+     OPTION_TEXT, IN(output)},
+    {"record", 'r', NULL, "make a recording, of each event and its time", OPTION_FLAG, IN(record)},
     {"sample", 0, "SIZE", "count one allocation in SIZE bytes, chosen at random", OPTION_SIZE,
      IN(sample_bytes), .least = 1, .most = INT64_MAX},
     {"dry-run", 'n', NULL, "only say whether it can be attached to; nothing is touched",
@@ -85,12 +91,28 @@ static int explain(pid_t pid, int result) {
     }
 }
 
+/* Who writes the recording takes the region away when all is in it. */
+static bool wait_for_end(const char *region) {
+    const struct timespec pause = {.tv_nsec = 10000000};
+    uint64_t end = clock_now_ns() + (uint64_t)END_SECONDS * 1000000000;
+    while (access(region, F_OK) == 0) {
+        if (clock_now_ns() > end) {
+            return false;
+        }
+        nanosleep(&pause, NULL);
+    }
+    return true;
+}
+
 static int detach(pid_t pid) {
     struct attachcall call = {.pid = pid, .entry = MEMTRACE_DETACH_ENTRY, .settings = ""};
     struct attachdone done;
     struct error error;
     struct region region;
-    struct memtrace_header header;
+    struct memtrace_header header = {0};
+    const struct memtrace_recording *recording;
+    const char *path;
+    bool is_recorded;
     bool has_region = region_find(pid, &region, &error) == 0 &&
                       region_read_header(region.path, &header) == REGION_HEADER;
     if (preflight_check(pid, PREFLIGHT_DETACH, NULL, &error) != 0 ||
@@ -100,12 +122,19 @@ static int detach(pid_t pid) {
     if (done.result != MEMTRACE_ATTACH_DONE) {
         return explain(pid, done.result);
     }
-    if (!has_region || access(header.output, F_OK) != 0) {
-        return cli_error("process %ld is left as it was, but it could not write the profile %s",
-                         (long)pid, has_region ? header.output : "");
+    if (!has_region) {
+        return cli_error("process %ld is left as it was, but its profile cannot be found",
+                         (long)pid);
     }
-    printf("detached from process %ld, a thread was held for %.2f ms; profile %s\n", (long)pid,
-           (double)done.held_ns / 1e6, header.output);
+    recording = (const void *)header.recording;
+    is_recorded = recording->state != MEMTRACE_RECORD_NONE;
+    path = is_recorded ? recording->path : header.output;
+    if ((is_recorded && !wait_for_end(region.path)) || access(path, F_OK) != 0) {
+        return cli_error("process %ld is left as it was, but the %s %s is not complete", (long)pid,
+                         is_recorded ? "recording" : "profile", path);
+    }
+    printf("detached from process %ld, a thread was held for %.2f ms; %s %s\n", (long)pid,
+           (double)done.held_ns / 1e6, is_recorded ? "recording" : "profile", path);
     return CLI_OK;
 }
 
@@ -131,9 +160,9 @@ const struct command detach_command = {
 /* --- coming ----------------------------------------------------------------------------------- */
 
 /* The pattern as the program is to have it, whose folder is another one. */
-static void put_output(FILE *out, const char *pattern) {
+static void put_path(FILE *out, const char *variable, const char *pattern) {
     char *folder = pattern[0] != '/' ? getcwd(NULL, 0) : NULL;
-    fputs("MEMTRACE_OUTPUT=", out);
+    fprintf(out, "%s=", variable);
     for (const char *at = folder; at != NULL && *at != '\0'; at++) {
         fputs(*at == '%' ? "%%" : "", out);
         if (*at != '%') {
@@ -143,6 +172,20 @@ static void put_output(FILE *out, const char *pattern) {
     fprintf(out, "%s%s", folder != NULL ? "/" : "", pattern);
     fputc('\0', out);
     free(folder);
+}
+
+/* Written down by a process of this command's, which the library starts. */
+static void put_recording(FILE *out, const char *output) {
+    char own[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", own, sizeof own - 1);
+    put_path(out, "MEMTRACE_RECORD_OUTPUT", output != NULL ? output : "memtrace.%e.%p.mtr");
+    fputs("MEMTRACE_RECORD=1", out);
+    fputc('\0', out);
+    if (length > 0) {
+        own[length] = '\0';
+        fprintf(out, "MEMTRACE_COMMAND=%s", own);
+        fputc('\0', out);
+    }
 }
 
 /* The program's own standard error is not ours to write to; what it forks is not followed. An empty
@@ -159,7 +202,12 @@ static char *make_settings(const struct request *request, size_t *size) {
     if (out == NULL) {
         return NULL;
     }
-    put_output(out, request->output != NULL ? request->output : "memtrace.%e.%p.mtp");
+    if (request->record) {
+        put_recording(out, request->output);
+    } else {
+        put_path(out, "MEMTRACE_OUTPUT",
+                 request->output != NULL ? request->output : "memtrace.%e.%p.mtp");
+    }
     if (request->sample_bytes != 0) {
         fprintf(out, "MEMTRACE_SAMPLE=%" PRIu64, request->sample_bytes);
         fputc('\0', out);
@@ -259,11 +307,12 @@ const struct command attach_command = {
     .name = "attach",
     .run = run_attach,
     .summary = "profile a program that runs already",
-    .usage = "PID [--for TIME] [--output FILE] [--sample SIZE] | PID --dry-run",
+    .usage = "PID [--for TIME] [--output FILE] [--record] [--sample SIZE] | PID --dry-run",
     .about = "Loads MemTrace into process PID, which goes on running: one of its threads is held "
              "for a fraction of a millisecond, where it holds no lock. From then on its "
              "allocations are counted; blocks from before are not known. `memtrace detach PID` "
-             "or the program's end writes the profile. Where it cannot be done, nothing is "
+             "or the program's end writes the profile, or with --record ends the recording. Where "
+             "it cannot be done, nothing is "
              "touched, and the line says what would help.",
     .options = options,
     .operands = "PID",

@@ -18,7 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { ATTACH_TRIES = 200, ATTACH_WAIT_MS = 10 };
+enum { ATTACH_TRIES = 200, ATTACH_WAIT_MS = 10, LEAVING_MS = 20 };
 
 /* Nothing of the program's is kept but stderr: not its pipes, its terminal job, its folder, its
  * signal settings. */
@@ -89,6 +89,17 @@ static void finish(struct collector *work) {
     free(text);
 }
 
+/* The runtime has left a program that goes on (`memtrace detach`): who was about to write down an
+ * event then has done so. The region is for us to take away. */
+static bool has_left(const struct collector *work) {
+    if (work->record == NULL ||
+        claim_load_u32(&work->claim.header->state) != MEMTRACE_STATE_ENDED) {
+        return false;
+    }
+    poll(NULL, 0, LEAVING_MS);
+    return true;
+}
+
 static int run_companion(int argc, char **argv) {
     struct collector work = COLLECTOR_NONE;
     struct error error = {""};
@@ -105,7 +116,8 @@ static int run_companion(int argc, char **argv) {
                                       : CLI_OK;
     }
     process = (int)syscall(SYS_pidfd_open, work.claim.region.pid, 0);
-    while (!collector_over(&work) && wait_alive(&work, process, collector_tick(&work))) {
+    while (!collector_over(&work) && wait_alive(&work, process, collector_tick(&work)) &&
+           !has_left(&work)) {
     }
     if (work.record == NULL && !claim_named(&work.claim) &&
         claim_load_u32(&work.claim.header->state) == MEMTRACE_STATE_ENDED) {

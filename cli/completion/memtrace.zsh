@@ -564,8 +564,10 @@ _memtrace() {
         _arguments \
             '*--for[detach after so long, or at Ctrl-C ]:TIME:' \
             '*-f[detach after so long, or at Ctrl-C ]:TIME:' \
-            '*--output[where the profile goes ]:FILE:_files' \
-            '*-o[where the profile goes ]:FILE:_files' \
+            '*--output[where the profile or recording goes ]:FILE:_files' \
+            '*-o[where the profile or recording goes ]:FILE:_files' \
+            '*--record[make a recording, of each event and its time]' \
+            '*-r[make a recording, of each event and its time]' \
             '*--sample[count one allocation in SIZE bytes, chosen at random]:SIZE:' \
             '*--dry-run[only say whether it can be attached to]' \
             '*-n[only say whether it can be attached to]' \

@@ -256,6 +256,32 @@ def test_kill():
         subject.end(b"end\n", 3)
 
 
+def test_record():
+    """A recording of what is done while attached, twice, then a profile; the last to the end."""
+    subject = Subject(build(source("known.c")), "rounds")
+    for turn, options in enumerate((("--record",), ("--record", "-o", "own.%p.mtr"), ())):
+        attach(subject.pid, *options)
+        subject.say()
+        subject.hear(b"done\n")
+        done = memtrace("detach", subject.pid)
+        equal((done.returncode, done.stderr), (0, b""), "detach")
+        kind, path = re.search(r"(profile|recording) (.*)", done.stdout.decode()).groups()
+        equal((kind, path.endswith(".mtr")), ("recording", True) if options else ("profile", False), path)
+        equal(held(report(path), 1001), (1000, 400), "turn", turn)
+        equal(os.listdir(REGIONS), [], "regions")
+    equal(os.path.exists(os.path.join(FOLDER, "own.%d.mtr" % subject.pid)), True, "-o")
+    attach(subject.pid, "--record", "-o", "end.mtr")
+    subject.say()
+    subject.hear(b"done\n")
+    subject.process.stdin.close()
+    subject.process.stdin = None
+    subject.end(b"end\n", 3)
+    end = time.monotonic() + 60
+    while os.listdir(REGIONS) and time.monotonic() < end:
+        time.sleep(0.05)
+    equal(held(report(os.path.join(FOLDER, "end.mtr")), 1001), (1000, 400), "to the end")
+
+
 STEPS = ("stub", "stopped", "frame", "registers", "led", "waiting", "answer")
 
 
@@ -324,19 +350,19 @@ def test_again():
     """Attached to and detached from over and over: each time the counts are those of that time alone,
     and what it costs in memory is given back."""
     subject = Subject(build(source("known.c")), "rounds")
+    attach(subject.pid, "--sample", "1")  # which touches a table of the library's for the first time
+    detach(subject.pid)
     sizes = []
-    for turn in range(6):
+    for turn in range(8):
         subject.say()  # unseen
         subject.hear(b"done\n")
-        attach(subject.pid, *(("--sample", "1") if turn == 3 else ()))
+        attach(subject.pid)
         subject.say()
         subject.hear(b"done\n")
-        data = report(detach(subject.pid))
-        if turn != 3:
-            equal(held(data, 1001), (1000, 400), "turn", turn)
+        equal(held(report(detach(subject.pid)), 1001), (1000, 400), "turn", turn)
         sizes.append((mapped(subject.pid), resident(subject.pid)))
-    equal(len({maps for maps, _ in sizes[2:]}), 1, "mappings", sizes)
-    if sizes[-1][1] > sizes[2][1] + (256 << 10):
+    # The C library keeps the stack of a thread that has ended, and of two where one ended late.
+    if sizes[-1][0] > sizes[0][0] + 4 or sizes[-1][1] > sizes[0][1] + (128 << 10):
         fail("grows", sizes)
     subject.process.stdin.close()
     subject.process.stdin = None
