@@ -8,7 +8,7 @@ import re
 import subprocess
 import time
 
-from outside import (MEMTRACE, PRELOAD, TOTALS, allocations, build, case, check, equal, execute,
+from outside import (MEMTRACE, PATIENCE, PRELOAD, TOTALS, allocations, build, case, check, ended_after, equal, execute,
                      folder, no_leftovers, profiles, raw_profile, regions, run, start, wait_line, wait_until)
 
 
@@ -154,7 +154,7 @@ def test_light_child():
     equal(done.err, b"memtrace: process %s is a forked child that has allocated little so far; it is "
           b"counted in the profile of process %d\n" % (child, process.pid))
     subprocess.run(["pkill", "-P", child.decode()], check=True)
-    process.communicate(timeout=30)
+    process.communicate(timeout=PATIENCE)
 
 
 def test_killed_profiles_do_not_collide():
@@ -188,16 +188,25 @@ def test_concurrent_lists():
     no_leftovers()
 
 
+def fields_of(process):
+    """Of /proc/PID/stat, behind the program's name."""
+    return open("/proc/%d/stat" % process.pid).read().rsplit(")", 1)[1].split()
+
+
+def state_of(process):
+    return fields_of(process)[0]
+
+
 def test_first_thread_ended():
     """A process whose first thread has ended looks like a zombie but is none."""
     program = build()
-    process = preload(program, "leave")
+    process = preload(program, "leave", stdin=subprocess.PIPE)
     wait_line(process, b"left\n")
-    time.sleep(0.3)
+    wait_until(lambda: state_of(process) == "Z", "the end of the first thread")
     done = execute(MEMTRACE, "list")
     check(b"killed" not in done.out, done.out)
     equal(len(os.listdir(regions)), 1)
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=PATIENCE)  # which closes its input
     check(allocations(err) >= 3, err)
     no_leftovers()
 
@@ -226,7 +235,7 @@ def test_companion():
     links = {name: os.readlink("/proc/%d/fd/%s" % (other, name)) for name in "01"}
     equal(links, {"0": "/dev/null", "1": "/dev/null"})
     check(os.getsid(other) != os.getsid(process.pid), "in the program's session")
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=PATIENCE)
     equal((process.returncode, out), (3, b""))
     numbered(re.findall(rb"^memtrace: snapshot (\d+), pid \d+, at ([\d.]+) s", err, re.M), err)
     equal(len(TOTALS.findall(err)), 1, err)
@@ -244,7 +253,7 @@ def test_companion_finishes_killed():
     wait_until(companions, "the companion")
     time.sleep(0.3)
     process.kill()
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=PATIENCE)
     check(allocations(err) >= 1, err)
     wait_until(lambda: not companions(), "the companion's end")
     equal(profiles(), ["out.mtp"])
@@ -256,10 +265,10 @@ def test_companion_log_level():
     program = build()
     for level, is_told in ((None, True), ("warning", True), ("error", False), ("none", False)):
         settings = {"MEMTRACE_LOG_LEVEL": level} if level else {}
-        process = preload(program, "churn10", "sleep600",
+        process = preload(program, "churn10", "pause",
                           env=dict(settings, MEMTRACE_LIMIT="4K", MEMTRACE_COMMAND=MEMTRACE,
                                    MEMTRACE_EVERY="1h", MEMTRACE_OUTPUT="out.mtp"))
-        _, err = process.communicate(timeout=30)
+        err = ended_after(process, b"memtrace: snapshot 1,")  # comes with the limit, at any level
         wait_until(lambda: not companions(), "the companion's end")
         equal(b"memtrace: limit: the process has" in err, is_told, level, err)
         check(allocations(err) >= 1, level, err)
@@ -268,21 +277,24 @@ def test_companion_log_level():
 
 
 def ticks_of(process):
-    fields = open("/proc/%d/stat" % process.pid).read().rsplit(")", 1)[1].split()
+    fields = fields_of(process)
     return int(fields[11]) + int(fields[12])
 
 
+def ticks_in_a_while(process):
+    before = ticks_of(process)
+    time.sleep(1.5)
+    return ticks_of(process) - before
+
+
 def test_sleeping_collector_costs_nothing():
+    """Once it has begun, which takes its time on a busy machine."""
     program = build()
     process = start([MEMTRACE, "run", "--no-summary", "--", program, "ready", "pause"])
     wait_line(process, b"ready\n")
-    time.sleep(0.5)
-    before = ticks_of(process)
-    time.sleep(1.5)
-    ticks = ticks_of(process) - before
+    wait_until(lambda: ticks_in_a_while(process) <= 3, "a second and a half with at most 3 ticks of CPU time")
     process.terminate()
-    process.communicate(timeout=30)
-    check(ticks <= 3, ticks, "ticks of CPU time in a second and a half")
+    process.communicate(timeout=PATIENCE)
 
 
 case(globals())

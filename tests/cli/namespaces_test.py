@@ -102,7 +102,7 @@ def test_namespace_vanished():
         process.communicate()
         equal(execute(MEMTRACE, "list").err, b"")
         equal(os.listdir(regions), [name], "a region that somebody has open")
-    wait_until(lambda: b"left unfinished" in execute(MEMTRACE, "list").out, "memtrace list", tries=50)
+    wait_until(lambda: b"left unfinished" in execute(MEMTRACE, "list").out, "memtrace list")
     complete(folder + "/out.mtp", 100)
     no_leftovers()
 

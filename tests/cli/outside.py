@@ -13,7 +13,7 @@ import time
 SOURCE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(SOURCE), "programs"))
 
-from harness import BUILD, LIBRARY, MEMTRACE, PRELOAD, raw_profile, shared  # noqa: E402, F401
+from harness import BUILD, LIBRARY, MEMTRACE, PATIENCE, PRELOAD, raw_profile, shared  # noqa: E402, F401
 
 TOTALS = re.compile(rb"memtrace: allocations        ([0-9,]+) \(")
 
@@ -77,12 +77,23 @@ def wait_line(process, line):
     equal(found, line)
 
 
-def wait_until(condition, *what, tries=500):
-    for _ in range(tries):
-        if condition():
-            return
+def ended_after(process, text):
+    """Ends it when this was said on stderr. All that was."""
+    found = b""
+    while text not in found:
+        line = process.stderr.readline()
+        check(line, "ended without", text, found)
+        found += line
+    process.terminate()
+    return found + process.communicate(timeout=PATIENCE)[1]
+
+
+def wait_until(condition, *what):
+    """Waits for something that takes its time on a slow machine."""
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        check(time.monotonic() < end, "waited in vain for", *what)
         time.sleep(0.02)
-    check(False, "waited in vain for", *what)
 
 
 def child_of(process):

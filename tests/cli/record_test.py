@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import struct
 import subprocess
 import time
@@ -25,6 +26,12 @@ def report(path=OUTPUT, *options):
     done = execute(MEMTRACE, "report", "--json", *options, path)
     equal(done.returncode, 0, done.err)
     return json.loads(done.out)
+
+
+def is_closed():
+    """Of a recording that has only just been made nothing can be read yet."""
+    done = execute(MEMTRACE, "report", "--json", OUTPUT)
+    return done.returncode == 0 and json.loads(done.out)["recording"]["closed"]
 
 
 def collector(pid):
@@ -84,7 +91,7 @@ def test_record_companion():
                                             "MEMTRACE_RECORD_OUTPUT": OUTPUT,
                                             "MEMTRACE_COMMAND": MEMTRACE})
     equal(done.returncode, 0)
-    wait_until(lambda: os.path.exists(OUTPUT) and report()["recording"]["closed"], "the companion")
+    wait_until(is_closed, "the companion")
     check(report()["total_allocations"] > 0)
     no_leftovers()
 
@@ -93,7 +100,7 @@ def test_record_orphan():
     """The collector dies; the next command finds another one for the program, which still runs."""
     program = build()
     process = start([MEMTRACE, "record", "--profile", "--no-summary", "-o", OUTPUT, "--", program,
-                     *["churn10", "sleep100"] * 100])
+                     "catch%d" % signal.SIGUSR1, *["churn10", "sleep100"] * 40, "pause", *["churn10"] * 10])
     wait_until(lambda: os.path.exists(OUTPUT) and os.path.getsize(OUTPUT) > 0, "the recording")
     child = child_of(process)
     process.kill()
@@ -102,7 +109,8 @@ def test_record_orphan():
     equal(execute(MEMTRACE, "list").returncode, 0)
     wait_until(lambda: os.path.exists("/proc/%d" % child) and collector(child) != process.pid, "another")
     equal(execute(MEMTRACE, "list").returncode, 0)  # no second one
-    wait_until(lambda: not os.path.exists("/proc/%d" % child), "the program's end", tries=3000)
+    os.kill(child, signal.SIGUSR1)
+    wait_until(lambda: not os.path.exists("/proc/%d" % child), "the program's end")
     wait_until(lambda: not os.listdir(regions), "the companion's end")
     data = report()
     there = report(folder + "/" + profiles()[0])

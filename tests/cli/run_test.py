@@ -12,9 +12,9 @@ import subprocess
 import sys
 import time
 
-from outside import (LIBRARY, MEMTRACE, allocations, build, case, check, child_of, environment,
+from outside import (LIBRARY, MEMTRACE, PATIENCE, allocations, build, case, check, child_of, ended_after, environment,
                      equal, execute, folder, no_leftovers, profiles, regions, run, shared, start,
-                     wait_line)
+                     wait_line, wait_until)
 
 
 def test_exit_status():
@@ -45,12 +45,12 @@ def test_signals_are_forwarded():
                          "pause", "exit5"])
         wait_line(process, b"ready\n")
         process.send_signal(number)
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate(timeout=PATIENCE)
         equal((out, err, process.returncode), (b"signal %02d\n" % number, b"", 5), "signal", number)
     process = start([MEMTRACE, "run", "--no-summary", "--", program, "ready", "pause"])
     wait_line(process, b"ready\n")
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=30)
+    process.communicate(timeout=PATIENCE)
     equal(process.returncode, -signal.SIGTERM)
     no_leftovers()
 
@@ -58,7 +58,8 @@ def test_signals_are_forwarded():
 def test_stop_and_continue():
     """A program that is stopped from elsewhere is waited for; SIGCONT to run reaches it."""
     program = build()
-    process = start([MEMTRACE, "run", "--no-summary", "--", program, "ready", "sleep300", "exit4"])
+    process = start([MEMTRACE, "run", "--no-summary", "--", program, "catch%d" % signal.SIGUSR1, "ready", "pause",
+                     "exit4"])
     wait_line(process, b"ready\n")
     child = child_of(process)
     os.kill(child, signal.SIGSTOP)
@@ -66,7 +67,9 @@ def test_stop_and_continue():
     equal(process.poll(), None)
     check(open("/proc/%d/stat" % process.pid).read().rsplit(")", 1)[1].split()[0] != "T", "run stopped")
     process.send_signal(signal.SIGCONT)
-    process.communicate(timeout=30)
+    wait_until(lambda: open("/proc/%d/stat" % child).read().rsplit(")", 1)[1].split()[0] != "T", "that it goes on")
+    os.kill(child, signal.SIGUSR1)
+    process.communicate(timeout=PATIENCE)
     equal(process.returncode, 4)
 
 
@@ -86,7 +89,7 @@ def terminal(arguments):
 def read_terminal(master, text):
     found = b""
     while text not in found:
-        check(select.select([master], [], [], 30)[0], "nothing but", found)
+        check(select.select([master], [], [], PATIENCE)[0], "nothing but", found)
         try:
             found += os.read(master, 4096)
         except OSError:
@@ -109,13 +112,14 @@ def test_terminal_interrupt():
 def test_terminal_stop():
     """Ctrl-Z stops both, so that a shell gets its terminal back; fg goes on with both."""
     program = build()
-    script = ('set -m; "$0" run --no-summary -- "$1" ready sleep500 exit6; echo stopped $?; fg; '
+    script = ('set -m; "$0" run --no-summary -- "$1" catch2 ready pause exit6; echo stopped $?; fg; '
               'echo end $?')
     pid, master = terminal(["/bin/bash", "--norc", "-c", script, MEMTRACE, program])
     read_terminal(master, b"ready")
-    time.sleep(0.1)
     os.write(master, b"\x1a")
     read_terminal(master, b"stopped %d" % (128 + signal.SIGSTOP))
+    wait_until(lambda: os.tcgetpgrp(master) != pid, "the job in the foreground")
+    os.write(master, b"\x03")
     read_terminal(master, b"end 6")
     os.waitpid(pid, 0)
 
@@ -345,10 +349,10 @@ def test_log_level():
     program = build()
     for level, is_told in ((None, True), ("info", True), ("warning", True), ("error", False), ("none", False)):
         settings = {"env": {"MEMTRACE_LOG_LEVEL": level}} if level else {}
-        done = run("--limit", "4K", "--", program, "churn10", "sleep300", **settings)
-        equal(b"memtrace: limit: the process has" in done.err, is_told, level, done.err)
-        equal(b"memtrace: snapshot 1" in done.err, True, level, done.err)
-        check(allocations(done.err) >= 1, done.err)
+        process = start([MEMTRACE, "run", "--limit", "4K", "--", program, "churn10", "pause"], **settings)
+        err = ended_after(process, b"memtrace: snapshot 1,")  # comes with the limit, at any level
+        equal(b"memtrace: limit: the process has" in err, is_told, level, err)
+        check(allocations(err) >= 1, err)
 
 
 def test_full_disk():
