@@ -6,7 +6,7 @@ import os
 import re
 import sys
 
-from recorded import HERE, record, recordings, wait_until
+from recorded import HERE, is_closed, record, recordings, wait_until
 from harness import build, equal, finish, report, scratch
 
 
@@ -27,7 +27,7 @@ def run(how, follow):
     expected = told if follow else {pid: counts for pid, counts in told.items()
                                     if counts[0] == 200}
     wait_until(lambda: len(recordings(folder)) >= len(expected), what + " all recordings")
-    wait_until(lambda: all(report(path)["recording"]["closed"] for path in recordings(folder)),
+    wait_until(lambda: all(map(is_closed, recordings(folder))),
                what + " the end of all recordings")
     found = {}
     for path in recordings(folder):

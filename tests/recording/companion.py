@@ -3,14 +3,13 @@
 preloaded and instrumented: a companion writes the recording, which is finished soon after the program's
 end and says what the profile says."""
 
-from recorded import both, recordings, settings_for, wait_until, whole
-from harness import (PRELOAD, bare, build, clean_environment, equal, execute, finish, profiles, report,
-                     scratch)
+from recorded import both, is_closed, recordings, settings_for, wait_until, whole
+from harness import (PRELOAD, bare, build, clean_environment, equal, execute, finish, profiles, scratch)
 
 
 def is_finished(folder):
     found = recordings(folder)
-    return found and profiles(folder) and report(found[0])["recording"]["closed"]
+    return found and profiles(folder) and is_closed(found[0])
 
 
 def main():

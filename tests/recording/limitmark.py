@@ -5,8 +5,9 @@ that ended before its program, since its duration was over."""
 
 import json
 import os
+import subprocess
 
-from recorded import only_recording, record
+from recorded import only_recording, record, start
 from harness import MEMTRACE, build, equal, execute, fail, finish, scratch
 
 GROWS = r"""
@@ -18,7 +19,9 @@ int main(void) {
     for (int i = 0; i < 96; i++) {
         memset(malloc(1 << 20), 1, 1 << 20);
     }
-    usleep(300000);
+    char byte; /* until its input ends, as it has for whoever gives it none */
+    while (read(STDIN_FILENO, &byte, 1) > 0) {
+    }
     return 0;
 }
 """
@@ -38,6 +41,20 @@ def duration(program):
           [("recording: its duration is over", 100000000)], "marks of a duration")
 
 
+def near_its_limit(program, folder):
+    """It ends when the limit was seen."""
+    recorder = start([program], folder, "--limit", "64M", stdin=subprocess.PIPE)
+    said = b""
+    while b"limit: the process has" not in said:
+        line = recorder.stderr.readline()
+        if not line:
+            fail("no line about the limit:", said)
+            break
+        said += line
+    said += recorder.communicate()[1]
+    equal(recorder.returncode, 0, "exit status", said)
+
+
 def main():
     folder = scratch()
     source = os.path.join(folder, "grows.c")
@@ -45,10 +62,7 @@ def main():
         file.write(GROWS)
     program = build(source, "gcc", "-O1")
     duration(program)
-    under = record([program], folder, "--limit", "64M")
-    equal(under.returncode, 0, "exit status", under.stderr)
-    if "limit: the process has" not in under.stderr.decode():
-        fail("no line about the limit:", under.stderr)
+    near_its_limit(program, folder)
     path = only_recording(folder, "limit")
     found = marks(path)
     if len(found) != 1 or not found[0]["name"].startswith("limit: the process has"):

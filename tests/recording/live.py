@@ -5,7 +5,7 @@ up, and it is never ahead of what the program did by then; the next one has more
 import os
 import signal
 
-from recorded import HERE, child_of, matches_own_counts, own_counts, recordings, start, wait_until
+from recorded import HERE, child_of, matches_own_counts, own_counts, recordings, report_so_far, start, wait_until
 from harness import build, consistent, equal, fail, finish, report, scratch
 
 THREADS = 2
@@ -22,6 +22,11 @@ def look(path, counts, what):
     return data["total_allocations"]
 
 
+def has_events(folder):
+    data = report_so_far(recordings(folder)[0]) if recordings(folder) else None
+    return data is not None and data["total_allocations"] > 0
+
+
 def main():
     program = build(os.path.join(HERE, "counted.c"), "gcc", "-O2")
     folder = scratch()
@@ -29,8 +34,7 @@ def main():
     recorder = start([program, counts, str(THREADS)], folder)
     pid = child_of(recorder.pid)
     recorder.stdout.readline()
-    wait_until(lambda: recordings(folder) and report(recordings(folder)[0])["total_allocations"] > 0,
-               "the first events in the file")
+    wait_until(lambda: has_events(folder), "the first events in the file")
     path = recordings(folder)[0]
     seen = look(path, counts, "first look:")
     wait_until(lambda: look(path, counts, "another look:") > seen, "more events in the file")

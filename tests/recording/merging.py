@@ -7,7 +7,7 @@ import collections
 import os
 import shutil
 
-from recorded import HERE, record, recordings, wait_until
+from recorded import HERE, is_closed, record, recordings, wait_until
 from harness import MEMTRACE, build, equal, execute, fail, finish, profiles, report, scratch
 
 import reader
@@ -95,8 +95,7 @@ def processes(folder):
     """A program and its child, each with its own pools, marks and libraries."""
     program = build(os.path.join(HERE, "children.c"), "gcc", "-O2")
     record([program, "fork"], folder, settings={"MEMTRACE_FOLLOW": "1"})
-    wait_until(lambda: len(recordings(folder)) == 2 and all(
-        report(path)["recording"]["closed"] for path in recordings(folder)), "two recordings")
+    wait_until(lambda: len(recordings(folder)) == 2 and all(map(is_closed, recordings(folder))), "two recordings")
     secrets = build(os.path.join(HERE, "secrets.c"), "gcc", "-O1", "preload")
     for argument in ("one", "two"):
         record([secrets, argument], folder)

@@ -15,7 +15,7 @@ import signal
 import subprocess
 import sys
 
-from recorded import child_of, wait_until  # finds the modules below
+from recorded import child_of, is_closed, report_so_far, wait_until  # finds the modules below
 from harness import (MEMTRACE, PRELOAD, TIMEOUT, build, clean_environment, equal, execute, fail, files,
                      finish, have, report, scratch)
 from rust import compile_rust
@@ -70,7 +70,12 @@ class Run:
         """A collector may still be at it; what a killed program left, the next command finishes."""
         execute([MEMTRACE, "list"], self.environment)
         found = files(self.folder, self.ending)
-        return found and all(report(path).get("recording", {}).get("closed", True) for path in found)
+        return found and all(is_closed(path) if self.ending == ".mtr" else True for path in found)
+
+    def has_begun(self):
+        """A recording is there, and can be read."""
+        found = files(self.folder, ".mtr")
+        return found and report_so_far(found[0]) is not None
 
     def wait_until(self, condition, what):
         wait_until(condition, self.what + " " + what, WAIT_SECONDS)
@@ -197,7 +202,7 @@ def mappings():
         run = Run(way, [c_program(), "mappings"])
         named = run.line() == b"named\n"
         if run.ending == ".mtr":
-            run.wait_until(lambda: files(run.folder, ".mtr") and ask(run.path(), TOUCHED), "a look at smaps")
+            run.wait_until(lambda: run.has_begun() and ask(run.path(), TOUCHED), "a look at smaps")
         run.end()
         rows = ask(run.path(), "SELECT * FROM contexts WHERE class = 'mapping' AND id " + OWN)
         equal({row["total_bytes"] // PAGE: row["live_bytes"] // PAGE for row in rows}, STAY, run.what,
@@ -362,7 +367,7 @@ def gather_while_it_runs():
 def so_far(run):
     """A recording is read while it is written, a profile in the program's memory."""
     if run.ending == ".mtr":
-        return files(run.folder, ".mtr") and sums(run.path())
+        return run.has_begun() and sums(run.path())
     return sums(run.pid())
 
 

@@ -2,6 +2,7 @@
 """What the tests of recordings share: recording a program, reading what came out, comparing it with
 the profile of the same run."""
 
+import json
 import os
 import re
 import struct
@@ -32,6 +33,18 @@ def record(command, folder, *options, settings=None, **more):
 
 def recordings(folder):
     return files(folder, ".mtr")
+
+
+def report_so_far(path):
+    """What the report says of a recording that may be under way; None of one that was made just now, in which
+    nothing is yet."""
+    told = execute([MEMTRACE, "report", "--json", "--depth", "0", path])
+    return json.loads(told.stdout) if told.returncode == 0 else None
+
+
+def is_closed(path):
+    data = report_so_far(path)
+    return data is not None and data["recording"]["closed"]
 
 
 def only_recording(folder, what):

@@ -4,7 +4,6 @@
 import os
 import shutil
 import struct
-import time
 
 from runfolder import (EXECED, MS, command, describe, equal, fail, finish, folder, make, patch, process,
                        record, told)
@@ -133,6 +132,12 @@ def check_timelines():
     equal((data["peak_bytes"], data["peak_bound_bytes"]), (2000000, 3000000))
 
 
+def processor_seconds():
+    """Of all commands up to now: a busy machine makes them late, not long."""
+    used = os.times()
+    return used.children_user + used.children_system
+
+
 def check_thousand():
     """Which of 1,000 compilers held most: no profile but that one's is read."""
     run = make("thousand")
@@ -145,17 +150,17 @@ def check_thousand():
         everyone.append(process(5000 + i, 99, "cc1", 10 + i, 1000 + i, 1000 + i * 7 % 1000, file=name))
     everyone[678]["peak_bytes"] = 5 << 20
     describe(run, everyone)
-    begun = time.monotonic()
+    begun = processor_seconds()
     text = command("report", run)[0]
-    if time.monotonic() - begun > 10:  # 0.1 s where nothing else runs
-        fail("1,000 processes took", time.monotonic() - begun, "s")
+    if processor_seconds() - begun > 10:  # it is 0.1 s
+        fail("1,000 processes took", processor_seconds() - begun, "s")
     one(text, "Process 5677 (cc1), which held most:")
     one(text, "990 smaller processes: 99,000 allocations")
     os.remove(run + "/run.json")
-    begun = time.monotonic()
+    begun = processor_seconds()
     command("report", run)
-    if time.monotonic() - begun > 20:
-        fail("the headers of 1,000 profiles took", time.monotonic() - begun, "s")
+    if processor_seconds() - begun > 20:
+        fail("the headers of 1,000 profiles took", processor_seconds() - begun, "s")
 
 
 def check_newest():
