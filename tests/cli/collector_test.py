@@ -265,7 +265,7 @@ def test_companion_log_level():
     program = build()
     for level, is_told in ((None, True), ("warning", True), ("error", False), ("none", False)):
         settings = {"MEMTRACE_LOG_LEVEL": level} if level else {}
-        process = preload(program, "churn10", "pause",
+        process = preload(program, "churn10", "ready", "pause",
                           env=dict(settings, MEMTRACE_LIMIT="4K", MEMTRACE_COMMAND=MEMTRACE,
                                    MEMTRACE_EVERY="1h", MEMTRACE_OUTPUT="out.mtp"))
         err = ended_after(process, b"memtrace: snapshot 1,")  # comes with the limit, at any level

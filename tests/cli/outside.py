@@ -78,7 +78,8 @@ def wait_line(process, line):
 
 
 def ended_after(process, text):
-    """Ends it when this was said on stderr. All that was."""
+    """Ends it when it is ready and this was said on stderr. All that was."""
+    wait_line(process, b"ready\n")
     found = b""
     while text not in found:
         line = process.stderr.readline()

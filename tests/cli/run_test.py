@@ -349,7 +349,7 @@ def test_log_level():
     program = build()
     for level, is_told in ((None, True), ("info", True), ("warning", True), ("error", False), ("none", False)):
         settings = {"env": {"MEMTRACE_LOG_LEVEL": level}} if level else {}
-        process = start([MEMTRACE, "run", "--limit", "4K", "--", program, "churn10", "pause"], **settings)
+        process = start([MEMTRACE, "run", "--limit", "4K", "--", program, "churn10", "ready", "pause"], **settings)
         err = ended_after(process, b"memtrace: snapshot 1,")  # comes with the limit, at any level
         equal(b"memtrace: limit: the process has" in err, is_told, level, err)
         check(allocations(err) >= 1, err)
