@@ -18,7 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { ATTACH_TRIES = 200, ATTACH_WAIT_MS = 10, LEAVING_MS = 20 };
+enum { ATTACH_TRIES = 200, ATTACH_WAIT_MS = 10, LEAVING_MS = 200 };
 
 /* Nothing of the program's is kept but stderr: not its pipes, its terminal job, its folder, its
  * signal settings. */
@@ -89,15 +89,12 @@ static void finish(struct collector *work) {
     free(text);
 }
 
-/* The runtime has left a program that goes on (`memtrace detach`): who was about to write down an
- * event then has done so. The region is for us to take away. */
-static bool has_left(const struct collector *work) {
-    if (work->record == NULL ||
-        claim_load_u32(&work->claim.header->state) != MEMTRACE_STATE_ENDED) {
-        return false;
-    }
-    poll(NULL, 0, LEAVING_MS);
-    return true;
+/* The runtime has left a program that goes on (`memtrace detach`), not one that is just ending. Who
+ * was about to write down an event then has done so. The region is for us to take away. */
+static bool has_left(const struct collector *work, int process) {
+    return work->record != NULL &&
+           claim_load_u32(&work->claim.header->state) == MEMTRACE_STATE_ENDED &&
+           wait_alive(work, process, LEAVING_MS);
 }
 
 static int run_companion(int argc, char **argv) {
@@ -117,7 +114,7 @@ static int run_companion(int argc, char **argv) {
     }
     process = (int)syscall(SYS_pidfd_open, work.claim.region.pid, 0);
     while (!collector_over(&work) && wait_alive(&work, process, collector_tick(&work)) &&
-           !has_left(&work)) {
+           !has_left(&work, process)) {
     }
     if (work.record == NULL && !claim_named(&work.claim) &&
         claim_load_u32(&work.claim.header->state) == MEMTRACE_STATE_ENDED) {
