@@ -4,9 +4,6 @@
 
 #include "analyze/read/region.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -56,19 +53,14 @@ static int step(struct tail *tail) {
     return 0;
 }
 
-/* Whether somebody has the file open for writing: the kernel gives a lease for reading to none but
- * then. Who opens it meanwhile sends a signal: one that is ignored. Where it cannot tell (another's
- * file, some file systems), as long as the program runs. */
+/* Whether somebody writes, or may go on: a program's collector may have been killed. Where the
+ * kernel cannot tell, as long as the program runs. */
 static bool is_written(const struct tail *tail) {
     struct memtrace_recording_header header;
-    bool lives = block_read_at(tail->fd, &header, sizeof header, 0) == (ssize_t)sizeof header &&
-                 region_alive((pid_t)header.pid, header.process_start_ticks);
-    fcntl(tail->fd, F_SETSIG, SIGCHLD);
-    if (fcntl(tail->fd, F_SETLEASE, F_RDLCK) == 0) {
-        fcntl(tail->fd, F_SETLEASE, F_UNLCK);
-        return lives; /* its collector was killed: another one may go on */
-    }
-    return errno == EAGAIN || lives;
+    bool unknown;
+    return region_is_written(tail->fd, &unknown) ||
+           (block_read_at(tail->fd, &header, sizeof header, 0) == (ssize_t)sizeof header &&
+            region_alive((pid_t)header.pid, header.process_start_ticks));
 }
 
 int tail_look(struct tail *tail, uint64_t now_ns) {

@@ -30,8 +30,7 @@ static int open_region(struct topsource *source, const struct region *region, st
 
 /* A recording of a program that runs. */
 static bool grows(const struct source *file) {
-    return file->parts.count != 0 && !file->model->recording.closed &&
-           region_alive((pid_t)file->model->header.pid, file->model->header.process_start_ticks);
+    return file->parts.count != 0 && recording_grows(file->parts.items[file->parts.count - 1]);
 }
 
 static void close_file(struct source *file, struct names *names) {

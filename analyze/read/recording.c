@@ -87,6 +87,13 @@ static bool step_over_end(struct recording *recording) {
     return true;
 }
 
+bool recording_grows(const struct recording *recording) {
+    const struct memtrace_recording_header *header = &recording->header;
+    bool unknown;
+    return !recording->closed && (region_alive((pid_t)header->pid, header->process_start_ticks) ||
+                                  region_is_written(recording->fd, &unknown));
+}
+
 /* Steps from block to block, from where the last scan ended. */
 static int scan(struct recording *recording, struct recording_buffer *buffer, struct error *error) {
     bool torn = false;
@@ -121,8 +128,7 @@ static int scan(struct recording *recording, struct recording_buffer *buffer, st
         recording->scanned += block_size(&block);
         recording->closed = false;
     }
-    describe_damage(recording, torn && !region_alive((pid_t)recording->header.pid,
-                                                     recording->header.process_start_ticks));
+    describe_damage(recording, torn && !recording_grows(recording));
     return 0;
 }
 

@@ -46,6 +46,10 @@ bool recording_is(const char *path);
 struct recording *recording_open(const char *path, struct error *error);
 void recording_close(struct recording *recording); /* NULL is allowed */
 
+/* Whether more may come: it has no index, and its program runs or, where that is on another machine
+ * or has just ended, somebody writes the file. */
+bool recording_grows(const struct recording *recording);
+
 /* Looks for blocks appended since. 0 or -1. */
 int recording_refresh(struct recording *recording, struct error *error);
 

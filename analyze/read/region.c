@@ -75,6 +75,18 @@ bool region_alive(pid_t pid, uint64_t start_ticks) {
     return result == 0 && ticks == start_ticks && state != 'Z' && state != 'X';
 }
 
+/* A lease for reading is given where nobody has the file open for writing. */
+bool region_is_written(int fd, bool *unknown) {
+    fcntl(fd, F_SETSIG, SIGCHLD); /* as above */
+    *unknown = false;
+    if (fcntl(fd, F_SETLEASE, F_RDLCK) == 0) {
+        fcntl(fd, F_SETLEASE, F_UNLCK);
+        return false;
+    }
+    *unknown = errno != EAGAIN;
+    return !*unknown;
+}
+
 /* What follows "<pid>.<ticks>". */
 static bool is_ending(const char *text) {
     if (text[0] == '.' && text[1] >= '1' && text[1] <= '9') {

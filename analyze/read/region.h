@@ -38,6 +38,10 @@ uint64_t region_namespace(void);
  * descriptor. `fd` is ours, open for writing too. Where the kernel cannot tell: yes. */
 bool region_is_open(int fd);
 
+/* Whether any process has the file open for writing; `fd` is ours, open for reading. Where the
+ * kernel cannot tell (another user's file, some file systems): no, with *unknown true. */
+bool region_is_written(int fd, bool *unknown);
+
 /* Whether the process that had this pid with these start ticks still runs (a zombie does not). */
 bool region_alive(pid_t pid, uint64_t start_ticks);
 

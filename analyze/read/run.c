@@ -281,27 +281,58 @@ static bool ends_in(const char *name, const char *ending) {
     return size > strlen(ending) && strcmp(name + size - strlen(ending), ending) == 0;
 }
 
-/* 0, or -1: out of memory. */
-static int take_name(struct run *run, const char *name) {
+/* `below`: the folder within that of the run; "": the run's own. 0, or -1: out of memory. */
+static int take_name(struct run *run, const char *below, const char *name) {
+    char *file;
     if (name[0] == '.' || !(ends_in(name, ".mtp") || ends_in(name, ".mtr"))) {
         return 0;
     }
-    if (array_grow(&run->files, &run->file_room, run->file_count, sizeof *run->files) != 0) {
+    if (array_grow(&run->files, &run->file_room, run->file_count, sizeof *run->files) != 0 ||
+        asprintf(&file, "%s%s%s", below, below[0] != '\0' ? "/" : "", name) < 0) {
         return -1;
     }
-    run->files[run->file_count] = strdup(name);
-    return run->files[run->file_count++] != NULL ? 0 : -1;
+    run->files[run->file_count++] = file;
+    return 0;
+}
+
+static int list_folder(struct run *run, DIR *folder, const char *below) {
+    const struct dirent *entry;
+    int result = 0;
+    while (result == 0 && (entry = readdir(folder)) != NULL) {
+        result = take_name(run, below, entry->d_name);
+    }
+    return result;
+}
+
+/* What `memtrace gather` receives lies in a folder for each machine. */
+static int list_machines(struct run *run, DIR *folder) {
+    const struct dirent *entry;
+    int result = 0;
+    rewinddir(folder);
+    while (result == 0 && (entry = readdir(folder)) != NULL) {
+        int fd = entry->d_name[0] == '.' ? -1
+                                         : openat(dirfd(folder), entry->d_name,
+                                                  O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        DIR *machine = fd >= 0 ? fdopendir(fd) : NULL;
+        if (machine != NULL) {
+            result = list_folder(run, machine, entry->d_name);
+            closedir(machine);
+        } else if (fd >= 0) {
+            close(fd);
+        }
+    }
+    return result;
 }
 
 static int list_files(struct run *run, struct error *error) {
     DIR *folder = opendir(run->path);
-    const struct dirent *entry;
-    int result = 0;
+    int result;
     if (folder == NULL) {
         return error_set(error, "cannot read %s: %s", run->path, strerror(errno));
     }
-    while (result == 0 && (entry = readdir(folder)) != NULL) {
-        result = take_name(run, entry->d_name);
+    result = list_folder(run, folder, "");
+    if (result == 0 && run->file_count == 0) {
+        result = list_machines(run, folder);
     }
     closedir(folder);
     if (run->file_count != 0) {

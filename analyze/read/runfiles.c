@@ -209,13 +209,17 @@ static uint64_t at_least_zero(int64_t value) {
     return value > 0 ? (uint64_t)value : 0;
 }
 
-static enum run_end end_of(const struct memtrace_header *header) {
+/* recording: NULL, it is a profile. */
+static enum run_end end_of(const struct memtrace_header *header,
+                           const struct recording *recording) {
     switch (header->state) {
     case MEMTRACE_STATE_EXECED:
         return RUN_EXECED;
     case MEMTRACE_STATE_RUNNING:
-        return region_alive((pid_t)header->pid, header->process_start_ticks) ? RUN_RUNNING
-                                                                             : RUN_KILLED;
+        return region_alive((pid_t)header->pid, header->process_start_ticks) ||
+                       (recording != NULL && recording_grows(recording))
+                   ? RUN_RUNNING
+                   : RUN_KILLED;
     default:
         return RUN_ENDED;
     }
@@ -239,7 +243,7 @@ static uint64_t duration_of(const struct memtrace_header *header, const struct s
 
 /* Of merged profiles the header has sums; whose they are it does not say. */
 static int add_process(struct scan *scan, const char *file, const struct memtrace_header *header,
-                       struct series *series) {
+                       const struct recording *recording, struct series *series) {
     bool merged = run_is_merged(file);
     size_t place = scan->run->process_count;
     struct run_process *process = run_add_process(scan->run);
@@ -256,7 +260,7 @@ static int add_process(struct scan *scan, const char *file, const struct memtrac
     process->file = strdup(file);
     process->start_ns = header->start_realtime_ns;
     process->end_ns = header->start_realtime_ns + (duration < most ? duration : most);
-    process->end = end_of(header);
+    process->end = end_of(header, recording);
     process->leaked_bytes = at_least_zero(header->live_bytes);
     process->peak_bytes = at_least_zero(header->maximum_bytes);
     process->peak_error_bytes = header->peak_error_bytes;
@@ -284,7 +288,7 @@ static int add_profile(struct scan *scan, const char *file, const char *path) {
         pread(fd, header, sizeof *header, 0) == sizeof *header && is_profile(header)) {
         struct series series = {.scan = scan, .start_ns = header->start_realtime_ns};
         result = add_profile_points(&series, fd, path, header, (uint64_t)status.st_size);
-        result = result == 0 ? add_process(scan, file, header, &series) : -1;
+        result = result == 0 ? add_process(scan, file, header, NULL, &series) : -1;
     }
     if (fd >= 0) {
         close(fd);
@@ -301,7 +305,8 @@ static int add_recording(struct scan *scan, const char *file, const char *path) 
     if (recording != NULL && recording->header.part == 0) {
         series.start_ns = recording->program.start_realtime_ns;
         result = add_recording_points(&series, recording);
-        result = result == 0 ? add_process(scan, file, &recording->program, &series) : -1;
+        result =
+            result == 0 ? add_process(scan, file, &recording->program, recording, &series) : -1;
     }
     recording_close(recording);
     return result;

@@ -25,8 +25,7 @@ static void describe(struct model *model, struct timeorder_parts parts) {
     const struct recording *last = parts.items[parts.count - 1];
     struct memtrace_recording told = told_by(last);
     model->header = last->program;
-    model->live = model->header.state == MEMTRACE_STATE_RUNNING && !last->closed &&
-                  region_alive((pid_t)last->header.pid, last->header.process_start_ticks);
+    model->live = model->header.state == MEMTRACE_STATE_RUNNING && recording_grows(last);
     model->recording = (struct model_recording){
         .present = true,
         .closed = last->closed,

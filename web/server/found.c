@@ -61,7 +61,9 @@ static int add_file(struct found_list *list, const char *path) {
     return add(list, item, path, path);
 }
 
-static int add_folder(struct found_list *list, const char *folder) {
+/* Hands on what stands in a folder. 0 or -1. */
+static int each(const char *folder, int (*take)(struct found_list *list, const char *path),
+                struct found_list *list) {
     DIR *opened = opendir(folder);
     const struct dirent *entry;
     int result = 0;
@@ -73,13 +75,25 @@ static int add_folder(struct found_list *list, const char *folder) {
                        ? -1
                        : snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
         if (size > 0 && (size_t)size < sizeof path) {
-            result = add_file(list, path);
+            result = take(list, path);
         }
     }
     if (opened != NULL) {
         closedir(opened);
     }
     return result;
+}
+
+static int add_machine(struct found_list *list, const char *path) {
+    struct stat status;
+    return lstat(path, &status) == 0 && S_ISDIR(status.st_mode) ? each(path, add_file, list) : 0;
+}
+
+/* What `memtrace gather` receives lies in a folder for each machine. */
+static int add_folder(struct found_list *list, const char *folder) {
+    size_t before = list->count;
+    int result = each(folder, add_file, list);
+    return result == 0 && list->count == before ? each(folder, add_machine, list) : result;
 }
 
 static int add_programs(struct found_list *list) {

@@ -223,11 +223,21 @@ static bool has_next_image(const struct follow *follow) {
            header.start_monotonic_ns != follow->start_ns;
 }
 
+/* One that is received from another machine goes on as long as somebody writes it. */
+static bool is_received(const struct follow *follow) {
+    const struct timeorder_parts *parts = &follow->source->whole->file.parts;
+    bool unknown;
+    return follow->profile == NULL && parts->count != 0 && !is_closed(follow) &&
+           region_is_written(parts->items[parts->count - 1]->fd, &unknown);
+}
+
 static bool runs_on(const struct follow *follow) {
-    return region_alive(follow->pid, follow->start_ticks) &&
-           (follow->profile != NULL ? profile_load_u32(&profile_header(follow->profile)->state) ==
-                                          MEMTRACE_STATE_RUNNING
-                                    : !has_next_image(follow));
+    if (!region_alive(follow->pid, follow->start_ticks)) {
+        return is_received(follow);
+    }
+    return follow->profile != NULL
+               ? profile_load_u32(&profile_header(follow->profile)->state) == MEMTRACE_STATE_RUNNING
+               : !has_next_image(follow);
 }
 
 /* An exec that failed leaves the program as it was. */
