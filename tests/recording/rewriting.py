@@ -109,16 +109,18 @@ def damaged(path, folder):
     events = []
     for block, payload in reader.Recording(path).blocks:
         if block.kind == reader.EVENTS:
-            events.append((at, block.stream))
+            events.append((at + 80, len(payload), block.stream))
         at += 80 + (len(payload) + 7) // 8 * 8
     if len(events) < 6:
         fail("too few blocks to damage one:", len(events))
         return
-    # In the middle of its stream: of one that ends early nobody sees that it does.
-    streams_of = [stream for _, stream in events]
-    inner = [at for i, (at, stream) in enumerate(events)
+    # In the middle of its stream: of one that ends early nobody sees that it does. The largest, since one that was
+    # written while the program was held up may be of a few bytes.
+    streams_of = [stream for _, _, stream in events]
+    inner = [(size, at) for i, (at, size, stream) in enumerate(events)
              if stream in streams_of[:i] and stream in streams_of[i + 1:]]
-    data[inner[0] + 100] ^= 0xff
+    size, at = max(inner)
+    data[at + size // 2] ^= 0xff
     with open(hit, "wb") as file:
         file.write(data)
     told = run("repack", hit, "--output", new)
