@@ -261,7 +261,7 @@ static const char *spell(struct topnumber *buffer, enum toprows_sort sort,
     return "";
 }
 
-static void draw_function(const struct names_frame *frame, struct topgrid_pen *pen) {
+void topdraw_function(const struct names_frame *frame, struct topgrid_pen *pen) {
     char text[512];
     topgrid_put(pen, frame->function != NULL ? shortname(frame->function, text, sizeof text)
                                              : names_spell(frame, text, sizeof text));
@@ -274,7 +274,7 @@ static void draw_callers(const struct topstate *state, const struct toprow *row,
     while (pen->column < pen->end && (place = toprows_caller(&state->rows, place)).node != 0) {
         struct names_frame unknown;
         topgrid_put(pen, " < ");
-        draw_function(toprows_frame(&state->rows, place, state->source->model, &unknown), pen);
+        topdraw_function(toprows_frame(&state->rows, place, state->source->model, &unknown), pen);
     }
 }
 
@@ -291,7 +291,7 @@ static void draw_name(const struct topstate *state, const struct toprow *row,
         topgrid_put(pen, "(no call path)");
         return;
     }
-    draw_function(frame, pen);
+    topdraw_function(frame, pen);
     if (frame->file != NULL) {
         pen->style = pen->style == TOPGRID_PLAIN ? TOPGRID_DIM : pen->style;
         topgrid_print(pen, " %s:%u", pathname_base(frame->file), frame->line);

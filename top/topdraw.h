@@ -14,6 +14,9 @@
  * is on it. */
 void topdraw(struct topstate *state, struct topgrid *grid);
 
+/* The function of a call, short, or where it lies. */
+void topdraw_function(const struct names_frame *frame, struct topgrid_pen *pen);
+
 /* Lines above the rows, and below. */
 enum { TOPDRAW_ABOVE = 4, TOPDRAW_BELOW = 1 };
 

@@ -4,6 +4,7 @@
 
 #include "analyze/base/pathname.h"
 #include "analyze/rows/number.h"
+#include "top/topdraw.h"
 #include "top/topnumber.h"
 
 #include <stdio.h>
@@ -128,14 +129,11 @@ static void draw_whose(const struct topstate *state, struct topgrid *grid, size_
     const struct names_frame *frame =
         row != NULL ? toprows_frame(&state->rows, row->place, state->source->model, &unknown)
                     : NULL;
-    char text[512];
     topgrid_put(&pen, "of ");
     if (frame == NULL) {
         topgrid_put(&pen, "all rows");
-    } else if (frame->function != NULL) {
-        topgrid_put(&pen, shortname(frame->function, text, sizeof text));
     } else {
-        topgrid_put(&pen, names_spell(frame, text, sizeof text));
+        topdraw_function(frame, &pen);
     }
     if (frame != NULL && frame->file != NULL) {
         topgrid_print(&pen, " %s:%u", pathname_base(frame->file), frame->line);

@@ -153,7 +153,9 @@ static enum topkeys_then show_by(struct topstate *state, enum toprows_by by) {
 }
 
 static enum topkeys_then move(struct topstate *state, long by) {
-    if (state->page == TOPSTATE_ROWS) {
+    if (state->page == TOPSTATE_LIST) {
+        topstate_move_list(state, by);
+    } else if (state->page == TOPSTATE_ROWS) {
         topstate_move(state, by);
     } else if (by < 0) {
         state->top -= (size_t)-by < state->top ? (size_t)-by : state->top;
@@ -243,26 +245,7 @@ static enum topkeys_then sort_list(struct topstate *state, enum toplist_sort sor
 }
 
 static enum topkeys_then press_on_list(struct topstate *state, unsigned key) {
-    long page = state->shown > 1 ? (long)state->shown - 1 : 1;
     switch (key) {
-    case TOPKEYS_UP:
-        topstate_move_list(state, -1);
-        return TOPKEYS_DRAW;
-    case TOPKEYS_DOWN:
-        topstate_move_list(state, 1);
-        return TOPKEYS_DRAW;
-    case TOPKEYS_PAGE_UP:
-        topstate_move_list(state, -page);
-        return TOPKEYS_DRAW;
-    case TOPKEYS_PAGE_DOWN:
-        topstate_move_list(state, page);
-        return TOPKEYS_DRAW;
-    case TOPKEYS_HOME:
-        topstate_move_list(state, -INT32_MAX);
-        return TOPKEYS_DRAW;
-    case TOPKEYS_END:
-        topstate_move_list(state, INT32_MAX);
-        return TOPKEYS_DRAW;
     case TOPKEYS_ENTER:
     case TOPKEYS_RIGHT:
         return state->list->count != 0 ? TOPKEYS_OPEN : TOPKEYS_DRAW;
@@ -277,14 +260,6 @@ static enum topkeys_then press_on_list(struct topstate *state, unsigned key) {
     case 'r':
         state->list->reverse = !state->list->reverse;
         return TOPKEYS_MAKE;
-    case ' ':
-        state->is_paused = !state->is_paused;
-        return TOPKEYS_DRAW;
-    case '+':
-    case '-':
-        return look_more(state, key == '+');
-    case 'q':
-        return TOPKEYS_QUIT;
     default:
         return TOPKEYS_DRAW;
     }
@@ -316,21 +291,8 @@ static enum topkeys_then press_sort(struct topstate *state, unsigned key) {
     }
 }
 
-static enum topkeys_then press_move(struct topstate *state, unsigned key) {
-    long page = state->shown > 1 ? (long)state->shown - 1 : 1;
+static enum topkeys_then press_row(struct topstate *state, unsigned key) {
     switch (key) {
-    case TOPKEYS_UP:
-        return move(state, -1);
-    case TOPKEYS_DOWN:
-        return move(state, 1);
-    case TOPKEYS_PAGE_UP:
-        return move(state, -page);
-    case TOPKEYS_PAGE_DOWN:
-        return move(state, page);
-    case TOPKEYS_HOME:
-        return move(state, -INT32_MAX);
-    case TOPKEYS_END:
-        return move(state, INT32_MAX);
     case TOPKEYS_RIGHT:
         return open_row(state, false);
     case TOPKEYS_ENTER:
@@ -350,13 +312,6 @@ static enum topkeys_then press_do(struct topstate *state, unsigned key) {
         state->is_asking = true;
         snprintf(state->typed, sizeof state->typed, "%s", state->filter);
         return TOPKEYS_DRAW;
-    case ' ':
-        state->is_paused = !state->is_paused;
-        return TOPKEYS_DRAW;
-    case '+':
-        return look_more(state, true);
-    case '-':
-        return look_more(state, false);
     case '<':
     case '>':
         return choose_thread(state, key == '>');
@@ -368,21 +323,12 @@ static enum topkeys_then press_do(struct topstate *state, unsigned key) {
     case 'O':
         return count_otherwise(state, key);
     default:
-        return press_move(state, key);
+        return press_row(state, key);
     }
 }
 
-enum topkeys_then topkeys_press(struct topstate *state, unsigned key) {
-    state->message[0] = '\0';
-    if (state->is_asking) {
-        return type(state, key);
-    }
-    if (state->page == TOPSTATE_LIST) {
-        return press_on_list(state, key);
-    }
+static enum topkeys_then press_on_program(struct topstate *state, unsigned key) {
     switch (key) {
-    case 'q':
-        return TOPKEYS_QUIT;
     case '?':
         return turn_to(state, TOPSTATE_HELP);
     case 'T':
@@ -402,5 +348,39 @@ enum topkeys_then topkeys_press(struct topstate *state, unsigned key) {
         return show_by(state, TOPROWS_PATHS);
     default:
         return press_do(state, key);
+    }
+}
+
+/* Those that do the same on each page. */
+enum topkeys_then topkeys_press(struct topstate *state, unsigned key) {
+    long page = state->shown > 1 ? (long)state->shown - 1 : 1;
+    state->message[0] = '\0';
+    if (state->is_asking) {
+        return type(state, key);
+    }
+    switch (key) {
+    case TOPKEYS_UP:
+        return move(state, -1);
+    case TOPKEYS_DOWN:
+        return move(state, 1);
+    case TOPKEYS_PAGE_UP:
+        return move(state, -page);
+    case TOPKEYS_PAGE_DOWN:
+        return move(state, page);
+    case TOPKEYS_HOME:
+        return move(state, -INT32_MAX);
+    case TOPKEYS_END:
+        return move(state, INT32_MAX);
+    case ' ':
+        state->is_paused = !state->is_paused;
+        return TOPKEYS_DRAW;
+    case '+':
+    case '-':
+        return look_more(state, key == '+');
+    case 'q':
+        return TOPKEYS_QUIT;
+    default:
+        return state->page == TOPSTATE_LIST ? press_on_list(state, key)
+                                            : press_on_program(state, key);
     }
 }
