@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* serve.c: `memtrace serve`: the page in the browser. docs/serve.md is its page. */
 #include "analyze/base/array.h"
+#include "analyze/base/pathname.h"
 #include "analyze/read/run.h"
 #include "analyze/rows/safetext.h"
 #include "cli/cli.h"
@@ -81,11 +82,8 @@ struct operands {
 static bool is_run(const char *path) {
     struct run *run = run_is(path) ? run_open(path, NULL) : NULL;
     bool has_summary = run != NULL && run->has_summary;
-    size_t length = strlen(path);
-    bool is_named_so = length > 4 && (strcmp(path + length - 4, ".mtp") == 0 ||
-                                      strcmp(path + length - 4, ".mtr") == 0);
     run_close(run);
-    return has_summary || (run != NULL && is_named_so);
+    return has_summary || (run != NULL && pathname_is_ours(path));
 }
 
 static int sort_operands(int argc, char **argv, struct operands *operands) {

@@ -2,6 +2,7 @@
 /* recordparts.c: the files of a recording. See recordparts.h. */
 #include "collect/recordparts.h"
 
+#include "analyze/base/pathname.h"
 #include "collect/owner.h"
 
 #include <stdio.h>
@@ -58,7 +59,7 @@ int recordparts_write_tables(struct recordparts *parts) {
 void recordparts_path(const struct recordparts *parts, uint32_t part, char *to, size_t capacity) {
     const char *path = parts->recording->path;
     size_t length = strlen(path);
-    size_t tail = length > 4 && strcmp(path + length - 4, ".mtr") == 0 ? 4 : 0;
+    size_t tail = pathname_ends_in(path, ".mtr") ? 4 : 0;
     if (part == 0) {
         snprintf(to, capacity, "%s", path);
     } else {

@@ -106,14 +106,8 @@ bool runfolder_is_small(const struct runwriter *run, const char *path) {
 
 /* --- what stands in its place ----------------------------------------------------------------- */
 
-static bool has_ending(const char *name, const char *ending) {
-    size_t length = strlen(name);
-    size_t tail = strlen(ending);
-    return length > tail && strcmp(name + length - tail, ending) == 0;
-}
-
 static bool is_of_run(const char *name) {
-    return has_ending(name, ".mtp") || has_ending(name, ".mtr") || strcmp(name, RUN_SUMMARY) == 0 ||
+    return pathname_is_ours(name) || strcmp(name, RUN_SUMMARY) == 0 ||
            strncmp(name, ".run-", 5) == 0;
 }
 
@@ -173,7 +167,7 @@ static size_t list_small(const struct runwriter *run, char ***paths) {
     *paths = NULL;
     small = opendir(folder);
     while (small != NULL && (entry = readdir(small)) != NULL) {
-        if (!has_ending(entry->d_name, ".mtp")) {
+        if (!pathname_ends_in(entry->d_name, ".mtp")) {
             continue;
         }
         if (array_grow_by_count(paths, count, sizeof **paths) != 0 ||
@@ -228,7 +222,7 @@ static int merge_small(const struct runwriter *run, struct error *error) {
 
 /* The name of part 0 that a recording of this name has among its parts: NAME.mtr, NAME.1.mtr. */
 static void part_name(const char *path, unsigned part, char *name, size_t capacity) {
-    size_t stem = strlen(path) - (has_ending(path, ".mtr") ? 4 : 0);
+    size_t stem = strlen(path) - (pathname_ends_in(path, ".mtr") ? 4 : 0);
     if (part == 0) {
         snprintf(name, capacity, "%s", path);
     } else {
@@ -305,7 +299,7 @@ static void take_in_folder(struct runwriter *run) {
     while (folder != NULL && (entry = readdir(folder)) != NULL) {
         char path[sizeof run->path + 300];
         snprintf(path, sizeof path, "%s/%s", run->path, entry->d_name);
-        if (has_ending(entry->d_name, ".mtp") && is_file_of_run(run, path)) {
+        if (pathname_ends_in(entry->d_name, ".mtp") && is_file_of_run(run, path)) {
             take_in(run, path);
         }
     }

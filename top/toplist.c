@@ -18,7 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { MOST_FILES = 2000, NAME = 256 };
@@ -249,12 +248,6 @@ static bool keep_or_read(struct toplist_item *item, struct toplist_item *before)
     return item->name != NULL;
 }
 
-static bool is_name_of_ours(const char *name) {
-    size_t length = strlen(name);
-    return name[0] != '.' && length > 4 &&
-           (strcmp(name + length - 4, ".mtr") == 0 || strcmp(name + length - 4, ".mtp") == 0);
-}
-
 static int add_file(const struct toplist *list, struct toplist *to, const char *path,
                     uint64_t bytes) {
     struct toplist_item *before = find(list, path);
@@ -287,7 +280,7 @@ static int add_folder(const struct toplist *list, struct toplist *to, const char
         }
         if (S_ISDIR(status.st_mode) && deeper > 0) {
             result = add_folder(list, to, path, deeper - 1);
-        } else if (S_ISREG(status.st_mode) && is_name_of_ours(entry->d_name)) {
+        } else if (S_ISREG(status.st_mode) && pathname_is_ours(entry->d_name)) {
             result = add_file(list, to, path, (uint64_t)status.st_size);
         }
     }
@@ -364,17 +357,10 @@ static void make_absolute(const char *name, char path[PATH_MAX]) {
     }
 }
 
-/* Of this thread. */
-static double processor_seconds(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
-}
-
 int toplist_look(struct toplist *list, struct error *error) {
     struct toplist now = *list;
     char run[PATH_MAX];
-    double begin = processor_seconds();
+    double begin = clock_processor_seconds();
     int result;
     now.items = NULL;
     now.count = now.room = 0;
@@ -392,7 +378,7 @@ int toplist_look(struct toplist *list, struct error *error) {
     free_items(list);
     *list = now;
     toplist_sort(list);
-    list->looking_seconds = processor_seconds() - begin;
+    list->looking_seconds = clock_processor_seconds() - begin;
     return 0;
 }
 

@@ -2,7 +2,6 @@
 /* toploop.c: see toploop.h. */
 #include "top/toploop.h"
 
-#include "analyze/ask/quantity.h"
 #include "collect/clock.h"
 #include "top/topdraw.h"
 #include "top/topkeys.h"
@@ -133,13 +132,9 @@ static int open_list(struct loop *loop, struct error *error) {
     return loop->list.count == 1 ? open_item(loop, loop->list.items, error) : 0;
 }
 
-static bool is_number(const char *name) {
-    uint64_t number;
-    return quantity_u64(name, &number) == 0 && access(name, F_OK) != 0;
-}
-
 static int open_loop(struct loop *loop, const struct toploop_options *options,
                      struct error *error) {
+    uint64_t pid;
     mallopt(M_MMAP_THRESHOLD, LARGE); /* what a look needs for a moment goes back to the system */
     *loop = (struct loop){.options = options, .signals = -1};
     loop->state = (struct topstate){
@@ -150,7 +145,7 @@ static int open_loop(struct loop *loop, const struct toploop_options *options,
     if (options->filter != NULL && topstate_filter(&loop->state, options->filter) != 0) {
         return error_set(error, "%s", loop->state.message);
     }
-    return options->name != NULL && is_number(options->name)
+    return options->name != NULL && topsource_is_number(options->name, &pid)
                ? open_named(loop, options->name, error)
                : open_list(loop, error);
 }

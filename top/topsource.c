@@ -79,10 +79,14 @@ static int read_file(struct topsource *source, const char *name, struct error *e
     return 0;
 }
 
+bool topsource_is_number(const char *name, uint64_t *number) {
+    return quantity_u64(name, number) == 0 && access(name, F_OK) != 0;
+}
+
 static int open_any(struct topsource *source, const char *name, struct error *error) {
     struct region region;
     uint64_t pid;
-    if (quantity_u64(name, &pid) == 0 && pid != 0 && pid <= INT32_MAX && access(name, F_OK) != 0 &&
+    if (topsource_is_number(name, &pid) && pid != 0 && pid <= INT32_MAX &&
         region_find((pid_t)pid, &region, NULL) == 0 && region.alive) {
         return open_region(source, &region, error);
     }
@@ -195,17 +199,10 @@ static void note_point(struct topsource *source, uint64_t now_ns, uint64_t alloc
     };
 }
 
-/* Of this thread: who waits for a processor does not look less often for that. */
-static double processor_seconds(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
-}
-
 int topsource_look(struct topsource *source, struct error *error) {
     uint64_t before = source->costs.totals.allocations;
     uint64_t begin_ns = clock_now_ns();
-    double begin_seconds = processor_seconds();
+    double begin_seconds = clock_processor_seconds();
     int result;
     if (source->looked_ns != 0 && !source->is_live) {
         return 0;
@@ -216,7 +213,7 @@ int topsource_look(struct topsource *source, struct error *error) {
     }
     source->seconds = source->looked_ns != 0 ? (double)(begin_ns - source->looked_ns) / 1e9 : 0;
     source->looked_ns = begin_ns;
-    source->looking_seconds = processor_seconds() - begin_seconds;
+    source->looking_seconds = clock_processor_seconds() - begin_seconds;
     note_point(source, begin_ns, before);
     return 0;
 }

@@ -44,6 +44,9 @@ struct topsource {
     size_t point_count;
 };
 
+/* Whether the name is a number, as of a process, and not that of a file. */
+bool topsource_is_number(const char *name, uint64_t *number);
+
 /* name: a process id or a file, as for reports. Does not look yet. 0, or -1: error is set and
  * nothing is open. */
 int topsource_open(struct topsource *source, const char *name, const char *debug_folders,

@@ -5,6 +5,7 @@
 #include "analyze/ask/cleanup.h"
 #include "analyze/ask/quantity.h"
 #include "analyze/ask/runsource.h"
+#include "analyze/base/pathname.h"
 #include "analyze/model/names.h"
 #include "analyze/read/embedded.h"
 #include "analyze/read/region.h"
@@ -276,7 +277,7 @@ static bool add_part(struct parts *parts, const char *first, size_t part) {
     size_t stem = strlen(first);
     struct recording *recording;
     char *path;
-    stem -= stem > 4 && strcmp(first + stem - 4, ".mtr") == 0 ? 4 : 0;
+    stem -= pathname_ends_in(first, ".mtr") ? 4 : 0;
     if (asprintf(&path, "%.*s.%zu%s", (int)stem, first, part, first + stem) < 0) {
         return false;
     }

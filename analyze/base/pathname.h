@@ -3,12 +3,25 @@
 #ifndef ANALYZE_BASE_PATHNAME_H
 #define ANALYZE_BASE_PATHNAME_H
 
+#include <stdbool.h>
 #include <string.h>
 
 /* Behind the last slash; all of what ends in one. */
 static inline const char *pathname_base(const char *path) {
     const char *slash = strrchr(path, '/');
     return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
+}
+
+/* Whether it has more than that ending. */
+static inline bool pathname_ends_in(const char *path, const char *ending) {
+    size_t size = strlen(path);
+    size_t tail = strlen(ending);
+    return size > tail && strcmp(path + size - tail, ending) == 0;
+}
+
+/* Whether it is called as profiles (.mtp) and recordings (.mtr) are, and runs of them. */
+static inline bool pathname_is_ours(const char *path) {
+    return pathname_ends_in(path, ".mtp") || pathname_ends_in(path, ".mtr");
 }
 
 #endif

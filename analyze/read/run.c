@@ -276,15 +276,10 @@ size_t run_largest(const struct run *run) {
 
 /* ---- The folder ---- */
 
-static bool ends_in(const char *name, const char *ending) {
-    size_t size = strlen(name);
-    return size > strlen(ending) && strcmp(name + size - strlen(ending), ending) == 0;
-}
-
 /* `below`: the folder within that of the run; "": the run's own. 0, or -1: out of memory. */
 static int take_name(struct run *run, const char *below, const char *name) {
     char *file;
-    if (name[0] == '.' || !(ends_in(name, ".mtp") || ends_in(name, ".mtr"))) {
+    if (name[0] == '.' || !pathname_is_ours(name)) {
         return 0;
     }
     if (array_grow(&run->files, &run->file_room, run->file_count, sizeof *run->files) != 0 ||

@@ -16,11 +16,6 @@
 
 enum { MOST_FILES = 10000 };
 
-static bool ends_with(const char *text, const char *end) {
-    size_t length = strlen(text);
-    return length > strlen(end) && strcmp(text + length - strlen(end), end) == 0;
-}
-
 /* Called by the last part of `named`. */
 static int add(struct found_list *list, struct found_item item, const char *path,
                const char *named) {
@@ -47,11 +42,11 @@ static int add_file(struct found_list *list, const char *path) {
         char summary[4096];
         struct stat ignored;
         snprintf(summary, sizeof summary, "%s/" RUN_SUMMARY, path);
-        if (stat(summary, &ignored) != 0 && !ends_with(path, ".mtp") && !ends_with(path, ".mtr")) {
+        if (stat(summary, &ignored) != 0 && !pathname_is_ours(path)) {
             return 0;
         }
         item.kind = HUB_RUN;
-    } else if (S_ISREG(status.st_mode) && (ends_with(path, ".mtp") || ends_with(path, ".mtr"))) {
+    } else if (S_ISREG(status.st_mode) && pathname_is_ours(path)) {
         item.kind = recording_is(path) ? HUB_RECORDING : HUB_PROFILE;
     } else {
         return 0;
