@@ -113,8 +113,7 @@ static int detach(pid_t pid) {
     const struct memtrace_recording *recording;
     const char *path;
     bool is_recorded;
-    bool has_region = region_find(pid, &region, &error) == 0 &&
-                      region_read_header(region.path, &header) == REGION_HEADER;
+    bool has_region = region_find_header(pid, &region, &header);
     if (preflight_check(pid, PREFLIGHT_DETACH, NULL, &error) != 0 ||
         attachthread_call(&call, &done, &error) != 0) {
         return cli_error("%s", error.message);

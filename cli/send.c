@@ -73,10 +73,8 @@ static int run_send(int argc, char **argv) {
     if (request.to == NULL) {
         return cli_usage("send", "--to HOST[:PORT] is needed");
     }
-    if (channel_split(request.to, host, &asked.port, &error) != 0 || asked.port == 0 ||
-        host[0] == '\0') {
-        return cli_usage("send", "--to: %s",
-                         error.message[0] != '\0' ? error.message : "a host and a port are needed");
+    if (channel_peer(request.to, host, &asked.port, &error) != 0) {
+        return cli_usage("send", "--to: %s", error.message);
     }
     if (request.token != NULL && (token = token_read(request.token, &error)) == NULL) {
         return cli_error("%s", error.message);

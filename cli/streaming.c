@@ -119,7 +119,7 @@ static int run_sender(int argc, char **argv) {
     char name[PATH_MAX];
     uint64_t reopener;
     int status;
-    if (argc != 6 || channel_split(argv[1], host, &asked.port, &error) != 0 ||
+    if (argc != 6 || channel_peer(argv[1], host, &asked.port, &error) != 0 ||
         quantity_u64(argv[3], &asked.linger_ns) != 0 || quantity_u64(argv[4], &reopener) != 0) {
         return cli_usage("sender", "started by memtrace record --to");
     }
@@ -174,9 +174,8 @@ int streaming_begin(const struct variables *variables) {
                    ? CLI_OK
                    : cli_usage("record", "--token and --linger belong to --to");
     }
-    if (channel_split(variables->to, host, &port, &error) != 0 || port == 0 || host[0] == '\0') {
-        return cli_usage("record", "--to: %s",
-                         error.message[0] != '\0' ? error.message : "a host and a port are needed");
+    if (channel_peer(variables->to, host, &port, &error) != 0) {
+        return cli_usage("record", "--to: %s", error.message);
     }
     if (variables->token != NULL) {
         token = token_read(variables->token, &error);

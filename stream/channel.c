@@ -199,6 +199,13 @@ int channel_split(const char *text, char host[CHANNEL_HOST], uint16_t *port, str
     return 0;
 }
 
+int channel_peer(const char *text, char host[CHANNEL_HOST], uint16_t *port, struct error *error) {
+    if (channel_split(text, host, port, error) != 0) {
+        return -1;
+    }
+    return *port != 0 && host[0] != '\0' ? 0 : error_set(error, "a host and a port are needed");
+}
+
 bool channel_is_loopback(const struct sockaddr *address) {
     if (address->sa_family == AF_INET) {
         const struct sockaddr_in *in = (const struct sockaddr_in *)(const void *)address;

@@ -30,6 +30,8 @@ void token_free(struct token *token); /* NULL is allowed */
 /* "HOST", "HOST:PORT", "[IPV6]:PORT": host gets "" for an empty one. 0, or -1: error. */
 enum { CHANNEL_HOST = 256, CHANNEL_PORT = 6364 };
 int channel_split(const char *text, char host[CHANNEL_HOST], uint16_t *port, struct error *error);
+/* The same of whom to connect to: there are a host and a port. */
+int channel_peer(const char *text, char host[CHANNEL_HOST], uint16_t *port, struct error *error);
 bool channel_is_loopback(const struct sockaddr *address);
 /* "127.0.0.1:4242", "[::1]:4242" */
 enum { CHANNEL_SHOWN = 80 };

@@ -300,6 +300,11 @@ int region_find(pid_t pid, struct region *region, struct error *error) {
                      (long)pid);
 }
 
+bool region_find_header(pid_t pid, struct region *region, struct memtrace_header *header) {
+    return region_find(pid, region, NULL) == 0 &&
+           region_read_header(region->path, header) == REGION_HEADER;
+}
+
 static int newest_first(const void *left, const void *right) {
     const struct region *a = left;
     const struct region *b = right;

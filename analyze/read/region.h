@@ -66,6 +66,8 @@ enum region_header region_read_header(const char *path, struct memtrace_header *
 /* The region of a running program: by its name in the folders of the program's user, else by what
  * the program has mapped. 0, or -1 with one line: gone, someone else's, or not profiled. */
 int region_find(pid_t pid, struct region *region, struct error *error);
+/* The same, with its header as it is now; false: there is none. */
+bool region_find_header(pid_t pid, struct region *region, struct memtrace_header *header);
 
 /* All regions of this user, newest first; the caller frees *list. 0 or -1 (out of memory). */
 int region_list(struct region **list, size_t *count, struct error *error);

@@ -201,10 +201,7 @@ static int check_sanitizers(const struct attachtarget *target, struct error *err
 static bool is_profiled(pid_t pid) {
     struct memtrace_header header;
     struct region region;
-    struct error none;
-    return region_find(pid, &region, &none) == 0 &&
-           region_read_header(region.path, &header) == REGION_HEADER &&
-           header.state == MEMTRACE_STATE_RUNNING;
+    return region_find_header(pid, &region, &header) && header.state == MEMTRACE_STATE_RUNNING;
 }
 
 static int check_library(const struct attachtarget *target, enum preflight_purpose purpose,

@@ -218,8 +218,7 @@ static bool is_closed(const struct follow *follow) {
 static bool has_next_image(const struct follow *follow) {
     struct memtrace_header header;
     struct region region;
-    return region_find(follow->pid, &region, NULL) == 0 &&
-           region_read_header(region.path, &header) == REGION_HEADER &&
+    return region_find_header(follow->pid, &region, &header) &&
            header.start_monotonic_ns != follow->start_ns;
 }
 
