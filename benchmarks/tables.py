@@ -19,6 +19,7 @@ from programs import figures as program_figures
 from recording import figures as recording_figures
 from sampling import figures as sampling_figures
 from sampling import samplers
+from stream import figures as stream_figures
 from symbols import figures as symbol_figures
 from symbols import subject as symbol_subject
 
@@ -214,6 +215,15 @@ def gui(options, folder):
     return rows, bench.failures, [first_line("chromium", "--version"), first_line("node", "--version")]
 
 
+def stream(options, folder):
+    bench = harness.Bench(folder, options.quick)
+    try:
+        rows = collect(stream_figures.GROUPS, options.only, bench.failures, bench)
+    finally:
+        bench.close()
+    return rows, bench.failures, [compiler_of(folder), first_line("openssl", "version")]
+
+
 # In the order in which `all` makes them: what changes most often first.
 TABLES = {
     "overhead": Table("small subjects (the default)", OVERHEAD_TITLES, OVERHEAD_GROUPS, overhead),
@@ -231,6 +241,7 @@ TABLES = {
     "analysis": Table("reports of recordings", analysis_figures.TITLES, analysis_figures.GROUPS,
                       analysis),
     "gui": Table("the page of memtrace serve in Chromium", gui_figures.TITLES, gui_figures.GROUPS, gui),
+    "stream": Table("recordings over the network", stream_figures.TITLES, stream_figures.GROUPS, stream),
 }
 
 

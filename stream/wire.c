@@ -37,6 +37,8 @@ static bool bounds_of(uint8_t type, uint32_t *least, uint32_t *most) {
         [WIRE_ALIVE] = {0, 0},
         [WIRE_END] = {8, 8},
         [WIRE_REFUSE] = {4, 4 + WIRE_REASON_MOST},
+        [WIRE_CONTROL] = {12, 12 + WIRE_REASON_MOST},
+        [WIRE_ANSWER] = {4, 4 + WIRE_REASON_MOST},
     };
     if (type == 0 || type >= sizeof bounds / sizeof *bounds) {
         return false;
@@ -92,6 +94,7 @@ int wire_read_hello(const struct wire_frame *frame, struct wire_hello *hello) {
     }
     hello->pid = (uint32_t)get(at + 4, 4);
     hello->part = (uint32_t)get(at + 8, 4);
+    hello->flags = (uint32_t)get(at + 12, 4);
     hello->started_ns = get(at + 16, 8);
     memcpy(hello->id, at + 24, WIRE_ID);
     at += WIRE_HELLO_FIXED;
@@ -112,12 +115,31 @@ int wire_read_end(const struct wire_frame *frame, uint64_t *hash) {
     return 0;
 }
 
+/* What follows the first `fixed` bytes of a payload; bounds_of() has seen to it that it fits. */
+static void read_text(const struct wire_frame *frame, size_t fixed, char *text) {
+    size_t length = frame->length - fixed;
+    memcpy(text, frame->payload + fixed, length);
+    text[length] = '\0';
+}
+
 int wire_read_refusal(const struct wire_frame *frame, struct wire_refusal *refusal) {
-    size_t length = frame->length - 4;
     refusal->code = (uint32_t)get(frame->payload, 4);
-    memcpy(refusal->reason, frame->payload + 4, length);
-    refusal->reason[length] = '\0';
+    read_text(frame, 4, refusal->reason);
     return 0;
+}
+
+int wire_read_control(const struct wire_frame *frame, struct wire_control *control) {
+    control->wish = (uint32_t)get(frame->payload, 4);
+    control->value = get(frame->payload + 4, 8);
+    read_text(frame, 12, control->text);
+    return control->wish >= WIRE_OFF && control->wish <= WIRE_MARK ? 0 : -1;
+}
+
+int wire_read_answer(const struct wire_frame *frame, struct wire_answer *answer) {
+    uint64_t is_done = get(frame->payload, 4);
+    answer->is_done = is_done == 1;
+    read_text(frame, 4, answer->text);
+    return is_done <= 1 ? 0 : -1;
 }
 
 /* ---- Writing ---- */
@@ -145,6 +167,7 @@ size_t wire_put_hello(uint8_t *to, const struct wire_hello *hello) {
     put(payload, hello->version, 4);
     put(payload + 4, hello->pid, 4);
     put(payload + 8, hello->part, 4);
+    put(payload + 12, hello->flags, 4);
     put(payload + 16, hello->started_ns, 8);
     memcpy(payload + 24, hello->id, WIRE_ID);
     length += put_name(payload + length, hello->host);
@@ -174,6 +197,19 @@ size_t wire_put_refusal(uint8_t *to, enum wire_code code, const char *reason) {
     size_t length = put_name(to + WIRE_HEADER + 4, reason) - 1; /* the frame says how long it is */
     put(to + WIRE_HEADER, code, 4);
     return put_header(to, WIRE_REFUSE, 4 + length, 0);
+}
+
+size_t wire_put_control(uint8_t *to, const struct wire_control *control) {
+    size_t length = put_name(to + WIRE_HEADER + 12, control->text) - 1;
+    put(to + WIRE_HEADER, control->wish, 4);
+    put(to + WIRE_HEADER + 4, control->value, 8);
+    return put_header(to, WIRE_CONTROL, 12 + length, 0);
+}
+
+size_t wire_put_answer(uint8_t *to, const struct wire_answer *answer) {
+    size_t length = put_name(to + WIRE_HEADER + 4, answer->text) - 1;
+    put(to + WIRE_HEADER, answer->is_done, 4);
+    return put_header(to, WIRE_ANSWER, 4 + length, 0);
 }
 
 size_t wire_put_data(uint8_t *to, uint64_t offset, uint32_t length) {

@@ -24,14 +24,16 @@ enum wire_type {
     WIRE_ALIVE = 5,   /* either: nothing to say, but still there */
     WIRE_END = 6,    /* sender: the file has `offset` bytes with this hash; receiver: so has mine */
     WIRE_REFUSE = 7, /* receiver: why not, struct wire_refusal */
+    WIRE_CONTROL = 8, /* receiver: what is to be done to the program, struct wire_control */
+    WIRE_ANSWER = 9,  /* sender: what has become of the last one, struct wire_answer */
 };
 
 enum {
-    WIRE_VERSION = 1,
+    WIRE_VERSION = 2,
     WIRE_HEADER = 16,
     WIRE_ID = 16,
     WIRE_NAME_MOST = 255,     /* of a host or a program */
-    WIRE_REASON_MOST = 255,   /* text of a refusal */
+    WIRE_REASON_MOST = 255,   /* text of a refusal, a mark, an answer */
     WIRE_DATA_MOST = 1 << 16, /* payload of one DATA frame */
     WIRE_FRAME_MOST = WIRE_HEADER + WIRE_DATA_MOST,
     WIRE_HELLO_FIXED = 40,
@@ -42,10 +44,15 @@ struct wire_hello {
     uint32_t version;
     uint32_t pid;
     uint32_t part;       /* of a rotated recording */
+    uint32_t flags;      /* enum wire_hello_flag */
     uint64_t started_ns; /* of the program, by the clock of its machine */
     uint8_t id[WIRE_ID]; /* what the file begins with tells: source_id() */
     char host[WIRE_NAME_MOST + 1];
     char program[WIRE_NAME_MOST + 1];
+};
+
+enum wire_hello_flag {
+    WIRE_ALLOWS_CONTROL = 1, /* the receiver may send WIRE_CONTROL */
 };
 
 enum wire_code {
@@ -59,6 +66,25 @@ enum wire_code {
 struct wire_refusal {
     uint32_t code; /* enum wire_code, or one of a later version */
     char reason[WIRE_REASON_MOST + 1];
+};
+
+enum wire_wish {
+    WIRE_OFF = 1,
+    WIRE_ON = 2,
+    WIRE_EXACT = 3,
+    WIRE_SAMPLE = 4, /* the value: the mean distance in bytes */
+    WIRE_MARK = 5,   /* the text */
+};
+
+struct wire_control {
+    uint32_t wish; /* enum wire_wish */
+    uint64_t value;
+    char text[WIRE_REASON_MOST + 1];
+};
+
+struct wire_answer {
+    bool is_done;
+    char text[WIRE_REASON_MOST + 1]; /* what is now, or why not */
 };
 
 /* A frame among received bytes; the payload is not copied. */
@@ -79,6 +105,8 @@ int wire_read_hello(const struct wire_frame *frame, struct wire_hello *hello);
 int wire_read_welcome(const struct wire_frame *frame, uint32_t *window);
 int wire_read_end(const struct wire_frame *frame, uint64_t *hash);
 int wire_read_refusal(const struct wire_frame *frame, struct wire_refusal *refusal);
+int wire_read_control(const struct wire_frame *frame, struct wire_control *control);
+int wire_read_answer(const struct wire_frame *frame, struct wire_answer *answer);
 
 /* Each writes a whole frame and returns its size; there is room for WIRE_SMALL_MOST bytes. */
 size_t wire_put_hello(uint8_t *to, const struct wire_hello *hello);
@@ -87,6 +115,8 @@ size_t wire_put_ack(uint8_t *to, uint64_t offset);
 size_t wire_put_alive(uint8_t *to);
 size_t wire_put_end(uint8_t *to, uint64_t size, uint64_t hash);
 size_t wire_put_refusal(uint8_t *to, enum wire_code code, const char *reason);
+size_t wire_put_control(uint8_t *to, const struct wire_control *control);
+size_t wire_put_answer(uint8_t *to, const struct wire_answer *answer);
 /* The header alone: `length` bytes of the file follow. */
 size_t wire_put_data(uint8_t *to, uint64_t offset, uint32_t length);
 

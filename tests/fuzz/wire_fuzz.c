@@ -20,6 +20,8 @@ static void require(bool is_so) {
 static size_t put_again(const struct wire_frame *frame, uint8_t *to) {
     struct wire_hello hello;
     struct wire_refusal refusal;
+    struct wire_control control;
+    struct wire_answer answer;
     uint32_t window;
     uint64_t hash;
     switch (frame->type) {
@@ -27,10 +29,7 @@ static size_t put_again(const struct wire_frame *frame, uint8_t *to) {
         if (wire_read_hello(frame, &hello) != 0 || hello.version != WIRE_VERSION) {
             return 0;
         }
-        /* What is kept free for later is not kept as it is. */
-        return frame->offset == 0 && memcmp(frame->payload + 12, "\0\0\0", 4) == 0
-                   ? wire_put_hello(to, &hello)
-                   : 0;
+        return frame->offset == 0 ? wire_put_hello(to, &hello) : 0;
     case WIRE_WELCOME:
         return wire_read_welcome(frame, &window) == 0 ? wire_put_welcome(to, frame->offset, window)
                                                       : 0;
@@ -48,6 +47,16 @@ static size_t put_again(const struct wire_frame *frame, uint8_t *to) {
         wire_read_refusal(frame, &refusal);
         return strlen(refusal.reason) == frame->length - 4 && frame->offset == 0
                    ? wire_put_refusal(to, refusal.code, refusal.reason)
+                   : 0;
+    case WIRE_CONTROL:
+        return wire_read_control(frame, &control) == 0 &&
+                       strlen(control.text) == frame->length - 12 && frame->offset == 0
+                   ? wire_put_control(to, &control)
+                   : 0;
+    case WIRE_ANSWER:
+        return wire_read_answer(frame, &answer) == 0 && strlen(answer.text) == frame->length - 4 &&
+                       frame->offset == 0
+                   ? wire_put_answer(to, &answer)
                    : 0;
     }
     abort(); /* a type that there is not */

@@ -38,7 +38,7 @@ def frame(kind, payload=b"", offset=0):
     return b"MTS" + struct.pack("<BIQ", kind, len(payload), offset) + payload
 
 
-def hello(version=1, host=b"there", program=b"program", ident=bytes(16)):
+def hello(version=2, host=b"there", program=b"program", ident=bytes(16)):
     return frame(1, struct.pack("<IIIIQ", version, 17, 0, 0, 10**18) + ident + host + b"\0" + program + b"\0")
 
 
@@ -81,8 +81,8 @@ def garbage(folder, path):
     silent = socket.create_connection(("127.0.0.1", gather.port))
     talk(gather.port, b"GET / HTTP/1.1\r\n\r\n", b"does not speak")
     talk(gather.port, frame(3, b"x"), b"does not speak")
-    talk(gather.port, hello(version=7), b"it speaks version 7 of the protocol, this is version 1")
-    talk(gather.port, frame(1, b"\1\0\0\0rubbish"), b"makes no sense")
+    talk(gather.port, hello(version=7), b"it speaks version 7 of the protocol, this is version 2")
+    talk(gather.port, frame(1, b"\2\0\0\0rubbish"), b"makes no sense")
     talk(gather.port, hello() + frame(3, b"x", 17), b"do not follow each other")
     talk(gather.port, hello() + frame(3, bytes(200)), b"not the bytes of the recording")
     talk(gather.port, frame(3, b"")[:8] + struct.pack("<Q", 2**63))

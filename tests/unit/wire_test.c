@@ -14,6 +14,7 @@ static struct wire_hello example(void) {
     struct wire_hello hello = {.version = WIRE_VERSION,
                                .pid = 4711,
                                .part = 3,
+                               .flags = WIRE_ALLOWS_CONTROL,
                                .started_ns = UINT64_C(0x1122334455667788)};
     for (int i = 0; i < WIRE_ID; i++) {
         hello.id[i] = (uint8_t)(200 + i);
@@ -85,6 +86,29 @@ static void test_small(void **state) {
     assert_int_equal(strlen(refusal.reason), WIRE_REASON_MOST);
 }
 
+static void test_control(void **state) {
+    uint8_t bytes[WIRE_SMALL_MOST + 1] = {0};
+    const struct wire_control control = {WIRE_SAMPLE, UINT64_C(1) << 40, "a mark"};
+    const struct wire_answer answer = {true, "sampled"};
+    struct wire_control read = {0};
+    struct wire_answer heard = {0};
+    struct wire_frame frame = parse_whole(bytes, wire_put_control(bytes, &control));
+    (void)state;
+    assert_int_equal(frame.type, WIRE_CONTROL);
+    assert_int_equal(wire_read_control(&frame, &read), 0);
+    assert_true(read.wish == WIRE_SAMPLE && read.value == control.value);
+    assert_string_equal(read.text, "a mark");
+    bytes[WIRE_HEADER] = WIRE_MARK + 1; /* no such wish */
+    assert_int_equal(wire_read_control(&frame, &read), -1);
+    frame = parse_whole(bytes, wire_put_answer(bytes, &answer));
+    assert_int_equal(frame.type, WIRE_ANSWER);
+    assert_int_equal(wire_read_answer(&frame, &heard), 0);
+    assert_true(heard.is_done);
+    assert_string_equal(heard.text, "sampled");
+    bytes[WIRE_HEADER] = 2;
+    assert_int_equal(wire_read_answer(&frame, &heard), -1);
+}
+
 /* The bytes that docs/stream.md tells. */
 static void test_bytes(void **state) {
     static const uint8_t ack[] = {'M', 'T', 'S', 4, 0, 0, 0, 0, 0x39, 0x30, 0, 0, 0, 0, 0, 0};
@@ -109,7 +133,7 @@ static void test_garbage(void **state) {
     wire_put_data(bytes, UINT64_C(1) << 62, 1);
     assert_int_equal(wire_parse(bytes, WIRE_HEADER, &frame), -1);
     wire_put_alive(bytes);
-    bytes[3] = 8; /* no such type */
+    bytes[3] = 99; /* no such type */
     assert_int_equal(wire_parse(bytes, WIRE_HEADER, &frame), -1);
     bytes[3] = 0;
     assert_int_equal(wire_parse(bytes, WIRE_HEADER, &frame), -1);
@@ -117,9 +141,8 @@ static void test_garbage(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_hello),
-        cmocka_unit_test(test_small),
-        cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_hello),   cmocka_unit_test(test_small),
+        cmocka_unit_test(test_control), cmocka_unit_test(test_bytes),
         cmocka_unit_test(test_garbage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: MIT
+"""The figures of `benchmarks/run stream`: recordings that go to another machine while they are made. Each function takes a
+Bench and yields Rows. All connections are on the loopback address, with TLS."""
+
+import filecmp
+import glob
+import json
+import os
+import subprocess
+import sys
+import time
+
+from harness import RunFailed, median
+from stream import peers
+from table import Row, check
+
+TITLES = {"value": "median", "most": "most", "of": "of"}
+RATE_LIMIT, SCREEN_LIMIT_S, QUEUE = 10e6, 2, 64 << 20
+QUEUE_MOST = QUEUE * 1.1
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+# Allocates eight million bytes now and then, and says when.
+SEEN = """
+import time
+kept = []
+for i in range(%d):
+    time.sleep(1.5)
+    at = time.monotonic()
+    kept.append(bytearray(8_000_000))
+    print(at, flush=True)
+time.sleep(6)
+"""
+# Lets its recording grow by so many bytes a second, for some seconds.
+PACED = """
+import os, random, sys, time
+path, rate, seconds = sys.argv[1], float(sys.argv[2]), float(sys.argv[3])
+start = time.monotonic()
+grown, kept = 0, [None] * 5000
+while (passed := time.monotonic() - start) < seconds:
+    try:
+        grown = os.stat(path).st_size
+    except OSError:
+        pass
+    if grown < rate * passed:
+        for i in range(2000):
+            kept[random.getrandbits(12)] = bytearray(600 + random.getrandbits(14))
+    else:
+        time.sleep(0.002)
+"""
+
+
+def clean(bench):
+    for pattern in ("recording*", "*.mtp", "received*/*/*"):
+        for path in glob.glob(os.path.join(bench.scratch, pattern)):
+            os.unlink(path)
+
+
+def only_file(receiver):
+    files = receiver.files()
+    if len(files) != 1:
+        raise RunFailed(f"received files: {files}")
+    return files[0]
+
+
+def same(bench, receiver):
+    return filecmp.cmp(only_file(receiver), bench.recording, shallow=False)
+
+
+def rate(bench):
+    """Events a second, from the program's start until all of them are at the receiver."""
+    for name, subject, options in (
+            ("malloc and free in a loop", "pair", ["--batch", 100000, "--batches", 100]),
+            ("four threads that free each other's blocks", "threads", ["--threads", 4, "--batches", 8000])):
+        found, missing, equal = [], 0, True
+        for number in range(1 if bench.quick else 3):
+            bench.progress(f"{name}: round {number + 1}")
+            receiver = peers.Receiver(bench)
+            start = time.perf_counter()
+            peers.finished(peers.record(bench, receiver, receiver.port, [],
+                                        bench.command_line(subject, "bare", options)))
+            seconds = time.perf_counter() - start
+            receiver.close()
+            events, lost = peers.told(bench, only_file(receiver))
+            equal = equal and same(bench, receiver)
+            missing += lost
+            found.append(events / seconds)
+            clean(bench)
+        value = median(found)
+        yield Row(f"{name}: million events a second until all are there",
+                  {"value": f"{value / 1e6:.1f}", "of": str(len(found))},
+                  [check(f"{value / 1e6:.1f} of {RATE_LIMIT / 1e6:.0f} million", value >= RATE_LIMIT),
+                   check(f"{missing} lost", missing == 0), check("the same bytes", equal)])
+
+
+def total_bytes(bench, path):
+    """What a report of the file as it is says was allocated."""
+    done = subprocess.run([bench.command, "report", "--json", "--depth", "0", path], capture_output=True, text=True,
+                          check=False)
+    if done.returncode != 0:
+        return 0
+    data = json.loads(done.stdout)
+    return sum(context["total_bytes"] for part in ("contexts", "mappings", "pools") for context in data[part])
+
+
+def screen(bench):
+    """From an allocation to a report of the received file that has it."""
+    rounds = 3 if bench.quick else 10
+    receiver = peers.Receiver(bench)
+    process = peers.record(bench, receiver, receiver.port, [], [sys.executable, "-c", SEEN % rounds])
+    found, seen = [], 0
+    for number in range(rounds):
+        bench.progress(f"on the screen: {number + 1} of {rounds}")
+        at = float(process.stdout.readline())
+        peers.wait_until(receiver.files, "a file is received")
+        wanted = 8_000_000 * (number + 1)
+        while seen < wanted:
+            seen = total_bytes(bench, only_file(receiver))
+            if time.monotonic() > at + 60:
+                raise RunFailed("an allocation was not to be seen within 60 s")
+        found.append(time.monotonic() - at)
+    peers.finished(process)
+    receiver.close()
+    clean(bench)
+    yield Row("an allocation in a report of the received file: seconds, the report's own time included",
+              {"value": f"{median(found):.2f}", "most": f"{max(found):.2f}", "of": str(rounds)},
+              [check(f"{max(found):.2f} of {SCREEN_LIMIT_S} s", max(found) <= SCREEN_LIMIT_S)])
+
+
+def outage(bench):
+    """The network is gone while 1 MB a second is recorded."""
+    gone_s, rate_bytes = (10 if bench.quick else 60), 1_000_000
+    receiver = peers.Receiver(bench)
+    network = peers.Network(receiver.port)
+    process = peers.record(bench, receiver, network.port, ["--precise"],
+                           [sys.executable, "-c", PACED, bench.recording, rate_bytes, gone_s + 20])
+    peers.wait_until(lambda: receiver.received_bytes() > 100_000, "something is received")
+    network.break_off()
+    most, end = 0, time.monotonic() + gone_s
+    bench.progress(f"the network is gone for {gone_s} s")
+    while time.monotonic() < end:
+        time.sleep(0.1)
+        most = max(most, os.path.getsize(bench.recording) - receiver.received_bytes())
+    network.come_back()
+    peers.finished(process)
+    receiver.close()
+    lost = peers.told(bench, only_file(receiver))[1]
+    equal = same(bench, receiver)
+    clean(bench)
+    yield Row(f"an outage of {gone_s} s at 1 MB/s: MiB that wait", {"most": f"{most / 2**20:.1f}", "of": "1"},
+              [check(f"{most / 2**20:.1f} of {QUEUE >> 20} MiB", 0 < most <= QUEUE), check(f"{lost} lost", lost == 0),
+               check("the same bytes", equal)])
+
+
+def kills(bench):
+    """Sender and receiver are killed, so many times each (the test stream.many_kills)."""
+    count = 10 if bench.quick else 200
+    tests = os.path.join(os.path.dirname(os.path.dirname(HERE)), "tests", "stream")
+    bench.progress(f"{count} kills of each side")
+    done = subprocess.run([sys.executable, os.path.join(tests, "kills.py"), "--count", str(count)],
+                          env=os.environ | {"TEST_BUILD": os.path.dirname(bench.programs)}, capture_output=True,
+                          text=True, check=False)
+    yield Row("each side killed: times", {"value": str(count), "of": "1"},
+              [check("the same bytes, nothing acknowledged was lost" if done.returncode == 0 else
+                     (done.stdout + done.stderr).strip()[-300:], done.returncode == 0)])
+
+
+GROUPS = {"rate": rate, "screen": screen, "outage": outage, "kills": kills}

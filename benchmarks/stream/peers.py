@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: MIT
+"""What the figures of streams share: a receiver, a recorder that sends to it, and the network between them, which can be
+gone for some time. All of it on the loopback address."""
+
+import os
+import re
+import selectors
+import signal
+import socket
+import subprocess
+import threading
+import time
+
+from harness import RunFailed
+
+PATIENCE_S = 120
+
+
+def wait_until(condition, what, seconds=PATIENCE_S):
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            raise RunFailed(f"not within {seconds} s: {what}")
+        time.sleep(0.02)
+
+
+class Receiver:
+    """`memtrace gather` with a token, into a folder of its own."""
+
+    def __init__(self, bench, name="received"):
+        self.folder = os.path.join(bench.scratch, name)
+        self.token = os.path.join(bench.scratch, "token")
+        if not os.path.exists(self.token):
+            with open(os.open(self.token, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as file:
+                file.write(os.urandom(24).hex().encode())
+        self.log = os.path.join(bench.scratch, name + ".log")
+        with open(self.log, "wb") as log:
+            self.process = subprocess.Popen(
+                [bench.command, "gather", "--listen", "127.0.0.1:0", "--token", self.token, self.folder],
+                stdin=subprocess.DEVNULL, stderr=log)
+        wait_until(lambda: "listening at" in self.said(), "gather listens")
+        self.port = int(re.search(r"listening at 127\.0\.0\.1:(\d+)", self.said()).group(1))
+
+    def said(self):
+        with open(self.log, encoding="utf-8", errors="replace") as log:
+            return log.read()
+
+    def files(self):
+        return [os.path.join(where, name) for where, _, names in os.walk(self.folder) for name in names
+                if name.endswith(".mtr")]
+
+    def received_bytes(self):
+        return sum(os.path.getsize(path) for path in self.files())
+
+    def peak_kib(self):
+        """What was resident at most."""
+        with open(f"/proc/{self.process.pid}/status", encoding="ascii") as status:
+            return int(re.search(r"VmHWM:\s*(\d+)", status.read()).group(1))
+
+    def close(self):
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait()
+
+
+class Network:
+    """Passes bytes on to a receiver. While it is gone, connections break and new ones find nobody."""
+
+    def __init__(self, to):
+        self.to = to
+        self.gone = False
+        self.open = []
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self):
+        while True:
+            here, _ = self.listener.accept()
+            if self.gone:
+                here.close()
+                continue
+            there = socket.create_connection(("127.0.0.1", self.to))
+            self.open = [one for one in self.open if one.fileno() >= 0] + [here, there]
+            threading.Thread(target=self.carry, args=(here, there), daemon=True).start()
+
+    @staticmethod
+    def carry(here, there):
+        with selectors.DefaultSelector() as both, here, there:
+            both.register(here, selectors.EVENT_READ, there)
+            both.register(there, selectors.EVENT_READ, here)
+            try:
+                while True:
+                    for key, _ in both.select():
+                        data = key.fileobj.recv(1 << 16)
+                        if not data:
+                            return
+                        key.data.sendall(data)
+            except OSError:
+                return
+
+    def break_off(self):
+        self.gone = True
+        for one in self.open:
+            try:
+                one.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+    def come_back(self):
+        self.gone = False
+
+
+def environment(bench):
+    kept = {name: value for name, value in os.environ.items()
+            if not name.startswith("MEMTRACE") and name != "LD_PRELOAD"}
+    return kept | {"MEMTRACE_OUTPUT": bench.profile, "MEMTRACE_RECORD_OUTPUT": bench.recording,
+                   "MEMTRACE_SUMMARY": "0"}
+
+
+def record(bench, receiver, port, options, program):
+    """A recorder that runs, and sends to the port with the receiver's token."""
+    return subprocess.Popen(
+        [bench.command, "record", "--embed", "none", "--to", f"127.0.0.1:{port}", "--token", receiver.token, *options,
+         "--", *map(str, program)],
+        env=environment(bench), cwd=bench.scratch, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True)
+
+
+def finished(process, seconds=PATIENCE_S):
+    """What it printed, when it has ended well."""
+    try:
+        output, errors = process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        raise RunFailed(f"the recorder still ran after {seconds} s")
+    if process.returncode != 0:
+        raise RunFailed(f"the recorder: status {process.returncode}: {errors.strip()[-200:]}")
+    return output
+
+
+def told(bench, path):
+    """Events and lost ones, as the report of a recording says."""
+    report = subprocess.run([bench.command, "report", "--limit", "1", path], check=True, capture_output=True,
+                            text=True).stdout
+    return [int(re.search(rf"^  {word} +([\d,]+)", report, re.M).group(1).replace(",", ""))
+            for word in ("events", "lost")]
