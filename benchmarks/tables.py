@@ -11,6 +11,7 @@ import table
 from analysis import figures as analysis_figures
 from harness import collect, first_line
 from gui import figures as gui_figures
+from live import figures as live_figures
 from overhead import kinds, scale
 from prebuilt import figures as prebuilt_figures
 from processes import figures as process_figures
@@ -224,6 +225,19 @@ def stream(options, folder):
     return rows, bench.failures, [compiler_of(folder), first_line("openssl", "version")]
 
 
+def live(options, folder):
+    bench = harness.Bench(folder, options.quick)
+    running = live_figures.Live(bench)
+    try:
+        ghz = core_speed(bench, folder)
+        rows = collect(live_figures.GROUPS, options.only, bench.failures, running)
+    finally:
+        running.close()
+        bench.close()
+    return rows, bench.failures, [compiler_of(folder), first_line("heaptrack", "--version"),
+                                  f"core at {ghz:.2f} GHz"]
+
+
 # In the order in which `all` makes them: what changes most often first.
 TABLES = {
     "overhead": Table("small subjects (the default)", OVERHEAD_TITLES, OVERHEAD_GROUPS, overhead),
@@ -240,6 +254,8 @@ TABLES = {
                      symbols),
     "analysis": Table("reports of recordings", analysis_figures.TITLES, analysis_figures.GROUPS,
                       analysis),
+    "live": Table("programs that are attached to while they run", live_figures.TITLES,
+                  live_figures.GROUPS, live),
     "gui": Table("the page of memtrace serve in Chromium", gui_figures.TITLES, gui_figures.GROUPS, gui),
     "stream": Table("recordings over the network", stream_figures.TITLES, stream_figures.GROUPS, stream),
 }

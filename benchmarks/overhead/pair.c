@@ -11,6 +11,8 @@
  *   --size N     bytes of a block (default 64)
  *   --stack N    0: the first thread's own; 1: that of a fiber; 2: that of a thread of C11, which
  *                nobody tells a preloaded library of
+ *   --asked N    measures N times, each when a line comes; says "ready" before (default: once, at
+ *                once)
  *
  * With --change the same calls are timed without malloc and free too ("walk_ns"), so that what the
  * compiler's hooks cost can be told from what the allocation costs.
@@ -23,7 +25,7 @@
 enum { OWN_STACK, FIBER, C11_THREAD, STACK_BYTES = 1 << 20 };
 
 struct plan {
-    long change, paths, batch, batches;
+    long change, paths, batch, batches, asked;
     size_t size;
 };
 
@@ -81,6 +83,7 @@ static BENCH_FRAME double median_pair_ns(const struct plan *plan) {
 }
 
 static BENCH_FRAME void measure(const struct plan *plan) {
+    allocating = 1;
     bench_result("pair_ns", median_pair_ns(plan));
     if (plan->change > 0) {
         allocating = 0;
@@ -88,9 +91,22 @@ static BENCH_FRAME void measure(const struct plan *plan) {
     }
 }
 
+static BENCH_FRAME void measure_when_asked(const struct plan *plan) {
+    char line[16];
+    if (plan->asked == 0)
+        measure(plan);
+    for (long i = 0; i < plan->asked; i++) {
+        puts("ready");
+        fflush(stdout);
+        if (!fgets(line, sizeof line, stdin))
+            return;
+        measure(plan);
+    }
+}
+
 static BENCH_FRAME void descend(long frames, const struct plan *plan) {
     if (frames <= 0) {
-        measure(plan);
+        measure_when_asked(plan);
         BENCH_CALL_SITE(5);
         return;
     }
@@ -137,15 +153,16 @@ int main(int argc, char **argv) {
         .paths = bench_option(argc, argv, "--paths", 1),
         .batch = bench_option(argc, argv, "--batch", 20000),
         .batches = bench_option(argc, argv, "--batches", 25),
+        .asked = bench_option(argc, argv, "--asked", 0),
         .size = (size_t)bench_option(argc, argv, "--size", 64),
     };
     if (plan.batches < 1 || plan.batches > BENCH_MAX_BATCHES || plan.batch < 1) {
         fprintf(stderr, "pair: --batches must be 1 to %d, --batch at least 1\n", BENCH_MAX_BATCHES);
         return 2;
     }
-    /* Below the recursion lie main, descend(0), measure, median_pair_ns, one_batch and pairs_here
-     * (or changing_pairs and the changing frames). */
-    long below = plan.change > 0 ? 6 + plan.change : 6;
+    /* Below the recursion lie main, descend(0), measure_when_asked, measure, median_pair_ns,
+     * one_batch and pairs_here (or changing_pairs and the changing frames). */
+    long below = plan.change > 0 ? 7 + plan.change : 7;
     the_plan = &plan;
     the_frames = bench_option(argc, argv, "--depth", 10) - below;
     switch (bench_option(argc, argv, "--stack", OWN_STACK)) {
