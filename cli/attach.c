@@ -31,6 +31,7 @@ struct request {
     uint64_t sample_bytes;
     bool record;
     bool dry_run;
+    bool force;
 };
 
 #define IN(member) OPTION_IN(struct request, member)
@@ -45,6 +46,8 @@ static const struct option options[] = {
     {"record", 'r', NULL, "make a recording, of each event and its time", OPTION_FLAG, IN(record)},
     {"sample", 0, "SIZE", "count one allocation in SIZE bytes, chosen at random", OPTION_SIZE,
      IN(sample_bytes), .least = 1, .most = INT64_MAX},
+    {"force", 0, NULL, "also where its seccomp filters cannot be read, which may end it",
+     OPTION_FLAG, IN(force)},
     {"dry-run", 'n', NULL, "only say whether it can be attached to; nothing is touched",
      OPTION_FLAG, IN(dry_run)},
     OPTION_END};
@@ -104,8 +107,20 @@ static bool wait_for_end(const char *region) {
     return true;
 }
 
-static int detach(pid_t pid) {
+static int call_detach(pid_t pid, bool is_forced, struct attachdone *done, struct error *error) {
     struct attachcall call = {.pid = pid, .entry = MEMTRACE_DETACH_ENTRY, .settings = ""};
+    struct preflight found;
+    char library[PATH_MAX];
+    int result = preflight_check(pid, PREFLIGHT_DETACH, NULL, is_forced, &found, error);
+    preflight_free(&found);
+    if (result != 0) {
+        return -1;
+    }
+    call.own_library = preload_path(library) == CLI_OK ? library : NULL;
+    return attachthread_call(&call, done, error);
+}
+
+static int detach(pid_t pid, bool is_forced) {
     struct attachdone done;
     struct error error;
     struct region region;
@@ -114,8 +129,7 @@ static int detach(pid_t pid) {
     const char *path;
     bool is_recorded;
     bool has_region = region_find_header(pid, &region, &header);
-    if (preflight_check(pid, PREFLIGHT_DETACH, NULL, &error) != 0 ||
-        attachthread_call(&call, &done, &error) != 0) {
+    if (call_detach(pid, is_forced, &done, &error) != 0) {
         return cli_error("%s", error.message);
     }
     if (done.result != MEMTRACE_ATTACH_DONE) {
@@ -137,20 +151,31 @@ static int detach(pid_t pid) {
     return CLI_OK;
 }
 
+struct leaving {
+    bool force;
+};
+
+static const struct option leaving_options[] = {
+    {"force", 0, NULL, "also where its seccomp filters cannot be read, which may end it",
+     OPTION_FLAG, OPTION_IN(struct leaving, force)},
+    OPTION_END};
+
 static int run_detach(int argc, char **argv) {
+    struct leaving leaving = {0};
     pid_t pid;
-    int status = cli_read(&detach_command, &argc, &argv, NULL);
+    int status = cli_read(&detach_command, &argc, &argv, &leaving);
     if (status == CLI_OK) {
         status = read_pid(&detach_command, argc, argv, &pid);
     }
-    return status == CLI_OK ? cli_finish(detach(pid)) : status;
+    return status == CLI_OK ? cli_finish(detach(pid, leaving.force)) : status;
 }
 
 const struct command detach_command = {
     .name = "detach",
     .run = run_detach,
     .summary = "leave a program that was attached to, and write its profile",
-    .usage = "PID",
+    .usage = "PID [--force]",
+    .options = leaving_options,
     .about = "Puts back all that `memtrace attach` changed in process PID, which goes on at the "
              "speed it had before, and writes the profile.",
     .operands = "PID",
@@ -219,8 +244,14 @@ static char *make_settings(const struct request *request, size_t *size) {
     return fclose(out) == 0 ? settings : NULL;
 }
 
-static int attach(pid_t pid, const char *library, const struct request *request) {
-    struct attachcall call = {.pid = pid, .library = library, .entry = MEMTRACE_ATTACH_ENTRY};
+static int attach(pid_t pid, const char *library, const struct request *request,
+                  const struct preflight *found) {
+    struct attachcall call = {.pid = pid,
+                              .library = library,
+                              .own_library = library,
+                              .is_hidden = found->is_hidden,
+                              .filters = &found->filters,
+                              .entry = MEMTRACE_ATTACH_ENTRY};
     struct attachdone done;
     struct error error;
     char *settings = make_settings(request, &call.settings_size);
@@ -263,8 +294,9 @@ static int wait_beside(pid_t pid, uint64_t for_ns) {
 }
 
 /* A signal that comes before the program was attached to ends this command in the usual way. */
-static int attach_for(pid_t pid, const char *library, const struct request *request) {
-    int status = attach(pid, library, request);
+static int attach_for(pid_t pid, const char *library, const struct request *request,
+                      const struct preflight *found) {
+    int status = attach(pid, library, request, found);
     if (status != CLI_OK || request->for_ns == 0) {
         return status;
     }
@@ -274,12 +306,27 @@ static int attach_for(pid_t pid, const char *library, const struct request *requ
         printf("process %ld has ended\n", (long)pid);
         return CLI_OK;
     }
-    return detach(pid);
+    return detach(pid, request->force);
+}
+
+static int look_and_attach(pid_t pid, const char *library, const struct request *request) {
+    struct preflight found;
+    struct error error;
+    int status =
+        preflight_check(pid, PREFLIGHT_ATTACH, library, request->force, &found, &error) != 0
+            ? cli_error("%s", error.message)
+            : CLI_OK;
+    if (status == CLI_OK && request->dry_run) {
+        printf("process %ld can be attached to\n", (long)pid);
+    } else if (status == CLI_OK) {
+        status = attach_for(pid, library, request, &found);
+    }
+    preflight_free(&found);
+    return status;
 }
 
 static int run_attach(int argc, char **argv) {
     struct request request = {0};
-    struct error error;
     char library[PATH_MAX];
     pid_t pid;
     int status = cli_read(&attach_command, &argc, &argv, &request);
@@ -292,14 +339,7 @@ static int run_attach(int argc, char **argv) {
     if (status != CLI_OK) {
         return status;
     }
-    if (preflight_check(pid, PREFLIGHT_ATTACH, library, &error) != 0) {
-        return cli_error("%s", error.message);
-    }
-    if (request.dry_run) {
-        printf("process %ld can be attached to\n", (long)pid);
-        return cli_finish(CLI_OK);
-    }
-    return cli_finish(attach_for(pid, library, &request));
+    return cli_finish(look_and_attach(pid, library, &request));
 }
 
 const struct command attach_command = {

@@ -379,13 +379,13 @@ _memtrace() {
         --output | -o) _memtrace_files '*'; return 0 ;;
         --sample) :; return 0 ;;
         esac
-        options=' --for --output --record --sample --dry-run --help'
+        options=' --for --output --record --sample --force --dry-run --help'
         [[ $current == -* ]] || { _memtrace_reply -W "$(cd /proc && echo [0-9]*)"; return; }
         ;;
     detach)
         case $previous in
         esac
-        options=' --help'
+        options=' --force --help'
         [[ $current == -* ]] || { _memtrace_reply -W "$(cd /proc && echo [0-9]*)"; return; }
         ;;
     symbolize)

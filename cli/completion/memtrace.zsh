@@ -569,6 +569,7 @@ _memtrace() {
             '*--record[make a recording, of each event and its time]' \
             '*-r[make a recording, of each event and its time]' \
             '*--sample[count one allocation in SIZE bytes, chosen at random]:SIZE:' \
+            '*--force[also where its seccomp filters cannot be read, which may end it]' \
             '*--dry-run[only say whether it can be attached to]' \
             '*-n[only say whether it can be attached to]' \
             '*--help[show this]' \
@@ -578,6 +579,7 @@ _memtrace() {
         ;;
     detach)
         _arguments \
+            '*--force[also where its seccomp filters cannot be read, which may end it]' \
             '*--help[show this]' \
             '*-h[show this]' \
             '1:PID:_pids' \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* attachnone.c: attachthread.h for machines where it is not known how. */
+/* attachnone.c: attachthread.h and attachfilters.h for machines where it is not known how. */
 #include "collect/attach/attachthread.h"
 
 bool attachthread_is_possible(void) {
@@ -9,4 +9,22 @@ bool attachthread_is_possible(void) {
 int attachthread_call(const struct attachcall *call, struct attachdone *done, struct error *error) {
     *done = (struct attachdone){0};
     return error_set(error, "process %ld cannot be attached to on this machine", (long)call->pid);
+}
+
+enum attachfilters_answer attachfilters_read(pid_t pid, struct attachfilters *filters,
+                                             struct error *error) {
+    (void)pid;
+    (void)error;
+    *filters = (struct attachfilters){0};
+    return ATTACHFILTERS_UNKNOWN;
+}
+
+void attachfilters_free(struct attachfilters *filters) {
+    (void)filters;
+}
+
+const char *attachfilters_obstacle(const struct attachfilters *filters, unsigned uses) {
+    (void)filters;
+    (void)uses;
+    return "any system call";
 }

@@ -396,6 +396,17 @@ int attachstop_begin(const struct attachsafety *safety, pid_t tid, bool may_run,
     return 0;
 }
 
+int attachstop_hold(pid_t pid, pid_t tid, struct attachstop *stop) {
+    int asked;
+    *stop = (struct attachstop){.pid = pid, .tid = tid};
+    asked = stop_thread(stop);
+    if (asked == 1 && ptrace(PTRACE_GETREGS, tid, NULL, &stop->registers) == 0 &&
+        (int64_t)stop->registers.orig_rax >= 0) {
+        find_restart(stop);
+    }
+    return asked < 0 ? -1 : 0;
+}
+
 void attachstop_end(const struct attachstop *stop, bool is_led) {
     if (!is_led && stop->is_cut_short) {
         struct user_regs_struct registers = stop->registers;

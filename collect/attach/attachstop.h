@@ -44,6 +44,8 @@ bool attachstop_may(const struct attachsafety *safety, pid_t tid, bool may_run);
 /* 0, and it stands; or -1: it does not. */
 int attachstop_begin(const struct attachsafety *safety, pid_t tid, bool may_run,
                      struct attachstop *stop);
+/* The same wherever it stands, to be asked something and to go on from there. */
+int attachstop_hold(pid_t pid, pid_t tid, struct attachstop *stop);
 /* It goes on: from where it stood, or from where it was led. */
 void attachstop_end(const struct attachstop *stop, bool is_led);
 

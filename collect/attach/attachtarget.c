@@ -7,10 +7,12 @@
 #include <fcntl.h>
 #include <gelf.h>
 #include <inttypes.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { PAGE = 4096 };
@@ -88,9 +90,11 @@ const struct attachmapping *attachtarget_at(const struct attachtarget *target, u
     return NULL;
 }
 
+/* A file of memory is "/memfd:NAME (deleted)". */
 static const char *base_name(const char *path) {
     const char *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
+    const char *name = slash != NULL ? slash + 1 : path;
+    return strncmp(name, "memfd:", 6) == 0 ? name + 6 : name;
 }
 
 const struct attachmapping *attachtarget_object(const struct attachtarget *target,
@@ -118,18 +122,40 @@ uint64_t attachtarget_gap(const struct attachtarget *target, uint64_t size) {
 
 /* --- objects ---------------------------------------------------------------------------------- */
 
-/* The file of an object as the program sees it; -1: another one lies there now. */
-static int open_file(const struct attachtarget *target, const struct attachmapping *object) {
-    char path[PATH_MAX];
+/* Below this folder, whatever links the program has put there; as it says where there is none. Only
+ * of a regular file, since to open another may do something. -1: no such file. */
+static int open_below(const char *root, const char *path, uint64_t inode) {
+    struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT};
+    char name[64];
     struct stat status;
-    int fd;
-    snprintf(path, sizeof path, "/proc/%ld/root%s", (long)target->pid, object->path);
-    fd = object->path[0] == '/' ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
-    if (fd >= 0 && (fstat(fd, &status) != 0 || status.st_ino != object->inode)) {
-        close(fd);
-        fd = -1;
+    int folder = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int found = folder >= 0 ? (int)syscall(SYS_openat2, folder, path, &how, sizeof how) : -1;
+    int fd = -1;
+    if (found >= 0 && fstat(found, &status) == 0 && S_ISREG(status.st_mode) &&
+        status.st_ino == inode) {
+        snprintf(name, sizeof name, "/proc/self/fd/%d", found);
+        fd = open(name, O_RDONLY | O_CLOEXEC);
+    }
+    if (found >= 0) {
+        close(found);
+    }
+    if (folder >= 0) {
+        close(folder);
     }
     return fd;
+}
+
+/* The file of an object as the program sees it; -1: another one lies there now. The kernel tells a
+ * path from the root of whoever asks, unless that does not lead there. */
+static int open_file(const struct attachtarget *target, const struct attachmapping *object) {
+    char root[64];
+    int fd;
+    if (object->path[0] != '/') {
+        return -1;
+    }
+    snprintf(root, sizeof root, "/proc/%ld/root", (long)target->pid);
+    fd = open_below(root, object->path, object->inode);
+    return fd >= 0 ? fd : open_below("/", object->path, object->inode);
 }
 
 static uint64_t find_symbol(Elf *elf, const char *name) {
@@ -166,18 +192,23 @@ static uint64_t base_of(Elf *elf, const struct attachmapping *object) {
     return object->start;
 }
 
-uint64_t attachtarget_symbol(const struct attachtarget *target, const struct attachmapping *object,
-                             const char *name) {
-    int fd = open_file(target, object);
+uint64_t attachtarget_symbol_of(int fd, const struct attachmapping *object, const char *name) {
     Elf *elf;
     uint64_t value = 0;
     elf_version(EV_CURRENT);
-    elf = fd >= 0 ? elf_begin(fd, ELF_C_READ_MMAP, NULL) : NULL;
+    elf = fd >= 0 ? elf_begin(fd, ELF_C_READ, NULL) : NULL;
     if (elf != NULL && elf_kind(elf) == ELF_K_ELF) {
         value = find_symbol(elf, name);
         value += value != 0 ? base_of(elf, object) : 0;
     }
     elf_end(elf);
+    return value;
+}
+
+uint64_t attachtarget_symbol(const struct attachtarget *target, const struct attachmapping *object,
+                             const char *name) {
+    int fd = open_file(target, object);
+    uint64_t value = attachtarget_symbol_of(fd, object, name);
     if (fd >= 0) {
         close(fd);
     }
@@ -205,7 +236,7 @@ uint64_t attachtarget_padding(const struct attachtarget *target, size_t size) {
         const struct attachmapping *object = &target->mappings[i];
         const struct attachmapping *code;
         int fd = object->offset == 0 && object->inode != 0 ? open_file(target, object) : -1;
-        Elf *elf = fd >= 0 ? elf_begin(fd, ELF_C_READ_MMAP, NULL) : NULL;
+        Elf *elf = fd >= 0 ? elf_begin(fd, ELF_C_READ, NULL) : NULL;
         if (elf != NULL && elf_kind(elf) == ELF_K_ELF) {
             found = padding_of(elf, object, size);
             code = attachtarget_at(target, found);

@@ -40,6 +40,8 @@ const struct attachmapping *attachtarget_object(const struct attachtarget *targe
 /* The address of a function that this object defines; 0: it does not. */
 uint64_t attachtarget_symbol(const struct attachtarget *target, const struct attachmapping *object,
                              const char *name);
+/* The same where this descriptor is of its file. */
+uint64_t attachtarget_symbol_of(int fd, const struct attachmapping *object, const char *name);
 /* Room of `size` bytes behind the code of some object, mapped with it and never used; 0: none. */
 uint64_t attachtarget_padding(const struct attachtarget *target, size_t size);
 /* Room where nothing is mapped, `size` bytes; 0: none. */

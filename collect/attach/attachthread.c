@@ -4,6 +4,7 @@
 #include "collect/attach/attachthread.h"
 
 #include "collect/attach/attachfault.h"
+#include "collect/attach/attachgift.h"
 #include "collect/attach/attachstop.h"
 #include "collect/attach/attachtarget.h"
 #include "collect/attach/stub.h"
@@ -12,6 +13,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/uio.h>
@@ -52,7 +54,7 @@ static int find_functions(const struct attachtarget *target, const struct attach
         }
     }
     if (call->library == NULL || own != NULL) {
-        thread->function = own != NULL ? attachtarget_symbol(target, own, call->entry) : 0;
+        thread->function = own != NULL ? attachgift_function(target, own, call) : 0;
         if (thread->function == 0) {
             return error_set(error,
                              "process %ld: the library in it cannot be read (upgraded since?)",
@@ -89,6 +91,27 @@ static int write_stub(const struct attachtarget *target, struct stub_frame *fram
     return 0;
 }
 
+/* Whether the thread waits for more before it loads anything, and where the filters come. */
+static int plan_gifts(const struct attachtarget *target, const struct attachcall *call,
+                      struct stub_frame *frame) {
+    bool is_there = attachtarget_object(target, "libmemtrace.so") != NULL;
+    struct stub_thread *thread = &frame->thread;
+    size_t size = call->settings_size;
+    if (call->library != NULL && call->is_hidden && !is_there) {
+        thread->wants |= STUB_WANTS_FILE;
+        snprintf(thread->file_name, sizeof thread->file_name, "%s", MEMTRACE_ATTACH_FILE);
+    }
+    if (call->filters == NULL || call->filters->list.count == 0) {
+        return 0;
+    }
+    thread->wants |= STUB_WANTS_FILLING;
+    size--; /* the empty string at the end comes later */
+    size += (size_t)snprintf(thread->settings + size, sizeof thread->settings - size, "%s%" PRIu64,
+                             MEMTRACE_ATTACH_FILTERS, frame->place + STUB_THREAD_PAGES) +
+            1;
+    return size < sizeof thread->settings ? 0 : -1; /* which is zero there */
+}
+
 static int fill(const struct attachtarget *target, const struct attachcall *call,
                 struct stub_frame *frame, struct error *error) {
     struct stub_thread *thread = &frame->thread;
@@ -97,17 +120,20 @@ static int fill(const struct attachtarget *target, const struct attachcall *call
         return error_set(error, "the settings or the library's path are too long");
     }
     frame->mask = ~UINT64_C(0);
-    frame->place_size = (sizeof *thread + PAGE - 1) / PAGE * PAGE;
+    frame->place_size = STUB_THREAD_PAGES + attachgift_filters_size(call);
     frame->place = attachtarget_gap(target, frame->place_size);
     if (frame->place == 0) {
         return error_set(error, "process %ld: no room in its address space", (long)call->pid);
     }
     thread->mapped = frame->place_size;
-    thread->pause = (struct timespec){.tv_nsec = 10000000};
+    thread->pause = (struct timespec){.tv_nsec = 2000000};
     snprintf(thread->name, sizeof thread->name, "%s", MEMTRACE_ATTACH_THREAD);
     snprintf(thread->entry, sizeof thread->entry, "%s", call->entry);
     snprintf(thread->path, sizeof thread->path, "%s", call->library != NULL ? call->library : "");
     memcpy(thread->settings, call->settings, call->settings_size);
+    if (plan_gifts(target, call, frame) != 0) {
+        return error_set(error, "the settings are too long");
+    }
     return find_functions(target, call, frame, error);
 }
 
@@ -217,11 +243,18 @@ static int wait_for_answer(const struct attachcall *call, uint64_t place, struct
     uint64_t end = clock_now_ns() + (uint64_t)ANSWER_MS * 1000000;
     struct stub_thread thread = {0};
     bool was_there = false;
+    bool was_given = false;
     while (clock_now_ns() < end) {
         if (read_state(call->pid, place, &thread) == 0) {
             was_there = true;
             attachfault_at("waiting");
-            if (thread.state != STUB_WAITING) {
+            if (thread.state == STUB_FILLING && !was_given) {
+                was_given = true;
+                if (attachgift_give(call, place, thread.file, error) != 0) {
+                    return -1;
+                }
+                attachfault_at("given");
+            } else if (thread.state != STUB_WAITING && thread.state != STUB_FILLING) {
                 attachfault_at("answer");
                 write_memory(call->pid, place + STUB_ACK, &ack, sizeof ack);
                 return judge(call->pid, &thread, done, error);

@@ -17,6 +17,7 @@
 #define COLLECT_ATTACH_ATTACHTHREAD_H
 
 #include "analyze/read/error.h"
+#include "collect/attach/attachfilters.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,10 +26,13 @@
 
 struct attachcall {
     pid_t pid;
-    const char *library;  /* to be loaded if it is not there; NULL: it is */
-    const char *entry;    /* the function's name */
-    const char *settings; /* its argument: strings, an empty one at the end */
+    const char *library;     /* to be loaded if it is not there; NULL: it is */
+    const char *own_library; /* ours, to compare with what is there; NULL: none */
+    const char *entry;       /* the function's name */
+    const char *settings;    /* its argument: strings, an empty one at the end */
     size_t settings_size;
+    bool is_hidden; /* the program cannot open the library: it gets it as a file of memory */
+    const struct attachfilters *filters; /* that the library is to know of; NULL: none */
 };
 
 struct attachdone {

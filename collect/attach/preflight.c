@@ -231,14 +231,59 @@ static bool same_namespace(pid_t pid, const char *name) {
     return stat(path, &own) == 0 && own.st_ino == other.st_ino;
 }
 
-static int check_limits(pid_t pid, struct error *error) {
-    char value[64];
-    if (attachtarget_status(pid, pid, "Seccomp", value, sizeof value) == 0 &&
-        strcmp(value, "0") != 0) {
+static int refuse_call(pid_t pid, enum preflight_purpose purpose, const char *call,
+                       struct error *error) {
+    return purpose == PREFLIGHT_DETACH
+               ? error_set(
+                     error,
+                     "process %ld has got a seccomp filter that does not let %s pass, which is "
+                     "needed to leave it: its profile is written when it ends",
+                     (long)pid, call)
+               : error_set(
+                     error,
+                     "process %ld has a seccomp filter that does not let %s pass, which MemTrace "
+                     "needs: allow that call, or start it with memtrace run, which sees the "
+                     "filter come",
+                     (long)pid, call);
+}
+
+/* All filters of all threads, run over all that is to be called there. */
+static int check_filters(pid_t pid, enum preflight_purpose purpose, bool is_forced,
+                         struct preflight *found, struct error *error) {
+    unsigned uses = ATTACHFILTERS_ENTER;
+    const char *call;
+    switch (attachfilters_read(pid, &found->filters, error)) {
+    case ATTACHFILTERS_NONE:
+        return 0;
+    case ATTACHFILTERS_STRICT:
         return refuse(pid, error,
-                      "has a seccomp filter, which might end it for a system call of ours: start "
-                      "it with memtrace run, which sees the filter come");
+                      "has a thread in seccomp's strict mode, which may do nothing but read, write "
+                      "and end: start it with memtrace run");
+    case ATTACHFILTERS_UNKNOWN:
+        return is_forced
+                   ? 0
+                   : refuse(pid, error,
+                            "has a seccomp filter that only root may read (CAP_SYS_ADMIN, and no "
+                            "filter of one's own): run this as root, or with --force, at the risk "
+                            "that a system call of ours ends it");
+    case ATTACHFILTERS_FAILED: {
+        char reason[sizeof error->message];
+        snprintf(reason, sizeof reason, "%s", error->message);
+        return refuse(pid, error, reason);
     }
+    default:
+        break;
+    }
+    if (purpose == PREFLIGHT_ATTACH) {
+        uses |= ATTACHFILTERS_LOAD | (found->is_hidden ? (unsigned)ATTACHFILTERS_FILE : 0) |
+                (found->is_outside ? 0 : (unsigned)ATTACHFILTERS_WRITE);
+    }
+    call = attachfilters_obstacle(&found->filters, uses);
+    return call == NULL ? 0 : refuse_call(pid, purpose, call, error);
+}
+
+static int check_shadow_stack(pid_t pid, struct error *error) {
+    char value[64];
     if (attachtarget_status(pid, pid, "x86_Thread_features", value, sizeof value) == 0 &&
         strstr(value, "shstk") != NULL) {
         return refuse(pid, error,
@@ -248,37 +293,56 @@ static int check_limits(pid_t pid, struct error *error) {
     return 0;
 }
 
-static int check_places(pid_t pid, const char *library, struct error *error) {
+/* Whether the program sees this file by this path. */
+static bool sees(pid_t pid, const char *library) {
     char path[PATH_MAX];
     struct stat own;
     struct stat other;
-    if (!same_namespace(pid, "pid")) {
+    snprintf(path, sizeof path, "/proc/%ld/root%s", (long)pid, library);
+    return stat(library, &own) == 0 && stat(path, &other) == 0 && own.st_ino == other.st_ino &&
+           own.st_dev == other.st_dev;
+}
+
+/* By /proc the program opens the library that it is handed. */
+static bool has_proc(pid_t pid) {
+    char path[64];
+    struct stat status;
+    snprintf(path, sizeof path, "/proc/%ld/root/proc/self/fd", (long)pid);
+    return lstat(path, &status) == 0;
+}
+
+static bool is_of_our_root(pid_t pid) {
+    char path[64];
+    struct stat own;
+    struct stat other;
+    snprintf(path, sizeof path, "/proc/%ld/root/.", (long)pid);
+    return stat("/", &own) == 0 && stat(path, &other) == 0 && own.st_ino == other.st_ino &&
+           own.st_dev == other.st_dev;
+}
+
+static int check_places(pid_t pid, const char *library, struct preflight *found,
+                        struct error *error) {
+    found->is_outside =
+        !same_namespace(pid, "pid") || !same_namespace(pid, "mnt") || !is_of_our_root(pid);
+    found->is_hidden = library != NULL && (found->is_outside || !sees(pid, library));
+    if (found->is_outside && library != NULL) { /* TEMPORARY */
         return error_set(error,
-                         "process %ld counts processes otherwise (a container): attach from within "
-                         "(nsenter -a -t %ld)",
+                         "process %ld counts processes or sees files otherwise (a container): "
+                         "attach from within (nsenter -a -t %ld)",
                          (long)pid, (long)pid);
     }
-    snprintf(path, sizeof path, "/proc/%ld/root%s", (long)pid, library);
-    if (stat(library, &own) != 0 || stat(path, &other) != 0 || own.st_ino != other.st_ino ||
-        own.st_dev != other.st_dev) {
-        return error_set(error,
-                         "process %ld does not see %s (a container, or another root): install "
-                         "MemTrace where it sees it, and attach from within",
-                         (long)pid, library);
+    if (found->is_hidden && !has_proc(pid)) {
+        return refuse(
+            pid, error,
+            "sees neither MemTrace's library nor /proc, by which it could be handed to it: "
+            "mount /proc where it runs");
     }
     return 0;
 }
 
-int preflight_check(pid_t pid, enum preflight_purpose purpose, const char *library,
-                    struct error *error) {
+static int check_program(pid_t pid, enum preflight_purpose purpose, struct error *error) {
     struct attachtarget target;
     int result;
-    if (!attachthread_is_possible()) {
-        return error_set(error,
-                         "process %ld cannot be attached to on this machine, only on x86-64 as "
-                         "yet: start it with memtrace run",
-                         (long)pid);
-    }
     if (check_state(pid, error) != 0 || check_right(pid, error) != 0 ||
         check_file(pid, error) != 0 || attachtarget_open(pid, &target, error) != 0) {
         return -1;
@@ -288,8 +352,26 @@ int preflight_check(pid_t pid, enum preflight_purpose purpose, const char *libra
                  ? -1
                  : 0;
     attachtarget_close(&target);
-    if (result == 0 && purpose == PREFLIGHT_ATTACH) {
-        result = check_limits(pid, error) != 0 || check_places(pid, library, error) != 0 ? -1 : 0;
-    }
     return result;
+}
+
+int preflight_check(pid_t pid, enum preflight_purpose purpose, const char *library, bool is_forced,
+                    struct preflight *found, struct error *error) {
+    *found = (struct preflight){0};
+    if (!attachthread_is_possible()) {
+        return error_set(error,
+                         "process %ld cannot be attached to on this machine, only on x86-64 as "
+                         "yet: start it with memtrace run",
+                         (long)pid);
+    }
+    if (check_program(pid, purpose, error) != 0 ||
+        (purpose == PREFLIGHT_ATTACH && check_shadow_stack(pid, error) != 0) ||
+        check_places(pid, library, found, error) != 0) {
+        return -1;
+    }
+    return check_filters(pid, purpose, is_forced, found, error);
+}
+
+void preflight_free(struct preflight *found) {
+    attachfilters_free(&found->filters);
 }

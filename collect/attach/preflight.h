@@ -9,14 +9,26 @@
 #define COLLECT_ATTACH_PREFLIGHT_H
 
 #include "analyze/read/error.h"
+#include "collect/attach/attachfilters.h"
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 enum preflight_purpose { PREFLIGHT_ATTACH, PREFLIGHT_DETACH };
 
-/* library: by its path, to be loaded. 0, or -1: error is "process 1 ...". */
-int preflight_check(pid_t pid, enum preflight_purpose purpose, const char *library,
-                    struct error *error);
+/* What was found out besides. */
+struct preflight {
+    bool is_hidden;  /* the program cannot open the library */
+    bool is_outside; /* it counts processes, or sees files, otherwise, or is another user's: we are
+                        the ones who write its profile */
+    struct attachfilters filters;
+};
+
+/* library: by its path, to be loaded. is_forced: also where its filters cannot be read. 0, or -1:
+ * error is "process 1 ...". In both cases preflight_free. */
+int preflight_check(pid_t pid, enum preflight_purpose purpose, const char *library, bool is_forced,
+                    struct preflight *found, struct error *error);
+void preflight_free(struct preflight *found);
 
 /* Why a process of our own may not be traced, by the number in Yama's ptrace_scope; NULL: Yama has
  * nothing against it. */

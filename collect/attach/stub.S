@@ -94,7 +94,34 @@ stub_thread:
     mov     $15, %edi
     lea     STUB_NAME(%rbx), %rsi
     syscall
-    mov     STUB_FUNCTION(%rbx), %rax
+    testl   $STUB_WANTS_FILE, STUB_WANTS(%rbx)
+    jz      9f
+    mov     $0x13, %esi                 /* closed at exec, to be sealed, to be executed */
+8:  mov     $319, %eax                  /* memfd_create */
+    lea     STUB_FILE_NAME(%rbx), %rdi
+    syscall
+    mov     %eax, STUB_FILE(%rbx)
+    cmp     $-22, %eax                  /* an older kernel knows no such thing as "to be executed" */
+    jne     9f
+    cmp     $3, %esi
+    mov     $3, %esi
+    jne     8b
+9:  cmpl    $0, STUB_WANTS(%rbx)
+    je      9f
+    movl    $STUB_FILLING, STUB_STATE(%rbx)
+    mov     $2500, %ebp
+8:  cmpl    $0, STUB_GO(%rbx)
+    jne     8f
+    mov     $35, %eax                   /* nanosleep */
+    lea     STUB_PAUSE(%rbx), %rdi
+    xor     %esi, %esi
+    syscall
+    dec     %ebp
+    jnz     8b
+    jmp     7f                          /* who started us was killed */
+8:  cmpl    $STUB_GO_ON, STUB_GO(%rbx)
+    jne     7f
+9:  mov     STUB_FUNCTION(%rbx), %rax
     test    %rax, %rax
     jnz     1f
     lea     STUB_PATH(%rbx), %rdi
@@ -123,7 +150,7 @@ stub_thread:
     test    %al, %al
     loopnz  3b
 4:  movl    $STUB_NOT_LOADED, STUB_STATE(%rbx)
-5:  mov     $200, %ebp
+5:  mov     $1000, %ebp
 6:  cmpl    $0, STUB_ACK(%rbx)
     jne     7f
     mov     $35, %eax                   /* nanosleep */
@@ -132,7 +159,14 @@ stub_thread:
     syscall
     dec     %ebp
     jnz     6b
-7:  mov     %rbx, %rdi
+7:  testl   $STUB_WANTS_FILE, STUB_WANTS(%rbx)
+    jz      8f
+    mov     STUB_FILE(%rbx), %edi
+    test    %edi, %edi
+    js      8f
+    mov     $3, %eax                    /* close: the library stays mapped */
+    syscall
+8:  mov     %rbx, %rdi
     mov     STUB_MAPPED(%rbx), %rsi
     mov     STUB_MUNMAP(%rbx), %rax
     add     $8, %rsp

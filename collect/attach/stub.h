@@ -17,6 +17,7 @@
 #define STUB_STATE          0
 #define STUB_ACK            4
 #define STUB_RESULT         8
+#define STUB_FILE           12
 #define STUB_MAPPED         16
 #define STUB_PAUSE          24
 #define STUB_PTHREAD_SELF   40
@@ -34,7 +35,10 @@
 #define STUB_PATH_SIZE      1024
 #define STUB_SETTINGS       1424
 #define STUB_SETTINGS_SIZE  4096
-#define STUB_THREAD_SIZE    5520
+#define STUB_WANTS          5520
+#define STUB_GO             5524
+#define STUB_FILE_NAME      5528
+#define STUB_THREAD_SIZE    5544
 
 /* Of struct stub_frame, on the stopped thread's stack. */
 #define STUB_REGISTERS      0
@@ -54,6 +58,15 @@
 #define STUB_CALLED      1
 #define STUB_NOT_LOADED  2
 #define STUB_NOT_STARTED 3
+#define STUB_FILLING     4
+
+/* What it waits for before it loads anything. */
+#define STUB_WANTS_FILLING 1 /* what lies behind struct stub_thread */
+#define STUB_WANTS_FILE    2 /* the library, in a file of memory that it makes */
+
+/* What it is told then. */
+#define STUB_GO_ON   1
+#define STUB_GIVE_UP 2
 
 #ifndef __ASSEMBLER__
 #include <stddef.h>
@@ -61,10 +74,10 @@
 #include <time.h>
 
 struct stub_thread {
-    uint32_t state; /* STUB_WAITING, ... */
-    uint32_t ack;   /* the result was read: the mapping may go */
-    int32_t result; /* of the function, or an errno */
-    uint32_t unused;
+    uint32_t state;  /* STUB_WAITING, ... */
+    uint32_t ack;    /* the result was read: the mapping may go */
+    int32_t result;  /* of the function, or an errno */
+    int32_t file;    /* descriptor of the file of memory, or a negative errno */
     uint64_t mapped; /* bytes */
     struct timespec pause;
     uint64_t pthread_self, pthread_detach, dlopen, dlsym, dlerror, munmap;
@@ -74,6 +87,9 @@ struct stub_thread {
     char message[STUB_MESSAGE_SIZE];
     char path[STUB_PATH_SIZE];
     char settings[STUB_SETTINGS_SIZE];
+    uint32_t wants; /* STUB_WANTS_... */
+    uint32_t go;    /* 0: wait */
+    char file_name[16];
 };
 
 struct stub_frame {
@@ -95,8 +111,14 @@ _Static_assert(offsetof(struct stub_thread, pthread_self) == STUB_PTHREAD_SELF, 
 _Static_assert(offsetof(struct stub_thread, function) == STUB_FUNCTION, "as stub.S");
 _Static_assert(offsetof(struct stub_thread, entry) == STUB_ENTRY, "as stub.S");
 _Static_assert(offsetof(struct stub_thread, settings) == STUB_SETTINGS, "as stub.S");
+_Static_assert(offsetof(struct stub_thread, file) == STUB_FILE, "as stub.S");
+_Static_assert(offsetof(struct stub_thread, wants) == STUB_WANTS, "as stub.S");
+_Static_assert(offsetof(struct stub_thread, file_name) == STUB_FILE_NAME, "as stub.S");
 _Static_assert(sizeof(struct stub_thread) == STUB_THREAD_SIZE, "as stub.S");
 _Static_assert(offsetof(struct stub_frame, thread) == STUB_DATA, "as stub.S");
+
+/* Of whole pages; behind them comes what it is given. */
+enum { STUB_THREAD_PAGES = (STUB_THREAD_SIZE + 4095) / 4096 * 4096 };
 
 extern const char stub_begin[], stub_lead[], stub_thread[], stub_end[];
 #endif

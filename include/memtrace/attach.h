@@ -10,6 +10,11 @@
 #define MEMTRACE_ATTACH_ENTRY  "memtrace_attach"
 #define MEMTRACE_DETACH_ENTRY  "memtrace_detach"
 
+/* Among the settings: where in the program its filters lie (memtrace/seccomp.h), as a number. */
+#define MEMTRACE_ATTACH_FILTERS "FILTERS="
+/* The name of the library where it is a file of memory. */
+#define MEMTRACE_ATTACH_FILE "libmemtrace.so"
+
 enum memtrace_attach_result {
     MEMTRACE_ATTACH_DONE = 0,
     MEMTRACE_ATTACH_THERE = 1,    /* it counts already */

@@ -16,6 +16,9 @@ extern uint32_t sandbox_filters; /* how many there are */
 /* From here on this one is asked as well. `program` is the argument of the system call, which may
  * be anything. */
 void sandbox_add(const struct sock_fprog *program);
+/* The same of one that somebody else read, unless it is known: its instructions, which can be read.
+ */
+void sandbox_know(const struct sock_filter *code, uint32_t length);
 /* As SECCOMP_MODE_STRICT: nothing but reading, writing and ending. */
 void sandbox_be_strict(void);
 /* The last one was refused by the kernel. */

@@ -18,6 +18,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+static long call6(long n, long a, long b, long c, long d, long e, long f);
+
 #if defined(__x86_64__)
 static long enter(long n, long a, long b, long c, long d, long e, long f) {
     long result;
@@ -35,7 +37,7 @@ enum { ARCH_SHSTK_STATUS = 0x5005, ARCH_SHSTK_SHSTK = 1 }; /* arch/x86/include/u
 
 int sys_has_shadow_stack(void) {
     uint64_t features = 0;
-    return enter(SYS_arch_prctl, ARCH_SHSTK_STATUS, (long)&features, 0, 0, 0, 0) == 0 &&
+    return call6(SYS_arch_prctl, ARCH_SHSTK_STATUS, (long)&features, 0, 0, 0, 0) == 0 &&
            (features & ARCH_SHSTK_SHSTK) != 0;
 }
 #elif defined(__aarch64__)

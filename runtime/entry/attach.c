@@ -4,7 +4,9 @@
 #include "runtime/entry/attach.h"
 
 #include "memtrace/attach.h"
+#include "memtrace/seccomp.h"
 #include "runtime/base/compiler.h"
+#include "runtime/base/sandbox.h"
 #include "runtime/base/sys.h"
 #include "runtime/base/text.h"
 #include "runtime/entry/objects.h"
@@ -120,8 +122,34 @@ static int attach(const char *settings) {
     return MEMTRACE_ATTACH_DONE;
 }
 
-/* The thread itself is never counted: it is not the program's. */
+static uintptr_t decimal(const char *text) {
+    uintptr_t number = 0;
+    for (; *text >= '0' && *text <= '9'; text++) {
+        number = number * 10 + (uintptr_t)(*text - '0');
+    }
+    return number;
+}
+
+/* The command has read them, and written them to where this setting says. */
+static void learn_filters(const char *settings) {
+    const struct memtrace_filters *filters = NULL;
+    const struct sock_filter *code;
+    for (; *settings != '\0'; settings += text_length(settings) + 1) {
+        if (text_starts(settings, MEMTRACE_ATTACH_FILTERS)) {
+            filters = (const void *)decimal(settings + sizeof MEMTRACE_ATTACH_FILTERS - 1);
+        }
+    }
+    code = filters != NULL ? (const void *)(filters + 1) : NULL;
+    for (uint32_t i = 0; filters != NULL && i < filters->count && i < MEMTRACE_FILTERS_MOST; i++) {
+        sandbox_know(code, filters->lengths[i]);
+        code += filters->lengths[i];
+    }
+}
+
+/* The thread itself is never counted: it is not the program's. Before any system call of ours it is
+ * known what the program's filters say of it. */
 PUBLIC int memtrace_attach(const char *settings) {
+    learn_filters(settings);
     thread_pass_through(1);
     return begin_work() ? end_work(attach(settings)) : MEMTRACE_ATTACH_BUSY;
 }
