@@ -9,7 +9,8 @@
 #include <sys/socket.h>
 
 enum {
-    REQUEST_MS = 30000, /* a request is whole so long after its connection was ready for it */
+    REQUEST_MS = 30000, /* a request begins so long after the one before, and is whole so long after
+                           it began */
     STALLED_MS = 2000,  /* who takes none of its answer for so long may have to give way */
 };
 
@@ -107,9 +108,10 @@ void clients_note(struct client *client, enum client_state state) {
     client->since_ms = watch_now_ms();
     pthread_mutex_unlock(&client->clients->lock);
     /* Not under the lock: the watching thread takes it in is_late(). */
-    if (before == CLIENT_SILENT && state != CLIENT_SILENT) {
+    if (before == CLIENT_SILENT) {
         watch_remove(client->clients->watch, &client->entry);
-    } else if (before != CLIENT_SILENT && state == CLIENT_SILENT) {
+    }
+    if (state == CLIENT_SILENT) {
         await_request(client);
     }
 }

@@ -46,7 +46,7 @@ void clients_stop(struct clients *clients); /* all have left */
 struct client *clients_join(struct clients *clients, int fd);
 void clients_leave(struct client *client); /* before its descriptor is closed. NULL is allowed */
 
-/* It goes on to that. NULL is allowed. */
+/* It goes on to that; CLIENT_SILENT again: its request has begun. NULL is allowed. */
 void clients_note(struct client *client, enum client_state state);
 
 #endif

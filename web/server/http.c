@@ -380,30 +380,39 @@ static int check(struct exchange *exchange, const char *method, const char **rea
     return status != 0 ? status : check_method(exchange, method, is_page, reason);
 }
 
+/* The microhttpd library calls once when the headers are there, and once more when the request is
+ * whole. Whatever is answered in the first call ends the connection, since a body might follow: so
+ * that is done to requests which are refused, and the others are answered in the second. */
 static enum MHD_Result begin(struct exchange *exchange, const char *method) {
+    const char *length = header(exchange->connection, "Content-Length");
     const char *reason = "";
     struct error error = {""};
     int status = check(exchange, method, &reason, &error);
-    unsigned source;
     if (status != 0) {
         return send_problem(exchange, status, reason);
+    }
+    if (length != NULL && strtoull(length, NULL, 10) > REQUEST_BODY) {
+        return send_problem(exchange, 413, "the body is larger than 1 MiB");
     }
     exchange->request.wants_columns =
         accepts(exchange->connection, "application/vnd.memtrace.columns");
     exchange->request.wants_text = accepts(exchange->connection, "text/plain");
     exchange->state = EXCHANGE_BODY;
-    if (strcmp(exchange->request.method, "POST") == 0) {
-        const char *length = header(exchange->connection, "Content-Length");
-        if (length != NULL && strtoull(length, NULL, 10) > REQUEST_BODY) {
-            return send_problem(exchange, 413, "the body is larger than 1 MiB");
-        }
-        return MHD_YES;
-    }
+    return MHD_YES;
+}
+
+/* The request is whole. */
+static enum MHD_Result answer(struct exchange *exchange) {
+    unsigned source;
     clients_note(client_of(exchange->connection), CLIENT_WAITING);
+    if (exchange->body != NULL && strlen(exchange->body) != exchange->body_size) {
+        return send_problem(exchange, 400, "the body is not text");
+    }
     if (!is_api(exchange->request.path)) {
         return send_page(exchange);
     }
-    if (!dispatch_is_stream(&exchange->request, &source, &exchange->reply)) {
+    if (strcmp(exchange->request.method, "POST") == 0 ||
+        !dispatch_is_stream(&exchange->request, &source, &exchange->reply)) {
         return start_work(exchange);
     }
     return exchange->reply.type != NULL ? send_answer(exchange) : start_stream(exchange, source);
@@ -437,14 +446,7 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
     case EXCHANGE_NEW:
         return begin(exchange, method);
     case EXCHANGE_BODY:
-        if (*size != 0) {
-            return take_body(exchange, data, size);
-        }
-        clients_note(client_of(connection), CLIENT_WAITING);
-        if (exchange->body != NULL && strlen(exchange->body) != exchange->body_size) {
-            return send_problem(exchange, 400, "the body is not text");
-        }
-        return start_work(exchange);
+        return *size != 0 ? take_body(exchange, data, size) : answer(exchange);
     case EXCHANGE_DONE:
         return send_answer(exchange);
     default:
@@ -467,7 +469,7 @@ static void note_connection(void *context, struct MHD_Connection *connection, vo
 
 static void *note_uri(void *context, const char *uri, struct MHD_Connection *connection) {
     struct exchange *exchange = calloc(1, sizeof *exchange);
-    (void)connection;
+    clients_note(client_of(connection), CLIENT_SILENT); /* until the rest of it is there */
     if (exchange != NULL) {
         exchange->http = context;
         exchange->uri = strdup(uri);
