@@ -12,20 +12,28 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "python"))
 from webserver import Scratch, Server, check
 
-LISTEN = "0A"
+ESTABLISHED = "01"
 REQUEST_S = 30  # within which a request is whole (web/server/clients.c)
 PATIENCE_S = 60
 
 
 def connections_of(server):
-    """Sockets of the server's port that the kernel knows, those that ended a moment ago as well."""
+    """Its connections that are open on both sides."""
     found = 0
     for name in ("tcp", "tcp6"):
         with open("/proc/net/" + name, encoding="ascii") as table:
             for line in table.readlines()[1:]:
                 fields = line.split()
-                found += int(fields[1].rsplit(":", 1)[1], 16) == server.port and fields[3] != LISTEN
+                found += int(fields[1].rsplit(":", 1)[1], 16) == server.port and fields[3] == ESTABLISHED
     return found
+
+
+def check_connections(server, what, wanted):
+    """Those that were closed a moment ago may still be known."""
+    end = time.monotonic() + PATIENCE_S
+    while connections_of(server) != wanted and time.monotonic() < end:
+        time.sleep(0.02)
+    check("connections: " + what, connections_of(server) == wanted, connections_of(server), wanted)
 
 
 class Kept:
@@ -68,7 +76,7 @@ class Kept:
 
 def check_kept(server):
     """All kinds of answers over one connection."""
-    before = connections_of(server)
+    check_connections(server, "before", 0)
     kept = Kept(server)
     for number in range(5):
         for path, status in (("/api/v1/session", 200), ("/api/v1/r/1/tree?from=%d%%25" % number, 200), ("/", 200),
@@ -79,7 +87,7 @@ def check_kept(server):
         check("POST", told is not None and told[0] == 200 and json.loads(told[2])["data"]["rows"] == [[number]], told)
         told = kept.ask("/api/v1/session", has_body=False, method="HEAD")
         check("HEAD", told is not None and told[0] == 200, told)
-    check("connections of 40 requests", connections_of(server) == before + 1, before, connections_of(server))
+    check_connections(server, "of 40 requests", 1)
     # Two at once, and the half of a third; each is answered, in order.
     kept.send("/api/v1/r/1/functions?limit=1")
     kept.send("/api/v1/session")
@@ -171,7 +179,7 @@ def check_slow(server):
 
 def check_many(server):
     """Many at once, each over its own: as many connections as askers."""
-    before = connections_of(server)
+    check_connections(server, "before many", 0)
     kept = [Kept(server) for _ in range(12)]
     wrong = []
 
@@ -187,7 +195,7 @@ def check_many(server):
     for thread in threads:
         thread.join()
     check("many", not wrong, wrong)
-    check("connections of 12 askers", connections_of(server) <= before + 12, before, connections_of(server))
+    check_connections(server, "of 12 askers", 12)
     for mine in kept:
         mine.close()
 

@@ -34,6 +34,7 @@ export interface Asked<T> {
     error: Problem | undefined;
     progress: Progress | undefined;
     stale: boolean; // data is of an older question
+    held?: boolean; // its question waits for the end of a drag: nothing is on its way
     cancel(): void;
     again(): void;
 }
@@ -244,7 +245,7 @@ export function useAnswer<T>(
     useLayoutEffect(() => {
         if (!held) mine.want(key, path, options.wire, snap);
     }, [key, held]);
-    const asked = mine.asked(key);
+    const asked = held ? { ...mine.asked(key), held } : mine.asked(key);
     // Sums alone: what takes a pass over all events is not asked in case that it is wanted.
     const exactly = snap && !waits && asked.answer?.via === "slices" ? pathOf(endpoint, params, false, false) : null;
     useLayoutEffect(() => ahead.want(mine, exactly === null ? null : { key: keyOf(exactly), path: exactly, wire: options.wire }), [exactly]);

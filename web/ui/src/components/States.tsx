@@ -5,7 +5,7 @@
 //   <States of={asked} empty={data.length === 0 ? "No marks." : undefined}>...
 //
 // While a newer answer is on its way the old one stays, dimmed by its own component if it likes (asked.stale), with a
-// thin bar above it.
+// thin bar above it: unless it is only asked when a drag is over (asked.held).
 import { type ComponentChildren } from "preact";
 import type { Asked, Progress } from "../ask";
 import * as format from "../format";
@@ -24,7 +24,7 @@ export function States<T>({ of, empty, ready, children }: StatesProps<T>) {
     if (of.data === undefined && ready !== true) return <Loading asked={of} />;
     return (
         <>
-            {of.stale && <Waiting asked={of} />}
+            {of.stale && of.held !== true && <Waiting asked={of} />}
             {empty === undefined ? children(of.data as T) : <Empty>{empty}</Empty>}
         </>
     );

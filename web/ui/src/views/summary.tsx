@@ -199,7 +199,7 @@ const SIGNS: Record<string, string> = {
 
 function Findings({ of }: { of: Asked<{ findings: Finding[] }> }) {
     return (
-        <section class="card findings" aria-labelledby="findings-title">
+        <section class={`card findings${of.held === true && of.stale ? " stale" : ""}`} aria-labelledby="findings-title">
             <div class="card-head"><h2 id="findings-title">Findings</h2><span class="space" /><span class="muted">most important first</span></div>
             <States of={of} empty={of.data?.findings.length === 0 ? "Nothing looks wrong: no leak, few temporaries, no large holes." : undefined}>
                 {({ findings }) => <ol>{findings.map((one, index) => <FindingRow key={index} of={one} />)}</ol>}

@@ -1,1 +1,0 @@
-import{a,b,c}from"./chunk-YWOHBX6W.js";import"./chunk-2ZWQA4DE.js";import"./chunk-ERD6FYYQ.js";import"./chunk-QPRXMF22.js";import"./chunk-4QWLJ4LS.js";export{b as FunctionTable,a as useSortedRows,c as view};

@@ -1,1 +1,0 @@
-import{f as a,g as b}from"./chunk-JVMGP7HA.js";import"./chunk-ABEA7VBB.js";import"./chunk-YQUIUDEW.js";import"./chunk-6Q7WQYGE.js";import"./chunk-J6GSGNQB.js";import"./chunk-G52URUS5.js";import"./chunk-WELOPD5W.js";import"./chunk-2ZWQA4DE.js";import"./chunk-ERD6FYYQ.js";import"./chunk-QPRXMF22.js";import"./chunk-4QWLJ4LS.js";export{a as BrushBar,b as view};
