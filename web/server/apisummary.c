@@ -33,6 +33,9 @@ static void put_totals(struct jsonwriter *json, const struct model_totals *total
     jsonwriter_number(json, "maximum_error_bytes", totals->maximum_error_bytes);
     jsonwriter_number(json, "live_bytes", totals->live_bytes);
     jsonwriter_number(json, "live_blocks", totals->live_blocks);
+    jsonwriter_number(json, "before_bytes", totals->before_bytes);
+    jsonwriter_number(json, "before_freed_bytes", totals->before_freed_bytes);
+    jsonwriter_number(json, "before_frees", totals->before_frees);
     jsonwriter_number(json, "total_bytes", totals->total_bytes);
     jsonwriter_number(json, "allocations", totals->allocations);
     jsonwriter_number(json, "frees", totals->frees);

@@ -106,6 +106,9 @@ export interface Summary {
         maximum_error_bytes: number;
         live_bytes: number;
         live_blocks: number;
+        before_bytes: number; // of live_bytes: from before the program was attached to
+        before_freed_bytes: number; // freed of that since
+        before_frees: number;
         total_bytes: number;
         allocations: number;
         frees: number;

@@ -85,6 +85,12 @@ function runText(of: Summary): string {
 
 /* ---- Figures ---- */
 
+/** What is left of the heap that the program had when it was attached to. */
+function beforeText({ before_bytes, before_freed_bytes, before_frees }: Summary["totals"]): string {
+    return before_bytes === 0 && before_frees === 0 ? "" :
+        `, and ${bytesText(before_bytes)} of ${bytesText(before_bytes + before_freed_bytes)} from before the attach`;
+}
+
 function Tiles({ of }: { of: Summary }) {
     const { totals } = of;
     const error = (name: string) => of.sampled?.standard_errors?.[name];
@@ -95,7 +101,7 @@ function Tiles({ of }: { of: Summary }) {
             <Tile title="At maximum" metric="maximum" value={bytesText(totals.maximum_bytes)} exact={`${format.count(totals.maximum_bytes)} bytes`}
                 more={totals.maximum_error_bytes > 0 ? `at most ${bytesText(totals.maximum_error_bytes)} more` : plus("maximum_bytes", totals.maximum_ns > 0 ? `at ${format.duration(totals.maximum_ns)}` : flag("all-processes") ? "if all were at their maximum at once" : "")} />
             <Tile title={of.live ? "Held now" : isWindowed() ? "Held at the end" : "Leaked"} metric="leaked" value={bytesText(totals.live_bytes)} exact={`${format.count(totals.live_bytes)} bytes`}
-                more={plus("live_bytes", `in ${format.items(totals.live_blocks, "block")}`)} />
+                more={plus("live_bytes", `in ${format.items(totals.live_blocks, "block")}`) + beforeText(totals)} />
             <Tile title="Allocated" metric="cumulative" value={bytesText(totals.total_bytes)} exact={`${format.count(totals.total_bytes)} bytes`}
                 more={plus("total_bytes", `${bytesText(Math.round(average))} on average`)} />
             <Tile title="Allocations" metric="allocations" value={format.count(totals.allocations)}
