@@ -349,7 +349,8 @@ const struct command attach_command = {
     .usage = "PID [--for TIME] [--output FILE] [--record] [--sample SIZE] | PID --dry-run",
     .about = "Loads MemTrace into process PID, which goes on running: one of its threads is held "
              "for a fraction of a millisecond, where it holds no lock. From then on its "
-             "allocations are counted; blocks from before are not known. `memtrace detach PID` "
+             "allocations are counted; of blocks from before, how many bytes are left. `memtrace "
+             "detach PID` "
              "or the program's end writes the profile, or with --record ends the recording. Where "
              "it cannot be done, nothing is "
              "touched, and the line says what would help.",

@@ -62,6 +62,7 @@ static void add_leaf(const struct profile *profile, const struct profile_segment
 
 void timeline_sum(const struct profile *profile, struct memtrace_point *point) {
     struct sums sums = {0};
+    uint64_t there = profile_load_u64(&profile_header(profile)->inherited_bytes);
     for (int frees = 1; frees >= 0; frees--) {
         for (size_t i = 0; i < profile->segment_count; i++) {
             if (profile->segments[i].kind == MEMTRACE_SEGMENT_THREADS) {
@@ -71,7 +72,8 @@ void timeline_sum(const struct profile *profile, struct memtrace_point *point) {
     }
     point->alloc_count = sums.alloc_count;
     point->alloc_bytes = sums.alloc_bytes;
-    point->live_bytes = sums.alloc_bytes > sums.free_bytes ? sums.alloc_bytes - sums.free_bytes : 0;
+    there += sums.alloc_bytes;
+    point->live_bytes = there > sums.free_bytes ? there - sums.free_bytes : 0;
 }
 
 /* The start of a file in /proc/PID, "" where it cannot be read. */

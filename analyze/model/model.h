@@ -14,8 +14,8 @@
  *   of heap contexts (class MODEL_HEAP): sum of live_bytes == totals.live_bytes, sum of live_blocks
  *   == totals.live_blocks, sum of peak_bytes == totals.maximum_bytes, and so on; of the other
  *   classes nothing is in totals
- *   frees <= allocations and freed_bytes <= total_bytes, in each context and in totals, if
- *   from_ns == 0
+ *   frees <= allocations and freed_bytes <= total_bytes, in each context but that of
+ *   MEMTRACE_FRAME_BEFORE and in totals, if from_ns == 0
  * If the profile has no contexts (MEMTRACE_STACKS_NONE), totals come from the threads.
  */
 #ifndef ANALYZE_MODEL_MODEL_H
@@ -79,6 +79,11 @@ struct model_totals {
     uint64_t frees;
     uint64_t temporary;
     uint64_t context_count; /* heap contexts with at least one allocation */
+    /* What was there before the program was attached to: is left of it, in live_bytes, too; has
+     * gone, which is in nothing else. */
+    uint64_t before_bytes;
+    uint64_t before_freed_bytes;
+    uint64_t before_frees;
     uint64_t lost; /* sum of the header's lost[]; what a recording alone lost counts only there */
 };
 

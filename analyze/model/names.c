@@ -126,8 +126,21 @@ static struct entry *make_resolved(const struct names *names, uint64_t frame) {
     return entry;
 }
 
+/* No code, but what stands where code would. */
+static struct entry *make_before(const struct names *names, uint64_t frame) {
+    struct entry *entry = new_entry(names, frame, 1);
+    if (entry != NULL) {
+        entry->frames[0].function = "[before attach]";
+        set_keys(&entry->frames[0]);
+    }
+    return entry;
+}
+
 static struct entry *make_entry(const struct names *names, uint64_t frame) {
     size_t count;
+    if (frame == MEMTRACE_FRAME_BEFORE) {
+        return make_before(names, frame);
+    }
     const struct framename *given = given_names(names, frame, &count);
     return given != NULL ? make_given(names, frame, given, count) : make_resolved(names, frame);
 }

@@ -220,6 +220,12 @@ static void classify(const struct livecosts *costs, struct livecosts_context *co
                                                      : context->id;
 }
 
+/* What was there before the program was attached to is held, but nobody saw it allocated. */
+static void forget_allocations(struct livecosts_context *context) {
+    context->now.live_blocks = context->now.total_bytes = context->now.allocations = 0;
+    context->total_before = context->allocations_before = 0;
+}
+
 static void finish(struct livecosts *costs) {
     struct livecosts_counts *totals = &costs->totals;
     *totals = (struct livecosts_counts){0};
@@ -230,6 +236,9 @@ static void finish(struct livecosts *costs) {
         }
         if (context->class != MODEL_HEAP) {
             continue;
+        }
+        if (costs->nodes[context->id].frame == MEMTRACE_FRAME_BEFORE) {
+            forget_allocations(context);
         }
         totals->live_bytes += context->now.live_bytes;
         totals->live_blocks += context->now.live_blocks;

@@ -35,6 +35,12 @@ uint64_t model_add(uint64_t left, uint64_t right) {
 void model_add_context(struct model_totals *totals, const struct model_context *context) {
     totals->maximum_bytes = model_add(totals->maximum_bytes, context->peak_bytes);
     totals->live_bytes = model_add(totals->live_bytes, context->live_bytes);
+    if (context->frame == MEMTRACE_FRAME_BEFORE) { /* nobody saw these allocations */
+        totals->before_bytes = model_add(totals->before_bytes, context->live_bytes);
+        totals->before_freed_bytes = model_add(totals->before_freed_bytes, context->freed_bytes);
+        totals->before_frees = model_add(totals->before_frees, context->frees);
+        return;
+    }
     totals->live_blocks = model_add(totals->live_blocks, context->live_blocks);
     totals->total_bytes = model_add(totals->total_bytes, context->total_bytes);
     totals->allocations = model_add(totals->allocations, context->allocations);
@@ -208,7 +214,19 @@ static struct model_context context_from(const struct model *model, uint32_t id,
 }
 
 static bool is_used(const struct sum *sum) {
-    return (sum->alloc_count | sum->free_count | sum->alloc_bytes | sum->base_count) != 0;
+    return (sum->alloc_count | sum->free_count | sum->alloc_bytes | sum->base_count |
+            sum->base_bytes) != 0;
+}
+
+void contexts_settle_before(const struct model *model, struct sum *sums) {
+    for (size_t id = 1; id < model->node_count; id++) {
+        struct sum *sum = &sums[id];
+        if (model->nodes[id].frame == MEMTRACE_FRAME_BEFORE) {
+            sum->base_bytes += sum->alloc_bytes;
+            sum->base_count += sum->free_count;
+            sum->alloc_bytes = sum->alloc_count = sum->temporary = 0;
+        }
+    }
 }
 
 int contexts_make(struct model *model, const struct sum *sums) {
@@ -426,7 +444,11 @@ static int load_costs(struct work *work) {
         return -1;
     }
     load_peaks_again(work);
-    return load_nodes(work) != 0 ? -1 : contexts_make(work->model, work->sums);
+    if (load_nodes(work) != 0) {
+        return -1;
+    }
+    contexts_settle_before(work->model, work->sums);
+    return contexts_make(work->model, work->sums);
 }
 
 static int load_contexts(struct model *model, const struct profile *profile) {

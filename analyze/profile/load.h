@@ -45,6 +45,8 @@ static inline uint32_t contexts_bucket(uint32_t ticks) {
     uint32_t bucket = (bits + 1) / 2;
     return bucket < MEMTRACE_LIFETIME_BUCKETS ? bucket : MEMTRACE_LIFETIME_BUCKETS - 1;
 }
+/* What was there before an attach was held at the start, not allocated. Before contexts_make(). */
+void contexts_settle_before(const struct model *model, struct sum *sums);
 /* Makes model->contexts of sums[0 .. node_count). 0 or -1. */
 int contexts_make(struct model *model, const struct sum *sums);
 

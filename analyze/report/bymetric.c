@@ -231,7 +231,11 @@ static void put_head(const struct report *report, enum metric metric, size_t ran
             number_percent(&numbers[0], ranked->cost.main, total.main),
             metric_main_text(metric, &numbers[1], ranked->cost), style_off(report),
             number_items(&numbers[2], context->allocations, "allocation"));
-    if (metric != METRIC_CUMULATIVE && context->total_bytes != ranked->cost.main) {
+    if (context->frame == MEMTRACE_FRAME_BEFORE) {
+        fprintf(report->out, ", but %s in %s freed",
+                number_bytes(&numbers[3], context->freed_bytes),
+                number_items(&numbers[4], context->frees, "block"));
+    } else if (metric != METRIC_CUMULATIVE && context->total_bytes != ranked->cost.main) {
         fprintf(report->out, " of %s in total", number_bytes(&numbers[3], context->total_bytes));
     }
     if (context->live_blocks != 0) {

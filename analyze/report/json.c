@@ -191,6 +191,14 @@ static void put_totals(struct jsonwriter *json, const struct report *report) {
     jsonwriter_number(json, "peak_error_bytes", totals->maximum_error_bytes);
     jsonwriter_number(json, "leaked_bytes", totals->live_bytes);
     jsonwriter_number(json, "leaked_blocks", totals->live_blocks);
+    if (totals->before_bytes != 0 || totals->before_frees != 0) {
+        jsonwriter_map(json, "before_attach");
+        jsonwriter_number(json, "bytes", totals->before_bytes);
+        jsonwriter_number(json, "freed_bytes", totals->before_freed_bytes);
+        jsonwriter_number(json, "frees", totals->before_frees);
+        jsonwriter_bool(json, "followed", (model->header.flags & MEMTRACE_FLAG_BEFORE_UNSURE) == 0);
+        jsonwriter_end_map(json);
+    }
     jsonwriter_number(json, "total_bytes", totals->total_bytes);
     jsonwriter_number(json, "total_allocations", totals->allocations);
     jsonwriter_number(json, "total_frees", totals->frees);

@@ -133,6 +133,24 @@ static void put_counts(const struct report *report) {
     fputc('\n', report->out);
 }
 
+/* Part of what is live. */
+static void put_before(const struct report *report) {
+    const struct model_totals *totals = &report->model->totals;
+    struct number numbers[4];
+    if (totals->before_bytes == 0 && totals->before_frees == 0) {
+        return;
+    }
+    style_label(report, "before attach");
+    fprintf(report->out, "%s of %s left; %s in %s freed since%s\n",
+            number_bytes(&numbers[0], totals->before_bytes),
+            number_bytes(&numbers[1], totals->before_bytes + totals->before_freed_bytes),
+            number_bytes(&numbers[2], totals->before_freed_bytes),
+            number_items(&numbers[3], totals->before_frees, "block"),
+            (report->model->header.flags & MEMTRACE_FLAG_BEFORE_UNSURE) != 0
+                ? ", up to the first change of mode"
+                : "");
+}
+
 /* Mappings and pools: counted apart from the heap. */
 static void put_others(const struct report *report, enum model_class class, const char *label) {
     const struct model *model = report->model;
@@ -347,6 +365,7 @@ static void put_all(const struct report *report) {
     }
     fputc('\n', report->out);
     put_memory(report);
+    put_before(report);
     put_counts(report);
     put_others(report, MODEL_MAPPING, "mappings");
     put_others(report, MODEL_POOL, "pools");

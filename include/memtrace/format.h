@@ -87,7 +87,8 @@ enum {
     MEMTRACE_FLAG_FOREIGN_MALLOC = 1u
                                    << 5, /* the allocator is not glibc's: tiny requests rounded */
     MEMTRACE_FLAG_ADJACENT = 1u << 6, /* imported: a temporary block ends in the very next event */
-    MEMTRACE_FLAG_SAMPLED = 1u << 7   /* some allocations stood for others; version is not 1 then */
+    MEMTRACE_FLAG_SAMPLED = 1u << 7,  /* some allocations stood for others; version is not 1 then */
+    MEMTRACE_FLAG_BEFORE_UNSURE = 1u << 8 /* MEMTRACE_FRAME_BEFORE was not followed to the end */
 };
 
 /* Whose malloc the program calls where it is not ours: then what it allocates is not counted, and
@@ -178,7 +179,7 @@ struct memtrace_header {
     int64_t maximum_bytes;       /* live: the highest live_bytes; the reported maximum is the sum */
     uint64_t peak_error_bytes;   /* live: peak_threads * max(128 KiB, maximum/512); 0 with one */
     uint64_t inherited_blocks;   /* forked child: live blocks it was born with */
-    uint64_t inherited_bytes;
+    uint64_t inherited_bytes;    /* and their bytes; what a program had when it was attached to */
     uint64_t lost[MEMTRACE_LOSS_FIRST_KINDS]; /* live */
     uint64_t churn_bytes;       /* live: bytes allocated plus freed, flushed now and then */
     uint64_t shadow_heap;       /* address of the program's shadow heap root (docs/format.md) */
@@ -322,6 +323,11 @@ MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_node) == 16, "node size");
 #define MEMTRACE_FRAME_UNKNOWN      UINT64_C(2) /* a heap block whose backtrace was not taken */
 #define MEMTRACE_FRAME_POOL         UINT64_C(16)
 #define MEMTRACE_FRAME_CLASSES      UINT64_C(4096)
+/* No code either, but it stands where code would: the only frame of the path to which the heap is
+ * charged that a program had when it was attached to. Its cells have as many allocations as frees,
+ * and one more: what they say is its bytes, freed bytes and frees. header.inherited_bytes has those
+ * at the start. */
+#define MEMTRACE_FRAME_BEFORE UINT64_C(0xbef0)
 
 /*
  * The same in 8 bytes: bits 0..23 of the frame, in bits 24..47 the parent, in bits 48..63 the

@@ -12,6 +12,7 @@
 #include "runtime/base/ourmaps.h"
 #include "runtime/base/sys.h"
 #include "runtime/base/text.h"
+#include "runtime/entry/before.h"
 #include "runtime/entry/inject.h"
 #include "runtime/entry/objects.h"
 #include "runtime/entry/real.h"
@@ -165,6 +166,9 @@ void attach_lead(void) {
         return;
     }
     for (pass.step = 0; pass.step < STEPS; pass.step++) {
+        if (pass.step == STEP_ALLOCATIONS) {
+            before_begin();
+        }
         words_visit(lead, &pass);
     }
     trylock_release(&lock);

@@ -192,13 +192,15 @@ INLINE void event_count_freed(struct thread *thread, const struct heap_block *bl
     ledger_free(&runtime.ledger, thread->column, &event);
 }
 
-/* The block at `address` is about to be freed. The thread is done with the event. */
-INLINE void event_free(struct thread *thread, const void *address, uintptr_t slot) {
+/* The block at `address` is about to be freed. The thread is done with the event. 1, or 0: the
+ * block is not known. */
+INLINE int event_free(struct thread *thread, const void *address, uintptr_t slot) {
     struct shadow_heap heap;
     struct heap_block block = {0};
     uint32_t owner = 0;
+    int is_known = 1;
     if (!event_enter(thread, slot)) {
-        return;
+        return 1;
     }
     event_tick(thread);
     heap = event_heap();
@@ -207,12 +209,15 @@ INLINE void event_free(struct thread *thread, const void *address, uintptr_t slo
         event_count_freed(thread, &block);
     } else if (UNLIKELY(sampled_may_hold((uintptr_t)address))) {
         sampled_free(thread, (uintptr_t)address);
+    } else {
+        is_known = 0;
     }
     if (UNLIKELY(thread->is_special)) {
         event_end_free(thread, address, owner, block.birth_tick);
     } else {
         event_leave(thread);
     }
+    return is_known;
 }
 
 /* For realloc, which frees and allocates or fails: takes the block out, then counts its end or puts

@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include "runtime/entry/malloc.h"
 #include "runtime/base/compiler.h"
+#include "runtime/entry/before.h"
 #include "runtime/entry/event.h"
 #include "runtime/entry/real.h"
 #include "runtime/entry/switch.h"
@@ -78,6 +79,14 @@ void *malloc_raise_peak_slow(void *pointer) {
     return pointer;
 }
 
+/* A block that the shadow heap does not know is about to be freed. */
+static COLD void release_unknown(const struct real *to, void *pointer, uintptr_t slot) {
+    size_t size = before_size(to, pointer);
+    if (size != 0) {
+        before_freed(size, slot);
+    }
+}
+
 INLINE void release_to(const struct real *to, void *pointer, uintptr_t slot) {
     struct thread *thread;
     if (pointer == NULL) {
@@ -91,8 +100,8 @@ INLINE void release_to(const struct real *to, void *pointer, uintptr_t slot) {
         return;
     }
     thread = event_skips_free(pointer) ? NULL : thread_get_for_free(slot);
-    if (LIKELY(thread != NULL)) {
-        event_free(thread, pointer, slot);
+    if (LIKELY(thread != NULL) && UNLIKELY(!event_free(thread, pointer, slot))) {
+        release_unknown(to, pointer, slot);
     }
     to->free(pointer);
 }
@@ -169,6 +178,7 @@ INLINE void *resize(const struct real *from, void *old, size_t size, struct fram
                     uint32_t how) {
     struct thread *thread;
     struct event_taken taken;
+    size_t before_bytes;
     void *pointer;
     if (UNLIKELY(!is_ready() || real_is_early(old))) {
         return old == NULL ? real_early_alloc(size, 1) : realloc_early(old, size);
@@ -181,7 +191,11 @@ INLINE void *resize(const struct real *from, void *old, size_t size, struct fram
         return resize_uncounted(from, old, size);
     }
     event_take(thread, old, &taken);
+    before_bytes = UNLIKELY(!taken.known) ? before_size(from, old) : 0;
     pointer = from->realloc(old, size == 0 && old != NULL ? 0 : padded_for(from, size));
+    if (UNLIKELY(before_bytes != 0) && (pointer != NULL || size == 0)) {
+        before_freed(before_bytes, caller.slot);
+    }
     if (pointer == NULL && !(size == 0 && old != NULL)) {
         event_put_back(&taken);
     } else if (pointer != NULL && LIKELY(thread_counts(thread))) {

@@ -14,6 +14,7 @@
 #include "runtime/base/sys.h"
 #include "runtime/base/text.h"
 #include "runtime/entry/attach.h"
+#include "runtime/entry/before.h"
 #include "runtime/entry/child.h"
 #include "runtime/entry/event.h"
 #include "runtime/entry/malloc.h"
@@ -73,6 +74,9 @@ static int make_own_contexts(void) {
     struct context_id unknown =
         context_child(&runtime.tree, root, MEMTRACE_FRAME_UNKNOWN, CONTEXT_CHARGED);
     runtime.unknown_context = unknown.value;
+    if (attach_is_attached()) {
+        before_prepare();
+    }
     return context_is_cut(mapping) || context_is_cut(unknown) ? -1 : 0;
 }
 

@@ -151,6 +151,7 @@ void region_end_thread(struct region *region, struct memtrace_thread_record *rec
 /* --- sums ------------------------------------------------------------------------------------- */
 
 void region_totals(struct region *region, struct memtrace_point *sum) {
+    uint64_t there = LOAD_RELAXED(&region->space->header->inherited_bytes);
     uint64_t freed = 0;
     uint32_t place = 0;
     *sum = (struct memtrace_point){0};
@@ -160,7 +161,8 @@ void region_totals(struct region *region, struct memtrace_point *sum) {
         sum->alloc_bytes += LOAD_RELAXED(&record->alloc_bytes);
         sum->alloc_count += LOAD_RELAXED(&record->alloc_count);
     }
-    sum->live_bytes = sum->alloc_bytes > freed ? sum->alloc_bytes - freed : 0;
+    there += sum->alloc_bytes;
+    sum->live_bytes = there > freed ? there - freed : 0;
 }
 
 /* --- whose memory they freed ------------------------------------------------------------------ */

@@ -131,6 +131,89 @@ def test_counts():
     subject.end(b"end\n", 3)
 
 
+def numbers(subject):
+    """What the program says after a step: blocks and bytes gone, given out now, allocated since."""
+    subject.say()
+    return map(int, subject.process.stdout.readline().split())
+
+
+def near(got, right, what):
+    """Within 2 per cent."""
+    if abs(got - right) > 0.02 * right:
+        fail(what, got, "for", right)
+
+
+def left_of(data):
+    """Bytes, freed bytes and frees of what was there before; by its own entry and by the call path."""
+    before = data["before_attach"]
+    path = [context for context in data["contexts"] if context["frames"] and
+            context["frames"][0]["function"] == "[before attach]"]
+    equal([(context["live_bytes"], context["frees"], context["allocations"]) for context in path],
+          [(before["bytes"], before["frees"], 0)], "the call path")
+    return before["bytes"], before["freed_bytes"], before["frees"]
+
+
+# What lies in the caches of threads counts as given out there.
+PLAIN = {**clean_environment(), "GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"}
+
+
+def test_before():
+    """What is left of the heap that was there: its bytes as the C library counts them, and each block
+    that goes, by free and by realloc, in several arenas."""
+    for threads in (1, 4):
+        subject = Subject(build(source("before.c"), flags=["-pthread"]), threads, environment=PLAIN)
+        attach(subject.pid)
+        at_first = sum(left_of(report(str(subject.pid), SETTINGS))[:2])
+        for step in range(5):  # the fourth ends nothing, the fifth neither
+            gone, gone_bytes, now, new_bytes = numbers(subject)
+            data = report(str(subject.pid), SETTINGS)
+            left, freed_bytes, frees = left_of(data)
+            equal((frees, freed_bytes, left + freed_bytes), (gone, gone_bytes, at_first), "step", step)
+            equal(frees, 500 * threads * min(step + 1, 3), "step", step)
+            near(data["leaked_bytes"], now, "live")
+            equal((data["leaked_bytes"], data["leaked_blocks"]), (left + new_bytes, data["total_allocations"]),
+                  "old and new", step)
+        near(at_first, now + gone_bytes - new_bytes, "at first")
+        if data["maximum_bytes"] < at_first:
+            fail("held at most", data["maximum_bytes"], "but", at_first, "from the start")
+        if max(point["live_bytes"] for point in data["timeline"]) < at_first:
+            fail("over time", data["timeline"], "but", at_first, "from the start")
+        profile = detach(subject.pid)
+        equal(left_of(report(profile)), (left, freed_bytes, frees), "in the profile")
+        rows = memtrace("query", profile, "SELECT live_bytes, frees FROM contexts WHERE function = '[before attach]'",
+                        "--format", "csv")
+        equal(rows.stdout.decode().split()[1:], ["%d,%d" % (left, frees)], "SQL")
+        exported = memtrace("export", "--format", "folded", "--cost", "leaked", profile)
+        equal([line.split()[-1] for line in exported.stdout.decode().splitlines()
+               if line.startswith("[before attach] ")], [str(left)], "exported")
+        ended(subject)
+
+
+def test_before_again():
+    """Attached to anew it is what is there then, what the last time had counted among it. Once the mode
+    was changed it is not followed any more, and says so; and of a sample it is not told at all."""
+    subject = Subject(build(source("before.c"), flags=["-pthread"]), 1, environment=PLAIN)
+    attach(subject.pid)
+    _, _, now, _ = numbers(subject)
+    detach(subject.pid)
+    attach(subject.pid)
+    left, *gone = left_of(report(str(subject.pid), SETTINGS))
+    near(left, now, "anew")
+    equal(gone, [0, 0], "anew")
+    seen = []
+    for mode in ("off", "on"):  # which it follows when it allocates next, in the first of these two steps
+        equal(memtrace("control", subject.pid, mode).returncode, 0, mode)
+        list(numbers(subject))
+        data = report(str(subject.pid), SETTINGS)
+        equal(data["before_attach"]["followed"], False, mode)
+        seen.append(left_of(data))
+    equal((seen[0][2], seen[1]), (1, seen[0]), "after a change of mode")
+    detach(subject.pid)
+    attach(subject.pid, "--sample", "64K")
+    equal("before_attach" in report(str(subject.pid), SETTINGS), False, "of a sample")
+    ended(subject)
+
+
 def test_threads():
     """Each of the threads was there before."""
     subject = Subject(build(source("known.c")), "threads", 8)

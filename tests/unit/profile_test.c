@@ -37,7 +37,8 @@ static int use(const void *bytes, size_t size) {
     for (size_t i = 0; i < model->context_count; i++) {
         const struct model_context *context = &model->contexts[i];
         assert_true(context->id < model->node_count && context->path < model->node_count);
-        assert_true(context->frees <= context->allocations);
+        assert_true(context->frees <= context->allocations ||
+                    context->frame == MEMTRACE_FRAME_BEFORE);
         assert_true(i == 0 || model->contexts[i - 1].id < context->id);
         model_hash(model, context->id);
         model_class_name(model, context);

@@ -3,6 +3,7 @@
  * thread's do. What malloc does and what the gate says must agree when all is over. */
 #include "runtime/entry/switch.h"
 
+#include "runtime/entry/before.h"
 #include "runtime/entry/child.h"
 #include "runtime/entry/event.h"
 #include "runtime/entry/malloc.h"
@@ -48,6 +49,8 @@ void malloc_prepare(enum malloc_way to) {
 void thread_stop_all(void) {
 }
 void thread_start_self(void) {
+}
+void before_end(void) {
 }
 void thread_pass_through(int on) {
     (void)on;
