@@ -31,7 +31,7 @@ const struct command *const commands[] = {
     &list_command,      &trace_command,
 #ifdef MEMTRACE_STREAM
     &send_command,      &gather_command,
-    &sender_command,
+    &sender_command,    &offerer_command,
 #endif
     &control_command,   &attach_command,
     &detach_command,    &symbolize_command,

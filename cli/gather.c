@@ -14,13 +14,15 @@ struct request {
     const char *token;
     uint64_t quota_bytes;
     uint64_t total_bytes;
+    uint64_t give_up_ns;
 };
 
 #define IN(member) OPTION_IN(struct request, member)
 
 static const struct option options[] = {
     {"listen", 0, "ADDRESS[:PORT]",
-     "where to listen (default: 127.0.0.1:6364, this machine only; port 0: one that is free)",
+     "where to listen (default where no HOST is named: 127.0.0.1:6364, this machine only; port 0: "
+     "one that is free)",
      OPTION_TEXT, IN(listen)},
     {"token", 0, "FILE",
      "what proves who both sides are, a file that only you can read: for all but this machine",
@@ -29,6 +31,9 @@ static const struct option options[] = {
      IN(quota_bytes), .least = 1},
     {"total-quota", 0, "SIZE", "all files below DIR may have so many bytes (default: no limit)",
      OPTION_SIZE, IN(total_bytes), .least = 1},
+    {"give-up", 0, "TIME",
+     "do without a HOST that cannot be reached for so long (default: go on trying)",
+     OPTION_DURATION, IN(give_up_ns)},
     OPTION_END};
 
 static void print(const char *line) {
@@ -38,23 +43,36 @@ static void print(const char *line) {
 static int run_gather(int argc, char **argv) {
     struct request request = {0};
     struct gatherer_options asked = {.stop = &stopping_signal, .tell = print, .port = CHANNEL_PORT};
+    const char **hosts;
     struct error error = {""};
     struct token *token = NULL;
     char host[CHANNEL_HOST] = "";
     int status = cli_read(&gather_command, &argc, &argv, &request);
-    if (status == CLI_OK) {
-        status = cli_one(&gather_command, argc, argv, "a folder", &asked.folder);
+    if (status == CLI_OK && argc == 0) {
+        status = cli_usage("gather", "a folder is needed");
     }
     if (status != CLI_OK) {
         return status;
     }
+    asked.folder = argv[argc - 1];
+    argv[argc - 1] = NULL;
+    hosts = (const char **)argv;
+    for (size_t i = 0; hosts[i] != NULL; i++) {
+        if (channel_peer(hosts[i], host, &asked.port, &error) != 0) {
+            return cli_usage("gather", "%s: %s", hosts[i], error.message);
+        }
+    }
+    host[0] = '\0';
+    asked.port = CHANNEL_PORT;
     if (request.listen != NULL && channel_split(request.listen, host, &asked.port, &error) != 0) {
         return cli_usage("gather", "--listen: %s", error.message);
     }
     if (request.token != NULL && (token = token_read(request.token, &error)) == NULL) {
         return cli_error("%s", error.message);
     }
-    asked.host = host;
+    asked.host = hosts[0] == NULL || request.listen != NULL ? host : NULL;
+    asked.hosts = hosts;
+    asked.give_up_ns = request.give_up_ns;
     asked.token = token;
     asked.quota_bytes = request.quota_bytes;
     asked.total_bytes = request.total_bytes;
@@ -68,11 +86,12 @@ static int run_gather(int argc, char **argv) {
 const struct command gather_command = {
     .name = "gather",
     .run = run_gather,
-    .summary = "receive recordings that `memtrace send` sends",
-    .usage = "[OPTION]... DIR",
-    .about = "Receives recordings of any number of senders, until Ctrl-C, into "
-             "DIR/HOST/PROGRAM.PID.TIME.mtr. Each file can be read while it grows. What it has "
-             "told a sender to have is on the disk.",
+    .summary = "receive recordings of other machines",
+    .usage = "[OPTION]... [HOST[:PORT]]... DIR",
+    .about = "Receives recordings into DIR/HOST/PROGRAM.PID.TIME.mtr: of any number of senders "
+             "(`memtrace send`, `record --to`), until Ctrl-C; or of each HOST that offers some "
+             "(`memtrace record --listen`, `send --listen`), until all that it has is here. Each "
+             "file can be read while it grows. What it has told a sender to have is on the disk.",
     .options = options,
     .operands = "FOLDER",
 };

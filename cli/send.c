@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* send.c: `memtrace send`: a recording to another machine. docs/stream.md is its page. */
+#include "stream/listening.h"
+#include "stream/offering.h"
 #include "stream/sender.h"
 
 #include "analyze/rows/number.h"
@@ -10,9 +12,11 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
+#include <unistd.h>
 
 struct request {
     const char *to;
+    const char *listen;
     const char *token;
     uint64_t give_up_ns;
 };
@@ -22,6 +26,9 @@ struct request {
 static const struct option options[] = {
     {"to", 0, "HOST[:PORT]", "where `memtrace gather` listens (port: 6364 where none is named)",
      OPTION_TEXT, IN(to)},
+    {"listen", 0, "ADDRESS[:PORT]",
+     "or wait here for others, who take it (memtrace gather HOST); several FILEs may be named",
+     OPTION_TEXT, IN(listen)},
     {"token", 0, "FILE",
      "what proves who both sides are, a file that only you can read: for all but this machine",
      OPTION_TEXT, IN(token)},
@@ -57,45 +64,97 @@ static int send_file(const struct sender_options *asked, const char *to) {
     }
 }
 
+/* 128 + the signal, or what is only here. */
+static int offered_status(int result, const struct offering_rest *rest, const struct error *error) {
+    struct number n;
+    if (result < 0) {
+        return cli_error("%s", error->message);
+    }
+    if (result > 0) {
+        cli_error("stopped: nobody has taken all of %u recording%s, %s are only here", rest->files,
+                  rest->files == 1 ? "" : "s", number_bytes(&n, rest->missing));
+    }
+    return result == 0 ? CLI_OK : 128 + stopping_signal;
+}
+
+static int offer_files(const struct request *request, const struct token *token, char **files) {
+    struct offering_options asked = {.token = token,
+                                     .paths = (const char *const *)files,
+                                     .words = -1,
+                                     .stop = &stopping_signal,
+                                     .tell = print,
+                                     .tells_all = true};
+    struct offering_rest rest;
+    struct error error = {""};
+    char host[CHANNEL_HOST];
+    char shown[CHANNEL_SHOWN];
+    uint16_t port;
+    int result;
+    if (channel_split(request->listen, host, &port, &error) != 0) {
+        return cli_usage("send", "--listen: %s", error.message);
+    }
+    asked.listener = listening_open(host, port, token, &error);
+    if (asked.listener < 0) {
+        return cli_error("%s", error.message);
+    }
+    listening_show(asked.listener, shown);
+    cli_error("listening at %s, %s: memtrace gather %s%s DIR", shown,
+              token != NULL ? "TLS with the token" : "this machine only, no token",
+              token != NULL ? "--token FILE " : "", shown);
+    result = offering_run(&asked, &rest, &error);
+    close(asked.listener);
+    return offered_status(result, &rest, &error);
+}
+
+/* What is asked for, once it makes sense. */
+static int send_or_offer(const struct request *request, struct sender_options *asked,
+                         char **files) {
+    struct error error = {""};
+    struct token *token = NULL;
+    int status;
+    if (request->token != NULL && (token = token_read(request->token, &error)) == NULL) {
+        return cli_error("%s", error.message);
+    }
+    stopping_catch();
+    signal(SIGPIPE, SIG_IGN);
+    asked->token = token;
+    status = request->listen != NULL ? offer_files(request, token, files)
+                                     : send_file(asked, request->to);
+    token_free(token);
+    return status;
+}
+
 static int run_send(int argc, char **argv) {
     struct request request = {0};
     struct sender_options asked = {.stop = &stopping_signal, .tell = print};
     struct error error = {""};
-    struct token *token = NULL;
     char host[CHANNEL_HOST];
     int status = cli_read(&send_command, &argc, &argv, &request);
-    if (status == CLI_OK) {
+    if (status == CLI_OK && (request.listen == NULL || argc == 0)) {
         status = cli_one(&send_command, argc, argv, "a recording", &asked.path);
     }
     if (status != CLI_OK) {
         return status;
     }
-    if (request.to == NULL) {
-        return cli_usage("send", "--to HOST[:PORT] is needed");
+    if ((request.to == NULL) == (request.listen == NULL)) {
+        return cli_usage("send", "either --to HOST[:PORT] or --listen ADDRESS[:PORT] is needed");
     }
-    if (channel_peer(request.to, host, &asked.port, &error) != 0) {
+    if (request.to != NULL && channel_peer(request.to, host, &asked.port, &error) != 0) {
         return cli_usage("send", "--to: %s", error.message);
     }
-    if (request.token != NULL && (token = token_read(request.token, &error)) == NULL) {
-        return cli_error("%s", error.message);
-    }
-    stopping_catch();
-    signal(SIGPIPE, SIG_IGN);
     asked.host = host;
-    asked.token = token;
     asked.give_up_ns = request.give_up_ns;
-    status = send_file(&asked, request.to);
-    token_free(token);
-    return status;
+    return send_or_offer(&request, &asked, argv);
 }
 
 const struct command send_command = {
     .name = "send",
     .run = run_send,
     .summary = "send a recording to another machine, also while it grows",
-    .usage = "[OPTION]... --to HOST[:PORT] FILE",
+    .usage = "[OPTION]... --to HOST[:PORT] FILE | --listen ADDRESS[:PORT] FILE...",
     .about = "Sends a recording to a machine where `memtrace gather` runs, while it is written or "
-             "later. Either side, or the network between them, may fail at any moment: it goes on "
+             "later; or waits for `memtrace gather` to connect to this machine and take it. Either "
+             "side, or the network between them, may fail at any moment: it goes on "
              "from where it was. Ends when the other side has the same bytes.",
     .options = options,
     .operands = "RECORDING",

@@ -5,6 +5,7 @@
 #include "analyze/rows/number.h"
 #include "analyze/rows/safetext.h"
 #include "cli/cli.h"
+#include "cli/offer.h"
 #include "cli/stopping.h"
 #include "collect/clock.h"
 #include "collect/recordparts.h"
@@ -169,10 +170,16 @@ int streaming_begin(const struct variables *variables) {
     uint16_t port;
     struct error error = {""};
     struct token *token;
+    streaming.rotates = rotate != NULL && rotate[0] != '\0' && strcmp(rotate, "0") != 0;
+    streaming.linger_ns = variables->linger_ns != 0 ? variables->linger_ns : LINGER_NS;
+    if (variables->listen != NULL) {
+        return variables->to == NULL ? offer_begin(variables, streaming.rotates)
+                                     : cli_usage("record", "--to and --listen do not go together");
+    }
     if (variables->to == NULL) {
         return variables->token == NULL && variables->linger_ns == 0
                    ? CLI_OK
-                   : cli_usage("record", "--token and --linger belong to --to");
+                   : cli_usage("record", "--token and --linger belong to --to and --listen");
     }
     if (channel_peer(variables->to, host, &port, &error) != 0) {
         return cli_usage("record", "--to: %s", error.message);
@@ -186,8 +193,6 @@ int streaming_begin(const struct variables *variables) {
     }
     streaming.to = variables->to;
     streaming.token = variables->token != NULL ? variables->token : "";
-    streaming.linger_ns = variables->linger_ns != 0 ? variables->linger_ns : LINGER_NS;
-    streaming.rotates = rotate != NULL && rotate[0] != '\0' && strcmp(rotate, "0") != 0;
     if (pipe2(streaming.reports, O_CLOEXEC | O_NONBLOCK) != 0) {
         return cli_error("cannot make a pipe: %s", strerror(errno));
     }
@@ -322,6 +327,7 @@ void streaming_tick(void) {
     pthread_mutex_lock(&streaming.lock);
     tend();
     pthread_mutex_unlock(&streaming.lock);
+    offer_tick();
 }
 
 /* Nobody wants to wait any more. */
@@ -357,6 +363,7 @@ void streaming_end(void) {
     sigaddset(&signals, SIGTERM);
     sigaddset(&signals, SIGHUP);
     sigaddset(&signals, SIGCHLD);
+    offer_end(streaming.linger_ns);
     if (streaming.to == NULL) {
         return;
     }

@@ -261,6 +261,9 @@ const struct option variables_of_recordings[] = {
 #ifdef MEMTRACE_STREAM
     {"to", 0, "HOST[:PORT]", "also send it, while it grows, to where `memtrace gather` listens",
      OPTION_TEXT, OPTION_IN(struct variables, to)},
+    {"listen", 0, "ADDRESS[:PORT]",
+     "or let others take it, while it grows, from here: `memtrace gather HOST`", OPTION_TEXT,
+     OPTION_IN(struct variables, listen)},
     {"token", 0, "FILE", "what proves who both sides are: for all but this machine", OPTION_TEXT,
      OPTION_IN(struct variables, token)},
     {"linger", 0, "TIME", "so long the rest may take to be sent after the end (default: 60s)",

@@ -4,6 +4,7 @@
 
 #include "analyze/rows/number.h"
 #include "collect/clock.h"
+#include "stream/backoff.h"
 #include "stream/filehash.h"
 #include "stream/sourcename.h"
 #include "stream/tail.h"
@@ -19,17 +20,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
-#define MS            UINT64_C(1000000)
-#define SECOND        (1000 * MS)
-#define CONNECT_NS    (10 * SECOND) /* for a connection, a handshake, a welcome */
-#define ALIVE_NS      (5 * SECOND)
-#define SILENCE_NS    (20 * SECOND) /* a peer that says nothing for so long is gone */
-#define LOOK_NS       (50 * MS)
-#define BACKOFF_LEAST (250 * MS)
-#define BACKOFF_MOST  (30 * SECOND)
+#define MS         UINT64_C(1000000)
+#define SECOND     (1000 * MS)
+#define CONNECT_NS (10 * SECOND) /* for a connection, a handshake, a welcome */
+#define ALIVE_NS   (5 * SECOND)
+#define SILENCE_NS (20 * SECOND) /* a peer that says nothing for so long is gone */
+#define LOOK_NS    (50 * MS)
 
 enum { ANEW_MOST = 3, IN_BYTES = 4 * WIRE_SMALL_MOST };
 
@@ -409,8 +407,8 @@ static void wait_for_news(struct sender *sender) {
 }
 
 static bool has_all_but_index(const struct sender *sender) {
-    return sender->is_welcome && sender->tail.indexed && !sender->tail.ended &&
-           sender->acked == sender->tail.steady;
+    return sender->options->accepted == NULL && sender->is_welcome && sender->tail.indexed &&
+           !sender->tail.ended && sender->acked == sender->tail.steady;
 }
 
 static enum outcome talk(struct sender *sender) {
@@ -469,15 +467,6 @@ static int pause_for(struct sender *sender, uint64_t duration_ns) {
     return result;
 }
 
-/* Between half of it and all of it: many senders of one receiver are not to come at once. */
-static uint64_t jitter(uint64_t backoff_ns) {
-    uint32_t random = 0;
-    if (getrandom(&random, sizeof random, GRND_NONBLOCK) < 0) {
-        random = (uint32_t)clock_now_ns();
-    }
-    return backoff_ns / 2 + backoff_ns / 2 * (random % 1024) / 1024;
-}
-
 static void tell_outage(struct sender *sender) {
     struct number n;
     if (!sender->tried_before && sender->there != 0) {
@@ -513,12 +502,23 @@ static enum sender_result go(struct sender *sender) {
             return SENDER_FAILED;
         }
         tell_outage(sender);
-        if (pause_for(sender, jitter(backoff)) != 0) {
+        if (pause_for(sender, backoff_next(&backoff)) != 0) {
             return SENDER_FAILED;
         }
-        backoff = backoff * 2 < BACKOFF_MOST ? backoff * 2 : BACKOFF_MOST;
     }
     return *sender->options->stop != 0 ? SENDER_STOPPED : SENDER_LATE;
+}
+
+/* The receiver has come by itself, and does so again after a loss. */
+static enum sender_result answer(struct sender *sender) {
+    enum outcome outcome;
+    sender->channel = *sender->options->accepted;
+    outcome = talk(sender);
+    channel_close(&sender->channel);
+    if (outcome == ENDED) {
+        return SENDER_DONE;
+    }
+    return is_stopped(sender) ? SENDER_STOPPED : SENDER_FAILED;
 }
 
 /* Waits until the file says what it is, and finds out how much of it is there. */
@@ -563,7 +563,7 @@ enum sender_result sender_run(const struct sender_options *options,
     if (sender->fd < 0) {
         error_set(error, "cannot read %s: %s", name_of(sender), strerror(errno));
     } else if (prepare(sender) == 0) {
-        result = go(sender);
+        result = options->accepted != NULL ? answer(sender) : go(sender);
         *progress = (struct sender_progress){sender->there, sender->tail.size};
     }
     tail_end(&sender->tail);

@@ -16,6 +16,7 @@ struct sender_options {
     const char *name; /* what it is called in messages; NULL: as its path */
     const char *host;
     uint16_t port;
+    struct channel *accepted;  /* the receiver has come: this connection and no other; or NULL */
     const struct token *token; /* NULL: to this machine itself only, in clear */
     uint64_t give_up_ns;       /* without a connection for so long; 0: never */
     uint64_t linger_ns;        /* so long after the end of the recording; 0: any time */

@@ -55,11 +55,11 @@ static int step(struct tail *tail) {
 
 /* Whether somebody writes, or may go on: a program's collector may have been killed. Where the
  * kernel cannot tell, as long as the program runs. */
-static bool is_written(const struct tail *tail) {
+bool tail_is_written(int fd) {
     struct memtrace_recording_header header;
     bool unknown;
-    return region_is_written(tail->fd, &unknown) ||
-           (block_read_at(tail->fd, &header, sizeof header, 0) == (ssize_t)sizeof header &&
+    return region_is_written(fd, &unknown) ||
+           (block_read_at(fd, &header, sizeof header, 0) == (ssize_t)sizeof header &&
             region_alive((pid_t)header.pid, header.process_start_ticks));
 }
 
@@ -85,7 +85,7 @@ int tail_look(struct tail *tail, uint64_t now_ns) {
         tail->steady = tail->size;
         return 0;
     }
-    if (grew || tail->indexed || tail->steady != before || is_written(tail)) {
+    if (grew || tail->indexed || tail->steady != before || tail_is_written(tail->fd)) {
         tail->quiet_since_ns = 0;
     } else if (tail->quiet_since_ns == 0) {
         tail->quiet_since_ns = now_ns;

@@ -32,4 +32,7 @@ void tail_start(struct tail *tail, int fd);
 int tail_look(struct tail *tail, uint64_t now_ns);
 void tail_end(struct tail *tail);
 
+/* Whether somebody writes the recording, or may go on with it. */
+bool tail_is_written(int fd);
+
 #endif

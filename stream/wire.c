@@ -39,6 +39,9 @@ static bool bounds_of(uint8_t type, uint32_t *least, uint32_t *most) {
         [WIRE_REFUSE] = {4, 4 + WIRE_REASON_MOST},
         [WIRE_CONTROL] = {12, 12 + WIRE_REASON_MOST},
         [WIRE_ANSWER] = {4, 4 + WIRE_REASON_MOST},
+        [WIRE_PULL] = {4, 4 + WIRE_ID},
+        [WIRE_OFFER] = {WIRE_HELLO_FIXED, WIRE_SMALL_MOST - WIRE_HEADER},
+        [WIRE_HAVE] = {4 + WIRE_ID, 4 + WIRE_ID},
     };
     if (type == 0 || type >= sizeof bounds / sizeof *bounds) {
         return false;
@@ -142,6 +145,25 @@ int wire_read_answer(const struct wire_frame *frame, struct wire_answer *answer)
     return is_done <= 1 ? 0 : -1;
 }
 
+int wire_read_pull(const struct wire_frame *frame, uint32_t *version, uint8_t id[WIRE_ID]) {
+    memset(id, 0, WIRE_ID);
+    *version = (uint32_t)get(frame->payload, 4);
+    if (*version != WIRE_VERSION) {
+        return 0;
+    }
+    if (frame->length != 4 + WIRE_ID) {
+        return -1;
+    }
+    memcpy(id, frame->payload + 4, WIRE_ID);
+    return 0;
+}
+
+int wire_read_have(const struct wire_frame *frame, struct wire_piece *piece) {
+    piece->length = (uint32_t)get(frame->payload, 4);
+    memcpy(piece->hash, frame->payload + 4, WIRE_ID);
+    return piece->length >= WIRE_PIECE_LEAST && piece->length <= INT32_MAX ? 0 : -1;
+}
+
 /* ---- Writing ---- */
 
 static size_t put_header(uint8_t *to, enum wire_type type, size_t length, uint64_t offset) {
@@ -160,7 +182,8 @@ static size_t put_name(uint8_t *to, const char *name) {
     return length + 1;
 }
 
-size_t wire_put_hello(uint8_t *to, const struct wire_hello *hello) {
+static size_t put_described(uint8_t *to, enum wire_type type, const struct wire_hello *hello,
+                            uint64_t offset) {
     uint8_t *payload = to + WIRE_HEADER;
     size_t length = WIRE_HELLO_FIXED;
     memset(payload, 0, WIRE_HELLO_FIXED);
@@ -172,7 +195,15 @@ size_t wire_put_hello(uint8_t *to, const struct wire_hello *hello) {
     memcpy(payload + 24, hello->id, WIRE_ID);
     length += put_name(payload + length, hello->host);
     length += put_name(payload + length, hello->program);
-    return put_header(to, WIRE_HELLO, length, 0);
+    return put_header(to, type, length, offset);
+}
+
+size_t wire_put_hello(uint8_t *to, const struct wire_hello *hello) {
+    return put_described(to, WIRE_HELLO, hello, 0);
+}
+
+size_t wire_put_offer(uint8_t *to, const struct wire_hello *hello, uint64_t size) {
+    return put_described(to, WIRE_OFFER, hello, size);
 }
 
 size_t wire_put_welcome(uint8_t *to, uint64_t offset, uint32_t window) {
@@ -210,6 +241,18 @@ size_t wire_put_answer(uint8_t *to, const struct wire_answer *answer) {
     size_t length = put_name(to + WIRE_HEADER + 4, answer->text) - 1;
     put(to + WIRE_HEADER, answer->is_done, 4);
     return put_header(to, WIRE_ANSWER, 4 + length, 0);
+}
+
+size_t wire_put_pull(uint8_t *to, const uint8_t id[WIRE_ID]) {
+    put(to + WIRE_HEADER, WIRE_VERSION, 4);
+    memcpy(to + WIRE_HEADER + 4, id, WIRE_ID);
+    return put_header(to, WIRE_PULL, 4 + WIRE_ID, 0);
+}
+
+size_t wire_put_have(uint8_t *to, uint64_t offset, const struct wire_piece *piece) {
+    put(to + WIRE_HEADER, piece->length, 4);
+    memcpy(to + WIRE_HEADER + 4, piece->hash, WIRE_ID);
+    return put_header(to, WIRE_HAVE, 4 + WIRE_ID, offset);
 }
 
 size_t wire_put_data(uint8_t *to, uint64_t offset, uint32_t length) {

@@ -22,6 +22,8 @@ static size_t put_again(const struct wire_frame *frame, uint8_t *to) {
     struct wire_refusal refusal;
     struct wire_control control;
     struct wire_answer answer;
+    struct wire_piece piece;
+    uint8_t id[WIRE_ID];
     uint32_t window;
     uint64_t hash;
     switch (frame->type) {
@@ -58,6 +60,18 @@ static size_t put_again(const struct wire_frame *frame, uint8_t *to) {
                        frame->offset == 0
                    ? wire_put_answer(to, &answer)
                    : 0;
+    case WIRE_PULL:
+        return wire_read_pull(frame, &window, id) == 0 && window == WIRE_VERSION &&
+                       frame->offset == 0
+                   ? wire_put_pull(to, id)
+                   : 0;
+    case WIRE_OFFER:
+        if (wire_read_hello(frame, &hello) != 0 || hello.version != WIRE_VERSION) {
+            return 0;
+        }
+        return wire_put_offer(to, &hello, frame->offset);
+    case WIRE_HAVE:
+        return wire_read_have(frame, &piece) == 0 ? wire_put_have(to, frame->offset, &piece) : 0;
     }
     abort(); /* a type that there is not */
 }

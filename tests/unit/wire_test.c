@@ -109,6 +109,41 @@ static void test_control(void **state) {
     assert_int_equal(wire_read_answer(&frame, &heard), -1);
 }
 
+/* What a receiver that has connected says, and what it is told. */
+static void test_pulling(void **state) {
+    uint8_t bytes[WIRE_SMALL_MOST + 1] = {0};
+    struct wire_hello hello = example();
+    struct wire_hello read;
+    struct wire_piece piece = {.length = WIRE_PIECE_LEAST};
+    struct wire_piece other;
+    struct wire_frame frame;
+    uint8_t id[WIRE_ID];
+    uint32_t version;
+    (void)state;
+    frame = parse_whole(bytes, wire_put_pull(bytes, hello.id));
+    assert_int_equal(frame.type, WIRE_PULL);
+    assert_int_equal(wire_read_pull(&frame, &version, id), 0);
+    assert_int_equal(version, WIRE_VERSION);
+    assert_memory_equal(id, hello.id, WIRE_ID);
+    frame.length--;
+    assert_int_equal(wire_read_pull(&frame, &version, id), -1);
+    bytes[WIRE_HEADER]++; /* of another version only that is read */
+    assert_int_equal(wire_read_pull(&frame, &version, id), 0);
+    assert_int_equal(version, WIRE_VERSION + 1);
+    frame = parse_whole(bytes, wire_put_offer(bytes, &hello, 12345));
+    assert_true(frame.type == WIRE_OFFER && frame.offset == 12345);
+    assert_int_equal(wire_read_hello(&frame, &read), 0);
+    assert_memory_equal(&read, &hello, sizeof hello);
+    memcpy(piece.hash, hello.id, WIRE_ID);
+    frame = parse_whole(bytes, wire_put_have(bytes, 777, &piece));
+    assert_true(frame.type == WIRE_HAVE && frame.offset == 777);
+    assert_int_equal(wire_read_have(&frame, &other), 0);
+    assert_true(other.length == piece.length && memcmp(other.hash, piece.hash, WIRE_ID) == 0);
+    piece.length--; /* so little is sent without a question */
+    frame = parse_whole(bytes, wire_put_have(bytes, 777, &piece));
+    assert_int_equal(wire_read_have(&frame, &other), -1);
+}
+
 /* The bytes that docs/stream.md tells. */
 static void test_bytes(void **state) {
     static const uint8_t ack[] = {'M', 'T', 'S', 4, 0, 0, 0, 0, 0x39, 0x30, 0, 0, 0, 0, 0, 0};
@@ -141,8 +176,11 @@ static void test_garbage(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_hello),   cmocka_unit_test(test_small),
-        cmocka_unit_test(test_control), cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_hello),
+        cmocka_unit_test(test_small),
+        cmocka_unit_test(test_control),
+        cmocka_unit_test(test_pulling),
+        cmocka_unit_test(test_bytes),
         cmocka_unit_test(test_garbage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * gathering.h: what the files of the gatherer share: connections over which recordings come. Some
+ * have come by themselves (gatherer.c), others were made to those who offer recordings (puller.c);
+ * what is said on them is the same (source.c).
+ *
+ * All of it belongs to the gatherer's one thread, but for what syncing.c does.
+ */
+#ifndef STREAM_GATHERING_H
+#define STREAM_GATHERING_H
+
+#include "stream/arrival.h"
+#include "stream/gatherer.h"
+#include "stream/wire.h"
+
+#include <poll.h>
+
+#define MS     UINT64_C(1000000)
+#define SECOND (1000 * MS)
+
+enum {
+    SOURCES_MOST = 4096,
+    OUT_BYTES = 4 * WIRE_SMALL_MOST,
+};
+
+/*
+ * CALLING    we connect to it
+ * FRESH      connected: handshake, then who it is
+ * LISTING    it tells what can be pulled
+ * GREETED    its recording comes
+ * PARTING    it is told why it must go
+ */
+enum source_state { CALLING, FRESH, LISTING, GREETED, PARTING, GONE };
+
+struct source {
+    struct channel channel;
+    enum source_state state;
+    struct arrival arrival;
+    char peer[CHANNEL_SHOWN];
+    /* We connected to it, puller.c's: which host, and which of its recordings (NO_OFFER: the list).
+     */
+    struct pull_host *host;
+    size_t offer;
+    bool looked;                                     /* the first byte was looked at: TLS or not */
+    bool is_half;                                    /* PARTING: nothing is sent any more */
+    bool is_hungry;                                  /* more may be there to read at once */
+    bool is_done;                                    /* all of it is there */
+    bool is_refused;                                 /* to come again makes no sense */
+    uint64_t born_ns, heard_ns, said_ns, waiting_ns; /* waiting: since when bytes are not synced */
+    size_t in_size, out_size;
+    uint8_t out[OUT_BYTES];
+    uint8_t in[WIRE_FRAME_MOST];
+};
+#define NO_OFFER SIZE_MAX
+
+struct gatherer {
+    const struct gatherer_options *options;
+    int folder;
+    int listener;           /* -1: only those whom we connect to */
+    uint64_t used_bytes;    /* of all recordings in the folder */
+    uint64_t rest_until_ns; /* no descriptors were left: no connection is taken before */
+    struct puller *puller;  /* NULL: we connect to nobody */
+    struct source *sources[SOURCES_MOST];
+    struct pollfd polls[SOURCES_MOST + 1];
+    size_t count;
+};
+
+__attribute__((format(printf, 2, 3))) void gathering_tell(const struct gatherer *gatherer,
+                                                          const char *format, ...);
+
+/* ---- source.c ---- */
+
+/* A source of this connected, or connecting, socket, which is taken over. NULL: there is no room.
+ */
+struct source *source_add(struct gatherer *gatherer, int fd, bool is_server, const char *peer);
+/* Its turn. */
+void source_serve(struct gatherer *gatherer, struct source *source, short events);
+/* What poll() is to wait for. Sets *timeout_ms lower where it must not wait so long. */
+short source_waits(const struct source *source, int *timeout_ms);
+/* It is not heard any more. */
+void source_lose(struct gatherer *gatherer, struct source *source, const char *why);
+void source_free(struct source *source);
+/* Puts a frame of this size into what it is told; the frame was written to source_out(). */
+uint8_t *source_out(struct source *source);
+
+/* ---- puller.c ---- */
+
+struct puller;
+
+struct puller *puller_new(const struct gatherer_options *options);
+void puller_free(struct puller *puller);
+/* Connects to whom it is time to. */
+void puller_tick(struct gatherer *gatherer, uint64_t now);
+/* All that was to be had is here, or cannot be had: *failed. */
+bool puller_is_over(const struct puller *puller, bool *failed);
+/* Whether the connection could be made (state CALLING). */
+void puller_connected(struct gatherer *gatherer, struct source *source);
+/* The host has a recording; it has no more. */
+void puller_take_offer(struct gatherer *gatherer, struct source *source,
+                       const struct wire_frame *frame);
+void puller_take_end(struct gatherer *gatherer, struct source *source);
+/* The handshake is over: says what is wanted. */
+void puller_ask(struct source *source);
+/* The connection is over, or could not be made. */
+void puller_lost(struct gatherer *gatherer, struct source *source, const char *why);
+
+#endif

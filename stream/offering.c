@@ -1,0 +1,657 @@
+/* SPDX-License-Identifier: MIT */
+/* offering.c: files, connections, and the thread of each. See offering.h. */
+#include "stream/offering.h"
+
+#include "analyze/rows/number.h"
+#include "collect/clock.h"
+#include "stream/listening.h"
+#include "stream/sender.h"
+#include "stream/sourcename.h"
+#include "stream/tail.h"
+#include "stream/wire.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MS         UINT64_C(1000000)
+#define SECOND     (1000 * MS)
+#define GREET_NS   (10 * SECOND) /* from the connection to what it wants */
+#define ALIVE_NS   (5 * SECOND)
+#define SILENCE_NS (20 * SECOND)
+#define PARTING_NS (2 * SECOND)
+
+enum {
+    CONNECTIONS_MOST = 256,
+    STACK_BYTES = 512 << 10,
+    LOOK_MS = 50, /* after new files and their ends */
+};
+
+struct offered {
+    int fd;
+    bool leaves_index;
+    bool is_known; /* hello says what it is */
+    bool is_done;  /* somebody has all of it */
+    uint64_t sent; /* the most that anybody has of it */
+    struct wire_hello hello;
+};
+
+struct connection {
+    struct offering *offering;
+    struct channel channel;
+    char peer[CHANNEL_SHOWN];
+    volatile sig_atomic_t stop;
+    bool is_over;    /* its thread has ended, or is about to */
+    bool sends_part; /* a file without its index */
+    pthread_t thread;
+    size_t in_size;
+    uint8_t in[2 * WIRE_SMALL_MOST]; /* what a receiver says is small */
+};
+
+struct offering {
+    const struct offering_options *options;
+    pthread_mutex_t lock; /* of all below, and of connections' flags */
+    struct offered *files;
+    size_t count, room;
+    struct connection *connections[CONNECTIONS_MOST];
+    size_t connected;
+    bool has_ended;  /* no file will come, and those that are there do not lose their index */
+    bool is_orphan;  /* nobody said so, but who would have is gone */
+    uint64_t end_ns; /* since when; 0: not so */
+    bool told_full;
+};
+
+__attribute__((format(printf, 2, 3))) static void tell(const struct offering *offering,
+                                                       const char *format, ...) {
+    char line[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    offering->options->tell(line);
+}
+
+/* What the file is called now: the folder of a run gets its name at the end. */
+static void name_of(int fd, char *name, size_t room) {
+    char link[32];
+    ssize_t size;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    size = readlink(link, name, room - 1);
+    name[size > 0 ? size : 0] = '\0';
+}
+
+/* ---- Files ---- */
+
+/* Takes over the descriptor. 0 or -1. */
+static int add_file(struct offering *offering, int fd, bool leaves_index) {
+    int result = 0;
+    pthread_mutex_lock(&offering->lock);
+    if (offering->count == offering->room) {
+        size_t room = offering->room * 2 + 8;
+        struct offered *grown = reallocarray(offering->files, room, sizeof *grown);
+        if (grown == NULL) {
+            result = -1;
+        } else {
+            offering->files = grown;
+            offering->room = room;
+        }
+    }
+    if (result == 0) {
+        offering->files[offering->count++] =
+            (struct offered){.fd = fd, .leaves_index = leaves_index};
+    }
+    pthread_mutex_unlock(&offering->lock);
+    if (result != 0) {
+        close(fd);
+    }
+    return result;
+}
+
+/* With the lock. What the file is; false: it does not say yet, or is of no use. */
+static bool describe(struct offered *file) {
+    char name[PATH_MAX];
+    struct error error;
+    if (!file->is_known) {
+        name_of(file->fd, name, sizeof name);
+        file->is_known = source_describe(file->fd, name, &file->hello, &error) == 1;
+    }
+    return file->is_known;
+}
+
+/* Whether there is such a file still: those of small processes are taken away at the end. */
+static bool is_there(const struct offered *file, struct stat *status) {
+    return fstat(file->fd, status) == 0 && status->st_nlink != 0;
+}
+
+/* ---- One connection ---- */
+
+static bool is_stopped(const struct connection *connection) {
+    return connection->stop != 0;
+}
+
+static bool wait_for(const struct connection *connection, short events, uint64_t until_ns) {
+    while (!is_stopped(connection) && clock_now_ns() < until_ns) {
+        struct pollfd one = {connection->channel.fd, events, 0};
+        if (poll(&one, 1, LOOK_MS) > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What was written is to be read before the socket is gone. */
+static void part(struct connection *connection) {
+    uint64_t until = clock_now_ns() + PARTING_NS;
+    char nothing[256];
+    if (shutdown(connection->channel.fd, SHUT_WR) == 0) {
+        while (wait_for(connection, POLLIN, until) &&
+               recv(connection->channel.fd, nothing, sizeof nothing, 0) > 0) {
+        }
+    }
+}
+
+/* 0, or -1: the connection is lost. */
+static int write_all(struct connection *connection, const uint8_t *bytes, size_t size) {
+    struct error error;
+    uint64_t until = clock_now_ns() + SILENCE_NS;
+    while (size > 0) {
+        ssize_t put = channel_write(&connection->channel, bytes, size, &error);
+        if (put < 0 || (put == 0 && !wait_for(connection, POLLOUT, until))) {
+            return -1;
+        }
+        bytes += put;
+        size -= (size_t)put;
+    }
+    return 0;
+}
+
+static void refuse(struct connection *connection, enum wire_code code, const char *why) {
+    uint8_t bytes[WIRE_SMALL_MOST];
+    tell(connection->offering, "%s: refused: %s", connection->peer, why);
+    write_all(connection, bytes, wire_put_refusal(bytes, code, why));
+    part(connection);
+}
+
+/* True: TLS is ready, or none is wanted. */
+static bool shake_hands(struct connection *connection, uint64_t until) {
+    const struct offering *offering = connection->offering;
+    struct channel *channel = &connection->channel;
+    struct error error = {""};
+    const char *why = "";
+    enum listening_first first = LISTENING_LATER;
+    int done;
+    while (first == LISTENING_LATER && wait_for(connection, POLLIN, until)) {
+        first = listening_look(channel, offering->options->token != NULL, &why);
+    }
+    if (first != LISTENING_FINE) {
+        if (first == LISTENING_REFUSED) {
+            tell(offering, "%s: refused: %s", connection->peer, why);
+            part(connection);
+        } else if (!is_stopped(connection)) {
+            tell(offering, "%s: %s", connection->peer,
+                 first == LISTENING_LEFT ? "left without a word"
+                                         : "connected and said nothing for 10 s");
+        }
+        return false;
+    }
+    while ((done = channel_handshake(channel, &error)) == 0) {
+        if (!wait_for(connection, channel->wants_write ? POLLOUT : POLLIN, until)) {
+            error_set(&error, "said nothing for 10 s");
+            done = -1;
+            break;
+        }
+    }
+    if (done < 0 && !is_stopped(connection)) {
+        bool is_tls = strncmp(error.message, "TLS:", 4) == 0;
+        tell(offering, "%s: refused: %s%s%s", connection->peer, is_tls ? "not our token (" : "",
+             error.message, is_tls ? ")" : "");
+    }
+    return done == 1;
+}
+
+/* Reads what has come. 1: a frame is there; 0: none yet; -1: the connection is lost or broken. */
+static int read_frame(struct connection *connection, struct wire_frame *frame) {
+    struct error error;
+    long whole = wire_parse(connection->in, connection->in_size, frame);
+    if (whole == 0) {
+        size_t room = sizeof connection->in - connection->in_size;
+        ssize_t got = room == 0 ? -1
+                                : channel_read(&connection->channel,
+                                               connection->in + connection->in_size, room, &error);
+        if (got <= 0) {
+            return got == 0 ? 0 : -1;
+        }
+        connection->in_size += (size_t)got;
+        whole = wire_parse(connection->in, connection->in_size, frame);
+    }
+    return whole > 0 ? 1 : (int)whole;
+}
+
+static void drop_frame(struct connection *connection, const struct wire_frame *frame) {
+    size_t size = WIRE_HEADER + frame->length;
+    connection->in_size -= size;
+    memmove(connection->in, connection->in + size, connection->in_size);
+}
+
+/* ---- The list of files ---- */
+
+/* The next file of which this receiver does not know. The frame's size; 0: none now, or all were
+ * told and no more will come (is_end). */
+static size_t put_offer(struct offering *offering, size_t *told, uint8_t *to, bool *is_end) {
+    struct stat status;
+    size_t size = 0;
+    pthread_mutex_lock(&offering->lock);
+    while (*told < offering->count && size == 0) {
+        struct offered *file = &offering->files[*told];
+        if (!is_there(file, &status)) {
+            ++*told;
+        } else if (describe(file)) {
+            ++*told;
+            size = wire_put_offer(to, &file->hello, (uint64_t)status.st_size);
+        } else if (offering->has_ended && offering->end_ns != 0) {
+            ++*told; /* its program was killed before it said what it is */
+        } else {
+            break;
+        }
+    }
+    *is_end = size == 0 && *told == offering->count && offering->end_ns != 0;
+    pthread_mutex_unlock(&offering->lock);
+    return size;
+}
+
+/* Goes on until the receiver has all and goes. */
+static void list(struct connection *connection) {
+    uint8_t bytes[WIRE_SMALL_MOST];
+    struct wire_frame frame;
+    uint64_t heard = clock_now_ns();
+    uint64_t said = heard;
+    size_t told = 0;
+    bool end_told = false;
+    int got = 0;
+    while (!is_stopped(connection) && got >= 0 && clock_now_ns() < heard + SILENCE_NS) {
+        bool is_end;
+        size_t size;
+        while ((got = read_frame(connection, &frame)) == 1) {
+            heard = clock_now_ns();
+            if (frame.type != WIRE_ALIVE) {
+                return;
+            }
+            drop_frame(connection, &frame);
+        }
+        size = put_offer(connection->offering, &told, bytes, &is_end);
+        if (size == 0 && is_end && !end_told) {
+            size = wire_put_end(bytes, told, 0);
+            end_told = true;
+        }
+        if (size == 0 && clock_now_ns() >= said + ALIVE_NS) {
+            size = wire_put_alive(bytes);
+        }
+        if (size != 0) {
+            said = clock_now_ns();
+            got = got < 0 ? got : write_all(connection, bytes, size);
+        } else if (got == 0) {
+            wait_for(connection, POLLIN, clock_now_ns() + LOOK_MS * MS);
+        }
+    }
+}
+
+/* ---- One file ---- */
+
+static struct offered *find_file(struct offering *offering, const uint8_t id[WIRE_ID]) {
+    for (size_t i = 0; i < offering->count; i++) {
+        if (describe(&offering->files[i]) &&
+            memcmp(offering->files[i].hello.id, id, WIRE_ID) == 0) {
+            return &offering->files[i];
+        }
+    }
+    return NULL;
+}
+
+static void no_words(const char *line) {
+    (void)line;
+}
+
+/* What became of it. */
+static void note_sent(struct connection *connection, size_t place, const char *name,
+                      enum sender_result result, const struct sender_progress *progress,
+                      const struct error *error) {
+    struct offering *offering = connection->offering;
+    struct number n;
+    pthread_mutex_lock(&offering->lock);
+    struct offered *file = &offering->files[place];
+    file->is_done = file->is_done || result == SENDER_DONE;
+    file->sent = file->sent > progress->sent ? file->sent : progress->sent;
+    pthread_mutex_unlock(&offering->lock);
+    if (result == SENDER_DONE && offering->options->tells_all) {
+        tell(offering, "%s, %s, is at %s", name, number_bytes(&n, progress->sent),
+             connection->peer);
+    } else if (result == SENDER_FAILED && error->message[0] != '\0' &&
+               offering->options->tells_all) {
+        tell(offering, "%s: %s; %s of %s are there", connection->peer, error->message,
+             number_bytes(&n, progress->sent), name);
+    }
+}
+
+static void send_file(struct connection *connection, const uint8_t id[WIRE_ID]) {
+    struct offering *offering = connection->offering;
+    char path[32];
+    char name[PATH_MAX] = "";
+    struct sender_progress progress;
+    struct error error = {""};
+    struct sender_options asked = {.path = path,
+                                   .name = name,
+                                   .host = connection->peer,
+                                   .accepted = &connection->channel,
+                                   .stop = &connection->stop,
+                                   .tell = no_words};
+    size_t place = 0;
+    pthread_mutex_lock(&offering->lock);
+    const struct offered *file = find_file(offering, id);
+    if (file != NULL) {
+        place = (size_t)(file - offering->files);
+        snprintf(path, sizeof path, "/proc/self/fd/%d", file->fd);
+        name_of(file->fd, name, sizeof name);
+        connection->sends_part = file->leaves_index && !offering->has_ended;
+        asked.reopener = connection->sends_part ? offering->options->reopener : 0;
+    }
+    pthread_mutex_unlock(&offering->lock);
+    if (file == NULL) {
+        refuse(connection, WIRE_BAD, "it wants a recording that is not here");
+        return;
+    }
+    note_sent(connection, place, name, sender_run(&asked, &progress, &error), &progress, &error);
+    connection->channel = CHANNEL_NONE; /* closed by it */
+}
+
+/* ---- Connections ---- */
+
+static void talk(struct connection *connection) {
+    static const uint8_t none[WIRE_ID];
+    uint64_t until = clock_now_ns() + GREET_NS;
+    struct wire_frame frame;
+    uint8_t id[WIRE_ID];
+    uint32_t version;
+    int got = 0;
+    if (!shake_hands(connection, until)) {
+        return;
+    }
+    while ((got = read_frame(connection, &frame)) == 0 && wait_for(connection, POLLIN, until)) {
+    }
+    if (got == 1 && frame.type == WIRE_HELLO) {
+        refuse(connection, WIRE_BAD, "recordings are taken from here, not to here");
+    } else if (got < 1 || frame.type != WIRE_PULL || wire_read_pull(&frame, &version, id) != 0) {
+        refuse(connection, WIRE_BAD, "it does not speak MemTrace's protocol");
+    } else if (version != WIRE_VERSION) {
+        char text[WIRE_REASON_MOST];
+        snprintf(text, sizeof text, "it speaks version %u of the protocol, this is version %d",
+                 version, WIRE_VERSION);
+        refuse(connection, WIRE_OTHER_VERSION, text);
+    } else {
+        drop_frame(connection, &frame);
+        if (memcmp(id, none, sizeof id) == 0) {
+            list(connection);
+        } else {
+            send_file(connection, id);
+        }
+    }
+}
+
+static void *serve(void *argument) {
+    struct connection *connection = argument;
+    struct offering *offering = connection->offering;
+    talk(connection);
+    channel_close(&connection->channel);
+    pthread_mutex_lock(&offering->lock);
+    connection->is_over = true;
+    pthread_mutex_unlock(&offering->lock);
+    return NULL;
+}
+
+/* 0 or -1: no memory, no thread. */
+static int start_thread(struct connection *connection) {
+    pthread_attr_t attributes;
+    sigset_t all;
+    sigset_t before;
+    int result;
+    sigfillset(&all); /* signals are the main thread's */
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    result = pthread_create(&connection->thread, &attributes, serve, connection);
+    pthread_attr_destroy(&attributes);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return result == 0 ? 0 : -1;
+}
+
+static void take_connection(struct offering *offering) {
+    char peer[CHANNEL_SHOWN];
+    int fd = listening_accept(offering->options->listener, peer);
+    struct connection *connection;
+    if (fd < 0) {
+        if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
+            poll(NULL, 0, 1000); /* it stays in the queue */
+        }
+        return;
+    }
+    connection = offering->connected < CONNECTIONS_MOST ? calloc(1, sizeof *connection) : NULL;
+    if (connection == NULL) {
+        if (!offering->told_full) {
+            tell(offering, "%s: refused: there are %zu connections", peer, offering->connected);
+        }
+        offering->told_full = true;
+        close(fd);
+        return;
+    }
+    connection->offering = offering;
+    memcpy(connection->peer, peer, sizeof peer);
+    if (channel_open(&connection->channel, fd, true, offering->options->token) != 0) {
+        free(connection);
+        return;
+    }
+    if (start_thread(connection) != 0) {
+        channel_close(&connection->channel);
+        free(connection);
+        return;
+    }
+    offering->connections[offering->connected++] = connection;
+}
+
+/* Joins those that are over; all: stops and joins them. */
+static void remove_over(struct offering *offering, bool all) {
+    size_t kept = 0;
+    for (size_t i = 0; i < offering->connected; i++) {
+        struct connection *connection = offering->connections[i];
+        bool is_over;
+        connection->stop = connection->stop != 0 || all;
+        pthread_mutex_lock(&offering->lock);
+        is_over = connection->is_over || all;
+        pthread_mutex_unlock(&offering->lock);
+        if (is_over) {
+            pthread_join(connection->thread, NULL);
+            free(connection);
+        } else {
+            offering->connections[kept++] = connection;
+        }
+    }
+    offering->connected = kept;
+}
+
+/* ---- The end ---- */
+
+/* Whoever was sent a file without its index comes again, for all of it. */
+static void end_files(struct offering *offering) {
+    pthread_mutex_lock(&offering->lock);
+    offering->has_ended = true;
+    for (size_t i = 0; i < offering->connected; i++) {
+        if (offering->connections[i]->sends_part) {
+            offering->connections[i]->stop = 1;
+        }
+    }
+    pthread_mutex_unlock(&offering->lock);
+}
+
+/* What the recorder says. Returns false when it will say no more. */
+static bool take_word(struct offering *offering) {
+    union {
+        struct cmsghdr header;
+        char room[CMSG_SPACE(sizeof(int))];
+    } control;
+    struct offering_word word = {0};
+    struct iovec vector = {&word, sizeof word};
+    struct msghdr message = {.msg_iov = &vector,
+                             .msg_iovlen = 1,
+                             .msg_control = &control,
+                             .msg_controllen = sizeof control};
+    ssize_t got = recvmsg(offering->options->words, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+    const struct cmsghdr *extra = got > 0 ? CMSG_FIRSTHDR(&message) : NULL;
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
+        return true;
+    }
+    if (got != sizeof word) {
+        offering->is_orphan = true;
+        end_files(offering);
+        return false;
+    }
+    if (word.kind == OFFERING_FILE && extra != NULL && extra->cmsg_type == SCM_RIGHTS) {
+        int fd;
+        memcpy(&fd, CMSG_DATA(extra), sizeof fd);
+        add_file(offering, fd, word.leaves_index);
+        return true;
+    }
+    if (word.kind == OFFERING_OVER) {
+        end_files(offering);
+        pthread_mutex_lock(&offering->lock);
+        offering->end_ns = clock_now_ns();
+        pthread_mutex_unlock(&offering->lock);
+        return false;
+    }
+    return true;
+}
+
+/* The recorder is gone: until the next collector of the program, and what it writes, is, too. */
+static void look_after_orphans(struct offering *offering) {
+    bool is_written = false;
+    for (size_t i = 0; i < offering->count && !is_written; i++) {
+        is_written = tail_is_written(offering->files[i].fd);
+    }
+    if (!is_written) {
+        pthread_mutex_lock(&offering->lock);
+        offering->end_ns = clock_now_ns();
+        pthread_mutex_unlock(&offering->lock);
+    }
+}
+
+/* Whether somebody has all of each file. */
+static bool is_taken(struct offering *offering) {
+    struct stat status;
+    bool result = true;
+    pthread_mutex_lock(&offering->lock);
+    for (size_t i = 0; i < offering->count && result; i++) {
+        result = offering->files[i].is_done || !is_there(&offering->files[i], &status);
+    }
+    pthread_mutex_unlock(&offering->lock);
+    return result;
+}
+
+static void sum_up(struct offering *offering, struct offering_rest *rest) {
+    struct stat status;
+    *rest = (struct offering_rest){.kind = OFFERING_REST};
+    for (size_t i = 0; i < offering->count; i++) {
+        const struct offered *file = &offering->files[i];
+        if (file->is_done || !is_there(file, &status)) {
+            continue;
+        }
+        rest->files++;
+        rest->sent += file->sent;
+        rest->missing +=
+            (uint64_t)status.st_size > file->sent ? (uint64_t)status.st_size - file->sent : 0;
+        name_of(file->fd, rest->name, sizeof rest->name);
+    }
+}
+
+/* ---- All of it ---- */
+
+/* Whether it is over: nobody needs anything any more, or the time is. */
+static bool is_over(struct offering *offering) {
+    uint64_t linger = offering->options->linger_ns;
+    if (*offering->options->stop != 0) {
+        return true;
+    }
+    return offering->end_ns != 0 && ((offering->connected == 0 && is_taken(offering)) ||
+                                     (linger != 0 && clock_now_ns() >= offering->end_ns + linger));
+}
+
+static void offer(struct offering *offering) {
+    bool has_words = offering->options->words >= 0;
+    if (!has_words) {
+        end_files(offering);
+        offering->end_ns = clock_now_ns();
+    }
+    while (!is_over(offering)) {
+        struct pollfd waits[2] = {{offering->options->listener, POLLIN, 0},
+                                  {has_words ? offering->options->words : -1, POLLIN, 0}};
+        int ready = poll(waits, 2, LOOK_MS);
+        if (ready > 0 && waits[1].revents != 0) {
+            has_words = take_word(offering);
+        }
+        if (ready > 0 && waits[0].revents != 0) {
+            take_connection(offering);
+        }
+        if (offering->is_orphan && offering->end_ns == 0) {
+            look_after_orphans(offering);
+        }
+        remove_over(offering, false);
+    }
+}
+
+static int open_paths(struct offering *offering, struct error *error) {
+    for (const char *const *path = offering->options->paths; path != NULL && *path != NULL;
+         path++) {
+        struct wire_hello hello;
+        int fd = open(*path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        if (fd < 0) {
+            return error_set(error, "cannot read %s: %s", *path, strerror(errno));
+        }
+        if (source_describe(fd, *path, &hello, error) < 0) {
+            close(fd);
+            return -1;
+        }
+        if (add_file(offering, fd, false) != 0) {
+            return error_set(error, "out of memory");
+        }
+    }
+    return 0;
+}
+
+int offering_run(const struct offering_options *options, struct offering_rest *rest,
+                 struct error *error) {
+    struct offering *offering = calloc(1, sizeof *offering);
+    int result = -1;
+    if (offering == NULL) {
+        return error_set(error, "out of memory");
+    }
+    offering->options = options;
+    pthread_mutex_init(&offering->lock, NULL);
+    listening_raise_limit();
+    if (open_paths(offering, error) == 0) {
+        offer(offering);
+        remove_over(offering, true);
+        sum_up(offering, rest);
+        result = rest->files == 0 ? 0 : 1;
+    }
+    for (size_t i = 0; i < offering->count; i++) {
+        close(offering->files[i].fd);
+    }
+    free(offering->files);
+    pthread_mutex_destroy(&offering->lock);
+    free(offering);
+    return result;
+}

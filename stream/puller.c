@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * puller.c: the machines to connect to, and what each of them has. See gathering.h.
+ *
+ * A host has one connection for the list of its recordings, which stays as long as there may be
+ * more, and one for each recording. Each is made again when it is lost.
+ */
+#include "stream/gathering.h"
+
+#include "collect/clock.h"
+#include "stream/backoff.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    OFFERS_MOST = 4096, /* of one host */
+    PULLED_MOST = 64,   /* of its recordings at the same time */
+};
+
+struct pull_offer {
+    uint8_t id[WIRE_ID];
+    bool is_connected;
+    bool is_done;
+    bool is_failed; /* the host does not let us have it */
+    uint64_t next_ns, backoff_ns;
+};
+
+struct pull_host {
+    const char *text; /* as it was asked for */
+    char name[CHANNEL_HOST];
+    char port_text[8];
+    uint16_t port;
+    /* Its addresses, found by a thread of the C library's: a name may take seconds. */
+    struct gaicb lookup;
+    struct addrinfo hints;
+    bool is_looked_up;              /* lookup is under way */
+    const struct addrinfo *address; /* the next to try; then the one that worked */
+    bool works;                     /* it does */
+    /* The list. */
+    bool is_connected;
+    bool is_listed; /* all that there will be was told */
+    bool is_failed; /* it refuses */
+    bool was_there; /* ever */
+    bool told_lost; /* the outage was told */
+    bool told_done;
+    uint64_t next_ns, backoff_ns;
+    uint64_t contact_ns; /* the last time that it could be reached */
+    struct pull_offer *offers;
+    size_t count, pulled;
+};
+
+struct puller {
+    const struct gatherer_options *options;
+    struct pull_host *hosts;
+    size_t count;
+};
+
+/* ---- Hosts ---- */
+
+struct puller *puller_new(const struct gatherer_options *options) {
+    struct puller *puller = calloc(1, sizeof *puller);
+    struct error error;
+    size_t count = 0;
+    while (options->hosts[count] != NULL) {
+        count++;
+    }
+    if (puller == NULL || (puller->hosts = calloc(count, sizeof *puller->hosts)) == NULL) {
+        free(puller);
+        return NULL;
+    }
+    puller->options = options;
+    puller->count = count;
+    for (size_t i = 0; i < count; i++) {
+        struct pull_host *host = &puller->hosts[i];
+        host->text = options->hosts[i];
+        channel_peer(host->text, host->name, &host->port, &error); /* gather.c has looked at it */
+        snprintf(host->port_text, sizeof host->port_text, "%u", host->port);
+        host->backoff_ns = BACKOFF_LEAST;
+        host->contact_ns = clock_now_ns();
+    }
+    return puller;
+}
+
+static void forget_addresses(struct pull_host *host) {
+    if (host->lookup.ar_result != NULL) {
+        freeaddrinfo(host->lookup.ar_result);
+        host->lookup.ar_result = NULL;
+    }
+    host->address = NULL;
+    host->works = false;
+}
+
+void puller_free(struct puller *puller) {
+    for (size_t i = 0; puller != NULL && i < puller->count; i++) {
+        struct pull_host *host = &puller->hosts[i];
+        if (host->is_looked_up && gai_cancel(&host->lookup) != EAI_CANCELED) {
+            const struct gaicb *const list[] = {&host->lookup};
+            while (gai_error(&host->lookup) == EAI_INPROGRESS) {
+                gai_suspend(list, 1, NULL);
+            }
+        }
+        forget_addresses(host);
+        free(host->offers);
+    }
+    if (puller != NULL) {
+        free(puller->hosts);
+        free(puller);
+    }
+}
+
+/* All of it is here, as far as the host lets us. */
+static bool is_complete(const struct pull_host *host) {
+    for (size_t i = 0; i < host->count; i++) {
+        if (!host->offers[i].is_done && !host->offers[i].is_failed) {
+            return false;
+        }
+    }
+    return host->is_listed;
+}
+
+bool puller_is_over(const struct puller *puller, bool *failed) {
+    *failed = false;
+    for (size_t i = 0; i < puller->count; i++) {
+        const struct pull_host *host = &puller->hosts[i];
+        if (!host->is_failed && !is_complete(host)) {
+            return false;
+        }
+        *failed = *failed || host->is_failed;
+        for (size_t k = 0; k < host->count; k++) {
+            *failed = *failed || host->offers[k].is_failed;
+        }
+    }
+    return true;
+}
+
+/* ---- Connecting ---- */
+
+static void fail(struct gatherer *gatherer, struct pull_host *host, const char *why) {
+    host->is_failed = true;
+    gathering_tell(gatherer, "%s: %s", host->text, why);
+}
+
+static void tell_outage(struct gatherer *gatherer, struct pull_host *host, const char *why) {
+    uint64_t give_up = gatherer->options->give_up_ns;
+    if (give_up != 0 && clock_now_ns() >= host->contact_ns + give_up) {
+        fail(gatherer, host, why);
+    } else if (!host->told_lost) {
+        gathering_tell(gatherer, "%s: %s; trying again", host->text, why);
+    }
+    host->told_lost = true;
+}
+
+/* It could not be reached: later. */
+static void put_off(struct gatherer *gatherer, struct pull_host *host, const char *why) {
+    forget_addresses(host);
+    tell_outage(gatherer, host, why);
+    host->next_ns = clock_now_ns() + backoff_next(&host->backoff_ns);
+}
+
+/* Whether an address is known. */
+static bool look_up(struct gatherer *gatherer, struct pull_host *host) {
+    struct gaicb *list[] = {&host->lookup};
+    int found;
+    if (host->address != NULL) {
+        return true;
+    }
+    if (!host->is_looked_up) {
+        host->hints = (struct addrinfo){.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
+        host->lookup = (struct gaicb){
+            .ar_name = host->name, .ar_service = host->port_text, .ar_request = &host->hints};
+        if (getaddrinfo_a(GAI_NOWAIT, list, 1, NULL) != 0) {
+            put_off(gatherer, host, "out of memory");
+            return false;
+        }
+        host->is_looked_up = true;
+    }
+    found = gai_error(&host->lookup);
+    if (found == EAI_INPROGRESS) {
+        return false;
+    }
+    host->is_looked_up = false;
+    if (found == 0) {
+        host->address = host->lookup.ar_result;
+    } else if (found == EAI_AGAIN || found == EAI_SYSTEM) {
+        put_off(gatherer, host, gai_strerror(found));
+    } else {
+        fail(gatherer, host, gai_strerror(found));
+    }
+    return found == 0;
+}
+
+/* Begins a connection for the list (NO_OFFER) or a recording. */
+static void call(struct gatherer *gatherer, struct pull_host *host, size_t offer) {
+    const struct addrinfo *address = host->address;
+    char shown[CHANNEL_SHOWN];
+    struct source *source;
+    int fd;
+    if (gatherer->options->token == NULL && !channel_is_loopback(address->ai_addr)) {
+        fail(gatherer, host, "another machine is received from with --token FILE only");
+        return;
+    }
+    fd = socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0) {
+        put_off(gatherer, host, strerror(errno));
+        return;
+    }
+    channel_show(address->ai_addr, shown);
+    source = source_add(gatherer, fd, false, shown);
+    if (source == NULL) {
+        return;
+    }
+    source->state = CALLING;
+    source->host = host;
+    source->offer = offer;
+    if (offer == NO_OFFER) {
+        host->is_connected = true;
+    } else {
+        host->offers[offer].is_connected = true;
+        host->pulled++;
+    }
+    if (connect(fd, address->ai_addr, address->ai_addrlen) != 0 && errno != EINPROGRESS) {
+        source_lose(gatherer, source, strerror(errno));
+    }
+}
+
+void puller_connected(struct gatherer *gatherer, struct source *source) {
+    int on = 1;
+    int reason = 0;
+    socklen_t size = sizeof reason;
+    if (getsockopt(source->channel.fd, SOL_SOCKET, SO_ERROR, &reason, &size) != 0) {
+        reason = errno;
+    }
+    if (reason != 0) {
+        source_lose(gatherer, source, strerror(reason));
+        return;
+    }
+    setsockopt(source->channel.fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    source->state = FRESH;
+    source->host->works = true;
+    source->born_ns = source->heard_ns = clock_now_ns();
+}
+
+void puller_ask(struct source *source) {
+    static const uint8_t all[WIRE_ID];
+    bool is_list = source->offer == NO_OFFER;
+    const uint8_t *id = is_list ? all : source->host->offers[source->offer].id;
+    source->out_size += wire_put_pull(source_out(source), id);
+    source->state = is_list ? LISTING : FRESH;
+}
+
+void puller_tick(struct gatherer *gatherer, uint64_t now) {
+    struct puller *puller = gatherer->puller;
+    for (size_t i = 0; i < puller->count; i++) {
+        struct pull_host *host = &puller->hosts[i];
+        if (host->is_failed) {
+            continue;
+        }
+        if (!host->is_connected && !is_complete(host) && now >= host->next_ns &&
+            look_up(gatherer, host)) {
+            call(gatherer, host, NO_OFFER);
+        }
+        for (size_t k = 0; k < host->count && host->pulled < PULLED_MOST && host->works; k++) {
+            const struct pull_offer *offer = &host->offers[k];
+            if (!offer->is_connected && !offer->is_done && !offer->is_failed &&
+                now >= offer->next_ns) {
+                call(gatherer, host, k);
+            }
+        }
+    }
+}
+
+/* ---- What a host says ---- */
+
+static void note_contact(struct gatherer *gatherer, struct pull_host *host) {
+    if (!host->was_there || host->told_lost) {
+        gathering_tell(gatherer, host->was_there ? "%s: connected again" : "%s: connected",
+                       host->text);
+    }
+    host->was_there = true;
+    host->told_lost = false;
+    host->backoff_ns = BACKOFF_LEAST;
+    host->contact_ns = clock_now_ns();
+}
+
+void puller_take_offer(struct gatherer *gatherer, struct source *source,
+                       const struct wire_frame *frame) {
+    struct pull_host *host = source->host;
+    struct wire_hello hello;
+    note_contact(gatherer, host);
+    if (wire_read_hello(frame, &hello) != 0 || hello.version != WIRE_VERSION) {
+        source->is_refused = true;
+        source_lose(gatherer, source, "speaks another version of MemTrace's protocol");
+        return;
+    }
+    for (size_t i = 0; i < host->count; i++) {
+        if (memcmp(host->offers[i].id, hello.id, WIRE_ID) == 0) {
+            return; /* told before, on an earlier connection */
+        }
+    }
+    if (host->count == OFFERS_MOST) {
+        source->is_refused = true;
+        source_lose(gatherer, source, "has more recordings than can be");
+        return;
+    }
+    if (host->offers == NULL) {
+        host->offers = calloc(OFFERS_MOST, sizeof *host->offers);
+    }
+    if (host->offers != NULL) {
+        struct pull_offer *offer = &host->offers[host->count++];
+        memcpy(offer->id, hello.id, WIRE_ID);
+        offer->backoff_ns = BACKOFF_LEAST;
+    }
+}
+
+/* ---- The end of a connection ---- */
+
+/* All that the host has is here: it may go. */
+static void hang_up(struct gatherer *gatherer, struct pull_host *host) {
+    size_t here = 0;
+    if (!is_complete(host) || host->told_done) {
+        return;
+    }
+    for (size_t i = 0; i < host->count; i++) {
+        here += host->offers[i].is_done;
+    }
+    host->told_done = true;
+    gathering_tell(gatherer, "%s: %s%zu of its %zu recording%s %s here", host->text,
+                   here == host->count ? "all, " : "", here, host->count,
+                   host->count == 1 ? "" : "s", here == 1 ? "is" : "are");
+    for (size_t i = 0; i < gatherer->count; i++) {
+        struct source *source = gatherer->sources[i];
+        if (source->host == host && source->state != GONE) {
+            source->state = GONE;
+        }
+    }
+}
+
+static void lose_list(struct gatherer *gatherer, struct source *source, const char *why) {
+    struct pull_host *host = source->host;
+    host->is_connected = false;
+    if (is_complete(host)) {
+        return;
+    }
+    if (source->is_refused) {
+        fail(gatherer, host, why);
+    } else if (!host->works && host->address != NULL && host->address->ai_next != NULL) {
+        host->address = host->address->ai_next; /* it has several; at once */
+    } else {
+        put_off(gatherer, host, why);
+    }
+}
+
+static void lose_offer(struct gatherer *gatherer, struct source *source, const char *why) {
+    struct pull_host *host = source->host;
+    struct pull_offer *offer = &host->offers[source->offer];
+    offer->is_connected = false;
+    host->pulled--;
+    if (source->is_done) {
+        offer->is_done = true;
+    } else if (source->is_refused) {
+        offer->is_failed = true;
+        if (why[0] != '\0') {
+            gathering_tell(gatherer, "%s: %s", host->text, why);
+        }
+    } else {
+        if (source->arrival.fd >= 0) {
+            offer->backoff_ns = BACKOFF_LEAST; /* something came */
+        }
+        offer->next_ns = clock_now_ns() + backoff_next(&offer->backoff_ns);
+    }
+}
+
+void puller_lost(struct gatherer *gatherer, struct source *source, const char *why) {
+    if (source->offer == NO_OFFER) {
+        lose_list(gatherer, source, why);
+    } else {
+        lose_offer(gatherer, source, why);
+    }
+    hang_up(gatherer, source->host);
+}
+
+void puller_take_end(struct gatherer *gatherer, struct source *source) {
+    note_contact(gatherer, source->host);
+    source->host->is_listed = true;
+    hang_up(gatherer, source->host);
+}

@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: MIT */
+/* source.c: one connection over which a recording comes, or the list of those that can be pulled.
+ * See gathering.h. */
+#include "stream/gathering.h"
+
+#include "analyze/rows/number.h"
+#include "collect/clock.h"
+#include "stream/listening.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define HELLO_NS   (10 * SECOND)  /* from the connection to what it says of itself */
+#define OFFERED_NS (300 * SECOND) /* the same, of a recording that is read through before */
+#define ALIVE_NS   (5 * SECOND)
+#define SILENCE_NS (20 * SECOND)
+#define SYNC_NS    (50 * MS)    /* received bytes wait so long for others to be synced with them */
+#define PARTING_NS (2 * SECOND) /* for a refusal to be read */
+
+enum {
+    WINDOW = 4 << 20,
+    SYNC_BYTES = WINDOW / 4,
+    TURN_BYTES = 1 << 20, /* taken of one source before others have their turn */
+};
+
+/* ---- What a source is told ---- */
+
+uint8_t *source_out(struct source *source) {
+    return source->out + source->out_size;
+}
+
+static bool has_out_room(const struct source *source) {
+    return source->out_size + WIRE_SMALL_MOST <= OUT_BYTES;
+}
+
+/* It goes away with a reason. */
+static void refuse(struct gatherer *gatherer, struct source *source, enum wire_code code,
+                   const char *reason) {
+    gathering_tell(gatherer, "%s: refused: %s",
+                   source->state == GREETED ? source->arrival.name : source->peer, reason);
+    if (has_out_room(source)) {
+        source->out_size += wire_put_refusal(source_out(source), code, reason);
+    }
+    arrival_close(&source->arrival);
+    source->is_refused = code != WIRE_NO_SPACE && code != WIRE_TAKEN;
+    source->state = PARTING;
+    source->born_ns = clock_now_ns();
+}
+
+/* Each connection ends here. */
+static void leave(struct gatherer *gatherer, struct source *source, const char *why) {
+    bool is_new = source->state != GONE;
+    source->state = GONE;
+    if (is_new && source->host != NULL) {
+        puller_lost(gatherer, source, why);
+    }
+}
+
+void source_lose(struct gatherer *gatherer, struct source *source, const char *why) {
+    struct number n;
+    if (source->state == GREETED && !source->is_done) {
+        gathering_tell(gatherer, "%s: %s; %s are here", source->arrival.name, why,
+                       number_bytes(&n, source->arrival.next));
+    } else if (source->state == FRESH && source->host == NULL) {
+        gathering_tell(gatherer, "%s: %s", source->peer, why);
+    }
+    leave(gatherer, source, why);
+}
+
+/* The disk, mostly. What was acknowledged stays. */
+static void fail(struct gatherer *gatherer, struct source *source, int reason) {
+    char text[WIRE_REASON_MOST];
+    if (reason == EBADMSG) {
+        refuse(gatherer, source, WIRE_BAD,
+               "these are not the bytes of the recording that it named");
+        return;
+    }
+    snprintf(text, sizeof text, "cannot write there: %s", strerror(reason));
+    refuse(gatherer, source, WIRE_NO_SPACE, text);
+}
+
+/* ---- What a source says ---- */
+
+static bool is_other(void *context, const char *name, const uint8_t *id) {
+    const struct gatherer *gatherer = context;
+    for (size_t i = 0; i < gatherer->count; i++) {
+        const struct source *source = gatherer->sources[i];
+        if (source->state == GREETED && strcmp(source->arrival.name, name) == 0 &&
+            memcmp(source->arrival.id, id, WIRE_ID) != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* An older connection with the same recording: mostly one whose other end is gone. */
+static void take_over(struct gatherer *gatherer, const struct source *newer) {
+    for (size_t i = 0; i < gatherer->count; i++) {
+        struct source *source = gatherer->sources[i];
+        if (source != newer && source->state == GREETED &&
+            strcmp(source->arrival.name, newer->arrival.name) == 0) {
+            refuse(gatherer, source, WIRE_TAKEN, "another sender goes on with it");
+        }
+    }
+}
+
+static void take_hello(struct gatherer *gatherer, struct source *source,
+                       const struct wire_frame *frame) {
+    struct wire_hello hello;
+    struct error error = {""};
+    struct number n;
+    char text[WIRE_REASON_MOST];
+    if (wire_read_hello(frame, &hello) != 0) {
+        refuse(gatherer, source, WIRE_BAD, "its greeting makes no sense");
+    } else if (hello.version != WIRE_VERSION) {
+        snprintf(text, sizeof text, "it speaks version %u of the protocol, this is version %d",
+                 hello.version, WIRE_VERSION);
+        refuse(gatherer, source, WIRE_OTHER_VERSION, text);
+    } else if (arrival_open(&source->arrival, gatherer->folder, &hello, is_other, gatherer,
+                            &error) != 0) {
+        refuse(gatherer, source, WIRE_NO_SPACE, error.message);
+    } else {
+        take_over(gatherer, source);
+        source->state = GREETED;
+        source->out_size += wire_put_welcome(source_out(source), source->arrival.next, WINDOW);
+        if (source->arrival.next != 0) {
+            gathering_tell(gatherer, "%s: from %s, goes on behind %s", source->arrival.name,
+                           source->peer, number_bytes(&n, source->arrival.next));
+        } else {
+            gathering_tell(gatherer, "%s: from %s", source->arrival.name, source->peer);
+        }
+    }
+}
+
+/* Whether there is no place for a file of this size. */
+static bool is_over_quota(const struct gatherer *gatherer, const struct source *source,
+                          uint64_t size, char text[WIRE_REASON_MOST]) {
+    const struct gatherer_options *options = gatherer->options;
+    uint64_t more = size > source->arrival.size ? size - source->arrival.size : 0;
+    struct number n;
+    if (options->quota_bytes != 0 && more != 0 && size > options->quota_bytes) {
+        snprintf(text, WIRE_REASON_MOST, "it is larger than the quota of one recording, %s",
+                 number_bytes(&n, options->quota_bytes));
+        return true;
+    }
+    if (options->total_bytes != 0 && more != 0 &&
+        gatherer->used_bytes + more > options->total_bytes) {
+        snprintf(text, WIRE_REASON_MOST, "the quota of all recordings, %s, is used up",
+                 number_bytes(&n, options->total_bytes));
+        return true;
+    }
+    return false;
+}
+
+static void take_data(struct gatherer *gatherer, struct source *source,
+                      const struct wire_frame *frame) {
+    struct arrival *arrival = &source->arrival;
+    char text[WIRE_REASON_MOST];
+    uint64_t before = arrival->size;
+    int reason = 0;
+    if (frame->offset == 0) {
+        arrival->next = arrival->synced = 0; /* the file here has more than there is: all anew */
+    }
+    if (frame->offset != arrival->next || arrival->hash.state != NULL) {
+        refuse(gatherer, source, WIRE_BAD, "its bytes do not follow each other");
+        return;
+    }
+    if (is_over_quota(gatherer, source, frame->offset + frame->length, text)) {
+        refuse(gatherer, source, WIRE_QUOTA, text);
+        return;
+    }
+    if (source->waiting_ns == 0) {
+        source->waiting_ns = clock_now_ns();
+    }
+    if (arrival_write(arrival, frame->payload, frame->length) != 0) {
+        reason = errno;
+    }
+    gatherer->used_bytes += arrival->size - before;
+    if (reason != 0) {
+        fail(gatherer, source, reason);
+    }
+}
+
+static void take_end(struct gatherer *gatherer, struct source *source,
+                     const struct wire_frame *frame) {
+    struct arrival *arrival = &source->arrival;
+    uint64_t before = arrival->size;
+    uint64_t hash;
+    wire_read_end(frame, &hash);
+    if (frame->offset != arrival->next || arrival->hash.state != NULL) {
+        refuse(gatherer, source, WIRE_BAD, "its end is not where its bytes end");
+    } else if (arrival_compare(arrival, frame->offset, hash) != 0) {
+        fail(gatherer, source, errno);
+    } else {
+        gatherer->used_bytes -= before - arrival->size;
+    }
+}
+
+/* Whom we connected to does not let us have it. */
+static void take_refusal(struct gatherer *gatherer, struct source *source,
+                         const struct wire_frame *frame) {
+    struct wire_refusal refusal;
+    char why[WIRE_REASON_MOST + 16];
+    wire_read_refusal(frame, &refusal);
+    snprintf(why, sizeof why, "refuses: %s", refusal.reason);
+    source->is_refused = true;
+    source_lose(gatherer, source, why);
+}
+
+static void take_frame(struct gatherer *gatherer, struct source *source,
+                       const struct wire_frame *frame) {
+    bool is_greeted = source->state == GREETED;
+    bool is_listing = source->state == LISTING;
+    if (frame->type == WIRE_HELLO && source->state == FRESH) {
+        take_hello(gatherer, source, frame);
+    } else if (frame->type == WIRE_DATA && is_greeted) {
+        take_data(gatherer, source, frame);
+    } else if (frame->type == WIRE_END && is_greeted) {
+        take_end(gatherer, source, frame);
+    } else if (frame->type == WIRE_OFFER && is_listing) {
+        puller_take_offer(gatherer, source, frame);
+    } else if (frame->type == WIRE_END && is_listing) {
+        puller_take_end(gatherer, source);
+    } else if (frame->type == WIRE_PULL && source->host == NULL && source->state == FRESH) {
+        refuse(gatherer, source, WIRE_BAD, "recordings are received here, not taken from here");
+    } else if (frame->type == WIRE_REFUSE && source->host != NULL) {
+        take_refusal(gatherer, source, frame);
+    } else if (frame->type != WIRE_ALIVE || !(is_greeted || is_listing)) {
+        refuse(gatherer, source, WIRE_BAD, "it does not speak MemTrace's protocol");
+    }
+}
+
+static void take_frames(struct gatherer *gatherer, struct source *source) {
+    struct wire_frame frame;
+    size_t at = 0;
+    long size = 0;
+    while (source->state < PARTING && has_out_room(source) &&
+           (size = wire_parse(source->in + at, source->in_size - at, &frame)) > 0) {
+        take_frame(gatherer, source, &frame);
+        at += (size_t)size;
+    }
+    if (size < 0 && source->state < PARTING) {
+        refuse(gatherer, source, WIRE_BAD, "it does not speak MemTrace's protocol");
+    }
+    if (source->state >= PARTING) {
+        at = source->in_size;
+    }
+    memmove(source->in, source->in + at, source->in_size - at);
+    source->in_size -= at;
+}
+
+/* ---- One source's turn ---- */
+
+/* False: nothing has come yet, or it is over. */
+static bool look_at_first(struct gatherer *gatherer, struct source *source) {
+    const char *why = "";
+    switch (listening_look(&source->channel, gatherer->options->token != NULL, &why)) {
+    case LISTENING_LATER:
+        return false;
+    case LISTENING_LEFT:
+        source_lose(gatherer, source, "left without a word");
+        return false;
+    case LISTENING_FINE:
+        source->looked = true;
+        return true;
+    case LISTENING_REFUSED:
+        break;
+    }
+    gathering_tell(gatherer, "%s: refused: %s", source->peer, why);
+    source->looked = true;
+    /* What was sent is to be read before the socket is gone. */
+    source->is_half = shutdown(source->channel.fd, SHUT_WR) == 0;
+    source->state = PARTING;
+    source->born_ns = clock_now_ns();
+    return false;
+}
+
+static void hear(struct gatherer *gatherer, struct source *source) {
+    struct error error = {""};
+    size_t taken = 0;
+    source->is_hungry = false;
+    while (source->state != GONE && taken < TURN_BYTES && has_out_room(source)) {
+        size_t room = sizeof source->in - source->in_size;
+        ssize_t got = channel_read(&source->channel, source->in + source->in_size, room, &error);
+        if (got < 0) {
+            source_lose(gatherer, source, error.message);
+        }
+        if (got <= 0) {
+            return;
+        }
+        source->heard_ns = clock_now_ns();
+        source->in_size += (size_t)got;
+        taken += (size_t)got;
+        take_frames(gatherer, source);
+    }
+    source->is_hungry = true;
+}
+
+static void say(struct gatherer *gatherer, struct source *source) {
+    struct error error = {""};
+    while (source->out_size != 0 && source->state != GONE) {
+        ssize_t put = channel_write(&source->channel, source->out, source->out_size, &error);
+        if (put < 0) {
+            source_lose(gatherer, source, error.message);
+        }
+        if (put <= 0) {
+            return;
+        }
+        source->said_ns = clock_now_ns();
+        memmove(source->out, source->out + put, source->out_size - (size_t)put);
+        source->out_size -= (size_t)put;
+    }
+    if (source->state == PARTING && !source->is_half) {
+        shutdown(source->channel.fd, SHUT_WR);
+        source->is_half = true;
+    }
+}
+
+/* Puts bytes on the disk and acknowledges them, when enough of them have come. */
+static void acknowledge(struct gatherer *gatherer, struct source *source, uint64_t now) {
+    struct arrival *arrival = &source->arrival;
+    if (source->state != GREETED || source->waiting_ns == 0 || !has_out_room(source) ||
+        (now < source->waiting_ns + SYNC_NS && arrival->next - arrival->synced < SYNC_BYTES)) {
+        return;
+    }
+    source->waiting_ns = 0;
+    uint64_t before = arrival->size;
+    if (arrival->next != arrival->synced && arrival_sync(arrival) != 0) {
+        int reason = errno;
+        gatherer->used_bytes -= before - arrival->size;
+        fail(gatherer, source, reason);
+        return;
+    }
+    source->out_size += wire_put_ack(source_out(source), arrival->synced);
+}
+
+static void compare(struct gatherer *gatherer, struct source *source) {
+    struct arrival *arrival = &source->arrival;
+    struct number n;
+    int same;
+    if (source->state != GREETED || arrival->hash.state == NULL || !has_out_room(source)) {
+        return;
+    }
+    same = arrival_step(arrival);
+    if (same > 0) {
+        source->is_done = true;
+        source->out_size += wire_put_end(source_out(source), arrival->size, arrival->wanted_hash);
+        gathering_tell(gatherer, "%s: complete, %s", arrival->name,
+                       number_bytes(&n, arrival->size));
+    } else if (same < 0) {
+        source->out_size += wire_put_welcome(source_out(source), 0, WINDOW);
+        gathering_tell(gatherer, "%s: differs from what its sender has: comes anew", arrival->name);
+    }
+}
+
+/* Those that connect and say nothing, or no longer do. */
+static void check_times(struct gatherer *gatherer, struct source *source, uint64_t now) {
+    uint64_t hello = source->host != NULL && source->looked ? OFFERED_NS : HELLO_NS;
+    if (source->state <= FRESH && now > source->born_ns + hello) {
+        source_lose(gatherer, source,
+                    source->host != NULL ? "no answer" : "connected and said nothing for 10 s");
+    } else if ((source->state == GREETED || source->state == LISTING) &&
+               now > source->heard_ns + SILENCE_NS) {
+        source_lose(gatherer, source, "silent for 20 s");
+    } else if (source->state == PARTING && now > source->born_ns + PARTING_NS) {
+        leave(gatherer, source, "");
+    }
+    if ((source->state == GREETED || source->state == LISTING) &&
+        now >= source->said_ns + ALIVE_NS && source->out_size == 0) {
+        source->out_size += wire_put_alive(source_out(source));
+    }
+}
+
+/* With whom has come. */
+static void shake_hands(struct gatherer *gatherer, struct source *source) {
+    struct error error = {""};
+    if (!source->looked && !look_at_first(gatherer, source)) {
+        return;
+    }
+    if (channel_handshake(&source->channel, &error) < 0) {
+        bool is_tls = strncmp(error.message, "TLS:", 4) == 0;
+        gathering_tell(gatherer, "%s: refused: %s%s%s", source->peer,
+                       is_tls ? "not our token (" : "", error.message, is_tls ? ")" : "");
+        leave(gatherer, source, "");
+    }
+}
+
+/* With whom we have connected to; then says what is wanted. */
+static void shake_first(struct gatherer *gatherer, struct source *source) {
+    struct error error = {""};
+    char why[sizeof error.message + 32];
+    int done = channel_handshake(&source->channel, &error);
+    if (done == 1) {
+        source->looked = true;
+        puller_ask(source);
+    } else if (done < 0) {
+        source->is_refused = strncmp(error.message, "TLS:", 4) == 0;
+        snprintf(why, sizeof why, source->is_refused ? "does not take the token (%s)" : "%s",
+                 error.message);
+        source_lose(gatherer, source, why);
+    }
+}
+
+void source_serve(struct gatherer *gatherer, struct source *source, short events) {
+    uint64_t now = clock_now_ns();
+    if (source->state == CALLING && events != 0) {
+        puller_connected(gatherer, source);
+    }
+    if (source->state == FRESH && source->host != NULL && !source->looked) {
+        shake_first(gatherer, source);
+    } else if (source->state == FRESH && (!source->looked || !source->channel.is_ready)) {
+        shake_hands(gatherer, source);
+    }
+    if (source->looked && source->channel.is_ready && source->state != GONE) {
+        if (events != 0 || source->is_hungry) {
+            hear(gatherer, source);
+        }
+        compare(gatherer, source);
+        acknowledge(gatherer, source, now);
+        say(gatherer, source);
+    }
+    check_times(gatherer, source, now);
+}
+
+/* ---- Coming and going ---- */
+
+struct source *source_add(struct gatherer *gatherer, int fd, bool is_server, const char *peer) {
+    struct source *source = gatherer->count < SOURCES_MOST ? calloc(1, sizeof *source) : NULL;
+    if (source == NULL) {
+        close(fd);
+        return NULL;
+    }
+    source->arrival = ARRIVAL_NONE;
+    source->state = FRESH;
+    source->born_ns = source->heard_ns = source->said_ns = clock_now_ns();
+    snprintf(source->peer, sizeof source->peer, "%s", peer);
+    if (channel_open(&source->channel, fd, is_server, gatherer->options->token) != 0) {
+        free(source);
+        return NULL;
+    }
+    gatherer->sources[gatherer->count++] = source;
+    return source;
+}
+
+short source_waits(const struct source *source, int *timeout_ms) {
+    bool writes = source->out_size != 0 || source->channel.wants_write || source->state == CALLING;
+    if (source->is_hungry || source->arrival.hash.state != NULL) {
+        *timeout_ms = 0;
+    } else if (source->waiting_ns != 0 && *timeout_ms > 10) {
+        *timeout_ms = 10;
+    }
+    return (short)((has_out_room(source) ? POLLIN : 0) | (writes ? POLLOUT : 0));
+}
+
+void source_free(struct source *source) {
+    channel_close(&source->channel);
+    arrival_close(&source->arrival);
+    free(source);
+}
