@@ -95,6 +95,10 @@ int cli_error(const char *format, ...) {
     return CLI_FAILURE;
 }
 
+void cli_tell(const char *line) {
+    cli_error("%s", line);
+}
+
 int cli_usage(const char *command, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);

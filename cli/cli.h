@@ -47,6 +47,8 @@ enum cli_status { CLI_OK = 0, CLI_FAILURE = 1, CLI_USAGE = 2 };
 
 /* Prints "memtrace: <message>" to stderr, as one line. Returns CLI_FAILURE. */
 int cli_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The same of one text, for those who are told what people are to know. */
+void cli_tell(const char *line);
 
 /* The same for a wrong command line, with "(try: memtrace <command> --help)" added. Returns
  * CLI_USAGE. */

@@ -2,7 +2,6 @@
 /* gather.c: `memtrace gather`: recordings that other machines send. docs/stream.md is its page. */
 #include "stream/gatherer.h"
 
-#include "analyze/rows/safetext.h"
 #include "cli/cli.h"
 #include "cli/stopping.h"
 
@@ -36,13 +35,10 @@ static const struct option options[] = {
      OPTION_DURATION, IN(give_up_ns)},
     OPTION_END};
 
-static void print(const char *line) {
-    print_safe(stderr, "memtrace: %s\n", line);
-}
-
 static int run_gather(int argc, char **argv) {
     struct request request = {0};
-    struct gatherer_options asked = {.stop = &stopping_signal, .tell = print, .port = CHANNEL_PORT};
+    struct gatherer_options asked = {
+        .stop = &stopping_signal, .tell = cli_tell, .port = CHANNEL_PORT};
     const char **hosts;
     struct error error = {""};
     struct token *token = NULL;
@@ -88,10 +84,11 @@ const struct command gather_command = {
     .run = run_gather,
     .summary = "receive recordings of other machines",
     .usage = "[OPTION]... [HOST[:PORT]]... DIR",
-    .about = "Receives recordings into DIR/HOST/PROGRAM.PID.TIME.mtr: of any number of senders "
-             "(`memtrace send`, `record --to`), until Ctrl-C; or of each HOST that offers some "
-             "(`memtrace record --listen`, `send --listen`), until all that it has is here. Each "
-             "file can be read while it grows. What it has told a sender to have is on the disk.",
+    .about =
+        "Receives recordings into DIR/HOST/PROGRAM.PID.TIME.mtr: those that others send here, "
+        "until "
+        "Ctrl-C; or, where machines are named that offer some, all that they have. Each file can "
+        "be read while it grows. What it has told a sender to have is on the disk.",
     .options = options,
     .operands = "FOLDER",
 };

@@ -3,7 +3,6 @@
 #include "cli/offer.h"
 
 #include "analyze/rows/number.h"
-#include "analyze/rows/safetext.h"
 #include "cli/cli.h"
 #include "cli/stopping.h"
 #include "collect/clock.h"
@@ -38,7 +37,7 @@ static struct {
     int words; /* to the offerer; -1: there is none */
     pid_t offerer;
     uint64_t started_ns;
-    bool is_over; /* nobody wants to wait any more */
+    bool is_over;         /* nobody wants to wait any more */
     pthread_mutex_t lock; /* of the list, which threads that record add to */
     int *files;
     size_t count, room;
@@ -47,14 +46,10 @@ static struct {
 
 /* ---- The offerer's process ---- */
 
-static void print(const char *line) {
-    print_safe(stderr, "memtrace: %s\n", line);
-}
-
 /* memtrace offerer TOKEN LINGER REOPENER */
 static int run_offerer(int argc, char **argv) {
     struct offering_options asked = {
-        .listener = LISTENER_FD, .words = WORDS_FD, .stop = &stopping_signal, .tell = print};
+        .listener = LISTENER_FD, .words = WORDS_FD, .stop = &stopping_signal, .tell = cli_tell};
     struct offering_rest rest;
     struct error error = {""};
     struct token *token = NULL;

@@ -37,10 +37,6 @@ static const struct option options[] = {
      OPTION_DURATION, IN(give_up_ns)},
     OPTION_END};
 
-static void print(const char *line) {
-    print_safe(stderr, "memtrace: %s\n", line);
-}
-
 /* 128 + the signal, as shells say. */
 static int stopped_status(const char *file, uint64_t sent) {
     struct number n;
@@ -82,7 +78,7 @@ static int offer_files(const struct request *request, const struct token *token,
                                      .paths = (const char *const *)files,
                                      .words = -1,
                                      .stop = &stopping_signal,
-                                     .tell = print,
+                                     .tell = cli_tell,
                                      .tells_all = true};
     struct offering_rest rest;
     struct error error = {""};
@@ -126,7 +122,7 @@ static int send_or_offer(const struct request *request, struct sender_options *a
 
 static int run_send(int argc, char **argv) {
     struct request request = {0};
-    struct sender_options asked = {.stop = &stopping_signal, .tell = print};
+    struct sender_options asked = {.stop = &stopping_signal, .tell = cli_tell};
     struct error error = {""};
     char host[CHANNEL_HOST];
     int status = cli_read(&send_command, &argc, &argv, &request);

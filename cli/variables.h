@@ -20,7 +20,7 @@ struct variables {
     struct child_variable list[VARIABLES_LIMIT];
     char numbers[VARIABLES_LIMIT][VARIABLES_NUMBER_SIZE]; /* texts of values that we spell anew */
     size_t count;
-    bool serves;            /* --serve */
+    bool serves;                     /* --serve */
     const char *to, *listen, *token; /* --to, --listen, --token */
     uint64_t linger_ns;
 };

@@ -32,7 +32,7 @@ static void take_connection(struct gatherer *gatherer, uint64_t now) {
     char peer[CHANNEL_SHOWN];
     int fd = listening_accept(gatherer->listener, peer);
     if (fd >= 0) {
-        source_add(gatherer, fd, true, peer);
+        incoming_add(gatherer, fd, true, peer);
     } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
         gathering_tell(gatherer, "no further connection can be taken: %s", strerror(errno));
         gatherer->rest_until_ns = now + SECOND;
@@ -43,7 +43,7 @@ static void remove_gone(struct gatherer *gatherer) {
     size_t kept = 0;
     for (size_t i = 0; i < gatherer->count; i++) {
         if (gatherer->sources[i]->state == GONE) {
-            source_free(gatherer->sources[i]);
+            incoming_free(gatherer->sources[i]);
         } else {
             gatherer->sources[kept++] = gatherer->sources[i];
         }
@@ -59,7 +59,7 @@ static int prepare_polls(struct gatherer *gatherer, uint64_t now) {
     for (size_t i = 0; i < gatherer->count; i++) {
         const struct source *source = gatherer->sources[i];
         gatherer->polls[i + 1] =
-            (struct pollfd){source->channel.fd, source_waits(source, &timeout), 0};
+            (struct pollfd){source->channel.fd, incoming_waits(source, &timeout), 0};
     }
     return timeout;
 }
@@ -82,7 +82,7 @@ static void gather(struct gatherer *gatherer) {
             continue;
         }
         for (size_t i = 0; i < count; i++) {
-            source_serve(gatherer, gatherer->sources[i], gatherer->polls[i + 1].revents);
+            incoming_serve(gatherer, gatherer->sources[i], gatherer->polls[i + 1].revents);
         }
         remove_gone(gatherer);
         if (gatherer->polls[0].revents != 0) {
@@ -90,8 +90,8 @@ static void gather(struct gatherer *gatherer) {
         }
     }
     for (size_t i = 0; i < gatherer->count; i++) {
-        source_lose(gatherer, gatherer->sources[i], "stopped");
-        source_free(gatherer->sources[i]);
+        incoming_lose(gatherer, gatherer->sources[i], "stopped");
+        incoming_free(gatherer->sources[i]);
     }
 }
 

@@ -2,7 +2,7 @@
 /*
  * gathering.h: what the files of the gatherer share: connections over which recordings come. Some
  * have come by themselves (gatherer.c), others were made to those who offer recordings (puller.c);
- * what is said on them is the same (source.c).
+ * what is said on them is the same (incoming.c).
  *
  * All of it belongs to the gatherer's one thread, but for what syncing.c does.
  */
@@ -68,20 +68,20 @@ struct gatherer {
 __attribute__((format(printf, 2, 3))) void gathering_tell(const struct gatherer *gatherer,
                                                           const char *format, ...);
 
-/* ---- source.c ---- */
+/* ---- incoming.c ---- */
 
 /* A source of this connected, or connecting, socket, which is taken over. NULL: there is no room.
  */
-struct source *source_add(struct gatherer *gatherer, int fd, bool is_server, const char *peer);
+struct source *incoming_add(struct gatherer *gatherer, int fd, bool is_server, const char *peer);
 /* Its turn. */
-void source_serve(struct gatherer *gatherer, struct source *source, short events);
+void incoming_serve(struct gatherer *gatherer, struct source *source, short events);
 /* What poll() is to wait for. Sets *timeout_ms lower where it must not wait so long. */
-short source_waits(const struct source *source, int *timeout_ms);
+short incoming_waits(const struct source *source, int *timeout_ms);
 /* It is not heard any more. */
-void source_lose(struct gatherer *gatherer, struct source *source, const char *why);
-void source_free(struct source *source);
-/* Puts a frame of this size into what it is told; the frame was written to source_out(). */
-uint8_t *source_out(struct source *source);
+void incoming_lose(struct gatherer *gatherer, struct source *source, const char *why);
+void incoming_free(struct source *source);
+/* Puts a frame of this size into what it is told; the frame was written to incoming_out(). */
+uint8_t *incoming_out(struct source *source);
 
 /* ---- puller.c ---- */
 

@@ -213,7 +213,7 @@ static void call(struct gatherer *gatherer, struct pull_host *host, size_t offer
         return;
     }
     channel_show(address->ai_addr, shown);
-    source = source_add(gatherer, fd, false, shown);
+    source = incoming_add(gatherer, fd, false, shown);
     if (source == NULL) {
         return;
     }
@@ -227,7 +227,7 @@ static void call(struct gatherer *gatherer, struct pull_host *host, size_t offer
         host->pulled++;
     }
     if (connect(fd, address->ai_addr, address->ai_addrlen) != 0 && errno != EINPROGRESS) {
-        source_lose(gatherer, source, strerror(errno));
+        incoming_lose(gatherer, source, strerror(errno));
     }
 }
 
@@ -239,7 +239,7 @@ void puller_connected(struct gatherer *gatherer, struct source *source) {
         reason = errno;
     }
     if (reason != 0) {
-        source_lose(gatherer, source, strerror(reason));
+        incoming_lose(gatherer, source, strerror(reason));
         return;
     }
     setsockopt(source->channel.fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
@@ -252,7 +252,7 @@ void puller_ask(struct source *source) {
     static const uint8_t all[WIRE_ID];
     bool is_list = source->offer == NO_OFFER;
     const uint8_t *id = is_list ? all : source->host->offers[source->offer].id;
-    source->out_size += wire_put_pull(source_out(source), id);
+    source->out_size += wire_put_pull(incoming_out(source), id);
     source->state = is_list ? LISTING : FRESH;
 }
 
@@ -297,7 +297,7 @@ void puller_take_offer(struct gatherer *gatherer, struct source *source,
     note_contact(gatherer, host);
     if (wire_read_hello(frame, &hello) != 0 || hello.version != WIRE_VERSION) {
         source->is_refused = true;
-        source_lose(gatherer, source, "speaks another version of MemTrace's protocol");
+        incoming_lose(gatherer, source, "speaks another version of MemTrace's protocol");
         return;
     }
     for (size_t i = 0; i < host->count; i++) {
@@ -307,7 +307,7 @@ void puller_take_offer(struct gatherer *gatherer, struct source *source,
     }
     if (host->count == OFFERS_MOST) {
         source->is_refused = true;
-        source_lose(gatherer, source, "has more recordings than can be");
+        incoming_lose(gatherer, source, "has more recordings than can be");
         return;
     }
     if (host->offers == NULL) {

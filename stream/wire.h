@@ -26,9 +26,9 @@ enum wire_type {
     WIRE_REFUSE = 7, /* receiver: why not, struct wire_refusal */
     WIRE_CONTROL = 8, /* receiver: what is to be done to the program, struct wire_control */
     WIRE_ANSWER = 9,  /* sender: what has become of the last one, struct wire_answer */
-    WIRE_PULL = 10,  /* receiver that has connected: which recording it wants, or the list */
-    WIRE_OFFER = 11, /* sender: one of those that it has, of `offset` bytes: struct wire_hello */
-    WIRE_HAVE = 12,  /* sender: what comes at `offset`; receiver: go on at `offset` */
+    WIRE_PULL = 10,   /* receiver that has connected: which recording it wants, or the list */
+    WIRE_OFFER = 11,  /* sender: one of those that it has, of `offset` bytes: struct wire_hello */
+    WIRE_HAVE = 12,   /* sender: what comes at `offset`; receiver: go on at `offset` */
 };
 
 enum {

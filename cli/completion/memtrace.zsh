@@ -24,7 +24,7 @@ _memtrace() {
         'list:list profiles of running and of killed programs'
         'trace:say which code allocated the block at an address'
         'send:send a recording to another machine, also while it grows'
-        'gather:receive recordings that `memtrace send` sends'
+        'gather:receive recordings of other machines'
         'control:count all, a sample or nothing in a running program'
         'attach:profile a program that runs already'
         'detach:leave a program that was attached to, and write its profile'
@@ -136,6 +136,7 @@ _memtrace() {
             '*--on-lag[where the disk is too slow ]:wait|drop:(wait drop)' \
             '*--profile[leave a profile, too]' \
             '*--to[also send it, while it grows, to where `memtrace gather` listens]:HOST\[\:PORT\]:' \
+            '*--listen[or let others take it, while it grows, from here]:ADDRESS\[\:PORT\]:' \
             '*--token[what proves who both sides are]:FILE:_files' \
             '*--linger[so long the rest may take to be sent after the end ]:TIME:' \
             '*--every[print the largest call paths every TIME]:TIME:' \
@@ -535,6 +536,7 @@ _memtrace() {
     send)
         _arguments \
             '*--to[where `memtrace gather` listens ]:HOST\[\:PORT\]:' \
+            '*--listen[or wait here for others, who take it ]:ADDRESS\[\:PORT\]:' \
             '*--token[what proves who both sides are, a file that only you can read]:FILE:_files' \
             '*--give-up[end when HOST cannot be reached for so long ]:TIME:' \
             '*--help[show this]' \
@@ -548,6 +550,7 @@ _memtrace() {
             '*--token[what proves who both sides are, a file that only you can read]:FILE:_files' \
             '*--quota[one recording may have so many bytes ]:SIZE:' \
             '*--total-quota[all files below DIR may have so many bytes ]:SIZE:' \
+            '*--give-up[do without a HOST that cannot be reached for so long ]:TIME:' \
             '*--help[show this]' \
             '*-h[show this]' \
             '1:FOLDER:_files -/' \

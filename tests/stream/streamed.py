@@ -37,10 +37,10 @@ def wait_until(condition, what, seconds=PATIENCE):
 class Command:
     """A command of ours whose stderr is kept."""
 
-    def __init__(self, *arguments, prefix=(), **more):
+    def __init__(self, *arguments, prefix=(), settings=None, **more):
         self.lines = []
         self.process = subprocess.Popen([*prefix, MEMTRACE, *arguments], stderr=subprocess.PIPE,
-                                        stdout=subprocess.DEVNULL, env=clean_environment(), **more)
+                                        stdout=subprocess.DEVNULL, env=clean_environment(**(settings or {})), **more)
         self.thread = threading.Thread(target=self.read, daemon=True)
         self.thread.start()
 

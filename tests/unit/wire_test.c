@@ -176,12 +176,9 @@ static void test_garbage(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_hello),
-        cmocka_unit_test(test_small),
-        cmocka_unit_test(test_control),
-        cmocka_unit_test(test_pulling),
-        cmocka_unit_test(test_bytes),
-        cmocka_unit_test(test_garbage),
+        cmocka_unit_test(test_hello),   cmocka_unit_test(test_small),
+        cmocka_unit_test(test_control), cmocka_unit_test(test_pulling),
+        cmocka_unit_test(test_bytes),   cmocka_unit_test(test_garbage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

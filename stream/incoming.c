@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* source.c: one connection over which a recording comes, or the list of those that can be pulled.
+/* incoming.c: one connection over which a recording comes, or the list of those that can be pulled.
  * See gathering.h. */
 #include "stream/gathering.h"
 
@@ -28,7 +28,7 @@ enum {
 
 /* ---- What a source is told ---- */
 
-uint8_t *source_out(struct source *source) {
+uint8_t *incoming_out(struct source *source) {
     return source->out + source->out_size;
 }
 
@@ -42,7 +42,7 @@ static void refuse(struct gatherer *gatherer, struct source *source, enum wire_c
     gathering_tell(gatherer, "%s: refused: %s",
                    source->state == GREETED ? source->arrival.name : source->peer, reason);
     if (has_out_room(source)) {
-        source->out_size += wire_put_refusal(source_out(source), code, reason);
+        source->out_size += wire_put_refusal(incoming_out(source), code, reason);
     }
     arrival_close(&source->arrival);
     source->is_refused = code != WIRE_NO_SPACE && code != WIRE_TAKEN;
@@ -59,7 +59,7 @@ static void leave(struct gatherer *gatherer, struct source *source, const char *
     }
 }
 
-void source_lose(struct gatherer *gatherer, struct source *source, const char *why) {
+void incoming_lose(struct gatherer *gatherer, struct source *source, const char *why) {
     struct number n;
     if (source->state == GREETED && !source->is_done) {
         gathering_tell(gatherer, "%s: %s; %s are here", source->arrival.name, why,
@@ -125,7 +125,7 @@ static void take_hello(struct gatherer *gatherer, struct source *source,
     } else {
         take_over(gatherer, source);
         source->state = GREETED;
-        source->out_size += wire_put_welcome(source_out(source), source->arrival.next, WINDOW);
+        source->out_size += wire_put_welcome(incoming_out(source), source->arrival.next, WINDOW);
         if (source->arrival.next != 0) {
             gathering_tell(gatherer, "%s: from %s, goes on behind %s", source->arrival.name,
                            source->peer, number_bytes(&n, source->arrival.next));
@@ -207,7 +207,7 @@ static void take_refusal(struct gatherer *gatherer, struct source *source,
     wire_read_refusal(frame, &refusal);
     snprintf(why, sizeof why, "refuses: %s", refusal.reason);
     source->is_refused = true;
-    source_lose(gatherer, source, why);
+    incoming_lose(gatherer, source, why);
 }
 
 static void take_frame(struct gatherer *gatherer, struct source *source,
@@ -261,7 +261,7 @@ static bool look_at_first(struct gatherer *gatherer, struct source *source) {
     case LISTENING_LATER:
         return false;
     case LISTENING_LEFT:
-        source_lose(gatherer, source, "left without a word");
+        incoming_lose(gatherer, source, "left without a word");
         return false;
     case LISTENING_FINE:
         source->looked = true;
@@ -286,7 +286,7 @@ static void hear(struct gatherer *gatherer, struct source *source) {
         size_t room = sizeof source->in - source->in_size;
         ssize_t got = channel_read(&source->channel, source->in + source->in_size, room, &error);
         if (got < 0) {
-            source_lose(gatherer, source, error.message);
+            incoming_lose(gatherer, source, error.message);
         }
         if (got <= 0) {
             return;
@@ -304,7 +304,7 @@ static void say(struct gatherer *gatherer, struct source *source) {
     while (source->out_size != 0 && source->state != GONE) {
         ssize_t put = channel_write(&source->channel, source->out, source->out_size, &error);
         if (put < 0) {
-            source_lose(gatherer, source, error.message);
+            incoming_lose(gatherer, source, error.message);
         }
         if (put <= 0) {
             return;
@@ -334,7 +334,7 @@ static void acknowledge(struct gatherer *gatherer, struct source *source, uint64
         fail(gatherer, source, reason);
         return;
     }
-    source->out_size += wire_put_ack(source_out(source), arrival->synced);
+    source->out_size += wire_put_ack(incoming_out(source), arrival->synced);
 }
 
 static void compare(struct gatherer *gatherer, struct source *source) {
@@ -347,11 +347,11 @@ static void compare(struct gatherer *gatherer, struct source *source) {
     same = arrival_step(arrival);
     if (same > 0) {
         source->is_done = true;
-        source->out_size += wire_put_end(source_out(source), arrival->size, arrival->wanted_hash);
+        source->out_size += wire_put_end(incoming_out(source), arrival->size, arrival->wanted_hash);
         gathering_tell(gatherer, "%s: complete, %s", arrival->name,
                        number_bytes(&n, arrival->size));
     } else if (same < 0) {
-        source->out_size += wire_put_welcome(source_out(source), 0, WINDOW);
+        source->out_size += wire_put_welcome(incoming_out(source), 0, WINDOW);
         gathering_tell(gatherer, "%s: differs from what its sender has: comes anew", arrival->name);
     }
 }
@@ -360,17 +360,17 @@ static void compare(struct gatherer *gatherer, struct source *source) {
 static void check_times(struct gatherer *gatherer, struct source *source, uint64_t now) {
     uint64_t hello = source->host != NULL && source->looked ? OFFERED_NS : HELLO_NS;
     if (source->state <= FRESH && now > source->born_ns + hello) {
-        source_lose(gatherer, source,
-                    source->host != NULL ? "no answer" : "connected and said nothing for 10 s");
+        incoming_lose(gatherer, source,
+                      source->host != NULL ? "no answer" : "connected and said nothing for 10 s");
     } else if ((source->state == GREETED || source->state == LISTING) &&
                now > source->heard_ns + SILENCE_NS) {
-        source_lose(gatherer, source, "silent for 20 s");
+        incoming_lose(gatherer, source, "silent for 20 s");
     } else if (source->state == PARTING && now > source->born_ns + PARTING_NS) {
         leave(gatherer, source, "");
     }
     if ((source->state == GREETED || source->state == LISTING) &&
         now >= source->said_ns + ALIVE_NS && source->out_size == 0) {
-        source->out_size += wire_put_alive(source_out(source));
+        source->out_size += wire_put_alive(incoming_out(source));
     }
 }
 
@@ -400,11 +400,11 @@ static void shake_first(struct gatherer *gatherer, struct source *source) {
         source->is_refused = strncmp(error.message, "TLS:", 4) == 0;
         snprintf(why, sizeof why, source->is_refused ? "does not take the token (%s)" : "%s",
                  error.message);
-        source_lose(gatherer, source, why);
+        incoming_lose(gatherer, source, why);
     }
 }
 
-void source_serve(struct gatherer *gatherer, struct source *source, short events) {
+void incoming_serve(struct gatherer *gatherer, struct source *source, short events) {
     uint64_t now = clock_now_ns();
     if (source->state == CALLING && events != 0) {
         puller_connected(gatherer, source);
@@ -427,7 +427,7 @@ void source_serve(struct gatherer *gatherer, struct source *source, short events
 
 /* ---- Coming and going ---- */
 
-struct source *source_add(struct gatherer *gatherer, int fd, bool is_server, const char *peer) {
+struct source *incoming_add(struct gatherer *gatherer, int fd, bool is_server, const char *peer) {
     struct source *source = gatherer->count < SOURCES_MOST ? calloc(1, sizeof *source) : NULL;
     if (source == NULL) {
         close(fd);
@@ -445,7 +445,7 @@ struct source *source_add(struct gatherer *gatherer, int fd, bool is_server, con
     return source;
 }
 
-short source_waits(const struct source *source, int *timeout_ms) {
+short incoming_waits(const struct source *source, int *timeout_ms) {
     bool writes = source->out_size != 0 || source->channel.wants_write || source->state == CALLING;
     if (source->is_hungry || source->arrival.hash.state != NULL) {
         *timeout_ms = 0;
@@ -455,7 +455,7 @@ short source_waits(const struct source *source, int *timeout_ms) {
     return (short)((has_out_room(source) ? POLLIN : 0) | (writes ? POLLOUT : 0));
 }
 
-void source_free(struct source *source) {
+void incoming_free(struct source *source) {
     channel_close(&source->channel);
     arrival_close(&source->arrival);
     free(source);
