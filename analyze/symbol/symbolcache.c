@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <xxhash.h>
 
-static const struct cachefolder_kind kind = {"symbols", 2, UINT64_C(256) << 20};
+static const struct cachefolder_kind kind = {"symbols", 3, UINT64_C(256) << 20};
 
 struct symbolcache_answer {
     uint64_t offset;

@@ -399,6 +399,10 @@ static void demangles(void **state) {
     expect_demangled("_RNvCs1234_7mycrate3foo", "mycrate::foo");
     expect_demangled("_D3std5stdio7writelnFZv", "std.stdio.writeln()");
     expect_demangled("_ZN4deep5outerEm.cold", "deep::outer(unsigned long) [clone .cold]");
+    expect_demangled("__work_MOD_fill", "work::fill");
+    expect_demangled("__work_MOD_fill.part.0", "work::fill [clone .part.0]");
+    expect_demangled("__work_MOD_", NULL);
+    expect_demangled("___MOD_fill", NULL);
     expect_demangled("main", NULL);
     expect_demangled("_", NULL);
     expect_demangled("", NULL);
