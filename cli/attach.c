@@ -5,7 +5,9 @@
  */
 #include "memtrace/attach.h"
 #include "analyze/read/region.h"
+#include "analyze/rows/safetext.h"
 #include "cli/cli.h"
+#include "cli/outside.h"
 #include "cli/stopping.h"
 #include "cli/target.h"
 #include "collect/attach/attachthread.h"
@@ -107,13 +109,58 @@ static bool wait_for_end(const char *region) {
     return true;
 }
 
-static int call_detach(pid_t pid, bool is_forced, struct attachdone *done, struct error *error) {
+static const char profile_pattern[] = "memtrace.%e.%p.mtp";
+static const char recording_pattern[] = "memtrace.%e.%p.mtr";
+
+/* Where the process of ours beside it that writes the profile was killed, there is another one. */
+static int find_watcher(pid_t pid, struct memtrace_header *header, struct error *error) {
+    struct memtrace_recording *recording = (void *)header->recording;
+    bool is_recorded = recording->state != MEMTRACE_RECORD_NONE;
+    char path[PATH_MAX];
+    int result = outside_path(is_recorded ? recording_pattern : profile_pattern, pid, path, error);
+    result = result == 0 ? outside_watch(pid, path, error) : -1;
+    if (result > 0) {
+        snprintf(is_recorded ? recording->path : header->output,
+                 is_recorded ? sizeof recording->path : sizeof header->output, "%s", path);
+    }
+    return result < 0 ? -1 : 0;
+}
+
+/* What is there to be left. */
+struct attached {
+    struct region region;
+    struct memtrace_header header;
+    bool has_region;
+    bool is_outside;
+};
+
+/* A command that was killed may have begun to attach just now. */
+static void find_region(pid_t pid, struct attached *attached) {
+    enum { TRIES = 20 };
+    const struct timespec pause = {.tv_nsec = 10000000};
+    for (int i = 0; i < TRIES && !attached->has_region; i++) {
+        attached->has_region = region_find_header(pid, &attached->region, &attached->header) &&
+                               attached->header.output[0] != '\0';
+        if (!attached->has_region) {
+            nanosleep(&pause, NULL);
+        }
+    }
+}
+
+static int call_detach(pid_t pid, bool is_forced, struct attached *attached,
+                       struct attachdone *done, struct error *error) {
     struct attachcall call = {.pid = pid, .entry = MEMTRACE_DETACH_ENTRY, .settings = ""};
     struct preflight found;
     char library[PATH_MAX];
     int result = preflight_check(pid, PREFLIGHT_DETACH, NULL, is_forced, &found, error);
+    attached->is_outside = found.is_outside;
     preflight_free(&found);
     if (result != 0) {
+        return -1;
+    }
+    find_region(pid, attached);
+    if (found.is_outside && attached->header.state == MEMTRACE_STATE_RUNNING &&
+        find_watcher(pid, &attached->header, error) != 0) {
         return -1;
     }
     call.own_library = preload_path(library) == CLI_OK ? library : NULL;
@@ -123,31 +170,30 @@ static int call_detach(pid_t pid, bool is_forced, struct attachdone *done, struc
 static int detach(pid_t pid, bool is_forced) {
     struct attachdone done;
     struct error error;
-    struct region region;
-    struct memtrace_header header = {0};
+    struct attached attached = {0};
     const struct memtrace_recording *recording;
     const char *path;
     bool is_recorded;
-    bool has_region = region_find_header(pid, &region, &header);
-    if (call_detach(pid, is_forced, &done, &error) != 0) {
+    if (call_detach(pid, is_forced, &attached, &done, &error) != 0) {
         return cli_error("%s", error.message);
     }
     if (done.result != MEMTRACE_ATTACH_DONE) {
         return explain(pid, done.result);
     }
-    if (!has_region) {
+    if (!attached.has_region) {
         return cli_error("process %ld is left as it was, but its profile cannot be found",
                          (long)pid);
     }
-    recording = (const void *)header.recording;
+    recording = (const void *)attached.header.recording;
     is_recorded = recording->state != MEMTRACE_RECORD_NONE;
-    path = is_recorded ? recording->path : header.output;
-    if ((is_recorded && !wait_for_end(region.path)) || access(path, F_OK) != 0) {
+    path = is_recorded ? recording->path : attached.header.output;
+    if (((is_recorded || attached.is_outside) && !wait_for_end(attached.region.path)) ||
+        access(path, F_OK) != 0) {
         return cli_error("process %ld is left as it was, but the %s %s is not complete", (long)pid,
                          is_recorded ? "recording" : "profile", path);
     }
-    printf("detached from process %ld, a thread was held for %.2f ms; %s %s\n", (long)pid,
-           (double)done.held_ns / 1e6, is_recorded ? "recording" : "profile", path);
+    print_safe(stdout, "detached from process %ld, a thread was held for %.2f ms; %s %s\n",
+               (long)pid, (double)done.held_ns / 1e6, is_recorded ? "recording" : "profile", path);
     return CLI_OK;
 }
 
@@ -202,7 +248,7 @@ static void put_path(FILE *out, const char *variable, const char *pattern) {
 static void put_recording(FILE *out, const char *output) {
     char own[PATH_MAX];
     ssize_t length = readlink("/proc/self/exe", own, sizeof own - 1);
-    put_path(out, "MEMTRACE_RECORD_OUTPUT", output != NULL ? output : "memtrace.%e.%p.mtr");
+    put_path(out, "MEMTRACE_RECORD_OUTPUT", output);
     fputs("MEMTRACE_RECORD=1", out);
     fputc('\0', out);
     if (length > 0) {
@@ -219,24 +265,52 @@ static const char always[] = "MEMTRACE_INJECT=1\0"
                              "MEMTRACE_CHILDREN=none\0"
                              "MEMTRACE_LOG_LEVEL=none\0";
 
-static char *make_settings(const struct request *request, size_t *size) {
+/* "%" as a pattern has it. */
+static void put_literally(FILE *out, const char *path) {
+    for (const char *at = path; *at != '\0'; at++) {
+        fputs(*at == '%' ? "%%" : (char[]){*at, '\0'}, out);
+    }
+    fputc('\0', out);
+}
+
+static const char *pattern_of(const struct request *request) {
+    return request->output != NULL ? request->output
+           : request->record       ? recording_pattern
+                                   : profile_pattern;
+}
+
+/* Who collects it from outside puts it there; the program says so, too, for whoever asks. */
+static void put_outside(FILE *out, const struct request *request, const char *path) {
+    fputs(MEMTRACE_ATTACH_OUTSIDE, out);
+    fputc('\0', out);
+    fputs(request->record ? "MEMTRACE_RECORD_OUTPUT=" : "MEMTRACE_OUTPUT=", out);
+    put_literally(out, path);
+    if (request->record) {
+        fputs("MEMTRACE_RECORD=1", out);
+        fputc('\0', out);
+    }
+}
+
+/* outside: where the profile goes if we write it; NULL: the program does. */
+static char *make_settings(const struct request *request, const char *outside, size_t *size) {
     const char *folder = getenv("MEMTRACE_REGION_DIR");
     char *settings = NULL;
     FILE *out = open_memstream(&settings, size);
     if (out == NULL) {
         return NULL;
     }
-    if (request->record) {
-        put_recording(out, request->output);
+    if (outside != NULL) {
+        put_outside(out, request, outside);
+    } else if (request->record) {
+        put_recording(out, pattern_of(request));
     } else {
-        put_path(out, "MEMTRACE_OUTPUT",
-                 request->output != NULL ? request->output : "memtrace.%e.%p.mtp");
+        put_path(out, "MEMTRACE_OUTPUT", pattern_of(request));
     }
     if (request->sample_bytes != 0) {
         fprintf(out, "MEMTRACE_SAMPLE=%" PRIu64, request->sample_bytes);
         fputc('\0', out);
     }
-    if (folder != NULL && folder[0] == '/') {
+    if (folder != NULL && folder[0] == '/' && outside == NULL) {
         fprintf(out, "MEMTRACE_REGION_DIR=%s", folder);
         fputc('\0', out);
     }
@@ -254,8 +328,13 @@ static int attach(pid_t pid, const char *library, const struct request *request,
                               .entry = MEMTRACE_ATTACH_ENTRY};
     struct attachdone done;
     struct error error;
-    char *settings = make_settings(request, &call.settings_size);
+    char path[PATH_MAX];
+    char *settings;
     int failed;
+    if (found->is_outside && outside_path(pattern_of(request), pid, path, &error) != 0) {
+        return cli_error("%s", error.message);
+    }
+    settings = make_settings(request, found->is_outside ? path : NULL, &call.settings_size);
     if (settings == NULL) {
         return cli_error("out of memory");
     }
@@ -267,6 +346,10 @@ static int attach(pid_t pid, const char *library, const struct request *request,
     }
     if (done.result != MEMTRACE_ATTACH_DONE) {
         return explain(pid, done.result);
+    }
+    if (found->is_outside && outside_watch(pid, path, &error) < 0) {
+        return cli_error("process %ld is attached to, but nothing writes its profile: %s",
+                         (long)pid, error.message);
     }
     printf("attached to process %ld, a thread was held for %.2f ms; memtrace report %ld shows it%s",
            (long)pid, (double)done.held_ns / 1e6, (long)pid, request->for_ns != 0 ? "\n" : "");

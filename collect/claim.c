@@ -2,6 +2,8 @@
 /* claim.c: claiming a region file. See claim.h. */
 #include "collect/claim.h"
 
+#include "analyze/base/below.h"
+#include "analyze/base/pathname.h"
 #include "analyze/read/filemap.h"
 #include "collect/clock.h"
 
@@ -134,7 +136,64 @@ enum claim_status claim_open(const char *path, struct claim *claim, struct error
     return result;
 }
 
+/* The mapping that the program has of it tells that it is no other file. */
+static bool has_mapped(const struct claim *claim);
+
+/* Where the path leads from the program's root, or from ours. */
+static int open_outside(struct claim *claim, struct stat *status) {
+    char root[64];
+    char folder[sizeof claim->region.path];
+    const char *path = claim->region.path;
+    struct stat process;
+    size_t length = (size_t)snprintf(root, sizeof root, "/proc/%ld/root", (long)claim->region.pid);
+    if (strncmp(path, root, length) == 0) {
+        path += length;
+    } else {
+        strcpy(root, "/");
+    }
+    snprintf(folder, sizeof folder, "%.*s", (int)(pathname_base(path) - path), path);
+    claim->folder = below_folder(root, folder);
+    claim->fd = claim->folder >= 0 ? below_open(root, path, O_RDWR | O_NOFOLLOW, status) : -1;
+    claim->device = status->st_dev;
+    claim->inode = status->st_ino;
+    snprintf(root, sizeof root, "/proc/%ld", (long)claim->region.pid);
+    if (claim->fd >= 0 && (stat(root, &process) != 0 || status->st_uid != process.st_uid ||
+                           status->st_nlink != 1 || !claim_named(claim) || !has_mapped(claim))) {
+        errno = EPERM;
+        return -1;
+    }
+    return claim->fd >= 0 ? 0 : -1;
+}
+
+enum claim_status claim_outside(pid_t pid, char *output, struct claim *claim, struct error *error) {
+    struct stat status = {0};
+    enum claim_status result;
+    *claim = (struct claim){.fd = -1, .folder = -1, .is_outside = true, .output = output};
+    if (region_find(pid, &claim->region, error) != 0) {
+        return CLAIM_FAILED;
+    }
+    claim->region.pid = pid;
+    if (region_start_ticks(pid, &claim->region.start_ticks) != 0 ||
+        open_outside(claim, &status) != 0) {
+        error_set(error, "cannot use the profile region of process %ld: %s", (long)pid,
+                  strerror(errno));
+        result = CLAIM_FAILED;
+    } else if (flock(claim->fd, LOCK_EX | LOCK_NB) != 0) {
+        result = CLAIM_BUSY;
+    } else {
+        result = map_header(claim, &status, error);
+    }
+    if (result != CLAIM_OK) {
+        claim_release(claim);
+    }
+    return result;
+}
+
 void claim_release(struct claim *claim) {
+    if (claim->is_outside && claim->folder >= 0) {
+        close(claim->folder);
+        claim->folder = -1;
+    }
     if (claim->header != NULL) {
         filemap_close(claim->header, MEMTRACE_HEADER_SIZE);
     }
@@ -146,6 +205,12 @@ void claim_release(struct claim *claim) {
 }
 
 bool claim_named(const struct claim *claim) {
+    struct stat status;
+    if (claim->is_outside) {
+        return fstatat(claim->folder, pathname_base(claim->region.path), &status,
+                       AT_SYMLINK_NOFOLLOW) == 0 &&
+               status.st_dev == claim->device && status.st_ino == claim->inode;
+    }
     return same_file(claim->region.path, claim->device, claim->inode);
 }
 
@@ -159,7 +224,9 @@ bool claim_is_cut(const struct claim *claim, uint64_t size_bytes) {
 }
 
 void claim_unlink(const struct claim *claim) {
-    if (claim_named(claim)) {
+    if (claim_named(claim) && claim->is_outside) {
+        unlinkat(claim->folder, pathname_base(claim->region.path), 0);
+    } else if (claim_named(claim)) {
         unlink(claim->region.path);
     }
 }
@@ -252,7 +319,7 @@ bool claim_is_foreign(const struct claim *claim) {
 }
 
 bool claim_in_use(const struct claim *claim) {
-    if (claim_is_foreign(claim)) {
+    if (!claim->is_outside && claim_is_foreign(claim)) {
         return region_is_open(claim->fd);
     }
     if (!claim_process_exists(claim->region.pid, claim->region.start_ticks)) {

@@ -27,6 +27,9 @@ struct claim {
     dev_t device;
     ino_t inode;
     struct memtrace_header *header; /* mapped, writable */
+    bool is_outside;                /* below */
+    int folder;                     /* if so, its folder, where the program sees it */
+    char *output;                   /* if so, where what is written goes; else as the header says */
     uint64_t start_monotonic_ns;    /* of the header, which may be lost */
 };
 
@@ -40,6 +43,14 @@ enum claim_status {
 
 /* Claims the region at `path`. Only HELD_OK leaves something to release. */
 enum claim_status claim_open(const char *path, struct claim *claim, struct error *error);
+
+/*
+ * Claims the region of a program in a container, under another root or of another user, by its
+ * number here, found through /proc. What such a region says may be a lie: only `output` says where
+ * anything is written, and nothing but the program's own file of this name is opened or removed.
+ * `output` outlives the claim.
+ */
+enum claim_status claim_outside(pid_t pid, char *output, struct claim *claim, struct error *error);
 
 /* Gives the claim up; the file stays. Does nothing when nothing is held. */
 void claim_release(struct claim *claim);

@@ -76,22 +76,34 @@ static void start_recording(struct collector *collector) {
     }
 }
 
+/* Nothing is done where a region from outside asks for it: its program may be hostile. */
+static void begin_reports(struct collector *collector) {
+    static const struct memtrace_limit none;
+    const struct memtrace_header *header = &collector->profile->header;
+    bool is_outside = collector->claim.is_outside;
+    if (!is_outside) { /* whose number means nothing there */
+        __atomic_store_n(&collector->claim.header->collector_pid, (uint32_t)getpid(),
+                         __ATOMIC_RELEASE);
+    }
+    logfile_start(&collector->log, is_outside ? "" : header->log, header->log_size_bytes);
+    limits_start(&collector->limits, is_outside ? &none : &header->limit,
+                 collector->claim.region.pid, "");
+}
+
 enum claim_status collector_attach(struct collector *collector, const char *path,
                                    struct runwriter *run, struct error *error) {
     enum claim_status status = claim_open(path, &collector->claim, error);
-    if (status != CLAIM_OK) {
-        return status;
-    }
+    return status == CLAIM_OK ? collector_attach_claimed(collector, run, error) : status;
+}
+
+enum claim_status collector_attach_claimed(struct collector *collector, struct runwriter *run,
+                                           struct error *error) {
     collector->profile = claim_profile(&collector->claim, error);
     if (collector->profile == NULL) {
         claim_release(&collector->claim);
         return CLAIM_FAILED;
     }
-    __atomic_store_n(&collector->claim.header->collector_pid, (uint32_t)getpid(), __ATOMIC_RELEASE);
-    logfile_start(&collector->log, collector->profile->header.log,
-                  collector->profile->header.log_size_bytes);
-    limits_start(&collector->limits, &collector->profile->header.limit, collector->claim.region.pid,
-                 "");
+    begin_reports(collector);
     collector->next_sample_ns = 0;
     collector->last_churn = 0;
     collector->idle_ticks = 0;
@@ -457,7 +469,8 @@ char *collector_finish(struct collector *collector, bool is_last) {
         profile_close(collector->profile);
         collector->profile = whole;
     }
-    text = !recorded && !claim_named(&collector->claim) && is_written(collector)
+    text = !recorded && !collector->claim.is_outside && !claim_named(&collector->claim) &&
+                   is_written(collector)
                ? strdup("")
                : finish(collector, recorded ? &recording : NULL, is_last);
     collector_detach(collector);

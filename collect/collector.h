@@ -46,6 +46,11 @@ struct collector {
 enum claim_status collector_attach(struct collector *collector, const char *path,
                                    struct runwriter *run, struct error *error);
 
+/* The same of a region that was claimed already (`collector->claim`, by claim_outside): released
+ * where it fails. */
+enum claim_status collector_attach_claimed(struct collector *collector, struct runwriter *run,
+                                           struct error *error);
+
 /* Samples and reports whatever is due. Returns the milliseconds until it should be called again. */
 int collector_tick(struct collector *collector);
 

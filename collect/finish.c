@@ -7,10 +7,13 @@
 #include "analyze/rows/number.h"
 #include "analyze/rows/safetext.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* The bytes in use; what was damaged or never grown is cut at the end of the file. */
 static uint64_t used_bytes(const struct claim *claim) {
@@ -42,7 +45,8 @@ static int copy_elsewhere(const struct claim *claim, const char *output,
 
 void finish_region(const struct claim *claim, enum copy_mode mode, struct finished *finished) {
     char output[sizeof claim->header->output];
-    snprintf(output, sizeof output, "%.*s", (int)sizeof output - 1, claim->header->output);
+    snprintf(output, sizeof output, "%.*s", (int)sizeof output - 1,
+             claim->is_outside ? claim->output : claim->header->output);
     *finished = (struct finished){.place = FINISH_MOVED};
     if (copy_region(claim->fd, used_bytes(claim), output, mode, claim->header->pid, finished->path,
                     sizeof finished->path, &finished->trouble) == 0) {
@@ -53,6 +57,10 @@ void finish_region(const struct claim *claim, enum copy_mode mode, struct finish
     } else {
         finished->place = FINISH_KEPT;
         snprintf(finished->path, sizeof finished->path, "%s", claim->region.path);
+    }
+    if (claim->is_outside && finished->place != FINISH_KEPT &&
+        chown(finished->path, geteuid(), getegid()) != 0) { /* whoever the header names */
+        error_set(&finished->trouble, "%s: %s", finished->path, strerror(errno));
     }
 }
 

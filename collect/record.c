@@ -451,7 +451,7 @@ void record_finish(struct record *record, struct record_result *result) {
         .parts = record->events.parts.header.part + 1,
     };
     result->stopped = record->stopped || record->came_late;
-    snprintf(result->path, sizeof result->path, "%s", record->recording->path);
+    snprintf(result->path, sizeof result->path, "%s", record->events.parts.path);
     if (record_news(record) != NULL) {
         result->trouble = record->trouble;
     }

@@ -57,7 +57,7 @@ int recordparts_write_tables(struct recordparts *parts) {
 
 /* NAME.mtr, NAME.1.mtr, NAME.2.mtr, ... */
 void recordparts_path(const struct recordparts *parts, uint32_t part, char *to, size_t capacity) {
-    const char *path = parts->recording->path;
+    const char *path = parts->path;
     size_t length = strlen(path);
     size_t tail = pathname_ends_in(path, ".mtr") ? 4 : 0;
     if (part == 0) {
@@ -84,7 +84,9 @@ static int create(struct recordparts *parts) {
     if (recordfile_create(&parts->file, path, &parts->header, parts->error) != 0) {
         return -1;
     }
-    owner_give(parts->file.fd, &parts->claim->header->owner);
+    if (!parts->claim->is_outside) {
+        owner_give(parts->file.fd, &parts->claim->header->owner);
+    }
     if (write_program(parts) != 0) {
         unlink(path);
         recordfile_release(&parts->file);
@@ -153,7 +155,7 @@ static int resume(struct recordparts *parts) {
 }
 
 static int create_elsewhere(struct recordparts *parts) {
-    char *path = parts->recording->path;
+    char *path = parts->path;
     const char *folder = getenv("TMPDIR");
     char wanted[sizeof parts->recording->path];
     struct error why = *parts->error;
@@ -178,6 +180,7 @@ int recordparts_open(struct recordparts *parts, const struct claim *claim,
     int result;
     *parts = (struct recordparts){.claim = claim,
                                   .recording = recording,
+                                  .path = claim->is_outside ? claim->output : recording->path,
                                   .tables = tables,
                                   .file = RECORDFILE_NONE,
                                   .error = error};

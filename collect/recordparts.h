@@ -15,6 +15,7 @@
 struct recordparts {
     const struct claim *claim;
     struct memtrace_recording *recording; /* in the region */
+    char *path;                           /* of the first, with room for as much as there */
     struct recordtables *tables;
     struct memtrace_recording_header header; /* of this part */
     struct recordfile file;

@@ -5,6 +5,7 @@
 #include "analyze/ask/quantity.h"
 #include "analyze/base/pathname.h"
 #include "analyze/read/region.h"
+#include "analyze/symbol/debugfile.h"
 #include "collect/clock.h"
 #include "collect/dump.h"
 #include "collect/timeline.h"
@@ -85,9 +86,12 @@ bool topsource_is_number(const char *name, uint64_t *number) {
 
 static int open_any(struct topsource *source, const char *name, struct error *error) {
     struct region region;
+    char root[REGION_ROOT];
     uint64_t pid;
     if (topsource_is_number(name, &pid) && pid != 0 && pid <= INT32_MAX &&
         region_find((pid_t)pid, &region, NULL) == 0 && region.alive) {
+        region_root(&region, root);
+        debugfile_set_root(root);
         return open_region(source, &region, error);
     }
     return read_file(source, name, error);

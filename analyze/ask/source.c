@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* source.c: which profile or recording is meant. See source.h. */
 #include "analyze/ask/source.h"
+#include "analyze/symbol/debugfile.h"
 
 #include "analyze/ask/cleanup.h"
 #include "analyze/ask/quantity.h"
@@ -164,6 +165,7 @@ static bool find_left(struct recovery *recovery, struct region *region) {
 static int find_process(uint64_t pid, char **path, struct error *error) {
     struct recovery recovery = {.pid = (pid_t)pid};
     struct region region;
+    char root[REGION_ROOT];
     bool found;
     if (pid > INT32_MAX) {
         return error_set(error, "there is no process %llu", (unsigned long long)pid);
@@ -175,6 +177,8 @@ static int find_process(uint64_t pid, char **path, struct error *error) {
     if (!found) {
         return -1;
     }
+    region_root(&region, root);
+    debugfile_set_root(root);
     *path = strdup(recovery.path[0] != '\0' ? recovery.path : region.path);
     return *path != NULL ? 0 : error_set(error, "out of memory");
 }

@@ -310,8 +310,8 @@ static int open_file(struct profile *profile, int fd, struct error *error) {
     if (wanted < MEMTRACE_HEADER_SIZE) {
         wanted = MEMTRACE_HEADER_SIZE;
     }
-    profile->live = profile->header.state == MEMTRACE_STATE_RUNNING &&
-                    region_alive((pid_t)profile->header.pid, profile->header.process_start_ticks);
+    profile->live =
+        profile->header.state == MEMTRACE_STATE_RUNNING && region_runs(fd, &profile->header);
     if (profile->live || wanted > COPY_LIMIT) {
         if (map_file(profile, fd, size, error) != 0) {
             return -1;

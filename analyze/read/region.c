@@ -87,6 +87,17 @@ bool region_is_written(int fd, bool *unknown) {
     return !*unknown;
 }
 
+static bool is_foreign(const struct memtrace_header *header) {
+    uint64_t own = region_namespace();
+    return own != 0 && header->run.pid_namespace != 0 && header->run.pid_namespace != own;
+}
+
+bool region_runs(int fd, const struct memtrace_header *header) {
+    bool unknown;
+    return is_foreign(header) ? region_is_written(fd, &unknown)
+                              : region_alive((pid_t)header->pid, header->process_start_ticks);
+}
+
 /* What follows "<pid>.<ticks>". */
 static bool is_ending(const char *text) {
     if (text[0] == '.' && text[1] >= '1' && text[1] <= '9') {
@@ -131,11 +142,9 @@ static void look_into(struct region *region) {
     struct memtrace_header header;
     size_t size = offsetof(struct memtrace_header, executable);
     int fd = open(region->path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    uint64_t own = region_namespace();
     if (fd >= 0 && pread(fd, &header, size, 0) == (ssize_t)size &&
         memcmp(header.magic, MEMTRACE_MAGIC, sizeof header.magic) == 0) {
-        region->is_foreign =
-            own != 0 && header.run.pid_namespace != 0 && header.run.pid_namespace != own;
+        region->is_foreign = is_foreign(&header);
     }
     region->alive =
         region->is_foreign ? region_is_open(fd) : region_alive(region->pid, region->start_ticks);
@@ -201,8 +210,26 @@ static bool is_profile(const char *path) {
     return region_read_header(path, &header) == REGION_HEADER;
 }
 
+/* The very file that is mapped: others may have put another one there. */
+static bool is_mapped_file(const char *path, uint64_t inode) {
+    struct stat status;
+    return stat(path, &status) == 0 && status.st_ino == inode && is_profile(path);
+}
+
+/* "start-end mode offset device inode   path" of a profile: its path and inode. NULL: another. */
+static char *profile_of_line(char *line, uint64_t *inode) {
+    char *file = strchr(line, '/');
+    size_t length = file != NULL ? strcspn(file, "\n") : 0;
+    if (length < 5 || length > 400 || memcmp(file + length - 4, ".mtp", 4) != 0 ||
+        sscanf(line, "%*s %*s %*s %*s %" SCNu64, inode) != 1) {
+        return NULL;
+    }
+    file[length] = '\0';
+    return file;
+}
+
 /* What the program has mapped tells of a folder that only its own environment named, and of
- * another mount namespace. */
+ * another mount namespace or root. */
 static int find_by_maps(pid_t pid, uint64_t ticks, struct region *region) {
     char path[64];
     char *line = NULL;
@@ -215,17 +242,16 @@ static int find_by_maps(pid_t pid, uint64_t ticks, struct region *region) {
         return -errno;
     }
     while (result != 0 && getline(&line, &size, maps) > 0) {
-        char *file = strchr(line, '/');
-        size_t length = file != NULL ? strcspn(file, "\n") : 0;
-        if (length < 5 || length > 400 || memcmp(file + length - 4, ".mtp", 4) != 0) {
+        uint64_t inode;
+        char *file = profile_of_line(line, &inode);
+        if (file == NULL) {
             continue;
         }
-        file[length] = '\0';
         snprintf(region->path, sizeof region->path, "%s", file);
-        if (!is_profile(region->path)) {
+        if (!is_mapped_file(region->path, inode)) {
             snprintf(region->path, sizeof region->path, "/proc/%ld/root%s", (long)pid, file);
         }
-        if (is_profile(region->path)) {
+        if (is_mapped_file(region->path, inode)) {
             region->pid = pid;
             region->start_ticks = ticks;
             region->alive = true;
@@ -298,6 +324,24 @@ int region_find(pid_t pid, struct region *region, struct error *error) {
                      "process %ld is not profiled: it was not started by `memtrace run` nor built "
                      "with memtrace_instrument(), or ran with MEMTRACE=off",
                      (long)pid);
+}
+
+static bool is_same(const char *path, const char *other) {
+    struct stat status;
+    struct stat there;
+    return stat(path, &status) != 0 || stat(other, &there) != 0 ||
+           (status.st_ino == there.st_ino && status.st_dev == there.st_dev);
+}
+
+void region_root(const struct region *region, char root[REGION_ROOT]) {
+    char mounts[64];
+    char folder[64];
+    snprintf(root, REGION_ROOT, "/proc/%ld/root", (long)region->pid);
+    snprintf(folder, sizeof folder, "%s/.", root);
+    snprintf(mounts, sizeof mounts, "/proc/%ld/ns/mnt", (long)region->pid);
+    if (is_same(folder, "/") && is_same(mounts, "/proc/self/ns/mnt")) {
+        root[0] = '\0';
+    }
 }
 
 bool region_find_header(pid_t pid, struct region *region, struct memtrace_header *header) {

@@ -42,8 +42,17 @@ bool region_is_open(int fd);
  * kernel cannot tell (another user's file, some file systems): no, with *unknown true. */
 bool region_is_written(int fd, bool *unknown);
 
+/* Whether the program that this header names still runs; `fd` is its region. One of another
+ * namespace of pids does as long as it has that open. */
+bool region_runs(int fd, const struct memtrace_header *header);
+
 /* Whether the process that had this pid with these start ticks still runs (a zombie does not). */
 bool region_alive(pid_t pid, uint64_t start_ticks);
+
+/* Below what the files lie that the program names: "/proc/PID/root" where it has another root or
+ * other mounts. Empty: as ours. */
+enum { REGION_ROOT = 32 };
+void region_root(const struct region *region, char root[REGION_ROOT]);
 
 /* Splits the name of a region, "<folder>/<pid>.<ticks>.mtp". A program that came by exec finds that
  * taken while the one before is not finished: then ".2", ".3" and so on stand before the ending.

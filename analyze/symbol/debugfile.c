@@ -224,8 +224,41 @@ static void find_debug(struct debugfile_paths *paths, Elf *elf, const char *path
         try_links(&paths->debug, &identity, elf, real, folders);
 }
 
+static char module_root[PATH_MAX]; /* empty: none */
+
+void debugfile_set_root(const char *root) {
+    snprintf(module_root, sizeof module_root, "%s", root);
+}
+
+static bool has_build_id(const char *path, const struct symbol_module *module) {
+    struct debugfile_elf file;
+    const void *found = NULL;
+    bool same = false;
+    if (debugfile_open(path, &file, NULL) == 0) {
+        ssize_t size = dwelf_elf_gnu_build_id(file.elf, &found);
+        same = same_build_id(module->build_id, module->build_id_size, found, size);
+        debugfile_close(&file);
+    }
+    return same;
+}
+
+static int find_here(const struct symbol_module *module, const char *folders,
+                     struct debugfile_paths *paths);
+
 int debugfile_find(const struct symbol_module *module, const char *folders,
                    struct debugfile_paths *paths) {
+    struct symbol_module there = *module;
+    char path[PATH_MAX];
+    if (module_root[0] != '\0' && module->path[0] == '/' && module->build_id_size != 0 &&
+        snprintf(path, sizeof path, "%s%s", module_root, module->path) < (int)sizeof path &&
+        has_build_id(path, module)) {
+        there.path = path;
+    }
+    return find_here(&there, folders, paths);
+}
+
+static int find_here(const struct symbol_module *module, const char *folders,
+                     struct debugfile_paths *paths) {
     *paths = (struct debugfile_paths){0};
     if (module->path[0] == '\0' || module->path[0] == '[')
         return 0;

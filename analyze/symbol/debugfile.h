@@ -45,6 +45,10 @@ int debugfile_visit_symbols(Elf *elf, Elf_Scn *section, const GElf_Shdr *header,
 /* Whether the file carries DWARF itself. */
 bool debugfile_has_dwarf(Elf *elf);
 
+/* Files are looked for below this folder first: that of a program which sees others by their names.
+ * Empty: no more. To be said before names are asked for. */
+void debugfile_set_root(const char *root);
+
 /* Fills paths; what cannot be found stays NULL. 0 or -1 (out of memory). folders: colon-separated
  * roots. */
 int debugfile_find(const struct symbol_module *module, const char *folders,

@@ -3,16 +3,16 @@
 #define _GNU_SOURCE
 #include "collect/attach/attachtarget.h"
 
+#include "analyze/base/below.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <gelf.h>
 #include <inttypes.h>
-#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { PAGE = 4096 };
@@ -122,40 +122,21 @@ uint64_t attachtarget_gap(const struct attachtarget *target, uint64_t size) {
 
 /* --- objects ---------------------------------------------------------------------------------- */
 
-/* Below this folder, whatever links the program has put there; as it says where there is none. Only
- * of a regular file, since to open another may do something. -1: no such file. */
-static int open_below(const char *root, const char *path, uint64_t inode) {
-    struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT};
-    char name[64];
-    struct stat status;
-    int folder = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    int found = folder >= 0 ? (int)syscall(SYS_openat2, folder, path, &how, sizeof how) : -1;
-    int fd = -1;
-    if (found >= 0 && fstat(found, &status) == 0 && S_ISREG(status.st_mode) &&
-        status.st_ino == inode) {
-        snprintf(name, sizeof name, "/proc/self/fd/%d", found);
-        fd = open(name, O_RDONLY | O_CLOEXEC);
-    }
-    if (found >= 0) {
-        close(found);
-    }
-    if (folder >= 0) {
-        close(folder);
-    }
-    return fd;
-}
-
 /* The file of an object as the program sees it; -1: another one lies there now. The kernel tells a
  * path from the root of whoever asks, unless that does not lead there. */
 static int open_file(const struct attachtarget *target, const struct attachmapping *object) {
-    char root[64];
-    int fd;
-    if (object->path[0] != '/') {
-        return -1;
+    char roots[2][64] = {"", "/"};
+    struct stat status;
+    int fd = -1;
+    snprintf(roots[0], sizeof roots[0], "/proc/%ld/root", (long)target->pid);
+    for (int i = 0; i < 2 && fd < 0 && object->path[0] == '/'; i++) {
+        fd = below_open(roots[i], object->path, O_RDONLY, &status);
+        if (fd >= 0 && status.st_ino != object->inode) {
+            close(fd);
+            fd = -1;
+        }
     }
-    snprintf(root, sizeof root, "/proc/%ld/root", (long)target->pid);
-    fd = open_below(root, object->path, object->inode);
-    return fd >= 0 ? fd : open_below("/", object->path, object->inode);
+    return fd;
 }
 
 static uint64_t find_symbol(Elf *elf, const char *name) {

@@ -10,11 +10,13 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
 /* Our own ELF header, put there by the linker: what runs here. */
@@ -306,9 +308,9 @@ static bool sees(pid_t pid, const char *library) {
 /* By /proc the program opens the library that it is handed. */
 static bool has_proc(pid_t pid) {
     char path[64];
-    struct stat status;
-    snprintf(path, sizeof path, "/proc/%ld/root/proc/self/fd", (long)pid);
-    return lstat(path, &status) == 0;
+    struct statfs file_system;
+    snprintf(path, sizeof path, "/proc/%ld/root/proc", (long)pid);
+    return statfs(path, &file_system) == 0 && file_system.f_type == PROC_SUPER_MAGIC;
 }
 
 static bool is_of_our_root(pid_t pid) {
@@ -322,15 +324,9 @@ static bool is_of_our_root(pid_t pid) {
 
 static int check_places(pid_t pid, const char *library, struct preflight *found,
                         struct error *error) {
-    found->is_outside =
-        !same_namespace(pid, "pid") || !same_namespace(pid, "mnt") || !is_of_our_root(pid);
+    found->is_outside = !same_namespace(pid, "pid") || !same_namespace(pid, "mnt") ||
+                        !is_of_our_root(pid) || !is_of_user(pid, geteuid());
     found->is_hidden = library != NULL && (found->is_outside || !sees(pid, library));
-    if (found->is_outside && library != NULL) { /* TEMPORARY */
-        return error_set(error,
-                         "process %ld counts processes or sees files otherwise (a container): "
-                         "attach from within (nsenter -a -t %ld)",
-                         (long)pid, (long)pid);
-    }
     if (found->is_hidden && !has_proc(pid)) {
         return refuse(
             pid, error,

@@ -12,6 +12,8 @@
 
 /* Among the settings: where in the program its filters lie (memtrace/seccomp.h), as a number. */
 #define MEMTRACE_ATTACH_FILTERS "FILTERS="
+/* Among the settings: who attached writes the profile, from outside of the program's namespaces. */
+#define MEMTRACE_ATTACH_OUTSIDE "OUTSIDE=1"
 /* The name of the library where it is a file of memory. */
 #define MEMTRACE_ATTACH_FILE "libmemtrace.so"
 

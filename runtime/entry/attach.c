@@ -21,6 +21,7 @@ enum { SETTINGS = 64, FIRST_LOOK_NS = 10000000, SECOND_LOOK_NS = 100000000 };
 
 static uint32_t attached;
 static uint32_t is_over; /* the program ends */
+static uint32_t is_collected;
 
 int attach_is_coming(void) {
     char name[16];
@@ -30,6 +31,10 @@ int attach_is_coming(void) {
 
 int attach_is_attached(void) {
     return LOAD_RELAXED(&attached) != 0;
+}
+
+int attach_is_collected(void) {
+    return LOAD_RELAXED(&is_collected) != 0;
 }
 
 static void split(const char *settings, char *array[SETTINGS + 1]) {
@@ -110,6 +115,10 @@ static int attach(const char *settings) {
         return result;
     }
     split(settings, array);
+    is_collected = 0;
+    for (char **at = array; *at != NULL; at++) {
+        is_collected |= text_equal(*at, MEMTRACE_ATTACH_OUTSIDE) != 0;
+    }
     real_ensure();
     if (attach_prepare() != 0) {
         return MEMTRACE_ATTACH_FAILED;

@@ -11,6 +11,8 @@
 
 /* Whether we are loaded by such a thread: then nothing starts before memtrace_attach(). */
 int attach_is_coming(void);
+/* Whether the command that attached collects what is counted, and writes it down. */
+int attach_is_collected(void);
 /* Whether the program was attached to, ever. */
 int attach_is_attached(void);
 

@@ -142,6 +142,8 @@ static void find_collector(void) {
     runtime.has_companion = 0;
     if (is_run_collected(header)) {
         header->collector_pid = runtime.settings.collector_pid;
+    } else if (attach_is_collected()) {
+        runtime.has_companion = 1; /* it comes as soon as it sees the region */
     } else if (wants_collector(header)) {
         runtime.has_companion = companion_start(&runtime.region, environ) == 0;
     }
@@ -370,7 +372,7 @@ static void close_region(enum memtrace_state state) {
     proc_note_resident_peak(header);
     proc_note_own_resident(header);
     STORE_RELEASE(&header->state, (uint32_t)state);
-    if (!has_collector(header) && !is_recorded(header)) {
+    if (!has_collector(header) && !is_recorded(header) && !attach_is_collected()) {
         write_all_out(header);
     }
 }

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+/* outside.c: see outside.h. */
+#include "cli/outside.h"
+
+#include "analyze/base/pathname.h"
+#include "analyze/symbol/debugfile.h"
+#include "cli/cli.h"
+#include "collect/collector.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { TRIES = 300, TRY_MS = 10, LEAVING_MS = 200 };
+
+/* --- its name --------------------------------------------------------------------------------- */
+
+static void put_program(FILE *out, pid_t pid) {
+    char link[64];
+    char program[PATH_MAX];
+    ssize_t length;
+    snprintf(link, sizeof link, "/proc/%ld/exe", (long)pid);
+    length = readlink(link, program, sizeof program - 1);
+    program[length > 0 ? length : 0] = '\0';
+    if (pathname_ends_in(program, " (deleted)")) {
+        program[strlen(program) - sizeof " (deleted)" + 1] = '\0';
+    }
+    fputs(pathname_base(program), out);
+}
+
+static void expand(FILE *out, const char *pattern, pid_t pid) {
+    for (const char *at = pattern; *at != '\0'; at++) {
+        if (at[0] != '%' || at[1] == '\0') {
+            fputc(*at, out);
+            continue;
+        }
+        switch (*++at) {
+        case 'p':
+            fprintf(out, "%ld", (long)pid);
+            break;
+        case 'e':
+            put_program(out, pid);
+            break;
+        case 't':
+            fprintf(out, "%lld", (long long)time(NULL));
+            break;
+        case 'n':
+            fputc('0', out);
+            break;
+        case '%':
+            fputc('%', out);
+            break;
+        default:
+            fprintf(out, "%%%c", *at);
+        }
+    }
+}
+
+int outside_path(const char *pattern, pid_t pid, char path[PATH_MAX], struct error *error) {
+    char folder[PATH_MAX];
+    FILE *out = fmemopen(path, PATH_MAX, "w");
+    if (out == NULL || getcwd(folder, sizeof folder) == NULL) {
+        return error_set(error, "cannot tell where this is: %s", strerror(errno));
+    }
+    setbuf(out, NULL);
+    if (pattern[0] != '/') {
+        fprintf(out, "%s/", folder);
+    }
+    expand(out, pattern, pid);
+    if (ferror(out) != 0 || fclose(out) != 0 || strlen(path) > 1000) {
+        return error_set(error, "the name of the profile is too long");
+    }
+    snprintf(folder, sizeof folder, "%.*s", (int)(pathname_base(path) - path), path);
+    return access(folder, W_OK) == 0 ? 0 : error_set(error, "%s: %s", folder, strerror(errno));
+}
+
+/* --- beside the program ----------------------------------------------------------------------- */
+
+/* Nothing of the command's is kept: not its pipes, its terminal's job, its folder. */
+static void leave_command(void) {
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    for (int fd = STDIN_FILENO; null >= 0 && fd <= STDERR_FILENO; fd++) {
+        dup2(null, fd);
+    }
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
+    signal(SIGHUP, SIG_IGN);
+    setsid();
+    if (chdir("/") != 0) {
+        return; /* it only keeps a folder busy */
+    }
+}
+
+static bool is_there(int process, int ms) {
+    struct pollfd ended = {.fd = process, .events = POLLIN};
+    return poll(&ended, 1, ms) == 0 || (ended.revents & POLLIN) == 0;
+}
+
+/* Who was about to write down an event when the program was left has done so a little later. */
+static void watch(struct collector *work, int process) {
+    const uint32_t *state = &work->claim.header->state;
+    while (is_there(process, collector_tick(work)) && !collector_over(work) &&
+           claim_load_u32(state) == MEMTRACE_STATE_RUNNING) {
+    }
+    if (work->record != NULL && claim_load_u32(state) == MEMTRACE_STATE_ENDED) {
+        is_there(process, LEAVING_MS);
+    }
+    free(collector_finish(work, true));
+}
+
+/* The region may not be whole yet. */
+static enum claim_status claim(struct collector *work, pid_t pid, char *output,
+                               struct error *error) {
+    enum claim_status status;
+    for (int tries = 0;; tries++) {
+        status = claim_outside(pid, output, &work->claim, error);
+        if (status != CLAIM_EMPTY || tries == TRIES) {
+            return status;
+        }
+        poll(NULL, 0, TRY_MS);
+    }
+}
+
+/* As its own, so that the program's files are found after its end. */
+static void keep_root(pid_t pid) {
+    char root[64];
+    int fd;
+    snprintf(root, sizeof root, "/proc/%ld/root", (long)pid);
+    fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0) {
+        snprintf(root, sizeof root, "/proc/self/fd/%d", fd);
+        debugfile_set_root(root);
+    }
+}
+
+int outside_watch(pid_t pid, const char *path, struct error *error) {
+    static char output[PATH_MAX];
+    struct collector work = COLLECTOR_NONE;
+    int process = (int)syscall(SYS_pidfd_open, pid, 0);
+    enum claim_status status;
+    pid_t child;
+    snprintf(output, sizeof output, "%s", path);
+    if (process < 0) {
+        return error_set(error, "process %ld: %s", (long)pid, strerror(errno));
+    }
+    status = claim(&work, pid, output, error);
+    if (status != CLAIM_OK) {
+        close(process);
+        return status == CLAIM_BUSY ? 0 : -1;
+    }
+    fflush(NULL);
+    child = fork();
+    if (child == 0 && fork() == 0) { /* twice, so that nobody has to wait for it */
+        leave_command();
+        keep_root(pid);
+        if (collector_attach_claimed(&work, NULL, error) == CLAIM_OK) {
+            watch(&work, process);
+        }
+        _exit(CLI_OK);
+    }
+    if (child == 0) {
+        _exit(CLI_OK);
+    }
+    if (child > 0) {
+        waitpid(child, NULL, 0);
+    }
+    claim_release(&work.claim); /* the lock is the other's, too */
+    close(process);
+    return child > 0 ? 1 : error_set(error, "cannot start a process: %s", strerror(errno));
+}
