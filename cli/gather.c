@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* gather.c: `memtrace gather`: recordings that other machines send. docs/stream.md is its page. */
+#include "stream/discovery.h"
 #include "stream/gatherer.h"
 
+#include "analyze/rows/safetext.h"
 #include "cli/cli.h"
 #include "cli/stopping.h"
 
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 struct request {
@@ -14,6 +17,9 @@ struct request {
     uint64_t quota_bytes;
     uint64_t total_bytes;
     uint64_t give_up_ns;
+    uint16_t discovery_port;
+    bool discoverable;
+    bool scan;
 };
 
 #define IN(member) OPTION_IN(struct request, member)
@@ -30,10 +36,47 @@ static const struct option options[] = {
      IN(quota_bytes), .least = 1},
     {"total-quota", 0, "SIZE", "all files below DIR may have so many bytes (default: no limit)",
      OPTION_SIZE, IN(total_bytes), .least = 1},
+    {"discoverable", 0, NULL,
+     "answer by UDP who asks for a gatherer (--to auto); with --token FILE other machines, too",
+     OPTION_FLAG, IN(discoverable)},
+    {"scan", 0, NULL, "ask by UDP, list who answers: gatherers, and what can be received; then end",
+     OPTION_FLAG, IN(scan)},
+    {"discovery-port", 0, "PORT", "of --discoverable and --scan (default: 6364)", OPTION_NUMBER,
+     IN(discovery_port), .least = 1, .most = UINT16_MAX},
     {"give-up", 0, "TIME",
      "do without a HOST that cannot be reached for so long (default: go on trying)",
      OPTION_DURATION, IN(give_up_ns)},
     OPTION_END};
+
+static bool print_found(void *context, const struct discovery_found *one) {
+    const struct discover_answer *answer = &one->answer;
+    size_t *count = context;
+    ++*count;
+    if (answer->kind == DISCOVER_GATHERER) {
+        print_safe(stdout, "gathers  %-22s %-16s into %s\n", one->shown, answer->host,
+                   answer->what);
+    } else {
+        print_safe(stdout, "offers   %-22s %-16s %s, %u recording%s\n", one->shown, answer->host,
+                   answer->what, answer->count, answer->count == 1 ? "" : "s");
+    }
+    return true;
+}
+
+/* Who answers within a second. */
+static int scan(uint16_t port, const struct token *token) {
+    struct error error = {""};
+    size_t count = 0;
+    if (discovery_ask(port, token, DISCOVER_GATHERER | DISCOVER_OFFER, 1000000000, &stopping_signal,
+                      print_found, &count, &error) != 0) {
+        return cli_error("%s", error.message);
+    }
+    if (count == 0) {
+        return cli_error("nobody answers%s",
+                         token != NULL ? ""
+                                       : " on this machine; others are asked with --token FILE");
+    }
+    return cli_finish(CLI_OK);
+}
 
 static int run_gather(int argc, char **argv) {
     struct request request = {0};
@@ -44,6 +87,20 @@ static int run_gather(int argc, char **argv) {
     struct token *token = NULL;
     char host[CHANNEL_HOST] = "";
     int status = cli_read(&gather_command, &argc, &argv, &request);
+    if (request.discovery_port == 0) {
+        request.discovery_port = CHANNEL_PORT;
+    }
+    if (status == CLI_OK && request.scan) {
+        if (argc != 0) {
+            return cli_usage("gather", "--scan takes no folder");
+        }
+        if (request.token != NULL && (token = token_read(request.token, &error)) == NULL) {
+            return cli_error("%s", error.message);
+        }
+        status = scan(request.discovery_port, token);
+        token_free(token);
+        return status;
+    }
     if (status == CLI_OK && argc == 0) {
         status = cli_usage("gather", "a folder is needed");
     }
@@ -68,6 +125,7 @@ static int run_gather(int argc, char **argv) {
     }
     asked.host = hosts[0] == NULL || request.listen != NULL ? host : NULL;
     asked.hosts = hosts;
+    asked.discovery_port = request.discoverable ? request.discovery_port : 0;
     asked.give_up_ns = request.give_up_ns;
     asked.token = token;
     asked.quota_bytes = request.quota_bytes;
@@ -83,7 +141,7 @@ const struct command gather_command = {
     .name = "gather",
     .run = run_gather,
     .summary = "receive recordings of other machines",
-    .usage = "[OPTION]... [HOST[:PORT]]... DIR",
+    .usage = "[OPTION]... [HOST[:PORT]]... DIR | --scan",
     .about =
         "Receives recordings into DIR/HOST/PROGRAM.PID.TIME.mtr: those that others send here, "
         "until "

@@ -32,6 +32,7 @@ static struct {
     const char *token;
     char at[CHANNEL_SHOWN];
     uint64_t linger_ns;
+    uint16_t discovery_port; /* 0: nobody is to find it */
     bool rotates;
     int listener;
     int words; /* to the offerer; -1: there is none */
@@ -46,7 +47,7 @@ static struct {
 
 /* ---- The offerer's process ---- */
 
-/* memtrace offerer TOKEN LINGER REOPENER */
+/* memtrace offerer TOKEN LINGER REOPENER DISCOVERY-PORT */
 static int run_offerer(int argc, char **argv) {
     struct offering_options asked = {
         .listener = LISTENER_FD, .words = WORDS_FD, .stop = &stopping_signal, .tell = cli_tell};
@@ -54,9 +55,10 @@ static int run_offerer(int argc, char **argv) {
     struct error error = {""};
     struct token *token = NULL;
     uint64_t reopener;
+    uint64_t discovery;
     int result;
-    if (argc != 4 || quantity_u64(argv[2], &asked.linger_ns) != 0 ||
-        quantity_u64(argv[3], &reopener) != 0) {
+    if (argc != 5 || quantity_u64(argv[4], &discovery) != 0 ||
+        quantity_u64(argv[2], &asked.linger_ns) != 0 || quantity_u64(argv[3], &reopener) != 0) {
         return cli_usage("offerer", "started by memtrace record --listen");
     }
     if (argv[1][0] != '\0' && (token = token_read(argv[1], &error)) == NULL) {
@@ -64,6 +66,7 @@ static int run_offerer(int argc, char **argv) {
     }
     asked.token = token;
     asked.reopener = (pid_t)reopener;
+    asked.discovery_port = (uint16_t)discovery;
     stopping_catch();
     signal(SIGPIPE, SIG_IGN);
     result = offering_run(&asked, &rest, &error);
@@ -119,6 +122,10 @@ int offer_begin(const struct variables *variables, bool rotates) {
     offer.token = variables->token != NULL ? variables->token : "";
     offer.rotates = rotates;
     offer.linger_ns = variables->linger_ns;
+    if (variables->discoverable) {
+        offer.discovery_port =
+            variables->discovery_port != 0 ? variables->discovery_port : CHANNEL_PORT;
+    }
     recordparts_opened = add_file;
     cli_error("what is recorded can be had at %s%s: memtrace gather %s%s DIR", offer.at,
               token != NULL ? " with the token" : ", on this machine only",
@@ -131,6 +138,7 @@ int offer_begin(const struct variables *variables, bool rotates) {
 _Noreturn static void become_offerer(int words, pid_t recorder) {
     char linger[24];
     char parent[24];
+    char discovery[8];
     sigset_t none;
     int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
     /* Out of the way of where they are to be. */
@@ -138,11 +146,13 @@ _Noreturn static void become_offerer(int words, pid_t recorder) {
     int listener_copy = fcntl(offer.listener, F_DUPFD_CLOEXEC, FIRST_FREE_FD);
     snprintf(linger, sizeof linger, "%" PRIu64, offer.linger_ns);
     snprintf(parent, sizeof parent, "%ld", (long)recorder);
+    snprintf(discovery, sizeof discovery, "%u", offer.discovery_port);
     sigemptyset(&none);
     if (setpgid(0, 0) == 0 && dup2(nothing, STDIN_FILENO) >= 0 &&
         dup2(nothing, STDOUT_FILENO) >= 0 && dup2(words_copy, WORDS_FD) >= 0 &&
         dup2(listener_copy, LISTENER_FD) >= 0 && sigprocmask(SIG_SETMASK, &none, NULL) == 0) {
-        execl("/proc/self/exe", "memtrace", "offerer", offer.token, linger, parent, (char *)NULL);
+        execl("/proc/self/exe", "memtrace", "offerer", offer.token, linger, parent, discovery,
+              (char *)NULL);
     }
     _exit(CLI_FAILURE);
 }

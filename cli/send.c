@@ -17,6 +17,8 @@
 struct request {
     const char *to;
     const char *listen;
+    bool discoverable;
+    uint16_t discovery_port;
     const char *token;
     uint64_t give_up_ns;
 };
@@ -24,11 +26,16 @@ struct request {
 #define IN(member) OPTION_IN(struct request, member)
 
 static const struct option options[] = {
-    {"to", 0, "HOST[:PORT]", "where `memtrace gather` listens (port: 6364 where none is named)",
+    {"to", 0, "HOST[:PORT]|auto",
+     "where `memtrace gather` listens (port: 6364 where none is named); auto: ask for one",
      OPTION_TEXT, IN(to)},
     {"listen", 0, "ADDRESS[:PORT]",
      "or wait here for others, who take it (memtrace gather HOST); several FILEs may be named",
      OPTION_TEXT, IN(listen)},
+    {"discoverable", 0, NULL, "with --listen: answer by UDP who asks (memtrace gather --scan)",
+     OPTION_FLAG, IN(discoverable)},
+    {"discovery-port", 0, "PORT", "of --discoverable (default: 6364)", OPTION_NUMBER,
+     IN(discovery_port), .least = 1, .most = UINT16_MAX},
     {"token", 0, "FILE",
      "what proves who both sides are, a file that only you can read: for all but this machine",
      OPTION_TEXT, IN(token)},
@@ -88,6 +95,10 @@ static int offer_files(const struct request *request, const struct token *token,
     int result;
     if (channel_split(request->listen, host, &port, &error) != 0) {
         return cli_usage("send", "--listen: %s", error.message);
+    }
+    if (request->discoverable) {
+        asked.discovery_port =
+            request->discovery_port != 0 ? request->discovery_port : CHANNEL_PORT;
     }
     asked.listener = listening_open(host, port, token, &error);
     if (asked.listener < 0) {

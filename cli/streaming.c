@@ -9,6 +9,7 @@
 #include "cli/stopping.h"
 #include "collect/clock.h"
 #include "collect/recordparts.h"
+#include "stream/discovery.h"
 #include "stream/sender.h"
 
 #include <errno.h>
@@ -164,12 +165,29 @@ static void add_file(const char *path) {
     pthread_mutex_unlock(&streaming.lock);
 }
 
+/* All files are to go to one gatherer, so the first that answers is asked for by its name. */
+static void choose_gatherer(const char *host, uint16_t port, const struct token *token) {
+    static char chosen[CHANNEL_HOST + 8];
+    static const volatile sig_atomic_t never;
+    struct discovery_found gatherer;
+    struct error error = {"no gatherer answers yet"};
+    if (discovery_find_gatherer(host, port, token, &never, &gatherer, &error) != 1) {
+        cli_error("%s; one is looked for as long as it takes", error.message);
+        return;
+    }
+    discovery_auto_host(gatherer.answer.id, chosen);
+    snprintf(chosen + strlen(chosen), 8, ":%u", port);
+    streaming.to = chosen;
+    cli_error("sending to the gatherer at %s, of %s on %s", gatherer.shown, gatherer.answer.what,
+              gatherer.answer.host);
+}
+
 int streaming_begin(const struct variables *variables) {
     const char *rotate = variables_get(variables, "MEMTRACE_ROTATE");
     char host[CHANNEL_HOST];
     uint16_t port;
     struct error error = {""};
-    struct token *token;
+    struct token *token = NULL;
     streaming.rotates = rotate != NULL && rotate[0] != '\0' && strcmp(rotate, "0") != 0;
     streaming.linger_ns = variables->linger_ns != 0 ? variables->linger_ns : LINGER_NS;
     if (variables->listen != NULL) {
@@ -189,10 +207,13 @@ int streaming_begin(const struct variables *variables) {
         if (token == NULL) {
             return cli_error("%s", error.message);
         }
-        token_free(token);
     }
     streaming.to = variables->to;
     streaming.token = variables->token != NULL ? variables->token : "";
+    if (discovery_is_auto(host)) {
+        choose_gatherer(host, port, token);
+    }
+    token_free(token);
     if (pipe2(streaming.reports, O_CLOEXEC | O_NONBLOCK) != 0) {
         return cli_error("cannot make a pipe: %s", strerror(errno));
     }

@@ -23,6 +23,8 @@ struct variables {
     bool serves;                     /* --serve */
     const char *to, *listen, *token; /* --to, --listen, --token */
     uint64_t linger_ns;
+    bool discoverable;       /* --discoverable */
+    uint16_t discovery_port; /* 0: the usual one */
 };
 
 /* The options of `memtrace run` and `memtrace record`: each fills a struct variables. */

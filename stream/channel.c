@@ -9,6 +9,7 @@
 #include <netinet/in.h>
 #include <openssl/core_names.h>
 #include <openssl/err.h>
+#include <openssl/hmac.h>
 #include <openssl/kdf.h>
 #include <openssl/params.h>
 #include <openssl/ssl.h>
@@ -20,6 +21,8 @@
 
 /* The name of the key, which goes over the network in clear and into the key. */
 static const char identity[] = "memtrace stream 1";
+/* Of another key, which never goes over the network. */
+static const char proving[] = "memtrace discovery 1";
 static const char ciphers[] = "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256";
 static const unsigned char aes_128_gcm_sha256[] = {0x13, 0x01};
 
@@ -27,20 +30,21 @@ enum { TOKEN_LEAST = 16, TOKEN_MOST = 4096, KEY_BYTES = 32 };
 
 struct token {
     unsigned char key[KEY_BYTES];
+    unsigned char proving_key[KEY_BYTES];
     SSL_CTX *server;
     SSL_CTX *client;
 };
 
 /* ---- The token ---- */
 
-static int derive(const char *secret, size_t size, unsigned char key[KEY_BYTES]) {
+static int derive(const char *secret, size_t size, const char *name, unsigned char key[KEY_BYTES]) {
     EVP_KDF *kdf = EVP_KDF_fetch(NULL, "HKDF", NULL);
     EVP_KDF_CTX *context = kdf != NULL ? EVP_KDF_CTX_new(kdf) : NULL;
     OSSL_PARAM params[] = {
         OSSL_PARAM_construct_utf8_string(OSSL_KDF_PARAM_DIGEST, (char *)"SHA256", 0),
         OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_KEY, (void *)(uintptr_t)secret, size),
-        OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_INFO, (void *)(uintptr_t)identity,
-                                          sizeof identity - 1),
+        OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_INFO, (void *)(uintptr_t)name,
+                                          strlen(name)),
         OSSL_PARAM_construct_end()};
     int result = context != NULL && EVP_KDF_derive(context, key, KEY_BYTES, params) == 1 ? 0 : -1;
     EVP_KDF_CTX_free(context);
@@ -142,7 +146,8 @@ struct token *token_read(const char *path, struct error *error) {
         return NULL;
     }
     token = calloc(1, sizeof *token);
-    if (token != NULL && derive(secret, (size_t)size, token->key) == 0) {
+    if (token != NULL && derive(secret, (size_t)size, identity, token->key) == 0 &&
+        derive(secret, (size_t)size, proving, token->proving_key) == 0) {
         token->server = make_context(TLS_server_method(), token);
         token->client = make_context(TLS_client_method(), token);
     }
@@ -160,8 +165,25 @@ void token_free(struct token *token) {
         SSL_CTX_free(token->server);
         SSL_CTX_free(token->client);
         OPENSSL_cleanse(token->key, sizeof token->key);
+        OPENSSL_cleanse(token->proving_key, sizeof token->proving_key);
         free(token);
     }
+}
+
+void token_prove(const struct token *token, const void *bytes, size_t size,
+                 uint8_t proof[TOKEN_PROOF]) {
+    unsigned length = TOKEN_PROOF;
+    if (HMAC(EVP_sha256(), token->proving_key, KEY_BYTES, bytes, size, proof, &length) == NULL) {
+        memset(proof, 0, TOKEN_PROOF); /* proves nothing */
+    }
+}
+
+bool token_is_proved(const struct token *token, const void *bytes, size_t size,
+                     const uint8_t proof[TOKEN_PROOF]) {
+    uint8_t right[TOKEN_PROOF] = {0};
+    unsigned length = TOKEN_PROOF;
+    return HMAC(EVP_sha256(), token->proving_key, KEY_BYTES, bytes, size, right, &length) != NULL &&
+           CRYPTO_memcmp(right, proof, TOKEN_PROOF) == 0;
 }
 
 /* ---- Addresses ---- */

@@ -25,6 +25,14 @@ struct token;
 struct token *token_read(const char *path, struct error *error);
 void token_free(struct token *token); /* NULL is allowed */
 
+/* Proves that whoever wrote these bytes knows the token: HMAC-SHA256 with a key of its own, made of
+ * it for this alone. */
+enum { TOKEN_PROOF = 32 };
+void token_prove(const struct token *token, const void *bytes, size_t size,
+                 uint8_t proof[TOKEN_PROOF]);
+bool token_is_proved(const struct token *token, const void *bytes, size_t size,
+                     const uint8_t proof[TOKEN_PROOF]);
+
 /* ---- Addresses ---- */
 
 /* "HOST", "HOST:PORT", "[IPV6]:PORT": host gets "" for an empty one. 0, or -1: error. */

@@ -3,6 +3,7 @@
 #include "stream/gatherer.h"
 
 #include "collect/clock.h"
+#include "stream/discovery.h"
 #include "stream/gathering.h"
 #include "stream/listening.h"
 
@@ -56,9 +57,10 @@ static int prepare_polls(struct gatherer *gatherer, uint64_t now) {
     int timeout = gatherer->puller != NULL ? 50 : 500;
     gatherer->polls[0] =
         (struct pollfd){now < gatherer->rest_until_ns ? -1 : gatherer->listener, POLLIN, 0};
+    gatherer->polls[1] = (struct pollfd){discovery_fd(gatherer->beacon), POLLIN, 0};
     for (size_t i = 0; i < gatherer->count; i++) {
         const struct source *source = gatherer->sources[i];
-        gatherer->polls[i + 1] =
+        gatherer->polls[i + 2] =
             (struct pollfd){source->channel.fd, incoming_waits(source, &timeout), 0};
     }
     return timeout;
@@ -78,13 +80,16 @@ static void gather(struct gatherer *gatherer) {
         }
         size_t count = gatherer->count;
         int timeout = prepare_polls(gatherer, clock_now_ns());
-        if (poll(gatherer->polls, count + 1, timeout) < 0) {
+        if (poll(gatherer->polls, count + 2, timeout) < 0) {
             continue;
         }
         for (size_t i = 0; i < count; i++) {
-            incoming_serve(gatherer, gatherer->sources[i], gatherer->polls[i + 1].revents);
+            incoming_serve(gatherer, gatherer->sources[i], gatherer->polls[i + 2].revents);
         }
         remove_gone(gatherer);
+        if (gatherer->polls[1].revents != 0) {
+            discovery_answer(gatherer->beacon, 0, NULL);
+        }
         if (gatherer->polls[0].revents != 0) {
             take_connection(gatherer, clock_now_ns());
         }
@@ -154,6 +159,18 @@ static int open_listener(struct gatherer *gatherer, struct error *error) {
     return 0;
 }
 
+static int open_beacon(struct gatherer *gatherer, struct error *error) {
+    const struct gatherer_options *options = gatherer->options;
+    uint8_t id[DISCOVER_ID];
+    char *path = realpath(options->folder, NULL);
+    discovery_id(path != NULL ? path : options->folder, id);
+    free(path);
+    gatherer->beacon =
+        discovery_open(options->discovery_port, options->token, DISCOVER_GATHERER,
+                       gatherer->listener, options->folder, id, options->tell, error);
+    return gatherer->beacon != NULL ? 0 : -1;
+}
+
 static int begin(struct gatherer *gatherer, struct error *error) {
     const struct gatherer_options *options = gatherer->options;
     listening_raise_limit();
@@ -166,7 +183,11 @@ static int begin(struct gatherer *gatherer, struct error *error) {
             return error_set(error, "out of memory");
         }
     }
-    return options->host != NULL ? open_listener(gatherer, error) : 0;
+    if (options->host != NULL && open_listener(gatherer, error) != 0) {
+        return -1;
+    }
+    return gatherer->listener >= 0 && options->discovery_port != 0 ? open_beacon(gatherer, error)
+                                                                   : 0;
 }
 
 int gatherer_run(const struct gatherer_options *options, struct error *error) {
@@ -187,6 +208,7 @@ int gatherer_run(const struct gatherer_options *options, struct error *error) {
         result = error_set(error, "not all recordings are here");
     }
     puller_free(gatherer->puller);
+    discovery_close(gatherer->beacon);
     if (gatherer->listener >= 0) {
         close(gatherer->listener);
     }

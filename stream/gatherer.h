@@ -15,6 +15,7 @@ struct gatherer_options {
     const char *folder;        /* is made where it is not there */
     const char *host;          /* where to listen; "": this machine's own address; NULL: nowhere */
     uint16_t port;             /* 0: one that is free */
+    uint16_t discovery_port;   /* UDP: others may find where it listens; 0: they may not */
     const char *const *hosts;  /* to connect to, HOST[:PORT] up to NULL; may be NULL */
     uint64_t give_up_ns;       /* one that cannot be reached for so long; 0: never */
     const struct token *token; /* NULL: loopback only, in clear */

@@ -56,12 +56,13 @@ struct source {
 struct gatherer {
     const struct gatherer_options *options;
     int folder;
-    int listener;           /* -1: only those whom we connect to */
-    uint64_t used_bytes;    /* of all recordings in the folder */
-    uint64_t rest_until_ns; /* no descriptors were left: no connection is taken before */
-    struct puller *puller;  /* NULL: we connect to nobody */
+    int listener;                    /* -1: only those whom we connect to */
+    uint64_t used_bytes;             /* of all recordings in the folder */
+    uint64_t rest_until_ns;          /* no descriptors were left: no connection is taken before */
+    struct puller *puller;           /* NULL: we connect to nobody */
+    struct discovery_beacon *beacon; /* NULL: nobody is to find us */
     struct source *sources[SOURCES_MOST];
-    struct pollfd polls[SOURCES_MOST + 1];
+    struct pollfd polls[SOURCES_MOST + 2];
     size_t count;
 };
 

@@ -4,6 +4,7 @@
 
 #include "analyze/rows/number.h"
 #include "collect/clock.h"
+#include "stream/discovery.h"
 #include "stream/listening.h"
 #include "stream/sender.h"
 #include "stream/sourcename.h"
@@ -67,6 +68,7 @@ struct offering {
     bool is_orphan;  /* nobody said so, but who would have is gone */
     uint64_t end_ns; /* since when; 0: not so */
     bool told_full;
+    struct discovery_beacon *beacon; /* NULL: nobody is to find us */
 };
 
 __attribute__((format(printf, 2, 3))) static void tell(const struct offering *offering,
@@ -589,6 +591,32 @@ static bool is_over(struct offering *offering) {
                                      (linger != 0 && clock_now_ns() >= offering->end_ns + linger));
 }
 
+static int open_beacon(struct offering *offering, struct error *error) {
+    const struct offering_options *options = offering->options;
+    char shown[CHANNEL_SHOWN];
+    uint8_t id[DISCOVER_ID];
+    listening_show(options->listener, shown);
+    discovery_id(shown, id);
+    offering->beacon = discovery_open(options->discovery_port, options->token, DISCOVER_OFFER,
+                                      options->listener, "", id, options->tell, error);
+    return offering->beacon != NULL ? 0 : -1;
+}
+
+static void answer(struct offering *offering) {
+    struct stat status;
+    const char *program = NULL;
+    uint32_t there = 0;
+    pthread_mutex_lock(&offering->lock);
+    for (size_t i = 0; i < offering->count; i++) {
+        if (is_there(&offering->files[i], &status) && describe(&offering->files[i])) {
+            program = program == NULL ? offering->files[i].hello.program : program;
+            there++;
+        }
+    }
+    discovery_answer(offering->beacon, there, program);
+    pthread_mutex_unlock(&offering->lock);
+}
+
 static void offer(struct offering *offering) {
     bool has_words = offering->options->words >= 0;
     if (!has_words) {
@@ -596,14 +624,18 @@ static void offer(struct offering *offering) {
         offering->end_ns = clock_now_ns();
     }
     while (!is_over(offering)) {
-        struct pollfd waits[2] = {{offering->options->listener, POLLIN, 0},
-                                  {has_words ? offering->options->words : -1, POLLIN, 0}};
-        int ready = poll(waits, 2, LOOK_MS);
+        struct pollfd waits[3] = {{offering->options->listener, POLLIN, 0},
+                                  {has_words ? offering->options->words : -1, POLLIN, 0},
+                                  {discovery_fd(offering->beacon), POLLIN, 0}};
+        int ready = poll(waits, 3, LOOK_MS);
         if (ready > 0 && waits[1].revents != 0) {
             has_words = take_word(offering);
         }
         if (ready > 0 && waits[0].revents != 0) {
             take_connection(offering);
+        }
+        if (ready > 0 && waits[2].revents != 0) {
+            answer(offering);
         }
         if (offering->is_orphan && offering->end_ns == 0) {
             look_after_orphans(offering);
@@ -641,12 +673,14 @@ int offering_run(const struct offering_options *options, struct offering_rest *r
     offering->options = options;
     pthread_mutex_init(&offering->lock, NULL);
     listening_raise_limit();
-    if (open_paths(offering, error) == 0) {
+    if (open_paths(offering, error) == 0 &&
+        (options->discovery_port == 0 || open_beacon(offering, error) == 0)) {
         offer(offering);
         remove_over(offering, true);
         sum_up(offering, rest);
         result = rest->files == 0 ? 0 : 1;
     }
+    discovery_close(offering->beacon);
     for (size_t i = 0; i < offering->count; i++) {
         close(offering->files[i].fd);
     }

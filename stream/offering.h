@@ -15,6 +15,7 @@
 
 struct offering_options {
     int listener;
+    uint16_t discovery_port;   /* UDP: others may find the listener; 0: they may not */
     const struct token *token; /* NULL: loopback only, in clear */
     const char *const *paths;  /* of recordings, up to NULL; may be NULL */
     /* A socket (SOCK_SEQPACKET) on which files come, struct offering_word with a descriptor, until

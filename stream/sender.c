@@ -5,6 +5,7 @@
 #include "analyze/rows/number.h"
 #include "collect/clock.h"
 #include "stream/backoff.h"
+#include "stream/discovery.h"
 #include "stream/filehash.h"
 #include "stream/sourcename.h"
 #include "stream/tail.h"
@@ -39,7 +40,9 @@ struct sender {
     struct wire_hello hello;
     struct tail tail;
     struct filehash hash;
-    char peer[CHANNEL_HOST + 16];
+    struct discovery_found gatherer; /* `auto`: which one, the last time */
+    char wanted[CHANNEL_HOST];       /* that one alone; "": any */
+    char peer[CHANNEL_HOST + CHANNEL_SHOWN];
     int fd;
     bool tried_before; /* the outage was told */
     unsigned anew;     /* so often all was sent again */
@@ -141,16 +144,49 @@ static int connect_to(struct sender *sender, const struct addrinfo *address) {
     return fd;
 }
 
+/* Asks for one, the first time for any, then for that one: what it has is not at another. */
+static enum outcome find_gatherer(struct sender *sender) {
+    const struct sender_options *options = sender->options;
+    const char *host = sender->wanted[0] != '\0' ? sender->wanted : options->host;
+    bool is_any = strchr(host, '@') == NULL;
+    int found = discovery_find_gatherer(host, options->port, options->token, options->stop,
+                                        &sender->gatherer, sender->error);
+    if (found != 1) {
+        if (found == 0) {
+            error_set(sender->error,
+                      is_any ? "no gatherer answers" : "that gatherer does not answer");
+        }
+        return LOST;
+    }
+    if (is_any) {
+        discovery_auto_host(sender->gatherer.answer.id, sender->wanted);
+        tell(sender, "the gatherer at %s, of %s on %s, has answered", sender->gatherer.shown,
+             sender->gatherer.answer.what, sender->gatherer.answer.host);
+    }
+    snprintf(sender->peer, sizeof sender->peer, "%s", sender->gatherer.shown);
+    return GOING;
+}
+
 /* Names are looked up each time: the other machine may have moved. */
 static enum outcome reach(struct sender *sender) {
     const struct sender_options *options = sender->options;
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
+    const char *host = options->host;
+    unsigned number = options->port;
     struct addrinfo *all;
     char port[8];
     int fd = -1;
     int found;
-    snprintf(port, sizeof port, "%u", options->port);
-    found = getaddrinfo(options->host, port, &hints, &all);
+    if (discovery_is_auto(options->host)) {
+        enum outcome outcome = find_gatherer(sender);
+        if (outcome != GOING) {
+            return outcome;
+        }
+        host = sender->gatherer.address;
+        number = sender->gatherer.answer.port;
+    }
+    snprintf(port, sizeof port, "%u", number);
+    found = getaddrinfo(host, port, &hints, &all);
     if (found != 0) {
         error_set(sender->error, "%s", gai_strerror(found));
         return found == EAI_AGAIN || found == EAI_SYSTEM ? LOST : REFUSED;
@@ -259,9 +295,12 @@ static enum outcome take_frame(struct sender *sender, const struct wire_frame *f
         return GOING;
     case WIRE_END:
         wire_read_end(frame, &hash);
-        return sender->end_said && frame->offset == sender->tail.steady && hash == sender->hash.hash
-                   ? ENDED
-                   : REFUSED;
+        if (!sender->end_said || frame->offset != sender->tail.steady ||
+            hash != sender->hash.hash) {
+            return REFUSED;
+        }
+        sender->there = frame->offset;
+        return ENDED;
     case WIRE_REFUSE:
         return take_refusal(sender, frame);
     default:

@@ -98,6 +98,7 @@ _memtrace() {
         --on-lag) _memtrace_reply -W 'wait drop'; return 0 ;;
         --to) :; return 0 ;;
         --listen) :; return 0 ;;
+        --discovery-port) :; return 0 ;;
         --token) _memtrace_files '*'; return 0 ;;
         --linger) :; return 0 ;;
         --every | -e) :; return 0 ;;
@@ -112,7 +113,7 @@ _memtrace() {
         --signals) :; return 0 ;;
         --children) _memtrace_reply -W 'all exec none'; return 0 ;;
         esac
-        options=' --output --precise --free-stacks --no-addresses --no-slices --sample --sizes --modules --cull-below --cull-pending --duration --rotate --embed --on-lag --profile --to --listen --token --linger --every --churn --top --log --summary --no-summary --stacks --contexts --unwind --inject --serve --limit --on-limit --start-off --signals --children --follow-children --keep-small --help'
+        options=' --output --precise --free-stacks --no-addresses --no-slices --sample --sizes --modules --cull-below --cull-pending --duration --rotate --embed --on-lag --profile --to --listen --discoverable --discovery-port --token --linger --every --churn --top --log --summary --no-summary --stacks --contexts --unwind --inject --serve --limit --on-limit --start-off --signals --children --follow-children --keep-small --help'
         ;;
     report)
         case $previous in
@@ -352,10 +353,11 @@ _memtrace() {
         case $previous in
         --to) :; return 0 ;;
         --listen) :; return 0 ;;
+        --discovery-port) :; return 0 ;;
         --token) _memtrace_files '*'; return 0 ;;
         --give-up) :; return 0 ;;
         esac
-        options=' --to --listen --token --give-up --help'
+        options=' --to --listen --discoverable --discovery-port --token --give-up --help'
         [[ $current == -* ]] || { _memtrace_files '*.mtr'; return; }
         ;;
     gather)
@@ -364,9 +366,10 @@ _memtrace() {
         --token) _memtrace_files '*'; return 0 ;;
         --quota) :; return 0 ;;
         --total-quota) :; return 0 ;;
+        --discovery-port) :; return 0 ;;
         --give-up) :; return 0 ;;
         esac
-        options=' --listen --token --quota --total-quota --give-up --help'
+        options=' --listen --token --quota --total-quota --discoverable --scan --discovery-port --give-up --help'
         [[ $current == -* ]] || { _memtrace_reply -d; return; }
         ;;
     control)

@@ -135,8 +135,10 @@ _memtrace() {
             '*--embed[the program'\''s files that go along ]:symbols|all|none:(symbols all none)' \
             '*--on-lag[where the disk is too slow ]:wait|drop:(wait drop)' \
             '*--profile[leave a profile, too]' \
-            '*--to[also send it, while it grows, to where `memtrace gather` listens]:HOST\[\:PORT\]:' \
+            '*--to[also send it, while it grows, to where `memtrace gather` listens]:HOST\[\:PORT\]|auto:' \
             '*--listen[or let others take it, while it grows, from here]:ADDRESS\[\:PORT\]:' \
+            '*--discoverable[with --listen]' \
+            '*--discovery-port[of --discoverable ]:PORT:' \
             '*--token[what proves who both sides are]:FILE:_files' \
             '*--linger[so long the rest may take to be sent after the end ]:TIME:' \
             '*--every[print the largest call paths every TIME]:TIME:' \
@@ -535,8 +537,10 @@ _memtrace() {
         ;;
     send)
         _arguments \
-            '*--to[where `memtrace gather` listens ]:HOST\[\:PORT\]:' \
+            '*--to[where `memtrace gather` listens ]:HOST\[\:PORT\]|auto:' \
             '*--listen[or wait here for others, who take it ]:ADDRESS\[\:PORT\]:' \
+            '*--discoverable[with --listen]' \
+            '*--discovery-port[of --discoverable ]:PORT:' \
             '*--token[what proves who both sides are, a file that only you can read]:FILE:_files' \
             '*--give-up[end when HOST cannot be reached for so long ]:TIME:' \
             '*--help[show this]' \
@@ -550,6 +554,9 @@ _memtrace() {
             '*--token[what proves who both sides are, a file that only you can read]:FILE:_files' \
             '*--quota[one recording may have so many bytes ]:SIZE:' \
             '*--total-quota[all files below DIR may have so many bytes ]:SIZE:' \
+            '*--discoverable[answer by UDP who asks for a gatherer ]' \
+            '*--scan[ask by UDP, list who answers]' \
+            '*--discovery-port[of --discoverable and --scan ]:PORT:' \
             '*--give-up[do without a HOST that cannot be reached for so long ]:TIME:' \
             '*--help[show this]' \
             '*-h[show this]' \
