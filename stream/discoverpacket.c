@@ -17,15 +17,15 @@ enum { VERSION = 1, PROOF_AT = 32, TEXT_AT = 64, QUESTION = '?', ANSWER = '!' };
 static const uint8_t magic[3] = {'M', 'T', 'D'};
 static const uint8_t no_proof[TOKEN_PROOF];
 
-static void put_head(uint8_t *to, char kind, uint32_t what) {
+static void put_head(uint8_t *to, uint8_t kind, uint32_t what) {
     memset(to, 0, DISCOVER_BYTES);
     memcpy(to, magic, sizeof magic);
-    to[3] = (uint8_t)kind;
+    to[3] = kind;
     to[4] = VERSION;
     to[5] = (uint8_t)what;
 }
 
-static bool has_head(const uint8_t *bytes, size_t size, char kind) {
+static bool has_head(const uint8_t *bytes, size_t size, uint8_t kind) {
     return size >= TEXT_AT && memcmp(bytes, magic, sizeof magic) == 0 && bytes[3] == kind &&
            bytes[4] == VERSION;
 }
