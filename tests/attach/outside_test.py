@@ -2,7 +2,6 @@
 """outside_test.py CASE: `memtrace attach` from outside of the program's namespaces, its root, or its
 user: what is counted, by arithmetic; where the profile goes, and whose it is."""
 
-import glob
 import os
 import shutil
 import signal
@@ -105,6 +104,14 @@ def test_mounts():
     to_the_end(subject)
 
 
+def command_of(pid):
+    try:
+        with open("/proc/%d/cmdline" % pid, "rb") as file:
+            return file.read()
+    except OSError:
+        return b""  # it has ended
+
+
 def test_killed():
     """A program that is killed, and one whose watcher is: nothing is lost."""
     allowed(*CONTAINER)
@@ -119,8 +126,8 @@ def test_killed():
     equal(held(report(path), 1001), (1000, 400), "killed")
     subject = Contained(*known("rounds"))
     attach(subject.pid, "-o", "unwritten.mtp")
-    watchers = [int(folder.split("/")[2]) for folder in glob.glob("/proc/[0-9]*/cmdline")
-                if b"\0attach\0%d\0" % subject.pid in open(folder, "rb").read()]
+    watchers = [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc")))
+                if b"\0attach\0%d\0" % subject.pid in command_of(pid)]
     equal(len(watchers), 1, "watchers")
     os.kill(watchers[0], signal.SIGKILL)
     subject.say()
