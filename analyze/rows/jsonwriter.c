@@ -4,7 +4,6 @@
 
 #include "analyze/rows/safetext.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +25,10 @@ static size_t plain_length(const char *text, size_t size) {
 /* What terminals obey stands in strings only, where an escape says the same. */
 static void put(void *context, const char *text, size_t size) {
     FILE *out = context;
+    if (size == 1 && plain_length(text, 1) == 1) { /* between values */
+        putc_unlocked(text[0], out);
+        return;
+    }
     while (size != 0) {
         size_t step = plain_length(text, size);
         bool is_safe = true;
@@ -117,15 +120,28 @@ void jsonwriter_string(struct jsonwriter *json, const char *name, const char *va
     }
 }
 
-/* Beyond 2^63 too, which yajl's own integers are not. */
-void jsonwriter_number(struct jsonwriter *json, const char *name, uint64_t value) {
+/* Large answers are numbers for the most part: without printf, which yajl's own integers go through.
+ * These reach beyond 2^63, too. */
+static void put_digits(struct jsonwriter *json, const char *name, bool is_negative,
+                       uint64_t value) {
     char text[24];
-    int size = snprintf(text, sizeof text, "%" PRIu64, value);
-    yajl_gen_number(named(json, name), text, (size_t)size);
+    char *at = text + sizeof text;
+    do {
+        *--at = (char)('0' + value % 10);
+        value /= 10;
+    } while (value != 0);
+    if (is_negative) {
+        *--at = '-';
+    }
+    yajl_gen_number(named(json, name), at, (size_t)(text + sizeof text - at));
+}
+
+void jsonwriter_number(struct jsonwriter *json, const char *name, uint64_t value) {
+    put_digits(json, name, false, value);
 }
 
 void jsonwriter_integer(struct jsonwriter *json, const char *name, int64_t value) {
-    yajl_gen_integer(named(json, name), value);
+    put_digits(json, name, value < 0, value < 0 ? -(uint64_t)value : (uint64_t)value);
 }
 
 void jsonwriter_double(struct jsonwriter *json, const char *name, double value) {

@@ -32,7 +32,8 @@ struct request;
 struct api_view {
     const struct source *source;
     const struct model *whole;
-    const struct model *model; /* of what is selected; may be the same */
+    const struct model *model; /* of what is selected; may be the same. Where single blocks alone are
+                                  asked for (ROUTE_BLOCKS), its sums may be those of the whole */
     const struct names *names; /* resolved: may be read by several threads */
     const struct selection *selection;
     const struct question *question; /* as it was asked; filters.text spells it */

@@ -174,31 +174,61 @@ static bool is_asked(const struct api_call *call, const char *name) {
     return api_param(call, name) != NULL;
 }
 
+static void *make_percentiles(const void *asked, const struct replay_options *replay,
+                              struct error *error) {
+    struct apireport *made = calloc(1, sizeof *made);
+    (void)replay;
+    if (made == NULL) {
+        error_set(error, "out of memory");
+        return NULL;
+    }
+    if (apireport_take(made, asked, report_lifetimes, error) != 0) {
+        apireport_free(made);
+        free(made);
+        return NULL;
+    }
+    return made;
+}
+
+static void free_percentiles(void *value) {
+    apireport_free(value);
+    free(value);
+}
+
+static size_t percentiles_bytes(const void *value) {
+    const struct apireport *made = value;
+    size_t bytes = sizeof *made;
+    for (size_t i = 0; i < made->count; i++) {
+        bytes += made->tables[i].room * (made->tables[i].count + 1) * sizeof *made->tables->cells;
+    }
+    return bytes;
+}
+
+/* Of thousands of call paths: that is not made for each who asks again. */
+static const struct apicache_kind percentiles_kind = {
+    .make = make_percentiles, .free = free_percentiles, .bytes = percentiles_bytes};
+
 /* The tables of a report that also a profile has. */
 static int write_percentiles(struct api_call *call, struct error *error) {
-    struct apireport taken = {0};
     struct report report = call->report;
-    const struct apidetail *detail = NULL;
-    int result = 0;
+    const struct apireport *taken;
     if (call->view->source->parts.count != 0) {
-        detail = apidetail_get(call, false, error);
-        result = detail != NULL ? 0 : -1;
-    }
-    if (result == 0) {
-        report = detail != NULL ? apidetail_report(call, detail) : report;
-        result = apireport_take(&taken, &report, report_lifetimes, error);
-    }
-    if (result == 0 && detail != NULL) {
+        const struct apidetail *detail = apidetail_get(call, false, error);
+        if (detail == NULL) {
+            return -1;
+        }
+        report = apidetail_report(call, detail);
         jsonwriter_number(call->json, "finest_ns", report_finest_lifetime(report.model));
     }
-    if (result == 0) {
-        result = apireport_write(call, "all", apireport_find(&taken, "lifetimes-all"), error);
-    }
-    if (result == 0) {
-        result = apireport_write(call, "percentiles", apireport_find(&taken, "lifetimes"), error);
-    }
-    apireport_free(&taken);
-    return result;
+    taken = apicache_get(call->view->cache, "percentiles", &percentiles_kind, &report,
+                         &call->replay, NULL, error);
+    return taken == NULL ||
+                   apireport_write(call, "all", apireport_find(taken, "lifetimes-all"), error) !=
+                       0 ||
+                   apireport_write(call, "percentiles", apireport_find(taken, "lifetimes"),
+                                   error) != 0
+               ? -1
+               : 0;
 }
 
 static int check_word(struct api_call *call, const char *name, const char *word,

@@ -99,6 +99,16 @@ static void put_text_of(struct jsonwriter *json, const char *format, uint64_t va
     jsonwriter_string(json, NULL, text);
 }
 
+/* Each row of call paths has one: without printf. */
+static void put_hash(struct jsonwriter *json, uint64_t value) {
+    char text[17];
+    for (size_t i = 16; i-- > 0; value >>= 4) {
+        text[i] = "0123456789abcdef"[value & 15];
+    }
+    text[16] = '\0';
+    jsonwriter_string(json, NULL, text);
+}
+
 static void put_number(struct jsonwriter *json, uint64_t value) {
     if (value <= LARGEST_INTEGER) {
         jsonwriter_number(json, NULL, value);
@@ -161,7 +171,7 @@ static void put_cell(struct apitable *table, enum table_kind kind, const struct 
         put_text_of(json, "0x%" PRIx64, cell->number);
         break;
     case TABLE_HASH:
-        put_text_of(json, "%016" PRIx64, cell->number);
+        put_hash(json, cell->number);
         break;
     case TABLE_FRAME:
         put_place(table, apiframes_add(&table->frames, cell->frame));

@@ -184,7 +184,8 @@ static int get_views(struct dispatch *self, struct error *error) {
                                     .request = call->request,
                                     .prefix = "",
                                     .own = self->route->own,
-                                    .wants_threads = (self->route->flags & ROUTE_THREADS) != 0};
+                                    .wants_threads = (self->route->flags & ROUTE_THREADS) != 0,
+                                    .wants_blocks = (self->route->flags & ROUTE_BLOCKS) != 0};
     uint64_t base;
     call->view = hub_view(call->hub, &question, &call->replay, &call->status, error);
     if (call->view == NULL || api_number(call, "base", 0, 1, HUB_SOURCES, &base, error) != 0) {

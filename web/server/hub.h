@@ -79,6 +79,7 @@ struct hub_question {
     const char *own; /* parameters that are no filters here, though named so; a space between two;
                         NULL: none */
     bool wants_threads; /* its threads and timeline are needed, though that may take a pass */
+    bool wants_blocks;  /* single blocks alone: its sums need not be made */
 };
 /* The view that the request's filters select. Waits for whoever makes it. The caller gives it back
  * by hub_release(). NULL: error is set, and *status is HTTP's. */

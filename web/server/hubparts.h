@@ -38,6 +38,8 @@ struct view {
     struct question question;
     struct filtered filtered;
     bool snaps;
+    bool of_blocks;     /* its sums need not be made */
+    struct model whole; /* in place of them: with its window, the rest is the file's */
     enum hub_made made;
     size_t users;
     size_t bytes;

@@ -127,6 +127,9 @@ static char *make_key(const struct view *view) {
     if (view->question.filters.wants_threads && filters_given(&view->question.filters)) {
         fputs("threads\n", out);
     }
+    if (view->of_blocks && filters_given(&view->question.filters)) {
+        fputs("blocks\n", out);
+    }
     return fclose(out) == 0 ? key : NULL;
 }
 
@@ -152,6 +155,20 @@ static size_t bytes_of(const struct model *model) {
                                model->mark_count * sizeof *model->marks;
 }
 
+/* A window's sums may take longer than a pass takes to its first word, and who asks for single
+ * blocks does not see them. Filters of call paths are told by the sums, though. */
+static bool may_go_without_sums(const struct view *view) {
+    return view->of_blocks && view->loaded->file.parts.count != 0 &&
+           !selection_asks_contexts(&view->filtered.selection);
+}
+
+static void go_without_sums(struct view *view) {
+    view->whole = *view->loaded->file.model;
+    view->whole.from_ns = view->filtered.selection.view.from_ns;
+    view->whole.to_ns = view->filtered.selection.view.to_ns;
+    view->filtered.model = &view->whole;
+}
+
 /* As filters_apply(), with the window's edges at slices where that is asked for. */
 static int make_model(struct view *view, const struct replay_options *replay, struct error *error) {
     const struct source *file = &view->loaded->file;
@@ -165,7 +182,9 @@ static int make_model(struct view *view, const struct replay_options *replay, st
         view->api.is_snapped = model_view_snap(file->model, &filtered->selection.view.from_ns,
                                                &filtered->selection.view.to_ns);
     }
-    if (!selection_is_all(&filtered->selection)) {
+    if (may_go_without_sums(view)) {
+        go_without_sums(view);
+    } else if (!selection_is_all(&filtered->selection)) {
         filtered->own = selection_model(&filtered->selection, file->model, file->parts,
                                         view->loaded->names, replay, error);
         filtered->model = filtered->own;
@@ -484,6 +503,7 @@ const struct api_view *hub_view(struct hub *hub, const struct hub_question *aske
     }
     view->filtered.selection = selection_all();
     view->question.filters.wants_threads = asked->wants_threads;
+    view->of_blocks = asked->wants_blocks;
     *status = 400;
     if (copy_filters(asked, &view->asked) != 0 || take_parameters(view, error) != 0 ||
         (view->key = make_key(view)) == NULL) {

@@ -20,6 +20,7 @@ enum route_flags {
     ROUTE_METRIC = 1 << 2,  /* metric: maximum (default), leaked, cumulative, ... */
     ROUTE_STREAM = 1 << 3,  /* of ROUTE_PLAIN: events as they happen, by http.c: no handler */
     ROUTE_THREADS = 1 << 4, /* threads and timeline of what is selected are told */
+    ROUTE_BLOCKS = 1 << 5,  /* of single blocks alone: the sums of what is selected are not told */
 };
 
 /* Those that all routes with filters take, besides. */
