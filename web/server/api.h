@@ -32,13 +32,14 @@ struct request;
 struct api_view {
     const struct source *source;
     const struct model *whole;
-    const struct model *model; /* of what is selected; may be the same. Where single blocks alone are
-                                  asked for (ROUTE_BLOCKS), its sums may be those of the whole */
+    const struct model *model; /* of what is selected; may be the same. lacks_sums: but for its
+                                  window it is the whole */
     const struct names *names; /* resolved: may be read by several threads */
     const struct selection *selection;
     const struct question *question; /* as it was asked; filters.text spells it */
     struct apicache *cache;          /* what passes over it gathered: apicache.h */
     bool is_snapped;                 /* the window's edges were moved to those of slices */
+    bool lacks_sums;                 /* of a route with ROUTE_BLOCKS: apidetail_sums() */
 };
 
 enum api_exact { API_EXACT, API_BOUND, API_ESTIMATE, API_SNAPPED };

@@ -173,6 +173,33 @@ const struct apidetail *apidetail_get(struct api_call *call, bool all, struct er
     return found;
 }
 
+/* ---- Sums, where they were left out ---- */
+
+static void *make_sums(const void *wish, const struct replay_options *replay, struct error *error) {
+    const struct api_view *view = wish;
+    return selection_model(view->selection, view->whole, view->source->parts, view->names, replay,
+                           error);
+}
+
+static void free_sums(void *value) {
+    model_free(value);
+}
+
+static size_t sums_bytes(const void *value) {
+    const struct model *model = value;
+    return sizeof *model + model->context_count * sizeof *model->contexts;
+}
+
+static const struct apicache_kind sums_kind = {
+    .make = make_sums, .free = free_sums, .bytes = sums_bytes};
+
+const struct model *apidetail_sums(struct api_call *call, struct error *error) {
+    const struct api_view *view = call->view;
+    return view->lacks_sums && !selection_is_all(view->selection)
+               ? apicache_get(view->cache, "sums", &sums_kind, view, &call->replay, NULL, error)
+               : view->model;
+}
+
 struct report apidetail_report(const struct api_call *call, const struct apidetail *detail) {
     struct report report = call->report;
     report.detail = detail->detail;

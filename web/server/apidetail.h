@@ -46,6 +46,9 @@ uint64_t apidetail_count(uint64_t units);
 /* What `report` and `rows` need for cells of single blocks. */
 struct report apidetail_report(const struct api_call *call, const struct apidetail *detail);
 
+/* The sums of what is selected, made now if the view lacks them. NULL: error is set. */
+const struct model *apidetail_sums(struct api_call *call, struct error *error);
+
 /* Arrays of {from_ns, to_ns} and of counts, as members. */
 void apidetail_write_bins(struct api_call *call, const struct apidetail *detail);
 

@@ -395,8 +395,10 @@ int api_heap_pins(struct api_call *call, struct error *error) {
     return write_table(call, "pins", error);
 }
 
+/* It has what each call path holds, too. */
 int api_heap_slack(struct api_call *call, struct error *error) {
-    return write_table(call, "slack", error);
+    call->report.model = apidetail_sums(call, error);
+    return call->report.model != NULL ? write_table(call, "slack", error) : -1;
 }
 
 int api_heap_regions(struct api_call *call, struct error *error) {

@@ -167,6 +167,7 @@ static void go_without_sums(struct view *view) {
     view->whole.from_ns = view->filtered.selection.view.from_ns;
     view->whole.to_ns = view->filtered.selection.view.to_ns;
     view->filtered.model = &view->whole;
+    view->api.lacks_sums = true;
 }
 
 /* As filters_apply(), with the window's edges at slices where that is asked for. */

@@ -27,8 +27,15 @@ const common = {
     define: { SAVED: "false" },
 };
 
+/* What runs first, in a file of its own: shares nothing with the page, so that it needs nothing else. */
+async function boot() {
+    const { outputFiles } = await build({ ...common, entryPoints: { boot: "src/boot.ts" }, outdir: "dist", minify: true, entryNames: "[name]-[hash]", write: false });
+    return outputFiles[0];
+}
+
 /* The first screen in one file, what a view needs beside it in chunks that are fetched when it is opened. */
 async function page() {
+    const first = await boot();
     const result = await build({
         ...common,
         entryPoints: { app: "src/main.ts" },
@@ -49,17 +56,18 @@ async function page() {
     };
     rmSync("dist", { recursive: true, force: true });
     mkdirSync("dist");
-    for (const file of result.outputFiles) writeFileSync(join("dist", relative("dist", file.path)), file.contents);
+    for (const file of [first, ...result.outputFiles]) writeFileSync(join("dist", relative("dist", file.path)), file.contents);
     const script = one(/^app-.*\.js$/);
-    const first = firstLoad(result.metafile.outputs, `dist/${script}`);
-    const preload = first.slice(1).map((name) => `<link rel="modulepreload" href="/${name}">\n`).join("");
+    const needed = firstLoad(result.metafile.outputs, `dist/${script}`);
+    const parts = needed.slice(1).map((name) => `<link rel="part" href="/${name}">\n`).join("");
     const html = readFileSync("src/index.html", "utf8")
         .replace("%STYLE%", one(/^app-.*\.css$/))
         .replace("%SCRIPT%", script)
-        .replace("%PRELOAD%\n", () => preload);
+        .replace("%BOOT%", basename(first.path))
+        .replace("%PARTS%\n", () => parts);
     writeFileSync("dist/index.html", html);
     writeFileSync("dist/NOTICE.txt", notice(result.metafile.inputs));
-    return ["index.html", one(/^app-.*\.css$/), ...first];
+    return ["index.html", one(/^app-.*\.css$/), basename(first.path), ...needed];
 }
 
 /* The licences of what is in the bundle, which want to be with each copy. */

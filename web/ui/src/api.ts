@@ -3,7 +3,7 @@
 //
 // Nothing here knows the page. Views use useAnswer() (ask.ts) and useRows() (rows.ts), not this.
 import { busyWith } from "./busy";
-import { isFile } from "./url";
+import { authorization } from "./token";
 
 /* One line, as the command would say it. */
 export class Problem extends Error {
@@ -32,21 +32,9 @@ export interface Transport {
     save(path: string, name: string): Promise<void>;
 }
 
-const TOKEN = "memtrace-token";
-
-/* The token comes behind the # of the address: servers and logs never see that. It moves to where only this page
- * looks, and out of the address, so that a copied link does not carry it. */
-export function takeToken(): void {
-    if (isFile) return;
-    const given = /^#(?:token=)?([0-9a-f]{32,})$/.exec(location.hash);
-    if (given === null) return;
-    localStorage.setItem(TOKEN, given[1] ?? "");
-    history.replaceState(null, "", location.pathname + location.search);
-}
-
 async function request(path: string, init: RequestInit): Promise<Response> {
     const headers = new Headers(init.headers);
-    headers.set("Authorization", `Bearer ${localStorage.getItem(TOKEN) ?? ""}`);
+    headers.set("Authorization", authorization());
     let response: Response;
     try {
         response = await fetch("/api/v1" + path, { ...init, headers, cache: "no-store", credentials: "omit" });

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-// main.tsx: the page of memtrace serve.
-import { takeToken } from "./api";
+// main.ts: the page of memtrace serve, begun by boot.ts.
 import { start } from "./start";
 
-takeToken();
 start();

@@ -6,8 +6,8 @@
 // older one are no answers any more (ask.ts). While `paused` the page stays where it is; the program and its recording go on.
 import { computed, effect, signal } from "@preact/signals";
 import { Problem, transport } from "./api";
-import { busyWhile } from "./busy";
-import type { Ended, Session, Source } from "./types";
+import { busyWhile, busyWith } from "./busy";
+import type { Boot, Ended, Session, Source } from "./types";
 import { sourceId } from "./url";
 
 export const session = signal<Session | null>(null);
@@ -47,9 +47,20 @@ effect(() => {
     if (refined.length > 0) generations.value = { ...now, ...Object.fromEntries(refined.map((id) => [id, (now[id] ?? 0) + 1])) };
 });
 
+/* What boot.ts has begun; a saved page has none. */
+export const takeBoot = (): Boot | undefined => (globalThis as { memtraceBoot?: Boot }).memtraceBoot;
+
+/* The first answer may be here already: boot.ts has asked. */
+let booted = takeBoot()?.session;
+async function askSession(): Promise<Session> {
+    const early = booted;
+    booted = undefined;
+    return (early && (await busyWith(early))) ?? ((await transport().get("/session", new AbortController().signal)) as Session);
+}
+
 export async function loadSession(): Promise<void> {
     try {
-        session.value = (await transport().get("/session", new AbortController().signal)) as Session;
+        session.value = await askSession();
         sessionProblem.value = null;
     } catch (error) {
         sessionProblem.value = error instanceof Problem ? error : new Problem(0, "Broken", String(error));

@@ -9,7 +9,7 @@ import "./views/tables.css";
 import { h, render } from "preact";
 import "./frame/theme";
 import { Shell } from "./frame/Shell";
-import { followSources, linkedFileMissing, loadSession, session, watchNews } from "./session";
+import { followSources, linkedFileMissing, loadSession, session, takeBoot, watchNews } from "./session";
 import { go, goTo, place } from "./url";
 
 /* A link names its file by what is in it (f): which of the open ones is that? */
@@ -23,6 +23,7 @@ function findFile(): void {
 
 export function start(): void {
     const root = document.getElementById("page");
+    takeBoot()?.end();
     if (root !== null) render(h(Shell, null), root);
     void loadSession().then(() => {
         findFile();

@@ -16,6 +16,11 @@ export type Ended = NonNullable<api.Source["ended"]>;
 export interface Session extends api.Session {
     selected?: string; // of a saved page: the filters that it was saved with
 }
+/* What boot.ts hands to the page. */
+export interface Boot {
+    session: Promise<Session | undefined>;
+    end(): void; // the place on screen is the page's from now on
+}
 export type Totals = api.Summary["totals"];
 
 export type PointSeries = keyof api.Timeline["series"];

@@ -1,1 +1,0 @@
-import{a,b,c}from"./chunk-NGUCLQ6U.js";import"./chunk-DDHPKIJ4.js";import"./chunk-TNSXJZXG.js";import"./chunk-HYMSOVC2.js";import"./chunk-EG7GV7QP.js";export{b as FunctionTable,a as useSortedRows,c as view};

@@ -1,1 +1,0 @@
-import{f as a,g as b}from"./chunk-CCD3356W.js";import"./chunk-GEBGAWLL.js";import"./chunk-YQUIUDEW.js";import"./chunk-36IE6KT2.js";import"./chunk-BXIXBK7O.js";import"./chunk-RBC75GLX.js";import"./chunk-J2EAM3WG.js";import"./chunk-DDHPKIJ4.js";import"./chunk-TNSXJZXG.js";import"./chunk-HYMSOVC2.js";import"./chunk-EG7GV7QP.js";export{a as BrushBar,b as view};
