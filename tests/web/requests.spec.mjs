@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// requests.spec.mjs: what the page's speed hangs on, by counts and never by times: over how many connections it asks, what it
-// asks while the window is dragged, and that nothing is shown to be on its way then which is not.
+// requests.spec.mjs: what the page's speed hangs on, by counts and never by times: over how many connections it asks, what is
+// shown before the page's script is there, what is asked while the window is dragged, and that nothing is shown to be on its way
+// then which is not.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { closeChrome, newsdesk, open, serve, settled } from './harness.mjs';
+import { chrome, closeChrome, newsdesk, open, serve, settled } from './harness.mjs';
 
 after(closeChrome);
 
@@ -32,6 +33,45 @@ test('connections are kept', async (t) => {
     const answers = [...connections.values()].reduce((sum, one) => sum + one, 0);
     assert.ok(answers >= 12, `${answers} answers`);
     assert.ok(connections.size <= CONNECTIONS, `${answers} answers over ${connections.size} connections`);
+});
+
+test('before the page is there', async (t) => {
+    const server = await serve(t, newsdesk());
+    const context = await (await chrome()).newContext();
+    t.after(() => context.close());
+    const page = await context.newPage();
+    page.setDefaultTimeout(120000);
+    let sessions = 0, done = 25, isOpening = true, begin;
+    const mayBegin = new Promise((resolve) => { begin = resolve; });
+    await page.route('**/app-*.js', async (route) => {
+        await mayBegin;
+        await route.continue();
+    });
+    await page.route('**/api/v1/session', async (route) => {
+        sessions++;
+        const answer = await route.fetch();
+        const told = await answer.json();
+        if (isOpening) {
+            Object.assign(told.sources[0], { state: 'opening', what: 'events', done: done++, total: 100 });
+        }
+        await route.fulfill({ json: told });
+    });
+    await page.goto(`${server.origin}/flame#${server.address.hash.slice(1)}`);
+    await page.waitForSelector('.opening progress[max="100"]');
+    await page.waitForFunction(() => document.querySelector('.opening progress').value > 26);
+    assert.match(await page.locator('.opening').innerText(), /newsdesk\.mtr\s+events\s+\d\d\.0%/);
+    assert.equal(await page.evaluate(() => location.hash), '', 'the token is out of the address');
+    isOpening = false;
+    begin();
+    await page.waitForSelector('.flame canvas');
+    assert.equal(await page.locator('.opening').count(), 0);
+
+    // What is open is asked once: the page takes over what was answered.
+    sessions = 0;
+    await page.reload();
+    await page.waitForSelector('.flame canvas');
+    await settled(page);
+    assert.equal(sessions, 1, 'questions about the session');
 });
 
 test('while the window is dragged', async (t) => {
