@@ -120,8 +120,8 @@ void jsonwriter_string(struct jsonwriter *json, const char *name, const char *va
     }
 }
 
-/* Large answers are numbers for the most part: without printf, which yajl's own integers go through.
- * These reach beyond 2^63, too. */
+/* Large answers are numbers for the most part: without printf, which yajl's own integers go
+ * through. These reach beyond 2^63, too. */
 static void put_digits(struct jsonwriter *json, const char *name, bool is_negative,
                        uint64_t value) {
     char text[24];
