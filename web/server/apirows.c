@@ -117,9 +117,12 @@ static int put_suppressed(struct api_call *call, const struct suppressions *list
     return apitable_end(&table, error);
 }
 
+/* Of what was never freed; metric=shutdown: of what its trees leave out. */
 int api_suppressed(struct api_call *call, struct error *error) {
     const struct api_view *view = call->view;
-    const struct model *heap = apimetric_heap(call, view, error);
+    const bool is_shutdown = call->metric == METRIC_SHUTDOWN;
+    const struct model *heap =
+        apimetric_all(call, view, is_shutdown ? METRIC_SHUTDOWN : METRIC_LEAKED, error);
     struct suppressions list = {0};
     struct model applied;
     int result = -1;
@@ -129,7 +132,7 @@ int api_suppressed(struct api_call *call, struct error *error) {
     if (heap != NULL && question_suppressions(view->question, view->model, &list, error) == 0 &&
         suppressions_apply(&list, heap, view->names, &applied, error) == 0) {
         suppressions_applied_free(&applied);
-        api_command(call, "report --show-leaked");
+        api_command(call, is_shutdown ? "report --show-shutdown" : "report --show-leaked");
         result = put_suppressed(call, &list, error);
     }
     suppressions_free(&list);

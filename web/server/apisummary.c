@@ -4,6 +4,7 @@
 #include "analyze/rows/safetext.h"
 #include "analyze/window/index.h"
 #include "web/server/apilist.h"
+#include "web/server/apimetric.h"
 #include "web/server/apitable.h"
 #include "web/server/hub.h"
 
@@ -164,9 +165,15 @@ int api_summary(struct api_call *call, struct error *error) {
         .rows = &rows_processes, .shown = shown, .count = sizeof shown};
     const struct model *model = call->view->model;
     const struct memtrace_header *header = &model->header;
+    /* Where filters ask for pools or mappings, the totals are theirs, as in the report. */
+    const struct model *chosen = apimetric_heap(call, call->view, error);
     struct jsonwriter *json = call->json;
-    char *arguments = spell_arguments(header);
+    char *arguments;
     int result = 0;
+    if (chosen == NULL) {
+        return -1;
+    }
+    arguments = spell_arguments(header);
     api_command(call, "report");
     jsonwriter_map(json, NULL);
     jsonwriter_string(json, "program", header->executable);
@@ -178,7 +185,7 @@ int api_summary(struct api_call *call, struct error *error) {
     jsonwriter_number(json, "duration_ns", model->now_ns);
     jsonwriter_string(json, "ended", hub_end_of(model));
     jsonwriter_bool(json, "live", model->live);
-    put_totals(json, &model->totals);
+    put_totals(json, &chosen->totals);
     put_resident(json, model);
     put_sampled(json, &model->recording);
     put_warnings(json, call->view);

@@ -27,7 +27,8 @@ static const struct route routes[] = {
     {"GET", "/r/{r}/modules", api_modules, QUEUE_INTERACTIVE, NULL, ROUTE_TABLE},
     {"GET", "/r/{r}/processes", api_processes, QUEUE_INTERACTIVE, NULL, ROUTE_TABLE},
     {"GET", "/r/{r}/running", api_running, QUEUE_INTERACTIVE, NULL, ROUTE_TABLE},
-    {"GET", "/r/{r}/suppressed", api_suppressed, QUEUE_INTERACTIVE, NULL, ROUTE_TABLE},
+    {"GET", "/r/{r}/suppressed", api_suppressed, QUEUE_INTERACTIVE, NULL,
+     ROUTE_METRIC | ROUTE_TABLE},
     {"GET", "/r/{r}/budget", api_budget, QUEUE_INTERACTIVE, NULL, ROUTE_METRIC},
 
     {"GET", "/r/{r}/findings", api_findings, QUEUE_INTERACTIVE, "limit passes", ROUTE_THREADS},

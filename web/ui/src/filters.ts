@@ -11,7 +11,7 @@ export interface Filter {
     cost: FilterCost;
     about: string;
     many?: boolean;
-    complete?: "function" | "file" | "module" | "thread" | "mark" | "scope" | "class" | "pool" | "hash" | "mapping" | "permissions";
+    complete?: "function" | "file" | "module" | "thread" | "mark" | "scope" | "pool" | "hash" | "mapping" | "permissions";
 }
 
 /* Those that need no more than sums by call path: all that a saved page has. */
@@ -30,7 +30,7 @@ const ALL = [
     { name: "not-module", value: "REGEX", cost: "paths", about: "no paths through such a library", many: true, complete: "module" },
     { name: "path", value: "HASH", cost: "paths", about: "one call path", complete: "hash" },
     { name: "path-depth", value: "RANGE", cost: "paths", about: "paths of so many frames" },
-    { name: "class", value: "CLASS", cost: "paths", about: "heap, mapping or pool", many: true, complete: "class" },
+    { name: "class", value: "CLASS", cost: "paths", about: "heap, mapping or pool", many: true },
     { name: "pool", value: "NAME", cost: "paths", about: "a custom pool", complete: "pool" },
     { name: "group-allocations", value: "RANGE", cost: "paths", about: "paths that allocated so often" },
     { name: "group-bytes", value: "SIZES", cost: "paths", about: "paths that allocated so many bytes" },

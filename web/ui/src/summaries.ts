@@ -35,12 +35,12 @@ const marksOf = new WeakMap<Table, readonly Mark[]>();
 /* ---- Suppressed leaks ---- */
 
 /*
- * Of what is leaked, what suppressions take out of every view of leaks: the summary counts it. undefined: none, or not
- * known. What is held in a window, or now, is no leak.
+ * Of what is leaked, what suppressions take out of every view of leaks: the summary counts it; or of what was freed at
+ * shutdown or never. undefined: none, or not known. What is held in a window, or now, is no leak.
  */
-export function useSuppressed(): { bytes: number; blocks: number } | undefined {
+export function useSuppressed(metric: "leaked" | "shutdown" = "leaked"): { bytes: number; blocks: number } | undefined {
     const isAsked = source.value?.live !== true && !isWindowed() && !(SAVED && filterQuery.value.size > 0);
-    const asked = useAnswer<Table>(isAsked ? "suppressed" : null, { limit: 1000 });
+    const asked = useAnswer<Table>(isAsked ? "suppressed" : null, { limit: 1000, metric: metric === "shutdown" ? metric : undefined });
     const table = asked.data;
     if (table === undefined || table.rows.length === 0) return undefined;
     const sum = (name: string) => table.rows.reduce((all, row) => all + Number(row[table.columns.findIndex((column) => column.name === name)] ?? 0), 0);

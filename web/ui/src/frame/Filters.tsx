@@ -32,7 +32,7 @@ export function FilterBar({ whole, view }: { whole: Summary | undefined; view: V
                 <button type="button" class="plain small" onClick={() => go({ set: Object.fromEntries(chips.map(([name]) => [name, null])) })}>Clear all</button>
             )}
             <span class="space" />
-            {view?.metric === true && metric.value === "leaked" && <Suppressed />}
+            {view?.metric === true && (metric.value === "leaked" || (metric.value === "shutdown" && whole?.has["events"] === true)) && <Suppressed of={metric.value} />}
             {view?.metric === true && <MetricChooser />}
         </section>
     );
@@ -160,7 +160,7 @@ function AddFilter({ whole }: { whole: Summary | undefined }) {
     const [busy, setBusy] = useState(false);
     const field = useRef<HTMLInputElement>(null);
     const id = useId();
-    const offers = useOffers(text, open, whole?.has ?? {}).slice(0, 40);
+    const offers = useOffers(text, open, whole?.has ?? {});
     useActions([{ group: "Filters", title: "Add a filter", keys: [":"], run: () => field.current?.focus() }]);
     useEffect(() => document.getElementById(`${id}-${at}`)?.scrollIntoView({ block: "nearest" }), [at]);
 
@@ -244,11 +244,12 @@ function removeLast(): void {
 }
 
 /* What the summary counts among the leaks, and the views of leaks leave out. */
-function Suppressed() {
-    const suppressed = useSuppressed();
+function Suppressed({ of }: { of: "leaked" | "shutdown" }) {
+    const suppressed = useSuppressed(of);
     if (suppressed === undefined) return null;
+    const why = of === "leaked" ? "of leaks that suppressions name: the summary counts them, views of leaks do not" : "of call paths that suppressions name are left out";
     return (
-        <span class="muted suppressed" title={`${format.items(suppressed.blocks, "block")} of leaks that suppressions name: the summary counts them, views of leaks do not`}>
+        <span class="muted suppressed" title={`${format.items(suppressed.blocks, "block")} ${why}`}>
             without {bytesText(suppressed.bytes)} suppressed
         </span>
     );

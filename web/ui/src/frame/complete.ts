@@ -4,6 +4,7 @@ import { ask } from "../ask";
 import * as format from "../format";
 import type { Filter } from "../filters";
 import { escapeRegex, exactly } from "../links";
+import { runQuery } from "../query";
 import type { Answer, Cell, Table } from "../types";
 
 export interface Completion {
@@ -11,10 +12,9 @@ export interface Completion {
     about: string;
 }
 
-
 const EXAMPLES: Record<string, readonly string[]> = {
     TIME: ["start", "peak", "end", "50%"], RANGE: ["1", "2..10", "1000.."], SIZES: ["..99", "1K..64K", "1M.."],
-    DURATIONS: ["..1ms", "1s..", "10ms..1s"], TIMES: ["start..10%", "1s..2s", "90%..end"], CLASS: ["heap", "mapping", "pool"],
+    DURATIONS: ["..1ms", "1s..", "10ms..1s"], TIMES: ["start..10%", "1s..2s", "90%..end"], CLASS: ["heap", "mapping", "pool"], ARENA: ["main", "other"],
     PERMISSIONS: [".w.", "..x"],
     SQL: ["size % 4096 = 0", "usable > 2 * size", "reallocated AND lifetime > 1000000", "freed IS NULL AND thread <> 1"],
 };
@@ -37,6 +37,15 @@ function spell(table: Table, at: number, cell: Cell): string {
     if (kind === "duration") return format.duration(Number(cell));
     return String(cell ?? "");
 }
+
+/* Of rows (value, what it is) that SQL finds in what is selected. */
+async function rowsOf(sql: string): Promise<Completion[]> {
+    const { data } = await runQuery({ sql, limit: 30 }, new AbortController().signal);
+    return data.rows.map(([value, about]) => ({ value: String(value ?? ""), about: String(about ?? "") }));
+}
+const HASHES = "SELECT hash, function FROM contexts WHERE class = 'heap' ORDER BY total_bytes DESC";
+const FREED = "SELECT path_hash(freed_context), function(freed_context) FROM allocations WHERE freed_context IS NOT NULL GROUP BY freed_context ORDER BY count(*) DESC";
+const POOLS = "SELECT DISTINCT pool, '' FROM contexts WHERE pool IS NOT NULL ORDER BY 1";
 
 async function functions(value: string): Promise<Completion[]> {
     const typed = value.replace(/[\\^$]/g, "");
@@ -69,7 +78,8 @@ async function known(filter: Filter, value: string): Promise<Completion[]> {
         }
         case "mapping": return column("mappings", "id", "path");
         case "permissions": return column("mappings", "permissions", "");
-        case "class": return [];
+        case "hash": return rowsOf(filter.name === "freed-path" ? FREED : HASHES);
+        case "pool": return rowsOf(POOLS);
         default: return [];
     }
 }
