@@ -44,9 +44,21 @@ unsigned activity_parts(unsigned series) {
            ((series & 1u << ACTIVITY_LEAKED) != 0 ? ACTIVITY_LEAKS : 0);
 }
 
+/* A program that ended before it was looked at has none. */
+static bool has_resident(const struct model *model) {
+    for (size_t i = 0; i < model->timeline_count; i++) {
+        if (model->timeline[i].resident_bytes != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool activity_knows(const struct activity *activity, const struct model *model,
                     enum activity_series series) {
     switch (series) {
+    case ACTIVITY_RESIDENT:
+        return has_resident(model);
     case ACTIVITY_SWAP:
     case ACTIVITY_VIRTUAL:
         return activity->process_count != 0;

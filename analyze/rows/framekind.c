@@ -49,7 +49,21 @@ static bool is_beside(const char *module, const char *executable) {
            (!is_shared && strncmp(module, executable, folder) == 0);
 }
 
-enum framekind framekind_of(const struct names_frame *frame, const char *executable) {
+/* xmalloc, zcalloc_num, g_strdup, _PyObject_Malloc: it tells how a program allocates, not why. */
+static bool is_wrapper(const struct names_frame *frame) {
+    static const char *const words[] = {"malloc", "calloc", "realloc", "memalign",
+                                        "strdup", "strndup", "memdup"};
+    const char *end = frame->function != NULL ? strpbrk(frame->function, "(<") : NULL;
+    for (size_t i = 0; frame->function != NULL && i < sizeof words / sizeof words[0]; i++) {
+        const char *found = strcasestr(frame->function, words[i]);
+        if (found != NULL && (end == NULL || found < end)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+enum framekind framekind_of_file(const struct names_frame *frame, const char *executable) {
     bool is_header = frame->file != NULL && starts_with(frame->file, "/usr/");
     if (pathwalk_is_startup(frame)) {
         return FRAMEKIND_SYSTEM;
@@ -62,6 +76,11 @@ enum framekind framekind_of(const struct names_frame *frame, const char *executa
         return FRAMEKIND_SYSTEM;
     }
     return is_header ? FRAMEKIND_LIBRARY : FRAMEKIND_OWN;
+}
+
+enum framekind framekind_of(const struct names_frame *frame, const char *executable) {
+    enum framekind kind = framekind_of_file(frame, executable);
+    return kind == FRAMEKIND_OWN && is_wrapper(frame) ? FRAMEKIND_LIBRARY : kind;
 }
 
 const struct names_frame *framekind_blame(struct pathwalk walk) {

@@ -3,11 +3,14 @@
 #include "web/server/apiframes.h"
 
 #include "analyze/base/array.h"
+#include "analyze/base/pathname.h"
 #include "analyze/model/names.h"
+#include "analyze/read/run.h"
 #include "analyze/rows/framekind.h"
 #include "analyze/rows/pathwalk.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct apiframes apiframes_start(const struct report *report) {
     return (struct apiframes){.report = report};
@@ -48,6 +51,32 @@ const char *apiframes_spell(const struct report *report, const struct names_fram
     return names_spell(frame, buffer, size);
 }
 
+/* ---- Whose code ---- */
+
+/* Of the sum of a run each process's program is own code. */
+static bool is_of_run(const struct report_run *run, const char *module) {
+    if (run == NULL || run->process != RUN_NONE || strstr(pathname_base(module), ".so") != NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < run->run->process_count; i++) {
+        if (strcmp(run->run->processes[i].program, module) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+const char *apiframes_kind(const struct report *report, const struct names_frame *frame,
+                           bool is_file) {
+    enum framekind (*const of)(const struct names_frame *, const char *) =
+        is_file ? framekind_of_file : framekind_of;
+    enum framekind kind = of(frame, report->model->header.executable);
+    if (kind == FRAMEKIND_SYSTEM && is_of_run(report->run, frame->module)) {
+        kind = of(frame, frame->module);
+    }
+    return framekind_name(kind);
+}
+
 /* ---- Writing ---- */
 
 void apiframes_write_one(const struct report *report, struct jsonwriter *json, const char *name,
@@ -62,8 +91,7 @@ void apiframes_write_one(const struct report *report, struct jsonwriter *json, c
         jsonwriter_number(json, "line", frame->line);
     }
     jsonwriter_string(json, "module", frame->module);
-    jsonwriter_string(json, "kind",
-                      framekind_name(framekind_of(frame, report->model->header.executable)));
+    jsonwriter_string(json, "kind", apiframes_kind(report, frame, false));
     if (frame->inlined) {
         jsonwriter_bool(json, "inlined", true);
     }

@@ -27,6 +27,10 @@ int64_t apiframes_add(struct apiframes *frames, const struct names_frame *frame)
 /* The number of its function, whatever the line: the first that was met stands for it. */
 int64_t apiframes_add_function(struct apiframes *frames, const struct names_frame *frame);
 
+/* "own", "library", "system": whose code the frame is, or the file in which it lies. */
+const char *apiframes_kind(const struct report *report, const struct names_frame *frame,
+                           bool is_file);
+
 /* The array of all, as a member of that name. */
 void apiframes_write(const struct apiframes *frames, struct jsonwriter *json, const char *name);
 /* One frame as an object. */

@@ -6,7 +6,6 @@
 #include "analyze/base/array.h"
 #include "analyze/base/pathname.h"
 #include "analyze/report/framesums.h"
-#include "analyze/rows/framekind.h"
 #include "analyze/rows/style.h"
 #include "web/server/apicache.h"
 #include "web/server/apimetric.h"
@@ -207,7 +206,7 @@ static int fill_files(const struct report *report, const struct sourcefiles *fil
         rows[i] = (struct file_row){
             .number = i,
             .file = frame->file,
-            .kind = framekind_name(framekind_of(frame, report->model->header.executable))};
+            .kind = apiframes_kind(report, frame, true)};
     }
     for (size_t i = 0; result == 0 && i < sums.count; i++) {
         size_t number = (size_t)(uintptr_t)numbermap_get(&files->numbers, sums.items[i].key);

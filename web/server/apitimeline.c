@@ -209,7 +209,7 @@ static int put(struct api_call *call, const struct curves *curves, const struct 
     jsonwriter_end_map(json);
     result = result == 0 ? put_intervals(call, activity, wanted) : result;
     put_missing(call, activity, wanted);
-    if (totals->maximum_bytes != 0) {
+    if (totals->maximum_bytes != 0 && !call->view->question->choice.all) { /* of a sum: no moment */
         jsonwriter_map(json, "maximum");
         jsonwriter_number(json, "time_ns", totals->maximum_ns);
         jsonwriter_number(json, "bytes", totals->maximum_bytes);

@@ -7,7 +7,7 @@ import { transport } from "../api";
 import { Dialog } from "../components/Dialog";
 import { Exact } from "../components/Exact";
 import { Icon } from "../components/Icon";
-import { source } from "../session";
+import { source, wasLive } from "../session";
 import type { Answer } from "../types";
 import { changed, dragging, filterQuery, isDifference, isFile, metric, place, sourceId, spellPlace, spellQuery } from "../url";
 
@@ -16,8 +16,9 @@ interface Spelled {
     sql?: string | null;
 }
 
-/* What no command shows: a list of what can be opened, and of what could be compared. */
-const isWithout = (): boolean => place.value.view === "files" || (place.value.view === "compare" && !isDifference.value);
+/* What no command shows: a list of what can be opened, of what could be compared, a program that no longer runs. */
+const isWithout = (): boolean => place.value.view === "files" || (place.value.view === "compare" && !isDifference.value) ||
+    (place.value.view === "live" && source.value !== undefined && !wasLive(source.value));
 const NO_COMMAND = "No single command shows this view";
 
 /* What the view's main answer says; a view that asks nothing is asked of the server. */

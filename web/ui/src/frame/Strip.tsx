@@ -69,7 +69,7 @@ function StripOf({ timeline, selected, whole, marks }: StripOfProps) {
             <StripLegend timeline={timeline} selected={selected} index={index} span={span} duration={duration} onAll={() => set(null)} onTable={() => setTwin(true)} onChoose={() => setChoosing(true)} />
             <div class="strip-chart">
                 <StripPlot timeline={timeline} selected={selected} duration={duration} onBox={setBox} />
-                <Brush fixed={fixed} box={box} duration={duration} step={step} span={span} base={base} marks={marks} maximum={context.maximum}
+                <Brush fixed={fixed} box={box} duration={duration} step={step} span={span} base={base} marks={marks} maximum={timeline.maximum?.time_ns}
                     onHover={setAt} onAll={() => set(null)} set={set} />
             </div>
             {twin && <StripTable timeline={timeline} marks={marks} onClose={() => setTwin(false)} onPick={(now) => {

@@ -103,7 +103,7 @@ function Difference() {
         { group: "Compare", title: "The other side alone", run: () => go({ set: otherAlone(place.peek().query, NAMES) }) },
     ]);
     return (
-        <Split name="compare" direction="column" size={312} least={150} label="Resize the table">
+        <Split name="compare" direction="column" size={324} least={150} label="Resize the table">
             <div class="panel compare-top">
                 <div class="compare-sides">
                     <SideHead kind="before" title="before" name={sides.otherName} text={sideText(sides.other)} link={href({ view: "summary", set: otherAlone(query, NAMES) })} />

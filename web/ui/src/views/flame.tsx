@@ -24,7 +24,7 @@ import type { View } from "./index";
 
 const EVERYTHING: Record<Metric, string> = {
     maximum: "Everything at the maximum", leaked: "Everything never freed", cumulative: "Everything ever allocated",
-    allocations: "All allocations", temporary: "All temporary allocations", shutdown: "Everything held at the end",
+    allocations: "All allocations", temporary: "All temporary allocations", shutdown: "Everything freed at shutdown, or never",
     short: "All short-lived allocations",
 };
 

@@ -27,7 +27,7 @@ const SHAPES: Record<string, { width?: string; heading?: string }> = {
 };
 
 export function FunctionTable({ onOpen }: { onOpen: (frame: Frame) => void }) {
-    const rows = useSortedRows("functions", { metric: metric.value }, { main: true, sort: isDifference.value ? "delta" : undefined });
+    const rows = useSortedRows("functions", { metric: metric.value }, { main: true, sort: isDifference.value ? "delta" : "total" });
     const frame = (row: Row) => frameOf(row, cell(row, "function"));
     const differs = rows.columns.some((column) => column.name === "delta");
     const share = differs ? "delta" : "total";

@@ -71,7 +71,7 @@ function SizeBars({ classes }: { classes: readonly SizeClass[] }) {
                 <Choice label="What the bars count" value={measure} options={MEASURES} onChange={(now) => go({ set: { measure: now === "allocations" ? null : now } }, "replace")} />
             </div>
             <div class="size-rows">
-                <table class="bars">
+                <table class="bars thin">
                     <caption class="hidden">{MEASURES.find(([id]) => id === measure)?.[1]} by size; total {text(total)}</caption>
                     <thead class="hidden"><tr><th scope="col">Size</th><th scope="col">Bar</th><th scope="col">{measure}</th><th scope="col">Share</th></tr></thead>
                     <tbody>

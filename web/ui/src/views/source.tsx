@@ -16,7 +16,7 @@ import * as format from "../format";
 import { cell, columnIndex, pathFrames, type Row, useTableRows } from "../rows";
 import { exactly, viewChange } from "../links";
 import type { FileText, Line, Metric, Table } from "../types";
-import { go, isDifference, metric, param } from "../url";
+import { filterQuery, go, isDifference, metric, param } from "../url";
 import { unitChange, unitText } from "./calls";
 import type { View } from "./index";
 
@@ -46,7 +46,7 @@ function Source() {
         <div class="source-view">
             <States of={files} empty={table?.rows.length === 0 ? "No source file is known: the programs were built without -g." : undefined}>
                 {(data) => (
-                    <Split name="source" direction="row" size={330} label="Resize the list of files">
+                    <Split name="source" direction="row" size={280} label="Resize the list of files">
                         <Files table={data} file={row === undefined ? null : String(row[columnIndex(data, "file")])} />
                         {row === undefined
                             ? <div class="state empty">{wanted} has no line that costs anything here.</div>
@@ -72,14 +72,21 @@ function rowOf(table: Table, wanted: string | null) {
 function Files({ table, file }: { table: Table; file: string | null }) {
     const cost = columnIndex(table, "delta") < 0 ? costOf(metric.value) : "delta";
     const rows = useTableRows(table, { sort: cost, order: "desc" });
+    const kind = columnIndex(table, "own");
+    const knowsOwn = table.rows.some((row) => row[kind] === true || row[kind] === "own");
     const open = (row: Row) => go({ set: { source: String(cell(row, "file")), line: null } });
     return (
-        <DataTable label="Source files" rows={rows} share={{ column: cost }} class="files"
-            columns={[
-                { name: "file", width: "minmax(9rem, 1fr)", render: (row, value) => <FileName path={String(value)} own={cell(row, "own")} /> },
-                { name: cost, width: "7rem" },
-            ]}
-            selected={(row) => cell(row, "file") === file} onSelect={open} onOpen={open} />
+        <div class="panel">
+            {!knowsOwn && filterQuery.value.size === 0 && <p class="warning" role="note">No line of the program's own code is known: it was built without -g, or its debug package is not installed. These files are of libraries.</p>}
+            <div class="grow">
+                <DataTable label="Source files" rows={rows} share={{ column: cost }} class="files"
+                    columns={[
+                        { name: "file", width: "minmax(9rem, 1fr)", render: (row, value) => <FileName path={String(value)} own={cell(row, "own")} /> },
+                        { name: cost, width: "7rem" },
+                    ]}
+                    selected={(row) => cell(row, "file") === file} onSelect={open} onOpen={open} />
+            </div>
+        </div>
     );
 }
 
@@ -161,12 +168,12 @@ export function withoutCalls(line: Line): Line {
 const STATES: Record<FileText["state"], string> = {
     current: "", newer: "The file is newer than the program: lines may have moved.",
     differs: "The file is not the one that was compiled: lines may have moved.",
-    missing: "The file is not on this machine: only the lines that cost something are shown.",
+    missing: "The file is not on this machine: only the lines that cost something are shown. Is it elsewhere? memtrace serve --source-map OLD=NEW",
     forbidden: "The text of this file is not shown.",
 };
 
 function SourceHead({ file, text, costs }: { file: string; text: FileText | undefined; costs: readonly Line[] }) {
-    const note = text === undefined ? "" : (text.note ?? STATES[text.state]);
+    const note = text === undefined ? "" : text.state === "missing" ? STATES.missing : (text.note ?? STATES[text.state]);
     const hot = hottest(costs);
     return (
         <div class="source-head">
