@@ -51,7 +51,7 @@ static bool is_beside(const char *module, const char *executable) {
 
 /* xmalloc, zcalloc_num, g_strdup, _PyObject_Malloc: it tells how a program allocates, not why. */
 static bool is_wrapper(const struct names_frame *frame) {
-    static const char *const words[] = {"malloc", "calloc", "realloc", "memalign",
+    static const char *const words[] = {"malloc", "calloc",  "realloc", "memalign",
                                         "strdup", "strndup", "memdup"};
     const char *end = frame->function != NULL ? strpbrk(frame->function, "(<") : NULL;
     for (size_t i = 0; frame->function != NULL && i < sizeof words / sizeof words[0]; i++) {

@@ -11,8 +11,8 @@
 
 enum framekind {
     FRAMEKIND_OWN,     /* the program's file, libraries beside it, and whatever is none of these: */
-    FRAMEKIND_LIBRARY, /* std:: and the like, C++'s library, headers of the system's, functions named
-                          as malloc and its kin are, whosever they are */
+    FRAMEKIND_LIBRARY, /* std:: and the like, C++'s library, headers of the system's, functions
+                          named as malloc and its kin are, whosever they are */
     FRAMEKIND_SYSTEM,  /* libraries in the system's folders, what runs before main */
 };
 

@@ -42,6 +42,21 @@ static void grow_with_marks(void) {
     }
 }
 
+/* By the program's own name for malloc. */
+__attribute__((noinline)) static void *xmalloc(size_t size) {
+    return malloc(size);
+}
+
+__attribute__((noinline)) static void remember_wrapped(int place) {
+    kept[place] = xmalloc(100);
+}
+
+static void keep_wrapped(void) {
+    for (int i = 0; i < ROUNDS * KEPT; i++) {
+        remember_wrapped(i);
+    }
+}
+
 /* The same, all of it at the start. */
 static void keep_from_start(void) {
     for (int i = 0; i < ROUNDS * KEPT; i++) {
@@ -90,6 +105,8 @@ int main(int count, char **words) {
         grow_with_marks();
     } else if (strcmp(fault, "start") == 0) {
         keep_from_start();
+    } else if (strcmp(fault, "wrapped") == 0) {
+        keep_wrapped();
     } else if (strcmp(fault, "append") == 0) {
         grow_step_by_step();
     } else if (strcmp(fault, "threads") == 0) {

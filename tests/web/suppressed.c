@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* suppressed.c: blocks that are never freed, or only after the last allocation, of functions one of which suppressions
- * name. Prints nothing: no stream needs a buffer. */
+/* suppressed.c: blocks that are never freed, or only after the last allocation, of functions one of
+ * which suppressions name. Prints nothing: no stream needs a buffer. */
 #include <stdlib.h>
 
 const char *__lsan_default_suppressions(void);

@@ -204,9 +204,7 @@ static int fill_files(const struct report *report, const struct sourcefiles *fil
     for (size_t i = 0; i < files->count; i++) {
         const struct names_frame *frame = files->items[i];
         rows[i] = (struct file_row){
-            .number = i,
-            .file = frame->file,
-            .kind = apiframes_kind(report, frame, true)};
+            .number = i, .file = frame->file, .kind = apiframes_kind(report, frame, true)};
     }
     for (size_t i = 0; result == 0 && i < sums.count; i++) {
         size_t number = (size_t)(uintptr_t)numbermap_get(&files->numbers, sums.items[i].key);

@@ -70,6 +70,10 @@ export const METRICS: readonly MetricWords[] = SAVED ? ALL.filter((one) => one.i
 /* Whether what is left at the end of a window is shown. */
 export const isWindowed = (): boolean => ["to", "at", "between"].some((name) => filterQuery.value.has(name));
 
+/* Do filters leave only a part of what happened, other than of time? */
+export const isNarrowed = (): boolean => [...filterQuery.value.keys()].some((name) => !TIMES.includes(name) && !name.startsWith("base-"));
+const TIMES = ["from", "to", "at", "between", "process", "all-processes", "full-names", "all-frames", "by", "base", "base-from", "base-to"];
+
 /* "Leaked" is what is held at the end of a window, or now. */
 export function metricTitle(metric: Metric, live = false): string {
     if (metric === "leaked" && live) return "Held now";

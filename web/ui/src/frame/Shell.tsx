@@ -116,7 +116,7 @@ function ViewBox({ entry }: { entry: ViewEntry }) {
         busyWith(entry.load()).then((module) => {
             loaded.set(entry.id, module.view);
             if (wanted) setView(module.view);
-        }, (error: unknown) => wanted && setProblem(`This part of the page could not be read: ${String(error)}`));
+        }, () => wanted && setProblem("memtrace serve does not answer: it has ended, or the connection is gone. Start it again, and open the address that it says."));
         return () => void (wanted = false);
     }, [entry]);
     if (problem !== undefined) return <Empty>{problem}</Empty>;

@@ -14,7 +14,7 @@ import { useThreadNames } from "../components/threads";
 import * as format from "../format";
 import { viewChange } from "../links";
 import { cell, type Row } from "../rows";
-import { useWhole } from "../summaries";
+import { isNarrowed, useWhole } from "../summaries";
 import type { Answer, Cell } from "../types";
 import { filterQuery, flag, go, param } from "../url";
 import { useSortedRows } from "./functions";
@@ -77,7 +77,7 @@ function BlockTable() {
                 <PointerBox />
             </div>
             <DataTable label="Blocks" rows={rows} columns={columns} share={{ column: "size" }} selected={(row) => isChosen("block", id(row))}
-                empty={all ? "No block fits all filters." : <><p>{windowed ? "Nothing was held at the end of this window." : "Everything was freed."}</p><button type="button" onClick={() => setAll(true)}>Show all blocks that there were</button></>}
+                empty={all ? "No block fits all filters." : <><p>{isNarrowed() ? "No block that fits all filters is left." : windowed ? "Nothing was held at the end of this window." : "Everything was freed."}</p><button type="button" onClick={() => setAll(true)}>Show all blocks that there were</button></>}
                 onSelect={(row) => choose({ kind: "block", id: id(row) })}
                 onOpen={(row) => go(viewChange("paths", { chosen: `path:${String(cell(row, "hash"))}` }))} />
         </>

@@ -17,7 +17,7 @@ import { source } from "../session";
 import { metricTitle } from "../summaries";
 import type { Metric } from "../types";
 import { flag, go, metric, param, params } from "../url";
-import { addTransform, type Calls, showOnly, useCalls, useSearch } from "./calls";
+import { addTransform, type Calls, nothingText, showOnly, useCalls, useSearch } from "./calls";
 import { CallTools } from "./CallTools";
 import { FlameBox } from "./FlameBox";
 import type { View } from "./index";
@@ -151,7 +151,7 @@ function Flame() {
                 ]} />
                 {zoom !== 0 && <button type="button" onClick={() => setZoom(0)} title="Show everything again (Esc)">Zoom out</button>}
             </CallTools>
-            <States of={asked} empty={nothing ? "Nothing here: what is selected holds no bytes by this measure." : undefined}>
+            <States of={asked} empty={nothing ? nothingText() : undefined}>
                 {() => calls !== undefined && (
                     <FlameBox label="Flame graph" calls={calls} zoom={zoom} chosen={call} hit={searched?.found?.hit ?? null}
                         upward={flipped} title={everything()} onZoom={setZoom} grab={graph}

@@ -9,7 +9,7 @@ import * as format from "../format";
 import { pathChange, viewChange } from "../links";
 import { pathFrames, type Row } from "../rows";
 import { endText } from "../session";
-import { isWindowed, useSuppressed } from "../summaries";
+import { isNarrowed, isWindowed, useSuppressed } from "../summaries";
 import type { Finding, Frame, Summary, Table } from "../types";
 import { filterQuery, flag, href } from "../url";
 import type { View } from "./index";
@@ -26,13 +26,13 @@ function SummaryView() {
             {(data) => (
                 <div class="summary">
                     <Headline of={data} window={summary.answer?.window} />
+                    <Warnings of={data} />
                     <Tiles of={data} />
                     {!isNarrowed() && <Resident of={data} />}
                     <div class="summary-columns">
                         <Holders of={paths} total={data.totals.maximum_bytes} />
                         <Findings of={findings} />
                     </div>
-                    <Warnings of={data} />
                 </div>
             )}
         </States>
@@ -65,11 +65,6 @@ function Headline({ of, window }: { of: Summary; window: { from_ns: number; to_n
         </div>
     );
 }
-const TIMES = ["from", "to", "at", "between", "process", "all-processes", "full-names", "all-frames", "by", "base", "base-from", "base-to"];
-
-/* Do filters leave only a part of what happened, other than of time? */
-const isNarrowed = (): boolean => [...filterQuery.value.keys()].some((name) => !TIMES.includes(name) && !name.startsWith("base-"));
-
 /* "From 1.2 s to 2.0 s, ": nothing where it is all of the time. */
 function windowText(window: { from_ns: number; to_ns: number | null } | undefined, duration: number): string {
     if (window === undefined || !["from", "to", "at", "between"].some((name) => filterQuery.value.has(name))) return "";
@@ -80,7 +75,7 @@ function windowText(window: { from_ns: number; to_ns: number | null } | undefine
 function runText(of: Summary): string {
     const began = new Date(Number(of.started_unix_ns) / 1e6);
     const when = Number(of.started_unix_ns) > 0 ? ` began ${began.toLocaleString()},` : "";
-    return `${of.pid > 0 ? `process ${of.pid},` : ""}${when} ${of.live ? "has run" : "ran"} ${format.duration(of.duration_ns)}${of.ended && !of.live ? `, ${endText(of.ended)}` : ""}`;
+    return `${of.pid > 0 ? `process ${of.pid},` : ""}${when} ${of.live ? "has run" : "ran"} ${format.duration(of.duration_ns)}${of.ended && !of.live ? `, ${of.ended === "killed" && of.kind !== "live" ? "killed, or ended abruptly" : endText(of.ended)}` : ""}`;
 }
 
 /* ---- Figures ---- */
@@ -107,7 +102,7 @@ function Tiles({ of }: { of: Summary }) {
             <Tile title="Allocations" metric="allocations" value={format.count(totals.allocations)}
                 more={plus("allocations", `${of.sampled === null ? `${format.count(totals.frees)} frees, ` : ""}${format.items(totals.context_count, "call path")}`)} />
             <Tile title="Temporary" metric="temporary" value={format.count(totals.temporary)}
-                more={`${format.percent(totals.temporary, totals.allocations)} of all allocations`} />
+                more={totals.allocations > 0 ? `${format.percent(totals.temporary, totals.allocations)} of all allocations` : ""} />
         </ul>
     );
 }

@@ -10,7 +10,7 @@ import { useScroll } from "../components/Table";
 import { type CallTree, markOf, nodeMarked, pathTo } from "../draw/calltree";
 import * as format from "../format";
 import { go, param } from "../url";
-import { type Calls, sideHeading, unitChange, unitText, useCalls, useSearch } from "./calls";
+import { type Calls, nothingText, sideHeading, unitChange, unitText, useCalls, useSearch } from "./calls";
 import { CallTools } from "./CallTools";
 import { callActions, callMenu, chooseCall, everything, nextFound, useFigures } from "./flame";
 import type { View } from "./index";
@@ -97,7 +97,7 @@ function Tree() {
                 <button type="button" title="Open the calls that cost most below the chosen one (x)" onClick={openHot}>Hot path</button>
                 <button type="button" onClick={() => put(new Set())}>Close all</button>
             </CallTools>
-            <States of={asked} empty={nothing ? "Nothing here: what is selected holds no bytes by this measure." : undefined}>
+            <States of={asked} empty={nothing ? nothingText() : undefined}>
                 {() => calls !== undefined && (
                     <CallTable calls={calls} open={open} chosen={chosen} hit={searched?.found?.hit ?? null} stale={asked.stale} onOpen={put} />
                 )}
