@@ -789,8 +789,8 @@ size_t symbolizer_warnings(const struct symbolizer *symbolizer, const char *cons
     return count;
 }
 
-/* gfortran names procedure p of module m "__m_MOD_p", a part of it "__m_MOD_p.part.0", which c++filt
- * would call a clone. NULL: this is none. */
+/* gfortran names procedure p of module m "__m_MOD_p", a part of it "__m_MOD_p.part.0", which
+ * c++filt would call a clone. NULL: this is none. */
 static char *demangle_fortran(const char *name) {
     static const char mark[] = "_MOD_";
     const char *module = name + 2;
