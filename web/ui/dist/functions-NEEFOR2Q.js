@@ -1,1 +1,0 @@
-import{a,b,c}from"./chunk-7TPPKLLW.js";import"./chunk-JSCMSKLV.js";import"./chunk-QJYGUTA7.js";import"./chunk-XWGX2CU7.js";import"./chunk-LYNMUKMK.js";export{b as FunctionTable,a as useSortedRows,c as view};

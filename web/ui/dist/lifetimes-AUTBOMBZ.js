@@ -1,1 +1,0 @@
-import{f as a,g as b}from"./chunk-B4A66QGY.js";import"./chunk-YFF3ASXY.js";import"./chunk-YQUIUDEW.js";import"./chunk-IUXGPIZL.js";import"./chunk-XIH4BZW4.js";import"./chunk-PGRLFSZE.js";import"./chunk-GIXOCBE3.js";import"./chunk-JSCMSKLV.js";import"./chunk-QJYGUTA7.js";import"./chunk-XWGX2CU7.js";import"./chunk-LYNMUKMK.js";export{a as BrushBar,b as view};
