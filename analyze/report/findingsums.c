@@ -453,10 +453,20 @@ static int find_peak(struct findings *findings, const struct findings_wish *wish
 
 /* ---- Many small blocks ---- */
 
+/* Who holds most blocks, however small they are. */
+static const struct culprit *most_blocks(const struct culprit *culprits, size_t count) {
+    const struct culprit *most = &culprits[0];
+    for (size_t i = 1; i < count; i++) {
+        most = culprits[i].cost.side > most->cost.side ? &culprits[i] : most;
+    }
+    return most;
+}
+
 static int find_small(struct findings *findings, const struct findings_wish *wish) {
     const struct report *report = wish->report;
     const struct model_totals *totals = &report->model->totals;
     struct culprit *culprits;
+    const struct culprit *most;
     struct finding finding = {.kind = FINDING_SLACK};
     struct number numbers[4];
     char place[CULPRIT_NAME];
@@ -471,6 +481,7 @@ static int find_small(struct findings *findings, const struct findings_wish *wis
         culprits_free(culprits, count);
         return culprits != NULL ? 0 : -1;
     }
+    most = most_blocks(culprits, count);
     finding.count = totals->live_blocks;
     finding.bytes = totals->live_blocks * HEADER_BYTES;
     finding.share = share_of(finding.bytes, totals->live_bytes + finding.bytes);
@@ -478,12 +489,13 @@ static int find_small(struct findings *findings, const struct findings_wish *wis
     finding.title =
         findings_text("%s are small", number_items(&numbers[0], finding.count, "block"));
     finding.sentence = findings_text(
-        "%s have %s on average. The C library's malloc keeps at least %d bytes with each: %s. Most "
-        "of them are from %s.",
+        "%s have %s on average. The C library's malloc keeps at least %d bytes with each: %s. "
+        "%s of them are from %s.",
         number_items(&numbers[0], totals->live_blocks, "live block"),
         number_bytes(&numbers[1], totals->live_bytes / totals->live_blocks), (int)HEADER_BYTES,
-        number_bytes(&numbers[2], finding.bytes), culprit_place(report, &culprits[0], place));
-    culprit_show(&finding, report, &culprits[0], "paths?metric=leaked", "--show-leaked --paths");
+        number_bytes(&numbers[2], finding.bytes), number_count(&numbers[3], most->cost.side),
+        culprit_place(report, most, place));
+    culprit_show(&finding, report, most, "paths?metric=leaked", "--show-leaked --paths");
     finding.hash = 0;
     result = findings_add(findings, finding);
     culprits_free(culprits, count);

@@ -57,6 +57,17 @@ static void keep_wrapped(void) {
     }
 }
 
+/* Many small blocks, and one that is larger than all of them. */
+__attribute__((noinline)) static void hold_small(void) {
+    for (int i = 0; i < FOREIGN; i++) {
+        handed_over[i] = malloc(16);
+    }
+}
+
+__attribute__((noinline)) static void hold_large(void) {
+    kept[0] = malloc(600000);
+}
+
 /* The same, all of it at the start. */
 static void keep_from_start(void) {
     for (int i = 0; i < ROUNDS * KEPT; i++) {
@@ -107,6 +118,9 @@ int main(int count, char **words) {
         keep_from_start();
     } else if (strcmp(fault, "wrapped") == 0) {
         keep_wrapped();
+    } else if (strcmp(fault, "small") == 0) {
+        hold_small();
+        hold_large();
     } else if (strcmp(fault, "append") == 0) {
         grow_step_by_step();
     } else if (strcmp(fault, "threads") == 0) {

@@ -115,6 +115,9 @@ def faults(folder):
     equal(finding["bytes"], 20 * 50 * 100, "what a function leaks that allocates by a wrapper of malloc")
     equal([row["title"] for row in wrapped if "xmalloc" in row["title"]], [], "wrappers that are blamed")
     check_command(finding)
+    small = find(rows(recording(folder, "small", program, "small")), "slack", "small")
+    if " 20,000 of them are from hold_small" not in small["sentence"]:
+        fail("who holds most blocks:", small["sentence"])
     appending = rows(recording(folder, "appending", program, "append"))
     finding = find(appending, "realloc", "append")
     equal(finding["count"], 40 * 199, "reallocations of what append allocated")
