@@ -8,6 +8,7 @@
 #include "analyze/rows/safetext.h"
 #include "cli/cli.h"
 #include "cli/outside.h"
+#include "cli/heapcensus.h"
 #include "cli/stopping.h"
 #include "cli/target.h"
 #include "collect/attach/attachthread.h"
@@ -33,6 +34,8 @@ struct request {
     uint64_t sample_bytes;
     bool record;
     bool dry_run;
+    bool census;
+    bool json;
     bool force;
 };
 
@@ -50,6 +53,10 @@ static const struct option options[] = {
      IN(sample_bytes), .least = 1, .most = INT64_MAX},
     {"force", 0, NULL, "also where its seccomp filters cannot be read, which may end it",
      OPTION_FLAG, IN(force)},
+    {"census", 0, NULL,
+     "only tell what its heap holds, by size and C++ class; it is not profiled for that",
+     OPTION_FLAG, IN(census)},
+    {"json", 0, NULL, "with --census: as JSON", OPTION_FLAG, IN(json)},
     {"dry-run", 'n', NULL, "only say whether it can be attached to; nothing is touched",
      OPTION_FLAG, IN(dry_run)},
     OPTION_END};
@@ -395,12 +402,14 @@ static int attach_for(pid_t pid, const char *library, const struct request *requ
 static int look_and_attach(pid_t pid, const char *library, const struct request *request) {
     struct preflight found;
     struct error error;
-    int status =
-        preflight_check(pid, PREFLIGHT_ATTACH, library, request->force, &found, &error) != 0
-            ? cli_error("%s", error.message)
-            : CLI_OK;
+    enum preflight_purpose purpose = request->census ? PREFLIGHT_CENSUS : PREFLIGHT_ATTACH;
+    int status = preflight_check(pid, purpose, library, request->force, &found, &error) != 0
+                     ? cli_error("%s", error.message)
+                     : CLI_OK;
     if (status == CLI_OK && request->dry_run) {
         printf("process %ld can be attached to\n", (long)pid);
+    } else if (status == CLI_OK && request->census) {
+        status = heapcensus_run(pid, library, &found, request->json);
     } else if (status == CLI_OK) {
         status = attach_for(pid, library, request, &found);
     }
@@ -416,6 +425,9 @@ static int run_attach(int argc, char **argv) {
     if (status == CLI_OK) {
         status = read_pid(&attach_command, argc, argv, &pid);
     }
+    if (status == CLI_OK && request.json && !request.census) {
+        status = cli_usage("attach", "--json goes with --census");
+    }
     if (status == CLI_OK) {
         status = preload_path(library);
     }
@@ -429,7 +441,8 @@ const struct command attach_command = {
     .name = "attach",
     .run = run_attach,
     .summary = "profile a program that runs already",
-    .usage = "PID [--for TIME] [--output FILE] [--record] [--sample SIZE] | PID --dry-run",
+    .usage = "PID [--for TIME] [--output FILE] [--record] [--sample SIZE] | PID --dry-run | PID "
+             "--census [--json]",
     .about = "Loads MemTrace into process PID, which goes on running: one of its threads is held "
              "for a fraction of a millisecond, where it holds no lock. From then on its "
              "allocations are counted; of blocks from before, how many bytes are left. `memtrace "

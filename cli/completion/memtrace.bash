@@ -385,7 +385,7 @@ _memtrace() {
         --output | -o) _memtrace_files '*'; return 0 ;;
         --sample) :; return 0 ;;
         esac
-        options=' --for --output --record --sample --force --dry-run --help'
+        options=' --for --output --record --sample --force --census --json --dry-run --help'
         [[ $current == -* ]] || { _memtrace_reply -W "$(cd /proc && echo [0-9]*)"; return; }
         ;;
     detach)

@@ -353,6 +353,8 @@ complete -c memtrace -n '__memtrace_on attach' -l output -s o -r -F -d 'where th
 complete -c memtrace -n '__memtrace_on attach' -l record -s r -d 'make a recording, of each event and its time'
 complete -c memtrace -n '__memtrace_on attach' -l sample -x -d 'count one allocation in SIZE bytes, chosen at random'
 complete -c memtrace -n '__memtrace_on attach' -l force -d 'also where its seccomp filters cannot be read, which may end it'
+complete -c memtrace -n '__memtrace_on attach' -l census -d 'only tell what its heap holds, by size and C++ class'
+complete -c memtrace -n '__memtrace_on attach' -l json -d 'with --census'
 complete -c memtrace -n '__memtrace_on attach' -l dry-run -s n -d 'only say whether it can be attached to'
 complete -c memtrace -n '__memtrace_on attach' -l help -s h -d 'show this'
 complete -c memtrace -f -n __fish_use_subcommand -a detach -d 'leave a program that was attached to, and write its profile'

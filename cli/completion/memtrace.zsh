@@ -580,6 +580,8 @@ _memtrace() {
             '*-r[make a recording, of each event and its time]' \
             '*--sample[count one allocation in SIZE bytes, chosen at random]:SIZE:' \
             '*--force[also where its seccomp filters cannot be read, which may end it]' \
+            '*--census[only tell what its heap holds, by size and C++ class]' \
+            '*--json[with --census]' \
             '*--dry-run[only say whether it can be attached to]' \
             '*-n[only say whether it can be attached to]' \
             '*--help[show this]' \

@@ -196,6 +196,53 @@ uint64_t attachtarget_symbol(const struct attachtarget *target, const struct att
     return value;
 }
 
+struct vtables {
+    uint64_t base;
+    void (*visit)(void *context, const char *name, uint64_t address, uint64_t size);
+    void *context;
+};
+
+static void visit_vtables(Elf *elf, Elf_Scn *section, const struct vtables *vtables) {
+    GElf_Shdr header;
+    Elf_Data *data;
+    GElf_Sym symbol;
+    if (gelf_getshdr(section, &header) == NULL ||
+        (header.sh_type != SHT_DYNSYM && header.sh_type != SHT_SYMTAB) || header.sh_entsize == 0 ||
+        (data = elf_getdata(section, NULL)) == NULL) {
+        return;
+    }
+    for (int i = 0; (uint64_t)i < header.sh_size / header.sh_entsize; i++) {
+        const char *name;
+        if (gelf_getsym(data, i, &symbol) != NULL && symbol.st_shndx != SHN_UNDEF &&
+            GELF_ST_TYPE(symbol.st_info) == STT_OBJECT &&
+            (name = elf_strptr(elf, header.sh_link, symbol.st_name)) != NULL &&
+            strncmp(name, "_ZTV", 4) == 0) {
+            vtables->visit(vtables->context, name, vtables->base + symbol.st_value, symbol.st_size);
+        }
+    }
+}
+
+void attachtarget_vtables(const struct attachtarget *target, const struct attachmapping *object,
+                          void (*visit)(void *context, const char *name, uint64_t address,
+                                        uint64_t size),
+                          void *context) {
+    int fd = open_file(target, object);
+    Elf_Scn *section = NULL;
+    Elf *elf;
+    elf_version(EV_CURRENT);
+    elf = fd >= 0 ? elf_begin(fd, ELF_C_READ_MMAP, NULL) : NULL;
+    if (elf != NULL && elf_kind(elf) == ELF_K_ELF) {
+        struct vtables vtables = {base_of(elf, object), visit, context};
+        while ((section = elf_nextscn(elf, section)) != NULL) {
+            visit_vtables(elf, section, &vtables);
+        }
+    }
+    elf_end(elf);
+    if (fd >= 0) {
+        close(fd);
+    }
+}
+
 /* The end of an object's code up to the end of its page. */
 static uint64_t padding_of(Elf *elf, const struct attachmapping *object, size_t size) {
     GElf_Phdr segment;

@@ -42,6 +42,11 @@ uint64_t attachtarget_symbol(const struct attachtarget *target, const struct att
                              const char *name);
 /* The same where this descriptor is of its file. */
 uint64_t attachtarget_symbol_of(int fd, const struct attachmapping *object, const char *name);
+/* Each virtual table of C++ that this object has: its symbol's name, where it lies, its bytes. */
+void attachtarget_vtables(const struct attachtarget *target, const struct attachmapping *object,
+                          void (*visit)(void *context, const char *name, uint64_t address,
+                                        uint64_t size),
+                          void *context);
 /* Room of `size` bytes behind the code of some object, mapped with it and never used; 0: none. */
 uint64_t attachtarget_padding(const struct attachtarget *target, size_t size);
 /* Room where nothing is mapped, `size` bytes; 0: none. */

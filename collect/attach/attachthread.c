@@ -244,6 +244,7 @@ static int wait_for_answer(const struct attachcall *call, uint64_t place, struct
     struct stub_thread thread = {0};
     bool was_there = false;
     bool was_given = false;
+    bool was_done = false;
     while (clock_now_ns() < end) {
         if (read_state(call->pid, place, &thread) == 0) {
             was_there = true;
@@ -254,6 +255,11 @@ static int wait_for_answer(const struct attachcall *call, uint64_t place, struct
                     return -1;
                 }
                 attachfault_at("given");
+            } else if ((thread.state == STUB_WAITING || thread.state == STUB_FILLING) &&
+                       call->meanwhile != NULL && !was_done) {
+                uint64_t before = clock_now_ns();
+                was_done = call->meanwhile(call->context, place + STUB_SETTINGS);
+                end += clock_now_ns() - before;
             } else if (thread.state != STUB_WAITING && thread.state != STUB_FILLING) {
                 attachfault_at("answer");
                 write_memory(call->pid, place + STUB_ACK, &ack, sizeof ack);

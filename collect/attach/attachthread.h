@@ -33,6 +33,10 @@ struct attachcall {
     size_t settings_size;
     bool is_hidden; /* the program cannot open the library: it gets it as a file of memory */
     const struct attachfilters *filters; /* that the library is to know of; NULL: none */
+    /* Called now and then while the function is at work, until it returns true; settings: where
+     * they lie in the program. However long it takes counts as no time. NULL: none. */
+    bool (*meanwhile)(void *context, uint64_t settings);
+    void *context;
 };
 
 struct attachdone {

@@ -257,6 +257,12 @@ static int check_filters(pid_t pid, enum preflight_purpose purpose, bool is_forc
     switch (attachfilters_read(pid, &found->filters, error)) {
     case ATTACHFILTERS_NONE:
         return 0;
+    case ATTACHFILTERS_READ:
+        if (purpose == PREFLIGHT_CENSUS) {
+            return refuse(pid, error,
+                          "has a seccomp filter: no copy of it is made, which --census needs");
+        }
+        break;
     case ATTACHFILTERS_STRICT:
         return refuse(pid, error,
                       "has a thread in seccomp's strict mode, which may do nothing but read, write "
@@ -361,7 +367,7 @@ int preflight_check(pid_t pid, enum preflight_purpose purpose, const char *libra
                          (long)pid);
     }
     if (check_program(pid, purpose, error) != 0 ||
-        (purpose == PREFLIGHT_ATTACH && check_shadow_stack(pid, error) != 0) ||
+        (purpose != PREFLIGHT_DETACH && check_shadow_stack(pid, error) != 0) ||
         check_places(pid, library, found, error) != 0) {
         return -1;
     }

@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-enum preflight_purpose { PREFLIGHT_ATTACH, PREFLIGHT_DETACH };
+enum preflight_purpose { PREFLIGHT_ATTACH, PREFLIGHT_DETACH, PREFLIGHT_CENSUS };
 
 /* What was found out besides. */
 struct preflight {

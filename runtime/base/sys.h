@@ -110,4 +110,9 @@ void sys_quiet_end(const struct sys_quiet *quiet);
  * environment, stdin and stdout on /dev/null, only stderr kept. 0 if the first fork worked. */
 long sys_spawn_detached(const char *path, char *const argv[], char *const environment[]);
 
+/* A copy of the process as it is now, of this name, that does nothing: not seen by the program's
+ * wait(), without its descriptors; over when it is killed or after so long. Waits for that. 0, or a
+ * negative errno: there is no copy. */
+long sys_copy_process(const char *name, uint64_t seconds);
+
 #endif

@@ -10,10 +10,13 @@
 #include "runtime/base/sys.h"
 #include "runtime/base/text.h"
 #include "runtime/entry/objects.h"
+#include "runtime/entry/othermalloc.h"
 #include "runtime/entry/quiet.h"
 #include "runtime/entry/real.h"
 #include "runtime/entry/runtime.h"
 #include "runtime/entry/thread.h"
+
+#include <malloc.h>
 
 enum { SETTINGS = 64, FIRST_LOOK_NS = 10000000, SECOND_LOOK_NS = 100000000 };
 #define SHORT_WAIT_NS UINT64_C(200000000)
@@ -186,6 +189,43 @@ PUBLIC int memtrace_detach(const char *unused) {
     (void)unused;
     thread_pass_through(1);
     return begin_work() ? end_work(detach()) : MEMTRACE_ATTACH_BUSY;
+}
+
+/* --- a look at the heap ----------------------------------------------------------------------- */
+
+enum { LOOK_SECONDS = 60 };
+
+/* What the program calls malloc is the C library's, or is ours, which calls it. */
+static int is_malloc_of_libc(void) {
+    struct memtrace_malloc by;
+    othermalloc_look(&by);
+    return real.is_glibc &&
+           (by.place == MEMTRACE_MALLOC_COUNTED ||
+            (by.place == MEMTRACE_MALLOC_LIBRARY && text_starts(by.name, "libc.so")));
+}
+
+/* Not loaded for the first time only: what is profiled may be looked at, too. */
+static int census(char *settings) {
+    struct memtrace_census told = {0};
+    struct mallinfo2 (*look)(void);
+    struct mallinfo2 heap;
+    real_ensure();
+    look = (struct mallinfo2(*)(void))real_symbol("mallinfo2");
+    if (!is_malloc_of_libc() || look == NULL) {
+        return MEMTRACE_ATTACH_OTHER_MALLOC;
+    }
+    heap = look();
+    told.arena_bytes = heap.uordblks;
+    told.mapped_bytes = heap.hblkhd;
+    told.mapped_count = heap.hblks;
+    __builtin_memcpy(settings, &told, sizeof told);
+    return sys_copy_process(MEMTRACE_CENSUS_COPY, LOOK_SECONDS) == 0 ? MEMTRACE_ATTACH_DONE
+                                                                     : MEMTRACE_ATTACH_NO_COPY;
+}
+
+PUBLIC int memtrace_census(char *settings) {
+    thread_pass_through(1);
+    return begin_work() ? end_work(census(settings)) : MEMTRACE_ATTACH_BUSY;
 }
 
 /* Runs after the program's exit handlers, as the handler of a preloaded runtime does. */

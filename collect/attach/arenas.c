@@ -1,0 +1,495 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * arenas.c: see arenas.h. Words in capitals are offsets in glibc's structures (malloc/malloc.c and
+ * arena.c), which are the same from 2.35 to 2.41 on 64-bit machines.
+ */
+#define _GNU_SOURCE
+#include "collect/attach/arenas.h"
+
+#include "analyze/base/array.h"
+#include "analyze/base/numbermap.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+enum {
+    OLDEST = 35,
+    NEWEST = 41,
+    WORD = 8,
+    HEADER = 16, /* of a chunk: the size of the one before, its own */
+    LEAST = 32,  /* bytes of a chunk */
+    /* struct malloc_state */
+    FLAGS = 4,
+    FAST_BINS = 16,
+    FAST_BIN_COUNT = 10,
+    TOP = 96,
+    BINS = 112,
+    BIN_COUNT = 127,
+    NEXT = 2160,
+    SYSTEM_BYTES = 2184,
+    STATE_BYTES = 2200,
+    IN_PIECES = 2, /* of the flags */
+    /* struct _heap_info, of which each lies at a multiple of HEAP_BYTES */
+    HEAP_ARENA = 0,
+    HEAP_BEFORE = 8,
+    HEAP_INFO = 48,
+    HEAP_BYTES = 64 << 20,
+    /* struct tcache_perthread_struct */
+    CACHE_BINS = 64,
+    CACHE_BYTES = CACHE_BINS * 2 + CACHE_BINS * WORD,
+    CACHE_CHUNK = CACHE_BYTES + HEADER,
+    CACHE_MOST = 1 << 16,
+    /* bits of a size */
+    BEFORE_USED = 1,
+    MAPPED = 2,
+    BITS = 7,
+    PAGE = 4096,
+    WINDOW = 1 << 20,
+    MOST_ARENAS = 1 << 16,
+};
+
+struct reader {
+    pid_t pid;
+    uint64_t start;
+    size_t size;
+    size_t window;
+    char *bytes;
+};
+
+struct walking {
+    const struct attachtarget *target;
+    struct reader in_order, anywhere;
+    uint64_t *arenas; /* the main one first */
+    size_t count, room;
+    uint64_t *maybe_caches; /* chunks of that size */
+    size_t maybe_count, maybe_room;
+    struct numbermap free; /* chunks that look used and are not: state + 1 */
+    struct arenas *found;
+    arenas_visitor visit;
+    void *context;
+    struct error *error;
+};
+
+/* --- reading ---------------------------------------------------------------------------------- */
+
+/* NULL: it is not mapped. */
+static const void *bytes_at(struct reader *reader, uint64_t address, size_t size) {
+    if (address < reader->start || address + size > reader->start + reader->size) {
+        uint64_t start = address / PAGE * PAGE;
+        struct iovec to = {reader->bytes, reader->window};
+        struct iovec from = {(void *)start, reader->window}; // NOLINT(performance-no-int-to-ptr)
+        ssize_t got = process_vm_readv(reader->pid, &to, 1, &from, 1, 0);
+        reader->start = start;
+        reader->size = got > 0 ? (size_t)got : 0;
+        if (address + size > reader->start + reader->size) {
+            return NULL;
+        }
+    }
+    return reader->bytes + (address - reader->start);
+}
+
+/* 0 where nothing is mapped, which no check takes for right. */
+static uint64_t word_at(struct reader *reader, uint64_t address) {
+    uint64_t word = 0;
+    const void *bytes = address % WORD == 0 ? bytes_at(reader, address, sizeof word) : NULL;
+    if (bytes != NULL) {
+        memcpy(&word, bytes, sizeof word);
+    }
+    return word;
+}
+
+static uint64_t size_at(struct reader *reader, uint64_t chunk) {
+    return word_at(reader, chunk + WORD);
+}
+
+/* --- which C library -------------------------------------------------------------------------- */
+
+static int check_version(struct walking *walking) {
+    static const char says[] = "stable release version 2.";
+    const struct attachmapping *libc = attachtarget_object(walking->target, "libc.so.6");
+    char path[PATH_MAX];
+    struct stat status;
+    unsigned version = 0;
+    int fd = -1;
+    if (libc != NULL) {
+        snprintf(path, sizeof path, "/proc/%ld/root%s", (long)walking->target->pid, libc->path);
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+    }
+    if (fd >= 0 && fstat(fd, &status) == 0 && status.st_ino == libc->inode) {
+        char *text = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+        const char *at =
+            text != MAP_FAILED ? memmem(text, (size_t)status.st_size, says, sizeof says - 1) : NULL;
+        version = at != NULL ? (unsigned)strtoul(at + sizeof says - 1, NULL, 10) : 0;
+        if (text != MAP_FAILED) {
+            munmap(text, (size_t)status.st_size);
+        }
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+    walking->found->version = version;
+    if (version < OLDEST || version > NEWEST) {
+        return error_set(walking->error,
+                         version != 0 ? "its C library is glibc 2.%u, whose heap MemTrace does not "
+                                        "know (2.%d to 2.%d)"
+                                      : "it is not told which glibc its C library is",
+                         version, OLDEST, NEWEST);
+    }
+    return 0;
+}
+
+/* --- arenas ----------------------------------------------------------------------------------- */
+
+/* Each bin is a ring of chunks, of which it is one. */
+static bool has_bins(struct walking *walking, struct reader *reader, uint64_t arena) {
+    for (int i = 0; i < BIN_COUNT; i++) {
+        uint64_t bin = arena + BINS + (uint64_t)i * HEADER - HEADER;
+        uint64_t next = word_at(reader, bin + HEADER);
+        uint64_t last = word_at(reader, bin + HEADER + WORD);
+        if ((next == bin) != (last == bin) || next == 0 || next % HEADER != 0 ||
+            (next != bin && (word_at(&walking->anywhere, next + HEADER + WORD) != bin ||
+                             word_at(&walking->anywhere, last + HEADER) != bin))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Where it is, by its bins; 0: nowhere. */
+static uint64_t find_main(struct walking *walking) {
+    const struct attachtarget *target = walking->target;
+    for (size_t i = 0; i < target->count; i++) {
+        const struct attachmapping *mapping = &target->mappings[i];
+        const char *name = strrchr(mapping->path, '/');
+        if (!mapping->writable || name == NULL || strcmp(name, "/libc.so.6") != 0) {
+            continue;
+        }
+        for (uint64_t at = mapping->start; at + STATE_BYTES <= mapping->end; at += HEADER) {
+            if (has_bins(walking, &walking->in_order, at)) {
+                return at;
+            }
+        }
+    }
+    return 0;
+}
+
+static int add_arena(struct walking *walking, uint64_t arena) {
+    if (array_grow(&walking->arenas, &walking->room, walking->count, sizeof arena) != 0) {
+        return error_set(walking->error, "out of memory");
+    }
+    walking->arenas[walking->count++] = arena;
+    return 0;
+}
+
+static int find_arenas(struct walking *walking) {
+    uint64_t first = find_main(walking);
+    uint64_t arena = first;
+    if (first == 0) {
+        return error_set(walking->error, "its C library's main arena is not found");
+    }
+    do {
+        uint64_t heap = arena / HEAP_BYTES * HEAP_BYTES;
+        if (walking->count == MOST_ARENAS || !has_bins(walking, &walking->anywhere, arena) ||
+            (arena != first && (arena != heap + HEAP_INFO ||
+                                word_at(&walking->anywhere, heap + HEAP_ARENA) != arena))) {
+            return error_set(walking->error, "its arenas do not add up at %#llx",
+                             (unsigned long long)arena);
+        }
+        if (add_arena(walking, arena) != 0) {
+            return -1;
+        }
+        arena = word_at(&walking->anywhere, arena + NEXT);
+    } while (arena != first);
+    walking->found->count = walking->count;
+    return 0;
+}
+
+/* --- chunks of an arena ----------------------------------------------------------------------- */
+
+typedef int (*chunk_visitor)(struct walking *walking, uint64_t chunk, uint64_t size, bool is_used);
+
+/* From one chunk to the next up to `end`, or to the fence behind which a heap ends (end 0). */
+static int walk_chunks(struct walking *walking, uint64_t start, uint64_t end, chunk_visitor visit) {
+    uint64_t chunk = start;
+    uint64_t limit = end != 0 ? end : start / HEAP_BYTES * HEAP_BYTES + HEAP_BYTES;
+    uint64_t size = size_at(&walking->in_order, chunk);
+    while (chunk != end) {
+        uint64_t next = chunk + (size & ~(uint64_t)BITS);
+        uint64_t next_size;
+        if (end == 0 && (size & ~(uint64_t)BITS) < LEAST) {
+            return 0;
+        }
+        if (next - chunk < LEAST || next % HEADER != 0 || next > limit || (size & MAPPED) != 0) {
+            error_set(walking->error, "its heap does not add up at %#llx",
+                      (unsigned long long)chunk);
+            return 1;
+        }
+        next_size = size_at(&walking->in_order, next);
+        if (visit(walking, chunk, next - chunk, (next_size & BEFORE_USED) != 0) != 0) {
+            return -1;
+        }
+        chunk = next;
+        size = next_size;
+    }
+    return 0;
+}
+
+static int walk_main(struct walking *walking, chunk_visitor visit) {
+    uint64_t arena = walking->arenas[0];
+    uint64_t top = word_at(&walking->anywhere, arena + TOP);
+    uint64_t bytes = word_at(&walking->anywhere, arena + SYSTEM_BYTES);
+    uint64_t flags = word_at(&walking->anywhere, arena) >> 32;
+    uint64_t top_bytes = size_at(&walking->anywhere, top) & ~(uint64_t)BITS;
+    if (bytes == 0) {
+        return 0; /* nothing was ever taken from it */
+    }
+    if ((flags & IN_PIECES) != 0) {
+        return error_set(walking->error, "its main arena is in pieces (sbrk was refused once)");
+    }
+    walking->found->top_bytes += top_bytes;
+    return walk_chunks(walking, top + top_bytes - bytes, top, visit);
+}
+
+/* An arena that is not the main one has heaps, the newest of which has its top. */
+static int walk_other(struct walking *walking, uint64_t arena, chunk_visitor visit) {
+    uint64_t top = word_at(&walking->anywhere, arena + TOP);
+    uint64_t heap = top / HEAP_BYTES * HEAP_BYTES;
+    uint64_t end = top;
+    int result = 0;
+    walking->found->top_bytes += size_at(&walking->anywhere, top) & ~(uint64_t)BITS;
+    for (int i = 0; heap != 0 && result == 0; i++) {
+        uint64_t before = word_at(&walking->anywhere, heap + HEAP_BEFORE);
+        uint64_t start = before == 0 ? arena + STATE_BYTES + WORD : heap + HEAP_INFO;
+        if (i == MOST_ARENAS || word_at(&walking->anywhere, heap + HEAP_ARENA) != arena) {
+            error_set(walking->error, "its heaps do not add up at %#llx", (unsigned long long)heap);
+            return 1;
+        }
+        result = walk_chunks(walking, start, end, visit);
+        heap = before;
+        end = 0;
+    }
+    return result;
+}
+
+static int walk_all(struct walking *walking, chunk_visitor visit) {
+    int result = walk_main(walking, visit);
+    for (size_t i = 1; i < walking->count && result == 0; i++) {
+        result = walk_other(walking, walking->arenas[i], visit);
+    }
+    return result;
+}
+
+/* --- what looks used and is free -------------------------------------------------------------- */
+
+static int note_free(struct walking *walking, uint64_t chunk, enum arenas_state state) {
+    void *value = (void *)(uintptr_t)(state + 1); // NOLINT(performance-no-int-to-ptr)
+    return numbermap_put(&walking->free, chunk, value) == 0
+               ? 0
+               : error_set(walking->error, "out of memory");
+}
+
+/* The address that stands here, turned over by its own place. */
+static uint64_t link_at(struct walking *walking, uint64_t at) {
+    return word_at(&walking->anywhere, at) ^ at >> 12;
+}
+
+static int find_fast(struct walking *walking, uint64_t arena) {
+    for (int i = 0; i < FAST_BIN_COUNT; i++) {
+        uint64_t chunk = word_at(&walking->anywhere, arena + FAST_BINS + (uint64_t)i * WORD);
+        while (chunk != 0) {
+            if (chunk % HEADER != 0 ||
+                (size_at(&walking->anywhere, chunk) & ~(uint64_t)BITS) !=
+                    LEAST + (uint64_t)i * HEADER ||
+                numbermap_get(&walking->free, chunk) != NULL) {
+                error_set(walking->error, "its fast bins do not add up at %#llx",
+                          (unsigned long long)chunk);
+                return 1;
+            }
+            if (note_free(walking, chunk, ARENAS_FAST) != 0) {
+                return -1;
+            }
+            chunk = link_at(walking, chunk + HEADER);
+        }
+    }
+    return 0;
+}
+
+/* The blocks of one bin of a cache. Their number; -1: this is no cache. All have one key. */
+static int count_cached(struct walking *walking, uint64_t block, int bin, unsigned count,
+                        uint64_t *key) {
+    unsigned number = 0;
+    while (block != 0) {
+        uint64_t own = word_at(&walking->anywhere, block + WORD);
+        if (block % HEADER != 0 || number > count || own == 0 || (*key != 0 && own != *key) ||
+            (size_at(&walking->anywhere, block - HEADER) & ~(uint64_t)BITS) !=
+                LEAST + (uint64_t)bin * HEADER) {
+            return -1;
+        }
+        *key = own;
+        number++;
+        block = link_at(walking, block);
+    }
+    return number == count || number + 1 == count || number == count + 1 ? (int)number : -1;
+}
+
+/* Whether a chunk is the cache of a thread: 64 counts, 64 lists as long as these say, of blocks of
+ * the right sizes, which all bear the key of this process. */
+static bool is_cache(struct walking *walking, uint64_t cache, uint64_t *key) {
+    uint16_t counts[CACHE_BINS];
+    const void *bytes = bytes_at(&walking->anywhere, cache, sizeof counts);
+    uint64_t seen = *key;
+    int blocks = 0;
+    if (bytes == NULL) {
+        return false;
+    }
+    memcpy(counts, bytes, sizeof counts);
+    for (int i = 0; i < CACHE_BINS; i++) {
+        uint64_t list = word_at(&walking->anywhere, cache + sizeof counts + (uint64_t)i * WORD);
+        int number = count_cached(walking, list, i, counts[i], &seen);
+        if (number < 0) {
+            return false;
+        }
+        blocks += number;
+    }
+    *key = blocks != 0 ? seen : *key;
+    return blocks != 0;
+}
+
+static int note_cached(struct walking *walking, uint64_t cache) {
+    for (int i = 0; i < CACHE_BINS; i++) {
+        uint64_t block =
+            word_at(&walking->anywhere, cache + CACHE_BINS * sizeof(uint16_t) + (uint64_t)i * WORD);
+        for (int most = CACHE_MOST; block != 0 && most > 0; most--) {
+            if (note_free(walking, block - HEADER, ARENAS_CACHED) != 0) {
+                return -1;
+            }
+            block = link_at(walking, block);
+        }
+    }
+    walking->found->caches++;
+    return 0;
+}
+
+static int note_maybe_cache(struct walking *walking, uint64_t chunk, uint64_t size, bool is_used) {
+    if (!is_used || size != CACHE_CHUNK) {
+        return 0;
+    }
+    if (array_grow(&walking->maybe_caches, &walking->maybe_room, walking->maybe_count,
+                   sizeof chunk) != 0) {
+        return error_set(walking->error, "out of memory");
+    }
+    walking->maybe_caches[walking->maybe_count++] = chunk;
+    return 0;
+}
+
+static int find_free(struct walking *walking) {
+    uint64_t key = 0;
+    int result = 0;
+    for (size_t i = 0; i < walking->count && result == 0; i++) {
+        result = find_fast(walking, walking->arenas[i]);
+    }
+    if (result == 0) {
+        result = walk_all(walking, note_maybe_cache);
+    }
+    walking->found->top_bytes = 0; /* it is walked again */
+    for (size_t i = 0; i < walking->maybe_count && result == 0; i++) {
+        uint64_t cache = walking->maybe_caches[i] + HEADER;
+        if (is_cache(walking, cache, &key)) {
+            result = note_cached(walking, cache);
+        }
+    }
+    return result;
+}
+
+/* --- telling ---------------------------------------------------------------------------------- */
+
+static int tell(struct walking *walking, uint64_t chunk, uint64_t size, bool is_used) {
+    void *noted = is_used ? numbermap_get(&walking->free, chunk) : NULL;
+    struct arenas_chunk told = {
+        .address = chunk + HEADER,
+        .bytes = size - WORD,
+        .first = word_at(&walking->in_order, chunk + HEADER),
+        .state = noted != NULL ? (enum arenas_state)((uintptr_t)noted - 1)
+                 : is_used     ? ARENAS_USED
+                               : ARENAS_FREE,
+    };
+    walking->visit(walking->context, &told);
+    return 0;
+}
+
+/* A large block is a mapping of its own, which may have become one with those beside it. */
+static void tell_mapped(struct walking *walking, const struct attachmapping *mapping) {
+    uint64_t at = mapping->start;
+    while (at < mapping->end) {
+        uint64_t size = size_at(&walking->in_order, at);
+        uint64_t bytes = size & ~(uint64_t)BITS;
+        if ((size & BITS) != MAPPED || bytes == 0 || bytes % PAGE != 0 ||
+            bytes > mapping->end - at || word_at(&walking->in_order, at) != 0) {
+            at += PAGE;
+            continue;
+        }
+        walking->found->mapped_count++;
+        walking->found->mapped_bytes += bytes;
+        walking->visit(walking->context,
+                       &(struct arenas_chunk){.address = at + HEADER,
+                                              .bytes = bytes - HEADER,
+                                              .first = word_at(&walking->in_order, at + HEADER),
+                                              .state = ARENAS_USED,
+                                              .is_mapped = true});
+        at += bytes;
+    }
+}
+
+static void tell_all_mapped(struct walking *walking) {
+    const struct attachtarget *target = walking->target;
+    for (size_t i = 0; i < target->count; i++) {
+        const struct attachmapping *mapping = &target->mappings[i];
+        if (mapping->path[0] == '\0' && mapping->readable && mapping->writable) {
+            tell_mapped(walking, mapping);
+        }
+    }
+}
+
+static int walk(struct walking *walking, const struct memtrace_census *told) {
+    int result = check_version(walking) != 0 || find_arenas(walking) != 0 ? -1 : find_free(walking);
+    if (result == 0) {
+        result = walk_all(walking, tell);
+    }
+    if (result == 0 && told->mapped_count != 0) {
+        tell_all_mapped(walking);
+    }
+    return result;
+}
+
+int arenas_walk(const struct attachtarget *target, const struct memtrace_census *told,
+                arenas_visitor visit, void *context, struct arenas *found, struct error *error) {
+    struct walking walking = {
+        .target = target,
+        .in_order = {.pid = target->pid, .window = WINDOW, .bytes = malloc(WINDOW)},
+        .anywhere = {.pid = target->pid, .window = PAGE, .bytes = malloc(PAGE)},
+        .found = found,
+        .visit = visit,
+        .context = context,
+        .error = error,
+    };
+    int result = -1;
+    *found = (struct arenas){0};
+    if (walking.in_order.bytes == NULL || walking.anywhere.bytes == NULL) {
+        error_set(error, "out of memory");
+    } else {
+        result = walk(&walking, told);
+    }
+    free(walking.in_order.bytes);
+    free(walking.anywhere.bytes);
+    free(walking.arenas);
+    free(walking.maybe_caches);
+    numbermap_free(&walking.free);
+    return result;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * census.h: what the heap of a program that runs holds, by size of blocks and by C++ class. It is
+ * read from a copy of the process, which the program's library has made and which does nothing.
+ *
+ * Called by cli/attach. Belongs to one thread.
+ */
+#ifndef COLLECT_ATTACH_CENSUS_H
+#define COLLECT_ATTACH_CENSUS_H
+
+#include "collect/attach/arenas.h"
+
+enum { CENSUS_SIZES = 48 };
+
+struct census_sum {
+    uint64_t blocks, bytes;
+};
+
+/* Blocks whose first word leads to this class's virtual table. */
+struct census_class {
+    char *name; /* demangled */
+    struct census_sum sum;
+};
+
+struct census {
+    struct memtrace_census told; /* by the C library */
+    struct arenas arenas;
+    struct census_sum used, free, fast, cached, mapped; /* mapped: of those used */
+    struct census_sum sizes[CENSUS_SIZES]; /* [i]: used ones of at most census_most(i) bytes */
+    struct census_class *classes;          /* by falling bytes */
+    size_t class_count;
+};
+
+uint64_t census_most(int size);
+
+/* The copy's process id, among the processes here; 0: it is not there yet. */
+pid_t census_find_copy(pid_t pid);
+/* As arenas_walk(). census_free() in each case. */
+int census_take(pid_t copy, const struct memtrace_census *told, struct census *census,
+                struct error *error);
+void census_free(struct census *census);
+
+#endif
