@@ -10,7 +10,6 @@
 #include "analyze/base/numbermap.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,15 +113,10 @@ static uint64_t size_at(struct reader *reader, uint64_t chunk) {
 static int check_version(struct walking *walking) {
     static const char says[] = "stable release version 2.";
     const struct attachmapping *libc = attachtarget_object(walking->target, "libc.so.6");
-    char path[PATH_MAX];
     struct stat status;
     unsigned version = 0;
-    int fd = -1;
-    if (libc != NULL) {
-        snprintf(path, sizeof path, "/proc/%ld/root%s", (long)walking->target->pid, libc->path);
-        fd = open(path, O_RDONLY | O_CLOEXEC);
-    }
-    if (fd >= 0 && fstat(fd, &status) == 0 && status.st_ino == libc->inode) {
+    int fd = libc != NULL ? attachtarget_file(walking->target, libc) : -1;
+    if (fd >= 0 && fstat(fd, &status) == 0) {
         char *text = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
         const char *at =
             text != MAP_FAILED ? memmem(text, (size_t)status.st_size, says, sizeof says - 1) : NULL;

@@ -124,7 +124,7 @@ uint64_t attachtarget_gap(const struct attachtarget *target, uint64_t size) {
 
 /* The file of an object as the program sees it; -1: another one lies there now. The kernel tells a
  * path from the root of whoever asks, unless that does not lead there. */
-static int open_file(const struct attachtarget *target, const struct attachmapping *object) {
+int attachtarget_file(const struct attachtarget *target, const struct attachmapping *object) {
     char roots[2][64] = {"", "/"};
     struct stat status;
     int fd = -1;
@@ -188,7 +188,7 @@ uint64_t attachtarget_symbol_of(int fd, const struct attachmapping *object, cons
 
 uint64_t attachtarget_symbol(const struct attachtarget *target, const struct attachmapping *object,
                              const char *name) {
-    int fd = open_file(target, object);
+    int fd = attachtarget_file(target, object);
     uint64_t value = attachtarget_symbol_of(fd, object, name);
     if (fd >= 0) {
         close(fd);
@@ -226,7 +226,7 @@ void attachtarget_vtables(const struct attachtarget *target, const struct attach
                           void (*visit)(void *context, const char *name, uint64_t address,
                                         uint64_t size),
                           void *context) {
-    int fd = open_file(target, object);
+    int fd = attachtarget_file(target, object);
     Elf_Scn *section = NULL;
     Elf *elf;
     elf_version(EV_CURRENT);
@@ -263,7 +263,7 @@ uint64_t attachtarget_padding(const struct attachtarget *target, size_t size) {
     for (size_t i = 0; i < target->count && found == 0; i++) {
         const struct attachmapping *object = &target->mappings[i];
         const struct attachmapping *code;
-        int fd = object->offset == 0 && object->inode != 0 ? open_file(target, object) : -1;
+        int fd = object->offset == 0 && object->inode != 0 ? attachtarget_file(target, object) : -1;
         Elf *elf = fd >= 0 ? elf_begin(fd, ELF_C_READ, NULL) : NULL;
         if (elf != NULL && elf_kind(elf) == ELF_K_ELF) {
             found = padding_of(elf, object, size);

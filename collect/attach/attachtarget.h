@@ -37,6 +37,9 @@ const struct attachmapping *attachtarget_at(const struct attachtarget *target, u
 /* The first mapping of the object whose file's name begins with this; NULL: none. */
 const struct attachmapping *attachtarget_object(const struct attachtarget *target,
                                                 const char *name);
+/* The file of an object as the program sees it, open for reading; -1: another one lies there now.
+ */
+int attachtarget_file(const struct attachtarget *target, const struct attachmapping *object);
 /* The address of a function that this object defines; 0: it does not. */
 uint64_t attachtarget_symbol(const struct attachtarget *target, const struct attachmapping *object,
                              const char *name);
