@@ -14,7 +14,6 @@
 
 #include <dwarf.h>
 #include <errno.h>
-#include <libiberty/demangle.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -787,34 +786,4 @@ size_t symbolizer_warnings(const struct symbolizer *symbolizer, const char *cons
             symbolizer->warnings[count++] = symbolizer->list[i]->paths.problem;
     *lines = symbolizer->warnings;
     return count;
-}
-
-/* gfortran names procedure p of module m "__m_MOD_p", a part of it "__m_MOD_p.part.0", which
- * c++filt would call a clone. NULL: this is none. */
-static char *demangle_fortran(const char *name) {
-    static const char mark[] = "_MOD_";
-    const char *module = name + 2;
-    const char *at = strncmp(name, "__", 2) == 0 ? strstr(module, mark) : NULL;
-    const char *procedure = at ? at + sizeof mark - 1 : NULL;
-    char *text = NULL;
-    if (!at || at == module || !*procedure)
-        return NULL;
-    int length = (int)strcspn(procedure, ".");
-    const char *part = procedure + length;
-    if (asprintf(&text, "%.*s::%.*s%s%s%s", (int)(at - module), module, length, procedure,
-                 *part ? " [clone " : "", part, *part ? "]" : "") < 0)
-        return NULL;
-    return text;
-}
-
-char *symbol_demangle(const char *name) {
-    char *fortran = demangle_fortran(name);
-    if (fortran)
-        return fortran;
-    /* Rust comes first: its legacy names are well-formed C++ names with a hash at the end. */
-    if (strncmp(name, "_D", 2) == 0)
-        return dlang_demangle(name, 0);
-    if (name[0] != '_' || (name[1] != 'Z' && name[1] != 'R' && name[1] != '_'))
-        return NULL;
-    return cplus_demangle(name, DMGL_PARAMS | DMGL_ANSI | DMGL_AUTO);
 }
