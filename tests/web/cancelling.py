@@ -102,6 +102,26 @@ def check_joined(server):
     equal(sorted(via), ["cache", "cache", "pass"], "three equal questions at once")
 
 
+def check_shared(server):
+    """Findings are made of the sums that the summary of the same selection took: no other pass is made for them."""
+    told, listens, seen, ends_of = [], threading.Event(), [], []
+    server.data("/r/1", size="21..")
+
+    def note():
+        listen(server, "shared", told, listens)
+        ends_of.append(seen[-1])
+
+    seen.append("findings")
+    listener = threading.Thread(target=note, daemon=True)
+    listener.start()
+    listens.wait()
+    server.data("/r/1/findings", size="21..", limit=3, job="shared")
+    seen.append("sizes")
+    server.data("/r/1/sizes", job="shared", **{"from": "78ns"})
+    listener.join(60)
+    equal(ends_of, ["sizes"], "whose pass came to its end first")
+
+
 def check_memory(server, path, temporary):
     """All blocks of the recording, in two orders: they lie in a file that has no name."""
     server.data("/r/1/sizes")
@@ -190,6 +210,7 @@ def main():
     check_cancel(server)
     check_crowd(server)
     check_joined(server)
+    check_shared(server)
     if not IS_SANITIZED:  # which looks for what many do at once
         check_numbers(server, path, temporary)
     server.close()

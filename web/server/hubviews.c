@@ -112,6 +112,17 @@ static int take_parameters(struct view *view, struct error *error) {
     return 0;
 }
 
+/* Filters of call paths alone make a difference between a view with its threads and one without: all
+ * others tell of both. So who asks for a window's findings finds what its summary took. */
+static bool chooses_paths(const struct filters *filters) {
+    for (size_t i = 0; i < filters->count; i++) {
+        if (filters_kind(filters->items[i].option) == FILTERS_PATHS) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* What tells this view from all others of its source. NULL: out of memory. */
 static char *make_key(const struct view *view) {
     char *key = NULL;
@@ -124,7 +135,7 @@ static char *make_key(const struct view *view) {
         const struct request_parameter *one = &view->asked.parameters[i];
         fprintf(out, "%s=%zu:%s\n", one->name, strlen(one->value), one->value);
     }
-    if (view->question.filters.wants_threads && filters_given(&view->question.filters)) {
+    if (view->question.filters.wants_threads && chooses_paths(&view->question.filters)) {
         fputs("threads\n", out);
     }
     if (view->of_blocks && filters_given(&view->question.filters)) {
