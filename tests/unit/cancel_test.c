@@ -15,6 +15,7 @@
 #include "analyze/export/export.h"
 #include "analyze/filter/selection.h"
 #include "analyze/model/names.h"
+#include "analyze/replay/ahead.h"
 #include "analyze/replay/lives.h"
 #include "analyze/replay/mappinghistory.h"
 #include "analyze/window/view.h"
@@ -347,6 +348,95 @@ static void names_of_a_program(void **state) {
     ends_soon(settles);
 }
 
+/* ---- The same by counts, which no other process and no machine changes ---- */
+
+struct words {
+    atomic_bool cancel;
+    unsigned before, after;
+};
+
+/* The last word comes in any case. */
+static void take_word(void *context, uint64_t done, uint64_t total) {
+    struct words *words = context;
+    words->before += !atomic_load(&words->cancel);
+    words->after += atomic_load(&words->cancel) && done < total;
+    atomic_store(&words->cancel, true);
+}
+
+/* Cancelled at its first word of progress: it never comes to another one, which would be said after
+ * some ten milliseconds of events. */
+static void ends_before_the_next_word(pass_function *pass) {
+    struct words words = {0};
+    const struct replay_options options = {
+        .progress = take_word, .context = &words, .cancel = &words.cancel};
+    struct error error = {""};
+    assert_false(pass(&options, &error));
+    assert_string_equal(error.message, "cancelled");
+    assert_int_equal(words.before, 1);
+    assert_int_equal(words.after, 0);
+}
+
+static void words_of_progress(void **state) {
+    (void)state;
+    ends_before_the_next_word(replays);
+    ends_before_the_next_word(replays_alone);
+    ends_before_the_next_word(visits);
+    ends_before_the_next_word(visits_selected);
+    ends_before_the_next_word(selects);
+    ends_before_the_next_word(gathers);
+    ends_before_the_next_word(finds_holes);
+    ends_before_the_next_word(exports_heaptrack);
+    ends_before_the_next_word(exports_massif);
+}
+
+struct lives_seen {
+    atomic_bool cancel;
+    size_t until; /* lives, then it is cancelled */
+    size_t before, after;
+};
+
+static int see_life(void *context, const struct life *life) {
+    struct lives_seen *seen = context;
+    (void)life;
+    if (atomic_load(&seen->cancel)) {
+        seen->after++;
+    } else if (++seen->before == seen->until) {
+        atomic_store(&seen->cancel, true);
+    }
+    return 0;
+}
+
+/* Wherever it is cancelled, what is shown after it is of the same batch of events. */
+static void lives_after_it(void **state) {
+    (void)state;
+    for (size_t moment = 0; moment < MOMENTS; moment++) {
+        struct lives_seen seen = {.until = 1 + moment * BLOCKS * ALLOCS / MOMENTS};
+        const struct lives_visitor visitor = {.begin = see_life, .context = &seen};
+        const struct replay_options options = {.cancel = &seen.cancel};
+        struct error error = {""};
+        assert_int_not_equal(lives_visit(parts, whole, &visitor, &options, &error), 0);
+        assert_string_equal(error.message, "cancelled");
+        assert_int_equal(seen.before, seen.until);
+        assert_in_range(seen.after, 0, AHEAD_EVENTS);
+    }
+}
+
+/* Cancelled before they begin: nothing is looked at, and nothing comes of it. */
+static void nothing_is_begun(void **state) {
+    static pass_function *const passes[] = {replays, replays_alone, views,       visits,
+                                            selects, gathers,       finds_holes, settles};
+    (void)state;
+    for (size_t i = 0; i < sizeof passes / sizeof passes[0]; i++) {
+        struct words words = {.cancel = true};
+        const struct replay_options options = {
+            .progress = take_word, .context = &words, .cancel = &words.cancel};
+        struct error error = {""};
+        assert_false(passes[i](&options, &error));
+        assert_string_equal(error.message, "cancelled");
+        assert_int_equal(words.after, 0);
+    }
+}
+
 /* Too quick for a clock: none is looked up after the moment. */
 static void callers_of_mappings(void **state) {
     static struct mapping_seen seen[MAPPINGS];
@@ -375,15 +465,12 @@ static void callers_of_mappings(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_replay),
-        cmocka_unit_test(a_view),
-        cmocka_unit_test(a_visit),
-        cmocka_unit_test(a_selection),
-        cmocka_unit_test(details),
-        cmocka_unit_test(holes),
-        cmocka_unit_test(an_export),
-        cmocka_unit_test(names_of_a_program),
-        cmocka_unit_test(callers_of_mappings),
+        cmocka_unit_test(a_replay),          cmocka_unit_test(a_view),
+        cmocka_unit_test(a_visit),           cmocka_unit_test(a_selection),
+        cmocka_unit_test(details),           cmocka_unit_test(holes),
+        cmocka_unit_test(an_export),         cmocka_unit_test(names_of_a_program),
+        cmocka_unit_test(words_of_progress), cmocka_unit_test(lives_after_it),
+        cmocka_unit_test(nothing_is_begun),  cmocka_unit_test(callers_of_mappings),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);
 }
