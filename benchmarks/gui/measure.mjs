@@ -186,6 +186,12 @@ async function opening(file) {
     return { progress: summary(progress), all: summary(all) };
 }
 
+async function opened(server) {
+    while (!(await ask(server, '/r/1')).ok) {
+        await pause(50);
+    }
+}
+
 /** What a server makes in the background after it has opened a file (finer slices, sums of groups) is not to be counted
  * with what somebody asked for: the thread that opens files ends when all that is made. */
 async function prepared(server) {
@@ -206,9 +212,7 @@ async function prepared(server) {
  * and how long the same takes a second time. */
 async function passes(file) {
     const server = await serve(file);
-    while (!(await ask(server, '/r/1')).ok) {
-        await pause(50);
-    }
+    await opened(server);
     const found = { progress: [], cancel: [], second: [] };
     for (const [number, name] of ['sizes', 'blocks', 'lifetimes', 'heap'].entries()) {
         for (let round = 0; round < 3; round++) {
@@ -265,9 +269,14 @@ async function startAndCancel(server, place, job) {
 /* A view's drags end then, so that a machine that is busy with something else ends, too. */
 const LONGEST_MS = 100_000;
 
-/** Windows dragged on the timeline: the answer while the pointer is down, and the exact one when it is let go. */
-async function brush(file, drags) {
+/** Windows dragged on the timeline: the answer while the pointer is down, and the exact one when it is let go. At once, or when
+ * what the server makes of a recording that it has not seen before is there. */
+async function brush(file, drags, isPrepared) {
     const server = await serve(file);
+    if (isPrepared) {
+        await opened(server);
+        await prepared(server);
+    }
     const page = await fresh();
     const found = { snapped: [], exact: [], views: {} };
     for (const view of ['summary', 'flame', 'tree', 'functions']) {
@@ -438,10 +447,10 @@ async function live(pid, seconds) {
     return { core: used / took, states: states / took };
 }
 
-const [what, file, more] = process.argv.slice(2);
+const [what, file, more, whether] = process.argv.slice(2);
 try {
     const found = await ({
-        load: () => load(file), opening: () => opening(file), passes: () => passes(file), brush: () => brush(file, Number(more ?? 200)), flame: () => flame(file, Number(more ?? 240)),
+        load: () => load(file), opening: () => opening(file), passes: () => passes(file), brush: () => brush(file, Number(more ?? 200), whether === 'prepared'), flame: () => flame(file, Number(more ?? 240)),
         upward: () => upward(file), table: () => table(file), memory: () => memory(file, Number(more ?? 100)),
         live: () => live(file, Number(more ?? 20)),
     })[what]();
