@@ -112,8 +112,8 @@ static int take_parameters(struct view *view, struct error *error) {
     return 0;
 }
 
-/* Filters of call paths alone make a difference between a view with its threads and one without: all
- * others tell of both. So who asks for a window's findings finds what its summary took. */
+/* Filters of call paths alone make a difference between a view with its threads and one without:
+ * all others tell of both. So who asks for a window's findings finds what its summary took. */
 static bool chooses_paths(const struct filters *filters) {
     for (size_t i = 0; i < filters->count; i++) {
         if (filters_kind(filters->items[i].option) == FILTERS_PATHS) {
