@@ -30,13 +30,20 @@
 #define LINGER_NS (60000 * MS)
 #define AGAIN_NS  (250 * MS) /* between two senders of one file */
 
-enum { SENDERS_MOST = 64, FILE_FD = 3, ALL_BUT_INDEX = 100 };
+enum {
+    SENDERS_MOST = 64,
+    FILE_FD = 3,
+    ALL_BUT_INDEX = 100,
+    UNFINISHED = 101,
+    QUEUE_LEAST = 1 << 20
+};
 
 struct sent_file {
     int fd;            /* the file, whatever its name is by now */
     pid_t sender;      /* 0: none */
     bool leaves_index; /* the sender leaves it out, since the recorder will */
     bool lacks_index;  /* that alone was not sent */
+    bool is_there;     /* all of it was sent */
     uint64_t started_ns;
 };
 
@@ -53,6 +60,8 @@ static struct {
     uint64_t linger_ns;
     uint64_t end_ns; /* when the run was over; 0: it is not */
     bool rotates;
+    bool keeps_none; /* --queue: what was sent is freed */
+    uint64_t removed_files, removed_bytes;
     size_t senders; /* that run now */
     size_t started; /* ever; only the first one says when the connection is lost */
     int reports[2]; /* a pipe */
@@ -78,6 +87,20 @@ static void name_of(int fd, char name[PATH_MAX]) {
     name[size > 0 ? size : 0] = '\0';
 }
 
+/* --queue: all of it is there, and what is left of it here is of no use. The recorder does it,
+ * whose last look at the file it is; the sender where the recorder was killed. */
+static uint64_t remove_sent(int fd) {
+    char name[PATH_MAX];
+    struct stat there;
+    struct stat here;
+    name_of(fd, name);
+    if (fstat(fd, &here) == 0 && lstat(name, &there) == 0 && here.st_ino == there.st_ino &&
+        here.st_dev == there.st_dev && unlink(name) == 0) {
+        return (uint64_t)here.st_size;
+    }
+    return 0;
+}
+
 /* ---- The sender's process ---- */
 
 static void print(const char *line) {
@@ -89,7 +112,7 @@ static void keep_quiet(const char *line) {
     (void)line;
 }
 
-static int send_beside(const struct sender_options *asked, const char *to) {
+static int send_beside(const struct sender_options *asked, const char *to, pid_t recorder) {
     static const char *const reasons[] = {
         [SENDER_STOPPED] = "stopped",
         [SENDER_LATE] = "the time to linger is over",
@@ -98,6 +121,12 @@ static int send_beside(const struct sender_options *asked, const char *to) {
     struct error error = {""};
     enum sender_result result = sender_run(asked, &report.progress, &error);
     if (result == SENDER_DONE) {
+        if (!report.progress.is_finished) {
+            return UNFINISHED; /* somebody may go on with what is in the region */
+        }
+        if (asked->frees_sent && getppid() != recorder) {
+            remove_sent(FILE_FD);
+        }
         return CLI_OK;
     }
     if (result == SENDER_ALL_BUT_INDEX) {
@@ -112,17 +141,17 @@ static int send_beside(const struct sender_options *asked, const char *to) {
     return write(STDOUT_FILENO, &report, sizeof report) == sizeof report ? CLI_FAILURE : CLI_USAGE;
 }
 
-/* memtrace sender TO TOKEN LINGER REOPENER HOW, the file is descriptor 3. */
+/* memtrace sender TO TOKEN LINGER RECORDER REOPENS HOW FREE, the file is descriptor 3. */
 static int run_sender(int argc, char **argv) {
     struct sender_options asked = {.path = "/proc/self/fd/3", .stop = &stopping_signal};
     struct error error = {""};
     struct token *token = NULL;
     char host[CHANNEL_HOST];
     char name[PATH_MAX];
-    uint64_t reopener;
+    uint64_t recorder;
     int status;
-    if (argc != 6 || channel_peer(argv[1], host, &asked.port, &error) != 0 ||
-        quantity_u64(argv[3], &asked.linger_ns) != 0 || quantity_u64(argv[4], &reopener) != 0) {
+    if (argc != 8 || channel_peer(argv[1], host, &asked.port, &error) != 0 ||
+        quantity_u64(argv[3], &asked.linger_ns) != 0 || quantity_u64(argv[4], &recorder) != 0) {
         return cli_usage("sender", "started by memtrace record --to");
     }
     if (argv[2][0] != '\0' && (token = token_read(argv[2], &error)) == NULL) {
@@ -132,11 +161,12 @@ static int run_sender(int argc, char **argv) {
     asked.name = name;
     asked.host = host;
     asked.token = token;
-    asked.reopener = (pid_t)reopener;
-    asked.tell = strcmp(argv[5], "quiet") == 0 ? keep_quiet : print;
+    asked.reopener = strcmp(argv[5], "reopens") == 0 ? (pid_t)recorder : 0;
+    asked.tell = strcmp(argv[6], "quiet") == 0 ? keep_quiet : print;
+    asked.frees_sent = strcmp(argv[7], "free") == 0;
     stopping_catch();
     signal(SIGPIPE, SIG_IGN);
-    status = send_beside(&asked, argv[1]);
+    status = send_beside(&asked, argv[1], (pid_t)recorder);
     token_free(token);
     return status;
 }
@@ -182,12 +212,38 @@ static void choose_gatherer(const char *host, uint16_t port, const struct token 
               gatherer.answer.host);
 }
 
-int streaming_begin(const struct variables *variables) {
+/* What goes with a queue. CLI_OK, or the exit status with the line printed. */
+static int begin_queue(struct variables *variables) {
+    const char *queue = variables_get(variables, "MEMTRACE_QUEUE");
+    const char *rotate = variables_get(variables, "MEMTRACE_ROTATE");
+    uint64_t bytes = 0;
+    if (queue == NULL || strcmp(queue, "0") == 0) {
+        return CLI_OK;
+    }
+    if (variables->to == NULL) {
+        return cli_usage("record", "--queue belongs to --to");
+    }
+    if (quantity_bytes(queue, &bytes) != 0 || bytes < QUEUE_LEAST) {
+        return cli_usage("record", "--queue takes a size, 1M or more");
+    }
+    if (rotate != NULL && rotate[0] != '\0' && strcmp(rotate, "0") != 0) {
+        return cli_usage("record", "--queue and --rotate do not go together");
+    }
+    variables_set(variables, "MEMTRACE_SLICES", "0"); /* they are made of what is read again */
+    streaming.keeps_none = true;
+    return CLI_OK;
+}
+
+int streaming_begin(struct variables *variables) {
     const char *rotate = variables_get(variables, "MEMTRACE_ROTATE");
     char host[CHANNEL_HOST];
     uint16_t port;
     struct error error = {""};
     struct token *token = NULL;
+    int status = begin_queue(variables);
+    if (status != CLI_OK) {
+        return status;
+    }
     streaming.rotates = rotate != NULL && rotate[0] != '\0' && strcmp(rotate, "0") != 0;
     streaming.linger_ns = variables->linger_ns != 0 ? variables->linger_ns : LINGER_NS;
     if (variables->listen != NULL) {
@@ -223,20 +279,22 @@ int streaming_begin(const struct variables *variables) {
 
 /* In the forked child, not in our process group: Ctrl-C while the program runs is for the program.
  */
-_Noreturn static void become_sender(int fd, uint64_t linger_ns, pid_t reopener, bool is_quiet) {
+_Noreturn static void become_sender(int fd, uint64_t linger_ns, pid_t recorder, bool reopens,
+                                    bool is_quiet) {
     char linger[24];
     char parent[24];
     sigset_t none;
     int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
     snprintf(linger, sizeof linger, "%" PRIu64, linger_ns);
-    snprintf(parent, sizeof parent, "%ld", (long)reopener);
+    snprintf(parent, sizeof parent, "%ld", (long)recorder);
     sigemptyset(&none);
     if (setpgid(0, 0) == 0 && dup2(nothing, STDIN_FILENO) >= 0 &&
         dup2(streaming.reports[1], STDOUT_FILENO) >= 0 &&
         (fd == FILE_FD ? fcntl(fd, F_SETFD, 0) : dup2(fd, FILE_FD)) >= 0 &&
         sigprocmask(SIG_SETMASK, &none, NULL) == 0) {
         execl("/proc/self/exe", "memtrace", "sender", streaming.to, streaming.token, linger, parent,
-              is_quiet ? "quiet" : "loud", (char *)NULL);
+              reopens ? "reopens" : "-", is_quiet ? "quiet" : "loud",
+              streaming.keeps_none ? "free" : "keep", (char *)NULL);
     }
     _exit(CLI_FAILURE);
 }
@@ -252,12 +310,13 @@ static uint64_t left_to_linger(uint64_t now) {
 
 static void start_sender(struct sent_file *file, uint64_t now) {
     bool leaves_index = streaming.rotates && streaming.end_ns == 0;
-    pid_t reopener = leaves_index ? getpid() : 0;
+    pid_t recorder = getpid();
     pid_t sender = fork();
     file->started_ns = now;
     file->leaves_index = leaves_index;
     if (sender == 0) {
-        become_sender(file->fd, left_to_linger(now), reopener, streaming.started != 0);
+        become_sender(file->fd, left_to_linger(now), recorder, leaves_index,
+                      streaming.started != 0);
     }
     if (sender > 0) {
         file->sender = sender;
@@ -294,6 +353,17 @@ static void read_reports(void) {
     }
 }
 
+/* Where what is not here any more is. */
+static void tell_removed(void) {
+    struct number files;
+    struct number bytes;
+    if (streaming.removed_files != 0) {
+        fprintf(stderr, "memtrace: sent               %s, %s, to %s\n",
+                number_items(&files, streaming.removed_files, "recording"),
+                number_bytes(&bytes, streaming.removed_bytes), streaming.to);
+    }
+}
+
 static void tell_rest(void) {
     struct rest *rest = &streaming.rest;
     const char *token = streaming.token[0] != '\0' ? " --token FILE" : "";
@@ -312,7 +382,8 @@ static void tell_rest(void) {
     }
 }
 
-/* Looks whether the sender has ended. Whether the file needs none any more. */
+/* Looks whether the sender has ended. Whether the file needs none any more; it is there as a whole
+ * then, or its report was read. */
 static bool is_over(struct sent_file *file) {
     int status;
     if (file->sender == 0 || waitpid(file->sender, &status, WNOHANG) != file->sender) {
@@ -322,6 +393,7 @@ static bool is_over(struct sent_file *file) {
     file->sender = 0;
     streaming.senders--;
     file->lacks_index = WIFEXITED(status) && WEXITSTATUS(status) == ALL_BUT_INDEX;
+    file->is_there = WIFEXITED(status) && WEXITSTATUS(status) == CLI_OK;
     return WIFEXITED(status) && !file->lacks_index;
 }
 
@@ -330,7 +402,16 @@ static void tend(void) {
     size_t kept = 0;
     for (size_t i = 0; i < streaming.count; i++) {
         struct sent_file *file = &streaming.files[i];
-        if (is_over(file)) {
+        if (file->is_there || is_over(file)) {
+            /* The recorder has a last look at a whole file before the run is over. */
+            if (file->is_there && streaming.keeps_none) {
+                if (streaming.end_ns == 0) {
+                    streaming.files[kept++] = *file;
+                    continue;
+                }
+                streaming.removed_bytes += remove_sent(file->fd);
+                streaming.removed_files++;
+            }
             close(file->fd);
             continue;
         }
@@ -359,7 +440,7 @@ static void stop_all(void) {
             kill(file->sender, SIGTERM);
             waitpid(file->sender, NULL, 0);
             read_reports();
-        } else {
+        } else if (!file->is_there) {
             add_rest(file, &(struct sender_report){.why = "stopped"});
         }
     }
@@ -401,6 +482,7 @@ void streaming_end(void) {
                       (double)streaming.linger_ns / 1e9);
         }
     }
+    tell_removed();
     tell_rest();
     free(streaming.files);
 }

@@ -14,13 +14,13 @@
 #ifdef MEMTRACE_STREAM
 /* Before the program starts: whether it can be done, and which files there will be. CLI_OK, or the
  * exit status with the line printed. */
-int streaming_begin(const struct variables *variables);
+int streaming_begin(struct variables *variables);
 /* Starts the senders that are due. */
 void streaming_tick(void);
 /* The files are whole: waits until all are sent, or for as long as it may take, or until Ctrl-C. */
 void streaming_end(void);
 #else
-static inline int streaming_begin(const struct variables *variables) {
+static inline int streaming_begin(struct variables *variables) {
     (void)variables;
     return 0;
 }

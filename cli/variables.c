@@ -255,8 +255,11 @@ const struct option variables_of_recordings[] = {
              set_size, "MEMTRACE_ROTATE"),
     VARIABLE("embed", 0, "symbols|all|none", "the program's files that go along (default: symbols)",
              set_word, "MEMTRACE_EMBED"),
-    VARIABLE("on-lag", 0, "wait|drop", "where the disk is too slow (default: wait)", set_word,
-             "MEMTRACE_ON_LAG"),
+    VARIABLE(
+        "on-lag", 0, "wait|drop",
+        "where disk or network are too slow: the program waits a little (default), or events are "
+        "lost",
+        set_word, "MEMTRACE_ON_LAG"),
     SETTING("profile", "leave a profile, too", "MEMTRACE_PROFILE", "1"),
 #ifdef MEMTRACE_STREAM
     {"to", 0, "HOST[:PORT]|auto",
@@ -271,6 +274,9 @@ const struct option variables_of_recordings[] = {
      OPTION_IN(struct variables, discovery_port), .least = 1, .most = UINT16_MAX},
     {"token", 0, "FILE", "what proves who both sides are: for all but this machine", OPTION_TEXT,
      OPTION_IN(struct variables, token)},
+    VARIABLE("queue", 0, "SIZE",
+             "keep no copy: what is there is freed here, and SIZE may wait for it (with --to)",
+             set_size, "MEMTRACE_QUEUE"),
     {"linger", 0, "TIME", "so long the rest may take to be sent after the end (default: 60s)",
      OPTION_DURATION, OPTION_IN(struct variables, linger_ns), .least = 1},
 #endif

@@ -95,9 +95,10 @@ static void print_recording(FILE *out, const struct record_result *recording) {
     if (recording->parts > 1) {
         fprintf(out, " and %u parts", recording->parts);
     }
-    fprintf(out, ", lost %s%s)\n",
+    fprintf(out, ", lost %s%s%s)\n",
             number_count(&n[2], recording->lost_allocs + recording->lost_frees),
-            recording->stopped ? ", and all since it stopped" : "");
+            recording->stopped ? ", and all since it stopped" : "",
+            recording->is_queue ? "; what is sent is freed" : "");
 }
 
 void finish_print_hint(FILE *out, const char *path) {
@@ -151,8 +152,10 @@ char *finish_summary(const struct model *model, const char *profile,
     if (recording != NULL) {
         print_recording(out, recording);
     }
-    if (profile != NULL || recording != NULL) {
-        finish_print_hint(out, recording != NULL ? recording->path : profile);
+    if (recording != NULL && !recording->is_queue) {
+        finish_print_hint(out, recording->path);
+    } else if (profile != NULL) {
+        finish_print_hint(out, profile);
     }
     if (fclose(out) != 0) {
         free(text);

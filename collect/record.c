@@ -174,6 +174,9 @@ static int write_due(struct record *record, bool ended, enum flush flush, uint64
         if (span.words < FEW_WORDS && span.full == 0) {
             note_small(record, span.stream, bytes_written(record) - before);
         }
+        if (!recordevents_have_room(&record->events)) {
+            break;
+        }
     }
     return 0;
 }
@@ -281,6 +284,11 @@ static void round_of(struct record *record, bool ended) {
     if (clock_now_ns() - record->events.refreshed_ns >= REFRESH_MS * MS &&
         recordevents_refresh(&record->events) != 0) {
         stop(record);
+    }
+    record->events.is_ending = ended;
+    if (!record->stopped && !recordevents_have_room(&record->events)) {
+        record->wait_ms = LONG_WAIT_MS; /* until some of it was sent */
+        return;
     }
     if (!record->stopped && (recordparts_rotate(&record->events.parts) != 0 ||
                              drain_all(record, ended) != 0 || write_marks(record) != 0 ||
@@ -450,6 +458,7 @@ void record_finish(struct record *record, struct record_result *result) {
         .lost_frees = claim_load_u64(&record->recording->lost_frees),
         .parts = record->events.parts.header.part + 1,
     };
+    result->is_queue = record->recording->queue_bytes != 0;
     result->stopped = record->stopped || record->came_late;
     snprintf(result->path, sizeof result->path, "%s", record->events.parts.path);
     if (record_news(record) != NULL) {

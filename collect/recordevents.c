@@ -5,6 +5,7 @@
 #include "collect/clock.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 enum {
     BLOCK_EVENTS = 1 << 17,
@@ -14,6 +15,17 @@ enum {
 
 void recordevents_beat(struct recordevents *events) {
     __atomic_store_n(&events->recording->heartbeat_ns, clock_now_ns(), __ATOMIC_RELEASE);
+}
+
+uint64_t recordevents_queued(const struct recordevents *events) {
+    enum { UNIT = 512 }; /* of st_blocks */
+    struct stat status;
+    return fstat(events->parts.file.fd, &status) == 0 ? (uint64_t)status.st_blocks * UNIT : 0;
+}
+
+bool recordevents_have_room(const struct recordevents *events) {
+    uint64_t most = events->recording->queue_bytes;
+    return most == 0 || events->is_ending || recordevents_queued(events) < most;
 }
 
 int recordevents_refresh(struct recordevents *events) {
@@ -173,8 +185,8 @@ int recordevents_write(struct recordevents *events, const struct drain_span *spa
     do {
         recordevents_beat(events);
         result = write_block(events, &cursor, until_ns);
-    } while (result > 0);
-    return result;
+    } while (result > 0 && recordevents_have_room(events));
+    return result < 0 ? -1 : 0;
 }
 
 int recordevents_note(struct recordevents *events, bool ended) {

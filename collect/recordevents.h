@@ -23,6 +23,7 @@ struct recordevents {
     struct cull cull;
     uint64_t end_ns;              /* what happens later is not recorded */
     uint64_t count;               /* events in the files */
+    bool is_ending;               /* all that is left is written, however much waits to be sent */
     struct drain_place marks_end; /* of the stream of the collector's own marks */
     uint64_t seen_end;            /* all segments below it are known; 0: look anew */
     uint64_t refreshed_ns;        /* CLOCK_MONOTONIC */
@@ -38,6 +39,11 @@ int recordevents_refresh(struct recordevents *events);
 
 /* The program's threads wait for free buffers only while this is called. */
 void recordevents_beat(struct recordevents *events);
+
+/* How much of the file waits to be sent, where it is freed then: what of it is on the disk. */
+uint64_t recordevents_queued(const struct recordevents *events);
+/* Whether more may wait: false until some of it was sent. */
+bool recordevents_have_room(const struct recordevents *events);
 
 /* Shows all that lies in the buffers since drain_look() to what culls. 0 or -1. */
 int recordevents_note(struct recordevents *events, bool ended);

@@ -11,9 +11,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -234,8 +236,9 @@ static bool is_same(const struct recording *there, const struct memtrace_recordi
 static size_t count_kept(const struct recording *there) {
     struct recording_buffer buffer = {0};
     size_t count = there->block_count;
-    while (count > 0 && (there->blocks[count - 1].block.kind == MEMTRACE_BLOCK_INDEX ||
-                         recording_payload(there, count - 1, &buffer, NULL) != 0)) {
+    while (count > there->sent_blocks &&
+           (there->blocks[count - 1].block.kind == MEMTRACE_BLOCK_INDEX ||
+            recording_payload(there, count - 1, &buffer, NULL) != 0)) {
         count--;
     }
     recording_buffer_free(&buffer);
@@ -257,13 +260,13 @@ static int take_over(struct recordfile *file, const struct recording *there) {
     return ftruncate(file->fd, (off_t)file->size);
 }
 
-int recordfile_resume(struct recordfile *file, const char *path,
-                      const struct memtrace_recording_header *header,
-                      const struct memtrace_header *program, struct recording **there,
-                      struct error *error) {
+static int resume(struct recordfile *file, const char *path,
+                  const struct memtrace_recording_header *header,
+                  const struct memtrace_header *program, struct recording **there,
+                  struct error *error) {
     *file = RECORDFILE_NONE;
     snprintf(file->path, sizeof file->path, "%s", path);
-    *there = recording_is(path) ? recording_open(path, NULL) : NULL;
+    *there = recording_is(path) ? recording_open_rest(path, NULL) : NULL;
     if (*there == NULL || !is_same(*there, header, program)) {
         recording_close(*there);
         *there = NULL;
@@ -278,6 +281,29 @@ int recordfile_resume(struct recordfile *file, const char *path,
         return -1;
     }
     return 1;
+}
+
+/* So that nobody frees what was sent meanwhile (stream/punch), which takes milliseconds. Others
+ * that lock the file are not waited for. -1: there is no file. */
+static int lock_file(const char *path) {
+    const struct timespec pause = {.tv_nsec = 5000000};
+    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    for (int i = 0; i < 200 && fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0; i++) {
+        nanosleep(&pause, NULL);
+    }
+    return fd;
+}
+
+int recordfile_resume(struct recordfile *file, const char *path,
+                      const struct memtrace_recording_header *header,
+                      const struct memtrace_header *program, struct recording **there,
+                      struct error *error) {
+    int lock = lock_file(path);
+    int result = resume(file, path, header, program, there, error);
+    if (lock >= 0) {
+        close(lock);
+    }
+    return result;
 }
 
 /* --- the end ---------------------------------------------------------------------------------- */

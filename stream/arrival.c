@@ -152,10 +152,8 @@ int arrival_compare(struct arrival *arrival, uint64_t size, uint64_t hash) {
     if (arrival_sync(arrival) != 0) {
         return -1;
     }
-    if (filehash_start(&arrival->hash, arrival->fd, size) != 0) {
-        errno = ENOMEM;
-        return -1;
-    }
+    arrival->hash = (struct filehash){0};
+    filehash_start(&arrival->hash, arrival->fd, size);
     return 0;
 }
 

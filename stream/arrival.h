@@ -22,7 +22,7 @@ struct arrival {
     uint64_t size;          /* of the file */
     uint64_t next;          /* the byte that is wanted next */
     uint64_t synced;        /* below it all is on the disk */
-    struct filehash hash;   /* its state: not NULL while the whole is compared */
+    struct filehash hash;   /* it is running while the whole is compared */
     uint64_t wanted_hash;
 };
 #define ARRIVAL_NONE ((struct arrival){.fd = -1})

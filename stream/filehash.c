@@ -1,42 +1,36 @@
 /* SPDX-License-Identifier: MIT */
-/* filehash.c: XXH3 of a file in slices. See filehash.h. */
+/* filehash.c: XXH3 of a file in pieces. See filehash.h. */
 #define XXH_INLINE_ALL
 #include "stream/filehash.h"
 
 #include "analyze/read/block.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <xxhash.h>
 
-enum { SLICE = 1 << 22, PIECE = 1 << 16 };
+enum { SLICE = 1 << 22 };
 
-int filehash_start(struct filehash *hash, int fd, uint64_t size) {
-    filehash_end(hash);
-    *hash = (struct filehash){.fd = fd, .size = size, .state = XXH3_createState()};
-    return hash->state != NULL && XXH3_64bits_reset(hash->state) == XXH_OK ? 0 : -1;
+void filehash_start(struct filehash *hash, int fd, uint64_t size) {
+    hash->fd = fd;
+    hash->size = size;
+    hash->is_running = true;
 }
 
 int filehash_step(struct filehash *hash) {
-    unsigned char bytes[PIECE];
+    unsigned char bytes[FILEHASH_PIECE];
     for (uint64_t end = hash->done + SLICE; hash->done < hash->size && hash->done < end;) {
         uint64_t left = hash->size - hash->done;
-        size_t wanted = left < PIECE ? (size_t)left : PIECE;
+        size_t wanted = left < FILEHASH_PIECE ? (size_t)left : FILEHASH_PIECE;
         errno = 0;
         if (block_read_at(hash->fd, bytes, wanted, hash->done) != (ssize_t)wanted) {
             return -1;
         }
-        XXH3_64bits_update(hash->state, bytes, wanted);
+        hash->hash = XXH3_64bits_withSeed(bytes, wanted, hash->hash);
         hash->done += wanted;
     }
-    if (hash->done < hash->size) {
-        return 0;
-    }
-    hash->hash = XXH3_64bits_digest(hash->state);
-    return 1;
+    return hash->done == hash->size;
 }
 
 void filehash_end(struct filehash *hash) {
-    XXH3_freeState(hash->state);
-    hash->state = NULL;
+    hash->is_running = false;
 }

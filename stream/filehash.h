@@ -1,28 +1,37 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * filehash.h: XXH3 (64 bits, seed 0) of a file's first bytes, a slice at a time, so that who
- * computes it can do something else in between.
+ * filehash.h: the hash of a file's first bytes, a slice at a time, so that who computes it can do
+ * something else in between.
  *
- * Called by stream/sender and stream/arrival, each with its own.
+ * Called by stream/sender, stream/punch and stream/arrival, each with its own.
+ *
+ *     hash of no bytes: 0. Of each piece of FILEHASH_PIECE bytes, and of what is left of one at the
+ *     end: XXH3, 64 bits, with the hash so far as its seed
+ *
+ * So at each whole piece `done` and `hash` are all that is needed to go on, also for another
+ * process after this one was killed, and without the bytes before.
  */
 #ifndef STREAM_FILEHASH_H
 #define STREAM_FILEHASH_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
+enum { FILEHASH_PIECE = 1 << 16 };
+
 struct filehash {
-    int fd;        /* the caller's */
-    uint64_t done; /* so many bytes are in it */
-    uint64_t size; /* so many are to be */
-    void *state;   /* NULL: not started */
-    uint64_t hash; /* filehash_step() returned 1 */
+    int fd;          /* the caller's */
+    uint64_t done;   /* so many bytes are in it */
+    uint64_t size;   /* so many are to be */
+    bool is_running; /* until filehash_end() */
+    uint64_t hash;   /* of `done` bytes */
 };
 
-/* 0, or -1: out of memory. */
-int filehash_start(struct filehash *hash, int fd, uint64_t size);
+/* Goes on from `done` and `hash`, whole pieces or 0, up to a size. */
+void filehash_start(struct filehash *hash, int fd, uint64_t size);
 /* Takes the next slice. 1: that was the last one; 0; -1: the file is shorter or cannot be read
  * (errno; 0: shorter). */
 int filehash_step(struct filehash *hash);
-void filehash_end(struct filehash *hash); /* of one from {0}, too */
+void filehash_end(struct filehash *hash);
 
 #endif

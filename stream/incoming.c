@@ -164,7 +164,7 @@ static void take_data(struct gatherer *gatherer, struct source *source,
     if (frame->offset == 0) {
         arrival->next = arrival->synced = 0; /* the file here has more than there is: all anew */
     }
-    if (frame->offset != arrival->next || arrival->hash.state != NULL) {
+    if (frame->offset != arrival->next || arrival->hash.is_running) {
         refuse(gatherer, source, WIRE_BAD, "its bytes do not follow each other");
         return;
     }
@@ -190,7 +190,7 @@ static void take_end(struct gatherer *gatherer, struct source *source,
     uint64_t before = arrival->size;
     uint64_t hash;
     wire_read_end(frame, &hash);
-    if (frame->offset != arrival->next || arrival->hash.state != NULL) {
+    if (frame->offset != arrival->next || arrival->hash.is_running) {
         refuse(gatherer, source, WIRE_BAD, "its end is not where its bytes end");
     } else if (arrival_compare(arrival, frame->offset, hash) != 0) {
         fail(gatherer, source, errno);
@@ -341,7 +341,7 @@ static void compare(struct gatherer *gatherer, struct source *source) {
     struct arrival *arrival = &source->arrival;
     struct number n;
     int same;
-    if (source->state != GREETED || arrival->hash.state == NULL || !has_out_room(source)) {
+    if (source->state != GREETED || !arrival->hash.is_running || !has_out_room(source)) {
         return;
     }
     same = arrival_step(arrival);
@@ -447,7 +447,7 @@ struct source *incoming_add(struct gatherer *gatherer, int fd, bool is_server, c
 
 short incoming_waits(const struct source *source, int *timeout_ms) {
     bool writes = source->out_size != 0 || source->channel.wants_write || source->state == CALLING;
-    if (source->is_hungry || source->arrival.hash.state != NULL) {
+    if (source->is_hungry || source->arrival.hash.is_running) {
         *timeout_ms = 0;
     } else if (source->waiting_ns != 0 && *timeout_ms > 10) {
         *timeout_ms = 10;

@@ -7,6 +7,7 @@
 #include "stream/backoff.h"
 #include "stream/discovery.h"
 #include "stream/filehash.h"
+#include "stream/punch.h"
 #include "stream/sourcename.h"
 #include "stream/tail.h"
 #include "stream/wire.h"
@@ -43,6 +44,8 @@ struct sender {
     struct discovery_found gatherer; /* `auto`: which one, the last time */
     char wanted[CHANNEL_HOST];       /* that one alone; "": any */
     char peer[CHANNEL_HOST + CHANNEL_SHOWN];
+    struct punch punch;
+    bool frees; /* what is acknowledged */
     int fd;
     bool tried_before; /* the outage was told */
     unsigned anew;     /* so often all was sent again */
@@ -236,7 +239,23 @@ static enum outcome shake_hands(struct sender *sender) {
 
 /* ---- What the receiver says ---- */
 
+/* Bytes below were freed here. */
+static uint64_t first_held(const struct sender *sender) {
+    const struct memtrace_sent *sent = &sender->punch.sent.last;
+    return sent->hashed < sent->end ? sent->hashed : sent->end;
+}
+
+static enum outcome refuse_freed(struct sender *sender, const char *what) {
+    struct number n;
+    error_set(sender->error, "%s the first %s of %s, which are not here any more", what,
+              number_bytes(&n, first_held(sender)), name_of(sender));
+    return REFUSED;
+}
+
 static enum outcome begin_anew(struct sender *sender, uint64_t from) {
+    if (from < first_held(sender)) {
+        return refuse_freed(sender, "has other bytes than were sent, and would need");
+    }
     if (++sender->anew > ANEW_MOST) {
         error_set(sender->error, "received other bytes than were sent, %d times", (int)ANEW_MOST);
         return REFUSED;
@@ -259,6 +278,7 @@ static enum outcome take_welcome(struct sender *sender, const struct wire_frame 
                                                                  : REFUSED;
     }
     sender->is_welcome = true;
+    punch_name(&sender->punch, sender->peer);
     if (sender->tried_before) {
         struct number n;
         tell(sender, "connected to %s again: goes on behind %s", sender->peer,
@@ -267,6 +287,9 @@ static enum outcome take_welcome(struct sender *sender, const struct wire_frame 
     sender->tried_before = false;
     if (frame->offset > sender->tail.steady) {
         return begin_anew(sender, 0);
+    }
+    if (frame->offset < first_held(sender)) {
+        return refuse_freed(sender, "lacks");
     }
     sender->next = sender->acked = sender->there = frame->offset;
     return GOING;
@@ -378,8 +401,9 @@ static int put_data(struct sender *sender, uint64_t bytes) {
 static int put_end(struct sender *sender) {
     struct filehash *hash = &sender->hash;
     int done;
-    if (hash->state == NULL && filehash_start(hash, sender->fd, sender->tail.steady) != 0) {
-        return error_set(sender->error, "out of memory");
+    if (!hash->is_running) {
+        *hash = sender->punch.hash;
+        filehash_start(hash, sender->fd, sender->tail.steady);
     }
     done = hash->done == hash->size && hash->size != 0 ? 1 : filehash_step(hash);
     if (done < 0) {
@@ -445,6 +469,15 @@ static void wait_for_news(struct sender *sender) {
     poll(&one, 1, is_over(sender) && !is_pending ? 0 : timeout);
 }
 
+/* Where that cannot be done, the file stays whole. */
+static void free_sent(struct sender *sender, uint64_t now) {
+    struct error error = {""};
+    if (sender->frees && punch_free(&sender->punch, sender->acked, now, &error) != 0) {
+        sender->frees = false;
+        tell(sender, "%s: %s; it stays whole", name_of(sender), error.message);
+    }
+}
+
 static bool has_all_but_index(const struct sender *sender) {
     return sender->options->accepted == NULL && sender->is_welcome && sender->tail.indexed &&
            !sender->tail.ended && sender->acked == sender->tail.steady;
@@ -460,6 +493,7 @@ static enum outcome talk(struct sender *sender) {
     while (outcome == GOING && !is_stopped(sender)) {
         uint64_t now = clock_now_ns();
         outcome = look(sender) == 0 ? hear(sender) : REFUSED;
+        free_sent(sender, now);
         outcome = outcome == GOING ? say(sender) : outcome;
         outcome = outcome == GOING ? check_silence(sender, now) : outcome;
         if (outcome == GOING && has_all_but_index(sender)) {
@@ -583,6 +617,26 @@ static int prepare(struct sender *sender) {
     return known < 0 ? -1 : 0;
 }
 
+static int note_block(void *context, uint64_t offset, const struct memtrace_block_header *block) {
+    return punch_note(context, offset, block);
+}
+
+/* What an earlier sender freed is not looked at again. 0, or -1 with errno. */
+static int open_file(struct sender *sender) {
+    sender->fd = open(sender->options->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    tail_start(&sender->tail, sender->fd);
+    if (sender->fd < 0 || punch_open(&sender->punch, sender->fd) != 0) {
+        return -1;
+    }
+    sender->frees = sender->options->frees_sent;
+    if (sender->frees) {
+        sender->tail.passed = note_block;
+        sender->tail.context = &sender->punch;
+    }
+    sender->tail.steady = sender->punch.sent.last.end;
+    return 0;
+}
+
 enum sender_result sender_run(const struct sender_options *options,
                               struct sender_progress *progress, struct error *error) {
     struct sender *sender = calloc(1, sizeof *sender);
@@ -597,16 +651,15 @@ enum sender_result sender_run(const struct sender_options *options,
     sender->channel = CHANNEL_NONE;
     snprintf(sender->peer, sizeof sender->peer, strchr(options->host, ':') ? "[%s]:%u" : "%s:%u",
              options->host, options->port);
-    sender->fd = open(options->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    tail_start(&sender->tail, sender->fd);
-    if (sender->fd < 0) {
+    if (open_file(sender) != 0) {
         error_set(error, "cannot read %s: %s", name_of(sender), strerror(errno));
     } else if (prepare(sender) == 0) {
         result = options->accepted != NULL ? answer(sender) : go(sender);
-        *progress = (struct sender_progress){sender->there, sender->tail.size};
+        *progress =
+            (struct sender_progress){sender->there, sender->tail.size, sender->tail.indexed};
     }
     tail_end(&sender->tail);
-    filehash_end(&sender->hash);
+    punch_close(&sender->punch);
     if (sender->fd >= 0) {
         close(sender->fd);
     }

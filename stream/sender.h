@@ -23,6 +23,7 @@ struct sender_options {
     /* As long as this process is our parent, the file's index is not sent: it will give way to
      * other blocks. 0: it is sent. */
     pid_t reopener;
+    bool frees_sent;                   /* what the other side has on its disk is freed here */
     const volatile sig_atomic_t *stop; /* not 0: end */
     void (*tell)(const char *line);    /* what people are to know */
 };
@@ -39,6 +40,7 @@ enum sender_result {
 struct sender_progress {
     uint64_t sent;
     uint64_t size;
+    bool is_finished; /* with an index: nothing will be added to it */
 };
 
 /* Blocks. SENDER_DONE: all is there, compared by its hash; SENDER_FAILED: error. */

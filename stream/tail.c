@@ -48,6 +48,9 @@ static int step(struct tail *tail) {
             tail->ended = tail->indexed && !tail->leaves_index;
             break;
         }
+        if (tail->passed != NULL && tail->passed(tail->context, tail->steady, &block) != 0) {
+            return -1;
+        }
         tail->steady += block_size(&block);
     }
     return 0;

@@ -25,6 +25,9 @@ struct tail {
     uint64_t size;     /* of the file, the last time */
     uint64_t quiet_since_ns; /* nobody writes since then; 0: not so */
     struct recording_buffer buffer;
+    /* The caller's: told of each block that is steady. 0, or -1: errno. NULL: nobody wants it. */
+    int (*passed)(void *context, uint64_t offset, const struct memtrace_block_header *block);
+    void *context;
 };
 
 void tail_start(struct tail *tail, int fd);

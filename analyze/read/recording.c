@@ -7,6 +7,7 @@
 #include "analyze/read/nodecode.h"
 #include "analyze/read/profile.h"
 #include "analyze/read/region.h"
+#include "analyze/read/sent.h"
 #include "analyze/read/trust.h"
 
 #include <errno.h>
@@ -268,14 +269,55 @@ static int take_program(struct recording *recording, struct recording_buffer *bu
                      recording->damage[0] != '\0' ? ": " : "", recording->damage);
 }
 
-static int read_structure(struct recording *recording, struct error *error) {
-    struct recording_buffer buffer = {0};
-    int result = read_index(recording, &buffer, error);
+static void set_bytes(char *to, size_t size, uint64_t bytes) {
+    snprintf(to, size, "%.1f MiB (%llu bytes)", (double)bytes / (1 << 20),
+             (unsigned long long)bytes);
+}
+
+/* The blocks that are not in the file any more. 1: there are some; 0; -1: error. */
+static int take_sent(struct recording *recording, bool takes_rest, struct error *error) {
+    struct sent sent = {0};
+    char bytes[64];
+    int result = 0;
+    if (sent_read(&sent, recording->fd) != 0) {
+        result = error_set(error, "cannot read %s: %s", recording->path, strerror(errno));
+    } else if (sent.count != 0 && !takes_rest) {
+        set_bytes(bytes, sizeof bytes, sent.last.end);
+        result = error_set(error,
+                           "%s is only the rest of a recording: its first %s were sent to %s and "
+                           "freed here; read what was received there",
+                           recording->path, bytes, sent.last.to);
+    }
+    for (size_t i = 0; result == 0 && i < sent.count; i++) {
+        result = add_block(recording, sent.entries[i].offset, &sent.entries[i].block, error);
+    }
+    if (result == 0 && sent.count != 0) {
+        recording->sent_blocks = sent.count;
+        recording->scanned = sent.last.end;
+        result = 1;
+    }
+    sent_free(&sent);
+    return result;
+}
+
+static int read_blocks(struct recording *recording, struct recording_buffer *buffer,
+                       struct error *error) {
+    int result = read_index(recording, buffer, error);
     if (result == 0) {
         recording->block_count = 0;
         recording->damaged_blocks = 0;
         recording->scanned = sizeof recording->header;
-        result = scan(recording, &buffer, error);
+        result = scan(recording, buffer, error);
+    }
+    return result;
+}
+
+static int read_structure(struct recording *recording, bool takes_rest, struct error *error) {
+    struct recording_buffer buffer = {0};
+    int result = take_sent(recording, takes_rest, error);
+    if (result >= 0) {
+        result =
+            result == 0 ? read_blocks(recording, &buffer, error) : scan(recording, &buffer, error);
     }
     if (result >= 0) {
         result = take_program(recording, &buffer, error);
@@ -284,7 +326,7 @@ static int read_structure(struct recording *recording, struct error *error) {
     return result;
 }
 
-struct recording *recording_open(const char *path, struct error *error) {
+static struct recording *open_file(const char *path, bool takes_rest, struct error *error) {
     struct recording *recording;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0) {
@@ -301,11 +343,19 @@ struct recording *recording_open(const char *path, struct error *error) {
     trust_note_data(fd);
     recording->fd = fd;
     recording->scanned = sizeof recording->header;
-    if (read_header(recording, error) != 0 || read_structure(recording, error) != 0) {
+    if (read_header(recording, error) != 0 || read_structure(recording, takes_rest, error) != 0) {
         recording_close(recording);
         return NULL;
     }
     return recording;
+}
+
+struct recording *recording_open(const char *path, struct error *error) {
+    return open_file(path, false, error);
+}
+
+struct recording *recording_open_rest(const char *path, struct error *error) {
+    return open_file(path, true, error);
 }
 
 void recording_close(struct recording *recording) {

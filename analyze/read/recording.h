@@ -36,6 +36,7 @@ struct recording {
     uint64_t size;
     uint64_t scanned;      /* recording.c's: where the next block would begin */
     uint64_t first_damage; /* recording.c's: where the first damaged block would be */
+    size_t sent_blocks;    /* recording_open_rest(): the first ones, which are elsewhere */
 };
 
 /* Whether the file at `path` begins as a recording does. */
@@ -44,6 +45,10 @@ bool recording_is(const char *path);
 /* NULL on failure: no such file, no recording, another version or byte order, header cut off, no
  * whole PROGRAM block; error holds one line. */
 struct recording *recording_open(const char *path, struct error *error);
+/* The same of one whose beginning was sent and freed here (struct memtrace_sent), which
+ * recording_open() refuses: `blocks` has all of them, but the payloads of most of the first
+ * `sent_blocks` are gone. For who goes on with the file. */
+struct recording *recording_open_rest(const char *path, struct error *error);
 void recording_close(struct recording *recording); /* NULL is allowed */
 
 /* Whether more may come: it has no index, and its program runs or, where that is on another machine

@@ -133,13 +133,14 @@ _memtrace() {
             '*--duration[stop recording after TIME]:TIME:' \
             '*--rotate[begin a new file whenever one has SIZE bytes]:SIZE:' \
             '*--embed[the program'\''s files that go along ]:symbols|all|none:(symbols all none)' \
-            '*--on-lag[where the disk is too slow ]:wait|drop:(wait drop)' \
+            '*--on-lag[where disk or network are too slow]:wait|drop:(wait drop)' \
             '*--profile[leave a profile, too]' \
             '*--to[also send it, while it grows, to where `memtrace gather` listens]:HOST\[\:PORT\]|auto:' \
             '*--listen[or let others take it, while it grows, from here]:ADDRESS\[\:PORT\]:' \
             '*--discoverable[with --listen]' \
             '*--discovery-port[of --discoverable ]:PORT:' \
             '*--token[what proves who both sides are]:FILE:_files' \
+            '*--queue[keep no copy]:SIZE:' \
             '*--linger[so long the rest may take to be sent after the end ]:TIME:' \
             '*--every[print the largest call paths every TIME]:TIME:' \
             '*-e[print the largest call paths every TIME]:TIME:' \

@@ -54,7 +54,8 @@ struct memtrace_recording {
     uint64_t size_least;   /* only heap blocks of these sizes are recorded */
     uint64_t size_most;    /* 0: of any size */
     uint64_t cull_pending; /* blocks that may wait in the buffers for that; 0: what these hold */
-    uint64_t reserved[3];
+    uint64_t queue_bytes;  /* 0: any; else what of a file is on the disk, the rest being sent */
+    uint64_t reserved[2];
     /* live: bit c % 64 of word c / 64: chunk c is free. A thread takes one by clearing its bit, the
      * collector gives it back by setting it. */
     uint64_t free_chunks[MEMTRACE_CHUNK_LIMIT / 64];

@@ -52,6 +52,7 @@ enum memtrace_block_kind {
     MEMTRACE_BLOCK_NAMES = 13,    /* struct memtrace_frame_name[], their texts behind */
     MEMTRACE_BLOCK_SLICES = 14,   /* sums of the events before it: docs/format.md, "Slices" */
     MEMTRACE_BLOCK_SEGMENTS = 15, /* in compressed profiles only: segments, in columns */
+    MEMTRACE_BLOCK_SENT = 16,     /* struct memtrace_sent: what is not in this file any more */
 };
 
 /*
@@ -118,6 +119,24 @@ struct memtrace_culled {
     int64_t temporary; /* so many more of the context's blocks were temporary than events tell */
 };
 MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_culled) == 32, "culled size");
+
+/*
+ * What was sent to another machine may be freed here (`memtrace record --queue`): then a file has a
+ * hole behind its first block. Pages of MEMTRACE_SENT_PAGE bytes, from the first multiple of that
+ * behind the first block on, each hold a block of this kind: this struct, then a struct
+ * memtrace_index_entry of each block that was sent, from the file's first block on. They stand
+ * where blocks stood that were sent; what is sent has never one. The last page counts for all but
+ * its entries: where they end, the file goes on.
+ */
+#define MEMTRACE_SENT_PAGE UINT64_C(4096)
+struct memtrace_sent {
+    uint64_t page;   /* 0, 1, ... */
+    uint64_t end;    /* bytes below are where they were sent to; the next block begins here */
+    uint64_t hashed; /* bytes below are in the hash: docs/stream.md */
+    uint64_t hash;
+    char to[96]; /* where: "HOST:PORT" */
+};
+MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_sent) == 128, "sent size");
 
 /*
  * What a frame is called, in files whose names do not come from program files: imported ones and

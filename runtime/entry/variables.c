@@ -274,6 +274,7 @@ static const struct variable variables[] = {
     SETS("DURATION", set_number, recording.duration_ns, ANY, .units = time_units),
     SETS("CULL", set_number, recording.cull_ns, ANY, .units = time_units),
     SETS("CULL_PENDING", set_number, recording.cull_pending, ANY),
+    SETS("QUEUE", set_number, recording.queue_bytes, ANY, .units = size_units),
     SETS("EMBED", set_word, recording.embed, .words = embeds),
     SETS("REGION_DIR", set_text, folder),
     SETS("COMMAND", set_text, command),

@@ -1,0 +1,195 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""queued.py [--count N]: `memtrace record --to HOST --queue SIZE`: the local file holds what is still to be sent and no
+more; recorder, sender and receiver are killed N times each, and what arrives is all that the program did."""
+
+import argparse
+import os
+import random
+import signal
+import subprocess
+import sys
+
+from streamed import (HERE, MEMTRACE, PATIENCE, Gather, build, clean_environment, equal, execute, fail, finish, make_token,
+                      pause, received, recordings, scratch, send, settings_for, wait_until)
+from beside import senders
+from recorded import matches_own_counts, own_counts, report, whole
+
+RESERVE = 2 << 20  # kept free for a recording's end, and freed in steps
+
+
+def allocated(path):
+    """Bytes on the disk; 0: it is not there any more."""
+    try:
+        return os.stat(path).st_blocks * 512
+    except FileNotFoundError:
+        return 0
+
+
+class Recorded:
+    """A recorder of tests/recording/counted.c, which says itself what it does."""
+
+    def __init__(self, program, port, *options, events=None, threads=2, regions=None):
+        self.folder, self.counts = scratch(), os.path.join(scratch(), "counts")
+        self.regions = regions or scratch(where="/dev/shm")
+        words = [program, self.counts, str(threads), *([str(events), "wait"] if events else [])]
+        self.settings = clean_environment(**settings_for(self.folder, regions=self.regions))
+        self.process = subprocess.Popen(
+            [MEMTRACE, "record", "--embed", "none", "--to", "127.0.0.1:%d" % port, *options, "--", *words],
+            env=self.settings, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        wait_until(lambda: recordings(self.folder), "a recording begins")
+        self.path = recordings(self.folder)[0]
+
+    def done(self):
+        return sum(allocs for allocs, *_ in own_counts(self.counts).values())
+
+    def end(self, seconds=PATIENCE):
+        self.process.stdin.close()
+        self.process.stdin = None
+        errors = self.process.communicate(timeout=seconds)[1].decode()
+        equal(self.process.returncode, 0, "the recorder", errors)
+        return errors
+
+
+def only_received(there, what):
+    found = received(there)
+    equal(len(found), 1, what, "received", found)
+    return found[0]
+
+
+def frees(program):
+    """All was acknowledged, and hardly anything of it takes room here; it is gone when all is there."""
+    there = scratch()
+    token = ("--token", make_token(scratch()))
+    gather = Gather(there, *token)
+    run = Recorded(program, gather.port, *token, "--queue", "64M", events=1000000)
+    wait_until(lambda: run.done() == 2000000, "all is done")
+    wait_until(lambda: os.path.getsize(run.path) > 4 << 20, "the file grows")
+    wait_until(lambda: allocated(run.path) < RESERVE, "what was sent is freed")
+    told = execute([MEMTRACE, "report", run.path])
+    equal((told.returncode, len(told.stderr.splitlines()), b"is only the rest of a recording: its first " in told.stderr),
+          (1, 1, True), "a report of the rest", told.stderr)
+    errors = run.end()
+    equal(("read it with" in errors, recordings(run.folder)), (False, []), "the local file is gone", errors)
+    equal(len(execute(["sh", "-c", "ls -A %s" % run.folder]).stdout.split()), 0, "nothing is left")
+    gather.end()
+    data = report(only_received(there, "frees"))
+    whole(data, "frees")
+    matches_own_counts(data, run.counts, "frees")
+
+
+def bounded(program):
+    """The receiver stands still: the file grows to the queue and no further, and what is lost is counted."""
+    there = scratch()
+    gather = Gather(there)
+    run = Recorded(program, gather.port, "--queue", "1M", "--on-lag", "drop", events=3000000)
+    gather.process.send_signal(signal.SIGSTOP)
+    most = 0
+    while run.done() < 6000000:
+        most = max(most, allocated(run.path))
+        pause(0.02)
+    gather.process.send_signal(signal.SIGCONT)
+    if most > (1 << 20) * 2.1:
+        fail("the local file took", most)
+    run.end()
+    gather.end()
+    data = report(only_received(there, "bounded"))
+    lost = data["recording"]["lost_allocs"]
+    did = sum(allocs for allocs, *_ in own_counts(run.counts).values())
+    threads = [thread["allocations"] for thread in data["threads"] if thread["tid"] in own_counts(run.counts)]
+    equal(lost > 0, True, "something was lost")
+    if "total" not in os.environ.get("QUEUED_SKIP", "") and not did - lost <= sum(threads) <= did:
+        fail("recorded", sum(threads), "lost", lost, "of", did)
+
+
+def rest(program):
+    """The network is gone: the rest is sent later, from what is left of the file."""
+    there = scratch()
+    gather = Gather(there)
+    run = Recorded(program, gather.port, "--queue", "64M", "--linger", "1s", events=1000000)
+    wait_until(lambda: allocated(run.path) < RESERVE < os.path.getsize(run.path), "something is freed")
+    gather.end(signal.SIGKILL)
+    wait_until(lambda: run.done() == 2000000, "all is done")
+    errors = run.end()
+    equal("are only here; memtrace send" in errors, True, "the line", errors)
+    gather = Gather(there)
+    sender = send(run.path, gather.port)
+    equal(sender.wait(), 0, "sent later", sender.lines)
+    gather.end()
+    data = report(only_received(there, "rest"))
+    whole(data, "rest")
+    matches_own_counts(data, run.counts, "rest")
+    # Who lacks what was freed cannot have it again.
+    other = Gather(scratch())
+    sender = send(run.path, other.port)
+    equal((sender.wait(), len(sender.said("lacks the first .* of .*, which are not here any more"))), (1, 1), "lacks",
+          sender.lines)
+    other.end()
+
+
+def kills(program, count):
+    there, regions = scratch(), scratch(where="/dev/shm")
+    gather = Gather(there)
+    port = gather.port
+    run = Recorded(program, port, "--queue", "64M", events=600000 * (count + 1), regions=regions)
+    for _ in range(count):
+        before = sum(map(os.path.getsize, received(there)))
+        wait_until(lambda: sum(map(os.path.getsize, received(there))) > before or run.process.poll() is not None,
+                   "more arrives")
+        for sender in senders(run.process.pid)[:random.randint(0, 1)]:
+            os.kill(sender, signal.SIGKILL)
+        pause(0.3)
+        gather.end(signal.SIGKILL)
+        gather = Gather(there, port=port)
+        pause(0.3)
+        old = senders(run.process.pid)
+        for sender in old:
+            os.kill(sender, signal.SIGKILL)
+        wait_until(lambda: set(senders(run.process.pid)) - set(old), "another sender")
+    # The recorder itself, and whoever goes on: each `memtrace list` that finds nobody does.
+    run.process.kill()
+    run.process.wait()
+    run.process.stdin.close()
+
+    def goes_on():
+        execute([MEMTRACE, "list"], run.settings)
+        return not recordings(run.folder)
+
+    wait_until(goes_on, "all is sent, by whoever goes on, and the file is gone")
+    gather.end()
+    data = report(only_received(there, "kills"))
+    equal((data["recording"]["closed"], data["warnings"]), (True, []), "kills")
+    threads = {thread["tid"]: thread for thread in data["threads"]}
+    lost = data["recording"]["lost_allocs"]
+    for tid, (done, begun, *_) in own_counts(run.counts).items():
+        if not done - lost <= threads[tid]["allocations"] <= begun:
+            fail("kills: thread", tid, threads[tid]["allocations"], "of", done, "lost", lost)
+
+
+def refused():
+    folder = scratch()
+    for options, line in ((("--queue", "8M"), "--queue belongs to --to"),
+                          (("--queue", "8M", "--rotate", "1M", "--to", "127.0.0.1:1"), "do not go together"),
+                          (("--queue", "4K", "--to", "127.0.0.1:1"), "1M or more")):
+        done = execute([MEMTRACE, "record", *options, "--", "/bin/touch", folder + "/ran"],
+                       clean_environment(**settings_for(folder)))
+        equal((done.returncode, line in done.stderr.decode(), os.path.exists(folder + "/ran")), (2, True, False), options,
+              done.stderr)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--count", type=int, default=3)
+    parser.add_argument("--only")
+    chosen = parser.parse_args()
+    program = build(os.path.join(os.path.dirname(HERE), "recording", "counted.c"), "gcc", "-O2")
+    tests = {"refused": refused, "frees": lambda: frees(program), "bounded": lambda: bounded(program),
+             "rest": lambda: rest(program), "kills": lambda: kills(program, chosen.count)}
+    for name, test in tests.items():
+        if chosen.only in (None, name):
+            test()
+    finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
