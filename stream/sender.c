@@ -24,12 +24,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MS         UINT64_C(1000000)
-#define SECOND     (1000 * MS)
-#define CONNECT_NS (10 * SECOND) /* for a connection, a handshake, a welcome */
-#define ALIVE_NS   (5 * SECOND)
-#define SILENCE_NS (20 * SECOND) /* a peer that says nothing for so long is gone */
-#define LOOK_NS    (50 * MS)
+#define MS          UINT64_C(1000000)
+#define SECOND      (1000 * MS)
+#define CONNECT_NS  (10 * SECOND) /* for a connection, a handshake, a welcome */
+#define ALIVE_NS    (5 * SECOND)
+#define SILENCE_NS  (20 * SECOND) /* a peer that says nothing for so long is gone */
+#define QUEUED_MOST (2 * SECOND)  /* between two attempts where a queue fills meanwhile */
+#define LOOK_NS     (50 * MS)
 
 enum { ANEW_MOST = 3, IN_BYTES = 4 * WIRE_SMALL_MOST };
 
@@ -575,6 +576,9 @@ static enum sender_result go(struct sender *sender) {
             return SENDER_FAILED;
         }
         tell_outage(sender);
+        if (sender->frees && backoff > QUEUED_MOST) {
+            backoff = QUEUED_MOST;
+        }
         if (pause_for(sender, backoff_next(&backoff)) != 0) {
             return SENDER_FAILED;
         }
