@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * attach.c: `memtrace attach PID` and `memtrace detach PID`: MemTrace comes into a program that
- * runs, and leaves it.
+ * attach.c: `memtrace attach PID`: MemTrace comes into a program that
+ * runs. Leaving it: detach.c.
  */
 #include "memtrace/attach.h"
 #include "analyze/read/region.h"
-#include "analyze/rows/safetext.h"
 #include "cli/cli.h"
+#include "cli/detach.h"
 #include "cli/heapcensus.h"
 #include "cli/outside.h"
 #include "cli/stopping.h"
+#include "cli/streaming.h"
 #include "cli/target.h"
 #include "collect/attach/attachthread.h"
 #include "collect/attach/preflight.h"
 #include "collect/clock.h"
-#include "memtrace/events.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
@@ -25,8 +24,6 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-
-enum { END_SECONDS = 60 }; /* for what is left of a recording to be written */
 
 struct request {
     const char *output;
@@ -37,6 +34,7 @@ struct request {
     bool census;
     bool json;
     bool force;
+    struct variables sending; /* what streaming is to know */
 };
 
 #define IN(member) OPTION_IN(struct request, member)
@@ -51,6 +49,15 @@ static const struct option options[] = {
     {"record", 'r', NULL, "make a recording, of each event and its time", OPTION_FLAG, IN(record)},
     {"sample", 0, "SIZE", "count one allocation in SIZE bytes, chosen at random", OPTION_SIZE,
      IN(sample_bytes), .least = 1, .most = INT64_MAX},
+#ifdef MEMTRACE_STREAM
+    {"to", 0, "HOST[:PORT]|auto",
+     "with --record: also send it, while it grows, to where `memtrace gather` listens", OPTION_TEXT,
+     IN(sending.to)},
+    {"token", 0, "FILE", "what proves who both sides are: for all but this machine", OPTION_TEXT,
+     IN(sending.token)},
+    {"linger", 0, "TIME", "so long the rest may take to be sent after the end (default: 60s)",
+     OPTION_DURATION, IN(sending.linger_ns), .least = 1},
+#endif
     {"force", 0, NULL, "also where its seccomp filters cannot be read, which may end it",
      OPTION_FLAG, IN(force)},
     {"census", 0, NULL,
@@ -60,181 +67,6 @@ static const struct option options[] = {
     {"dry-run", 'n', NULL, "only say whether it can be attached to; nothing is touched",
      OPTION_FLAG, IN(dry_run)},
     OPTION_END};
-
-static int read_pid(const struct command *command, int argc, char **argv, pid_t *pid) {
-    uint64_t number;
-    if (argc < 1) {
-        return cli_usage(command->name, "a process id is needed");
-    }
-    if (argc > 1) {
-        return cli_usage(command->name, "\"%s\" is one argument too many", argv[1]);
-    }
-    if (quantity_u64(argv[0], &number) != 0 || number == 0 || number > INT32_MAX) {
-        return cli_usage(command->name, "'%s' is not a process id", argv[0]);
-    }
-    *pid = (pid_t)number;
-    return CLI_OK;
-}
-
-/* --- leaving ---------------------------------------------------------------------------------- */
-
-static int explain(pid_t pid, int result) {
-    switch (result) {
-    case MEMTRACE_ATTACH_THERE:
-        return cli_error("process %ld is profiled already: memtrace report %ld", (long)pid,
-                         (long)pid);
-    case MEMTRACE_ATTACH_OVER:
-        return cli_error("process %ld is not profiled: it was detached from, or it ends, or it was "
-                         "started with MEMTRACE=off",
-                         (long)pid);
-    case MEMTRACE_ATTACH_BUSY:
-        return cli_error("process %ld is being attached to or detached from by another command, or "
-                         "has a thread that has not run since; try again",
-                         (long)pid);
-    case MEMTRACE_ATTACH_NOT_OURS:
-        return cli_error("process %ld has had MemTrace from its start, and keeps it: memtrace "
-                         "control %ld off",
-                         (long)pid, (long)pid);
-    default:
-        return cli_error(
-            "process %ld cannot be profiled: it has no room for a profile (address space, "
-            "/dev/shm, /tmp), or more rights than its user (set-uid)",
-            (long)pid);
-    }
-}
-
-/* Who writes the recording takes the region away when all is in it. */
-static bool wait_for_end(const char *region) {
-    const struct timespec pause = {.tv_nsec = 10000000};
-    uint64_t end = clock_now_ns() + (uint64_t)END_SECONDS * 1000000000;
-    while (access(region, F_OK) == 0) {
-        if (clock_now_ns() > end) {
-            return false;
-        }
-        nanosleep(&pause, NULL);
-    }
-    return true;
-}
-
-static const char profile_pattern[] = "memtrace.%e.%p.mtp";
-static const char recording_pattern[] = "memtrace.%e.%p.mtr";
-
-/* Where the process of ours beside it that writes the profile was killed, there is another one. */
-static int find_watcher(pid_t pid, struct memtrace_header *header, struct error *error) {
-    struct memtrace_recording *recording = (void *)header->recording;
-    bool is_recorded = recording->state != MEMTRACE_RECORD_NONE;
-    char path[PATH_MAX];
-    int result = outside_path(is_recorded ? recording_pattern : profile_pattern, pid, path, error);
-    result = result == 0 ? outside_watch(pid, path, error) : -1;
-    if (result > 0) {
-        snprintf(is_recorded ? recording->path : header->output,
-                 is_recorded ? sizeof recording->path : sizeof header->output, "%s", path);
-    }
-    return result < 0 ? -1 : 0;
-}
-
-/* What is there to be left. */
-struct attached {
-    struct region region;
-    struct memtrace_header header;
-    bool has_region;
-    bool is_outside;
-};
-
-/* A command that was killed may have begun to attach just now. */
-static void find_region(pid_t pid, struct attached *attached) {
-    enum { TRIES = 20 };
-    const struct timespec pause = {.tv_nsec = 10000000};
-    for (int i = 0; i < TRIES && !attached->has_region; i++) {
-        attached->has_region = region_find_header(pid, &attached->region, &attached->header) &&
-                               attached->header.output[0] != '\0';
-        if (!attached->has_region) {
-            nanosleep(&pause, NULL);
-        }
-    }
-}
-
-static int call_detach(pid_t pid, bool is_forced, struct attached *attached,
-                       struct attachdone *done, struct error *error) {
-    struct attachcall call = {.pid = pid, .entry = MEMTRACE_DETACH_ENTRY, .settings = ""};
-    struct preflight found;
-    char library[PATH_MAX];
-    int result = preflight_check(pid, PREFLIGHT_DETACH, NULL, is_forced, &found, error);
-    attached->is_outside = found.is_outside;
-    preflight_free(&found);
-    if (result != 0) {
-        return -1;
-    }
-    find_region(pid, attached);
-    if (found.is_outside && attached->header.state == MEMTRACE_STATE_RUNNING &&
-        find_watcher(pid, &attached->header, error) != 0) {
-        return -1;
-    }
-    call.own_library = preload_path(library) == CLI_OK ? library : NULL;
-    return attachthread_call(&call, done, error);
-}
-
-static int detach(pid_t pid, bool is_forced) {
-    struct attachdone done;
-    struct error error;
-    struct attached attached = {0};
-    const struct memtrace_recording *recording;
-    const char *path;
-    bool is_recorded;
-    if (call_detach(pid, is_forced, &attached, &done, &error) != 0) {
-        return cli_error("%s", error.message);
-    }
-    if (done.result != MEMTRACE_ATTACH_DONE) {
-        return explain(pid, done.result);
-    }
-    if (!attached.has_region) {
-        return cli_error("process %ld is left as it was, but its profile cannot be found",
-                         (long)pid);
-    }
-    recording = (const void *)attached.header.recording;
-    is_recorded = recording->state != MEMTRACE_RECORD_NONE;
-    path = is_recorded ? recording->path : attached.header.output;
-    if (((is_recorded || attached.is_outside) && !wait_for_end(attached.region.path)) ||
-        access(path, F_OK) != 0) {
-        return cli_error("process %ld is left as it was, but the %s %s is not complete", (long)pid,
-                         is_recorded ? "recording" : "profile", path);
-    }
-    print_safe(stdout, "detached from process %ld, a thread was held for %.2f ms; %s %s\n",
-               (long)pid, (double)done.held_ns / 1e6, is_recorded ? "recording" : "profile", path);
-    return CLI_OK;
-}
-
-struct leaving {
-    bool force;
-};
-
-static const struct option leaving_options[] = {
-    {"force", 0, NULL, "also where its seccomp filters cannot be read, which may end it",
-     OPTION_FLAG, OPTION_IN(struct leaving, force)},
-    OPTION_END};
-
-static int run_detach(int argc, char **argv) {
-    struct leaving leaving = {0};
-    pid_t pid;
-    int status = cli_read(&detach_command, &argc, &argv, &leaving);
-    if (status == CLI_OK) {
-        status = read_pid(&detach_command, argc, argv, &pid);
-    }
-    return status == CLI_OK ? cli_finish(detach(pid, leaving.force)) : status;
-}
-
-const struct command detach_command = {
-    .name = "detach",
-    .run = run_detach,
-    .summary = "leave a program that was attached to, and write its profile",
-    .usage = "PID [--force]",
-    .options = leaving_options,
-    .about = "Puts back all that `memtrace attach` changed in process PID, which goes on at the "
-             "speed it had before, and writes the profile.",
-    .operands = "PID",
-};
-
-/* --- coming ----------------------------------------------------------------------------------- */
 
 /* The pattern as the program is to have it, whose folder is another one. */
 static void put_path(FILE *out, const char *variable, const char *pattern) {
@@ -282,8 +114,8 @@ static void put_literally(FILE *out, const char *path) {
 
 static const char *pattern_of(const struct request *request) {
     return request->output != NULL ? request->output
-           : request->record       ? recording_pattern
-                                   : profile_pattern;
+           : request->record       ? attach_recording_pattern
+                                   : attach_profile_pattern;
 }
 
 /* Who collects it from outside puts it there; the program says so, too, for whoever asks. */
@@ -352,9 +184,9 @@ static int attach(pid_t pid, const char *library, const struct request *request,
         return cli_error("%s", error.message);
     }
     if (done.result != MEMTRACE_ATTACH_DONE) {
-        return explain(pid, done.result);
+        return detach_explain(pid, done.result);
     }
-    if (found->is_outside && outside_watch(pid, path, &error) < 0) {
+    if (found->is_outside && outside_watch(pid, path, request->sending.to != NULL, &error) < 0) {
         return cli_error("process %ld is attached to, but nothing writes its profile: %s",
                          (long)pid, error.message);
     }
@@ -383,22 +215,6 @@ static int wait_beside(pid_t pid, uint64_t for_ns) {
     return 0;
 }
 
-/* A signal that comes before the program was attached to ends this command in the usual way. */
-static int attach_for(pid_t pid, const char *library, const struct request *request,
-                      const struct preflight *found) {
-    int status = attach(pid, library, request, found);
-    if (status != CLI_OK || request->for_ns == 0) {
-        return status;
-    }
-    fflush(stdout);
-    stopping_catch();
-    if (wait_beside(pid, request->for_ns) != 0) {
-        printf("process %ld has ended\n", (long)pid);
-        return CLI_OK;
-    }
-    return detach(pid, request->force);
-}
-
 static int look_and_attach(pid_t pid, const char *library, const struct request *request) {
     struct preflight found;
     struct error error;
@@ -406,24 +222,69 @@ static int look_and_attach(pid_t pid, const char *library, const struct request 
     int status = preflight_check(pid, purpose, library, request->force, &found, &error) != 0
                      ? cli_error("%s", error.message)
                      : CLI_OK;
+    found.is_outside |= request->sending.to != NULL; /* who writes it down sends it, too */
     if (status == CLI_OK && request->dry_run) {
-        printf("process %ld can be attached to\n", (long)pid);
+        printf("process %ld can be attached to%s\n", (long)pid,
+               found.is_outside && request->sending.to == NULL
+                   ? ", from outside: this side writes its profile"
+                   : "");
     } else if (status == CLI_OK && request->census) {
         status = heapcensus_run(pid, library, &found, request->json);
     } else if (status == CLI_OK) {
-        status = attach_for(pid, library, request, &found);
+        status = attach(pid, library, request, &found);
     }
     preflight_free(&found);
     return status;
 }
 
+/* A signal that comes before a program was attached to ends this command in the usual way. Where it
+ * is not attached to, its number becomes 0. */
+static int attach_each(pid_t *pids, int count, const char *library, const struct request *request) {
+    uint64_t end = clock_now_ns() + request->for_ns;
+    int status = CLI_OK;
+    for (int i = 0; i < count; i++) {
+        int one = look_and_attach(pids[i], library, request);
+        status = one != CLI_OK ? one : status;
+        pids[i] = one == CLI_OK ? pids[i] : 0;
+    }
+    if (request->for_ns == 0 || request->dry_run || request->census) {
+        return status;
+    }
+    fflush(stdout);
+    stopping_catch();
+    for (int i = 0; i < count; i++) {
+        uint64_t now = clock_now_ns();
+        if (pids[i] != 0 && wait_beside(pids[i], end > now ? end - now : 1) != 0) {
+            printf("process %ld has ended\n", (long)pids[i]);
+        } else if (pids[i] != 0) {
+            int one = detach_process(pids[i], request->force);
+            status = one != CLI_OK ? one : status;
+        }
+    }
+    return status;
+}
+
+static int check_sending(struct request *request) {
+    struct variables *sending = &request->sending;
+    if (sending->to == NULL && (sending->token != NULL || sending->linger_ns != 0)) {
+        return cli_usage("attach", "--token and --linger belong to --to");
+    }
+    if (sending->to != NULL && !request->record) {
+        return cli_usage("attach", "--to sends a recording: it needs --record");
+    }
+    return sending->to != NULL && !request->dry_run ? streaming_begin(sending) : CLI_OK;
+}
+
 static int run_attach(int argc, char **argv) {
-    struct request request = {0};
+    static struct request request;
     char library[PATH_MAX];
-    pid_t pid;
+    pid_t *pids = NULL;
     int status = cli_read(&attach_command, &argc, &argv, &request);
     if (status == CLI_OK) {
-        status = read_pid(&attach_command, argc, argv, &pid);
+        status = detach_read_pids(&attach_command, argc, argv, &pids);
+    }
+    if (status == CLI_OK) {
+        status = check_sending(&request);
     }
     if (status == CLI_OK && request.json && !request.census) {
         status = cli_usage("attach", "--json goes with --census");
@@ -431,18 +292,19 @@ static int run_attach(int argc, char **argv) {
     if (status == CLI_OK) {
         status = preload_path(library);
     }
-    if (status != CLI_OK) {
-        return status;
+    if (status == CLI_OK) {
+        status = cli_finish(attach_each(pids, argc, library, &request));
     }
-    return cli_finish(look_and_attach(pid, library, &request));
+    free(pids);
+    return status;
 }
 
 const struct command attach_command = {
     .name = "attach",
     .run = run_attach,
     .summary = "profile a program that runs already",
-    .usage = "PID [--for TIME] [--output FILE] [--record] [--sample SIZE] | PID --dry-run | PID "
-             "--census [--json]",
+    .usage = "PID... [--for TIME] [--output FILE] [--record [--to HOST]] [--sample SIZE] | PID... "
+             "--dry-run | PID... --census [--json]",
     .about = "Loads MemTrace into process PID, which goes on running: one of its threads is held "
              "for a fraction of a millisecond, where it holds no lock. From then on its "
              "allocations are counted; of blocks from before, how many bytes are left. `memtrace "

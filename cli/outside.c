@@ -5,6 +5,7 @@
 #include "analyze/base/pathname.h"
 #include "analyze/symbol/debugfile.h"
 #include "cli/cli.h"
+#include "cli/streaming.h"
 #include "collect/collector.h"
 
 #include <errno.h>
@@ -106,15 +107,21 @@ static bool is_there(int process, int ms) {
 }
 
 /* Who was about to write down an event when the program was left has done so a little later. */
-static void watch(struct collector *work, int process) {
+static void watch(struct collector *work, int process, bool is_sent) {
     const uint32_t *state = &work->claim.header->state;
     while (is_there(process, collector_tick(work)) && !collector_over(work) &&
            claim_load_u32(state) == MEMTRACE_STATE_RUNNING) {
+        if (is_sent) {
+            streaming_tick();
+        }
     }
     if (work->record != NULL && claim_load_u32(state) == MEMTRACE_STATE_ENDED) {
         is_there(process, LEAVING_MS);
     }
     free(collector_finish(work, true));
+    if (is_sent) {
+        streaming_end();
+    }
 }
 
 /* The region may not be whole yet. */
@@ -142,7 +149,7 @@ static void keep_root(pid_t pid) {
     }
 }
 
-int outside_watch(pid_t pid, const char *path, struct error *error) {
+int outside_watch(pid_t pid, const char *path, bool is_sent, struct error *error) {
     static char output[PATH_MAX];
     struct collector work = COLLECTOR_NONE;
     int process = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -163,7 +170,7 @@ int outside_watch(pid_t pid, const char *path, struct error *error) {
         leave_command();
         keep_root(pid);
         if (collector_attach_claimed(&work, NULL, error) == CLAIM_OK) {
-            watch(&work, process);
+            watch(&work, process, is_sent);
         }
         _exit(CLI_OK);
     }

@@ -12,13 +12,15 @@
 #include "analyze/read/error.h"
 
 #include <limits.h>
+#include <stdbool.h>
 #include <sys/types.h>
 
 /* Where it goes, by a pattern as MEMTRACE_OUTPUT has it (%e, %p, %t, %n, %%), below this folder. 0,
  * or -1 with error: too long, or that folder cannot be written to. */
 int outside_path(const char *pattern, pid_t pid, char path[PATH_MAX], struct error *error);
 
-/* Starts that process, unless there is one. 1: it is there; 0: there was one; -1 with error. */
-int outside_watch(pid_t pid, const char *path, struct error *error);
+/* Starts that process, unless there is one. is_sent: what streaming_begin was told, it does. 1: it
+ * is there; 0: there was one; -1 with error. */
+int outside_watch(pid_t pid, const char *path, bool is_sent, struct error *error);
 
 #endif

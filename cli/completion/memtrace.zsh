@@ -580,6 +580,9 @@ _memtrace() {
             '*--record[make a recording, of each event and its time]' \
             '*-r[make a recording, of each event and its time]' \
             '*--sample[count one allocation in SIZE bytes, chosen at random]:SIZE:' \
+            '*--to[with --record]:HOST\[\:PORT\]|auto:' \
+            '*--token[what proves who both sides are]:FILE:_files' \
+            '*--linger[so long the rest may take to be sent after the end ]:TIME:' \
             '*--force[also where its seccomp filters cannot be read, which may end it]' \
             '*--census[only tell what its heap holds, by size and C++ class]' \
             '*--json[with --census]' \
@@ -592,6 +595,8 @@ _memtrace() {
         ;;
     detach)
         _arguments \
+            '*--all[leave all programs that are attached to]' \
+            '*-a[leave all programs that are attached to]' \
             '*--force[also where its seccomp filters cannot be read, which may end it]' \
             '*--help[show this]' \
             '*-h[show this]' \
