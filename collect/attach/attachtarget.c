@@ -49,11 +49,25 @@ static int add(struct attachtarget *target, char *line) {
     return 0;
 }
 
-int attachtarget_open(pid_t pid, struct attachtarget *target, struct error *error) {
-    char path[64];
+int attachtarget_read(FILE *maps, pid_t pid, struct attachtarget *target, struct error *error) {
     char *line = NULL;
     size_t capacity = 0;
     int failed = 0;
+    *target = (struct attachtarget){.pid = pid};
+    while (!failed && getline(&line, &capacity, maps) > 0) {
+        failed = add(target, line);
+    }
+    free(line);
+    if (failed) {
+        attachtarget_close(target);
+        return error_set(error, "cannot understand /proc/%ld/maps", (long)pid);
+    }
+    return 0;
+}
+
+int attachtarget_open(pid_t pid, struct attachtarget *target, struct error *error) {
+    char path[64];
+    int result;
     FILE *file;
     *target = (struct attachtarget){.pid = pid};
     snprintf(path, sizeof path, "/proc/%ld/maps", (long)pid);
@@ -61,16 +75,9 @@ int attachtarget_open(pid_t pid, struct attachtarget *target, struct error *erro
     if (file == NULL) {
         return error_set(error, "cannot read %s: %s", path, strerror(errno));
     }
-    while (!failed && getline(&line, &capacity, file) > 0) {
-        failed = add(target, line);
-    }
-    free(line);
+    result = attachtarget_read(file, pid, target, error);
     fclose(file);
-    if (failed) {
-        attachtarget_close(target);
-        return error_set(error, "cannot understand %s", path);
-    }
-    return 0;
+    return result;
 }
 
 void attachtarget_close(struct attachtarget *target) {
@@ -230,7 +237,7 @@ void attachtarget_vtables(const struct attachtarget *target, const struct attach
     Elf_Scn *section = NULL;
     Elf *elf;
     elf_version(EV_CURRENT);
-    elf = fd >= 0 ? elf_begin(fd, ELF_C_READ_MMAP, NULL) : NULL;
+    elf = fd >= 0 ? elf_begin(fd, ELF_C_READ, NULL) : NULL;
     if (elf != NULL && elf_kind(elf) == ELF_K_ELF) {
         struct vtables vtables = {base_of(elf, object), visit, context};
         while ((section = elf_nextscn(elf, section)) != NULL) {
@@ -257,24 +264,31 @@ static uint64_t padding_of(Elf *elf, const struct attachmapping *object, size_t 
     return 0;
 }
 
+uint64_t attachtarget_padding_of(int fd, const struct attachtarget *target,
+                                 const struct attachmapping *object, size_t size) {
+    const struct attachmapping *code;
+    uint64_t found = 0;
+    Elf *elf;
+    elf_version(EV_CURRENT);
+    elf = elf_begin(fd, ELF_C_READ, NULL);
+    if (elf != NULL && elf_kind(elf) == ELF_K_ELF) {
+        found = padding_of(elf, object, size);
+    }
+    elf_end(elf);
+    code = attachtarget_at(target, found);
+    return code != NULL && code->executable && !code->writable && code->inode == object->inode &&
+                   size <= code->end - found
+               ? found
+               : 0;
+}
+
 uint64_t attachtarget_padding(const struct attachtarget *target, size_t size) {
     uint64_t found = 0;
-    elf_version(EV_CURRENT);
     for (size_t i = 0; i < target->count && found == 0; i++) {
         const struct attachmapping *object = &target->mappings[i];
-        const struct attachmapping *code;
         int fd = object->offset == 0 && object->inode != 0 ? attachtarget_file(target, object) : -1;
-        Elf *elf = fd >= 0 ? elf_begin(fd, ELF_C_READ, NULL) : NULL;
-        if (elf != NULL && elf_kind(elf) == ELF_K_ELF) {
-            found = padding_of(elf, object, size);
-            code = attachtarget_at(target, found);
-            found =
-                code != NULL && code->executable && !code->writable && code->inode == object->inode
-                    ? found
-                    : 0;
-        }
-        elf_end(elf);
         if (fd >= 0) {
+            found = attachtarget_padding_of(fd, target, object, size);
             close(fd);
         }
     }

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 struct attachmapping {
@@ -30,6 +31,8 @@ struct attachtarget {
 
 /* 0, or -1 with error. */
 int attachtarget_open(pid_t pid, struct attachtarget *target, struct error *error);
+/* The same from what /proc/PID/maps says. Each line may be one that a hostile program has made. */
+int attachtarget_read(FILE *maps, pid_t pid, struct attachtarget *target, struct error *error);
 void attachtarget_close(struct attachtarget *target);
 
 /* The mapping that this address lies in; NULL: none. */
@@ -52,6 +55,9 @@ void attachtarget_vtables(const struct attachtarget *target, const struct attach
                           void *context);
 /* Room of `size` bytes behind the code of some object, mapped with it and never used; 0: none. */
 uint64_t attachtarget_padding(const struct attachtarget *target, size_t size);
+/* The same of one object, whose file this is. */
+uint64_t attachtarget_padding_of(int fd, const struct attachtarget *target,
+                                 const struct attachmapping *object, size_t size);
 /* Room where nothing is mapped, `size` bytes; 0: none. */
 uint64_t attachtarget_gap(const struct attachtarget *target, uint64_t size);
 
