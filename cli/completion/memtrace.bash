@@ -100,6 +100,7 @@ _memtrace() {
         --listen) :; return 0 ;;
         --discovery-port) :; return 0 ;;
         --token) _memtrace_files '*'; return 0 ;;
+        --queue) :; return 0 ;;
         --linger) :; return 0 ;;
         --every | -e) :; return 0 ;;
         --churn | -c) :; return 0 ;;
@@ -113,7 +114,7 @@ _memtrace() {
         --signals) :; return 0 ;;
         --children) _memtrace_reply -W 'all exec none'; return 0 ;;
         esac
-        options=' --output --precise --free-stacks --no-addresses --no-slices --sample --sizes --modules --cull-below --cull-pending --duration --rotate --embed --on-lag --profile --to --listen --discoverable --discovery-port --token --linger --every --churn --top --log --summary --no-summary --stacks --contexts --unwind --inject --serve --limit --on-limit --start-off --signals --children --follow-children --keep-small --help'
+        options=' --output --precise --free-stacks --no-addresses --no-slices --sample --sizes --modules --cull-below --cull-pending --duration --rotate --embed --on-lag --profile --to --listen --discoverable --discovery-port --token --queue --linger --every --churn --top --log --summary --no-summary --stacks --contexts --unwind --inject --serve --limit --on-limit --start-off --signals --children --follow-children --keep-small --help'
         ;;
     report)
         case $previous in
@@ -388,7 +389,7 @@ _memtrace() {
         --token) _memtrace_files '*'; return 0 ;;
         --linger) :; return 0 ;;
         esac
-        options=' --for --output --record --sample --to --token --linger --force --dry-run --help'
+        options=' --for --output --record --sample --to --token --linger --force --census --json --dry-run --help'
         [[ $current == -* ]] || { _memtrace_reply -W "$(cd /proc && echo [0-9]*)"; return; }
         ;;
     detach)
