@@ -97,6 +97,12 @@ static bool has_left(const struct collector *work, int process) {
            wait_alive(work, process, LEAVING_MS);
 }
 
+/* It was started for a recording that began in the middle of the run (collect/recordask.h), which
+ * is over. */
+static bool has_recorded(const struct collector *work) {
+    return work->record == NULL && collector_only_records(work);
+}
+
 static int run_companion(int argc, char **argv) {
     struct collector work = COLLECTOR_NONE;
     struct error error = {""};
@@ -114,9 +120,12 @@ static int run_companion(int argc, char **argv) {
     }
     process = (int)syscall(SYS_pidfd_open, work.claim.region.pid, 0);
     while (!collector_over(&work) && wait_alive(&work, process, collector_tick(&work)) &&
-           !has_left(&work, process)) {
+           !has_left(&work, process) && !has_recorded(&work)) {
     }
-    if (work.record == NULL && !claim_named(&work.claim) &&
+    if (wait_alive(&work, process, 0) && has_recorded(&work)) {
+        __atomic_store_n(&work.claim.header->collector_pid, 0, __ATOMIC_RELEASE);
+        collector_detach(&work);
+    } else if (work.record == NULL && !claim_named(&work.claim) &&
         claim_load_u32(&work.claim.header->state) == MEMTRACE_STATE_ENDED) {
         collector_detach(&work); /* the runtime has done it */
     } else {

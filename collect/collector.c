@@ -6,6 +6,8 @@
 #include "analyze/read/filemap.h"
 #include "analyze/rows/safetext.h"
 #include "collect/dump.h"
+#include "collect/modeswitch.h"
+#include "memtrace/sampled.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -19,6 +21,8 @@ enum {
     TICK_MS = 100,      /* how soon a request for a snapshot is seen */
     BUSY_TICK_MS = 10,  /* while memory is churned and a report by churn is wanted */
     LIMIT_TICK_MS = 20, /* memory may be gone within a second */
+ RECORDING_TICK_MS = 20, /* somebody waits for its beginning or its end */
+    ENDING_MS = 500,     /* so long a program may take to let go of its buffers */
     OWN_PART = 100,     /* of the time: see note_own_resident() */
     IDLE_TICKS = 50,    /* busy ticks without churn until the program counts as idle */
     SAMPLE_MS = 100,    /* the timeline's first interval */
@@ -62,18 +66,126 @@ static void tell_news(struct collector *collector) {
     }
 }
 
+/* It is opened before the program begins with it: what lies in the buffers is not for it. */
+static bool is_to_begin(const struct collector *collector) {
+    uint32_t state = claim_load_u32(&claim_recording(&collector->claim)->state);
+    return state == MEMTRACE_RECORD_ASKED || state == MEMTRACE_RECORD_OPENED ||
+           state == MEMTRACE_RECORD_REFUSED;
+}
+
 /* Where it cannot be had the program runs on, and leaves a profile. */
-static void start_recording(struct collector *collector) {
-    struct error error = {""};
+static void start_recording(struct collector *collector, struct error *error) {
     collector->record =
-        record_wanted(&collector->claim) ? record_open(&collector->claim, &error) : NULL;
+        record_wanted(&collector->claim) ? record_open(&collector->claim, error) : NULL;
     tell_news(collector); /* before its thread may have more */
-    if (collector->record != NULL) {
-        record_start(collector->record, &error);
+    if (collector->record != NULL && !is_to_begin(collector)) {
+        record_start(collector->record, error);
     }
-    if (error.message[0] != '\0') {
+    if (error->message[0] != '\0') {
+        tell_of(LEVEL_ERROR, "", error->message);
+    }
+}
+
+/* --- a recording that begins and ends in the middle of a run ---------------------------------- */
+
+static bool move_state(struct memtrace_recording *recording, uint32_t from, uint32_t to) {
+    return __atomic_compare_exchange_n(&recording->state, &from, to, false, __ATOMIC_ACQ_REL,
+                                       __ATOMIC_ACQUIRE);
+}
+
+/* The program looks at the state at one of its next events; another wish is not pushed aside. */
+static void nudge(struct collector *collector) {
+    struct memtrace_header *header = collector->claim.header;
+    if (claim_load_u64(&header->control) == claim_load_u64(&header->control_done)) {
+        modeswitch_ask(header, (struct modeswitch){.mode = MEMTRACE_MODE_LOOK});
+    }
+}
+
+/* Who asked reads why in the place of the path. */
+static void refuse(struct memtrace_recording *recording, const char *why) {
+    snprintf(recording->path, sizeof recording->path, "%s", why);
+    __atomic_store_n(&recording->state, MEMTRACE_RECORD_REFUSED, __ATOMIC_RELEASE);
+}
+
+static void open_asked(struct collector *collector) {
+    struct memtrace_recording *recording = claim_recording(&collector->claim);
+    struct error error = {""};
+    if (collector->record == NULL) {
+        start_recording(collector, &error);
+    }
+    if (collector->record == NULL) {
+        refuse(recording, error.message[0] != '\0' ? error.message : "it cannot be written");
+    } else if (move_state(recording, MEMTRACE_RECORD_ASKED, MEMTRACE_RECORD_OPENED)) {
+        nudge(collector);
+    }
+}
+
+/* It has not begun, and shall not. */
+static void drop_recording(struct collector *collector) {
+    if (collector->record != NULL) {
+        record_drop(collector->record);
+        collector->record = NULL;
+    }
+}
+
+/* The file is whole. A program that sleeps has not let go of its buffers yet; it does when it goes
+ * on, and nobody reads them any more. */
+static void close_file(struct collector *collector) {
+    struct memtrace_recording *recording = claim_recording(&collector->claim);
+    struct record_result result = {0};
+    if (recording->begun_ns == 0) {
+        drop_recording(collector);
+    } else {
+        record_finish(collector->record, &result);
+    }
+    collector->record = NULL;
+    collector->ending_ns = 0;
+    if (result.trouble.message[0] != '\0') {
+        tell_of(LEVEL_ERROR, "", result.trouble.message);
+    }
+    __atomic_store_n(&recording->file_events, result.events, __ATOMIC_RELAXED);
+    __atomic_store_n(&recording->file_bytes, result.bytes, __ATOMIC_RELAXED);
+    __atomic_store_n(&recording->heartbeat_ns, 0, __ATOMIC_RELEASE);
+    move_state(recording, MEMTRACE_RECORD_LEFT, MEMTRACE_RECORD_NONE);
+}
+
+static void go_on_recording(struct collector *collector) {
+    struct error error = {""};
+    if (record_start(collector->record, &error) != 0) {
         tell_of(LEVEL_ERROR, "", error.message);
     }
+}
+
+static void follow_recording(struct collector *collector, uint64_t time_ns) {
+    const struct memtrace_recording *recording = claim_recording(&collector->claim);
+    uint32_t state = claim_load_u32(&recording->state);
+    if (collector->claim.is_outside) { /* whose program may be hostile */
+        return;
+    }
+    if (state == MEMTRACE_RECORD_ASKED) {
+        open_asked(collector);
+    } else if (collector->record == NULL || !record_is_midway(&collector->claim)) {
+        return;
+    } else if (state == MEMTRACE_RECORD_OPENED) {
+        nudge(collector);
+    } else if (state == MEMTRACE_RECORD_REFUSED) {
+        drop_recording(collector);
+    } else if (state == MEMTRACE_RECORD_WANTED) {
+        go_on_recording(collector);
+    } else if (state == MEMTRACE_RECORD_LEFT ||
+               (collector->ending_ns != 0 &&
+                time_ns - collector->ending_ns > (uint64_t)ENDING_MS * NS_PER_MS)) {
+        close_file(collector);
+    } else if (state == MEMTRACE_RECORD_ENDING) {
+        collector->ending_ns = collector->ending_ns != 0 ? collector->ending_ns : time_ns;
+        nudge(collector);
+    }
+}
+
+bool collector_only_records(const struct collector *collector) {
+    const struct memtrace_header *header = collector->claim.header;
+    return record_is_midway(&collector->claim) && header->every_ns == 0 &&
+           header->churn_limit_bytes == 0 && header->limit.bytes == 0 && header->limit.percent == 0;
 }
 
 /* Nothing is done where a region from outside asks for it: its program may be hostile. */
@@ -98,6 +210,7 @@ enum claim_status collector_attach(struct collector *collector, const char *path
 
 enum claim_status collector_attach_claimed(struct collector *collector, struct runwriter *run,
                                            struct error *error) {
+    struct error trouble = {""};
     collector->profile = claim_profile(&collector->claim, error);
     if (collector->profile == NULL) {
         claim_release(&collector->claim);
@@ -117,7 +230,8 @@ enum claim_status collector_attach_claimed(struct collector *collector, struct r
         runwriter_join(run, &collector->claim);
     }
     open_timeline(collector);
-    start_recording(collector);
+    collector->ending_ns = 0;
+    start_recording(collector, &trouble);
     periodic_start(&collector->periodic, &collector->profile->header);
     return CLAIM_OK;
 }
@@ -273,6 +387,7 @@ int collector_tick(struct collector *collector) {
         return wait;
     }
     tell_news(collector);
+    follow_recording(collector, time_ns);
     if (!collector->profile->live) {
         return wait;
     }
@@ -292,6 +407,10 @@ int collector_tick(struct collector *collector) {
     collector->last_churn = moment.churn_bytes;
     if (limits_wanted(&collector->limits) && wait > LIMIT_TICK_MS) {
         wait = LIMIT_TICK_MS;
+    }
+    if (collector->record != NULL && record_is_midway(&collector->claim) &&
+        wait > RECORDING_TICK_MS) {
+        wait = RECORDING_TICK_MS;
     }
     if (collector->periodic.every_ns != 0) {
         wait = until(collector->periodic.next_ns, time_ns, wait);
@@ -409,7 +528,8 @@ static char *finish(struct collector *collector, const struct record_result *rec
     struct model *model = NULL;
     char *text;
     enum runwriter_place place = RUNWRITER_ALONE;
-    bool profiled = recording == NULL || finish_wants_profile(&collector->claim);
+    const struct record_result *own = record_is_midway(&collector->claim) ? NULL : recording;
+    bool profiled = own == NULL || finish_wants_profile(&collector->claim);
     report_owed(collector);
     start_loading(&loading, collector->profile);
     if (collector->run != NULL) {
@@ -417,9 +537,9 @@ static char *finish(struct collector *collector, const struct record_result *rec
         place =
             runwriter_place(collector->run, &collector->claim, model, collector->profile, is_last);
     }
-    if (place == RUNWRITER_SMALL && recording != NULL) {
-        unlink(recording->path); /* its sums will do */
-        recording = NULL;
+    if (place == RUNWRITER_SMALL && own != NULL) {
+        unlink(own->path); /* its sums will do */
+        own = recording = NULL;
         profiled = true;
     }
     if (profiled) {
@@ -431,7 +551,7 @@ static char *finish(struct collector *collector, const struct record_result *rec
     model = end_loading(&loading);
     if (collector->run != NULL) {
         runwriter_add(collector->run, &collector->claim, model, collector->profile,
-                      profiled ? finished.path : NULL, recording);
+                      profiled ? finished.path : NULL, own);
     }
     text = lines(collector, place == RUNWRITER_ALONE ? model : NULL, profiled ? &finished : NULL,
                  recording);
@@ -461,6 +581,11 @@ char *collector_finish(struct collector *collector, bool is_last) {
     if (mind_cut(collector)) {
         return finish_cut(collector);
     }
+    if (is_to_begin(collector)) {
+        drop_recording(collector);
+        move_state(claim_recording(&collector->claim), MEMTRACE_RECORD_OPENED,
+                   MEMTRACE_RECORD_NONE);
+    }
     finish_note_malloc(&collector->claim);
     recorded = finish_recording(&collector->claim, collector->record, &recording);
     whole = claim_profile(&collector->claim, NULL);
@@ -469,8 +594,8 @@ char *collector_finish(struct collector *collector, bool is_last) {
         profile_close(collector->profile);
         collector->profile = whole;
     }
-    text = !recorded && !collector->claim.is_outside && !claim_named(&collector->claim) &&
-                   is_written(collector)
+    text = (!recorded || record_is_midway(&collector->claim)) && !collector->claim.is_outside &&
+                   !claim_named(&collector->claim) && is_written(collector)
                ? strdup("")
                : finish(collector, recorded ? &recording : NULL, is_last);
     collector_detach(collector);

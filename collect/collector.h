@@ -31,6 +31,7 @@ struct collector {
     uint64_t seen_end;       /* header.end at the last refresh */
     struct periodic periodic;
     struct record *record; /* NULL: no recording */
+    uint64_t ending_ns;    /* when it was first seen that its end is wanted; 0: it is not */
     struct limits limits;
     struct logfile log;
     uint64_t seen_bytes;   /* size of the region: it grows only */
@@ -50,6 +51,10 @@ enum claim_status collector_attach(struct collector *collector, const char *path
  * where it fails. */
 enum claim_status collector_attach_claimed(struct collector *collector, struct runwriter *run,
                                            struct error *error);
+
+/* Whether there is nothing to do here but to write a recording that began in the middle of the run,
+ * if there is one. */
+bool collector_only_records(const struct collector *collector);
 
 /* Samples and reports whatever is due. Returns the milliseconds until it should be called again. */
 int collector_tick(struct collector *collector);

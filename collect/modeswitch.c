@@ -36,9 +36,9 @@ static uint64_t load(const uint64_t *field) {
 
 uint64_t modeswitch_mean(const struct memtrace_header *header) {
     const struct memtrace_recording *recording = (const void *)header->recording;
-    return recording->state != MEMTRACE_RECORD_NONE ? load(&recording->sample_bytes)
-           : header->mode == MEMTRACE_MODE_SAMPLED  ? load(&header->sample_bytes)
-                                                    : 0;
+    return memtrace_is_recorded(recording)         ? load(&recording->sample_bytes)
+           : header->mode == MEMTRACE_MODE_SAMPLED ? load(&header->sample_bytes)
+                                                   : 0;
 }
 
 static uint64_t control_word(uint64_t before, struct modeswitch wish) {

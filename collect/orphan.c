@@ -12,6 +12,12 @@
 /* As long as a collector may be busy with one round. */
 #define SILENCE_NS UINT64_C(3000000000)
 
+static bool has_work(const struct memtrace_recording *recording) {
+    return recording->state == MEMTRACE_RECORD_WANTED ||
+           recording->state == MEMTRACE_RECORD_OPENED ||
+           recording->state == MEMTRACE_RECORD_ENDING || recording->state == MEMTRACE_RECORD_LEFT;
+}
+
 /* Whether nobody has emptied the buffers for some time. Read without a lock, which a collector that
  * is about to attach would take for another's. */
 static bool is_silent(const char *path) {
@@ -20,7 +26,7 @@ static bool is_silent(const char *path) {
     int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     bool silent = fd >= 0 && pread(fd, &header, sizeof header, 0) == (ssize_t)sizeof header &&
                   header.state == MEMTRACE_STATE_RUNNING &&
-                  recording->state == MEMTRACE_RECORD_WANTED && recording->heartbeat_ns != 0 &&
+                  has_work(recording) && recording->heartbeat_ns != 0 &&
                   clock_now_ns() > recording->heartbeat_ns + SILENCE_NS;
     if (fd >= 0) {
         close(fd);
@@ -29,7 +35,7 @@ static bool is_silent(const char *path) {
 }
 
 /* A collector that is only stopped still has its claim. */
-static bool is_free(const char *path) {
+bool orphan_is(const char *path) {
     struct claim claim;
     if (claim_open(path, &claim, NULL) != CLAIM_OK) {
         return false;
@@ -61,7 +67,7 @@ void orphan_start(const char *path) {
 }
 
 void orphan_help(const char *path) {
-    if (is_silent(path) && is_free(path)) {
+    if (is_silent(path) && orphan_is(path)) {
         orphan_start(path);
     }
 }

@@ -74,7 +74,15 @@ struct record {
 
 bool record_wanted(const struct claim *claim) {
     const struct memtrace_recording *recording = claim_recording(claim);
-    return claim_load_u32(&recording->state) != MEMTRACE_RECORD_NONE && recording->path[0] == '/';
+    uint32_t state = claim_load_u32(&recording->state);
+    bool is_ending = state == MEMTRACE_RECORD_ENDING || state == MEMTRACE_RECORD_LEFT;
+    return state != MEMTRACE_RECORD_NONE && state != MEMTRACE_RECORD_REFUSED &&
+           (!is_ending || claim_load_u64(&recording->heartbeat_ns) != 0) &&
+           recording->path[0] == '/';
+}
+
+bool record_is_midway(const struct claim *claim) {
+    return (claim_recording(claim)->flags & MEMTRACE_RECORDING_MIDWAY) != 0;
 }
 
 /* --- rounds ----------------------------------------------------------------------------------- */
@@ -352,7 +360,11 @@ struct record *record_open(const struct claim *claim, struct error *error) {
 }
 
 int record_start(struct record *record, struct error *error) {
-    int reason = pthread_create(&record->thread, NULL, run, record);
+    int reason;
+    if (record->running) {
+        return 0;
+    }
+    reason = pthread_create(&record->thread, NULL, run, record);
     if (reason != 0) {
         return error_set(error, "cannot start a thread: %s", strerror(reason));
     }
@@ -440,7 +452,10 @@ static int close_parts(struct record *record) {
 }
 
 void record_finish(struct record *record, struct record_result *result) {
+    uint32_t state = claim_load_u32(&record->recording->state);
     end_thread(record);
+    record->events.parts.is_left =
+        state == MEMTRACE_RECORD_ENDING || state == MEMTRACE_RECORD_LEFT;
     record->events.refreshed_ns = record->events.seen_end = 0;
     round_of(record, true);
     if (!record->stopped && close_parts(record) != 0) {
@@ -466,6 +481,11 @@ void record_finish(struct record *record, struct record_result *result) {
     }
     free_buffers(record);
     release(record);
+}
+
+void record_drop(struct record *record) {
+    unlink(record->events.parts.file.path);
+    record_abandon(record);
 }
 
 void record_abandon(struct record *record) {

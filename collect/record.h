@@ -28,12 +28,17 @@ struct record_result {
 /* Whether a recording of this region is to be written, or to be gone on with. */
 bool record_wanted(const struct claim *claim);
 
+/* Whether it began in the middle of the program's run, and may end there. */
+bool record_is_midway(const struct claim *claim);
+
 /* Begins or goes on with the recording of a region; `claim` must outlive it. NULL: the error says
  * why, and the program is told to record no more. */
 struct record *record_open(const struct claim *claim, struct error *error);
 
-/* Starts a thread that does the rounds. 0 or -1. */
+/* Starts a thread that does the rounds, unless it runs. 0 or -1. */
 int record_start(struct record *record, struct error *error);
+/* It never began: its file goes again. */
+void record_drop(struct record *record);
 
 /* Puts a mark into the recording, as those that the program makes: what happened to it, at this
  * time of its clock. Any thread, before record_finish(). A few at once; the text is copied. */

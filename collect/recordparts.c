@@ -38,6 +38,9 @@ static int write_program(struct recordparts *parts) {
     struct memtrace_block_header block = {
         .kind = MEMTRACE_BLOCK_PROGRAM, .first_ns = time_ns, .last_ns = time_ns, .items = 1};
     claim_copy_header(parts->claim, &program);
+    if (parts->is_left && program.state == MEMTRACE_STATE_RUNNING) {
+        program.state = MEMTRACE_STATE_COPIED; /* the program goes on without it */
+    }
     if (claim_is_cut(parts->claim,
                      MEMTRACE_HEADER_SIZE)) { /* what was written before stays the last word */
         return 0;

@@ -7,6 +7,7 @@
 
 #include "analyze/base/pathname.h"
 #include "analyze/report/reports.h"
+#include "collect/recordask.h"
 #include "memtrace/sampled.h"
 #include "top/topdrawblocks.h"
 #include "top/topdrawlist.h"
@@ -18,6 +19,11 @@
 #include <string.h>
 
 /* ---- The head ---- */
+
+static bool is_recorded(const struct memtrace_header *header) {
+    enum recordask_state state = recordask_look(header);
+    return state == RECORDASK_START || state == RECORDASK_ON;
+}
 
 static const char *what_is(const struct topstate *state) {
     const struct topsource *source = state->source;
@@ -37,7 +43,7 @@ static const char *what_is(const struct topstate *state) {
     case MEMTRACE_MODE_SAMPLED:
         return "sampled";
     default:
-        return "live";
+        return is_recorded(profile_header(profile)) ? "recorded" : "live";
     }
 }
 
@@ -408,6 +414,7 @@ static const char help[] =
     "space  pause     + -  look more or less often\n"
     "s  save the profile as it is now, to a new file of this folder\n"
     "o  count nothing new, or again     O  count a sample, or all\n"
+    "R  record each event from now on, to a new file of this folder; or end that\n"
     "q  quit; the program goes on in any case\n";
 
 /* ---- The foot ---- */
@@ -416,6 +423,15 @@ static const char help[] =
 static const char foot[] = "? help  q quit  " FOOT;
 static const char foot_above_list[] = "? help  Esc list  " FOOT;
 static const char list_foot[] = "q quit  Enter open  l d a m sort  r reverse  + - interval";
+
+/* A recording that was asked for may be refused a moment later. */
+static const char *what_became(const struct topstate *state) {
+    const struct profile *profile = state->source != NULL ? state->source->profile : NULL;
+    return profile != NULL && strncmp(state->message, "recording to ", 13) == 0 &&
+                   recordask_look(profile_header(profile)) == RECORDASK_REFUSED
+               ? recordask_recording(profile_header(profile))->path
+               : state->message;
+}
 
 static void draw_foot(const struct topstate *state, struct topgrid *grid) {
     struct topgrid_pen pen = topgrid_pen(grid, grid->height - 1);
@@ -426,7 +442,7 @@ static void draw_foot(const struct topstate *state, struct topgrid *grid) {
         return;
     }
     pen.style = state->message[0] != '\0' ? TOPGRID_BOLD : TOPGRID_DIM;
-    topgrid_put(&pen, state->message[0] != '\0'      ? state->message
+    topgrid_put(&pen, state->message[0] != '\0'      ? what_became(state)
                       : state->page == TOPSTATE_LIST ? list_foot
                       : state->list != NULL          ? foot_above_list
                                                      : foot);

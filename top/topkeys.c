@@ -3,6 +3,7 @@
 #include "top/topkeys.h"
 
 #include "collect/modeswitch.h"
+#include "collect/recordask.h"
 #include "memtrace/sampled.h"
 
 #include <inttypes.h>
@@ -80,6 +81,43 @@ static enum topkeys_then count_otherwise(struct topstate *state, unsigned key) {
     } else {
         ask_for(state, (struct modeswitch){.mode = MEMTRACE_MODE_SAMPLED, .mean = MODESWITCH_MEAN},
                 "asked to count a sample: one allocation in 512.0 KiB");
+    }
+    return TOPKEYS_DRAW;
+}
+
+/* What comes of it the screen says: top does not wait for it, and the recording not for top. */
+static void switch_recording(struct topstate *state, struct memtrace_header *header,
+                             const struct region *region) {
+    const struct memtrace_recording *recording = recordask_recording(header);
+    enum recordask_state now = recordask_look(header);
+    struct error error;
+    if (now == RECORDASK_ASKED || now == RECORDASK_ON || now == RECORDASK_STOPPED) {
+        if (recordask_end(header, region, &error) != 0) {
+            say(state, error.message);
+        } else {
+            snprintf(state->message, sizeof state->message, "recorded to %.490s", recording->path);
+        }
+    } else if (recordask_begin(header, region, NULL, &error) != 0) {
+        say(state, error.message);
+    } else {
+        snprintf(state->message, sizeof state->message, "recording to %.480s; R ends it",
+                 recording->path);
+    }
+}
+
+static enum topkeys_then record(struct topstate *state) {
+    const struct profile *profile = state->source->profile;
+    struct memtrace_header *header;
+    struct region region;
+    struct error error;
+    if (profile == NULL || !state->source->is_live) {
+        say(state, "it does not run");
+    } else if (region_find(state->source->pid, &region, &error) != 0 ||
+               (header = modeswitch_map(region.path, &error)) == NULL) {
+        say(state, error.message);
+    } else {
+        switch_recording(state, header, &region);
+        modeswitch_unmap(header);
     }
     return TOPKEYS_DRAW;
 }
@@ -319,6 +357,8 @@ static enum topkeys_then press_do(struct topstate *state, unsigned key) {
         return copy_hash(state);
     case 's':
         return save(state);
+    case 'R':
+        return record(state);
     case 'o':
     case 'O':
         return count_otherwise(state, key);

@@ -182,7 +182,7 @@ static bool is_in(const char *path, const char *run) {
 static bool is_of(const struct memtrace_header *header, const char *run) {
     const struct memtrace_recording *recording = (const void *)header->recording;
     return run == NULL || is_in(header->output, run) ||
-           (recording->state != MEMTRACE_RECORD_NONE && is_in(recording->path, run));
+           (memtrace_is_recorded(recording) && is_in(recording->path, run));
 }
 
 static int add_region(const struct toplist *list, struct toplist *to, const struct region *region,

@@ -131,7 +131,8 @@ HOT_INLINE void count_alloc(struct pass *pass, const struct timeorder_event *ent
     enum when when = when_of(pass, time_ns, taker);
     if (when == INSIDE) {
         pass->accounts.now_ns = time_ns;
-        change(pass, accounts_alloc(&pass->accounts, block, entry->thread, pass->inherited != 0));
+        change(pass, accounts_alloc(&pass->accounts, block, entry->thread,
+                                    pass_is_inherited(pass, &entry->event)));
     }
     block->context |= (uint32_t)when << WHEN_SHIFT;
 }

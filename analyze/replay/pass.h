@@ -43,6 +43,12 @@ struct pass {
     int stop; /* what a visitor returned: not 0 ends the pass */
 };
 
+/* Whether a block that begins was there before: its allocation is not this recording's. */
+static inline bool pass_is_inherited(const struct pass *pass, const struct event *event) {
+    return pass->inherited != 0 || (event->flags & MEMTRACE_ALLOC_BEFORE) != 0;
+}
+
+
 /* How a block ended: by whom and when, and which event said so. */
 struct pass_end {
     struct pairing_end end;

@@ -45,6 +45,17 @@ static void put_merged(const struct report *report) {
             number_duration(&numbers[1], report->model->now_ns), header->pid);
 }
 
+/* Of a recording that began in the middle of the run. */
+static void put_begun(const struct report *report) {
+    const struct memtrace_recording *recording = (const void *)report->model->header.recording;
+    struct number duration;
+    if (report->model->recording.present &&
+        (recording->flags & MEMTRACE_RECORDING_MIDWAY) != 0) {
+        fprintf(report->out, ", recorded from %s on",
+                number_duration(&duration, recording->begun_ns));
+    }
+}
+
 static void put_state(const struct report *report) {
     const struct model *model = report->model;
     struct number duration;
@@ -61,6 +72,7 @@ static void put_state(const struct report *report) {
     style_label(report, "process");
     fprintf(report->out, "%" PRIu32 ", %s %s", model->header.pid, state,
             number_duration(&duration, model->now_ns));
+    put_begun(report);
     if (model->header.flags & MEMTRACE_FLAG_FORKED) {
         fprintf(report->out, ", forked from %" PRIu32, model->header.parent_pid);
     }

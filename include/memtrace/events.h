@@ -25,6 +25,12 @@ enum memtrace_record_state {
     MEMTRACE_RECORD_NONE = 0,    /* no recording was asked for */
     MEMTRACE_RECORD_WANTED = 1,  /* events are buffered; the collector writes them down */
     MEMTRACE_RECORD_STOPPED = 2, /* for good: the disk is full, a limit was reached */
+    /* One that begins and ends in the middle of a run (MEMTRACE_RECORDING_MIDWAY): after NONE */
+    MEMTRACE_RECORD_ASKED = 3,   /* a command wants one: the collector is to open its file */
+    MEMTRACE_RECORD_OPENED = 4,  /* it has: the program begins, and says WANTED */
+    MEMTRACE_RECORD_ENDING = 5,  /* a command wants no more: the program lets go, and says LEFT */
+    MEMTRACE_RECORD_LEFT = 6,    /* no thread writes events: the collector closes its file: NONE */
+    MEMTRACE_RECORD_REFUSED = 7, /* it cannot be: recording.path says why; as NONE */
 };
 
 /* What a thread does that finds no free chunk. */
@@ -50,21 +56,29 @@ struct memtrace_recording {
     uint64_t lost_frees;   /* live: of recorded blocks */
     uint64_t cull_ns; /* 0: nothing; else what lives shorter is left out of the file, both ends */
     uint32_t embed;   /* enum memtrace_embed */
-    uint32_t reserved_u32;
+    uint32_t begun;       /* live: how often one was begun in the middle of the run */
     uint64_t size_least;   /* only heap blocks of these sizes are recorded */
     uint64_t size_most;    /* 0: of any size */
     uint64_t cull_pending; /* blocks that may wait in the buffers for that; 0: what these hold */
     uint64_t queue_bytes;  /* 0: any; else what of a file is on the disk, the rest being sent */
-    uint64_t reserved[2];
+    uint64_t begun_ns;     /* live: when it began, since the program's start; 0: with it */
+    uint64_t file_events;  /* live: of the last that was ended in the middle of the run */
+    uint64_t file_bytes;
     /* live: bit c % 64 of word c / 64: chunk c is free. A thread takes one by clearing its bit, the
      * collector gives it back by setting it. */
     uint64_t free_chunks[MEMTRACE_CHUNK_LIMIT / 64];
-    char path[1024]; /* absolute path of the recording, patterns expanded */
+    char path[1016]; /* absolute path of the recording, patterns expanded */
 };
 #define MEMTRACE_RECORDING_OFFSET 320
 MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_recording) == 1408, "recording size");
 MEMTRACE_STATIC_ASSERT(MEMTRACE_RECORDING_OFFSET + sizeof(struct memtrace_recording) <= 2048,
                        "recording lies in the header's reserve");
+
+/* Whether events are written down, or were until it could not go on. */
+static inline int memtrace_is_recorded(const struct memtrace_recording *recording) {
+    uint32_t state = __atomic_load_n(&recording->state, __ATOMIC_ACQUIRE);
+    return state == MEMTRACE_RECORD_WANTED || state == MEMTRACE_RECORD_STOPPED;
+}
 
 /* recording.flags */
 enum {
@@ -73,7 +87,8 @@ enum {
     MEMTRACE_RECORDING_NO_ADDRESSES = 1u << 2, /* the file is to hold no addresses */
     MEMTRACE_RECORDING_PROFILE = 1u << 3,      /* a profile is written at the end, too */
     MEMTRACE_RECORDING_MODULES = 1u << 4,      /* only what some modules allocate is recorded */
-    MEMTRACE_RECORDING_NO_SLICES = 1u << 5     /* the file is to hold no sums of its events */
+    MEMTRACE_RECORDING_NO_SLICES = 1u << 5,    /* the file is to hold no sums of its events */
+    MEMTRACE_RECORDING_MIDWAY = 1u << 6        /* it began in the middle of the run */
 };
 
 /* What of the program's files goes into the recording. */
@@ -155,6 +170,7 @@ enum {
     MEMTRACE_ALLOC_ZEROED = 1u << 0, /* by calloc */
     MEMTRACE_ALLOC_MAPPED = 1u << 1, /* glibc gave it a mapping of its own */
     MEMTRACE_ALLOC_ARENA = 1u << 2,  /* glibc: not from the main arena */
+    MEMTRACE_ALLOC_BEFORE = 1u << 3, /* it was there when the recording began */
 };
 #define MEMTRACE_SLACK_MOST 4095u
 

@@ -14,6 +14,7 @@ enum memtrace_mode {
     MEMTRACE_MODE_SAMPLED = 1, /* one in header.sample_bytes is counted, for the others */
     MEMTRACE_MODE_OFF = 2,     /* it stays out; frees of what was counted are counted */
     MEMTRACE_MODE_ON = 3,      /* in header.control alone: what it was before off */
+    MEMTRACE_MODE_LOOK = 4,    /* the same: leaves it, but recording.state (events.h) has changed */
 };
 
 /* header.control: what is asked from outside. A program carries it out at one of its next events

@@ -72,7 +72,7 @@ PUBLIC void memtrace_mark(const char *text) {
 PUBLIC uint64_t memtrace_scope_begin(const char *name) {
     static uint64_t last;
     uint64_t id = 0;
-    if (name != NULL && runtime.recorder.recording != NULL && is_profiled()) {
+    if (name != NULL && recorder_is_on(&runtime.recorder) && is_profiled()) {
         id = __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
         event_mark(MEMTRACE_MARK_SCOPE_BEGIN, id, name, text_length(name), EVENT_CALLER());
     }

@@ -245,7 +245,7 @@ static int begin_anew(void) {
     runtime.world.libunwind = NULL; /* its locks may be held, too */
     runtime.modules.lock.held = 0;
     runtime.modules.header = child.light.ancestor;
-    runtime.recorder.recording = NULL;
+    recorder_fork(&runtime.recorder);
     runtime.clock_word = clock_check(runtime.clock_word);
     runtime.has_companion = 0;
     runtime.churn_printed = runtime.churn_sampled = runtime.snapshots_answered = 0;

@@ -148,6 +148,9 @@ void event_put_back(const struct event_taken *taken) {
     if (taken->is_picked) {
         sampled_insert(taken->block.start, &taken->picked);
     } else if (taken->known) {
+        if (taken->name != 0) { /* before: no block without a number is seen */
+            heap_set_number(&runtime.heap, taken->block.start, recorder_low_number(taken->name));
+        }
         heap_insert(&runtime.heap, &taken->block);
         if (taken->name != 0) {
             heap_set_number(&runtime.heap, taken->block.start, recorder_low_number(taken->name));

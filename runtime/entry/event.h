@@ -253,6 +253,9 @@ void event_record_pool(struct thread *thread, const struct recorder_alloc *alloc
 uint64_t event_take_name(const struct shadow_heap *heap, uintptr_t address, uint32_t owner,
                          uint32_t birth);
 void event_record_free(struct thread *thread, uint64_t name);
+/* Whether the event is a signal handler's: the way outwards leads over an instruction that was
+ * interrupted. */
+int event_is_in_handler(struct thread *thread);
 void event_record_map(struct thread *thread, const struct recorder_map *map);
 
 /* Which modules are wanted is decided anew: their numbers are others now. */

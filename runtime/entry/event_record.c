@@ -15,7 +15,7 @@ static struct frame caller_of(const struct thread *thread) {
 
 /* Whether a signal handler runs: the way outwards leads over an instruction that was interrupted.
  */
-static int is_in_handler(struct thread *thread) {
+int event_is_in_handler(struct thread *thread) {
     struct context_id at = context_kept(event_path(thread, caller_of(thread)));
     while (at.value != 0) {
         struct memtrace_node node = context_read(&runtime.tree, at);
@@ -29,7 +29,7 @@ static int is_in_handler(struct thread *thread) {
 
 /* No chunk was free. 1: now there is one. */
 static int wait_for_room(struct thread *thread) {
-    return recorder_may_wait(&runtime.recorder) && !is_in_handler(thread) &&
+    return recorder_may_wait(&runtime.recorder) && !event_is_in_handler(thread) &&
            recorder_wait(thread->stream);
 }
 
@@ -49,9 +49,18 @@ static COLD void free_late(struct thread *thread, uint64_t name, uint32_t contex
 
 /* --- blocks ----------------------------------------------------------------------------------- */
 
+static void record_alloc_settling(struct thread *thread, const struct shadow_heap *heap,
+                                  const struct recorder_alloc *alloc);
+
 INLINE void record_alloc(struct thread *thread, const struct shadow_heap *heap,
                          const struct recorder_alloc *alloc) {
-    uint64_t number = recorder_alloc(thread->stream, alloc);
+    uint64_t number;
+    if (UNLIKELY(LOAD_RELAXED(&runtime.recorder.is_settling) != 0)) {
+        struct recorder_alloc copy = *alloc;
+        record_alloc_settling(thread, heap, &copy);
+        return;
+    }
+    number = recorder_alloc(thread->stream, alloc);
     if (UNLIKELY(number == 0)) {
         struct recorder_alloc copy = *alloc; /* so that it can be in registers */
         number = alloc_late(thread, &copy);
@@ -66,10 +75,11 @@ void event_record_alloc(struct thread *thread, const struct shadow_heap *heap,
 
 INLINE uint64_t take_name(const struct shadow_heap *heap, uintptr_t address, uint32_t owner,
                           uint32_t birth) {
-    uint32_t low = heap_take_number(heap, address);
-    return UNLIKELY(low == 0)
-               ? 0
-               : recorder_name(owner, recorder_number(&runtime.recorder, owner, low, birth));
+    uint32_t low = UNLIKELY(LOAD_RELAXED(&runtime.recorder.is_settling) != 0)
+                       ? heap_take_number_locked(heap, address)
+                       : heap_take_number(heap, address);
+    return UNLIKELY(low == 0) ? 0
+                              : recorder_block_name(&runtime.recorder, owner, low, birth);
 }
 
 uint64_t event_take_name(const struct shadow_heap *heap, uintptr_t address, uint32_t owner,
@@ -90,6 +100,30 @@ INLINE void record_free(struct thread *thread, uint64_t name) {
 
 void event_record_free(struct thread *thread, uint64_t name) {
     record_free(thread, name);
+}
+
+/* While blocks are named that were there before, this one may have been taken for one of them since
+ * its record was written: then that has told of it. */
+static COLD void record_alloc_settling(struct thread *thread, const struct shadow_heap *heap,
+                                       const struct recorder_alloc *alloc) {
+    struct recorder_stream *stream = thread->stream;
+    uint32_t low;
+    uint64_t number;
+    if (stream->number == stream->numbers_end && !recorder_renumber(stream)) {
+        recorder_lost(stream, 1, alloc->replaces != 0);
+        return;
+    }
+    low = (uint32_t)stream->number;
+    if (!heap_claim_number(heap, alloc->address, low)) {
+        if (alloc->replaces != 0) {
+            record_free(thread, alloc->replaces);
+        }
+        return;
+    }
+    number = recorder_alloc(stream, alloc);
+    if (number == 0 && alloc_late(thread, alloc) == 0) {
+        heap_unclaim_number(heap, alloc->address, low);
+    }
 }
 
 /* --- a part of them --------------------------------------------------------------------------- */
@@ -243,6 +277,11 @@ void event_mark(enum memtrace_mark what, uint64_t id, const char *text, size_t s
         /* A mark is there for its time: it divides what came before from what comes after, however
          * seldom the clock is looked at. */
         uint64_t time_ns = tick_slow(thread);
+        if (thread->stream == NULL) { /* the recording has just ended */
+            event_leave(thread);
+            thread_done(thread);
+            return;
+        }
         recorder_set_time(thread->stream, time_ns, thread->tick);
         if (!recorder_mark(thread->stream, what, id, text, size) &&
             !(wait_for_room(thread) && recorder_mark(thread->stream, what, id, text, size))) {

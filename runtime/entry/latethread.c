@@ -58,8 +58,15 @@ struct thread *latethread_join(void) {
         return refuse();
     }
     peak_end_alone(runtime.space.header);
+    if (UNLIKELY(late.thread->generation != LOAD_ACQUIRE(&runtime.recorder.generation))) {
+        thread_settle(late.thread);
+    }
     late.thread->gate = LOAD_RELAXED(&runtime.gate);
     return late.thread;
+}
+
+struct recorder_stream *latethread_stream(void) {
+    return &late.stream;
 }
 
 COLD void thread_done_late(void) {

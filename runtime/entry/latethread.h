@@ -15,5 +15,7 @@ void latethread_fork(void); /* in a forked child, which finds it wiped */
 
 /* For one event, until thread_done(). NULL: it is lost. */
 struct thread *latethread_join(void);
+/* Where its events are recorded, by whoever has it just now. */
+struct recorder_stream *latethread_stream(void);
 
 #endif

@@ -61,7 +61,7 @@ PUBLIC int mallopt(int parameter, int value) {
         real_mallopt = (mallopt_function *)real_symbol("mallopt");
     }
     result = real_mallopt != NULL ? real_mallopt(parameter, value) : 0;
-    if (runtime.recorder.recording != NULL) {
+    if (recorder_is_on(&runtime.recorder)) {
         text_init(&text, buffer, sizeof buffer);
         spell(&text, parameter, value, result);
         event_mark(MEMTRACE_MARK_MALLOPT, 0, buffer, text.length, EVENT_CALLER());

@@ -163,7 +163,7 @@ static void begin_unmapping(struct unmapping *unmapping, uintptr_t start, uintpt
     if (thread == NULL) {
         return;
     }
-    unmapping->counts = thread->gate == GATE_OPEN;
+    unmapping->counts = thread_counts_all(thread);
     if (event_enter(thread, caller.slot)) {
         event_tick(thread);
         unmapping->thread = thread;
@@ -317,27 +317,39 @@ void mapping_init_child(int inside) {
     }
 }
 
+struct looking {
+    void (*visit)(void *argument, const struct interval *item);
+    void *argument;
+};
+
+static void look(void *argument, struct interval *range) {
+    const struct looking *looking = argument;
+    looking->visit(looking->argument, range);
+}
+
+void mapping_visit(void (*visit)(void *argument, const struct interval *item), void *argument) {
+    struct looking looking = {visit, argument};
+    if (mappings.count != 0 && lock()) {
+        interval_visit(&mappings, look, &looking);
+        trylock_release(&mappings_lock);
+    }
+}
+
 void mapping_forget(void) {
     mappings = (struct intervals){0};
     mappings_lock.held = 0;
 }
 
-struct inheritance {
-    void (*visit)(void *argument, const struct interval *range);
-    void *argument;
-};
-
 static void inherit(void *argument, struct interval *range) {
-    const struct inheritance *inheritance = argument;
     if (range->is_inherited) {
         range->is_inherited = 0;
-        inheritance->visit(inheritance->argument, range);
+        look(argument, range);
     }
 }
 
 void mapping_inherit(void (*visit)(void *argument, const struct interval *item), void *argument) {
-    struct inheritance inheritance = {visit, argument};
+    struct looking looking = {visit, argument};
     if (!mappings_lock.held) {
-        interval_visit(&mappings, inherit, &inheritance);
+        interval_visit(&mappings, inherit, &looking);
     }
 }

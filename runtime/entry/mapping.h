@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* mapping.h: what a forked child needs of its inherited mappings. */
+/* mapping.h: what a forked child needs of its inherited mappings, and a recording of those that are
+ * there when it begins. */
 #ifndef RUNTIME_ENTRY_MAPPING_H
 #define RUNTIME_ENTRY_MAPPING_H
 
@@ -10,5 +11,7 @@ void mapping_init_child(int inside);
 void mapping_forget(void); /* their memory was given up */
 /* Those that are not counted yet, which they are from here on. */
 void mapping_inherit(void (*visit)(void *argument, const struct interval *item), void *argument);
+/* All that there are. */
+void mapping_visit(void (*visit)(void *argument, const struct interval *item), void *argument);
 
 #endif

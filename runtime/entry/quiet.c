@@ -22,7 +22,7 @@ enum {
     RUN_NS = 2 * 1000 * 1000,
     LOOK_NS = 5 * 1000 * 1000,
     LEAST_NS = 4 * LOOK_NS,
-    /* A gate that is closed longer was left by a longjmp, and will never be opened. */
+    /* A gate that is closed longer was left by a longjmp. */
     GATES_NS = 1500 * 1000 * 1000,
 };
 
@@ -114,28 +114,51 @@ static int are_outside(struct crowd *crowd) {
     return all;
 }
 
-static int wait_for(struct crowd *crowd, uint64_t limit_ns) {
-    uint64_t began = sys_clock_ns(CLOCK_MONOTONIC);
-    uint64_t passed = 0;
-    int all = 0;
-    while (passed < LEAST_NS || !all || (threadpool_is_any_inside() && passed < GATES_NS)) {
-        if (passed > limit_ns) {
-            return 0;
-        }
-        sys_sleep_ns(LOOK_NS);
-        passed = sys_clock_ns(CLOCK_MONOTONIC) - began;
-        all = all || are_outside(crowd);
+/* --- looking ---------------------------------------------------------------------------------- */
+
+void quiet_begin(struct quiet *quiet) {
+    struct crowd crowd = {.thread = quiet->memory, .is_whole = 1};
+    if (crowd.thread == NULL) {
+        crowd.thread = sys_map(MOST_THREADS * sizeof *crowd.thread);
     }
-    return 1;
+    *quiet = (struct quiet){.memory = crowd.thread, .began_ns = sys_clock_ns(CLOCK_MONOTONIC)};
+    if (crowd.thread != NULL) {
+        find_threads(&crowd);
+        quiet->count = crowd.count;
+        quiet->is_whole = (uint32_t)crowd.is_whole;
+    }
+}
+
+void quiet_end(struct quiet *quiet) {
+    if (quiet->memory != NULL) {
+        sys_unmap(quiet->memory, MOST_THREADS * sizeof(struct waiting));
+    }
+    *quiet = (struct quiet){0};
+}
+
+uint64_t quiet_passed_ns(const struct quiet *quiet) {
+    return sys_clock_ns(CLOCK_MONOTONIC) - quiet->began_ns;
+}
+
+int quiet_is(struct quiet *quiet) {
+    struct crowd crowd = {quiet->memory, quiet->count, 1};
+    uint64_t passed = quiet_passed_ns(quiet);
+    if (!quiet->is_whole) {
+        return 0;
+    }
+    quiet->are_outside = quiet->are_outside || are_outside(&crowd);
+    return quiet->are_outside && (quiet->count == 0 || passed >= LEAST_NS) &&
+           (passed >= GATES_NS || !threadpool_is_any_inside());
 }
 
 int quiet_wait(uint64_t limit_ns) {
-    struct crowd crowd = {.thread = sys_map(MOST_THREADS * sizeof *crowd.thread), .is_whole = 1};
-    int is_quiet = 0;
-    if (crowd.thread != NULL) {
-        find_threads(&crowd);
-        is_quiet = crowd.is_whole && wait_for(&crowd, limit_ns);
-        sys_unmap(crowd.thread, MOST_THREADS * sizeof *crowd.thread);
-    }
+    struct quiet quiet = {0};
+    int is_quiet;
+    quiet_begin(&quiet);
+    do {
+        sys_sleep_ns(LOOK_NS);
+        is_quiet = quiet_is(&quiet);
+    } while (!is_quiet && quiet.is_whole && quiet_passed_ns(&quiet) <= limit_ns);
+    quiet_end(&quiet);
     return is_quiet;
 }

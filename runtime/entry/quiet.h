@@ -1,15 +1,34 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * quiet.h: after the runtime's end, in a program that goes on: when is no thread inside it any
- * more, so that its memory can be given back? Called by attach.c.
+ * quiet.h: when has each other thread been outside of the runtime? After its end, in a program that
+ * goes on, nobody begins an event: so its memory can be given back (attach.c). Where a recording
+ * begins or ends, each thread begins its next event anew: so all that began before are over
+ * (recording_switch.c).
  */
 #ifndef RUNTIME_ENTRY_QUIET_H
 #define RUNTIME_ENTRY_QUIET_H
 
 #include <stdint.h>
 
-/* Waits until every other thread has been outside, for so long at most. 1: it has; 0: some thread
- * has not run since, or /proc cannot be read. The runtime is off: nobody begins an event. */
+struct waiting;
+
+/* All zeros before. */
+struct quiet {
+    struct waiting *memory;
+    uint32_t count;
+    uint32_t is_whole; /* 0: /proc could not be read, or there are too many threads */
+    uint32_t are_outside;
+    uint64_t began_ns;
+};
+
+void quiet_begin(struct quiet *quiet);
+/* Whether all have been outside since; also in an event of the calling thread. */
+int quiet_is(struct quiet *quiet);
+uint64_t quiet_passed_ns(const struct quiet *quiet);
+void quiet_end(struct quiet *quiet);
+
+/* Waits for that, for so long at most. 1: so it is; 0: some thread has not run since, or /proc
+ * cannot be read. */
 int quiet_wait(uint64_t limit_ns);
 
 #endif

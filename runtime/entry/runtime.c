@@ -21,6 +21,7 @@
 #include "runtime/entry/mapping.h"
 #include "runtime/entry/othermalloc.h"
 #include "runtime/entry/real.h"
+#include "runtime/entry/recording_switch.h"
 #include "runtime/entry/settings.h"
 #include "runtime/entry/signals.h"
 #include "runtime/entry/switch.h"
@@ -101,7 +102,8 @@ static int make_structures(void) {
         .own_frames_only = runtime.settings.stacks == MEMTRACE_STACKS_SHORT,
     };
     runtime.heap.numbered = runtime.pools.numbered =
-        runtime.settings.recording.state != MEMTRACE_RECORD_NONE;
+        runtime.settings.recording.state != MEMTRACE_RECORD_NONE ||
+        sys_address_limit() == UINT64_MAX; /* else it is the program's: ulimit -v */
     if (heap_init(&runtime.heap, MEMTRACE_FINE_SHIFT) != 0 ||
         ledger_init(&runtime.ledger, &runtime.space) != 0 || make_own_contexts() != 0) {
         log_error("not enough address space to profile (ulimit -v?); the program goes on without",
@@ -153,7 +155,7 @@ static void find_collector(void) {
 /* Before the first thread joins. Without anybody to write it down nothing is recorded. */
 static void find_recorder(void) {
     struct memtrace_header *header = runtime.space.header;
-    runtime.recorder.recording = NULL;
+    recorder_fork(&runtime.recorder);
     if (region_recording(header)->state == MEMTRACE_RECORD_NONE) {
         return;
     }
@@ -270,6 +272,7 @@ void runtime_forget(void) {
     sampled_forget();
     estimates_fork();
     event_forget_modules();
+    recording_switch_fork();
     ourmaps_give_up(sys_unmap);
     ourmaps.region = 0;
     STORE_RELAXED(&old->gate, (uintptr_t)GATE_NONE);
@@ -337,8 +340,11 @@ static int prints_top(const struct memtrace_header *header) {
 /* A recording is finished by who collects it, and the profile with it. 1: so it is left to others.
  */
 static int is_recorded(const struct memtrace_header *header) {
-    if (runtime.recorder.recording == NULL) {
+    if (!recorder_is_on(&runtime.recorder)) {
         return 0;
+    }
+    if (runtime.recorder.is_midway && is_collected(header)) {
+        return 0; /* who writes the recording does no more than that */
     }
     if (!is_collected(header)) {
         log_line("the recording has lost its collector; the next memtrace command finishes ",

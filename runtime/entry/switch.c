@@ -8,6 +8,7 @@
 #include "runtime/entry/event.h"
 #include "runtime/entry/malloc.h"
 #include "runtime/entry/real.h"
+#include "runtime/entry/recording_switch.h"
 #include "runtime/entry/runtime.h"
 #include "runtime/entry/thread.h"
 
@@ -19,7 +20,7 @@
 static uint32_t due;
 
 static void mark(enum memtrace_mark what) {
-    if (runtime.recorder.recording == NULL || LOAD_RELAXED(&runtime.state) != RUNTIME_READY) {
+    if (!recorder_is_on(&runtime.recorder) || LOAD_RELAXED(&runtime.state) != RUNTIME_READY) {
         return;
     }
     if (thread_self->gate < GATE_ADDRESSES) {
@@ -49,7 +50,9 @@ enum { DEFAULT_MEAN = 512 << 10 };
 
 /* What the gate is while counting is on. */
 static uintptr_t gate_on(void) {
-    return LOAD_RELAXED(&runtime.sample_bytes) != 0 ? GATE_SAMPLED : GATE_OPEN;
+    return LOAD_RELAXED(&runtime.sample_bytes) != 0 ? GATE_SAMPLED
+           : recording_switch_is_moving()           ? GATE_JOINING
+                                                    : GATE_OPEN;
 }
 
 static void describe(void) {
@@ -71,7 +74,7 @@ static void describe(void) {
  * frees are looked at in the sampled heap, and in mode sampled it alone which are looked at at all.
  */
 static void prepare(uintptr_t to) {
-    if (to == GATE_OPEN) { /* before any thread counts so */
+    if (to == GATE_OPEN || to == GATE_JOINING) { /* before any thread counts so */
         STORE_RELAXED(&runtime.counted_exactly, 1u);
         malloc_prepare(MALLOC_EXACT);
         return;
@@ -99,7 +102,10 @@ static void move_gate(uintptr_t to) {
         return; /* the process ends */
     }
     describe();
-    if (from != to && from != GATE_STOPPED) {
+    if (from == GATE_OPEN && to == GATE_JOINING) {
+        thread_join_all();
+    } else if (from != to && from != GATE_STOPPED &&
+               !(from == GATE_JOINING && to == GATE_OPEN)) { /* who is joining has that before it */
         thread_stop_all();
     }
     if (from == GATE_STOPPED && to != GATE_STOPPED) {
@@ -131,14 +137,22 @@ static void want(uint32_t is_on) {
     } while (LOAD_RELAXED(&wanted.asked) != seen);
 }
 
+void switch_renew(void) {
+    want(switch_is_on());
+}
+
 void switch_fork(void) {
     wanted.lock.held = 0;
+    recording_switch_fork();
+    if (LOAD_RELAXED(&runtime.gate) == GATE_JOINING) {
+        STORE_RELAXED(&runtime.gate, (uintptr_t)GATE_OPEN);
+    }
     describe();
 }
 
 /* Of a recording, or of the profile. */
 static void set_mean(uint64_t mean) {
-    if (runtime.recorder.recording == NULL) {
+    if (!recorder_is_on(&runtime.recorder)) {
         STORE_RELAXED(&runtime.sample_bytes, mean);
         return;
     }
@@ -156,7 +170,7 @@ static uint64_t last_mean(void) {
 
 int switch_is_on(void) {
     uintptr_t gate = LOAD_RELAXED(&runtime.gate);
-    return gate == GATE_OPEN || gate == GATE_SAMPLED;
+    return gate == GATE_OPEN || gate == GATE_SAMPLED || gate == GATE_JOINING;
 }
 
 void switch_on(void) {
@@ -196,9 +210,11 @@ COLD void switch_asked(uint64_t control) {
     uint64_t done = LOAD_RELAXED(&header->control_done);
     if (control != done && /* one thread does it */
         __atomic_compare_exchange_n(&header->control_done, &done, control, 0, __ATOMIC_RELAXED,
-                                    __ATOMIC_RELAXED) &&
-        mode <= MEMTRACE_MODE_ON) {
-        switch_to(mode, mean);
+                                    __ATOMIC_RELAXED)) {
+        if (mode <= MEMTRACE_MODE_ON) {
+            switch_to(mode, mean);
+        }
+        recording_switch_ask();
     }
 }
 

@@ -19,6 +19,8 @@ void switch_start(const struct settings *settings);
 void switch_to(enum memtrace_mode mode, uint64_t mean);
 /* The same, but what is off stays off until it is switched on. */
 void switch_sample(uint64_t mean);
+/* What the gate is when it is open has changed (recording_switch.c). */
+void switch_renew(void);
 /* Carries out what was asked from outside, if anything. In an event, or while stopped. */
 void switch_asked(uint64_t control);
 /* In a forked child: its header tells the mode it was born in. */

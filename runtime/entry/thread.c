@@ -86,14 +86,37 @@ static int make_walker(void) {
     return 0;
 }
 
-void thread_begin(struct thread *thread, struct recorder_stream *stream) {
-    thread->clock_word = runtime.clock_word;
-    tick_ask(thread);
-    if (runtime.recorder.recording != NULL) {
+static void join_recording(struct thread *thread, struct recorder_stream *stream) {
+    thread->generation = LOAD_ACQUIRE(&runtime.recorder.generation);
+    thread->stream = NULL;
+    if ((thread->generation & 1) != 0) { /* it is on */
         recorder_join(&runtime.recorder, stream, thread->id);
         thread->stream = stream;
         thread->is_special = 1;
     }
+}
+
+void thread_begin(struct thread *thread, struct recorder_stream *stream) {
+    thread->clock_word = runtime.clock_word;
+    tick_ask(thread);
+    join_recording(thread, stream);
+}
+
+/* What it had of another recording is left as it is: its collector has what was in it. */
+COLD void thread_settle(struct thread *thread) {
+    uint64_t mask = sys_block_signals();
+    if (thread->generation != LOAD_ACQUIRE(&runtime.recorder.generation)) {
+        join_recording(thread, thread->is_late ? latethread_stream()
+                                               : &own.stream[++own.streams % 2]);
+        thread_settle_special(thread, runtime.space.is_private);
+        if (thread->stream != NULL) {
+            recorder_set_time(thread->stream,
+                              sys_clock_ns(CLOCK_MONOTONIC) -
+                                  runtime.space.header->start_monotonic_ns,
+                              thread->tick);
+        }
+    }
+    sys_restore_signals(mask);
 }
 
 /* 0, or -1: there is no room for its record. */
@@ -224,6 +247,29 @@ static int was_left(const struct thread *thread, uintptr_t address) {
            (on_alternate || (stack_holds(stack, address) && stack_holds(stack, gate)));
 }
 
+/* Where a handler interrupted an event that had begun before, that one goes on as it began. */
+static void settle(struct thread *thread, uintptr_t address) {
+    struct frame caller = event_caller((const void *)(address - sizeof(uintptr_t)));
+    if (!interrupted_inside(&runtime.rules, thread->walker->stack, caller)) {
+        thread_settle(thread);
+    }
+}
+
+static struct thread *wake_known(struct thread *thread, uintptr_t address) {
+    if (thread->gate == GATE_STOPPED) {
+        switch_poll();
+        thread->last_block = 0; /* what it allocated meanwhile nobody saw */
+        thread->gate = LOAD_RELAXED(&runtime.gate);
+    }
+    if (UNLIKELY(thread->generation != LOAD_ACQUIRE(&runtime.recorder.generation))) {
+        settle(thread, address);
+    }
+    if (thread->gate == GATE_JOINING) { /* or not any more: and then it need not ask again */
+        thread->gate = LOAD_RELAXED(&runtime.gate);
+    }
+    return thread;
+}
+
 /* The gate holds the address of where the thread entered the runtime. */
 static struct thread *wake_busy(struct thread *thread, uintptr_t address) {
     if (was_left(thread, address)) {
@@ -231,7 +277,7 @@ static struct thread *wake_busy(struct thread *thread, uintptr_t address) {
             recorder_abandon(thread->stream);
         }
         thread->gate = LOAD_RELAXED(&runtime.gate);
-        return thread;
+        return wake_known(thread, address);
     }
     space_lost(&runtime.space, MEMTRACE_LOST_EVENTS,
                !libunwind_calls(runtime.world.libunwind, address));
@@ -251,14 +297,8 @@ static struct thread *wake(uintptr_t address) {
     if (thread->gate >= GATE_ADDRESSES) {
         return wake_busy(thread, address);
     }
-    if (thread->gate == GATE_STOPPED) {
-        switch_poll();
-        thread->last_block = 0; /* what it allocated meanwhile nobody saw */
-        thread->gate = LOAD_RELAXED(&runtime.gate);
-        return thread;
-    }
-    if (thread_counts(thread)) {
-        return thread;
+    if (thread->gate == GATE_STOPPED || thread_counts(thread)) {
+        return wake_known(thread, address);
     }
     own.passing_through++;
     if (own.is_late) { /* the blocks of "others" have one number in parent and child */
@@ -318,7 +358,7 @@ void thread_init_child(void) {
 int thread_before_fork(struct frame caller) {
     struct thread *thread = thread_self;
     if (LIKELY(thread->gate < GATE_ADDRESSES) && /* which is open in a fast half, too */
-        (thread->gate != GATE_OPEN ||
+        ((thread->gate != GATE_OPEN && thread->gate != GATE_JOINING) ||
          !interrupted_inside(&runtime.rules, thread->walker->stack, caller))) {
         return 0;
     }

@@ -22,8 +22,17 @@
 #include "runtime/record/sampling.h"
 #include "runtime/stack/walk.h"
 
-/* GATE_OPEN: every allocation is counted; GATE_SAMPLED: one in many bytes is (sampled.h). */
-enum { GATE_NONE = 0, GATE_OPEN = 1, GATE_STOPPED = 2, GATE_SAMPLED = 3, GATE_ADDRESSES = 4096 };
+/* GATE_OPEN: every allocation is counted; GATE_SAMPLED: one in many bytes is (sampled.h);
+ * GATE_JOINING: as open, but the thread looks first whether it is recorded now, and was not before,
+ * or the other way round (recording_switch.h). */
+enum {
+    GATE_NONE = 0,
+    GATE_OPEN = 1,
+    GATE_STOPPED = 2,
+    GATE_SAMPLED = 3,
+    GATE_JOINING = 4,
+    GATE_ADDRESSES = 4096
+};
 enum { THREAD_OWNER_LEAVES = 1 << (MEMTRACE_THREAD_BITS - 8) };
 
 struct thread {
@@ -55,6 +64,7 @@ struct thread {
     uint64_t credit;     /* sampled.h: so many bytes may pass before anything is looked at */
     struct sampling sampling; /* where the next point lies, behind the credit */
     int64_t last_position;    /* how far it was when last_block was picked */
+    uint32_t generation;      /* of the recorder, to which `stream` belongs */
 };
 
 extern HIDDEN THREAD_LOCAL struct thread *thread_self;
@@ -81,7 +91,13 @@ INLINE struct thread *thread_get_for_free(uintptr_t address) {
 
 /* Whether what the thread allocates is counted, all of it or a sample. From outside of events. */
 INLINE int thread_counts(const struct thread *thread) {
-    return thread->gate == GATE_OPEN || thread->gate == GATE_SAMPLED;
+    return thread->gate == GATE_OPEN || thread->gate == GATE_SAMPLED ||
+           thread->gate == GATE_JOINING;
+}
+
+/* The same, and it is all of it. */
+INLINE int thread_counts_all(const struct thread *thread) {
+    return thread->gate == GATE_OPEN || thread->gate == GATE_JOINING;
 }
 
 /* Whether the calling thread, which a handler interrupted, is in an event. */
@@ -113,6 +129,9 @@ void thread_done_late(void);
 
 /* Of a struct thread whose id is set: it has a clock, and a stream where it is recorded. */
 void thread_begin(struct thread *thread, struct recorder_stream *stream);
+/* The calling thread, by its struct, gets a stream, or has none any more, where a recording began
+ * or ended since it last looked. Not inside an event that was begun before. */
+void thread_settle(struct thread *thread);
 /* The calling thread is known from here on, NULL: it cannot be. For forked children. */
 struct thread *thread_join(void);
 /* At the end: what the calling thread holds back of the peak and of the churn is handed in. */
@@ -140,6 +159,8 @@ void thread_stop_self(void);
 void thread_start_self(void);
 /* Every thread finds its gate stopped, but one that is inside just now: it does when it leaves. */
 void thread_stop_all(void);
+/* The same of those that are open: they find it GATE_JOINING. */
+void thread_join_all(void);
 /* The calling thread is about to make another. */
 void thread_expect_company(void);
 /* `caller` calls fork. 1: in a signal handler that interrupted this thread inside the runtime.

@@ -74,7 +74,7 @@ void threadpool_wipe(void) {
 }
 
 static void look(void *found, struct thread *thread) {
-    *(int *)found |= LOAD_RELAXED(&thread->gate) >= GATE_ADDRESSES;
+    *(int *)found |= LOAD_RELAXED(&thread->gate) >= GATE_ADDRESSES && thread != thread_self;
 }
 
 int threadpool_is_any_inside(void) {
@@ -141,7 +141,7 @@ void threadpool_return_walker(struct walker *walker) {
 static void stop(void *unused, struct thread *thread) {
     uintptr_t gate = LOAD_RELAXED(&thread->gate);
     (void)unused;
-    if (gate == GATE_OPEN || gate == GATE_SAMPLED) {
+    if (gate == GATE_OPEN || gate == GATE_SAMPLED || gate == GATE_JOINING) {
         __atomic_compare_exchange_n(&thread->gate, &gate, (uintptr_t)GATE_STOPPED, 0,
                                     __ATOMIC_RELAXED, __ATOMIC_RELAXED);
     }
@@ -149,4 +149,17 @@ static void stop(void *unused, struct thread *thread) {
 
 void thread_stop_all(void) {
     visit(stop, NULL);
+}
+
+static void join(void *unused, struct thread *thread) {
+    uintptr_t gate = GATE_OPEN;
+    (void)unused;
+    if (LOAD_RELAXED(&thread->gate) == gate) {
+        __atomic_compare_exchange_n(&thread->gate, &gate, (uintptr_t)GATE_JOINING, 0,
+                                    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    }
+}
+
+void thread_join_all(void) {
+    visit(join, NULL);
 }

@@ -13,7 +13,7 @@ void threadpool_init(void); /* once */
 void threadpool_fork(void); /* in a forked child */
 /* Every thread is unknown again, and no walker is there: none is inside. */
 void threadpool_wipe(void);
-/* Whether some thread is in the slow half of an event, or was when it left by a longjmp. */
+/* Whether another thread is in the slow half of an event, or was when it left by a longjmp. */
 int threadpool_is_any_inside(void);
 
 /* All zeros, or NULL: no memory, or not now. Signals are blocked. */

@@ -3,6 +3,7 @@
 #include "runtime/entry/tick.h"
 
 #include "runtime/base/sys.h"
+#include "runtime/entry/recording_switch.h"
 #include "runtime/entry/runtime.h"
 #include "runtime/entry/switch.h"
 
@@ -55,6 +56,9 @@ COLD uint64_t tick_slow(struct thread *thread) {
         tell(thread, time_ns);
     }
     switch_poll();
+    if (UNLIKELY(recording_switch_is_due(thread))) {
+        recording_switch_step(thread);
+    }
     if (UNLIKELY(switch_has_to_tell())) {
         switch_tell(thread);
     }

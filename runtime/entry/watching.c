@@ -64,7 +64,7 @@ PUBLIC uint32_t memtrace_watch_begin(uint64_t most_allocations, uint64_t most_by
     if (thread == NULL) {
         return 0;
     }
-    if (!thread->is_late && thread->gate == GATE_OPEN && event_enter(thread, caller.slot)) {
+    if (!thread->is_late && thread_counts_all(thread) && event_enter(thread, caller.slot)) {
         number = begin(thread, &limits);
         event_leave(thread);
     }

@@ -136,6 +136,100 @@ void heap_visit(const struct shadow_heap *heap,
     }
 }
 
+/* --- numbers in the middle of a run ------------------------------------------------------------
+ *
+ * A recording that begins in the middle of a run names the blocks that are there (heap_name_all),
+ * while threads allocate and free. Who frees takes the record out first and then asks for the
+ * number, who allocates puts the record in first and then claims a number, and who names claims
+ * first and then looks at the record; each by an instruction that keeps this order. So a block that
+ * is named is seen by whoever frees it, or its naming is taken back; and one that is allocated just
+ * now has one name, from whoever was first. */
+
+int heap_claim_number(const struct shadow_heap *heap, uintptr_t address, uint32_t number) {
+    uint8_t *leaf = heap_leaf(heap, address);
+    uint32_t none = 0;
+    return leaf == NULL ||
+           __atomic_compare_exchange_n(heap_number(heap, leaf, address), &none, number, 0,
+                                       __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}
+
+void heap_unclaim_number(const struct shadow_heap *heap, uintptr_t address, uint32_t number) {
+    uint8_t *leaf = heap_leaf(heap, address);
+    if (leaf != NULL) {
+        __atomic_compare_exchange_n(heap_number(heap, leaf, address), &number, 0u, 0,
+                                    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    }
+}
+
+uint32_t heap_take_number_locked(const struct shadow_heap *heap, uintptr_t address) {
+    uint8_t *leaf = heap_leaf(heap, address);
+    return leaf == NULL
+               ? 0
+               : __atomic_exchange_n(heap_number(heap, leaf, address), 0u, __ATOMIC_SEQ_CST);
+}
+
+static int decode_at(const struct shadow_heap *heap, uint8_t *leaf, uintptr_t at, int small,
+                     struct heap_block *block) {
+    return small ? heap_decode_fine(heap, leaf, at, block)
+                 : heap_decode_coarse(heap, leaf, at, block);
+}
+
+/* A claim that finds no record is taken back. Where that fails, the block was freed by this very
+ * number: it is told of as it was. Where it does not, a block may have come that found the claim. */
+static void name_at(const struct shadow_heap *heap, uint8_t *leaf, uintptr_t at, int small,
+                    const struct heap_naming *naming) {
+    struct heap_block block;
+    while (decode_at(heap, leaf, at, small, &block) &&
+           LOAD_RELAXED(heap_number(heap, leaf, block.start)) == 0) {
+        uint32_t *place = heap_number(heap, leaf, block.start);
+        uint32_t number = naming->next(naming->argument);
+        uint32_t mine = number;
+        struct heap_block now;
+        if (number == 0 || !heap_claim_number(heap, block.start, number)) {
+            return;
+        }
+        if (decode_at(heap, leaf, at, small, &now) && now.start == block.start) {
+            naming->named(naming->argument, &now);
+            return;
+        }
+        if (!__atomic_compare_exchange_n(place, &mine, 0u, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
+            naming->named(naming->argument, &block);
+            return;
+        }
+    }
+}
+
+static void name_leaf(const struct shadow_heap *heap, uint8_t *leaf, uintptr_t span,
+                      const struct heap_naming *naming) {
+    uintptr_t step = (uintptr_t)1 << heap->granule_shift;
+    for (uintptr_t at = span; at < span + SPAN_BYTES; at += step) {
+        if (LOAD_RELAXED(heap_fine(heap, leaf, at)) != 0) {
+            name_at(heap, leaf, at, 1, naming);
+        }
+    }
+    for (uintptr_t at = span; at < span + SPAN_BYTES; at += FINE_SIZE_LIMIT) {
+        name_at(heap, leaf, at, 0, naming);
+    }
+}
+
+void heap_name_all(const struct shadow_heap *heap, const struct heap_naming *naming) {
+    uint8_t *leaf = heap->root != NULL ? LOAD_ACQUIRE(&heap->root[NEWEST]) : NULL;
+    for (; leaf != NULL; leaf = link_of(heap, leaf)->older) {
+        uintptr_t span = link_of(heap, leaf)->span;
+        if (LOAD_ACQUIRE(&heap->root[span >> MEMTRACE_SPAN_SHIFT]) == leaf) {
+            name_leaf(heap, leaf, span, naming);
+        }
+    }
+}
+
+void heap_forget_numbers(const struct shadow_heap *heap) {
+    uint8_t *leaf = heap->root != NULL ? LOAD_ACQUIRE(&heap->root[NEWEST]) : NULL;
+    for (; leaf != NULL; leaf = link_of(heap, leaf)->older) {
+        sys_discard(heap_number(heap, leaf, link_of(heap, leaf)->span),
+                    heap_fine_items(heap) * sizeof(uint32_t));
+    }
+}
+
 static int contains(const struct heap_block *block, uintptr_t address) {
     uint64_t size = block->size != 0 ? block->size : 1;
     return address >= block->start && address - block->start < size;

@@ -6,7 +6,7 @@
  *   fine   8 bytes a granule of 32 bytes, for blocks under 1 KiB
  *   coarse 16 bytes a KiB, for all others
  * so the price is 25 % of a heap of small blocks, 1.6 % of one of large blocks. While recording,
- * 4 more bytes a granule hold the blocks' numbers (12.5 %).
+ * 4 more bytes a granule hold the blocks' numbers (12.5 %); until then nobody touches their pages.
  * Invariant: two live blocks of a table never start in one granule. glibc's start at least 32 bytes
  * apart; for other allocators tiny requests are rounded up to 32 bytes (entry/malloc.c). So where a
  * new block meets a record, that one's block is gone, and nobody told us.
@@ -34,7 +34,7 @@ enum {
 struct shadow_heap {
     uint8_t **root; /* SPAN_COUNT leaves, then the newest one; NULL: no memory, nothing is kept */
     unsigned granule_shift;
-    int numbered; /* leaves have numbers, behind the rest: set before there is a leaf */
+    int numbered; /* leaves have room for numbers, behind the rest: set before there is a leaf */
 };
 
 /* What is known of a block. */
@@ -163,6 +163,24 @@ INLINE uint32_t heap_take_number(const struct shadow_heap *heap, uintptr_t addre
     }
     return number;
 }
+
+/* The same where blocks are just being named that were there before: locked instructions, which
+ * also keep in order what is done to the block's record before. */
+uint32_t heap_take_number_locked(const struct shadow_heap *heap, uintptr_t address);
+/* 1, or 0: the block has got a number meanwhile. */
+int heap_claim_number(const struct shadow_heap *heap, uintptr_t address, uint32_t number);
+void heap_unclaim_number(const struct shadow_heap *heap, uintptr_t address, uint32_t number);
+
+/* Gives each live block that has no number one: `next` says which (0: none can be had for this
+ * one), and `named` hears who has it. All other threads change numbers by the functions above. */
+struct heap_naming {
+    uint32_t (*next)(void *argument);
+    void (*named)(void *argument, const struct heap_block *block);
+    void *argument;
+};
+void heap_name_all(const struct shadow_heap *heap, const struct heap_naming *naming);
+/* No block has a number, and their memory is given back: nobody looks at them meanwhile. */
+void heap_forget_numbers(const struct shadow_heap *heap);
 
 /* Why a block was not noted. */
 enum { HEAP_NO_ROOM = -1, HEAP_STALE = 1 };

@@ -21,7 +21,7 @@ enum {
 #define LOW_HALF (UINT64_C(1) << 32)
 #define HIGHEST  (UINT64_C(1) << 48)
 
-void recorder_init(struct recorder *recorder, struct space *space) {
+static void reset(struct recorder *recorder, struct space *space) {
     recorder->space = space;
     recorder->segments = 0;
     recorder->most_segments = MEMTRACE_CHUNK_SEGMENTS;
@@ -36,13 +36,45 @@ void recorder_init(struct recorder *recorder, struct space *space) {
         memset(recorder->next_number, 0, sizeof recorder->next_number);
         recorder->ended = 0;
     }
+    recorder->is_midway = recorder->is_settling = 0;
     recorder->recording = region_recording(space->header);
+}
+
+void recorder_init(struct recorder *recorder, struct space *space) {
+    reset(recorder, space);
+    STORE_RELAXED(&recorder->generation, recorder->generation | 1);
+}
+
+/* --- in the middle of a run ------------------------------------------------------------------- */
+
+void recorder_begin(struct recorder *recorder) {
+    recorder->is_midway = recorder->is_settling = 1;
+    STORE_RELEASE(&recorder->generation, recorder->generation + 1);
+}
+
+void recorder_end(struct recorder *recorder) {
+    STORE_RELAXED(&recorder->is_settling, 0u);
+    STORE_RELEASE(&recorder->generation, recorder->generation + 1);
+}
+
+void recorder_fork(struct recorder *recorder) {
+    recorder->recording = NULL;
+    recorder->is_midway = recorder->is_settling = 0;
+    recorder->generation += recorder->generation & 1;
+}
+
+void recorder_join_base(struct recorder *recorder, struct recorder_stream *stream) {
+    recorder_join(recorder, stream, MEMTRACE_THREAD_OTHERS);
+    stream->number = RECORDER_BASE;
+    stream->numbers_end = LOW_HALF;
 }
 
 /* --- streams ---------------------------------------------------------------------------------- */
 
 void recorder_join(struct recorder *recorder, struct recorder_stream *stream, uint32_t thread) {
-    *stream = (struct recorder_stream){.recorder = recorder, .thread = thread};
+    *stream = (struct recorder_stream){.recorder = recorder,
+                                       .thread = thread,
+                                       .generation = LOAD_RELAXED(&recorder->generation)};
     sampling_seed(&stream->sampling, sys_clock_ns(CLOCK_MONOTONIC) ^ (uint64_t)thread << 48);
     if ((recorder->recording->flags & MEMTRACE_RECORDING_PRECISE) != 0) {
         stream->due = RECORDER_DUE_PRECISE;
@@ -51,6 +83,9 @@ void recorder_join(struct recorder *recorder, struct recorder_stream *stream, ui
         uint64_t next = recorder->next_number[thread];
         stream->number = next != 0 ? next : 1;
         stream->numbers_end = (stream->number + LOW_HALF - 1) & ~(LOW_HALF - 1);
+        if (recorder->is_midway && stream->number <= RECORDER_BASE) {
+            stream->numbers_end = RECORDER_BASE;
+        }
     }
 }
 
@@ -66,6 +101,9 @@ static void drop_chunk(struct recorder_stream *stream) {
 }
 
 void recorder_leave(struct recorder_stream *stream) {
+    if (stream->generation != LOAD_ACQUIRE(&stream->recorder->generation)) {
+        return; /* that recording is over, and the chunk another's */
+    }
     drop_chunk(stream);
     if (stream->thread != MEMTRACE_THREAD_OTHERS) {
         stream->recorder->next_number[stream->thread] = stream->number;
@@ -75,6 +113,9 @@ void recorder_leave(struct recorder_stream *stream) {
 
 void recorder_abandon(struct recorder_stream *stream) {
     uint64_t mask = sys_block_signals();
+    if (stream->generation != LOAD_ACQUIRE(&stream->recorder->generation)) {
+        stream->chunk = NULL; /* another's by now */
+    }
     drop_chunk(stream);
     if (stream->number != stream->numbers_end) {
         stream->number++; /* the event may have been published and not counted */
@@ -122,6 +163,34 @@ static struct memtrace_chunk *add_segment(struct recorder *recorder) {
     return take_free(recorder);
 }
 
+/* The collector of the last recording has taken all that was in them. */
+static void free_segment(struct recorder *recorder, uint32_t index) {
+    uint64_t bits = ~UINT64_C(1) & UINT32_MAX; /* the first place lies under the header */
+    for (uint32_t i = 1; i < MEMTRACE_CHUNKS_PER_SEGMENT; i++) {
+        STORE_RELAXED(&recorder->segment[index][i].state, (uint32_t)MEMTRACE_CHUNK_FREE);
+    }
+    __atomic_fetch_or(&recorder->recording->free_chunks[index / 2], bits << (index % 2 * 32),
+                      __ATOMIC_RELEASE);
+}
+
+void recorder_prepare(struct recorder *recorder, struct space *space) {
+    uint32_t segments = recorder->recording != NULL && recorder->space == space
+                            ? LOAD_RELAXED(&recorder->segments)
+                            : 0;
+    recorder->ended = 1; /* numbers begin anew */
+    reset(recorder, space);
+    for (uint32_t i = 0; i < segments; i++) {
+        free_segment(recorder, i);
+    }
+    recorder->segments = segments;
+    if (segments == 0 && add_segment(recorder) != NULL) { /* for many threads that come at once */
+        free_segment(recorder, 0);
+    }
+    recorder->recording->lost_allocs = recorder->recording->lost_frees = 0;
+    recorder->recording->begun_ns =
+        sys_clock_ns(CLOCK_MONOTONIC) - space->header->start_monotonic_ns;
+}
+
 static struct memtrace_chunk *take_chunk(struct recorder *recorder) {
     struct memtrace_chunk *chunk = take_free(recorder);
     if (chunk == NULL &&
@@ -157,8 +226,10 @@ static void open_chunk(struct recorder_stream *stream, struct memtrace_chunk *ch
     STORE_RELEASE(&chunk->state, (uint32_t)MEMTRACE_CHUNK_OPEN);
 }
 
+/* Where it ends midway it is wanted as long as threads have streams. */
 static int is_wanted(const struct recorder *recorder) {
-    return LOAD_RELAXED(&recorder->recording->state) == MEMTRACE_RECORD_WANTED;
+    uint32_t state = LOAD_RELAXED(&recorder->recording->state);
+    return state == MEMTRACE_RECORD_WANTED || state == MEMTRACE_RECORD_ENDING;
 }
 
 /* Whether it is worth a try, for threads that ask at each event. */
@@ -191,6 +262,10 @@ int recorder_claim(struct recorder_stream *stream) {
     }
     sys_restore_signals(mask);
     return chunk != NULL;
+}
+
+int recorder_has_room(struct recorder_stream *stream, uint32_t words) {
+    return stream->used + words <= stream->most || recorder_claim(stream);
 }
 
 /* --- what is due before an event -------------------------------------------------------------- */
@@ -235,7 +310,7 @@ uint64_t *recorder_write_due(struct recorder_stream *stream, uint64_t *at) {
 static int take_run(struct recorder_stream *stream) {
     uint64_t first =
         1 + __atomic_fetch_add(&stream->recorder->others, OTHERS_RUN, __ATOMIC_RELAXED);
-    if (first + OTHERS_RUN > LOW_HALF) { /* of many threads, a tick would not tell the high half */
+    if (first + OTHERS_RUN > (stream->recorder->is_midway ? RECORDER_BASE : LOW_HALF)) { /* of many threads, a tick would not tell the high half */
         return 0;
     }
     stream->number = first;
@@ -267,12 +342,12 @@ int recorder_renumber(struct recorder_stream *stream) {
     if (stream->thread == MEMTRACE_THREAD_OTHERS) {
         done = take_run(stream);
     } else {
-        done = stream->number < HIGHEST &&
-               note_wrap(stream->recorder, stream->thread, (uint32_t)(stream->number >> 32),
-                         stream->tick) != 0;
+        uint64_t at = stream->number == RECORDER_BASE ? LOW_HALF : stream->number;
+        done = at < HIGHEST && note_wrap(stream->recorder, stream->thread, (uint32_t)(at >> 32),
+                                         stream->tick) != 0;
         if (done) {
-            stream->numbers_end = stream->number + LOW_HALF;
-            stream->number++;
+            stream->numbers_end = at + LOW_HALF;
+            stream->number = at + 1;
         }
     }
     stream->due |= done ? (uint32_t)RECORDER_DUE_NUMBERS : 0;

@@ -44,6 +44,11 @@ struct recorder {
     struct space *space;
     struct memtrace_recording *recording; /* in the region's header; NULL: nothing is recorded */
     struct memtrace_chunk *segment[MEMTRACE_CHUNK_SEGMENTS];
+    /* Odd: threads have streams. Changes when it is switched on or off in the middle of a run; what
+     * streams of another one hold are not theirs any more. */
+    uint32_t generation;
+    uint32_t is_midway;   /* numbers from RECORDER_BASE on name blocks that were there before */
+    uint32_t is_settling; /* these are being named: numbers change by locked instructions */
     uint32_t segments;
     uint32_t most_segments; /* fewer than MEMTRACE_CHUNK_SEGMENTS where one was refused */
     uint32_t impatient;     /* somebody waited in vain: nobody does until a chunk comes free */
@@ -70,6 +75,7 @@ struct recorder_stream {
     uint64_t now_ns; /* the clock when last looked at, since the start */
     uint32_t tick;   /* the thread's, by which births are noted */
     uint32_t id;     /* 0: not begun */
+    uint32_t generation;
     uint32_t sequence;
     uint32_t lost_allocs, lost_frees; /* not told yet */
     struct sampling sampling;
@@ -94,8 +100,26 @@ struct recorder_map {
     uint64_t address, size, old_address, old_size;
 };
 
+/* Where a recording begins in the middle of a run, the blocks that are there are named by numbers
+ * of MEMTRACE_THREAD_OTHERS from here on, of which no thread has any below 2^32. */
+#define RECORDER_BASE (UINT64_C(1) << 31)
+
 /* The space's header says what is wanted; also in a forked child, whose space is new. */
 void recorder_init(struct recorder *recorder, struct space *space);
+
+/* Begins and ends it in the middle of a run: nobody has a stream of an earlier one. Threads have
+ * streams from then on as soon as each has seen that the generation is another. */
+void recorder_prepare(struct recorder *recorder, struct space *space);
+void recorder_begin(struct recorder *recorder);
+void recorder_end(struct recorder *recorder);
+/* The stream in which blocks are that were there before. */
+void recorder_join_base(struct recorder *recorder, struct recorder_stream *stream);
+/* In a forked child, which is not recorded by this. */
+void recorder_fork(struct recorder *recorder);
+
+INLINE int recorder_is_on(const struct recorder *recorder) {
+    return (LOAD_RELAXED(&recorder->generation) & 1) != 0;
+}
 
 /* A stream of this thread, all zeros before. Claims nothing yet. */
 void recorder_join(struct recorder *recorder, struct recorder_stream *stream, uint32_t thread);
@@ -126,8 +150,18 @@ INLINE uint64_t recorder_number(const struct recorder *recorder, uint32_t thread
                : recorder_number_slow(recorder, thread, low, birth_tick);
 }
 
+/* The name of a block: of a thread's, or one that was there before. */
+INLINE uint64_t recorder_block_name(const struct recorder *recorder, uint32_t thread, uint32_t low,
+                                    uint32_t birth_tick) {
+    uint64_t number = recorder_number(recorder, thread, low, birth_tick);
+    int is_base = UNLIKELY(recorder->is_midway != 0) && number - RECORDER_BASE < RECORDER_BASE;
+    return recorder_name(is_base ? MEMTRACE_THREAD_OTHERS : thread, number);
+}
+
 /* The rare halves of what follows. 1, or 0: nothing can be had now. */
 int recorder_claim(struct recorder_stream *stream);
+/* Whether `words` words can be had without waiting. */
+int recorder_has_room(struct recorder_stream *stream, uint32_t words);
 int recorder_renumber(struct recorder_stream *stream);
 uint64_t *recorder_write_due(struct recorder_stream *stream, uint64_t *at);
 

@@ -59,5 +59,6 @@ def main():
         execute(["umount", folder])
 
 
-main()
-finish()
+if __name__ == "__main__":
+    main()
+    finish()

@@ -59,7 +59,8 @@ char *hublive_recording(const struct source *file, bool *may_come) {
     }
     memcpy(&recording, file->model->header.recording, sizeof recording);
     recording.path[sizeof recording.path - 1] = '\0';
-    if (recording.state == MEMTRACE_RECORD_NONE || recording.path[0] != '/') {
+    if (!memtrace_is_recorded(&recording) || recording.path[0] != '/' ||
+        (recording.flags & MEMTRACE_RECORDING_MIDWAY) != 0) { /* it does not tell all */
         return NULL;
     }
     *may_come = true;

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * recordask.h: asks for a recording of a program that runs and is only profiled, from now on, or for
+ * its end. Who collects the program writes it; where nobody does, a companion (cli/companion) is
+ * started, which ends with the recording and not with who asked.
+ *
+ * Called by cli/control and top. recordask_begin() and recordask_end() come back at once; what came
+ * of it says recordask_look(), now and then.
+ */
+#ifndef COLLECT_RECORDASK_H
+#define COLLECT_RECORDASK_H
+
+#include "analyze/read/error.h"
+#include "analyze/read/region.h"
+#include "memtrace/events.h"
+
+#include <stdbool.h>
+
+enum recordask_state {
+    RECORDASK_NONE,    /* it is not recorded */
+    RECORDASK_START,   /* it is since its start */
+    RECORDASK_OPENING, /* nobody has opened the file yet */
+    RECORDASK_ASKED,   /* the program begins at one of its next events */
+    RECORDASK_ON,
+    RECORDASK_STOPPED, /* the disk is full, say: to be ended */
+    RECORDASK_ENDING,  /* the file is not whole yet */
+    RECORDASK_CLOSED,  /* it is, and the program lets go of it at one of its next events */
+    RECORDASK_REFUSED, /* it cannot be: recording.path says why */
+};
+
+enum recordask_state recordask_look(const struct memtrace_header *header);
+/* The recording in the header. */
+const struct memtrace_recording *recordask_recording(const struct memtrace_header *header);
+
+/* header: of modeswitch_map(). output: a pattern as of `memtrace record --output`, NULL: a new file
+ * in this folder. 0, or -1: error says why it cannot be. */
+int recordask_begin(struct memtrace_header *header, const struct region *region, const char *output,
+                    struct error *error);
+/* While it is RECORDASK_OPENING: sees to it that somebody collects the program. */
+void recordask_help(const struct region *region);
+/* Nobody did: it is not to be. */
+void recordask_give_up(struct memtrace_header *header);
+
+int recordask_end(struct memtrace_header *header, const struct region *region, struct error *error);
+
+#endif
