@@ -146,8 +146,7 @@ static int begin_recording(struct memtrace_header *header, const struct region *
                : wait_for_begin(header, region, begun_before);
 }
 
-static void print_file(const struct memtrace_recording *recording, const char *path, long pid,
-                       bool is_whole) {
+static void print_file(const struct memtrace_recording *recording, const char *path, long pid) {
     struct number events;
     struct number bytes;
     struct number lost;
@@ -155,14 +154,13 @@ static void print_file(const struct memtrace_recording *recording, const char *p
     print_safe(stdout, "process %ld: recorded %s (%s in %s, lost %s%s)\n", pid, path,
                number_items(&events, recording->file_events, "event"),
                number_bytes(&bytes, recording->file_bytes), number_count(&lost, losses),
-               is_whole ? "" : ", and all since it stopped");
+               (recording->flags & MEMTRACE_RECORDING_CUT) != 0 ? ", and all since it stopped" : "");
 }
 
 static int end_recording(struct memtrace_header *header, const struct region *region) {
     const struct memtrace_recording *recording = recordask_recording(header);
     char path[sizeof recording->path];
     struct error error;
-    bool is_whole = recordask_look(header) != RECORDASK_STOPPED;
     enum recordask_state state = RECORDASK_ENDING;
     snprintf(path, sizeof path, "%s", recording->path);
     if (recordask_end(header, region, &error) != 0) {
@@ -186,7 +184,7 @@ static int end_recording(struct memtrace_header *header, const struct region *re
                (long)region->pid);
         return CLI_OK;
     }
-    print_file(recording, path, (long)region->pid, is_whole);
+    print_file(recording, path, (long)region->pid);
     return CLI_OK;
 }
 

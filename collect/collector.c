@@ -143,6 +143,7 @@ static void close_file(struct collector *collector) {
     if (result.trouble.message[0] != '\0') {
         tell_of(LEVEL_ERROR, "", result.trouble.message);
     }
+    recording->flags |= result.stopped ? (uint32_t)MEMTRACE_RECORDING_CUT : 0;
     __atomic_store_n(&recording->file_events, result.events, __ATOMIC_RELAXED);
     __atomic_store_n(&recording->file_bytes, result.bytes, __ATOMIC_RELAXED);
     __atomic_store_n(&recording->heartbeat_ns, 0, __ATOMIC_RELEASE);

@@ -72,12 +72,17 @@ struct record {
     int wake;   /* eventfd: the thread is to look at `ended` */
 };
 
+/* One that began midway is to end, which its program and who asked go by. */
+static bool is_ending(const struct memtrace_recording *recording) {
+    uint32_t state = claim_load_u32(&recording->state);
+    return state == MEMTRACE_RECORD_ENDING || state == MEMTRACE_RECORD_LEFT;
+}
+
 bool record_wanted(const struct claim *claim) {
     const struct memtrace_recording *recording = claim_recording(claim);
     uint32_t state = claim_load_u32(&recording->state);
-    bool is_ending = state == MEMTRACE_RECORD_ENDING || state == MEMTRACE_RECORD_LEFT;
     return state != MEMTRACE_RECORD_NONE && state != MEMTRACE_RECORD_REFUSED &&
-           (!is_ending || claim_load_u64(&recording->heartbeat_ns) != 0) &&
+           (!is_ending(recording) || claim_load_u64(&recording->heartbeat_ns) != 0) &&
            recording->path[0] == '/';
 }
 
@@ -107,7 +112,9 @@ static void stop(struct record *record) {
     }
     record->stopped = true;
     __atomic_store_n(&record->news, true, __ATOMIC_RELEASE);
-    __atomic_store_n(&record->recording->state, MEMTRACE_RECORD_STOPPED, __ATOMIC_RELEASE);
+    if (!is_ending(record->recording)) {
+        __atomic_store_n(&record->recording->state, MEMTRACE_RECORD_STOPPED, __ATOMIC_RELEASE);
+    }
 }
 
 /* Whose turn it is. */
@@ -452,10 +459,8 @@ static int close_parts(struct record *record) {
 }
 
 void record_finish(struct record *record, struct record_result *result) {
-    uint32_t state = claim_load_u32(&record->recording->state);
     end_thread(record);
-    record->events.parts.is_left =
-        state == MEMTRACE_RECORD_ENDING || state == MEMTRACE_RECORD_LEFT;
+    record->events.parts.is_left = is_ending(record->recording);
     record->events.refreshed_ns = record->events.seen_end = 0;
     round_of(record, true);
     if (!record->stopped && close_parts(record) != 0) {

@@ -88,7 +88,8 @@ enum {
     MEMTRACE_RECORDING_PROFILE = 1u << 3,      /* a profile is written at the end, too */
     MEMTRACE_RECORDING_MODULES = 1u << 4,      /* only what some modules allocate is recorded */
     MEMTRACE_RECORDING_NO_SLICES = 1u << 5,    /* the file is to hold no sums of its events */
-    MEMTRACE_RECORDING_MIDWAY = 1u << 6        /* it began in the middle of the run */
+    MEMTRACE_RECORDING_MIDWAY = 1u << 6,       /* it began in the middle of the run */
+    MEMTRACE_RECORDING_CUT = 1u << 7           /* and could not be written to its end */
 };
 
 /* What of the program's files goes into the recording. */

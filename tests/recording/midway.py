@@ -71,6 +71,12 @@ class Subject:
     def held(self, name):
         return sums(self.report(name))
 
+    def check_end(self, name, after):
+        """Where the program allocates meanwhile, the end may come between an allocation of the moment, which is in
+        the recording, and its free."""
+        if self.held(name) not in (after, (after[0] + 1, after[1] + 40)):
+            fail("held at the end of", name, self.held(name), "expected", after, "or that and a block of 40 bytes")
+
     def inherited(self, name):
         row = self.query(name, "SELECT count(*) AS n, coalesce(sum(size), 0) AS bytes FROM allocations WHERE "
                                "inherited = 1 AND class = 'heap'")[0]
@@ -100,7 +106,7 @@ def test_steps():
         if "lost 0)" not in said or f"{turn}.mtr" not in said:
             fail("what record off says:", said)
         equal(subject.inherited(f"{turn}.mtr"), before, "what was there before, turn", turn)
-        equal(subject.held(f"{turn}.mtr"), after, "held at the end, turn", turn)
+        subject.check_end(f"{turn}.mtr", after)
         rows = subject.query(f"{turn}.mtr", "SELECT function, sum(inherited) AS before, sum(1 - inherited) AS new, "
                                             "sum(freed IS NOT NULL) AS freed FROM allocations JOIN contexts "
                                             "ON contexts.id = context WHERE function = 'get' GROUP BY 1")
@@ -143,7 +149,7 @@ def test_children():
     subject.tell("a 10")
     after = subject.tell("k")
     subject.busily("record", "off")
-    equal(subject.held("one.mtr"), after, "held at the end")
+    subject.check_end("one.mtr", after)
     subject.end()
 
 
@@ -201,7 +207,7 @@ def test_collector_killed():
     said = subject.busily("record", "off")
     if "lost 0)" not in said:
         fail("record off after that:", said)
-    equal(subject.held("one.mtr"), after, "held at the end")
+    subject.check_end("one.mtr", after)
     subject.end()
 
 
@@ -268,7 +274,8 @@ def test_asleep():
 
 
 def test_disk():
-    """The disk is full in the middle: the program goes on, and so does its profile."""
+    """The disk is full in the middle: the program goes on, and so does its profile. (What compresses well does
+    not fill one: the addresses are a walk at random.)"""
     subject = Subject(os.path.join(HERE, "midway.c"))
     place = scratch()
     full_disk(place, "128K")
