@@ -126,7 +126,7 @@ static int run_companion(int argc, char **argv) {
         __atomic_store_n(&work.claim.header->collector_pid, 0, __ATOMIC_RELEASE);
         collector_detach(&work);
     } else if (work.record == NULL && !claim_named(&work.claim) &&
-        claim_load_u32(&work.claim.header->state) == MEMTRACE_STATE_ENDED) {
+               claim_load_u32(&work.claim.header->state) == MEMTRACE_STATE_ENDED) {
         collector_detach(&work); /* the runtime has done it */
     } else {
         finish(&work);

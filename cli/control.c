@@ -100,11 +100,10 @@ static int wait_for_begin(struct memtrace_header *header, const struct region *r
     char path[sizeof recording->path];
     enum recordask_state state = recordask_look(header);
     snprintf(path, sizeof path, "%s", recording->path);
-    for (int i = 0;
-         i < (state == RECORDASK_OPENING ? 4 * TRIES : TRIES) &&
-         (state == RECORDASK_OPENING || state == RECORDASK_ASKED ||
-          (state == RECORDASK_ON &&
-           __atomic_load_n(&recording->begun, __ATOMIC_ACQUIRE) == begun_before));
+    for (int i = 0; i < (state == RECORDASK_OPENING ? 4 * TRIES : TRIES) &&
+                    (state == RECORDASK_OPENING || state == RECORDASK_ASKED ||
+                     (state == RECORDASK_ON &&
+                      __atomic_load_n(&recording->begun, __ATOMIC_ACQUIRE) == begun_before));
          i++) {
         if (!region_alive(region->pid, region->start_ticks)) {
             return say_gone(region);
@@ -154,7 +153,8 @@ static void print_file(const struct memtrace_recording *recording, const char *p
     print_safe(stdout, "process %ld: recorded %s (%s in %s, lost %s%s)\n", pid, path,
                number_items(&events, recording->file_events, "event"),
                number_bytes(&bytes, recording->file_bytes), number_count(&lost, losses),
-               (recording->flags & MEMTRACE_RECORDING_CUT) != 0 ? ", and all since it stopped" : "");
+               (recording->flags & MEMTRACE_RECORDING_CUT) != 0 ? ", and all since it stopped"
+                                                                : "");
 }
 
 static int end_recording(struct memtrace_header *header, const struct region *region) {
@@ -275,8 +275,9 @@ static int run_control(int argc, char **argv) {
         return cli_usage("control", "'%s' is not a process id", argv[0]);
     }
     if (argc > 1 && read_wish(argc - 1, argv + 1, &wish) != 0) {
-        return cli_usage("control", "after the process id: exact, sample [SIZE], off, on, record or "
-                                    "record off");
+        return cli_usage("control",
+                         "after the process id: exact, sample [SIZE], off, on, record or "
+                         "record off");
     }
     if (wish.output != NULL && wish.what != RECORD) {
         return cli_usage("control", "--output belongs to record");

@@ -163,8 +163,8 @@ int detach_process(pid_t pid, bool is_forced) {
                          (long)pid);
     }
     recording = (const void *)attached.header.recording;
-    is_recorded = memtrace_is_recorded(recording) &&
-                  (recording->flags & MEMTRACE_RECORDING_MIDWAY) == 0;
+    is_recorded =
+        memtrace_is_recorded(recording) && (recording->flags & MEMTRACE_RECORDING_MIDWAY) == 0;
     path = is_recorded ? recording->path : attached.header.output;
     if (((is_recorded || attached.is_outside) && !wait_for_end(attached.region.path)) ||
         access(path, F_OK) != 0) {

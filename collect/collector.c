@@ -18,14 +18,14 @@
 #include <unistd.h>
 
 enum {
-    TICK_MS = 100,      /* how soon a request for a snapshot is seen */
-    BUSY_TICK_MS = 10,  /* while memory is churned and a report by churn is wanted */
-    LIMIT_TICK_MS = 20, /* memory may be gone within a second */
- RECORDING_TICK_MS = 20, /* somebody waits for its beginning or its end */
-    ENDING_MS = 500,     /* so long a program may take to let go of its buffers */
-    OWN_PART = 100,     /* of the time: see note_own_resident() */
-    IDLE_TICKS = 50,    /* busy ticks without churn until the program counts as idle */
-    SAMPLE_MS = 100,    /* the timeline's first interval */
+    TICK_MS = 100,          /* how soon a request for a snapshot is seen */
+    BUSY_TICK_MS = 10,      /* while memory is churned and a report by churn is wanted */
+    LIMIT_TICK_MS = 20,     /* memory may be gone within a second */
+    RECORDING_TICK_MS = 20, /* somebody waits for its beginning or its end */
+    ENDING_MS = 500,        /* so long a program may take to let go of its buffers */
+    OWN_PART = 100,         /* of the time: see note_own_resident() */
+    IDLE_TICKS = 50,        /* busy ticks without churn until the program counts as idle */
+    SAMPLE_MS = 100,        /* the timeline's first interval */
     NS_PER_MS = 1000000
 };
 

@@ -25,8 +25,8 @@ static bool is_silent(const char *path) {
     const struct memtrace_recording *recording = (const void *)header.recording;
     int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     bool silent = fd >= 0 && pread(fd, &header, sizeof header, 0) == (ssize_t)sizeof header &&
-                  header.state == MEMTRACE_STATE_RUNNING &&
-                  has_work(recording) && recording->heartbeat_ns != 0 &&
+                  header.state == MEMTRACE_STATE_RUNNING && has_work(recording) &&
+                  recording->heartbeat_ns != 0 &&
                   clock_now_ns() > recording->heartbeat_ns + SILENCE_NS;
     if (fd >= 0) {
         close(fd);

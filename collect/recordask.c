@@ -86,17 +86,17 @@ static void expand(const struct memtrace_header *header, const char *pattern, ch
                                        pathname_base(header->executable));
             break;
         case 't':
-            length += (size_t)snprintf(to + length, capacity - length, "%lld",
-                                       (long long)time(NULL));
+            length +=
+                (size_t)snprintf(to + length, capacity - length, "%lld", (long long)time(NULL));
             break;
         case 'n':
             length += (size_t)snprintf(to + length, capacity - length, "%u",
                                        recordask_recording(header)->begun);
             break;
         default:
-            length += (size_t)snprintf(to + length, capacity - length, "%s%c",
-                                       what != '\0' && what != '%' ? "%" : "",
-                                       what != '\0' ? what : *at);
+            length +=
+                (size_t)snprintf(to + length, capacity - length, "%s%c",
+                                 what != '\0' && what != '%' ? "%" : "", what != '\0' ? what : *at);
         }
     }
 }
@@ -183,12 +183,11 @@ static int check(const struct memtrace_header *header, long pid, struct error *e
         return error_set(error, "process %ld is recorded already: %s", pid, path);
     }
     if (header->mode != MEMTRACE_MODE_EXACT) {
-        return error_set(error,
-                         "process %ld %s; a recording begins where every allocation is counted: "
-                         "'memtrace control %ld exact' first",
-                         pid,
-                         header->mode == MEMTRACE_MODE_OFF ? "counts nothing" : "counts a sample",
-                         pid);
+        return error_set(
+            error,
+            "process %ld %s; a recording begins where every allocation is counted: "
+            "'memtrace control %ld exact' first",
+            pid, header->mode == MEMTRACE_MODE_OFF ? "counts nothing" : "counts a sample", pid);
     }
     return 0;
 }

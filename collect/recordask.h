@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * recordask.h: asks for a recording of a program that runs and is only profiled, from now on, or for
- * its end. Who collects the program writes it; where nobody does, a companion (cli/companion) is
- * started, which ends with the recording and not with who asked.
+ * recordask.h: asks for a recording of a program that runs and is only profiled, from now on, or
+ * for its end. Who collects the program writes it; where nobody does, a companion (cli/companion)
+ * is started, which ends with the recording and not with who asked.
  *
  * Called by cli/control and top. recordask_begin() and recordask_end() come back at once; what came
  * of it says recordask_look(), now and then.

@@ -21,7 +21,7 @@ struct recordparts {
     struct recordfile file;
     uint64_t start_bytes;   /* what this part began with */
     uint64_t earlier_bytes; /* of parts before this one */
-    bool is_left; /* a recording that began midway is over, and the program goes on */
+    bool is_left;           /* a recording that began midway is over, and the program goes on */
     struct error *error;    /* where each of these functions says why it failed */
 };
 

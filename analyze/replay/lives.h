@@ -37,13 +37,13 @@ struct life {
     uint32_t context;     /* below model.node_count */
     uint32_t stream;      /* that allocated it */
     uint32_t death_thread;
-    uint32_t death_context;   /* 0: not recorded */
-    uint32_t slack;           /* usable size - size, at most MEMTRACE_SLACK_MOST */
-    uint8_t flags;            /* MEMTRACE_ALLOC_* */
-    uint8_t alignment;        /* log2 of what was asked for; 0: nothing special */
+    uint32_t death_context; /* 0: not recorded */
+    uint32_t slack;         /* usable size - size, at most MEMTRACE_SLACK_MOST */
+    uint8_t flags;          /* MEMTRACE_ALLOC_* */
+    uint8_t alignment;      /* log2 of what was asked for; 0: nothing special */
     bool is_inherited; /* a forked child was born with it: not this process's allocation; or it was
                         * there when the recording began */
-    bool is_temporary;        /* freed by its thread with no other heap allocation in between */
+    bool is_temporary; /* freed by its thread with no other heap allocation in between */
     bool is_reallocated;      /* a reallocation ended it: its chain goes on */
     uint64_t old_order;       /* birth_order of the block that it was reallocated from; 0: none */
     uint32_t chain_length;    /* blocks of its chain up to this one: 1, 2, ... */

@@ -48,7 +48,6 @@ static inline bool pass_is_inherited(const struct pass *pass, const struct event
     return pass->inherited != 0 || (event->flags & MEMTRACE_ALLOC_BEFORE) != 0;
 }
 
-
 /* How a block ended: by whom and when, and which event said so. */
 struct pass_end {
     struct pairing_end end;

@@ -49,8 +49,7 @@ static void put_merged(const struct report *report) {
 static void put_begun(const struct report *report) {
     const struct memtrace_recording *recording = (const void *)report->model->header.recording;
     struct number duration;
-    if (report->model->recording.present &&
-        (recording->flags & MEMTRACE_RECORDING_MIDWAY) != 0) {
+    if (report->model->recording.present && (recording->flags & MEMTRACE_RECORDING_MIDWAY) != 0) {
         fprintf(report->out, ", recorded from %s on",
                 number_duration(&duration, recording->begun_ns));
     }

@@ -295,8 +295,10 @@ static const struct table_column allocation_columns[ALLOCATION_COLUMNS] = {
                                OF(chain_birth_ns)},
     [ALLOCATION_FIRST_SIZE] = {NULL, NULL, TABLE_BYTES, 0, "first_size",
                                "of the chain's first block", OF(chain_first_size)},
-    [ALLOCATION_INHERITED] = {NULL, NULL, TABLE_COUNT, 0, "inherited",
-                              "1: a forked child was born with it, or it was there when recording began", OF(is_inherited)},
+    [ALLOCATION_INHERITED] =
+        {NULL, NULL, TABLE_COUNT, 0, "inherited",
+         "1: a forked child was born with it, or it was there when recording began",
+         OF(is_inherited)},
     [ALLOCATION_SCOPE] = {NULL, NULL, TABLE_TEXT, 0, "scope",
                           "the innermost scope that its thread was in; NULL: none",
                           .cell = allocation_scope},

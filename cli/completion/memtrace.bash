@@ -375,9 +375,10 @@ _memtrace() {
         ;;
     control)
         case $previous in
+        --output | -o) _memtrace_files '*'; return 0 ;;
         esac
-        options=' --help'
-        [[ $current == -* || COMP_CWORD -eq 2 ]] || { _memtrace_reply -W 'exact sample off on'; return; }
+        options=' --output --help'
+        [[ $current == -* || COMP_CWORD -eq 2 ]] || { _memtrace_reply -W 'exact sample off on record'; return; }
         [[ $current == -* ]] || { _memtrace_reply -W "$(cd /proc && echo [0-9]*)"; return; }
         ;;
     attach)

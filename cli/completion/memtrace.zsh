@@ -25,7 +25,7 @@ _memtrace() {
         'trace:say which code allocated the block at an address'
         'send:send a recording to another machine, also while it grows'
         'gather:receive recordings of other machines'
-        'control:count all, a sample or nothing in a running program'
+        'control:count all, a sample or nothing in a running program; record it from now on'
         'attach:profile a program that runs already'
         'detach:leave a program that was attached to, and write its profile'
         'symbolize:turn module+offset lines into function and line'
@@ -566,10 +566,12 @@ _memtrace() {
         ;;
     control)
         _arguments \
+            '*--output[with record]:FILE:_files' \
+            '*-o[with record]:FILE:_files' \
             '*--help[show this]' \
             '*-h[show this]' \
             '1:PID:_pids' \
-            '*:exact|sample|off|on:(exact sample off on)'
+            '*:exact|sample|off|on|record:(exact sample off on record)'
         ;;
     attach)
         _arguments \

@@ -56,7 +56,7 @@ struct memtrace_recording {
     uint64_t lost_frees;   /* live: of recorded blocks */
     uint64_t cull_ns; /* 0: nothing; else what lives shorter is left out of the file, both ends */
     uint32_t embed;   /* enum memtrace_embed */
-    uint32_t begun;       /* live: how often one was begun in the middle of the run */
+    uint32_t begun;   /* live: how often one was begun in the middle of the run */
     uint64_t size_least;   /* only heap blocks of these sizes are recorded */
     uint64_t size_most;    /* 0: of any size */
     uint64_t cull_pending; /* blocks that may wait in the buffers for that; 0: what these hold */

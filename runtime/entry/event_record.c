@@ -78,8 +78,7 @@ INLINE uint64_t take_name(const struct shadow_heap *heap, uintptr_t address, uin
     uint32_t low = UNLIKELY(LOAD_RELAXED(&runtime.recorder.is_settling) != 0)
                        ? heap_take_number_locked(heap, address)
                        : heap_take_number(heap, address);
-    return UNLIKELY(low == 0) ? 0
-                              : recorder_block_name(&runtime.recorder, owner, low, birth);
+    return UNLIKELY(low == 0) ? 0 : recorder_block_name(&runtime.recorder, owner, low, birth);
 }
 
 uint64_t event_take_name(const struct shadow_heap *heap, uintptr_t address, uint32_t owner,

@@ -143,13 +143,12 @@ static void arrive(enum phase phase) {
 }
 
 static int have_moved(void) {
-    return quiet_is(&at.quiet) ||
-           (!at.quiet.is_whole && quiet_passed_ns(&at.quiet) > BLIND_NS);
+    return quiet_is(&at.quiet) || (!at.quiet.is_whole && quiet_passed_ns(&at.quiet) > BLIND_NS);
 }
 
 /* Only where all is counted: what is not is not known by the block. Each thread's gate says that it
- * is to look before any thread has a stream: so a block that is recorded is freed by nobody who does
- * not know. A thread that was just leaving an event when the gates were moved had its own from
+ * is to look before any thread has a stream: so a block that is recorded is freed by nobody who
+ * does not know. A thread that was just leaving an event when the gates were moved had its own from
  * before; so they are moved until each has been outside since. */
 static int try_to_begin(void) {
     if (!runtime.heap.numbered) {
@@ -183,7 +182,7 @@ static int go_on_gathering(struct thread *thread) {
     }
     thread_join_all();
     recorder_prepare(&runtime.recorder, &runtime.space); /* before the collector looks at buffers */
-    if (LOAD_RELAXED(&runtime.gate) != GATE_JOINING || /* another mode came in between */
+    if (LOAD_RELAXED(&runtime.gate) != GATE_JOINING ||   /* another mode came in between */
         !move_state(MEMTRACE_RECORD_OPENED, MEMTRACE_RECORD_WANTED)) {
         arrive(IDLE);
         return 0;

@@ -5,8 +5,8 @@
  * top`). The profile goes on as before.
  *
  * Each thread gets a stream at its next event, since its gate says so. When each has been outside
- * of the events that had begun before, the blocks that are there get numbers and are written down as
- * there before. At the end each thread leaves its stream in the same way; then no block has a
+ * of the events that had begun before, the blocks that are there get numbers and are written down
+ * as there before. At the end each thread leaves its stream in the same way; then no block has a
  * number any more.
  */
 #ifndef RUNTIME_ENTRY_RECORDING_SWITCH_H

@@ -106,8 +106,8 @@ void thread_begin(struct thread *thread, struct recorder_stream *stream) {
 COLD void thread_settle(struct thread *thread) {
     uint64_t mask = sys_block_signals();
     if (thread->generation != LOAD_ACQUIRE(&runtime.recorder.generation)) {
-        join_recording(thread, thread->is_late ? latethread_stream()
-                                               : &own.stream[++own.streams % 2]);
+        join_recording(thread,
+                       thread->is_late ? latethread_stream() : &own.stream[++own.streams % 2]);
         thread_settle_special(thread, runtime.space.is_private);
         if (thread->stream != NULL) {
             recorder_set_time(thread->stream,

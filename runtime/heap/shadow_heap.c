@@ -175,7 +175,8 @@ static int decode_at(const struct shadow_heap *heap, uint8_t *leaf, uintptr_t at
 }
 
 /* A claim that finds no record is taken back. Where that fails, the block was freed by this very
- * number: it is told of as it was. Where it does not, a block may have come that found the claim. */
+ * number: it is told of as it was. Where it does not, a block may have come that found the claim.
+ */
 static void name_at(const struct shadow_heap *heap, uint8_t *leaf, uintptr_t at, int small,
                     const struct heap_naming *naming) {
     struct heap_block block;

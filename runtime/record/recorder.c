@@ -72,9 +72,8 @@ void recorder_join_base(struct recorder *recorder, struct recorder_stream *strea
 /* --- streams ---------------------------------------------------------------------------------- */
 
 void recorder_join(struct recorder *recorder, struct recorder_stream *stream, uint32_t thread) {
-    *stream = (struct recorder_stream){.recorder = recorder,
-                                       .thread = thread,
-                                       .generation = LOAD_RELAXED(&recorder->generation)};
+    *stream = (struct recorder_stream){
+        .recorder = recorder, .thread = thread, .generation = LOAD_RELAXED(&recorder->generation)};
     sampling_seed(&stream->sampling, sys_clock_ns(CLOCK_MONOTONIC) ^ (uint64_t)thread << 48);
     if ((recorder->recording->flags & MEMTRACE_RECORDING_PRECISE) != 0) {
         stream->due = RECORDER_DUE_PRECISE;
@@ -310,7 +309,10 @@ uint64_t *recorder_write_due(struct recorder_stream *stream, uint64_t *at) {
 static int take_run(struct recorder_stream *stream) {
     uint64_t first =
         1 + __atomic_fetch_add(&stream->recorder->others, OTHERS_RUN, __ATOMIC_RELAXED);
-    if (first + OTHERS_RUN > (stream->recorder->is_midway ? RECORDER_BASE : LOW_HALF)) { /* of many threads, a tick would not tell the high half */
+    if (first + OTHERS_RUN >
+        (stream->recorder->is_midway
+             ? RECORDER_BASE
+             : LOW_HALF)) { /* of many threads, a tick would not tell the high half */
         return 0;
     }
     stream->number = first;
@@ -343,8 +345,8 @@ int recorder_renumber(struct recorder_stream *stream) {
         done = take_run(stream);
     } else {
         uint64_t at = stream->number == RECORDER_BASE ? LOW_HALF : stream->number;
-        done = at < HIGHEST && note_wrap(stream->recorder, stream->thread, (uint32_t)(at >> 32),
-                                         stream->tick) != 0;
+        done = at < HIGHEST &&
+               note_wrap(stream->recorder, stream->thread, (uint32_t)(at >> 32), stream->tick) != 0;
         if (done) {
             stream->numbers_end = at + LOW_HALF;
             stream->number = at + 1;

@@ -300,6 +300,31 @@ def test_saving():
             check("keep" in out, out)
 
 
+def test_recording():
+    """R begins a recording with what is live then, which goes on without top, and ends it."""
+    name = os.path.join(folder, "memtrace.heap.%d.mtr")
+    with Subject(PROGRAM) as subject:
+        path = name % subject.pid
+        with Terminal(str(subject.pid)) as terminal:
+            terminal.wait_rows(FUNCTIONS)
+            terminal.press("R")
+            terminal.wait(lambda lines: lines[-1].startswith("recording to "), "it is asked for")
+            until(lambda: subject.step() or "[recorded]" in terminal.lines()[0] or terminal.read(0.1), "its beginning")
+        subject.step()
+        with Terminal(str(subject.pid)) as terminal:
+            terminal.wait(lambda lines: lines[0].endswith("[recorded]"), "it goes on")
+            terminal.press("R")
+            terminal.wait(lambda lines: lines[-1].startswith("recorded to "), "its end is asked for")
+            until(lambda: subject.step() or "[live]" in terminal.lines()[0] or terminal.read(0.1), "its end")
+        until(lambda: '"closed": true' in subprocess.run([MEMTRACE, "report", "--json", "--depth", "0", path],
+                                                        env=environment, stdout=subprocess.PIPE, check=True,
+                                                        text=True).stdout, "the file is whole")
+    out = subprocess.run([MEMTRACE, "query", "--format", "csv", "--header", "off", path,
+                          "SELECT min(inherited), max(inherited) FROM allocations"], env=environment, check=True,
+                         stdout=subprocess.PIPE, text=True).stdout
+    check(out.split() == ["0,1"], out)
+
+
 def test_pausing():
     with Subject(PROGRAM) as subject, Terminal(str(subject.pid)) as terminal:
         terminal.wait_rows(FUNCTIONS)
