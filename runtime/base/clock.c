@@ -12,8 +12,8 @@
 #define _GNU_SOURCE
 #include "runtime/base/clock.h"
 
-#include "runtime/base/machine.h"
 #include "runtime/base/sys.h"
+#include "runtime/machine/machine.h"
 
 #include <fcntl.h>
 #include <sys/auxv.h>

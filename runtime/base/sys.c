@@ -6,6 +6,7 @@
 #include "runtime/base/compiler.h"
 #include "runtime/base/ourmaps.h"
 #include "runtime/base/sandbox.h"
+#include "runtime/machine/machine.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,56 +19,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static long call6(long n, long a, long b, long c, long d, long e, long f);
-
-#if defined(__x86_64__)
-static long enter(long n, long a, long b, long c, long d, long e, long f) {
-    long result;
-    register long r10 __asm__("r10") = d;
-    register long r8 __asm__("r8") = e;
-    register long r9 __asm__("r9") = f;
-    __asm__ volatile("syscall"
-                     : "=a"(result)
-                     : "a"(n), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
-                     : "rcx", "r11", "memory");
-    return result;
-}
-
-enum { ARCH_SHSTK_STATUS = 0x5005, ARCH_SHSTK_SHSTK = 1 }; /* arch/x86/include/uapi/asm/prctl.h */
-
-int sys_has_shadow_stack(void) {
-    uint64_t features = 0;
-    return call6(SYS_arch_prctl, ARCH_SHSTK_STATUS, (long)&features, 0, 0, 0, 0) == 0 &&
-           (features & ARCH_SHSTK_SHSTK) != 0;
-}
-#elif defined(__aarch64__)
-int sys_has_shadow_stack(void) {
-    return 0; /* GCS: not asked for yet */
-}
-
-static long enter(long n, long a, long b, long c, long d, long e, long f) {
-    register long x8 __asm__("x8") = n;
-    register long x0 __asm__("x0") = a;
-    register long x1 __asm__("x1") = b;
-    register long x2 __asm__("x2") = c;
-    register long x3 __asm__("x3") = d;
-    register long x4 __asm__("x4") = e;
-    register long x5 __asm__("x5") = f;
-    __asm__ volatile("svc #0"
-                     : "+r"(x0)
-                     : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
-                     : "memory");
-    return x0;
-}
-#else
-#error "no system call convention known for this machine"
-#endif
-
 /* Where a filter would kill the program for it, the call is refused instead. */
 static long call6(long n, long a, long b, long c, long d, long e, long f) {
     const uint64_t arguments[] = {(uint64_t)a, (uint64_t)b, (uint64_t)c,
                                   (uint64_t)d, (uint64_t)e, (uint64_t)f};
-    return sandbox_allows(n, arguments) ? enter(n, a, b, c, d, e, f) : -EPERM;
+    return sandbox_allows(n, arguments) ? machine_call(n, a, b, c, d, e, f) : -EPERM;
+}
+
+int sys_has_shadow_stack(void) {
+    return machine_has_shadow_stack(call6);
 }
 
 static uint64_t read_clock(int clock);
@@ -75,7 +35,7 @@ static uint64_t filtered_ns; /* CLOCK_MONOTONIC when the last filter came */
 
 long sys_set_seccomp(unsigned operation, unsigned flags, const void *argument) {
     STORE_RELAXED(&filtered_ns, read_clock(CLOCK_MONOTONIC));
-    return enter(SYS_seccomp, (long)operation, (long)flags, (long)argument, 0, 0, 0);
+    return machine_call(SYS_seccomp, (long)operation, (long)flags, (long)argument, 0, 0, 0);
 }
 
 #define CALL0(n)             call6((n), 0, 0, 0, 0, 0, 0)

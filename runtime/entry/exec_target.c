@@ -3,9 +3,9 @@
 #define _GNU_SOURCE
 #include "runtime/entry/exec_environment.h"
 
-#include "runtime/base/machine.h"
 #include "runtime/base/sys.h"
 #include "runtime/base/text.h"
+#include "runtime/machine/machine.h"
 
 #include <elf.h>
 #include <fcntl.h>

@@ -10,12 +10,12 @@
  * signal handler may come between any two, with whole events of its own: docs/architecture.md tells
  * why that is right.
  */
-#include "runtime/base/machine.h"
 #include "runtime/entry/event.h"
 #include "runtime/entry/malloc.h"
 #include "runtime/entry/othermalloc.h"
 #include "runtime/entry/switch.h"
 #include "runtime/entry/tick.h"
+#include "runtime/machine/machine.h"
 
 #include <malloc.h>
 #include <stdlib.h>

@@ -4,11 +4,11 @@
 #include "runtime/entry/real.h"
 
 #include "memtrace/format.h"
-#include "runtime/base/machine.h"
 #include "runtime/base/text.h"
 #include "runtime/entry/malloc.h"
 #include "runtime/entry/objects.h"
 #include "runtime/entry/othermalloc.h"
+#include "runtime/machine/machine.h"
 
 #include <dlfcn.h>
 #include <gnu/lib-names.h>
@@ -45,7 +45,8 @@ size_t real_early_size(const void *pointer) {
     return *(const size_t *)(const void *)((const unsigned char *)pointer - EARLY_HEADER);
 }
 
-/* For dlsym.S: the real ones. The C library's dlvsym, out of its own table, finds what is next. */
+/* For the entries in runtime/machine: the real ones. The C library's dlvsym, out of its own table,
+ * finds what is next. */
 typedef void *find_function(void *handle, const char *name, const char *version);
 
 void *real_dlsym;

@@ -14,9 +14,9 @@
 #ifndef RUNTIME_ENTRY_SAMPLED_H
 #define RUNTIME_ENTRY_SAMPLED_H
 
-#include "runtime/base/machine.h"
 #include "runtime/entry/thread.h"
 #include "runtime/heap/sampled_heap.h"
+#include "runtime/machine/machine.h"
 
 /* Takes a request off the thread's credit, before it is handed on: 1: it is not picked, and that is
  * all about it. 0: it may be, nothing has changed. A block of no bytes is long 1, so that it can be

@@ -41,7 +41,7 @@ static long install(unsigned operation, unsigned flags, const void *argument) {
     return result;
 }
 
-/* For syscall.S. */
+/* For the entries in runtime/machine. */
 long seccomp_by_syscall(long number, unsigned operation, unsigned flags, const void *argument);
 long seccomp_result(long result);
 

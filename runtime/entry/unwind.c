@@ -7,13 +7,14 @@
 #define _GNU_SOURCE
 #include "runtime/entry/unwind.h"
 
-#include "runtime/base/machine.h"
+#include "runtime/base/sys.h"
 #include "runtime/base/text.h"
 #include "runtime/entry/event.h"
 #include "runtime/entry/othermalloc.h"
 #include "runtime/entry/real.h"
 #include "runtime/entry/runtime.h"
 #include "runtime/entry/thread.h"
+#include "runtime/machine/machine.h"
 #include "runtime/stack/guard.h"
 #include "runtime/stack/libunwind.h"
 
@@ -41,7 +42,7 @@ static int is_in_valgrind(void) {
 }
 
 static int can_patch(void) {
-    if (!machine_can_patch_returns()) {
+    if (!MACHINE_HAS_GUARDS || sys_has_shadow_stack()) {
         return 0;
     }
     return runtime.settings.unwind == UNWIND_PATCH ||

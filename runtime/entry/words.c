@@ -4,9 +4,9 @@
 #include "runtime/entry/words.h"
 
 #include "runtime/base/compiler.h"
-#include "runtime/base/machine.h"
 #include "runtime/base/sys.h"
 #include "runtime/entry/objects.h"
+#include "runtime/machine/machine.h"
 
 #include <dlfcn.h>
 #include <sys/auxv.h>

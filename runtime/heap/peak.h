@@ -24,7 +24,7 @@
 #define RUNTIME_HEAP_PEAK_H
 
 #include "memtrace/format.h"
-#include "runtime/base/machine.h"
+#include "runtime/machine/machine.h"
 
 enum peak_mode { PEAK_SHARED, PEAK_ALONE };
 

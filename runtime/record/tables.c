@@ -3,9 +3,9 @@
 #define _GNU_SOURCE
 #include "runtime/record/region.h"
 
-#include "runtime/base/machine.h"
 #include "runtime/base/sys.h"
 #include "runtime/base/text.h"
+#include "runtime/machine/machine.h"
 #include "runtime/record/proc.h"
 
 static int same_name(const char *kept, const char *name) {

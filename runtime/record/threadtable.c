@@ -11,8 +11,8 @@
  *   4. else a record past the ids: it is one of the "others" that a block's record names.
  */
 #define _GNU_SOURCE
-#include "runtime/base/machine.h"
 #include "runtime/base/sys.h"
+#include "runtime/machine/machine.h"
 #include "runtime/record/region.h"
 
 enum {

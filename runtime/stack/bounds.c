@@ -2,8 +2,8 @@
 /* bounds.c: what the kernel says of other stacks. See bounds.h. */
 #include "runtime/stack/bounds.h"
 
-#include "runtime/base/machine.h"
 #include "runtime/base/sys.h"
+#include "runtime/machine/machine.h"
 
 uint32_t stack_unmappings;
 
@@ -57,5 +57,6 @@ COLD int stack_ask(struct stack_bounds *stack, uintptr_t address) {
 
 COLD int stack_is_called(uintptr_t pc, uintptr_t slot) {
     return slot % (2 * sizeof(uintptr_t)) == sizeof(uintptr_t) && pc >> 63 == 0 &&
-           machine_follows_call(pc);
+           pc > MACHINE_LONGEST_CALL && sys_readable((const void *)(pc - MACHINE_LONGEST_CALL)) &&
+           sys_readable((const void *)(pc - 1)) && machine_follows_call(pc);
 }

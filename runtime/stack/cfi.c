@@ -2,7 +2,7 @@
 /* cfi.c: finding and running call frame information. See cfi.h. */
 #include "runtime/stack/cfi.h"
 
-#include "runtime/base/machine.h"
+#include "runtime/machine/machine.h"
 #include "runtime/stack/cursor.h"
 
 #include <stddef.h>

@@ -3,8 +3,8 @@
  * compilers and of libc uses them. See expression.h. */
 #include "runtime/stack/expression.h"
 
-#include "runtime/base/machine.h"
 #include "runtime/base/sys.h"
+#include "runtime/machine/machine.h"
 #include "runtime/stack/cursor.h"
 
 enum { STACK_DEPTH = 16, PAGE = 4096 };

@@ -2,7 +2,7 @@
 /* frame_word.c: where a function keeps its frame word. See frame_word.h. */
 #include "runtime/stack/frame_word.h"
 
-#include "runtime/base/machine.h"
+#include "runtime/machine/machine.h"
 #include "runtime/stack/cfi.h"
 
 #include <stddef.h>

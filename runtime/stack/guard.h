@@ -16,25 +16,25 @@
 #define RUNTIME_STACK_GUARD_H
 
 #include "runtime/base/compiler.h"
-#include "runtime/stack/guard_cells.h"
+#include "runtime/machine/machine.h"
 
 #include <stdint.h>
 
-extern HIDDEN const unsigned char memtrace_guard[]; /* GUARD_COUNT cells of code */
-extern HIDDEN uintptr_t guard_table[GUARD_COUNT];   /* where each jumps to; 0: not used yet */
+extern HIDDEN const unsigned char memtrace_guard[];       /* cells of code */
+extern HIDDEN uintptr_t guard_table[MACHINE_GUARD_COUNT]; /* where each jumps to; 0: not used yet */
 
 /* The guard for return address pc; 0: there is no place left for it. Any thread, any time. */
 uintptr_t guard_for(uintptr_t pc);
 
 INLINE int guard_is(uintptr_t pc) {
-    return pc - (uintptr_t)memtrace_guard < (uintptr_t)GUARD_COUNT * GUARD_CELL;
+    return pc - (uintptr_t)memtrace_guard < (uintptr_t)MACHINE_GUARD_COUNT * MACHINE_GUARD_CELL;
 }
 
 /* What `pc`, read from a return slot, stands for. */
 INLINE uintptr_t guard_see_through(uintptr_t pc) {
     return LIKELY(!guard_is(pc))
                ? pc
-               : LOAD_RELAXED(&guard_table[(pc - (uintptr_t)memtrace_guard) / GUARD_CELL]);
+               : LOAD_RELAXED(&guard_table[(pc - (uintptr_t)memtrace_guard) / MACHINE_GUARD_CELL]);
 }
 
 /* For a function that looks at who called it: entered by a jump, it has its caller's return slot,

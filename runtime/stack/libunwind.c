@@ -7,7 +7,7 @@
 #include "runtime/stack/libunwind.h"
 
 #include "runtime/base/compiler.h"
-#include "runtime/base/machine.h"
+#include "runtime/machine/machine.h"
 
 #include <dlfcn.h>
 #include <ucontext.h>

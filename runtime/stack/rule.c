@@ -2,8 +2,8 @@
 /* rule.c: computing and keeping unwind rules. See rule.h. */
 #include "runtime/stack/rule.h"
 
-#include "runtime/base/machine.h"
 #include "runtime/base/sys.h"
+#include "runtime/machine/machine.h"
 #include "runtime/stack/cfi.h"
 #include "runtime/stack/frame_word.h"
 #include "runtime/stack/jit.h"

@@ -2,7 +2,7 @@
 /* step.c: the steps that a compact rule alone cannot take. See step.h. */
 #include "runtime/stack/step.h"
 
-#include "runtime/base/machine.h"
+#include "runtime/machine/machine.h"
 #include "runtime/stack/cfi.h"
 #include "runtime/stack/expression.h"
 #include "runtime/stack/jit.h"

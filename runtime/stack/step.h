@@ -3,7 +3,7 @@
 #ifndef RUNTIME_STACK_STEP_H
 #define RUNTIME_STACK_STEP_H
 
-#include "runtime/base/machine.h"
+#include "runtime/machine/machine.h"
 #include "runtime/stack/bounds.h"
 #include "runtime/stack/rule.h"
 

@@ -22,12 +22,13 @@ ANALYZE = ("base", "read", "symbol", "model", "profile", "replay", "window", "fi
 
 # Which folders a folder may include, itself apart.
 MAY_INCLUDE = {
-    "runtime/base": [],
-    "runtime/stack": ["runtime/base"],
-    "runtime/heap": ["runtime/base"],
-    "runtime/record": ["runtime/base", "runtime/stack", "runtime/heap"],
-    "runtime/entry": ["runtime/base", "runtime/stack", "runtime/heap", "runtime/record"],
-    "instrument/hooks": ["runtime/base", "runtime/stack", "runtime/heap", "runtime/record",
+    "runtime/machine": ["runtime/base/compiler.h"],
+    "runtime/base": ["runtime/machine"],
+    "runtime/stack": ["runtime/machine", "runtime/base"],
+    "runtime/heap": ["runtime/machine", "runtime/base"],
+    "runtime/record": ["runtime/machine", "runtime/base", "runtime/stack", "runtime/heap"],
+    "runtime/entry": ["runtime/machine", "runtime/base", "runtime/stack", "runtime/heap", "runtime/record"],
+    "instrument/hooks": ["runtime/machine", "runtime/base", "runtime/stack", "runtime/heap", "runtime/record",
                          "runtime/entry"],
     "instrument/gcc": ["instrument/no_alloc.h", "instrument/pass_report.h",
                        "runtime/stack/frame_word.h"],
@@ -113,12 +114,13 @@ def check_includes():
 
 
 def check_conditionals():
-    """#if on CPU, OS or compiler: only in runtime/base and assembler."""
+    """#if on CPU, OS or compiler: only in runtime/machine/*.h. What users include may ask for the compiler."""
     machine = re.compile(r"\s*#\s*(if|ifdef|ifndef|elif)\b.*\b(__x86_64__|__i386__|__aarch64__|"
                          r"__arm__|__riscv|__powerpc\w*|__s390x?__|__linux__|__APPLE__|__FreeBSD__|"
                          r"__GNUC__|__clang__|__GLIBC__|__GLIBC_PREREQ|__ANDROID__|_MSC_VER)")
     return ["%s:%d: %s" % (path, number, line.strip())
-            for path in sources("*.c", "*.h") if not path.startswith("runtime/base/")
+            for path in sources("*.c", "*.h", "*.S")
+            if not (path.startswith("runtime/machine/") and path.endswith(".h"))
             for number, line in enumerate(lines_of(path), 1) if machine.match(line)]
 
 

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "runtime/base/machine.h"
+#include "runtime/machine/machine.h"
 
 enum { DEREFERENCE = 0x06, CONSTANT = 0x0e, PLUS = 0x22, PLUS_CONSTANT = 0x23, LITERAL = 0x30 };
 enum { BASE_REGISTER = 0x70 };

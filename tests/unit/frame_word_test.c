@@ -4,7 +4,7 @@
 #define _GNU_SOURCE
 #include "runtime/stack/frame_word.h"
 
-#include "runtime/base/machine.h"
+#include "runtime/machine/machine.h"
 #include "runtime/stack/cfi.h"
 #include "tests/unit/walk_fixture.h"
 

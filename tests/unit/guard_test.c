@@ -21,7 +21,8 @@ static void stands_for_one_address(void **state) {
     assert_int_not_equal(guard_for(0x1235), guard);
     assert_int_equal(guard_see_through(0x1234), 0x1234);
     assert_false(guard_is(guard_see_through((uintptr_t)memtrace_guard - 1)));
-    assert_false(guard_is((uintptr_t)memtrace_guard + (uintptr_t)GUARD_COUNT * GUARD_CELL));
+    assert_false(
+        guard_is((uintptr_t)memtrace_guard + (uintptr_t)MACHINE_GUARD_COUNT * MACHINE_GUARD_CELL));
 }
 
 static void leads_on_by_its_unwind_table(void **state) {
@@ -57,12 +58,12 @@ static void returns_to_its_address(void **state) {
 static void says_when_it_is_full(void **state) {
     size_t refused = 0;
     (void)state;
-    for (uintptr_t pc = 0x10000; pc < 0x10000 + 2 * GUARD_COUNT; pc++) {
+    for (uintptr_t pc = 0x10000; pc < 0x10000 + 2 * MACHINE_GUARD_COUNT; pc++) {
         uintptr_t guard = guard_for(pc);
         refused += guard == 0;
         assert_true(guard == 0 || guard_see_through(guard) == pc);
     }
-    assert_true(refused >= GUARD_COUNT);
+    assert_true(refused >= MACHINE_GUARD_COUNT);
     assert_int_equal(guard_see_through(guard_for(0x1234)), 0x1234);
 }
 

@@ -64,7 +64,7 @@ static int lies_in(const struct dl_find_object *object, uint64_t address) {
 }
 
 /* Where a guard leads: it is "jmp *place(%rip)" and keeps the distance of that place (as
- * guard_cells.S says). Any other address leads to itself. */
+ * machine/x86_64_guards.S says). Any other address leads to itself. */
 static uintptr_t see_through(uintptr_t pc) {
     uint16_t code = 0;
     uint64_t distance;

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* machine.c: reading machine code. See machine.h. */
-#include "runtime/base/machine.h"
-
-#include "runtime/base/sys.h"
+/* x86_64.c: reading x86-64's code. See machine.h. */
+#include "runtime/machine/machine.h"
 
 #include <string.h>
-
-#if defined(__x86_64__)
 
 /* MOV m32, imm32 (Intel SDM volume 2: C7 /0 id) with the address forms of a stack variable. */
 static const struct form {
@@ -88,15 +84,12 @@ static size_t indirect_call_length(const uint8_t *code) {
 }
 
 int machine_follows_call(uintptr_t pc) {
-    enum { LONGEST = 7, DIRECT = 5 };
+    enum { DIRECT = 5 };
     const uint8_t *end = (const uint8_t *)pc;
-    if (pc < LONGEST || !sys_readable(end - LONGEST) || !sys_readable(end - 1)) {
-        return 0;
-    }
     if (end[-DIRECT] == 0xe8) { /* CALL rel32 */
         return 1;
     }
-    for (size_t length = 2; length <= LONGEST; length++) {
+    for (size_t length = 2; length <= MACHINE_LONGEST_CALL; length++) {
         const uint8_t *code = end - length;
         if (code[0] == 0xff && (code[1] & 0x38) == 0x10 &&
             indirect_call_length(code + 1) == length) {
@@ -104,10 +97,6 @@ int machine_follows_call(uintptr_t pc) {
         }
     }
     return 0;
-}
-
-int machine_can_patch_returns(void) {
-    return !sys_has_shadow_stack();
 }
 
 /* Rotations that come to nothing on a CPU. */
@@ -120,30 +109,3 @@ uint64_t machine_ask_valgrind(const uint64_t request[6]) {
                      : "cc", "memory");
     return answer;
 }
-
-#else
-
-int machine_can_patch_returns(void) {
-    return 0;
-}
-
-int machine_follows_call(uintptr_t pc) {
-    (void)pc;
-    return 0;
-}
-
-uint64_t machine_ask_valgrind(const uint64_t request[6]) {
-    (void)request;
-    return 0;
-}
-
-int machine_find_store(uintptr_t start, uintptr_t end, uint32_t constant,
-                       struct machine_store *store) {
-    (void)start;
-    (void)end;
-    (void)constant;
-    (void)store;
-    return 0;
-}
-
-#endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * guard_cells.S: the guards' code. See guard.h.
+ * x86_64_guards.S: the guards' code. See stack/guard.h.
  *
  * A cell is 16 bytes: a jump to the address in its place of the table, and the distance from the
  * cell to that place. The call frame information of all cells is one row: a cell is "called" with
@@ -10,12 +10,11 @@
  * Only operations that every unwinder knows: not all have DW_OP_deref_size.
  * A return address is looked up as pc - 1, for which a cell stands before the first one.
  */
-#include "runtime/stack/guard_cells.h"
+#include "runtime/machine/x86_64.h"
 
-#if defined(__x86_64__)
     /* Apart from the other code: between its parts these 256 KiB would spread it over more pages. */
     .section .text_guards, "ax", %progbits
-    .balign GUARD_CELL
+    .balign MACHINE_GUARD_CELL
     .type   guard_before, @function
 guard_before:
     .cfi_startproc
@@ -23,14 +22,14 @@ guard_before:
     /* DW_CFA_expression, register 16, 6 bytes: DW_OP_breg16 8, DW_OP_deref, DW_OP_breg16 0,
      * DW_OP_plus. */
     .cfi_escape 0x10, 0x10, 6, 0x80, 8, 0x06, 0x80, 0, 0x22
-    .fill   GUARD_CELL, 1, 0xcc
+    .fill   MACHINE_GUARD_CELL, 1, 0xcc
     .size   guard_before, . - guard_before
     .globl  memtrace_guard
     .hidden memtrace_guard
     .type   memtrace_guard, @function
 memtrace_guard:
     .set    number, 0
-    .rept   GUARD_COUNT
+    .rept   MACHINE_GUARD_COUNT
 1:
     jmp     *guard_table + 8 * number(%rip)
     .fill   8 - (. - 1b), 1, 0xcc
@@ -39,12 +38,4 @@ memtrace_guard:
     .endr
     .cfi_endproc
     .size   memtrace_guard, . - memtrace_guard
-#else
-    /* No guards on this machine: machine_can_patch_returns() says so. */
-    .section .rodata
-    .globl  memtrace_guard
-    .hidden memtrace_guard
-memtrace_guard:
-    .fill   GUARD_COUNT * GUARD_CELL, 1, 0
-#endif
     .section .note.GNU-stack, "", %progbits

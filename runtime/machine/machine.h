@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * machine.h: what differs from one CPU to another; the only place that asks which one it is. Each
+ * has x.h (constants and what is inlined), x.c (reading its code), x_guards.S and x_entries.S.
+ *
+ * Of each machine are told
+ *   MACHINE_ELF, MACHINE_NAME, MACHINE_FIRST_GLIBC   its ELF number, name, oldest symbols
+ *   MACHINE_ADDRESS_BITS        of what the kernel gives to who does not ask for more
+ *   MACHINE_DWARF_{FP,SP,RA}    DWARF's numbers of registers
+ *   MACHINE_SIGNAL_{FP,SP,PC}   where the kernel's signal frame has the registers, from the stack
+ *                               pointer with which a handler returns
+ *   MACHINE_RELOC_{CALL,GOT,DATA}   relocations that hold the address of a function
+ *   MACHINE_HAS_GUARDS          there is code that may stand in for return addresses on the stack
+ *   MACHINE_GUARD_{CELL,COUNT}  measures of the guards' code (stack/guard.h)
+ *   MACHINE_LONGEST_CALL        bytes of its longest call instruction
+ * and the functions below. All that is inlined costs nothing where there is nothing to do.
+ */
+#ifndef RUNTIME_MACHINE_MACHINE_H
+#define RUNTIME_MACHINE_MACHINE_H
+
+#include "runtime/base/compiler.h"
+
+#include <elf.h>
+#include <stdint.h>
+
+#if defined(__x86_64__)
+#include "runtime/machine/x86_64.h"
+#elif defined(__aarch64__)
+#include "runtime/machine/aarch64.h"
+#else
+#error "unknown machine"
+#endif
+
+/* Whether there is an instruction before this address that calls and comes back to it.
+ * MACHINE_LONGEST_CALL bytes before it can be read. */
+int machine_follows_call(uintptr_t pc);
+
+/* A client request to valgrind (its manual, "The client request mechanism"): a number and five
+ * arguments. 0 where valgrind does not run the program. */
+uint64_t machine_ask_valgrind(const uint64_t request[6]);
+
+/* An instruction that tells where a frame word lies (stack/frame_word.h). */
+struct machine_store {
+    uintptr_t start, end;
+    uint32_t base_register; /* DWARF number: MACHINE_DWARF_SP or MACHINE_DWARF_FP */
+    int32_t displacement;
+};
+
+/* The first store of `constant` in the code [start, end), which must be readable. 1, or 0: none (or
+ * none that this machine can have). */
+int machine_find_store(uintptr_t start, uintptr_t end, uint32_t constant,
+                       struct machine_store *store);
+
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/* x86_64.h: x86-64, for machine.h, where it is told what all this is for; the first part also for
+ * assembly. */
+#ifndef RUNTIME_MACHINE_X86_64_H
+#define RUNTIME_MACHINE_X86_64_H
+
+#define MACHINE_GUARD_CELL  16
+#define MACHINE_GUARD_COUNT 16384 /* a large C++ program has some thousand calls that want one */
+
+#ifndef __ASSEMBLER__
+#include "runtime/base/compiler.h"
+
+#include <elf.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+
+enum {
+    MACHINE_ELF = EM_X86_64,
+    MACHINE_ADDRESS_BITS = 47,
+    /* System V AMD64 psABI, figure 3.36. */
+    MACHINE_DWARF_FP = 6,
+    MACHINE_DWARF_SP = 7,
+    MACHINE_DWARF_RA = 16,
+    /* Kernel struct rt_sigframe / ucontext (arch/x86/include/uapi/asm/sigcontext.h): from the
+     * word after the handler's return address, where rsp points in the restorer. */
+    MACHINE_SIGNAL_FP = 40 + 8 * 10,
+    MACHINE_SIGNAL_SP = 40 + 8 * 15,
+    MACHINE_SIGNAL_PC = 40 + 8 * 16,
+    /* libunwind-x86_64.h: UNW_X86_64_RIP, UNW_X86_64_RSP. */
+    MACHINE_LIBUNWIND_PC = 16,
+    MACHINE_LIBUNWIND_SP = 7,
+    /* Called by, read from the GOT, in data. */
+    MACHINE_RELOC_CALL = R_X86_64_JUMP_SLOT,
+    MACHINE_RELOC_GOT = R_X86_64_GLOB_DAT,
+    MACHINE_RELOC_DATA = R_X86_64_64,
+    MACHINE_LONGEST_CALL = 7,
+    MACHINE_HAS_GUARDS = 1,
+};
+#define MACHINE_NAME        "x86_64"
+#define MACHINE_FIRST_GLIBC "GLIBC_2.2.5"
+
+/* --- system calls ------------------------------------------------------------------------------
+ */
+
+INLINE long machine_call(long n, long a, long b, long c, long d, long e, long f) {
+    long result;
+    register long r10 __asm__("r10") = d;
+    register long r8 __asm__("r8") = e;
+    register long r9 __asm__("r9") = f;
+    __asm__ volatile("syscall"
+                     : "=a"(result)
+                     : "a"(n), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+                     : "rcx", "r11", "memory");
+    return result;
+}
+
+/* Whether the hardware compares this thread's return addresses with a stack of its own (CET;
+ * arch/x86/include/uapi/asm/prctl.h). Asked by `call`, since a filter may forbid it. */
+INLINE int machine_has_shadow_stack(long (*call)(long, long, long, long, long, long, long)) {
+    enum { ARCH_SHSTK_STATUS = 0x5005, ARCH_SHSTK_SHSTK = 1 };
+    uint64_t features = 0;
+    return call(SYS_arch_prctl, ARCH_SHSTK_STATUS, (long)&features, 0, 0, 0, 0) == 0 &&
+           (features & ARCH_SHSTK_SHSTK) != 0;
+}
+
+/* --- counters ----------------------------------------------------------------------------------
+ */
+
+/* Counters with one writer, but never torn for their readers. Changed in one instruction, which is
+ * not locked: a handler on the writer's thread that changes it too comes before or after. */
+INLINE void counter_add(uint64_t *counter, uint64_t value) {
+    __asm__("addq %1, %0" : "+m"(*counter) : "er"(value) : "cc");
+}
+
+/* The same, down. 1: it was smaller, and is now what it was plus 2^64 minus `value`. */
+INLINE int counter_take(uint64_t *counter, uint64_t value) {
+    int is_smaller;
+    __asm__("subq %2, %1" : "=@ccb"(is_smaller), "+m"(*counter) : "er"(value));
+    return is_smaller;
+}
+
+INLINE void counter_increment(uint32_t *counter) {
+    __asm__("incl %0" : "+m"(*counter) : : "cc");
+}
+
+/* Whether a < *b, of which another thread may be the writer. In one comparison: what is loaded by
+ * itself, as compilers load atomically, takes an instruction more. */
+INLINE int machine_is_less(int64_t a, const int64_t *b) {
+    int is_less;
+    __asm__("cmpq %2, %1" : "=@ccl"(is_less) : "r"(a), "m"(*b));
+    return is_less;
+}
+
+INLINE int machine_is_greater(int64_t a, const int64_t *b) {
+    int is_greater;
+    __asm__("cmpq %2, %1" : "=@ccg"(is_greater) : "r"(a), "m"(*b));
+    return is_greater;
+}
+
+/* --- fast halves (entry/fast.c) ----------------------------------------------------------------
+ */
+
+/* For a file without frame pointers of its own: keeps the caller's, and leaves out the registers
+ * that a function would have to save, which costs more than they save where there are enough. */
+#ifndef __clang__
+#define MACHINE_RESERVE_REGISTERS()                                                                \
+    register uintptr_t machine_fp __asm__("rbp");                                                  \
+    register uintptr_t machine_r12 __asm__("r12");                                                 \
+    register uintptr_t machine_r13 __asm__("r13");                                                 \
+    register uintptr_t machine_r14 __asm__("r14");                                                 \
+    register uintptr_t machine_r15 __asm__("r15")
+#define MACHINE_CALLER_FP() machine_fp
+#else
+#define MACHINE_RESERVE_REGISTERS() _Static_assert(1, "nothing to reserve")
+#define MACHINE_CALLER_FP()         (*(const uintptr_t *)__builtin_frame_address(0))
+#endif
+
+#endif
+#endif
