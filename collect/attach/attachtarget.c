@@ -19,13 +19,16 @@ enum { PAGE = 4096 };
 
 /* --- mappings --------------------------------------------------------------------------------- */
 
-/* "start-end rwxp offset device inode   path". 0, or -1: out of memory or no such line. */
-static int parse(char *line, struct attachmapping *mapping) {
+/* "start-end rwxp offset device inode   path", of whole pages behind what came before. 0, or -1:
+ * out of memory or no such line. */
+static int parse(char *line, uint64_t behind, struct attachmapping *mapping) {
     char mode[5];
     int at = 0;
     line[strcspn(line, "\n")] = '\0';
     if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %" SCNu64 " %n", &mapping->start,
-               &mapping->end, mode, &mapping->offset, &mapping->inode, &at) < 5) {
+               &mapping->end, mode, &mapping->offset, &mapping->inode, &at) < 5 ||
+        mapping->start < behind || mapping->end <= mapping->start || mapping->start % PAGE != 0 ||
+        mapping->end % PAGE != 0) {
         return -1;
     }
     mapping->readable = mode[0] == 'r';
@@ -36,13 +39,14 @@ static int parse(char *line, struct attachmapping *mapping) {
 }
 
 static int add(struct attachtarget *target, char *line) {
+    uint64_t behind = target->count != 0 ? target->mappings[target->count - 1].end : 0;
     struct attachmapping *larger =
         realloc(target->mappings, (target->count + 1) * sizeof *target->mappings);
     if (larger == NULL) {
         return -1;
     }
     target->mappings = larger;
-    if (parse(line, &target->mappings[target->count]) != 0) {
+    if (parse(line, behind, &target->mappings[target->count]) != 0) {
         return -1;
     }
     target->count++;
