@@ -267,7 +267,7 @@ static int explain(pid_t pid, int reason, struct error *error) {
 
 int liveheap_find(pid_t pid, const struct memtrace_header *header, uint64_t address,
                   uint64_t now_ns, struct liveheap_block *block, struct error *error) {
-    if (address >> 47 != 0)
+    if (address >> memtrace_address_bits(header->machine) != 0)
         return 0;
     uint64_t zero_ns =
         header->birth_zero_ns != 0 ? header->birth_zero_ns : header->start_monotonic_ns;

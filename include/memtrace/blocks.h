@@ -11,7 +11,7 @@
 /*
  * The shadow heap, in the program's private memory: not in the file, read by `memtrace trace` with
  * process_vm_readv from header.shadow_heap (0: not set up). The root is an array of
- * 2^(47 - SPAN_SHIFT) pointers to leaves, one for each 2^SPAN_SHIFT bytes of address space; the
+ * 2^(memtrace_address_bits() - SPAN_SHIFT) pointers to leaves, one for each 2^SPAN_SHIFT bytes; the
  * pool heap's root has the same shape with its own granule.
  *   fine leaf:   uint64_t record[span >> granule shift] | uint16_t birth_high[same]
  *   coarse leaf: struct memtrace_big_block[span >> 10], for blocks of 1 KiB and more
@@ -37,6 +37,13 @@ enum {
     MEMTRACE_BLOCK_ADDRESS_SHIFT = 43, /* a multiple of 8 */
     MEMTRACE_BLOCK_BIRTH_SHIFT = 48
 };
+
+/* Of the addresses that the kernel gives to who does not ask for more, on the machine with this ELF
+ * number. */
+static inline unsigned memtrace_address_bits(uint32_t elf_machine) {
+    enum { X86_64 = 62 };
+    return elf_machine == X86_64 ? 47 : 48;
+}
 
 /* A coarse record: `owner` packs context, thread and (low 28 bits of) birth tick; 0: none. `size`
  * is written first, owner last. The block starts at granule start + offset. */

@@ -94,7 +94,7 @@ INLINE enum allocated count_small(void *pointer, size_t size, uintptr_t slot) {
     struct hands hands;
     struct place place;
     if (!take_hands(&hands) || !is_repeated(hands.last, slot, &last) || !is_at_epoch(last.cell) ||
-        !REAL_IS_KEPT(block) || !find_place(block, &place) ||
+        !find_place(block, &place) ||
         UNLIKELY(*place.record != 0)) { /* the last: a block whose free was missed */
         return NOT_COUNTED;
     }

@@ -81,11 +81,7 @@ void *real_early_alloc(size_t size, size_t alignment);
 enum { REAL_EARLY_BYTES = 64 * 1024 };
 /* free() of what lies below is counted by fast.c, if nothing is unusual: of all addresses, or of
  * none. */
-enum { REAL_ADDRESS_BITS = 47 };
-#define REAL_ADDRESSES ((uintptr_t)1 << REAL_ADDRESS_BITS)
-/* Whether a block may be kept; not tested where the machine gives out no other addresses. */
-#define REAL_IS_KEPT(block)                                                                        \
-    ((int)MACHINE_ADDRESS_BITS <= (int)REAL_ADDRESS_BITS || LIKELY((block) < REAL_ADDRESSES))
+#define REAL_ADDRESSES ((uintptr_t)1 << MACHINE_ADDRESS_BITS)
 extern HIDDEN uintptr_t real_free_limit;
 
 extern HIDDEN unsigned char real_early[REAL_EARLY_BYTES];

@@ -19,10 +19,11 @@
 
 #include "memtrace/blocks.h"
 #include "runtime/base/compiler.h"
+#include "runtime/machine/machine.h"
 
 enum {
     SPAN_BYTES = 1 << MEMTRACE_SPAN_SHIFT,
-    SPAN_COUNT = 1 << (47 - MEMTRACE_SPAN_SHIFT),
+    SPAN_COUNT = 1 << (MACHINE_ADDRESS_BITS - MEMTRACE_SPAN_SHIFT),
     FINE_SIZE_LIMIT = 1 << MEMTRACE_COARSE_SHIFT,
     TICK_LOW_BITS = 16,
     /* From this tick on births may have high bits: a little early, since the clock of one thread
@@ -115,7 +116,7 @@ INLINE struct memtrace_big_block *heap_coarse(const struct shadow_heap *heap, ui
 
 INLINE uint8_t *heap_leaf(const struct shadow_heap *heap, uintptr_t address) {
     /* Pairs with the release in heap_add_leaf(). */
-    return UNLIKELY(address >> 47 != 0 || heap->root == NULL)
+    return UNLIKELY(address >> MACHINE_ADDRESS_BITS != 0 || heap->root == NULL)
                ? NULL
                : LOAD_ACQUIRE(&heap->root[address >> MEMTRACE_SPAN_SHIFT]);
 }

@@ -15,6 +15,7 @@
 #define RUNTIME_STACK_RULE_H
 
 #include "runtime/base/compiler.h"
+#include "runtime/machine/machine.h"
 #include "runtime/stack/area.h"
 #include "runtime/stack/debug_frame.h"
 #include "runtime/stack/module.h"
@@ -75,7 +76,8 @@ struct rule_table {
     uint64_t place[];
 };
 
-enum { RULE_KEY_BITS = 48, RULE_NUMBERS = 1 << 16 };
+/* Of an address and whether it is exact. */
+enum { RULE_KEY_BITS = MACHINE_ADDRESS_BITS + 1, RULE_NUMBERS = 1 << (64 - RULE_KEY_BITS) };
 
 /* Numbers by hash of their rules: where to look before looking through all. */
 enum { RULE_HINTS = 1024 };
@@ -115,7 +117,7 @@ INLINE size_t rule_hash(uintptr_t pc) {
     return (size_t)((pc * UINT64_C(0x9e3779b97f4a7c15)) >> 32);
 }
 
-/* Whether the address is exact moves to the lowest bit: keys of user's addresses have 48 bits. */
+/* Whether the address is exact moves to the lowest bit. */
 INLINE uint64_t rule_key(uintptr_t pc) {
     return pc << 1 | pc >> 63;
 }

@@ -234,6 +234,19 @@ static void visits_every_block(void **state) {
                      500 * UINT64_C(0x600000000000) + (UINT64_C(1) << 20) * 499 * 500 / 2);
 }
 
+/* As many addresses as the machine has are kept, and those who read a program know how many. */
+static void highest_addresses(void **state) {
+    const uintptr_t end = (uintptr_t)1 << MACHINE_ADDRESS_BITS;
+    struct heap_block beyond = {.size = 20, .context = 5, .start = end};
+    (void)state;
+    assert_int_equal(memtrace_address_bits(MACHINE_ELF), MACHINE_ADDRESS_BITS);
+    insert(end - 4096, 20, 5);
+    check(end - 4096, end - 4096, 20, 5);
+    insert(end - 2048, 1500, 6);
+    check(end - 1000, end - 2048, 1500, 6);
+    assert_int_equal(heap_insert(&heap, &beyond), HEAP_NO_ROOM);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(small_blocks),
@@ -246,6 +259,7 @@ int main(void) {
         cmocka_unit_test(births_by_other_clocks),
         cmocka_unit_test(across_leaves),
         cmocka_unit_test(visits_every_block),
+        cmocka_unit_test(highest_addresses),
     };
     return cmocka_run_group_tests(tests, open_heap, NULL);
 }
