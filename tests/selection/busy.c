@@ -5,6 +5,7 @@
  * by other threads, some never; scopes in scopes, marks, a custom pool, mappings. The calls are the
  * same for the same arguments; when they happen is not.
  */
+#define _GNU_SOURCE
 #include <malloc.h>
 #include <pthread.h>
 #include <stdio.h>
