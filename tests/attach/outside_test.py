@@ -152,7 +152,7 @@ def new_root(program):
         os.makedirs(root + os.path.dirname(path), exist_ok=True)
         shutil.copy(path, root + path)
     for folder in ("proc", "tmp", "dev/shm"):
-        os.makedirs(os.path.join(root, folder))
+        os.makedirs(os.path.join(root, folder), exist_ok=True)
         os.chmod(os.path.join(root, folder), 0o1777)
     return root
 

@@ -13,6 +13,7 @@
 #include "analyze/read/liveheap.h"
 #include "memtrace/blocks.h"
 
+#include <elf.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -77,6 +78,7 @@ static int set_up(void **state) {
     if (!roots[0] || !roots[1])
         return -1;
     memset(&header, 0, sizeof header);
+    header.machine = EM_X86_64; /* whose addresses have 47 bits */
     header.shadow_heap = (uintptr_t)roots[0];
     header.pool_heap = (uintptr_t)roots[1];
     header.start_monotonic_ns = 1000;
