@@ -319,7 +319,7 @@ static void pool_added(struct thread *thread, const char *pool, const void *poin
     if (number < 0 && child_is_light() && child_grow()) { /* a new name is not its parent's */
         number = region_pool(&runtime.region, pool);
     }
-    if (!event_enter(thread, caller.slot)) {
+    if (!event_enter(thread, event_place(caller))) {
         return;
     }
     event_tick(thread);
@@ -346,7 +346,7 @@ static void pool_added(struct thread *thread, const char *pool, const void *poin
 static uint64_t pool_removed(struct thread *thread, const void *pointer, int replaced,
                              struct frame caller) {
     uint64_t name = 0;
-    if (!event_enter(thread, caller.slot)) {
+    if (!event_enter(thread, event_place(caller))) {
         return 0;
     }
     event_tick(thread);
@@ -361,7 +361,7 @@ static uint64_t pool_removed(struct thread *thread, const void *pointer, int rep
 
 PUBLIC void memtrace_alloc(const char *pool, const void *pointer, size_t size) {
     struct frame caller = EVENT_CALLER();
-    struct thread *thread = pointer != NULL ? thread_get(caller.slot) : NULL;
+    struct thread *thread = pointer != NULL ? thread_get(event_place(caller)) : NULL;
     if (thread != NULL) {
         pool_added(thread, pool, pointer, size, 0, caller);
         thread_done(thread);
@@ -371,7 +371,7 @@ PUBLIC void memtrace_alloc(const char *pool, const void *pointer, size_t size) {
 PUBLIC void memtrace_realloc(const char *pool, const void *old_pointer, const void *pointer,
                              size_t size) {
     struct frame caller = EVENT_CALLER();
-    struct thread *thread = thread_get(caller.slot);
+    struct thread *thread = thread_get(event_place(caller));
     uint64_t replaces = 0;
     if (thread == NULL) {
         return;
@@ -387,7 +387,7 @@ PUBLIC void memtrace_realloc(const char *pool, const void *old_pointer, const vo
 
 PUBLIC void memtrace_free(const char *pool, const void *pointer) {
     struct frame caller = EVENT_CALLER();
-    struct thread *thread = thread_get_for_free(caller.slot);
+    struct thread *thread = thread_get_for_free(event_place(caller));
     (void)pool;
     if (thread != NULL) {
         if (pointer != NULL) {

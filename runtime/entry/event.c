@@ -126,7 +126,7 @@ void event_take(struct thread *thread, const void *address, struct event_taken *
 
 void event_count_taken(struct thread *thread, const struct event_taken *taken, struct frame caller,
                        int replaced) {
-    if (!taken->known || !event_enter(thread, caller.slot)) {
+    if (!taken->known || !event_enter(thread, event_place(caller))) {
         return;
     }
     event_tick(thread);

@@ -13,14 +13,26 @@
 
 /* The caller of the function whose frame this is. (A struct frame is handed on only to what is
  * inlined: in a call it would travel through memory, and reading it back there would stall.) */
-INLINE struct frame event_caller(const void *frame_address) {
-    const uintptr_t *frame = frame_address;
-    return (struct frame){.pc = frame[1], .slot = (uintptr_t)&frame[1], .fp = frame[0]};
+INLINE struct frame event_caller(uintptr_t frame) {
+    const uintptr_t *record = machine_frame_record(frame);
+    return (struct frame){.pc = machine_plain(record[1]),
+                          .slot = (uintptr_t)&record[1],
+                          .fp = record[0],
+                          .sp = machine_frame_sp(frame)};
 }
 
-/* The caller of the function this stands in, whose frame pointer must be kept; and its slot. */
-#define EVENT_CALLER() event_caller(__builtin_frame_address(0))
-#define EVENT_SLOT()   ((uintptr_t)__builtin_frame_address(0) + sizeof(uintptr_t))
+/* The caller of the function this stands in, whose frame pointer must be kept; and its place. */
+#define EVENT_CALLER() event_caller(MACHINE_FRAME())
+#define EVENT_PLACE()  (MACHINE_FRAME() + sizeof(uintptr_t))
+
+/* What a gate holds while it is charged: its slot, with which event_caller_at() finds it again. */
+INLINE uintptr_t event_place(struct frame caller) {
+    return machine_marked_slot(caller.slot, caller.sp);
+}
+
+INLINE struct frame event_caller_at(uintptr_t place) {
+    return event_caller(place - sizeof(uintptr_t));
+}
 
 /* The blocks' table, of which the compiler knows the granule. */
 INLINE struct shadow_heap event_heap(void) {
@@ -46,12 +58,12 @@ INLINE int event_skips_free(const void *address) {
  * was wiped. Counts the event as lost. 0. */
 int event_forked_meanwhile(struct thread *thread, uintptr_t address);
 
-/* slot: the caller's, which the gate holds until event_leave(). 1, or 0: the event cannot be
+/* place: the caller's, which the gate holds until event_leave(). 1, or 0: the event cannot be
  * counted. */
-INLINE int event_enter(struct thread *thread, uintptr_t slot) {
-    STORE_RELAXED(&thread->gate, slot);
+INLINE int event_enter(struct thread *thread, uintptr_t place) {
+    STORE_RELAXED(&thread->gate, place);
     SIGNAL_FENCE();
-    return LIKELY(LOAD_RELAXED(&thread->record) != NULL) || event_forked_meanwhile(thread, slot);
+    return LIKELY(LOAD_RELAXED(&thread->record) != NULL) || event_forked_meanwhile(thread, place);
 }
 
 INLINE void event_leave(struct thread *thread) {
@@ -159,7 +171,7 @@ INLINE void event_alloc(struct thread *thread, const void *address, uint64_t siz
         sampled_alloc(thread, address, size, caller);
         return;
     }
-    if (!event_enter(thread, caller.slot)) {
+    if (!event_enter(thread, event_place(caller))) {
         return;
     }
     event_tick(thread);

@@ -8,7 +8,7 @@
 
 /* Whom the event is charged to, whose slot the gate holds meanwhile. */
 static struct frame caller_of(const struct thread *thread) {
-    return event_caller((const void *)(thread->gate - sizeof(uintptr_t)));
+    return event_caller_at(thread->gate);
 }
 
 /* --- waiting for the collector ---------------------------------------------------------------- */
@@ -86,11 +86,16 @@ uint64_t event_take_name(const struct shadow_heap *heap, uintptr_t address, uint
     return take_name(heap, address, owner, birth);
 }
 
+/* Where a free was called from. Apart from those that are recorded without. */
+static __attribute__((noinline)) uint32_t context_of_free(struct thread *thread) {
+    uint32_t context = context_kept(event_path(thread, caller_of(thread))).value;
+    return context != 0 ? context : runtime.unknown_context;
+}
+
 INLINE void record_free(struct thread *thread, uint64_t name) {
     uint32_t context = 0;
     if (UNLIKELY(runtime.recorder.recording->flags & MEMTRACE_RECORDING_FREE_STACKS)) {
-        context = context_kept(event_path(thread, caller_of(thread))).value;
-        context = context != 0 ? context : runtime.unknown_context;
+        context = context_of_free(thread);
     }
     if (UNLIKELY(!recorder_free(thread->stream, name, context))) {
         free_late(thread, name, context);
@@ -268,11 +273,11 @@ void event_record_map(struct thread *thread, const struct recorder_map *map) {
 
 void event_mark(enum memtrace_mark what, uint64_t id, const char *text, size_t size,
                 struct frame caller) {
-    struct thread *thread = thread_get_for_free(caller.slot);
+    struct thread *thread = thread_get_for_free(event_place(caller));
     if (thread == NULL) {
         return;
     }
-    if (thread->stream != NULL && event_enter(thread, caller.slot)) {
+    if (thread->stream != NULL && event_enter(thread, event_place(caller))) {
         /* A mark is there for its time: it divides what came before from what comes after, however
          * seldom the clock is looked at. */
         uint64_t time_ns = tick_slow(thread);

@@ -71,8 +71,9 @@ INLINE int is_at_epoch(const struct memtrace_cell *cell) {
 /* Whether this allocation is from the same place as the newest that was walked, which is read. Its
  * slot is compared last: an event in a handler leaves another there, since ours is in use; so if it
  * is ours, all was read together. The word is read when it is known to be on this stack. */
-INLINE int is_repeated(const struct walk_last *last, uintptr_t slot, struct walk_last *read) {
-    if (UNLIKELY(last->counted_pc != stack_load(slot) || last->fp != MACHINE_CALLER_FP())) {
+INLINE int is_repeated(const struct walk_last *last, uintptr_t place, struct walk_last *read) {
+    if (UNLIKELY(last->counted_pc != MACHINE_RETURNS_TO(place) ||
+                 last->fp != MACHINE_CALLER_FP())) {
         return 0;
     }
     SIGNAL_FENCE();
@@ -81,20 +82,21 @@ INLINE int is_repeated(const struct walk_last *last, uintptr_t slot, struct walk
     read->context = last->context;
     read->cell = last->cell;
     SIGNAL_FENCE();
-    return LIKELY(last->slot == slot) && LIKELY(*read->word == read->parent);
+    return LIKELY(machine_place_of(last->slot, last->sp) == place) &&
+           LIKELY(*read->word == read->parent);
 }
 
 enum allocated { COUNTED, COUNTED_AT_PEAK, NOT_COUNTED };
 
-/* slot: where the address lies to which the caller of malloc or its like returns. */
-INLINE enum allocated count_small(void *pointer, size_t size, uintptr_t slot) {
+/* place: MACHINE_PLACE() of the function that this is inlined into, malloc or its like. */
+INLINE enum allocated count_small(void *pointer, size_t size, uintptr_t place_of_caller) {
     uintptr_t block = (uintptr_t)pointer;
     struct walk_last last;
     struct thread *thread;
     struct hands hands;
     struct place place;
-    if (!take_hands(&hands) || !is_repeated(hands.last, slot, &last) || !is_at_epoch(last.cell) ||
-        !find_place(block, &place) ||
+    if (!take_hands(&hands) || !is_repeated(hands.last, place_of_caller, &last) ||
+        !is_at_epoch(last.cell) || !find_place(block, &place) ||
         UNLIKELY(*place.record != 0)) { /* the last: a block whose free was missed */
         return NOT_COUNTED;
     }
@@ -113,13 +115,10 @@ INLINE enum allocated count_small(void *pointer, size_t size, uintptr_t slot) {
                                                                            : COUNTED_AT_PEAK;
 }
 
-/* The slot of the function that this stands in. */
-#define FAST_SLOT() ((uintptr_t)__builtin_dwarf_cfa() - sizeof(uintptr_t))
-
 /* The end of a function that allocates: `otherwise` counts what was not counted. */
 #define RETURN_COUNTED(pointer, size, otherwise)                                                   \
     do {                                                                                           \
-        enum allocated counted = count_small(pointer, size, FAST_SLOT());                          \
+        enum allocated counted = count_small(pointer, size, MACHINE_PLACE());                      \
         if (LIKELY(counted == COUNTED)) {                                                          \
             return pointer;                                                                        \
         }                                                                                          \

@@ -40,37 +40,33 @@ INLINE const struct real *enter(const struct heap *heap) {
 /* All functions of allocator n, in the order of `functions`. */
 #define STAND_INS(n)                                                                               \
     static void *malloc_##n(size_t size) {                                                         \
-        return malloc_from(enter(&heaps[n]), heaps[n].real.malloc, size,                           \
-                           __builtin_frame_address(0));                                            \
+        return malloc_from(enter(&heaps[n]), heaps[n].real.malloc, size, MACHINE_FRAME());         \
     }                                                                                              \
     static void free_##n(void *pointer) {                                                          \
-        malloc_return_to(enter(&heaps[n]), pointer, EVENT_SLOT());                                 \
+        malloc_return_to(enter(&heaps[n]), pointer, EVENT_PLACE());                                \
     }                                                                                              \
     static void *calloc_##n(size_t number, size_t size) {                                          \
-        return malloc_zeroed_from(enter(&heaps[n]), number, size, __builtin_frame_address(0));     \
+        return malloc_zeroed_from(enter(&heaps[n]), number, size, MACHINE_FRAME());                \
     }                                                                                              \
     static void *realloc_##n(void *old, size_t size) {                                             \
-        return malloc_resized_from(enter(&heaps[n]), old, size, __builtin_frame_address(0));       \
+        return malloc_resized_from(enter(&heaps[n]), old, size, MACHINE_FRAME());                  \
     }                                                                                              \
     static int posix_memalign_##n(void **out, size_t alignment, size_t size) {                     \
-        return malloc_placed_from(enter(&heaps[n]), out, alignment, size,                          \
-                                  __builtin_frame_address(0));                                     \
+        return malloc_placed_from(enter(&heaps[n]), out, alignment, size, MACHINE_FRAME());        \
     }                                                                                              \
     static void *aligned_alloc_##n(size_t alignment, size_t size) {                                \
         return malloc_aligned_from(enter(&heaps[n]), heaps[n].real.aligned_alloc, alignment, size, \
-                                   __builtin_frame_address(0));                                    \
+                                   MACHINE_FRAME());                                               \
     }                                                                                              \
     static void *memalign_##n(size_t alignment, size_t size) {                                     \
         return malloc_aligned_from(enter(&heaps[n]), heaps[n].real.memalign, alignment, size,      \
-                                   __builtin_frame_address(0));                                    \
+                                   MACHINE_FRAME());                                               \
     }                                                                                              \
     static void *valloc_##n(size_t size) {                                                         \
-        return malloc_from(enter(&heaps[n]), heaps[n].real.valloc, size,                           \
-                           __builtin_frame_address(0));                                            \
+        return malloc_from(enter(&heaps[n]), heaps[n].real.valloc, size, MACHINE_FRAME());         \
     }                                                                                              \
     static void *pvalloc_##n(size_t size) {                                                        \
-        return malloc_from(enter(&heaps[n]), heaps[n].real.pvalloc, size,                          \
-                           __builtin_frame_address(0));                                            \
+        return malloc_from(enter(&heaps[n]), heaps[n].real.pvalloc, size, MACHINE_FRAME());        \
     }
 
 #define ROW(n)                                                                                     \

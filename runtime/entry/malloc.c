@@ -44,7 +44,7 @@ INLINE int is_stopped(void) {
 /* how: see event_alloc(). */
 INLINE void count(void *pointer, size_t size, struct frame caller, uint32_t how) {
     if (LIKELY(pointer != NULL && !is_off() && !is_stopped() && !sampled_skip(size))) {
-        struct thread *thread = thread_get(caller.slot);
+        struct thread *thread = thread_get(event_place(caller));
         if (LIKELY(thread != NULL)) {
             event_alloc(thread, pointer, size, caller, how, 0);
         }
@@ -70,8 +70,8 @@ void *malloc_count_slow(void *pointer, size_t size) {
 }
 
 void *malloc_raise_peak_slow(void *pointer) {
-    struct thread *thread = thread_get_for_free(EVENT_SLOT());
-    if (thread != NULL && event_enter(thread, EVENT_SLOT())) {
+    struct thread *thread = thread_get_for_free(EVENT_PLACE());
+    if (thread != NULL && event_enter(thread, EVENT_PLACE())) {
         peak_grow(&thread->peak, runtime.space.header, event_live(thread));
         event_leave(thread);
         thread_done(thread);
@@ -111,12 +111,12 @@ INLINE void release(void *pointer, uintptr_t slot) {
 }
 
 void free_slow(void *pointer) {
-    release(pointer, EVENT_SLOT());
+    release(pointer, EVENT_PLACE());
 }
 
 void free_from_peak_slow(void *pointer, size_t size, struct memtrace_thread_record *totals) {
     counter_add(&totals->free_bytes, -(uint64_t)size);
-    release(pointer, EVENT_SLOT());
+    release(pointer, EVENT_PLACE());
 }
 
 void *malloc_count_aligned_slow(void *pointer, size_t size, size_t alignment) {
@@ -186,7 +186,7 @@ INLINE void *resize(const struct real *from, void *old, size_t size, struct fram
     if (event_skips_free(old) && sampled_skip(size)) {
         return from->realloc(old, size == 0 ? 0 : padded_for(from, size));
     }
-    thread = thread_get_for_free(caller.slot);
+    thread = thread_get_for_free(event_place(caller));
     if (UNLIKELY(thread == NULL)) {
         return resize_uncounted(from, old, size);
     }
@@ -194,7 +194,7 @@ INLINE void *resize(const struct real *from, void *old, size_t size, struct fram
     before_bytes = UNLIKELY(!taken.known) ? before_size(from, old) : 0;
     pointer = from->realloc(old, size == 0 && old != NULL ? 0 : padded_for(from, size));
     if (UNLIKELY(before_bytes != 0) && (pointer != NULL || size == 0)) {
-        before_freed(before_bytes, caller.slot);
+        before_freed(before_bytes, event_place(caller));
     }
     if (pointer == NULL && !(size == 0 && old != NULL)) {
         event_put_back(&taken);
@@ -286,7 +286,7 @@ PUBLIC size_t malloc_usable_size(void *pointer) {
 
 /* --- for operator new, which differ only in names --------------------------------------------- */
 
-void *malloc_for_new(size_t size, const void *frame_address) {
+void *malloc_for_new(size_t size, uintptr_t frame) {
     void *pointer;
     if (UNLIKELY(!is_ready())) {
         return real_early_alloc(size, 1);
@@ -295,11 +295,11 @@ void *malloc_for_new(size_t size, const void *frame_address) {
         return real.malloc(size != 0 ? size : 1);
     }
     pointer = real.malloc(size != 0 ? size : 1);
-    count(pointer, size, event_caller(frame_address), 0);
+    count(pointer, size, event_caller(frame), 0);
     return pointer;
 }
 
-void *malloc_for_aligned_new(size_t size, size_t alignment, const void *frame_address) {
+void *malloc_for_aligned_new(size_t size, size_t alignment, uintptr_t frame) {
     void *pointer = NULL;
     if (UNLIKELY(!is_ready())) {
         return real_early_alloc(size, alignment);
@@ -310,7 +310,7 @@ void *malloc_for_aligned_new(size_t size, size_t alignment, const void *frame_ad
     if (real.posix_memalign(&pointer, alignment, padded(size != 0 ? size : 1)) != 0) {
         return NULL;
     }
-    count(pointer, size, event_caller(frame_address), event_aligned(alignment));
+    count(pointer, size, event_caller(frame), event_aligned(alignment));
     return pointer;
 }
 
@@ -322,28 +322,26 @@ INLINE uint32_t how_of(const struct real *from) {
 }
 
 void *malloc_from(const struct real *from, void *(*function)(size_t), size_t size,
-                  const void *frame_address) {
+                  uintptr_t frame) {
     void *pointer = function(padded_for(from, size));
-    count(pointer, size, event_caller(frame_address), how_of(from));
+    count(pointer, size, event_caller(frame), how_of(from));
     return pointer;
 }
 
 /* What is too large fails there: errno is that C library's. */
-void *malloc_zeroed_from(const struct real *from, size_t number, size_t size,
-                         const void *frame_address) {
+void *malloc_zeroed_from(const struct real *from, size_t number, size_t size, uintptr_t frame) {
     size_t total;
     void *pointer;
     if (UNLIKELY(__builtin_mul_overflow(number, size, &total))) {
         return from->calloc(number, size);
     }
     pointer = from->calloc(1, padded_for(from, total));
-    count(pointer, total, event_caller(frame_address), how_of(from) | MEMTRACE_ALLOC_ZEROED);
+    count(pointer, total, event_caller(frame), how_of(from) | MEMTRACE_ALLOC_ZEROED);
     return pointer;
 }
 
-void *malloc_resized_from(const struct real *from, void *old, size_t size,
-                          const void *frame_address) {
-    struct frame caller = event_caller(frame_address);
+void *malloc_resized_from(const struct real *from, void *old, size_t size, uintptr_t frame) {
+    struct frame caller = event_caller(frame);
     void *pointer;
     if (old != NULL) {
         return resize(from, old, size, caller, how_of(from));
@@ -354,18 +352,18 @@ void *malloc_resized_from(const struct real *from, void *old, size_t size,
 }
 
 int malloc_placed_from(const struct real *from, void **out, size_t alignment, size_t size,
-                       const void *frame_address) {
+                       uintptr_t frame) {
     int result = from->posix_memalign(out, alignment, padded_for(from, size));
     if (LIKELY(result == 0)) {
-        count(*out, size, event_caller(frame_address), how_of(from) | event_aligned(alignment));
+        count(*out, size, event_caller(frame), how_of(from) | event_aligned(alignment));
     }
     return result;
 }
 
 void *malloc_aligned_from(const struct real *from, void *(*function)(size_t, size_t),
-                          size_t alignment, size_t size, const void *frame_address) {
+                          size_t alignment, size_t size, uintptr_t frame) {
     void *pointer = function(alignment, padded_for(from, size));
-    count(pointer, size, event_caller(frame_address), how_of(from) | event_aligned(alignment));
+    count(pointer, size, event_caller(frame), how_of(from) | event_aligned(alignment));
     return pointer;
 }
 

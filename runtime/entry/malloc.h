@@ -43,22 +43,19 @@ void *new_array_nothrow_slow(size_t size, const void *tag);
 void *new_aligned_slow(size_t size, size_t alignment);
 void *new_array_aligned_slow(size_t size, size_t alignment);
 
-/* frame_address: of the operator, whose caller is charged. */
-void *malloc_for_new(size_t size, const void *frame_address);
-void *malloc_for_aligned_new(size_t size, size_t alignment, const void *frame_address);
+/* frame: MACHINE_FRAME() of the operator, whose caller is charged. */
+void *malloc_for_new(size_t size, uintptr_t frame);
+void *malloc_for_aligned_new(size_t size, size_t alignment, uintptr_t frame);
 
-/* As malloc and its relatives do, by functions of the allocator `from`. frame_address: of the one
- * that was called, whose caller is charged. */
-void *malloc_from(const struct real *from, void *(*function)(size_t), size_t size,
-                  const void *frame_address);
-void *malloc_zeroed_from(const struct real *from, size_t number, size_t size,
-                         const void *frame_address);
-void *malloc_resized_from(const struct real *from, void *old, size_t size,
-                          const void *frame_address);
+/* As malloc and its relatives do, by functions of the allocator `from`. frame: MACHINE_FRAME() of
+ * the one that was called, whose caller is charged. */
+void *malloc_from(const struct real *from, void *(*function)(size_t), size_t size, uintptr_t frame);
+void *malloc_zeroed_from(const struct real *from, size_t number, size_t size, uintptr_t frame);
+void *malloc_resized_from(const struct real *from, void *old, size_t size, uintptr_t frame);
 int malloc_placed_from(const struct real *from, void **out, size_t alignment, size_t size,
-                       const void *frame_address);
+                       uintptr_t frame);
 void *malloc_aligned_from(const struct real *from, void *(*function)(size_t, size_t),
-                          size_t alignment, size_t size, const void *frame_address);
+                          size_t alignment, size_t size, uintptr_t frame);
 void malloc_return_to(const struct real *to, void *pointer, uintptr_t slot);
 
 #endif

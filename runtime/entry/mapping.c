@@ -87,13 +87,13 @@ static void note(struct thread *thread, const struct change *change, int counts,
 }
 
 static void changed(const struct change *change, struct frame caller) {
-    struct thread *thread = thread_get_for_free(caller.slot);
+    struct thread *thread = thread_get_for_free(event_place(caller));
     int counts;
     if (thread == NULL) {
         return;
     }
     counts = thread_counts(thread);
-    if (!event_enter(thread, caller.slot)) {
+    if (!event_enter(thread, event_place(caller))) {
         return;
     }
     event_tick(thread);
@@ -159,12 +159,12 @@ static void begin_unmapping(struct unmapping *unmapping, uintptr_t start, uintpt
                             struct frame caller) {
     struct change change = {
         .map = {.operation = MEMTRACE_MAP_UNMAP, .address = start, .size = size}};
-    struct thread *thread = thread_get_for_free(caller.slot);
+    struct thread *thread = thread_get_for_free(event_place(caller));
     if (thread == NULL) {
         return;
     }
     unmapping->counts = thread_counts_all(thread);
-    if (event_enter(thread, caller.slot)) {
+    if (event_enter(thread, event_place(caller))) {
         event_tick(thread);
         unmapping->thread = thread;
         note(thread, &change, unmapping->counts, caller);
@@ -193,11 +193,11 @@ static void put_back(struct thread *thread, const struct interval *piece, int re
 }
 
 static void end_unmapping(const struct unmapping *unmapping, int succeeded, struct frame caller) {
-    struct thread *thread = unmapping->count != 0 ? thread_get_for_free(caller.slot) : NULL;
+    struct thread *thread = unmapping->count != 0 ? thread_get_for_free(event_place(caller)) : NULL;
     if (thread == NULL) {
         return;
     }
-    if (event_enter(thread, caller.slot)) {
+    if (event_enter(thread, event_place(caller))) {
         for (uint32_t i = 0; i < unmapping->count; i++) {
             if (succeeded) {
                 count_removed(thread, &unmapping->piece[i], !unmapping->piece[i].is_part);

@@ -38,25 +38,25 @@ static int has_new_handler(void) {
     (has_new_handler() ? OUT_OF_MEMORY(type, name, __VA_ARGS__) : NULL)
 
 void *new_slow(size_t size) {
-    void *pointer = malloc_for_new(size, __builtin_frame_address(0));
+    void *pointer = malloc_for_new(size, MACHINE_FRAME());
     return LIKELY(pointer != NULL) ? pointer : OUT_OF_MEMORY(new_function, _Znwm, size);
 }
 
 void *new_array_slow(size_t size) {
-    void *pointer = malloc_for_new(size, __builtin_frame_address(0));
+    void *pointer = malloc_for_new(size, MACHINE_FRAME());
     return LIKELY(pointer != NULL) ? pointer : OUT_OF_MEMORY(new_function, _Znam, size);
 }
 
 #define DEFINE_NEW_NOTHROW(slow, name)                                                             \
     void *slow(size_t size, const void *tag) {                                                     \
-        void *pointer = malloc_for_new(size, __builtin_frame_address(0));                          \
+        void *pointer = malloc_for_new(size, MACHINE_FRAME());                                     \
         return LIKELY(pointer != NULL) ? pointer                                                   \
                                        : OUT_OF_MEMORY_NOTHROW(nothrow_function, name, size, tag); \
     }
 
 #define DEFINE_NEW_ALIGNED(slow, name)                                                             \
     void *slow(size_t size, size_t alignment) {                                                    \
-        void *pointer = malloc_for_aligned_new(size, alignment, __builtin_frame_address(0));       \
+        void *pointer = malloc_for_aligned_new(size, alignment, MACHINE_FRAME());                  \
         return LIKELY(pointer != NULL) ? pointer                                                   \
                                        : OUT_OF_MEMORY(aligned_function, name, size, alignment);   \
     }
@@ -70,7 +70,7 @@ DEFINE_NEW_ALIGNED(new_array_aligned_slow, _ZnamSt11align_val_t)
 #define DEFINE_NEW_ALIGNED_NOTHROW(name)                                                           \
     PUBLIC void *name(size_t size, size_t alignment, const void *tag);                             \
     PUBLIC void *name(size_t size, size_t alignment, const void *tag) {                            \
-        void *pointer = malloc_for_aligned_new(size, alignment, __builtin_frame_address(0));       \
+        void *pointer = malloc_for_aligned_new(size, alignment, MACHINE_FRAME());                  \
         return LIKELY(pointer != NULL)                                                             \
                    ? pointer                                                                       \
                    : OUT_OF_MEMORY_NOTHROW(aligned_nothrow_function, name, size, alignment, tag);  \

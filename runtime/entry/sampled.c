@@ -115,7 +115,7 @@ COLD void sampled_alloc(struct thread *thread, const void *address, uint64_t siz
         thread_done(thread);
         return;
     }
-    if (!event_enter(thread, caller.slot)) {
+    if (!event_enter(thread, event_place(caller))) {
         return;
     }
     switch_poll();

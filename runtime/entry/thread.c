@@ -235,9 +235,10 @@ void thread_note_foreign_library(void) {
  * inside another. */
 static int was_left(const struct thread *thread, uintptr_t address) {
     const struct stack_bounds *stack = &thread->walker->stack;
-    uintptr_t gate = thread->gate;
+    uintptr_t gate = machine_plain(thread->gate);
     struct stack_bounds alternate = {0};
     int on_alternate;
+    address = machine_plain(address);
     sys_alternate_stack(&alternate.low, &alternate.high);
     on_alternate = stack_holds(&alternate, address);
     if (on_alternate != stack_holds(&alternate, gate)) {
@@ -249,7 +250,7 @@ static int was_left(const struct thread *thread, uintptr_t address) {
 
 /* Where a handler interrupted an event that had begun before, that one goes on as it began. */
 static void settle(struct thread *thread, uintptr_t address) {
-    struct frame caller = event_caller((const void *)(address - sizeof(uintptr_t)));
+    struct frame caller = event_caller_at(address);
     if (!interrupted_inside(&runtime.rules, thread->walker->stack, caller)) {
         thread_settle(thread);
     }

@@ -82,11 +82,11 @@ void unwind_choose(void) {
 /* Takes the guards off the stack from the caller of the function whose frame this is outwards.
  * Looks for them itself: this may be called anywhere, in signal handlers and on other stacks, too.
  */
-static void remove_guards(void *frame_address) {
+static void remove_guards(uintptr_t frame) {
     struct stack_bounds unknown = {0};
     const struct thread *thread = thread_self;
-    struct frame caller = event_caller(frame_address);
-    caller.pc = guard_restore(frame_address);
+    struct frame caller = event_caller(frame);
+    caller.pc = guard_restore((void *)machine_frame_record(frame));
     if (runtime.world.patches) {
         walk_remove_guards(&runtime.world, thread->walker != NULL ? thread->walker->stack : unknown,
                            caller);
@@ -106,7 +106,7 @@ PUBLIC int backtrace(void **buffer, int size) {
         found(&one, 1);
         real_backtrace = found;
     }
-    remove_guards(__builtin_frame_address(0));
+    remove_guards(MACHINE_FRAME());
     return real_backtrace(buffer, size);
 }
 

@@ -59,12 +59,12 @@ static uint32_t begin(struct thread *thread, const struct watch_limits *limits) 
 PUBLIC uint32_t memtrace_watch_begin(uint64_t most_allocations, uint64_t most_bytes, int leaks) {
     const struct watch_limits limits = {most_allocations, most_bytes, leaks != 0};
     struct frame caller = EVENT_CALLER();
-    struct thread *thread = thread_get(caller.slot);
+    struct thread *thread = thread_get(event_place(caller));
     uint32_t number = 0;
     if (thread == NULL) {
         return 0;
     }
-    if (!thread->is_late && thread_counts_all(thread) && event_enter(thread, caller.slot)) {
+    if (!thread->is_late && thread_counts_all(thread) && event_enter(thread, event_place(caller))) {
         number = begin(thread, &limits);
         event_leave(thread);
     }
@@ -82,13 +82,13 @@ static int end(struct thread *thread, uint32_t number, struct watch_result *resu
 
 PUBLIC int memtrace_watch_end(uint32_t watch, struct memtrace_watched *watched) {
     struct frame caller = EVENT_CALLER();
-    struct thread *thread = thread_get_for_free(caller.slot);
+    struct thread *thread = thread_get_for_free(event_place(caller));
     struct watch_result result = {0};
     int status = -1;
     if (thread == NULL) {
         return -1;
     }
-    if (!thread->is_late && thread->is_watched && event_enter(thread, caller.slot)) {
+    if (!thread->is_late && thread->is_watched && event_enter(thread, event_place(caller))) {
         status = end(thread, watch, &result);
         status = LOAD_RELAXED(&runtime.sample_bytes) == 0 ? status : -1; /* a sample says little */
         event_leave(thread);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* aarch64.h: AArch64, little-endian, for machine.h, where it is told what all this is for; the
- * first part also for assembly. */
+ * first part also for assembly. The runtime is built by GCC here: of Clang's functions nobody tells
+ * the CFA. */
 #ifndef RUNTIME_MACHINE_AARCH64_H
 #define RUNTIME_MACHINE_AARCH64_H
 
@@ -20,9 +21,11 @@ enum {
     MACHINE_DWARF_FP = 29,
     MACHINE_DWARF_SP = 31,
     MACHINE_DWARF_RA = 30,
+    MACHINE_CALL_PUSHES = 0,
     /* struct rt_sigframe: siginfo (128), ucontext: flags, link, stack (40), sigmask (128), then
      * sigcontext at 16-byte alignment: fault_address, regs[31], sp, pc. */
     MACHINE_SIGNAL_FP = 128 + 176 + 8 + 8 * 29,
+    MACHINE_SIGNAL_LINK = 128 + 176 + 8 + 8 * 30,
     MACHINE_SIGNAL_SP = 128 + 176 + 8 + 8 * 31,
     MACHINE_SIGNAL_PC = 128 + 176 + 8 + 8 * 32,
     /* libunwind-aarch64.h: UNW_AARCH64_PC, UNW_AARCH64_SP. */
@@ -86,11 +89,97 @@ INLINE int machine_is_greater(int64_t a, const int64_t *b) {
     return a > LOAD_RELAXED(b);
 }
 
+/* --- frames ------------------------------------------------------------------------------------
+ */
+
+/* Functions save x29 and x30 side by side, where they like. */
+struct machine_sp {
+    uintptr_t value; /* 0: not known */
+    uintptr_t link;  /* of an interrupted frame: where its x30 lies; else 0 */
+};
+
+INLINE struct machine_sp machine_keep_sp(uintptr_t sp) {
+    return (struct machine_sp){sp, 0};
+}
+
+INLINE uintptr_t machine_sp(uintptr_t slot, struct machine_sp kept) {
+    (void)slot;
+    return kept.value;
+}
+
+INLINE int machine_same_sp(struct machine_sp a, struct machine_sp b) {
+    return a.value == b.value;
+}
+
+INLINE uintptr_t machine_link(struct machine_sp kept) {
+    return kept.link;
+}
+
+/* Without its signature (PAC), and without a tag. */
+INLINE uintptr_t machine_plain(uintptr_t word) {
+    return word & (((uintptr_t)1 << MACHINE_ADDRESS_BITS) - 1);
+}
+
+/* The frame record, and from bit 48 on how far it is from the CFA: both are multiples of 16. */
+#define MACHINE_FRAME()                                                                            \
+    ((uintptr_t)__builtin_frame_address(0) +                                                       \
+     (((uintptr_t)__builtin_dwarf_cfa() - (uintptr_t)__builtin_frame_address(0)) << 44))
+
+INLINE const uintptr_t *machine_frame_record(uintptr_t frame) {
+    return (const uintptr_t *)machine_plain(frame);
+}
+
+/* Of a bare record's address: not known. */
+INLINE struct machine_sp machine_frame_sp(uintptr_t frame) {
+    uintptr_t distance = frame >> MACHINE_ADDRESS_BITS << 4;
+    return machine_keep_sp(distance != 0 ? machine_plain(frame) + distance : 0);
+}
+
+/* The same distance, above the slot's address. */
+INLINE uintptr_t machine_marked_slot(uintptr_t slot, struct machine_sp kept) {
+    uintptr_t record = slot - sizeof(uintptr_t);
+    return kept.value > record ? slot + ((kept.value - record) << (MACHINE_ADDRESS_BITS - 4))
+                               : slot;
+}
+
 /* --- fast halves (entry/fast.c) ----------------------------------------------------------------
  */
 
 #define MACHINE_RESERVE_REGISTERS() _Static_assert(1, "nothing to reserve")
 #define MACHINE_CALLER_FP()         (*(const uintptr_t *)__builtin_frame_address(0))
+
+/* The stack pointer with which the caller goes on: where the functions of the runtime keep the
+ * return address differs. */
+#define MACHINE_PLACE()           ((uintptr_t)__builtin_dwarf_cfa())
+#define MACHINE_RETURNS_TO(place) machine_plain((uintptr_t)__builtin_return_address(0))
+
+INLINE uintptr_t machine_place_of(uintptr_t slot, struct machine_sp kept) {
+    (void)slot;
+    return kept.value;
+}
+
+/* --- signals, tables ---------------------------------------------------------------------------
+ */
+
+/* The kernel tells nobody by tables where a handler returns to. */
+enum { MACHINE_HAS_SIGNAL_CODE = 1 };
+
+/* Whether the code there, eight bytes that can be read, returns from a handler: mov x8,
+ * #__NR_rt_sigreturn; svc #0 (arch/arm64/kernel/vdso/sigreturn.S). */
+INLINE int machine_returns_from_signal(uintptr_t pc) {
+    const uint32_t *code = (const uint32_t *)pc;
+    return pc % sizeof *code == 0 && code[0] == 0xd2801168 && code[1] == 0xd4000001;
+}
+
+INLINE struct machine_sp machine_interrupted_sp(uintptr_t frame, uintptr_t sp) {
+    return (struct machine_sp){sp, frame + MACHINE_SIGNAL_LINK};
+}
+
+/* DW_CFA_AARCH64_negate_ra_state and negate_ra_state_with_pc: return addresses are signed from here
+ * on, or no longer (AADWARF64). */
+INLINE int machine_is_void_cfi(uint8_t opcode) {
+    return opcode == 0x2d || opcode == 0x2c;
+}
 
 #endif
 #endif

@@ -7,6 +7,8 @@
  *   MACHINE_ELF, MACHINE_NAME, MACHINE_FIRST_GLIBC   its ELF number, name, oldest symbols
  *   MACHINE_ADDRESS_BITS        of what the kernel gives to who does not ask for more
  *   MACHINE_DWARF_{FP,SP,RA}    DWARF's numbers of registers
+ *   MACHINE_CALL_PUSHES         a call pushes the return address: it lies right below the CFA. Else
+ *                               it is in a register first, and functions save it above fp
  *   MACHINE_SIGNAL_{FP,SP,PC}   where the kernel's signal frame has the registers, from the stack
  *                               pointer with which a handler returns
  *   MACHINE_RELOC_{CALL,GOT,DATA}   relocations that hold the address of a function

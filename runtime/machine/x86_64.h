@@ -21,6 +21,7 @@ enum {
     MACHINE_DWARF_FP = 6,
     MACHINE_DWARF_SP = 7,
     MACHINE_DWARF_RA = 16,
+    MACHINE_CALL_PUSHES = 1,
     /* Kernel struct rt_sigframe / ucontext (arch/x86/include/uapi/asm/sigcontext.h): from the
      * word after the handler's return address, where rsp points in the restorer. */
     MACHINE_SIGNAL_FP = 40 + 8 * 10,
@@ -97,6 +98,62 @@ INLINE int machine_is_greater(int64_t a, const int64_t *b) {
     return is_greater;
 }
 
+/* --- frames ------------------------------------------------------------------------------------
+ */
+
+/* The stack pointer with which a frame goes on need not be kept: it lies right above the return
+ * address that the call pushed. */
+struct machine_sp {};
+
+INLINE struct machine_sp machine_keep_sp(uintptr_t sp) {
+    (void)sp;
+    return (struct machine_sp){};
+}
+
+/* Of the frame whose return address was read at `slot`. */
+INLINE uintptr_t machine_sp(uintptr_t slot, struct machine_sp kept) {
+    (void)kept;
+    return slot + sizeof(uintptr_t);
+}
+
+INLINE int machine_same_sp(struct machine_sp a, struct machine_sp b) {
+    (void)a;
+    (void)b;
+    return 1;
+}
+
+/* Where its return address is while its function has not saved it: an interrupted frame's. 0: not
+ * known, or nowhere. */
+INLINE uintptr_t machine_link(struct machine_sp kept) {
+    (void)kept;
+    return 0;
+}
+
+/* The address that a word tells which was read as a return address. */
+INLINE uintptr_t machine_plain(uintptr_t word) {
+    return word;
+}
+
+/* The function that this stands in, by which its caller is found; its frame pointer must be kept.
+ */
+#define MACHINE_FRAME() ((uintptr_t)__builtin_frame_address(0))
+
+/* Where that function has its frame pointer's old value, and above it its return address. */
+INLINE const uintptr_t *machine_frame_record(uintptr_t frame) {
+    return (const uintptr_t *)frame;
+}
+
+INLINE struct machine_sp machine_frame_sp(uintptr_t frame) {
+    (void)frame;
+    return (struct machine_sp){};
+}
+
+/* What machine_frame_sp() finds again, as the slot of a frame whose caller is known. */
+INLINE uintptr_t machine_marked_slot(uintptr_t slot, struct machine_sp kept) {
+    (void)kept;
+    return slot;
+}
+
 /* --- fast halves (entry/fast.c) ----------------------------------------------------------------
  */
 
@@ -114,6 +171,43 @@ INLINE int machine_is_greater(int64_t a, const int64_t *b) {
 #define MACHINE_RESERVE_REGISTERS() _Static_assert(1, "nothing to reserve")
 #define MACHINE_CALLER_FP()         (*(const uintptr_t *)__builtin_frame_address(0))
 #endif
+
+/* Where the caller of this function is, in a form of which two can be compared: the slot. */
+#define MACHINE_PLACE() ((uintptr_t)__builtin_dwarf_cfa() - sizeof(uintptr_t))
+
+/* The return address of the function at that place, in which this stands. */
+#define MACHINE_RETURNS_TO(place) (*(const uintptr_t *)(place))
+
+INLINE uintptr_t machine_place_of(uintptr_t slot, struct machine_sp kept) {
+    (void)kept;
+    return slot;
+}
+
+/* --- signals, tables ---------------------------------------------------------------------------
+ */
+
+/* Whether the kernel's signal frames are found by code that no table describes: those of the C
+ * library have one. */
+enum { MACHINE_HAS_SIGNAL_CODE = 0 };
+
+/* 8 bytes there can be read. */
+INLINE int machine_returns_from_signal(uintptr_t pc) {
+    (void)pc;
+    return 0;
+}
+
+/* Of a kernel's signal frame at this stack pointer, of the frame that it interrupted. */
+INLINE struct machine_sp machine_interrupted_sp(uintptr_t frame, uintptr_t sp) {
+    (void)frame;
+    return machine_keep_sp(sp);
+}
+
+/* Of call frame information: an instruction of this machine's own that says nothing of registers.
+ */
+INLINE int machine_is_void_cfi(uint8_t opcode) {
+    (void)opcode;
+    return 0;
+}
 
 #endif
 #endif

@@ -316,7 +316,7 @@ static void run_extended(struct state *state, struct cursor *cursor, uint8_t opc
         cursor_uleb(cursor);
         break;
     default:
-        cursor->failed = 1;
+        cursor->failed |= !machine_is_void_cfi(opcode);
     }
 }
 

@@ -16,8 +16,9 @@ static uint32_t place_of(const uint8_t *eh_frame_header, const struct machine_st
         return 0;
     }
     below = row.cfa_offset - store->displacement;
-    /* Above it lies the return address, at least. */
-    return below > (int64_t)sizeof(uintptr_t) && below <= INT32_MAX && below % 4 == 0
+    /* Where calls push it the return address lies above. */
+    return below > (MACHINE_CALL_PUSHES ? (int64_t)sizeof(uintptr_t) : 0) && below <= INT32_MAX &&
+                   below % 4 == 0
                ? (uint32_t)below
                : 0;
 }

@@ -42,8 +42,10 @@ INLINE uintptr_t guard_see_through(uintptr_t pc) {
  * __builtin_frame_address(0). */
 INLINE uintptr_t guard_restore(void *frame) {
     uintptr_t *slot = (uintptr_t *)frame + 1;
-    uintptr_t caller = guard_see_through(*slot);
-    *slot = caller;
+    uintptr_t caller = guard_see_through(machine_plain(*slot));
+    if (MACHINE_HAS_GUARDS) { /* elsewhere the address may be signed */
+        *slot = caller;
+    }
     return caller;
 }
 

@@ -37,7 +37,7 @@ const struct libunwind *libunwind_load(void) {
 }
 
 int libunwind_calls(const struct libunwind *libunwind, uintptr_t slot) {
-    uintptr_t pc = *(const uintptr_t *)slot;
+    uintptr_t pc = machine_plain(*(const uintptr_t *)machine_plain(slot));
     return libunwind != NULL && pc >= (uintptr_t)libunwind->object.dlfo_map_start &&
            pc < (uintptr_t)libunwind->object.dlfo_map_end;
 }
@@ -49,7 +49,8 @@ static int look(const struct libunwind *libunwind, struct libunwind_walk *walk) 
         libunwind->get_reg(walk->cursor, MACHINE_LIBUNWIND_SP, &sp) != 0 || pc == 0) {
         return -1;
     }
-    walk->frame = (struct frame){.pc = pc, .slot = sp - sizeof(uintptr_t)};
+    walk->frame =
+        (struct frame){.pc = pc, .slot = sp - sizeof(uintptr_t), .sp = machine_keep_sp(sp)};
     return 0;
 }
 
@@ -58,7 +59,7 @@ int libunwind_step(const struct libunwind *libunwind, struct libunwind_walk *wal
 }
 
 COLD int libunwind_start(const struct libunwind *libunwind, struct libunwind_walk *walk,
-                         uintptr_t slot) {
+                         uintptr_t sp) {
     ucontext_t context;
     if (libunwind->getcontext(&context) != 0 ||
         libunwind->init_local(walk->cursor, &context) != 0) {
@@ -68,6 +69,6 @@ COLD int libunwind_start(const struct libunwind *libunwind, struct libunwind_wal
         if (!libunwind_step(libunwind, walk)) {
             return -1;
         }
-    } while (walk->frame.slot < slot);
-    return walk->frame.slot == slot ? 0 : -1;
+    } while (frame_sp(walk->frame.slot, walk->frame.sp) < sp);
+    return frame_sp(walk->frame.slot, walk->frame.sp) == sp ? 0 : -1;
 }

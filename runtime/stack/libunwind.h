@@ -24,8 +24,8 @@ struct libunwind_walk {
     uint64_t cursor[256]; /* unw_cursor_t; the largest of any machine has 250 words */
 };
 
-/* To the frame whose callee's return slot is `slot`: 0, or -1: not found on the way out. */
-int libunwind_start(const struct libunwind *libunwind, struct libunwind_walk *walk, uintptr_t slot);
+/* To the frame that goes on with this stack pointer: 0, or -1: not found on the way out. */
+int libunwind_start(const struct libunwind *libunwind, struct libunwind_walk *walk, uintptr_t sp);
 /* One frame outwards. 1, or 0: that was the outermost. */
 int libunwind_step(const struct libunwind *libunwind, struct libunwind_walk *walk);
 

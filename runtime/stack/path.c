@@ -35,9 +35,9 @@ COLD int path_grow(struct walker *walker) {
  * tell the caller's context? */
 INLINE void look_at_word(struct walk_world *world, struct path *at, struct rule rule,
                          struct walk_frame *newest, const struct frame *caller) {
-    uint32_t *word = word_below(frame_sp(caller->slot), rule.frame_word);
+    uint32_t *word = word_below(frame_sp(caller->slot, caller->sp), rule.frame_word);
     uint32_t value;
-    if (UNLIKELY(at->doubtful || (uintptr_t)word < frame_sp(newest->slot))) {
+    if (UNLIKELY(at->doubtful || (uintptr_t)word < frame_sp(newest->slot, newest->sp))) {
         at->doubtful = 0;
         return;
     }
@@ -70,7 +70,8 @@ static inline void see_through(struct path *at, struct rule rule, enum step how,
 /* The path ends with the present frame: does it whenever it comes there? On other stacks than the
  * thread's own that may depend on a word beyond. */
 static COLD void note_end(struct walk_world *world, const struct walker *walker, struct path *at,
-                          struct rule rule, enum step how, uintptr_t next) {
+                          struct rule rule, enum step how, uintptr_t next,
+                          struct machine_sp next_sp) {
     int is_own = stack_holds(&walker->stack, at->frame.slot);
     at->end = BASE_OUTERMOST;
     /* A fiber's stack just ends, in code that nobody called: only our own has a known end. */
@@ -82,12 +83,19 @@ static COLD void note_end(struct walk_world *world, const struct walker *walker,
         if (how == STEP_SURE && stack_same_page(next, at->frame.slot)) {
             at->end = BASE_ZERO;
             at->frame.slot = next;
+            at->frame.sp = next_sp;
         }
     }
 }
 
 INLINE uint64_t code_of(uintptr_t pc, union rule_word found) {
     return pc | (found.word & RULE_AREA_MASK);
+}
+
+/* Of the frame that a plain rule leads to. */
+INLINE uint32_t next_fp_bits(union rule_word found) {
+    return MACHINE_CALL_PUSHES ? (uint32_t)(found.word & UINT8_MAX) << WALK_FP_AT_SHIFT
+                               : walk_fp_bits(step_fp_at(found.rule));
 }
 
 INLINE uint32_t how_of(union rule_word found, uint32_t fp_bits) {
@@ -102,6 +110,7 @@ struct walk_frame *path_add(const struct walk_world *world, struct walker *walke
     newest->code = code_of(at->frame.pc, found) | (rule.entry ? MEMTRACE_FRAME_EXACT : 0);
     newest->slot = at->frame.slot;
     newest->fp = at->frame.fp;
+    newest->sp = at->frame.sp;
     newest->how = at->flags | how_of(found, walk_fp_bits(at->fp_at));
     if (UNLIKELY(!rule.plain || world->own_frames_only)) {
         newest->how |= rule.plain ? 0 : WALK_UNPATCHED;
@@ -121,7 +130,7 @@ static inline int advance(struct walk_world *world, struct walker *walker, struc
     struct frame next;
     enum step how = step(world->rules, &walker->stack, rule, &at->frame, &next);
     if (UNLIKELY(how >= STEP_END || next.pc == 0)) {
-        note_end(world, walker, at, rule, how, next.slot);
+        note_end(world, walker, at, rule, how, next.slot, next.sp);
         return -1;
     }
     at->odd |= stack_holds(&walker->stack, next.slot) ? 0 : ODD_STACK;
@@ -131,14 +140,14 @@ static inline int advance(struct walk_world *world, struct walker *walker, struc
     } else if (at->seeks_word && at->without_word++ == MOST_WITHOUT_WORD) {
         at->seeks_word = 0; /* remembering costs less than stepping again */
     }
-    at->fp_at = how == STEP_SURE ? (int8_t)rule.fp_offset : 0;
+    at->fp_at = how == STEP_SURE ? step_fp_at(rule) : 0;
     at->frame = next;
     return 0;
 }
 
 /* Whether the slot of `here` holds the guard of remembered frame `it`, which is there, then. */
 static inline int is_guard_of(const struct walk_frame *it, const struct frame *here) {
-    struct frame seen = {guard_see_through(here->pc), here->slot, here->fp};
+    struct frame seen = {guard_see_through(here->pc), here->slot, here->fp, here->sp};
     return guard_is(here->pc) && same_frame(it, &seen);
 }
 
@@ -213,6 +222,7 @@ INLINE struct verdict stride(struct walk_world *world, struct walker *walker, st
         to->code = code_of(here.pc, found);
         to->slot = here.slot;
         to->fp = here.fp;
+        to->sp = here.sp;
         to->how = how_of(found, fp_bits);
         if (UNLIKELY((found.word & looks) != 0)) {
             if (is_no_code(next.pc)) {
@@ -220,12 +230,12 @@ INLINE struct verdict stride(struct walk_world *world, struct walker *walker, st
             }
             end = is_telling(world, at, found.rule, to, &next) ? to : end;
         }
-        fp_bits = (uint32_t)(found.word & UINT8_MAX) << WALK_FP_AT_SHIFT;
+        fp_bits = next_fp_bits(found);
         here = next;
     }
     if (is_no_code(here.pc) && to != walker->path + at->count) {
         to--;
-        here = (struct frame){remembered_pc(to), to->slot, to->fp};
+        here = (struct frame){remembered_pc(to), to->slot, to->fp, to->sp};
         fp_bits = to->how & WALK_FP_MASK;
     }
 out:
@@ -323,6 +333,7 @@ INLINE void copy_frame(struct walk_frame *to, const struct walk_frame *from, uin
     to->code = from->code;
     to->slot = from->slot;
     to->fp = from->fp;
+    to->sp = from->sp;
     to->context = context;
     to->how = from->how;
 }
@@ -363,7 +374,7 @@ static inline struct context_id fill_shadow(struct walk_world *world, struct wal
                                             struct context_id parent, enum context_kind kind) {
     struct shadow_stack *shadow = &walker->shadow;
     const struct shadow_entry *memo = &shadow->entry[index];
-    struct frame frame = {remembered_pc(it) | (it->code & RULE_EXACT), it->slot, it->fp};
+    struct frame frame = {remembered_pc(it) | (it->code & RULE_EXACT), it->slot, it->fp, it->sp};
     struct context_id context =
         memo->pc == frame.pc && memo->parent == parent.value && memo->context != 0
             ? (struct context_id){memo->context}
@@ -391,7 +402,7 @@ static inline void remember_reached(struct walker *walker, uint32_t i, struct co
         path_may_follow(walker, it, &walker->path[i != 0 ? i - 1 : 0])) {
         remember(walker, it, context.value);
     } else {
-        struct frame frame = {.pc = remembered_pc(it), .slot = it->slot};
+        struct frame frame = {.pc = remembered_pc(it), .slot = it->slot, .sp = it->sp};
         remembered_start(walker, BASE_UNKNOWN, &frame, context.value);
     }
 }
@@ -402,7 +413,7 @@ INLINE uintptr_t fill_word(const struct walk_frame *it, uintptr_t sp, struct con
     if (walk_word(it) != 0) {
         *word_below(sp, walk_word(it)) = context.value;
     }
-    return frame_sp(it->slot);
+    return frame_sp(it->slot, it->sp);
 }
 
 /* From the oldest frame of the path to the newest, from the context of what called it. */
@@ -410,7 +421,7 @@ static struct context_id come_back_any(struct walk_world *world, struct walker *
                                        const struct path *at, struct context_id context,
                                        int is_remembering) {
     uint32_t shadow_index = at->shadow;
-    uintptr_t sp = frame_sp(at->frame.slot); /* the caller's */
+    uintptr_t sp = frame_sp(at->frame.slot, at->frame.sp); /* the caller's */
     for (uint32_t i = at->count; i-- > 0;) {
         const struct walk_frame *it = &walker->path[i];
         enum context_kind kind = i == 0 ? CONTEXT_CHARGED : CONTEXT_INNER;
@@ -477,7 +488,7 @@ static inline struct context_id come_back_usual(struct walk_world *world, struct
 /* The same where only frame words are filled. */
 static inline struct context_id come_back_words(struct walk_world *world, struct walker *walker,
                                                 const struct path *at, struct context_id context) {
-    uintptr_t sp = frame_sp(at->frame.slot); /* the caller's */
+    uintptr_t sp = frame_sp(at->frame.slot, at->frame.sp); /* the caller's */
     for (uint32_t i = at->count; i != 0;) {
         struct context_path next = name_next(world, walker, i, context);
         for (uint32_t k = 0; k < next.inner; k++) {

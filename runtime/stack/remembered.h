@@ -36,13 +36,14 @@ INLINE uintptr_t remembered_pc(const struct walk_frame *it) {
  * differ. */
 INLINE int same_frame(const struct walk_frame *it, const struct frame *frame) {
     return it->slot == frame->slot && remembered_pc(it) == frame->pc &&
-           (it->how & WALK_UNSURE) == 0 && ((it->how & WALK_OWN_FP) != 0 || it->fp == frame->fp);
+           machine_same_sp(it->sp, frame->sp) && (it->how & WALK_UNSURE) == 0 &&
+           ((it->how & WALK_OWN_FP) != 0 || it->fp == frame->fp);
 }
 
 /* Whether all that the step to this frame read is what it was. */
 INLINE int inputs_hold(const struct walk_frame *it) {
     return ((stack_load(it->slot) ^ it->code) & MEMTRACE_FRAME_ADDRESS_MASK) == 0 &&
-           (walk_fp_at(it) == 0 || stack_load(frame_place(it->slot, walk_fp_at(it))) == it->fp);
+           (walk_fp_at(it) == 0 || stack_load(frame_fp_place(it->slot, walk_fp_at(it))) == it->fp);
 }
 
 /* Whether the oldest remembered frame still stands on what it stood on. */
@@ -74,9 +75,10 @@ INLINE int guard_holds(const struct walk_frame *it) {
 
 /* What called frame `it`: its sp is the CFA of the function of `it`. */
 INLINE uintptr_t caller_sp(const struct walker *walker, const struct walk_frame *it) {
-    return frame_sp(it != walker->remembered.frame
-                        ? it[-1].slot
-                        : walker->remembered.base_slot & ~(uintptr_t)SHADOW_KNOWN);
+    return it != walker->remembered.frame
+               ? frame_sp(it[-1].slot, it[-1].sp)
+               : frame_sp(walker->remembered.base_slot & ~(uintptr_t)SHADOW_KNOWN,
+                          walker->remembered.base_sp);
 }
 
 INLINE uint32_t caller_context(const struct walker *walker, const struct walk_frame *it) {
@@ -99,9 +101,9 @@ INLINE int interruption_holds(const struct walk_frame *it) {
     if ((it->how & WALK_INTERRUPTED) == 0) {
         return 0;
     }
-    step_from_signal(it[1].slot, &frame);
+    step_from_signal(it[1].slot, it[1].sp, &frame);
     return (frame.pc & MEMTRACE_FRAME_ADDRESS_MASK) == remembered_pc(it) &&
-           frame.slot == it->slot && frame.fp == it->fp;
+           frame.slot == it->slot && frame.fp == it->fp && machine_same_sp(frame.sp, it->sp);
 }
 
 /* Are all frames older than a remembered one what they were? */
@@ -162,6 +164,7 @@ static inline void remembered_start(struct walker *walker, uint32_t base, const 
     remembered->base_index = base;
     remembered->base_slot = frame->slot | SHADOW_KNOWN;
     remembered->base_pc = frame->pc;
+    remembered->base_sp = frame->sp;
     remembered->base_context = context;
     remembered->apart = 0;
     remembered->unmappings = walker->stack.begun;

@@ -134,7 +134,7 @@ static enum rule_kind classify(const struct cfi_row *row) {
         return RULE_END;
     }
     if (row->cfa_expression != NULL || row->return_address.place != CFI_OFFSET ||
-        row->return_address.offset != -(int64_t)sizeof(uintptr_t) ||
+        (MACHINE_CALL_PUSHES && row->return_address.offset != -(int64_t)sizeof(uintptr_t)) ||
         row->frame_pointer.place == CFI_EXPRESSION || row->frame_pointer.place == CFI_UNSUPPORTED) {
         return RULE_SLOW;
     }
@@ -149,9 +149,35 @@ static int fits(int64_t offset, int64_t field) {
     return offset == field * (int64_t)sizeof(uintptr_t);
 }
 
+/* The same where calls push nothing, of a rule whose kind is known: where the return address lies
+ * goes into fp_offset, by the CFA or by the register, whichever fits. */
+static struct rule where_saved(struct rule rule, const struct cfi_row *row) {
+    int64_t word = sizeof(uintptr_t);
+    int saves_fp = row->frame_pointer.place == CFI_OFFSET;
+    int64_t below = row->return_address.offset;
+    int64_t above = row->cfa_offset + below;
+    rule.cfa_offset = row->cfa_offset / word;
+    rule.own_fp = rule.kind == RULE_SP && saves_fp;
+    rule.fp_offset = below / word;
+    if (!fits(below, rule.fp_offset) || rule.fp_offset >= 0) {
+        rule.fp_offset = above / word;
+        if (!fits(above, rule.fp_offset) || rule.fp_offset <= 0) {
+            rule.kind = RULE_SLOW;
+        }
+    }
+    if (!fits(row->cfa_offset, rule.cfa_offset) || rule_saves_fp(rule) != saves_fp ||
+        (saves_fp && row->frame_pointer.offset != below - word)) {
+        rule.kind = RULE_SLOW;
+    }
+    return rule;
+}
+
 static struct rule from_row(const struct cfi_row *row) {
     struct rule rule = {.kind = classify(row), .may_catch = row->may_catch != 0};
     int64_t fp_offset = row->frame_pointer.place == CFI_OFFSET ? row->frame_pointer.offset : 0;
+    if (!MACHINE_CALL_PUSHES && (rule.kind == RULE_SP || rule.kind == RULE_FP)) {
+        return where_saved(rule, row);
+    }
     rule.cfa_offset = row->cfa_offset / (int64_t)sizeof(uintptr_t);
     rule.fp_offset = fp_offset / (int64_t)sizeof(uintptr_t);
     rule.own_fp = rule.kind == RULE_SP && fp_offset != 0;
@@ -186,6 +212,10 @@ static int lies_in(const struct module_place *place, uintptr_t address) {
 /* Whether the return slot and the caller's fp lie above the frame's own slot, as far as that can be
  * told without the frame: by sp, that is. */
 static int leads_out(struct rule rule) {
+    if (!MACHINE_CALL_PUSHES && rule.kind == RULE_SP) {
+        int64_t slot = rule.fp_offset < 0 ? rule.cfa_offset + rule.fp_offset : rule.fp_offset;
+        return slot >= (rule.own_fp ? 1 : 0) && slot < rule.cfa_offset;
+    }
     return rule.kind == RULE_FP ||
            (rule.kind == RULE_SP && rule.cfa_offset > 0 && rule.cfa_offset + rule.fp_offset >= 0);
 }
@@ -195,7 +225,7 @@ static struct rule follow_frame_pointer(struct rule rule) {
     if (rule.kind != RULE_SIGNAL && rule.kind != RULE_END) {
         rule.kind = RULE_FP;
         rule.cfa_offset = 2;
-        rule.fp_offset = -2;
+        rule.fp_offset = MACHINE_CALL_PUSHES ? -2 : -1;
         rule.own_fp = 0;
         rule.frame_word = 0;
     }
@@ -206,6 +236,25 @@ static struct rule follow_frame_pointer(struct rule rule) {
 static uint32_t area_of(struct rules *rules, struct rule rule, uintptr_t pc, uint32_t module) {
     uint64_t frame = pc | (uint64_t)module << MEMTRACE_FRAME_MODULE_SHIFT;
     return area_find(rules->areas, rule.entry ? frame | MEMTRACE_FRAME_EXACT : frame);
+}
+
+/* Whether a handler returns by this address, which no table describes. (Who follows frame pointers
+ * alone has no stack pointer by which to find the interrupted registers; but the kernel makes a
+ * link of that chain.) */
+static int returns_from_signal(const struct rules *rules, uintptr_t pc) {
+    return MACHINE_HAS_SIGNAL_CODE && !rules->by_frame_pointer && (pc & RULE_EXACT) == 0 &&
+           sys_readable((const void *)pc) && sys_readable((const void *)(pc + 7)) &&
+           machine_returns_from_signal(pc);
+}
+
+/* (The kernel's code stays, wherever it has put it.) */
+static COLD struct rule compute_for_signal(struct rules *rules, uintptr_t pc) {
+    struct rule rule = {.kind = RULE_SIGNAL, .own = 1, .entry = 1};
+    struct module_place place;
+    int is_known = module_find(rules->modules, pc, &place) == 0;
+    rule.area = area_of(rules, rule, pc, is_known ? place.id : 0);
+    keep(rules, pc, rule);
+    return rule;
 }
 
 /* Code that the loader does not know. Its rules are never plain: who made it may know its frames by
@@ -249,6 +298,9 @@ COLD struct rule rule_compute(struct rules *rules, uintptr_t pc) {
     struct module_place place;
     struct cfi_row row;
     struct rule rule = {.kind = RULE_UNKNOWN, .own = 1};
+    if (returns_from_signal(rules, pc)) {
+        return compute_for_signal(rules, pc);
+    }
     if (module_find(rules->modules, address, &place) != 0) {
         return compute_for_jit(rules, pc, address);
     }

@@ -4,7 +4,7 @@
  *
  * A rule says how to step from a frame to its caller:
  *   cfa  = (register sp or fp) + cfa_offset
- *   slot = cfa - 8                        where the return address lies
+ *   slot = cfa - 8                        where the return address lies, if calls push it
  *   fp'  = *(cfa + fp_offset), or fp      the caller's frame pointer
  * and where the function keeps its frame word, if it has one.
  * Code has many return addresses but few different rules: the open-addressed table holds 8 bytes
@@ -35,7 +35,9 @@ enum { RULE_WORD_BITS = 16 };
 /* One word, so that it is published in one store. In this order reading the fields that each step
  * needs takes the fewest instructions: the area lies where the context tree has it. */
 struct rule {
-    int64_t fp_offset : 8;                /* from the CFA, in words; 0: unchanged */
+    /* From the CFA, in words; 0: unchanged. Where calls push nothing: of the return address, and if
+     * it is positive, from the register; fp lies below it, if it is saved. */
+    int64_t fp_offset : 8;
     uint64_t frame_word : RULE_WORD_BITS; /* so many times 4 bytes below the CFA; 0: none */
     uint64_t kind : 3;
     /* RULE_SP that leads further out or RULE_FP, and none of hidden, entry, loader. */
@@ -68,6 +70,11 @@ enum {
     RULE_OWN_FP = 1 << 29
 };
 #define RULE_AREA_MASK ((uint64_t)(AREA_LIMIT - 1) << MEMTRACE_NODE_AREA_SHIFT)
+
+/* Of a plain rule, where calls push nothing: what needs fp to find its frame has saved it. */
+INLINE int rule_saves_fp(struct rule rule) {
+    return rule.own_fp || rule.kind == RULE_FP;
+}
 
 /* A place: the key (below) and above it the rule's number; 0: empty. */
 struct rule_table {

@@ -9,11 +9,11 @@
 
 /* The caller's frame of a kernel signal frame: every register lies in memory. */
 static int step_signal(struct stack_bounds *stack, const struct frame *from, struct frame *to) {
-    uintptr_t context = frame_sp(from->slot);
+    uintptr_t context = frame_sp(from->slot, from->sp);
     if (!stack_can_read(stack, context) || !stack_can_read(stack, context + MACHINE_SIGNAL_PC)) {
         return -1;
     }
-    step_from_signal(from->slot, to);
+    step_from_signal(from->slot, from->sp, to);
     return 0;
 }
 
@@ -53,9 +53,20 @@ static int find_row(struct rules *rules, uintptr_t pc, uintptr_t address, struct
                : -1;
 }
 
+/* From an interrupted frame whose function has not saved its return address. */
+static int step_by_link(struct stack_bounds *stack, const struct frame *from, struct frame *to) {
+    uintptr_t link = machine_link(from->sp);
+    if (link == 0 || !stack_can_read(stack, link)) {
+        return -1;
+    }
+    to->pc = machine_plain(stack_load(link));
+    return 0;
+}
+
 static COLD int step_interpreted(struct rules *rules, struct stack_bounds *stack,
                                  const struct frame *from, struct frame *to) {
-    struct expression_machine machine = {from->pc & ~RULE_EXACT, frame_sp(from->slot), from->fp};
+    struct expression_machine machine = {from->pc & ~RULE_EXACT, frame_sp(from->slot, from->sp),
+                                         from->fp};
     struct cfi_row row;
     uintptr_t cfa;
     if (find_row(rules, machine.pc, machine.pc - ((from->pc & RULE_EXACT) == 0), &row) != 0) {
@@ -73,21 +84,38 @@ static COLD int step_interpreted(struct rules *rules, struct stack_bounds *stack
     }
     to->fp = from->fp;
     to->slot = step_return_slot(cfa);
+    to->sp = machine_keep_sp(cfa);
     if (row.frame_pointer.place != CFI_UNSUPPORTED &&
         register_value(stack, &row.frame_pointer, &machine, cfa, &to->fp) != 0) {
         return -1;
     }
-    return row.return_address.place == CFI_UNCHANGED
-               ? -1
-               : register_value(stack, &row.return_address, &machine, cfa, &to->pc);
+    if (row.return_address.place == CFI_UNCHANGED) {
+        return step_by_link(stack, from, to);
+    }
+    if (!MACHINE_CALL_PUSHES && row.return_address.place == CFI_OFFSET) {
+        to->slot = cfa + (uintptr_t)row.return_address.offset;
+    }
+    if (register_value(stack, &row.return_address, &machine, cfa, &to->pc) != 0) {
+        return -1;
+    }
+    to->pc = machine_plain(to->pc);
+    return 0;
 }
 
 /* No unwind information: the frame pointer may still chain, if what it leads to is code. */
 static COLD int step_guessing(struct rules *rules, struct stack_bounds *stack,
                               const struct frame *from, struct frame *to) {
     struct module_place place;
-    if (stack->entry != 0 && frame_sp(from->slot) >= stack->entry) {
+    uintptr_t sp = frame_sp(from->slot, from->sp);
+    if (stack->entry != 0 && sp >= stack->entry) {
         to->pc = 0; /* the loader's first code, which nobody called and nothing describes */
+        return 0;
+    }
+    if (step_by_link(stack, from, to) == 0 &&
+        module_find(rules->modules, to->pc - 1, &place) == 0) {
+        to->slot = step_return_slot(sp); /* a linkage stub, which keeps nothing on the stack */
+        to->fp = from->fp;
+        to->sp = machine_keep_sp(sp);
         return 0;
     }
     if (from->slot < stack->low || from->slot >= stack->high || from->fp <= from->slot ||
@@ -96,8 +124,9 @@ static COLD int step_guessing(struct rules *rules, struct stack_bounds *stack,
         return -1;
     }
     to->slot = from->fp + sizeof(uintptr_t);
-    to->pc = stack_load(to->slot);
+    to->pc = machine_plain(stack_load(to->slot));
     to->fp = stack_load(from->fp);
+    to->sp = machine_keep_sp(0);
     return module_find(rules->modules, to->pc - 1, &place) == 0 || jit_holds(to->pc - 1) ? 0 : -1;
 }
 
@@ -107,9 +136,15 @@ static COLD int step_asking(struct stack_bounds *stack, struct rule rule, const 
                             struct frame *to) {
     uintptr_t cfa = step_cfa(rule, from);
     uintptr_t place;
-    to->slot = step_return_slot(cfa);
+    to->slot = step_slot(rule, from, cfa);
     if (to->slot <= from->slot || !stack_can_read(stack, to->slot)) {
         return -1;
+    }
+    if (!MACHINE_CALL_PUSHES) {
+        return (rule_saves_fp(rule) && !stack_can_read(stack, to->slot - sizeof(uintptr_t))) ||
+                       !step_saved(rule, from, to->slot, cfa, to)
+                   ? -1
+                   : 0;
     }
     to->pc = stack_load(to->slot);
     place = cfa + (uintptr_t)(intptr_t)rule.fp_offset * sizeof(uintptr_t);

@@ -71,6 +71,7 @@ INLINE int trail_holds(const struct walk_trail *trail, const struct frame *from)
     uintptr_t sum = trail->sum;
     uint32_t count = trail->count;
     if (trail->from.pc != from->pc || trail->from.slot != from->slot ||
+        !machine_same_sp(trail->from.sp, from->sp) ||
         (trail->needs_fp && trail->from.fp != from->fp)) {
         return 0;
     }
@@ -115,6 +116,7 @@ INLINE struct walk_trail *trail_begin(struct trails *trails, const struct frame 
     SIGNAL_FENCE();
     trail->from.slot = from->slot;
     trail->from.fp = from->fp;
+    trail->from.sp = from->sp;
     trail->needs_fp = 0;
     trail->gap = 0;
     trail->count = 0;

@@ -77,7 +77,8 @@ static inline void note_last(struct walker *walker, const struct frame *frame) {
                         ? word_below(caller_sp(walker, &end[-1]), walk_word(&end[-1]))
                         : NULL,
             .parent = caller_context(walker, &end[-1]),
-            .context = end[-1].context};
+            .context = end[-1].context,
+            .sp = frame->sp};
     }
 }
 
@@ -87,8 +88,8 @@ static inline void note_word(struct walker *walker, const struct frame *frame, u
     walker->last.pc = walker->last.counted_pc = 0;
     if (word != NULL) {
         *word = parent;
-        walker->last =
-            (struct walk_last){frame->pc, frame->slot, frame->fp, word, parent, context, 0, NULL};
+        walker->last = (struct walk_last){frame->pc, frame->slot, frame->fp, word,     parent,
+                                          context,   0,           NULL,      frame->sp};
     }
 }
 
@@ -100,7 +101,7 @@ static int add_frames(struct walk_trail *trail, const struct walk_frame *from,
     for (const struct walk_frame *it = from; it-- != to;) {
         if (!trail_add(trail, it->slot) ||
             (uses_fp && walk_fp_at(it) != 0 &&
-             !trail_add(trail, frame_place(it->slot, walk_fp_at(it))))) {
+             !trail_add(trail, frame_fp_place(it->slot, walk_fp_at(it))))) {
             return 0;
         }
     }
@@ -153,9 +154,9 @@ static __attribute__((noinline)) void keep_trail(struct walker *walker, const st
 static void keep_word_trail(struct walker *walker, const struct frame *from, const struct path *at,
                             uint32_t context) {
     const struct walk_frame *path = walker->path;
-    uintptr_t caller = at->count > 1 ? path[1].slot : at->frame.slot;
-    uint32_t *word =
-        walk_word(&path[0]) != 0 ? word_below(frame_sp(caller), walk_word(&path[0])) : NULL;
+    uintptr_t caller =
+        at->count > 1 ? frame_sp(path[1].slot, path[1].sp) : frame_sp(at->frame.slot, at->frame.sp);
+    uint32_t *word = walk_word(&path[0]) != 0 ? word_below(caller, walk_word(&path[0])) : NULL;
     uint32_t parent = word != NULL ? *word : 0;
     struct walk_trail *trail;
     uint32_t how = path[0].how;
@@ -176,8 +177,8 @@ static void keep_word_trail(struct walker *walker, const struct frame *from, con
         return;
     }
     trail->end = TRAIL_WORD;
-    trail->end_at =
-        (uintptr_t)word_below(frame_sp(at->frame.slot), walk_word(&path[at->count - 1]));
+    trail->end_at = (uintptr_t)word_below(frame_sp(at->frame.slot, at->frame.sp),
+                                          walk_word(&path[at->count - 1]));
     trail->end_context = at->context;
     trail->word = word;
     trail->parent = parent;
@@ -296,11 +297,12 @@ static inline struct context_id stand_on(struct walker *walker, const struct pat
 
 /* All frames as libunwind sees them, each time anew. */
 static COLD struct context_id walk_by_libunwind(struct walk_world *world, struct walker *walker,
-                                                uintptr_t pc, uintptr_t slot) {
+                                                uintptr_t pc, uintptr_t slot,
+                                                struct machine_sp sp) {
     struct path at = {.frame = {.pc = pc, .slot = slot}, .odd = ODD_STACK};
     struct libunwind_walk walk;
     int exact = 0;
-    if (libunwind_start(world->libunwind, &walk, slot) != 0) {
+    if (libunwind_start(world->libunwind, &walk, frame_sp(slot, sp)) != 0) {
         return (struct context_id){0};
     }
     do {
@@ -331,9 +333,11 @@ static inline void prepare_next(struct walk_world *world, struct walker *walker,
     }
 }
 
-static __attribute__((noinline)) struct context_id
-walk(struct walk_world *world, struct walker *walker, uintptr_t pc, uintptr_t slot, uintptr_t fp) {
-    struct frame from = {guard_see_through(pc), slot, fp}; /* malloc may be called by a jump */
+static __attribute__((noinline)) struct context_id walk(struct walk_world *world,
+                                                        struct walker *walker, uintptr_t pc,
+                                                        uintptr_t slot, uintptr_t fp,
+                                                        struct machine_sp sp) {
+    struct frame from = {guard_see_through(pc), slot, fp, sp}; /* malloc may be called by a jump */
     int has_shadow = walker->shadow.capacity != 0;
     struct path at = {.frame = from,
                       .known = walker->remembered.count,
@@ -344,7 +348,7 @@ walk(struct walk_world *world, struct walker *walker, uintptr_t pc, uintptr_t sl
     enum path_end end;
     int is_brief; /* over words, of which alone something is remembered */
     if (UNLIKELY(world->libunwind != NULL)) {
-        return walk_by_libunwind(world, walker, from.pc, slot);
+        return walk_by_libunwind(world, walker, from.pc, slot, sp);
     }
     stack_begin(&walker->stack, slot);
     at.seeks_word =
@@ -352,7 +356,7 @@ walk(struct walk_world *world, struct walker *walker, uintptr_t pc, uintptr_t sl
     end = path_go_out(world, walker, &at, &voucher);
     is_brief = end == AT_WORD && at.seeks_word;
     if (end == AT_REMEMBERED && !trust_remembered(world, walker, at.known - 1, voucher)) {
-        return walk(world, walker, pc, slot, fp); /* nothing is remembered any more */
+        return walk(world, walker, pc, slot, fp, sp); /* nothing is remembered any more */
     }
     context = stand_on(walker, &at, end, is_brief);
     context = path_come_back(world, walker, &at, context, !is_brief);
@@ -384,20 +388,21 @@ static inline int follow_newest(struct walk_world *world, struct walker *walker,
 /* From what is remembered, or by a walk. */
 static __attribute__((noinline)) struct context_id recall(struct walk_world *world,
                                                           struct walker *walker, uintptr_t pc,
-                                                          uintptr_t slot, uintptr_t fp) {
-    struct frame from = {pc, slot, fp};
+                                                          uintptr_t slot, uintptr_t fp,
+                                                          struct machine_sp sp) {
+    struct frame from = {pc, slot, fp, sp};
     uint32_t context;
     if (follow_newest(world, walker, &from)) {
         return (struct context_id){walker->remembered.frame[walker->remembered.count - 1].context};
     }
     context = follow_trail(world, walker, &from);
-    return context != 0 ? (struct context_id){context} : walk(world, walker, pc, slot, fp);
+    return context != 0 ? (struct context_id){context} : walk(world, walker, pc, slot, fp, sp);
 }
 
 /* What words alone tell is looked at first, by as little code as can be. */
 struct context_id walk_context_slow(struct walk_world *world, struct walker *walker, uintptr_t pc,
-                                    uintptr_t slot, uintptr_t fp) {
-    struct frame from = {pc, slot, fp};
+                                    uintptr_t slot, uintptr_t fp, struct machine_sp sp) {
+    struct frame from = {pc, slot, fp, sp};
     uint32_t context = 0;
     if (UNLIKELY(walker->remembered.generation != LOAD_RELAXED(&world->rules->generation))) {
         remembered_forget(walker, world->rules, slot);
@@ -405,5 +410,5 @@ struct context_id walk_context_slow(struct walk_world *world, struct walker *wal
     if (LOAD_RELAXED(&world->rules->has_frame_words)) {
         context = follow_to_word(walker, &from);
     }
-    return context != 0 ? (struct context_id){context} : recall(world, walker, pc, slot, fp);
+    return context != 0 ? (struct context_id){context} : recall(world, walker, pc, slot, fp, sp);
 }

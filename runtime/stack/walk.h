@@ -25,8 +25,9 @@ struct walk_frame {
     uintptr_t fp;
     uint32_t context; /* once it is remembered */
     uint32_t how;     /* flags, and walk_word() and walk_fp_at(): below */
+    struct machine_sp sp;
 };
-_Static_assert(sizeof(struct walk_frame) == 32, "two a cache line");
+_Static_assert(sizeof(struct walk_frame) == 32 + sizeof(struct machine_sp), "two a cache line");
 
 enum {
     WALK_WORD_MASK = (1 << RULE_WORD_BITS) - 1,
@@ -54,7 +55,8 @@ INLINE uint32_t walk_word(const struct walk_frame *it) {
     return it->how & WALK_WORD_MASK;
 }
 
-/* The frame's fp was read there, in words from its sp; 0: it is its callee's, or does not matter.
+/* The frame's fp was read there, as frame_fp_place() has it; 0: it is its callee's, or does not
+ * matter.
  */
 INLINE int8_t walk_fp_at(const struct walk_frame *it) {
     return (int8_t)(it->how >> WALK_FP_AT_SHIFT);
@@ -84,6 +86,7 @@ struct walk_last {
     uint32_t context;
     uintptr_t counted_pc;       /* pc, once it is known where `context` is counted; or 0 */
     struct memtrace_cell *cell; /* there */
+    struct machine_sp sp;
 };
 
 /* The frames of the newest walk that was remembered: remembered.h. */
@@ -101,6 +104,7 @@ struct remembered {
      * stack_unmappings before it was read. */
     int apart;
     uint32_t unmappings;
+    struct machine_sp base_sp;
 };
 
 enum {
@@ -149,7 +153,7 @@ void walk_forget(struct walker *walker);
 void walk_free(struct walker *walker);
 
 struct context_id walk_context_slow(struct walk_world *world, struct walker *walker, uintptr_t pc,
-                                    uintptr_t slot, uintptr_t fp);
+                                    uintptr_t slot, uintptr_t fp, struct machine_sp sp);
 
 /* Takes the guards off the calling thread's stack, from this frame outwards. */
 void walk_remove_guards(struct walk_world *world, struct stack_bounds stack, struct frame frame);
@@ -172,10 +176,10 @@ INLINE struct context_id walk_context(struct walk_world *world, struct walker *w
                                       struct frame frame) {
     const struct walk_last *last = &walker->last;
     if (LIKELY(last->pc == frame.pc && last->slot == frame.slot && last->fp == frame.fp &&
-               walk_is_vouched(walker))) {
+               machine_same_sp(last->sp, frame.sp) && walk_is_vouched(walker))) {
         return (struct context_id){last->context};
     }
-    return walk_context_slow(world, walker, frame.pc, frame.slot, frame.fp);
+    return walk_context_slow(world, walker, frame.pc, frame.slot, frame.fp, frame.sp);
 }
 
 #endif

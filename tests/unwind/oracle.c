@@ -235,10 +235,10 @@ static void walk_interpreted(struct frame frame) {
 
 /* --- as libunwind sees it --------------------------------------------------------------------- */
 
-static void walk_unwound(uintptr_t slot) {
+static void walk_unwound(uintptr_t sp) {
     struct libunwind_walk walk;
     clear(&unwound);
-    if (libunwind_start(libunwind, &walk, slot) != 0) {
+    if (libunwind_start(libunwind, &walk, sp) != 0) {
         return;
     }
     do {
@@ -310,7 +310,7 @@ static const char *walk_all(const void *block, const uintptr_t *frame) {
     if (why != NULL) {
         return interpreted.own_calls != 0 ? "MemTrace's own" : why;
     }
-    walk_unwound((uintptr_t)&frame[1]);
+    walk_unwound((uintptr_t)&frame[2]);
     return NULL;
 }
 
