@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""foreign.py MACHINE CASE [STACKS]: the runtime, cross-compiled for MACHINE (aarch64) and run by qemu's emulation
+of user space, with its profiles read by the memtrace command of this machine. The machine "here" is this one, for
+the same stacks without an emulator. CASE is
+
+    build       cross-compiles the runtime, by CMake; all others need it
+    list        names the others
+    BUILD       stacks.cpp in one of the ways of BUILDS: each of its paths is what the compiler's unwinder says;
+                what it counted itself is in the profile, and nothing is lost
+
+What emulation cannot show is in docs/platforms.md. Skipped, with a line that says why, where the cross compiler
+or qemu is missing."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SOURCE = os.path.dirname(os.path.dirname(HERE))
+BUILD = os.path.abspath(os.environ.get("TEST_BUILD", "build"))
+PATIENCE = 600
+
+MACHINES = {
+    "aarch64": {"triplet": "aarch64-linux-gnu", "emulator": ["qemu-aarch64", "-cpu", "max"],
+                "packages": "qemu-user gcc-aarch64-linux-gnu g++-aarch64-linux-gnu"},
+    "here": {"triplet": "", "emulator": ["env"], "packages": "g++"},
+}
+
+# Flags; arguments of the program; settings.
+BUILDS = {
+    "O2": (["-O2"], [], {"MEMTRACE_UNWIND": "verify"}),
+    "O0": (["-O0"], [], {}),
+    "omit-frame-pointer": (["-O2", "-fomit-frame-pointer"], [], {}),
+    "signed": (["-O2", "-mbranch-protection=standard"], [], {}),
+    "fp": (["-O2", "-fno-omit-frame-pointer"], ["own"], {"MEMTRACE_UNWIND": "fp"}),
+    "hooks": (["-O2", "-finstrument-functions", "-fno-omit-frame-pointer"], [], {}),
+}
+
+
+def skip(why):
+    print("skipped:", why)
+    sys.exit(77)
+
+
+def fail(*why):
+    print("FAILED:", *why)
+    sys.exit(1)
+
+
+def run(command, **more):
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=PATIENCE,
+                          check=False, **more)
+    if done.returncode != 0:
+        fail(" ".join(command), "ended with", done.returncode, "\n" + done.stdout[-4000:])
+    return done.stdout
+
+
+class Machine:
+    def __init__(self, name):
+        self.name = name
+        self.triplet = MACHINES[name]["triplet"]
+        self.emulator = MACHINES[name]["emulator"]
+        self.folder = os.path.join(BUILD, "tests", "platforms", name)
+        self.built = BUILD if name == "here" else self.folder
+        self.library = os.path.join(self.built, "lib", "libmemtrace.so")
+        self.compiler = self.triplet + "-g++" if self.triplet else "g++"
+        for tool in (self.emulator[0], self.compiler, self.compiler.replace("g++", "gcc")):
+            if shutil.which(tool) is None:
+                skip("no %s here (Debian: apt-get install %s)" % (tool, MACHINES[name]["packages"]))
+
+    def build(self):
+        if self.built == BUILD:
+            return
+        run(["cmake", "-S", SOURCE, "-B", self.folder, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
+             "-DCMAKE_TOOLCHAIN_FILE=" + os.path.join(HERE, self.name + ".cmake"), "-DMEMTRACE_TOOLS=OFF",
+             "-DMEMTRACE_TESTS=OFF", "-DMEMTRACE_INSTALL=OFF"])
+        run(["cmake", "--build", self.folder, "--target", "memtrace_runtime"])
+        described = run(["readelf", "-h", self.library])
+        if not re.search(r"Machine:\s+" + self.name, described, re.IGNORECASE):
+            fail("the library is for another machine:\n" + described)
+
+    def compile(self, source, flags, program):
+        run([self.compiler, "-g", "-pthread", "-I" + os.path.join(SOURCE, "include"),
+             "-I" + os.path.join(self.built, "include"), *flags, os.path.join(HERE, source), "-o", program,
+             "-L" + os.path.dirname(self.library), "-lmemtrace"])
+
+    def emulate(self, program, arguments, settings, folder):
+        """What it wrote, and the profile that it left."""
+        profile = os.path.join(folder, "profile.mtp")
+        if os.path.exists(profile):
+            os.unlink(profile)
+        settings = {"LD_LIBRARY_PATH": os.path.dirname(self.library), "MEMTRACE_OUTPUT": profile,
+                    "MEMTRACE_REGION_DIR": folder, "MEMTRACE_SUMMARY": "0", **settings}
+        command = [*self.emulator, *(["-L", "/usr/" + self.triplet] if self.triplet else [])]
+        for name, value in settings.items():
+            command += (["-E"] if self.triplet else []) + ["%s=%s" % (name, value)]
+        return run([*command, program, *arguments]), profile
+
+
+def report(profile):
+    """What it says of libraries that are not here goes elsewhere."""
+    return json.loads(subprocess.run([os.path.join(BUILD, "bin", "memtrace"), "report", "--json", "--depth", "0",
+                                      profile], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                                     timeout=PATIENCE, check=True).stdout)
+
+
+def test_stacks(machine, build, stacks):
+    flags, arguments, settings = BUILDS[build]
+    folder = os.path.join(machine.folder, "stacks." + build)
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    program = os.path.join(folder, "stacks")
+    machine.compile("stacks.cpp", flags, program)
+    text, profile = machine.emulate(program, ["1", str(stacks), *arguments], settings, folder)
+    said = re.search(r"(\d+) stacks, (\d+) paths, (\d+) blocks, (\d+) bytes$", text.strip())
+    if not said or int(said[1]) != 2 * stacks or said[2] != said[3]:
+        fail("the program says", text)
+    data = report(profile)
+    checked = [context for context in data["contexts"]
+               if context["frames"] and "check" in (context["frames"][0]["function"] or "")]
+    counted = (sum(context["allocations"] for context in checked), sum(context["total_bytes"] for context in checked))
+    if counted != (int(said[3]), int(said[4])) or data["lost"] != 0:
+        fail("the profile has", counted, "lost", data["lost"], "but the program says", said[0])
+    print(machine.name, build + ":", said[0], "in", len(checked), "call paths, lost 0")
+
+
+def main():
+    machine, case = Machine(sys.argv[1]), sys.argv[2]
+    if case == "build":
+        machine.build()
+    elif case == "list":
+        print(*[build for build in BUILDS if build != "signed" or machine.triplet.startswith("aarch64")])
+    else:
+        test_stacks(machine, case, int(sys.argv[3]) if len(sys.argv) > 3 else 150)
+
+
+if __name__ == "__main__":
+    main()
