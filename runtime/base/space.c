@@ -16,8 +16,10 @@ enum { PRIVATE_BYTES = 256 * 1024 };
 /* A large file grows by a part of its size: the calls for a leaf alone cost more than its pages. */
 enum { AHEAD_PART = 32, LEAST_AHEAD = 128 * 1024, MOST_AHEAD = 1024 * 1024 };
 
-static uint64_t round_up(uint64_t size) {
-    return (size + MEMTRACE_PAGE_SIZE - 1) & ~(uint64_t)(MEMTRACE_PAGE_SIZE - 1);
+/* All that is taken of the file begins and ends at a page of the kernel's, so that it can be mapped
+ * by itself. (Where those are larger than the format's, readers step over what lies between.) */
+static uint64_t header_bytes(void) {
+    return sys_page_up(MEMTRACE_HEADER_SIZE);
 }
 
 /* Address space only, so be generous; but where it is limited (ulimit -v) it is the program's. */
@@ -75,14 +77,14 @@ long space_open(struct space *space, int fd, const char *path) {
         result = space->base != NULL ? 0 : -ENOMEM;
     }
     if (result == 0) {
-        result = open_range(space, space->fd, 0, MEMTRACE_HEADER_SIZE);
+        result = open_range(space, space->fd, 0, header_bytes());
     }
     if (result != 0) {
         space_close(space);
         return result;
     }
     space->header = (struct memtrace_header *)space->base;
-    STORE_RELAXED(&space->header->end, MEMTRACE_HEADER_SIZE);
+    STORE_RELAXED(&space->header->end, header_bytes());
     return 0;
 }
 
@@ -153,6 +155,7 @@ static long map_private(struct space *space, uint64_t end) {
 void space_prepare(struct space *space, uint64_t size, enum sys_pages pages) {
     long fd = space->header != NULL && !space->is_private ? space_descriptor(space) : -1;
     uint64_t from = fd >= 0 ? LOAD_RELAXED(&space->header->end) : 0;
+    size = sys_page_up(size);
     /* What others take meanwhile is mapped once more: the same blocks at the same place. */
     if (fd >= 0 && allocate(space, (int)fd, from, size) == 0 &&
         sys_map_file_at(space->base + from, size, (int)fd, from, pages) == 0) {
@@ -178,8 +181,8 @@ static int take_prepared(struct space *space, uint64_t size, uint64_t *offset) {
 /* The same of what is prepared now, where there is room for that and more is to come. */
 static int take_ahead(struct space *space, uint64_t size, uint64_t *offset) {
     uint64_t part = LOAD_RELAXED(&space->header->end) / AHEAD_PART;
-    uint64_t ahead =
-        part < MOST_AHEAD ? part / MEMTRACE_PAGE_SIZE * MEMTRACE_PAGE_SIZE : MOST_AHEAD;
+    uint64_t page = sys_page_bytes();
+    uint64_t ahead = part < MOST_AHEAD ? part / page * page : MOST_AHEAD;
     if (ahead < LEAST_AHEAD || size > ahead || space->is_private) {
         return 0;
     }
@@ -214,6 +217,7 @@ long space_append(struct space *space, struct memtrace_header *header, uint64_t 
     if (fd < 0) {
         return fd;
     }
+    size = sys_page_up(size);
     *offset = __atomic_fetch_add(&header->end, size, __ATOMIC_RELAXED);
     result = allocate(space, (int)fd, *offset, size);
     if (result != 0) {
@@ -226,17 +230,18 @@ long space_append_segment(struct space *space, struct memtrace_header *header,
                           const struct memtrace_segment *segment, uint64_t *offset) {
     const size_t magic_at = offsetof(struct memtrace_segment, magic);
     uint32_t magic = MEMTRACE_SEGMENT_MAGIC;
+    uint64_t taken = sys_page_up(segment->size);
     long fd = space_descriptor(space);
     long result;
     if (fd < 0) {
         return fd;
     }
-    *offset = __atomic_fetch_add(&header->end, segment->size, __ATOMIC_RELAXED);
+    *offset = __atomic_fetch_add(&header->end, taken, __ATOMIC_RELAXED);
     result = is_allowed(space, *offset, segment->size)
                  ? sys_pwrite_all((int)fd, segment, segment->size, *offset)
                  : -EFBIG;
     if (result != 0) {
-        give_back(header, *offset, segment->size);
+        give_back(header, *offset, taken);
         return result;
     }
     return sys_pwrite_all((int)fd, &magic, sizeof magic, *offset + magic_at);
@@ -244,7 +249,7 @@ long space_append_segment(struct space *space, struct memtrace_header *header,
 
 void *space_segment(struct space *space, enum memtrace_segment_kind kind, uint32_t owner,
                     uint32_t index, uint32_t item_size, uint32_t item_count) {
-    uint64_t size = round_up((uint64_t)item_size * item_count);
+    uint64_t size = sys_page_up((uint64_t)item_size * item_count);
     struct memtrace_segment *segment;
     uint64_t offset;
     if (space->header == NULL || is_pausing(space)) {
@@ -382,8 +387,8 @@ long space_fork(struct space *space, int fd, const char *path,
     space->prepared_end = 0;
     result = space_open(space, fd, path);
     if (result == 0) { /* what was made void are holes, for which there may be no room */
-        result = sys_map_file_at(space->base + MEMTRACE_HEADER_SIZE, end - MEMTRACE_HEADER_SIZE,
-                                 space->fd, MEMTRACE_HEADER_SIZE, SYS_PAGES_LATER);
+        uint64_t from = header_bytes();
+        result = sys_map_file_at(space->base + from, end - from, space->fd, from, SYS_PAGES_LATER);
     }
     if (result != 0) {
         go_back(space, &before);

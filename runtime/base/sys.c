@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -270,9 +271,20 @@ long sys_protect(void *address, size_t size, int writable) {
     return CALL3(SYS_mprotect, address, size, PROT_READ | (writable ? PROT_WRITE : 0));
 }
 
+size_t sys_page_bytes(void) {
+    static size_t known;
+    size_t bytes = LOAD_RELAXED(&known);
+    if (UNLIKELY(bytes == 0)) {
+        bytes = getauxval(AT_PAGESZ);
+        bytes = bytes != 0 ? bytes : 4096;
+        STORE_RELAXED(&known, bytes);
+    }
+    return bytes;
+}
+
 void sys_discard(void *address, size_t size) {
-    uintptr_t start = ((uintptr_t)address + 4095) & ~(uintptr_t)4095;
-    uintptr_t end = ((uintptr_t)address + size) & ~(uintptr_t)4095;
+    uintptr_t start = sys_page_up((uintptr_t)address);
+    uintptr_t end = ((uintptr_t)address + size) & ~(uintptr_t)(sys_page_bytes() - 1);
     if (end > start) {
         CALL3(SYS_madvise, start, end - start, MADV_DONTNEED);
     }

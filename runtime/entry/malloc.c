@@ -259,10 +259,10 @@ void *memalign_slow(size_t alignment, size_t size) {
 PUBLIC void *valloc(size_t size) {
     void *pointer;
     if (UNLIKELY(!is_ready())) {
-        return real_early_alloc(size, MEMTRACE_PAGE_SIZE);
+        return real_early_alloc(size, sys_page_bytes());
     }
     pointer = real.valloc(padded(size));
-    count(pointer, size, EVENT_CALLER(), event_aligned(MEMTRACE_PAGE_SIZE));
+    count(pointer, size, EVENT_CALLER(), event_aligned(sys_page_bytes()));
     return pointer;
 }
 
@@ -270,10 +270,10 @@ PUBLIC void *valloc(size_t size) {
 PUBLIC void *pvalloc(size_t size) {
     void *pointer;
     if (UNLIKELY(!is_ready())) {
-        return real_early_alloc(size, MEMTRACE_PAGE_SIZE);
+        return real_early_alloc(size, sys_page_bytes());
     }
     pointer = real.pvalloc(padded(size));
-    count(pointer, size, EVENT_CALLER(), event_aligned(MEMTRACE_PAGE_SIZE));
+    count(pointer, size, EVENT_CALLER(), event_aligned(sys_page_bytes()));
     return pointer;
 }
 

@@ -21,10 +21,6 @@
 static struct intervals mappings;
 static struct trylock mappings_lock;
 
-static uintptr_t page_up(uintptr_t size) {
-    return (size + MEMTRACE_PAGE_SIZE - 1) & ~(uintptr_t)(MEMTRACE_PAGE_SIZE - 1);
-}
-
 /* Held for a few instructions, with the thread's gate closed; who does not get it counts a loss. */
 static int lock(void) {
     if (!sys_take(&mappings_lock)) {
@@ -117,12 +113,12 @@ static void *map(void *address, size_t size, int protection, int flags, int fd, 
         uintptr_t start = (uintptr_t)result;
         int over = (flags & MAP_FIXED) != 0;
         struct change change = {.removed = start,
-                                .removed_end = over ? start + page_up(size) : start,
+                                .removed_end = over ? start + sys_page_up(size) : start,
                                 .map = {.operation = MEMTRACE_MAP_MAP,
                                         .protection = (uint32_t)protection,
                                         .flags = (uint32_t)flags,
                                         .address = start,
-                                        .size = page_up(size)}};
+                                        .size = sys_page_up(size)}};
         changed(&change, caller);
     }
     return result;
@@ -216,8 +212,8 @@ PUBLIC int munmap(void *address, size_t size) {
     struct unmapping unmapping = {.count = 0};
     int result;
     stack_note_unmapping();
-    if (size != 0 && start % MEMTRACE_PAGE_SIZE == 0) {
-        begin_unmapping(&unmapping, start, page_up(size), caller);
+    if (size != 0 && start % sys_page_bytes() == 0) {
+        begin_unmapping(&unmapping, start, sys_page_up(size), caller);
     }
     result =
         real.munmap != NULL ? real.munmap(address, size) : (int)syscall(SYS_munmap, address, size);
@@ -242,15 +238,15 @@ PUBLIC void *mremap(void *old, size_t old_size, size_t new_size, int flags, ...)
                  : (void *)syscall(SYS_mremap, old, old_size, new_size, flags, target);
     if (result != MAP_FAILED) {
         struct change target_gone = {.removed = (uintptr_t)result,
-                                     .removed_end = (uintptr_t)result + page_up(new_size)};
+                                     .removed_end = (uintptr_t)result + sys_page_up(new_size)};
         struct change change = {.removed = start,
-                                .removed_end = start + page_up(old_size),
+                                .removed_end = start + sys_page_up(old_size),
                                 .map = {.operation = MEMTRACE_MAP_REMAP,
                                         .flags = (uint32_t)flags,
                                         .address = (uintptr_t)result,
-                                        .size = page_up(new_size),
+                                        .size = sys_page_up(new_size),
                                         .old_address = start,
-                                        .old_size = page_up(old_size)}};
+                                        .old_size = sys_page_up(old_size)}};
         if (flags & MREMAP_FIXED) {
             changed(&target_gone, caller);
         }

@@ -20,7 +20,7 @@ static void note_main(void) {
     uint64_t limit;
     uint64_t most = UINT64_C(1) << 30;
     sys_stack_limit(&limit);
-    own.high = ((uintptr_t)__libc_stack_end | (MEMTRACE_PAGE_SIZE - 1)) + 1;
+    own.high = ((uintptr_t)__libc_stack_end | (sys_page_bytes() - 1)) + 1;
     own.low = own.high - (limit < most ? limit : most);
     own.entry = (uintptr_t)__libc_stack_end;
 }

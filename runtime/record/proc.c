@@ -58,7 +58,7 @@ uint64_t proc_resident_bytes(void) {
     while (*at != '\0' && *at != ' ') { /* the first number is the address space */
         at++;
     }
-    return number_at(at) * MEMTRACE_PAGE_SIZE;
+    return number_at(at) * sys_page_bytes();
 }
 
 /* Behind the line's name; NULL: there is no such line. */
@@ -82,21 +82,24 @@ static const char *find_line(const char *text, const char *name) {
  * tells of it: the tables are large and sparse. Pages of the file are counted once they are in
  * memory, whether or not this process has touched them. */
 static uint64_t count_resident(const void *unused, uint64_t start, uint64_t size) {
-    enum { BATCH = 2048 }; /* on stacks that may be small */
+    /* On stacks that may be small; and emulators that tell the program of larger pages answer with
+     * their own, a byte for each 4 KiB. */
+    enum { BATCH = 2048, BATCH_BYTES = BATCH * MEMTRACE_PAGE_SIZE };
+    const uint64_t page = sys_page_bytes();
     unsigned char is_resident[BATCH];
     uint64_t pages = 0;
     (void)unused;
-    for (uint64_t at = 0; at < size; at += BATCH * MEMTRACE_PAGE_SIZE) {
+    for (uint64_t at = 0; at < size; at += BATCH_BYTES) {
         uint64_t left = size - at;
-        uint64_t batch = left < BATCH * MEMTRACE_PAGE_SIZE ? left : BATCH * MEMTRACE_PAGE_SIZE;
+        uint64_t batch = left < BATCH_BYTES ? left : BATCH_BYTES;
         if (sys_mincore((void *)(uintptr_t)(start + at), batch, is_resident) != 0) {
             break; /* it has just gone */
         }
-        for (uint64_t i = 0; i * MEMTRACE_PAGE_SIZE < batch; i++) {
+        for (uint64_t i = 0; i * page < batch; i++) {
             pages += is_resident[i] & 1;
         }
     }
-    return pages * MEMTRACE_PAGE_SIZE;
+    return pages * page;
 }
 
 void proc_note_own_resident(struct memtrace_header *header) {
