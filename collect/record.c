@@ -6,6 +6,7 @@
 #include "collect/clock.h"
 #include "collect/embed.h"
 #include "collect/recordevents.h"
+#include "collect/recordgap.h"
 #include "collect/recordsample.h"
 #include "collect/recordslices.h"
 
@@ -53,6 +54,7 @@ struct record {
     struct memtrace_recording *recording; /* in the region */
     struct recordevents events;
     struct recordsample sample;
+    struct recordgap gap;
     struct recordslices *slices; /* NULL: none */
     struct wanted_marks wanted;
     uint64_t flushed_ns;
@@ -110,6 +112,7 @@ static void stop(struct record *record) {
     if (record->events.encoder != NULL && !record->stopped) {
         mark_end(record);
     }
+    recordgap_stop(&record->gap, claim_time_ns(record->claim));
     record->stopped = true;
     __atomic_store_n(&record->news, true, __ATOMIC_RELEASE);
     if (!is_ending(record->recording)) {
@@ -250,6 +253,7 @@ static int write_tables(struct record *record) {
     }
     interval_ns = interval_ns > TABLES_MS * MS ? interval_ns : TABLES_MS * MS;
     record->tables_ns = time_ns + interval_ns;
+    recordparts_reserve(&record->events.parts);
     return recordparts_write_tables(&record->events.parts);
 }
 
@@ -301,13 +305,15 @@ static void round_of(struct record *record, bool ended) {
         stop(record);
     }
     record->events.is_ending = ended;
+    recordgap_look(&record->gap, &record->events, claim_time_ns(record->claim));
     if (!record->stopped && !recordevents_have_room(&record->events)) {
         record->wait_ms = LONG_WAIT_MS; /* until some of it was sent */
         return;
     }
-    if (!record->stopped && (recordparts_rotate(&record->events.parts) != 0 ||
-                             drain_all(record, ended) != 0 || write_marks(record) != 0 ||
-                             look_at_process(record, ended) != 0 || write_tables(record) != 0)) {
+    if (!record->stopped &&
+        (recordparts_rotate(&record->events.parts) != 0 || drain_all(record, ended) != 0 ||
+         write_marks(record) != 0 || recordgap_write(&record->gap, &record->events, ended) != 0 ||
+         look_at_process(record, ended) != 0 || write_tables(record) != 0)) {
         stop(record);
     }
     recordslices_note_part(record->slices);
@@ -360,6 +366,7 @@ struct record *record_open(const struct claim *claim, struct error *error) {
         release(record);
         return NULL;
     }
+    recordgap_open(&record->gap, &record->events);
     record->news = record->trouble.message[0] != '\0';
     record->slices = recordslices_new(&record->events.parts);
     recordevents_beat(&record->events);
@@ -451,7 +458,8 @@ static int embed(struct record *record) {
 /* The end of a whole recording. */
 static int close_parts(struct record *record) {
     struct recordparts *parts = &record->events.parts;
-    if (embed_earlier(record) != 0 || embed(record) != 0 || recordparts_write_tables(parts) != 0) {
+    if (embed_earlier(record) != 0 || embed(record) != 0 || recordparts_write_tables(parts) != 0 ||
+        recordgap_write_totals(&record->gap, &record->events) != 0) {
         return -1;
     }
     recordslices_write(record->slices, &parts->file);
@@ -468,7 +476,9 @@ void record_finish(struct record *record, struct record_result *result) {
     }
     if (record->stopped) { /* what is left to say is small, there may be room for it */
         struct error ignored;
-        record->events.parts.error = &ignored;
+        record->events.error = record->events.parts.error = &ignored;
+        recordgap_write(&record->gap, &record->events, true);
+        recordgap_write_totals(&record->gap, &record->events);
         recordparts_close(&record->events.parts);
     }
     *result = (struct record_result){

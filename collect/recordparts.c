@@ -78,8 +78,13 @@ static void tell_opened(const struct recordparts *parts) {
     }
 }
 
-/* What is written when nothing more can be: a mark, the program, its threads. */
-enum { RESERVE = 64 << 10 };
+/* What is written when nothing more can be: a mark, the program, its threads, and of each context
+ * what it cost (collect/recordgap). */
+enum { RESERVE = 64 << 10, RESERVE_CONTEXT = 20 };
+
+void recordparts_reserve(struct recordparts *parts) {
+    recordfile_reserve(&parts->file, RESERVE + parts->tables->noted_count * RESERVE_CONTEXT);
+}
 
 static int create(struct recordparts *parts) {
     char path[sizeof parts->file.path];
@@ -96,7 +101,7 @@ static int create(struct recordparts *parts) {
         return -1;
     }
     parts->start_bytes = parts->file.size;
-    recordfile_reserve(&parts->file, RESERVE);
+    recordparts_reserve(parts);
     tell_opened(parts);
     return 0;
 }
@@ -150,7 +155,7 @@ static int resume(struct recordparts *parts) {
         result = error_set(parts->error, "out of memory while recording");
     }
     if (result > 0) {
-        recordfile_reserve(&parts->file, RESERVE);
+        recordparts_reserve(parts);
         tell_opened(parts);
     }
     recording_close(there);

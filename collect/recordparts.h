@@ -43,6 +43,9 @@ void recordparts_path(const struct recordparts *parts, uint32_t part, char *to, 
 int recordparts_write_nodes(struct recordparts *parts);
 int recordparts_write_tables(struct recordparts *parts);
 
+/* Keeps room on the disk for what is written when nothing more can be; it grows with the tables. */
+void recordparts_reserve(struct recordparts *parts);
+
 /* Begins the next part if this one is large enough. Only when all that it holds has been noted in
  * the buffers, since who goes on with a recording looks at its last part alone. 0 or -1. */
 int recordparts_rotate(struct recordparts *parts);

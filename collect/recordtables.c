@@ -46,7 +46,7 @@ void recordtables_forget(struct recordtables *tables) {
     tables->noted[0] = 1;
     memset(tables->modules, 0, RECORDTABLES_MODULES * sizeof *tables->modules);
     tables->pool_count = 0;
-    tables->node_count = 0;
+    tables->node_count = tables->noted_count = 0;
 }
 
 int recordtables_resume(struct recordtables *tables, const struct recording *there) {
@@ -58,6 +58,7 @@ int recordtables_resume(struct recordtables *tables, const struct recording *the
     for (size_t id = 0; id < count && id < RECORDTABLES_CONTEXTS; id++) {
         if (nodes[id].frame != 0) {
             tables->noted[id / BITS] |= UINT64_C(1) << id % BITS;
+            tables->noted_count++;
         }
     }
     free(nodes);
@@ -110,6 +111,7 @@ int recordtables_note(struct recordtables *tables, uint32_t context) {
         id = tables->nodes[i].id;
         tables->noted[id / BITS] |= UINT64_C(1) << id % BITS;
     }
+    tables->noted_count += tables->node_count - first;
     reverse(tables->nodes + first, tables->node_count - first);
     return 0;
 }

@@ -26,6 +26,7 @@ struct recordtables {
     uint32_t pool_count; /* in the file */
     struct memtrace_recording_node *nodes; /* not written yet, parents first */
     size_t node_count, node_room;
+    size_t noted_count; /* of contexts in the file, about */
 };
 
 /* 0, or -1: out of memory. The profile must outlive the tables. */

@@ -24,6 +24,7 @@ void model_free(struct model *model) {
     free(model->pools);
     free(model->timeline);
     free(model->marks);
+    free(model->gaps);
     free(model->children);
     free(model->child_paths);
     free(model->mark_names);

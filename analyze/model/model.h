@@ -137,13 +137,23 @@ struct model_recording {
     uint64_t events;
     uint64_t lost_allocs; /* not recorded, because no buffer was free */
     uint64_t lost_frees;
-    uint64_t foreign_frees;     /* of blocks that are not in this file: begun before it, or lost */
-    uint64_t size_least;        /* only heap blocks of these sizes are in it */
-    uint64_t size_most;         /* 0: of any size */
-    bool some_modules;          /* only what some modules allocate is in it */
-    uint64_t sample_bytes;      /* 0: every allocation; else the mean distance of sampled bytes */
-    bool sampled;               /* some allocations stand for others: what follows is not 0 */
+    uint64_t foreign_frees; /* of blocks that are not in this file: begun before it, or lost */
+    uint64_t size_least;    /* only heap blocks of these sizes are in it */
+    uint64_t size_most;     /* 0: of any size */
+    bool some_modules;      /* only what some modules allocate is in it */
+    uint64_t sample_bytes;  /* 0: every allocation; else the mean distance of sampled bytes */
+    bool is_counted; /* totals, contexts and threads are the program's own counters: in events some
+                        are missing */
+    bool sampled;    /* some allocations stand for others: what follows is not 0 */
     struct model_errors errors; /* of the totals */
+};
+
+/* When events of a recording were lost, and how many; 0 and 0: not known how many. */
+struct model_gap {
+    uint64_t from_ns;
+    uint64_t to_ns;
+    uint64_t allocs;
+    uint64_t frees;
 };
 
 /* What the program said of itself: memtrace_mark(), scopes, snapshots, recording on and off. */
@@ -208,6 +218,8 @@ struct model {
     struct model_mark *marks; /* of recordings, by time; the first MODEL_MARKS of them */
     size_t mark_count;
     uint64_t mark_total;
+    struct model_gap *gaps; /* of recordings, by time */
+    size_t gap_count;
     struct model_child *children; /* of profiles, in the order of their starts */
     size_t child_count;
     struct model_child_path *child_paths;

@@ -7,6 +7,7 @@
 #include "analyze/rows/number.h"
 #include "analyze/rows/rows.h"
 #include "analyze/rows/safetext.h"
+#include "analyze/window/recordinggaps.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -147,6 +148,11 @@ static const char *const block_names[] = {
     [11] = "unknown",
     [MEMTRACE_BLOCK_CULLED] = "culled",
     [MEMTRACE_BLOCK_NAMES] = "names",
+    [MEMTRACE_BLOCK_SLICES] = "slices",
+    [MEMTRACE_BLOCK_SEGMENTS] = "unknown",
+    [MEMTRACE_BLOCK_SENT] = "sent",
+    [MEMTRACE_BLOCK_GAP] = "gaps",
+    [MEMTRACE_BLOCK_TOTALS] = "totals",
 };
 enum { BLOCK_KINDS = sizeof block_names / sizeof block_names[0] };
 
@@ -250,6 +256,37 @@ static void put_wholeness(const struct writer *writer, const struct recording *c
     }
 }
 
+/* When events were lost. */
+static int put_gaps(const struct writer *writer, const struct recording *const *parts,
+                    size_t count) {
+    struct model_gap *gaps;
+    size_t gap_count;
+    int result = recordinggaps_read((struct timeorder_parts){parts, count}, &gaps, &gap_count);
+    if (writer->json != NULL) {
+        jsonwriter_array(writer->json, "gaps");
+    }
+    for (size_t i = 0; i < gap_count; i++) {
+        if (writer->json != NULL) {
+            jsonwriter_map(writer->json, NULL);
+            jsonwriter_number(writer->json, "from_ns", gaps[i].from_ns);
+            jsonwriter_number(writer->json, "to_ns", gaps[i].to_ns);
+            jsonwriter_number(writer->json, "allocations", gaps[i].allocs);
+            jsonwriter_number(writer->json, "frees", gaps[i].frees);
+            jsonwriter_end_map(writer->json);
+        } else {
+            char text[80];
+            snprintf(text, sizeof text, "%.3f s to %.3f s", (double)gaps[i].from_ns / 1e9,
+                     (double)gaps[i].to_ns / 1e9);
+            put_line(writer, "events missing", text);
+        }
+    }
+    if (writer->json != NULL) {
+        jsonwriter_end_array(writer->json);
+    }
+    free(gaps);
+    return result;
+}
+
 static int put_recording(const struct writer *writer, const struct recording *const *parts,
                          size_t count, const struct recording_sum *sum) {
     const struct recording *last = parts[count - 1];
@@ -264,6 +301,9 @@ static int put_recording(const struct writer *writer, const struct recording *co
     }
     put_traits(writer, last);
     put_events(writer, sum);
+    if (put_gaps(writer, parts, count) != 0) {
+        return -1;
+    }
     put_kinds(writer, "blocks", "Blocks", block_names, sum->kinds, BLOCK_KINDS);
     return 0;
 }

@@ -244,6 +244,33 @@ static void put_losses(const struct report *report) {
     fputs(separator[0] == ',' ? ")\n" : "\n", report->out);
 }
 
+/* When events were lost, and what that means for the numbers above. */
+static void put_gaps(const struct report *report) {
+    enum { SHOWN = 5 };
+    const struct model *model = report->model;
+    struct number n[3];
+    for (size_t i = 0; i < model->gap_count && i < SHOWN; i++) {
+        const struct model_gap *gap = &model->gaps[i];
+        style_label(report, i == 0 ? "events missing" : "");
+        fprintf(report->out, "%.3f s to %.3f s: ", (double)gap->from_ns / 1e9,
+                (double)gap->to_ns / 1e9);
+        if ((gap->allocs | gap->frees) == 0) {
+            fputs("all of them\n", report->out);
+        } else {
+            fprintf(report->out, "%s, %s\n", number_items(&n[0], gap->allocs, "allocation"),
+                    number_items(&n[1], gap->frees, "free"));
+        }
+    }
+    if (model->gap_count > SHOWN) {
+        style_label(report, "");
+        fprintf(report->out, "and %s more times\n", number_count(&n[2], model->gap_count - SHOWN));
+    }
+    if (model->recording.is_counted) {
+        style_label(report, "totals");
+        fputs("exact: as the program counted them, with what is missing\n", report->out);
+    }
+}
+
 /* What the file holds, of a recording. */
 static void put_events(const struct report *report) {
     const struct model_recording *recording = &report->model->recording;
@@ -268,6 +295,7 @@ static void put_events(const struct report *report) {
         fprintf(report->out, ", %" PRIu32 " parts", recording->parts);
     }
     fputc('\n', report->out);
+    put_gaps(report);
     if (recording->foreign_frees != 0) {
         style_label(report, "frees of others");
         fprintf(report->out, "%s, of blocks that are not in this file\n",

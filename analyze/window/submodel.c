@@ -54,12 +54,19 @@ static int copy_threads(struct model *model, const struct model *whole) {
     return 0;
 }
 
+static int copy_gaps(struct model *model, const struct model *whole) {
+    model->gaps = copy_of(whole->gaps, whole->gap_count, sizeof *model->gaps);
+    model->gap_count = model->gaps != NULL ? whole->gap_count : 0;
+    return model->gaps != NULL ? 0 : -1;
+}
+
 static int copy_parts(struct model *model, const struct model *whole) {
     model->nodes = copy_of(whole->nodes, whole->node_count, sizeof *model->nodes);
     model->pools = copy_of(whole->pools, whole->pool_count, sizeof *model->pools);
     model->timeline = copy_of(whole->timeline, whole->timeline_count, sizeof *model->timeline);
     return model->nodes != NULL && model->pools != NULL && model->timeline != NULL &&
                    copy_modules(model, whole) == 0 && copy_threads(model, whole) == 0 &&
+                   copy_gaps(model, whole) == 0 &&
                    marks_copy(model, whole->marks, whole->mark_count) == 0
                ? 0
                : -1;
@@ -99,11 +106,17 @@ static bool is_in(const struct model *model, uint64_t time_ns) {
 void submodel_narrow(struct model *model, uint64_t from_ns, uint64_t to_ns) {
     size_t marks = 0;
     size_t points = 0;
+    size_t gaps = 0;
     model->from_ns = from_ns;
     model->to_ns = to_ns;
     for (size_t i = 0; i < model->mark_count; i++) {
         if (is_in(model, model->marks[i].time_ns)) {
             model->marks[marks++] = model->marks[i];
+        }
+    }
+    for (size_t i = 0; i < model->gap_count; i++) {
+        if (model->gaps[i].to_ns >= from_ns && model->gaps[i].from_ns < to_ns) {
+            model->gaps[gaps++] = model->gaps[i];
         }
     }
     for (size_t i = 0; i < model->timeline_count; i++) {
@@ -116,4 +129,6 @@ void submodel_narrow(struct model *model, uint64_t from_ns, uint64_t to_ns) {
     }
     model->mark_count = marks;
     model->timeline_count = points;
+    model->gap_count = gaps;
+    model->recording.is_counted = false; /* of a window the events alone tell */
 }

@@ -4,6 +4,7 @@
 
 #include "analyze/read/cachefolder.h"
 #include "analyze/read/region.h"
+#include "analyze/window/recordinggaps.h"
 #include "analyze/window/recordingtables.h"
 #include "analyze/window/sums.h"
 #include "analyze/window/wholereplay.h"
@@ -130,15 +131,49 @@ static int add_slices(struct model *model, struct timeorder_parts parts, struct 
     return result;
 }
 
-static int add_up(struct model *model, struct timeorder_parts parts, struct index *index) {
+/* What the events add up to. */
+static int add_events(struct model *model, struct timeorder_parts parts, struct index *index,
+                      struct sums *sums) {
+    int result = index->all.bytes != NULL ? sums_add(sums, &index->all)
+                                          : add_slices(model, parts, index, sums);
+    if (result == 0 && index->all.bytes == NULL && index->keeps_all) {
+        result = sums_pack(sums, &index->all);
+    }
+    return result;
+}
+
+/* Where events are missing, what the program counted stands for them, if the recording has it. */
+static int add_totals(struct model *model, struct timeorder_parts parts, struct sums *sums) {
+    struct slice totals;
+    int found = recordinggaps_totals(parts, &totals);
+    model->recording.is_counted = found > 0;
+    if (found > 0 && sums_add(sums, &totals) != 0) {
+        found = -1;
+    }
+    slice_free(&totals);
+    return found;
+}
+
+/* For who asks the index, which knows of events alone. */
+static int keep_events(struct model *model, struct timeorder_parts parts, struct index *index) {
     struct sums sums;
     int result = sums_start(&sums, model);
     if (result == 0) {
-        result = index->all.bytes != NULL ? sums_add(&sums, &index->all)
-                                          : add_slices(model, parts, index, &sums);
+        result = add_events(model, parts, index, &sums);
     }
-    if (result == 0 && index->all.bytes == NULL && index->keeps_all) {
-        result = sums_pack(&sums, &index->all);
+    sums_end(&sums);
+    return result;
+}
+
+static int add_up(struct model *model, struct timeorder_parts parts, struct index *index) {
+    struct sums sums;
+    int result = sums_start(&sums, model);
+    int counted = result == 0 ? add_totals(model, parts, &sums) : -1;
+    result = counted < 0 ? -1 : result;
+    if (result == 0 && counted == 0) {
+        result = add_events(model, parts, index, &sums);
+    } else if (result == 0 && index->keeps_all && index->all.bytes == NULL) {
+        result = keep_events(model, parts, index);
     }
     if (result == 0) {
         result = sums_finish(&sums);
@@ -179,11 +214,15 @@ int wholemodel_finish(struct model *model, struct timeorder_parts parts, struct 
     note_facts(model, facts);
     note_losses(model, &told);
     model->recording.events = count_slices(index);
-    if (marks_finish(&index->marks, model) != 0 || add_up(model, parts, index) != 0 ||
+    if (recordinggaps_read(parts, &model->gaps, &model->gap_count) != 0 ||
+        marks_finish(&index->marks, model) != 0 || add_up(model, parts, index) != 0 ||
         finish_timeline(model, parts, index) != 0) {
         return -1;
     }
-    model->header.peak_error_bytes = peakbound_error(&bound, (uint64_t)model->header.maximum_bytes);
+    if (!model->recording.is_counted) {
+        model->header.peak_error_bytes =
+            peakbound_error(&bound, (uint64_t)model->header.maximum_bytes);
+    }
     records_finish(model);
     model_finish(model);
     return timepoints_complete(model, 0, UINT64_MAX, 0);

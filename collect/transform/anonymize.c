@@ -197,6 +197,8 @@ static int hide_table(void *context, enum memtrace_block_kind kind,
         return hide_mappings(context, payload);
     case MEMTRACE_BLOCK_SAMPLES:
     case MEMTRACE_BLOCK_CULLED:
+    case MEMTRACE_BLOCK_GAP:
+    case MEMTRACE_BLOCK_TOTALS:
         return 1;
     default:
         return 0;

@@ -53,6 +53,8 @@ enum memtrace_block_kind {
     MEMTRACE_BLOCK_SLICES = 14,   /* sums of the events before it: docs/format.md, "Slices" */
     MEMTRACE_BLOCK_SEGMENTS = 15, /* in compressed profiles only: segments, in columns */
     MEMTRACE_BLOCK_SENT = 16,     /* struct memtrace_sent: what is not in this file any more */
+    MEMTRACE_BLOCK_GAP = 17,      /* struct memtrace_gap[]: when events were lost */
+    MEMTRACE_BLOCK_TOTALS = 18,   /* a slice: what the program counted; docs/format.md, "Totals" */
 };
 
 /*
@@ -137,6 +139,17 @@ struct memtrace_sent {
     char to[96]; /* where: "HOST:PORT" */
 };
 MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_sent) == 128, "sent size");
+
+/* Between these times the program did more than the events tell. So many allocations, and frees of
+ * blocks that are recorded, are missing; both 0: not known how many. In the header of the block,
+ * allocs and frees are those of all gaps so far. */
+struct memtrace_gap {
+    uint64_t from_ns;
+    uint64_t to_ns;
+    uint64_t allocs;
+    uint64_t frees;
+};
+MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_gap) == 32, "gap size");
 
 /*
  * What a frame is called, in files whose names do not come from program files: imported ones and

@@ -55,7 +55,7 @@ static void hit(unsigned char *bytes, size_t size) {
 static void hit_header(struct memtrace_block_header *block) {
     switch (dice(9)) {
     case 0:
-        block->kind = (uint16_t)dice(16);
+        block->kind = (uint16_t)dice(20);
         break;
     case 1:
         block->first_ns = odd_number();

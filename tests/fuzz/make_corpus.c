@@ -4,6 +4,8 @@
  * readers on (NN.mtr): every kind of block and event, with and without an index, plain and
  * compressed. And the payloads of their blocks alone (NN.K.payload), as payload_fuzz.c wants them.
  */
+#include "analyze/window/index.h"
+#include "analyze/window/recordinggaps.h"
 #include "tests/unit/recording_builder.h"
 
 static void add_file(struct recording_build *build) {
@@ -33,6 +35,40 @@ static void add_tables(struct recording_build *build) {
     recording_build_items(build, MEMTRACE_BLOCK_CULLED, culled, sizeof culled[0], 1);
     recording_build_items(build, MEMTRACE_BLOCK_SMAPS, &mapping, sizeof mapping, 1);
     recording_build_items(build, MEMTRACE_BLOCK_MODULES, &module, sizeof module, 1);
+}
+
+/* What the program counted, of one context and two threads, of which one freed a block of the
+ * other's; and times that make no sense, too. */
+static void add_losses(struct recording_build *build) {
+    static const struct memtrace_gap gaps[] = {
+        {1000, 2000, 5, 3}, {2000, 9000, 0, 0}, {7, 1, 1, 1}};
+    struct model_context context = {.id = 7,
+                                    .total_bytes = 900,
+                                    .allocations = 9,
+                                    .freed_bytes = 300,
+                                    .frees = 3,
+                                    .peak_bytes = 700,
+                                    .lifetimes = MODEL_NO_LIFETIMES};
+    struct model_thread threads[] = {{.id = 2, .allocations = 9, .total_bytes = 900},
+                                     {.id = 3, .frees = 3, .freed_bytes = 300}};
+    struct model_foreign foreign = {.freer = 3, .owner = 2, .blocks = 3, .bytes = 300};
+    const struct model model = {.contexts = &context,
+                                .context_count = 1,
+                                .threads = threads,
+                                .thread_count = 2,
+                                .foreign = &foreign,
+                                .foreign_count = 1,
+                                .totals = {.live_bytes = 600, .maximum_bytes = 700}};
+    struct slice totals;
+    struct varint_writer bytes = {0};
+    if (recordinggaps_pack(&model, &totals) != 0) {
+        abort();
+    }
+    index_put_slice(&bytes, &totals);
+    recording_build_items(build, MEMTRACE_BLOCK_GAP, gaps, sizeof gaps[0], 3);
+    recording_build_items(build, MEMTRACE_BLOCK_TOTALS, bytes.bytes, bytes.size, 1);
+    slice_free(&totals);
+    free(bytes.bytes);
 }
 
 /* Payloads of blocks that were stored as they are. */
@@ -78,6 +114,9 @@ static void make(const char *folder, unsigned i) {
         add_file(&build);
     }
     recording_build_events(&build, &streams[0], 20);
+    if (i % 3 == 2) {
+        add_losses(&build);
+    }
     if (i % 6 != 5) {
         recording_build_index(&build);
     }

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
 """disk.py: the disk is full in the middle. Recording stops and says so once, the program goes on with
-its output and status, and the file is whole up to there: its last mark says why, for which room was kept."""
+its output and status, and the file is whole up to there: its last mark says why, for which room was kept. Its totals are
+those of the whole run."""
 
 import json
 import os
 
-from recorded import HERE, only_recording, own_counts, record
+from recorded import HERE, matches_own_counts, only_recording, own_counts, record
 from harness import MEMTRACE, build, equal, execute, fail, finish, report, scratch, skip
 
 PAIRS = 500000
@@ -53,8 +54,14 @@ def main():
         if data["recording"]["events"] == 0:
             fail("nothing was recorded before the disk was full")
         done = sum(allocs for allocs, *_ in own_counts(counts).values())
-        if data["total_allocations"] >= done:
-            fail("the disk was never full:", data["total_allocations"], "of", done)
+        recorded = json.loads(execute([MEMTRACE, "info", "--json", path]).stdout)["allocations"]
+        if recorded >= done:
+            fail("the disk was never full:", recorded, "of", done)
+        # What came later was counted: it is in the totals, and the recording says when it was.
+        matches_own_counts(data, counts, "full disk")
+        equal((data["recording"]["totals_counted"], len(data["recording"]["gaps"])), (True, 1), "gaps")
+        if not 0 < data["recording"]["gaps"][0]["from_ns"] < data["recording"]["gaps"][0]["to_ns"]:
+            fail("the gap is", data["recording"]["gaps"])
     finally:
         execute(["umount", folder])
 

@@ -64,7 +64,7 @@ static void no_columns(void **state) {
         bytes[i] = (unsigned char)stream_random(&stream);
     }
     for (size_t size = 0; size < sizeof bytes; size += 1 + size / 3) {
-        for (int kind = MEMTRACE_BLOCK_PROGRAM; kind <= MEMTRACE_BLOCK_CULLED; kind++) {
+        for (int kind = MEMTRACE_BLOCK_PROGRAM; kind <= MEMTRACE_BLOCK_TOTALS; kind++) {
             round_trip(context, (enum memtrace_block_kind)kind, bytes, size);
         }
         bytes[0] = (unsigned char)size; /* small first columns, too */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* apisummary.c: GET /r/{r}: what a source is, its totals, and what was lost. */
 #include "analyze/report/reports.h"
+#include "analyze/rows/number.h"
 #include "analyze/rows/safetext.h"
 #include "analyze/window/index.h"
 #include "web/server/apilist.h"
@@ -103,6 +104,28 @@ static void put_sampled(struct jsonwriter *json, const struct model_recording *r
     jsonwriter_end_map(json);
 }
 
+/* When events were lost, as sentences: the first few. */
+static void put_gaps(struct jsonwriter *json, const struct model *model) {
+    enum { SHOWN = 5 };
+    char line[200];
+    for (size_t i = 0; i < model->gap_count && i < SHOWN; i++) {
+        const struct model_gap *gap = &model->gaps[i];
+        bool is_known = (gap->allocs | gap->frees) != 0;
+        struct number n[2];
+        snprintf(line, sizeof line, "events are missing from %.3f s to %.3f s%s%s%s%s%s",
+                 (double)gap->from_ns / 1e9, (double)gap->to_ns / 1e9, is_known ? ": " : ", all",
+                 is_known ? number_items(&n[0], gap->allocs, "allocation") : "",
+                 is_known ? ", " : "", is_known ? number_items(&n[1], gap->frees, "free") : "",
+                 model->recording.is_counted ? "; the totals are exact" : "");
+        jsonwriter_string(json, NULL, line);
+    }
+    if (model->gap_count > SHOWN) {
+        snprintf(line, sizeof line, "events are missing at %zu more times",
+                 model->gap_count - SHOWN);
+        jsonwriter_string(json, NULL, line);
+    }
+}
+
 static void put_warnings(struct jsonwriter *json, const struct api_view *view) {
     const char *const *lines;
     size_t count = names_warnings(view->names, &lines);
@@ -110,6 +133,7 @@ static void put_warnings(struct jsonwriter *json, const struct api_view *view) {
     if (view->model->damage[0] != '\0') {
         jsonwriter_string(json, NULL, view->model->damage);
     }
+    put_gaps(json, view->model);
     for (size_t i = 0; i < count; i++) {
         jsonwriter_string(json, NULL, lines[i]);
     }
