@@ -8,8 +8,8 @@ import os
 import signal
 import time
 
-from recorded import (HERE, both, clean_environment, matches_own_counts, only_recording, own_counts, settings_for, start,
-                      wait_until)
+from recorded import (HERE, both, clean_environment, matches_own_counts, only_recording, own_counts, recordings, settings_for,
+                      start, wait_until)
 from harness import MEMTRACE, build, equal, execute, fail, finish, report, scratch
 
 PAIRS = 3000000  # of each of two threads: more than the buffers hold
@@ -24,6 +24,7 @@ class Lagging:
         self.process = start([program, self.counts, "2", str(PAIRS), "wait"], self.folder, "--on-lag", "drop", "--profile",
                              *options, settings={"MEMTRACE_REGION_DIR": self.regions}, stdin=-1)
         wait_until(lambda: os.path.exists(self.counts) and self.done() > 1000, "the program works")
+        wait_until(lambda: any(os.path.getsize(path) > 1 << 16 for path in recordings(self.folder)), "events are written")
         self.seen = time.monotonic()
         self.process.send_signal(signal.SIGSTOP)
         self.stopped = time.monotonic()
