@@ -67,8 +67,8 @@ INLINE int event_enter(struct thread *thread, uintptr_t place) {
 }
 
 INLINE void event_leave(struct thread *thread) {
-    SIGNAL_FENCE();
-    STORE_RELAXED(&thread->gate, LOAD_RELAXED(&runtime.gate));
+    /* Who finds the gate open (entry/quiet.c) finds all of the event. */
+    STORE_RELEASE(&thread->gate, LOAD_RELAXED(&runtime.gate));
 }
 
 INLINE void event_tick(struct thread *thread) {

@@ -109,7 +109,7 @@ INLINE enum allocated count_small(void *pointer, size_t size, uintptr_t place_of
         *birth_high(&place, block) = (uint16_t)(thread->tick >> TICK_LOW_BITS);
     }
     thread->last_block = block;
-    STORE_RELAXED(place.record, (last.context | size << MEMTRACE_BLOCK_SIZE_SHIFT) ^ thread->stamp ^
+    STORE_RELEASE(place.record, (last.context | size << MEMTRACE_BLOCK_SIZE_SHIFT) ^ thread->stamp ^
                                     block << MEMTRACE_BLOCK_ADDRESS_SHIFT);
     return LIKELY(!peak_is_passed(&thread->peak, peak_live(hands.totals))) ? COUNTED
                                                                            : COUNTED_AT_PEAK;

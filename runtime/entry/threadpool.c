@@ -74,7 +74,7 @@ void threadpool_wipe(void) {
 }
 
 static void look(void *found, struct thread *thread) {
-    *(int *)found |= LOAD_RELAXED(&thread->gate) >= GATE_ADDRESSES && thread != thread_self;
+    *(int *)found |= LOAD_ACQUIRE(&thread->gate) >= GATE_ADDRESSES && thread != thread_self;
 }
 
 int threadpool_is_any_inside(void) {

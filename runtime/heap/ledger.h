@@ -109,8 +109,8 @@ INLINE void ledger_keep_peak(struct memtrace_cell *cell, const struct memtrace_h
     uint32_t epoch = LOAD_RELAXED(&header->peak_epoch);
     if (UNLIKELY(cell->peak_epoch != epoch)) {
         STORE_RELAXED(&cell->saved_live, (int64_t)(cell->alloc_bytes - cell->free_bytes));
-        SIGNAL_FENCE(); /* saved_live first: a kill in between leaves the present value */
-        STORE_RELAXED(&cell->peak_epoch, epoch);
+        /* saved_live first: a kill in between, and a reader, find the present value. */
+        STORE_RELEASE(&cell->peak_epoch, epoch);
     }
 }
 

@@ -210,7 +210,7 @@ INLINE int heap_insert(struct shadow_heap *heap, const struct heap_block *block)
         if (UNLIKELY(heap_has_high_births(block->birth_tick))) {
             *heap_birth_high(heap, leaf, address) = (uint16_t)(block->birth_tick >> TICK_LOW_BITS);
         }
-        STORE_RELAXED(place, record);
+        STORE_RELEASE(place, record); /* behind the high bits of its birth */
     } else {
         struct memtrace_big_block *big = heap_coarse(heap, leaf, address);
         if (UNLIKELY(LOAD_RELAXED(&big->owner) != 0)) {

@@ -67,18 +67,20 @@ INLINE int machine_has_shadow_stack(long (*call)(long, long, long, long, long, l
 /* --- counters ----------------------------------------------------------------------------------
  */
 
-/* One writer, but a handler on its thread may add in between: so in one atomic step. */
+/* One writer, but a handler on its thread may add in between: so in one atomic step. Who reads them
+ * while they change (heap/peak.c, the collector) relies on their order, which x86-64 keeps by
+ * itself: an addition is seen after all that its thread stored before. */
 INLINE void counter_add(uint64_t *counter, uint64_t value) {
-    __atomic_fetch_add(counter, value, __ATOMIC_RELAXED);
+    __atomic_fetch_add(counter, value, __ATOMIC_RELEASE);
 }
 
 /* The same, down. 1: it was smaller, and is now what it was plus 2^64 minus `value`. */
 INLINE int counter_take(uint64_t *counter, uint64_t value) {
-    return __atomic_fetch_sub(counter, value, __ATOMIC_RELAXED) < value;
+    return __atomic_fetch_sub(counter, value, __ATOMIC_RELEASE) < value;
 }
 
 INLINE void counter_increment(uint32_t *counter) {
-    __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(counter, 1, __ATOMIC_RELEASE);
 }
 
 INLINE int machine_is_less(int64_t a, const int64_t *b) {
