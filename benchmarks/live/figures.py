@@ -8,9 +8,13 @@ import subprocess
 import tempfile
 
 from harness import RunFailed, median, spread
+from live import cycles
 from table import Row, check
 
-TITLES = {"bare": "bare", "preload": "preloaded", "attached": "attached", "detached": "detached",
+TITLES = {"cycles": "cycles", "held": "a thread held, ms: median, p99, longest",
+          "gap": "longest gap of the threads at work, ms: beside a dry run, beside attach",
+          "counting": "counting after ms: median, longest", "verdict": "output and status",
+          "bare": "bare", "preload": "preloaded", "attached": "attached", "detached": "detached",
           "heaptrack": "heaptrack -p"}
 ANSWER_LIMIT_S = 120
 # What is measured of a program that is attached to must be this near to what it is in one that was
@@ -88,13 +92,7 @@ class Live:
         if variant == "detached":
             program.ask()
             self.memtrace("detach", program.pid)
-        if variant == "heaptrack":
-            self.heaptrack(program)
         return program
-
-    def heaptrack(self, program):
-        """heaptrack brings gdb, and stays beside the program."""
-        raise RunFailed("heaptrack -p is not measured yet")
 
     def end(self, programs):
         for program in programs:
@@ -137,4 +135,4 @@ def speed_row(name, found):
               detached.median <= DETACHED_LIMIT)])
 
 
-GROUPS = {"speed": speed}
+GROUPS = {"speed": speed, "cycles": cycles.cycles, "stall": cycles.stall}

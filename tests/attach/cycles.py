@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: MIT
 """cycles.py [--cycles N] [--seconds S] [SUBJECT...]: attaches to each of some programs and detaches
 again, N times (200) or for S seconds, whichever is over first, and prints a line for each: cycles, how
-long a thread was held, and whether the program gave what it would have. Not part of the test suite:
+long a thread was held, how long after its start the command had allocations counted, how long another
+thread of the program did nothing at most beside `attach --dry-run`, which touches nothing, and beside
+`attach`, and whether the program gave what it would have. Not part of the test suite; `benchmarks/run live --only cycles` makes its table.
 
-    tests/attach/cycles.py                   # some 2,000 cycles, ten minutes on an idle machine
+    tests/attach/cycles.py --cycles 80       # some 2,000 cycles
     tests/attach/cycles.py --seconds 30 malloc16 dlopens
 
 A program that does not move on within a minute is a deadlock, one that ends otherwise than with its
@@ -12,8 +14,10 @@ own status a crash. A refusal, as of a program whose threads all are in the allo
 Needs a build folder: MEMTRACE=/path/of/bin/memtrace, else build/bin/memtrace."""
 
 import argparse
+import json
 import os
 import re
+import shutil
 import statistics
 import subprocess
 import sys
@@ -23,6 +27,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 MEMTRACE = os.environ.get("MEMTRACE") or os.path.join(HERE, "..", "..", "build", "bin", "memtrace")
 LIMIT = 60
+LOOK_EVERY = 10  # of so many cycles one profile is looked into
 
 PYTHON = """
 import hashlib, sys, threading
@@ -35,66 +40,189 @@ while not (done.is_set() and text):
 print(hashlib.sha256(text.encode()).hexdigest())
 """
 
-CALLS = ("nanosleep", "poll", "select", "epoll", "read", "recv", "join")
-
-
-def subjects(folder):
-    """Name: command."""
-    program = os.path.join(folder, "cycled")
-    library = os.path.join(folder, "plugin.so")
-    subprocess.run(["gcc", "-O1", "-pthread", "-o", program, os.path.join(HERE, "cycled.c")], check=True)
-    subprocess.run(["gcc", "-O1", "-shared", "-fPIC", "-DPLUGIN", "-o", library,
-                    os.path.join(HERE, "cycled.c")], check=True)
-    found = {"malloc1": [program, "malloc", "1"], "malloc2": [program, "malloc", "2"],
-             "malloc16": [program, "malloc", "16"], "python3": [sys.executable, "-c", PYTHON],
-             "dlopens": [program, "dlopens", library], "forks": [program, "forks"]}
-    found["alone"] = [program, "alone"]
-    found.update({call: [program, "asleep", call] for call in CALLS})
-    return found
+# Each that a thread may be taken from (collect/attach/attachstop.c).
+CALLS = ("poll", "ppoll", "epoll_wait", "epoll_pwait", "select", "pselect6", "accept", "accept4", "recvfrom",
+         "recvmsg", "wait4", "waitid", "pause", "nanosleep", "clock_nanosleep", "futex", "read")
 
 
 class Stuck(Exception):
     pass
 
 
-def run(command, pid, environment, folder):
+class Subject:
+    """A program that says "ready", and ends at an empty line. gaps: whether it tells them."""
+
+    def __init__(self, *command, gaps=False, allocates=True):
+        self.command, self.gaps, self.allocates = command, gaps, allocates
+        self.process = None
+
+    def start(self, folder):
+        self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, cwd=folder)
+        self.process.stdout.readline()
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    def ask(self):
+        """ms for which a thread of those at work did nothing at most since the last question, and how
+        often they have worked."""
+        self.process.stdin.write(b"g\n")
+        self.process.stdin.flush()
+        gap, works = self.process.stdout.readline().split()
+        return int(gap) / 1e6, int(works)
+
+    def ends_well(self):
+        """Its output and status are what they are without us."""
+        bare = subprocess.run(self.command, input=b"\n", capture_output=True, timeout=LIMIT, check=False)
+        try:
+            out, error = self.process.communicate(b"\n", timeout=LIMIT)
+        except subprocess.TimeoutExpired:
+            raise Stuck("the program") from None
+        return (b"ready\n" + out, error, self.process.returncode) == (bare.stdout, bare.stderr, bare.returncode)
+
+
+class Redis(Subject):
+    """redis-server, which redis-benchmark asks all the time."""
+
+    KEYS = {"key %d" % number: "%d" % number * 50 for number in range(100)}
+
+    def start(self, folder):
+        self.socket = os.path.join(folder, "redis.socket")
+        self.process = subprocess.Popen(
+            ["redis-server", "--port", "0", "--unixsocket", self.socket, "--save", "", "--appendonly", "no",
+             "--dir", folder], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        end = time.monotonic() + LIMIT
+        while self.client("ping") != "PONG":
+            if time.monotonic() > end:
+                raise Stuck("redis-server")
+            time.sleep(0.05)
+        for key, value in self.KEYS.items():
+            self.client("set", key, value)
+        self.load = subprocess.Popen(["redis-benchmark", "-s", self.socket, "-l", "-q", "-c", "10", "-t", "set,get,lpush,lpop"],
+                                     stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+
+    def client(self, *words):
+        return subprocess.run(["redis-cli", "-s", self.socket, *words], capture_output=True, text=True,
+                              timeout=LIMIT, check=False).stdout.strip()
+
+    def ends_well(self):
+        try:
+            is_good = self.load.poll() is None and \
+                all(self.client("get", key) == value for key, value in self.KEYS.items())
+            self.load.kill()
+            is_good = is_good and self.load.communicate(timeout=LIMIT)[1] == b""
+            self.client("shutdown", "nosave")
+            self.process.communicate(timeout=LIMIT)
+        except subprocess.TimeoutExpired:
+            raise Stuck("redis-server") from None
+        return is_good and self.process.returncode == 0
+
+
+def subjects(folder):
+    """Name: subject. Of those that are not installed: None."""
+    program = os.path.join(folder, "cycled")
+    library = os.path.join(folder, "plugin.so")
+    source = os.path.join(HERE, "cycled.c")
+    subprocess.run(["gcc", "-O1", "-pthread", "-o", program, source], check=True)
+    subprocess.run(["gcc", "-O1", "-shared", "-fPIC", "-DPLUGIN", "-o", library, source], check=True)
+    found = {"malloc%d" % threads: Subject(program, "malloc", str(threads), gaps=True) for threads in (1, 2, 16)}
+    found["python3"] = Subject(sys.executable, "-c", PYTHON)
+    found["redis"] = Redis() if shutil.which("redis-server") and shutil.which("redis-benchmark") else None
+    found["dlopens"] = Subject(program, "dlopens", library, gaps=True)
+    found["forks"] = Subject(program, "forks", gaps=True, allocates=False)
+    found["threads1000"] = Subject(program, "many", "1000", gaps=True)
+    found["alone"] = Subject(program, "alone", gaps=True)
+    found.update({call: Subject(program, "asleep", call, allocates=False) for call in CALLS})
+    return found
+
+
+class Cycles:
+    """What was seen of one program: ms of each attach and detach, and a verdict."""
+
+    def __init__(self):
+        self.count = self.empty = 0
+        self.held, self.counting, self.before, self.beside, self.refused = [], [], [], [], []
+        self.verdict = "good"
+
+
+def memtrace(*arguments, folder):
+    environment = {**os.environ, "MEMTRACE_REGION_DIR": os.path.join(folder, "regions")}
     try:
-        return subprocess.run([MEMTRACE, command, str(pid)], capture_output=True, timeout=LIMIT, text=True,
+        return subprocess.run([MEMTRACE, *map(str, arguments)], capture_output=True, timeout=LIMIT, text=True,
                               env=environment, cwd=folder, check=False)
     except subprocess.TimeoutExpired:
-        raise Stuck(command) from None
+        raise Stuck(arguments[0]) from None
 
 
-def ends_well(command, process):
-    """Its output and status are what they are without us."""
-    bare = subprocess.run(command, input=b"\n", capture_output=True, timeout=LIMIT, check=False)
+def look(seen, profile, start, folder):
+    """After how many ms allocations were counted, from the command's start."""
+    data = json.loads(memtrace("report", "--json", profile, folder=folder).stdout)
+    counted = [point["time_ns"] for point in data["timeline"] if point["allocations"] > 0]
+    if counted:
+        seen.counting.append((data["process"]["start_realtime_ns"] + counted[0]) / 1e6 - start * 1000)
+    else:
+        seen.empty += 1
+
+
+def gap_beside_nothing(subject, took, folder):
+    """The same of a time as long in which the command touches nothing."""
+    subject.ask()
+    end = time.monotonic() + took
+    memtrace("attach", "--dry-run", subject.pid, folder=folder)
+    time.sleep(max(0, end - time.monotonic()))
+    return subject.ask()[0]
+
+
+def one_cycle(subject, seen, folder):
+    start, before = time.time(), time.monotonic()
+    took = 0
+    is_looked_at = subject.allocates and seen.count % LOOK_EVERY == 0
+    seen.count += 1
+    if subject.gaps:
+        subject.ask()
+    for command in ("attach", "detach"):
+        done = memtrace(command, subject.pid, folder=folder)
+        if done.returncode != 0:
+            seen.refused.append(done.stderr.strip())
+            return
+        seen.held.append(float(re.search(r"held for ([\d.]+) ms", done.stdout)[1]))
+        if command == "attach" and subject.gaps:
+            took = time.monotonic() - before
+            seen.beside.append(subject.ask()[0])
+    if subject.gaps:
+        seen.before.append(gap_beside_nothing(subject, took, folder))
+    if is_looked_at:
+        look(seen, done.stdout.strip().rpartition("profile ")[2], start, folder)
+
+
+def run(subject, cycles, seconds, folder):
+    """Cycles of one program, from its start to its end."""
+    seen = Cycles()
+    end = time.monotonic() + seconds
     try:
-        out, error = process.communicate(b"\n", timeout=LIMIT)
-    except subprocess.TimeoutExpired:
-        raise Stuck("the program") from None
-    return (b"ready\n" + out, error, process.returncode) == (bare.stdout, bare.stderr, bare.returncode)
-
-
-def cycle(command, options, folder):
-    """Held times in ms of attach and of detach, refusals, and a verdict."""
-    environment = {**os.environ, "MEMTRACE_REGION_DIR": os.path.join(folder, "regions")}
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    held, refused, cycles = [], [], 0
-    end = time.monotonic() + options.seconds
-    try:
-        process.stdout.readline()
-        while cycles < options.cycles and time.monotonic() < end and process.poll() is None:
-            for what in ("attach", "detach"):
-                done = run(what, process.pid, environment, folder)
-                if done.returncode == 0:
-                    held.append(float(re.search(r"held for ([\d.]+) ms", done.stdout)[1]))
-                else:
-                    refused.append(done.stderr.strip())
-            cycles += 1
-        verdict = "good" if ends_well(command, process) else "CRASHED"
+        subject.start(folder)
+        while seen.count < cycles and time.monotonic() < end and subject.process.poll() is None:
+            one_cycle(subject, seen, folder)
+        seen.verdict = "good" if subject.ends_well() else "CRASHED"
     except Stuck as stuck:
-        verdict = "STUCK: %s, process %d is left for you" % (stuck, process.pid)
-    return held, refused, cycles, verdict
+        seen.verdict = "STUCK: %s, process %d is left for you" % (stuck, subject.pid)
+    return seen
+
+
+def three(values):
+    """Median, 99th of 100 and the longest."""
+    values = sorted(values) or [0.0]
+    return statistics.median(values), values[len(values) * 99 // 100], values[-1]
+
+
+def line_of(name, seen):
+    gaps = "  gap %5.2f, %5.2f ms" % (statistics.median(seen.before), statistics.median(seen.beside)) \
+        if seen.beside else ""
+    counting = "  counting after %3.0f ms" % three(seen.counting)[0] if seen.counting else ""
+    return "%-15s %4d cycles  held %5.2f ms median, %6.2f p99, %6.2f at most%s%s  refused %d  %s" % (
+        name, seen.count, *three(seen.held), counting, gaps, len(seen.refused), seen.verdict)
 
 
 def main():
@@ -108,18 +236,20 @@ def main():
         os.mkdir(os.path.join(folder, "regions"), 0o700)
         found = subjects(folder)
         for name in options.subject or found:
-            held, refused, cycles, verdict = cycle(found[name], options, folder)
-            total += cycles
-            bad += verdict != "good"
-            everything += held
-            print("%-10s %4d cycles  held %5.2f ms median, %6.2f at most  refused %d  %s" % (
-                name, cycles, statistics.median(held or [0]), max(held or [0]), len(refused), verdict), flush=True)
-            for line in sorted(set(re.sub(r"\d+", "N", text) for text in refused)):
+            if found[name] is None:
+                print("%-15s not installed" % name)
+                continue
+            seen = run(found[name], options.cycles, options.seconds, folder)
+            total += seen.count
+            bad += seen.verdict != "good" or seen.empty != 0
+            everything += seen.held
+            print(line_of(name, seen), flush=True)
+            if seen.empty:
+                print("    in %d profiles there is nothing" % seen.empty)
+            for line in sorted(set(re.sub(r"\d+", "N", text) for text in seen.refused)):
                 print("   ", line)
-    everything.sort()
-    print("%d cycles, %d bad; held %.2f ms median, %.2f p99; load %.1f" % (
-        total, bad, statistics.median(everything or [0]), everything[len(everything) * 99 // 100] if everything else 0,
-        os.getloadavg()[0]))
+    print("%d cycles, %d programs bad; held %.2f ms median, %.2f p99, %.2f at most; load %.1f" % (
+        total, bad, *three(everything), os.getloadavg()[0]))
     sys.exit(bad != 0)
 
 
