@@ -48,6 +48,18 @@ class Subject:
     def hear(self, line):
         equal(self.process.stdout.readline(), line, "what the program says")
 
+    def rounds(self, count=1):
+        """It does its work so often (known.c, filtered.c)."""
+        for _ in range(count):
+            self.say()
+            self.hear(b"done\n")
+
+    def close(self, out, status):
+        """It has nothing more to read, and ends."""
+        self.process.stdin.close()
+        self.process.stdin = None
+        self.end(out, status)
+
     def end(self, out, status):
         """It ends by itself, having said just that, and nothing on stderr."""
         try:
@@ -118,8 +130,7 @@ def held(data, size):
 def test_counts():
     subject = Subject(build(source("known.c")), "counts")
     attach(subject.pid)
-    subject.say()
-    subject.hear(b"done\n")
+    subject.rounds()
     equal(held(report(str(subject.pid), SETTINGS), 1001), (1000, 400), "while attached")
     profile = detach(subject.pid)
     data = report(profile)
@@ -218,8 +229,7 @@ def test_threads():
     """Each of the threads was there before."""
     subject = Subject(build(source("known.c")), "threads", 8)
     attach(subject.pid)
-    subject.say()
-    subject.hear(b"done\n")
+    subject.rounds()
     data = report(detach(subject.pid))
     equal(held(data, 2003), (80000, 80000), "what eight threads did")
     subject.say()
@@ -287,8 +297,7 @@ def test_to_the_end():
     """The program ends while attached: the profile is there, and nothing else is to be seen."""
     subject = Subject(build(source("known.c")), "counts")
     attach(subject.pid, "--output", "own.%p.mtp")
-    subject.say()
-    subject.hear(b"done\n")
+    subject.rounds()
     subject.say()
     subject.end(b"end\n", 3)
     data = report(os.path.join(FOLDER, "own.%d.mtp" % subject.pid))
@@ -303,8 +312,7 @@ def test_for_a_time():
     allocations = report(profile)["total_allocations"]
     if allocations < 1000:
         fail("only", allocations, "allocations in 300 ms")
-    subject.say()
-    subject.hear(b"done\n")
+    subject.rounds()
     subject.say()
     subject.end(b"end\n", 3)
 
@@ -312,8 +320,7 @@ def test_for_a_time():
 def test_sample():
     subject = Subject(build(source("known.c")), "counts")
     attach(subject.pid, "--sample", "1K")
-    subject.say()
-    subject.hear(b"done\n")
+    subject.rounds()
     allocations = report(detach(subject.pid))["total_allocations"]
     if not 500 < allocations < 1600:  # of 1,000, of which each is seen with a chance of 0.62
         fail("estimated", allocations)
@@ -333,8 +340,7 @@ def test_kill():
         time.sleep(chance.uniform(0, 0.06))
         command.kill()
         command.wait()
-        subject.say()
-        subject.hear(b"done\n")
+        subject.rounds()
         subject.say()
         subject.end(b"end\n", 3)
 
@@ -344,8 +350,7 @@ def test_record():
     subject = Subject(build(source("known.c")), "rounds")
     for turn, options in enumerate((("--record",), ("--record", "-o", "own.%p.mtr"), ())):
         attach(subject.pid, *options)
-        subject.say()
-        subject.hear(b"done\n")
+        subject.rounds()
         done = memtrace("detach", subject.pid)
         equal((done.returncode, done.stderr), (0, b""), "detach")
         kind, path = re.search(r"(profile|recording) (.*)", done.stdout.decode()).groups()
@@ -354,11 +359,8 @@ def test_record():
         equal(os.listdir(REGIONS), [], "regions")
     equal(os.path.exists(os.path.join(FOLDER, "own.%d.mtr" % subject.pid)), True, "-o")
     attach(subject.pid, "--record", "-o", "end.mtr")
-    subject.say()
-    subject.hear(b"done\n")
-    subject.process.stdin.close()
-    subject.process.stdin = None
-    subject.end(b"end\n", 3)
+    subject.rounds()
+    subject.close(b"end\n", 3)
     end = time.monotonic() + 60
     while os.listdir(REGIONS) and time.monotonic() < end:
         time.sleep(0.05)
@@ -396,22 +398,19 @@ def test_faults():
         for step in STEPS:
             killed_at(step, "attach", subject.pid)
             if mode[0] == "rounds":
-                subject.say()
-                subject.hear(b"done\n")
+                subject.rounds()
             if step in STEPS[3:]:  # what was begun is carried through
                 until("detach", subject.pid, "is not profiled|another command")
             until("attach", subject.pid, "another command")
             killed_at(step, "detach", subject.pid)
             if mode[0] == "rounds":
-                subject.say()
-                subject.hear(b"done\n")
+                subject.rounds()
             if step in STEPS[:3]:
                 detach(subject.pid)
             until("attach", subject.pid, "another command|has MemTrace in it already")
             detach(subject.pid)
         if mode[0] == "busy":
-            subject.say()
-            subject.hear(b"done\n")
+            subject.rounds()
             subject.say()
         else:
             subject.process.stdin.close()
@@ -440,16 +439,13 @@ def test_again():
         subject.say()  # unseen
         subject.hear(b"done\n")
         attach(subject.pid)
-        subject.say()
-        subject.hear(b"done\n")
+        subject.rounds()
         equal(held(report(detach(subject.pid)), 1001), (1000, 400), "turn", turn)
         sizes.append((mapped(subject.pid), resident(subject.pid)))
     # The C library keeps the stack of a thread that has ended, and of two where one ended late.
     if sizes[-1][0] > sizes[0][0] + 4 or sizes[-1][1] > sizes[0][1] + (128 << 10):
         fail("grows", sizes)
-    subject.process.stdin.close()
-    subject.process.stdin = None
-    subject.end(b"end\n", 3)
+    subject.close(b"end\n", 3)
 
 
 def test_again_threads():
@@ -459,8 +455,7 @@ def test_again_threads():
         attach(subject.pid)
         if report(detach(subject.pid))["total_allocations"] < 100:
             fail("nothing was counted")
-    subject.say()
-    subject.hear(b"done\n")
+    subject.rounds()
     subject.say()
     subject.end(b"end\n", 3)
 
@@ -527,8 +522,7 @@ def test_words():
             detach(subject.pid)
             after = words_of(subject.pid)
             equal({at: after[at] for at in changed}, {at: before[at] for at in changed}, "the words")
-        subject.say()
-        subject.hear(b"done\n")
+        subject.rounds()
         subject.say()
         subject.end(b"end\n", 3)
 

@@ -8,7 +8,8 @@ import sys
 import zlib
 
 from attach_test import (FOLDER, HERE, MEMTRACE, SETTINGS, Subject, attach, build, clean_environment, detach, ended,
-                         equal, execute, finish, held, memtrace, need_ptrace, refused, report, skip)
+                         equal, execute, finish, held, killed_at, memtrace, need_ptrace, refused, report, skip,
+                         until)
 from harness import SOURCE
 
 # Of the C library and the kernel on x86-64, as <asm/unistd_64.h> numbers them.
@@ -24,27 +25,15 @@ def filtered(*arguments):
     return Subject(program, *arguments)
 
 
-def rounds(subject, count=1):
-    for _ in range(count):
-        subject.say()
-        subject.hear(b"done\n")
-
-
-def ends(subject):
-    subject.process.stdin.close()
-    subject.process.stdin = None
-    subject.end(b"", 3)
-
-
 def attach_and_leave(*arguments, times=2):
     """Counts what a round does, twice, and goes on after it."""
     subject = filtered(*arguments)
     for _ in range(times):
         attach(subject.pid)
-        rounds(subject)
+        subject.rounds()
         equal(held(report(detach(subject.pid)), 1009), (500, 500), arguments)
-    rounds(subject)
-    ends(subject)
+    subject.rounds()
+    subject.close(b"", 3)
 
 
 def test_allowed():
@@ -61,6 +50,20 @@ def test_asked():
     otherwise."""
     attach_and_leave("kill", NUMBERS["kill"])
     attach_and_leave("trap", NUMBERS["fchown"])
+
+
+def test_given():
+    """The command is killed when it has given the program the filters: it is attached to, and left."""
+    for times in (1, 2):
+        subject = filtered("all")
+        for _ in range(times):
+            killed_at("given", "attach", subject.pid)
+            until("detach", subject.pid, "is not profiled|another command")
+            subject.rounds()
+        attach(subject.pid)
+        subject.rounds()
+        equal(held(report(detach(subject.pid)), 1009), (500, 500), "attached to again")
+        subject.close(b"", 3)
 
 
 def test_needed():
@@ -80,8 +83,8 @@ def test_refused():
         if how == "thread":
             ended(subject)
         elif (how, name) in (("errno", "prctl"), ("errno", "fallocate")):
-            rounds(subject)
-            ends(subject)
+            subject.rounds()
+            subject.close(b"", 3)
         else:
             with open("/proc/%d/status" % subject.pid, encoding="utf-8") as status:
                 equal("State:\tZ" in status.read(), False, how, name, "ended by the refusal")
@@ -95,15 +98,15 @@ def test_late():
     """A filter that comes while attached: seen by the runtime, and by the command before it leaves."""
     subject = filtered("late", NUMBERS["kill"])
     attach(subject.pid)
-    rounds(subject, 2)
+    subject.rounds(2)
     equal(held(report(detach(subject.pid)), 1009), (1000, 1000), "two rounds")
-    ends(subject)
+    subject.close(b"", 3)
     subject = filtered("late", NUMBERS["nanosleep"])
     attach(subject.pid)
-    rounds(subject)
+    subject.rounds()
     refused(subject.pid, "does not let nanosleep pass, which is needed to leave it", command="detach")
-    rounds(subject)
-    ends(subject)
+    subject.rounds()
+    subject.close(b"", 3)
 
 
 def test_unread():
@@ -118,12 +121,12 @@ def test_unread():
     refused(subject.pid, "has a seccomp filter that only root may read", "--force", run=without)
     done = without("attach", subject.pid, "--force")
     equal((done.returncode, done.stderr), (0, b""), "attach --force")
-    rounds(subject)
+    subject.rounds()
     refused(subject.pid, "only root may read", command="detach", run=without)
     done = without("detach", subject.pid, "--force")
     equal((done.returncode, done.stderr), (0, b""), "detach --force")
     equal(held(report(done.stdout.decode().strip().rpartition("profile ")[2]), 1009), (500, 500), "by force")
-    ends(subject)
+    subject.close(b"", 3)
 
 
 if __name__ == "__main__":

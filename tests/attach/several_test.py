@@ -16,17 +16,6 @@ def known(mode="rounds"):
     return Subject(build(os.path.join(HERE, "known.c")), mode)
 
 
-def a_round(subject):
-    subject.say()
-    subject.hear(b"done\n")
-
-
-def ends(subject):
-    subject.process.stdin.close()
-    subject.process.stdin = None
-    subject.end(b"end\n", 3)
-
-
 def files_of(output):
     return re.findall(r"(?:profile|recording) (/.*)", output)
 
@@ -39,7 +28,7 @@ def test_pids():
     done = memtrace("attach", first.pid, gone.pid, second.pid)
     equal((done.returncode, done.stdout.count(b"attached to"), done.stderr.count(b"\n")), (1, 2, 1), "three")
     for subject in (first, second):
-        a_round(subject)
+        subject.rounds()
     done = memtrace("detach", first.pid, second.pid)
     equal((done.returncode, done.stderr), (0, b""), "both")
     profiles = files_of(done.stdout.decode())
@@ -47,7 +36,7 @@ def test_pids():
     out = memtrace("attach", first.pid, second.pid, "--for", "200ms", "-o", "for.%p.mtp").stdout.decode()
     equal(len(files_of(out)), 2, "--for")
     for subject in (first, second):
-        ends(subject)
+        subject.close(b"end\n", 3)
 
 
 def test_all():
@@ -69,13 +58,13 @@ def test_alone():
     attach(first.pid)
     attach(second.pid)
     for subject in (first, second):
-        a_round(subject)
+        subject.rounds()
     done = memtrace("detach", "--all")
     equal((done.returncode, done.stderr, len(files_of(done.stdout.decode()))), (0, b"", 2), "--all")
     equal([held(report(path), 1001) for path in files_of(done.stdout.decode())], [(1000, 400)] * 2, "each")
     equal(memtrace("detach", "--all", first.pid).returncode, 2, "--all and a number")
     for subject in (first, second):
-        ends(subject)
+        subject.close(b"end\n", 3)
     third.process.kill()
     third.process.wait()
 
@@ -90,7 +79,7 @@ def test_to():
     done = memtrace("attach", subject.pid, "--to", "127.0.0.1:" + port)
     equal((done.returncode, b"needs --record" in done.stderr), (2, True), "without --record")
     attach(subject.pid, "--record", "--to", "127.0.0.1:" + port)
-    a_round(subject)
+    subject.rounds()
     done = memtrace("detach", subject.pid)
     equal((done.returncode, done.stderr), (0, b""), "detach")
     recording = files_of(done.stdout.decode())[0]
@@ -104,7 +93,7 @@ def test_to():
     equal(held(report(arrived()[0]), 1001), (1000, 400), "there")
     receiver.terminate()
     receiver.wait()
-    ends(subject)
+    subject.close(b"end\n", 3)
 
 
 def same(path, other):
