@@ -204,6 +204,7 @@ static int begin(struct memtrace_header *header, const struct region *region, co
     recording->flags = MEMTRACE_RECORDING_MIDWAY | MEMTRACE_RECORDING_PROFILE;
     recording->heartbeat_ns = recording->begun_ns = 0;
     recording->sample_bytes = recording->rotate_bytes = recording->duration_ns = 0;
+    recording->queue_bytes = 0; /* it stays whole on the disk: nobody sends it */
     recording->cull_ns = recording->cull_pending = 0;
     recording->size_least = recording->size_most = 0;
     recording->embed = MEMTRACE_EMBED_SYMBOLS;
