@@ -8,6 +8,7 @@
 #include "cli/offer.h"
 #include "cli/stopping.h"
 #include "collect/clock.h"
+#include "collect/record.h"
 #include "collect/recordparts.h"
 #include "stream/discovery.h"
 #include "stream/sender.h"
@@ -62,9 +63,11 @@ static struct {
     bool rotates;
     bool keeps_none; /* --queue: what was sent is freed */
     uint64_t removed_files, removed_bytes;
-    size_t senders; /* that run now */
-    size_t started; /* ever; only the first one says when the connection is lost */
-    int reports[2]; /* a pipe */
+    size_t senders;  /* that run now */
+    size_t started;  /* ever; only the first one says when the connection is lost */
+    int reports[2];  /* a pipe */
+    bool has_told;   /* that it waits */
+    bool is_stopped; /* nobody wants to wait any more */
     struct rest rest;
     pthread_mutex_t lock; /* of the list, which threads that record add to */
     struct sent_file *files;
@@ -234,6 +237,36 @@ static int begin_queue(struct variables *variables) {
     return CLI_OK;
 }
 
+/* Waits a little. Whether somebody wants to wait no more. */
+static bool wait_stopped(void) {
+    const struct timespec pause = {.tv_nsec = 50000000};
+    sigset_t signals;
+    int number;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGHUP);
+    sigaddset(&signals, SIGCHLD);
+    number = sigtimedwait(&signals, NULL, &pause);
+    return number > 0 && number != SIGCHLD;
+}
+
+static void tell_linger(void) {
+    cli_error("the rest is sent to %s, for %.0f s at most, or until Ctrl-C", streaming.to,
+              (double)streaming.linger_ns / 1e9);
+}
+
+/* A program is gone, and what it left waits for room (record_lingers). Its end is not the run's. */
+static bool linger(uint64_t since_ns) {
+    streaming_tick();
+    if (!streaming.is_stopped && !streaming.has_told && clock_now_ns() > since_ns + 1000 * MS) {
+        streaming.has_told = true;
+        tell_linger();
+    }
+    streaming.is_stopped |= wait_stopped() || clock_now_ns() >= since_ns + streaming.linger_ns;
+    return !streaming.is_stopped;
+}
+
 int streaming_begin(struct variables *variables) {
     const char *rotate = variables_get(variables, "MEMTRACE_ROTATE");
     char host[CHANNEL_HOST];
@@ -274,6 +307,7 @@ int streaming_begin(struct variables *variables) {
         return cli_error("cannot make a pipe: %s", strerror(errno));
     }
     recordparts_opened = add_file;
+    record_lingers = linger;
     return CLI_OK;
 }
 
@@ -457,14 +491,6 @@ static void restart_partial(void) {
 }
 
 void streaming_end(void) {
-    const struct timespec pause = {.tv_nsec = 50000000};
-    bool told = false;
-    sigset_t signals;
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGINT);
-    sigaddset(&signals, SIGTERM);
-    sigaddset(&signals, SIGHUP);
-    sigaddset(&signals, SIGCHLD);
     offer_end(streaming.linger_ns);
     if (streaming.to == NULL) {
         return;
@@ -472,14 +498,12 @@ void streaming_end(void) {
     streaming.end_ns = clock_now_ns();
     restart_partial();
     for (streaming_tick(); streaming.count != 0; streaming_tick()) {
-        int number = sigtimedwait(&signals, NULL, &pause);
-        if (number > 0 && number != SIGCHLD) {
+        if (wait_stopped() || streaming.is_stopped) {
             stop_all();
         }
-        if (!told && clock_now_ns() > streaming.end_ns + 1000 * MS) {
-            told = true;
-            cli_error("the rest is sent to %s, for %.0f s at most, or until Ctrl-C", streaming.to,
-                      (double)streaming.linger_ns / 1e9);
+        if (!streaming.has_told && clock_now_ns() > streaming.end_ns + 1000 * MS) {
+            streaming.has_told = true;
+            tell_linger();
         }
     }
     tell_removed();

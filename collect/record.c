@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #define MS UINT64_C(1000000)
@@ -37,6 +38,7 @@ enum {
     CULL_MARGIN_MS = 16, /* of times that are not precise */
     SHORT_WAIT_MS = 1,
     LONG_WAIT_MS = 16,
+    LINGER_MS = 5000,
 };
 
 /* What others want to be in the recording, until its thread writes it. */
@@ -297,6 +299,7 @@ static void mind_duration(struct record *record) {
     }
 }
 
+/* `ended`: nobody adds to the buffers any more. */
 static void round_of(struct record *record, bool ended) {
     recordevents_beat(&record->events);
     mind_duration(record);
@@ -304,7 +307,6 @@ static void round_of(struct record *record, bool ended) {
         recordevents_refresh(&record->events) != 0) {
         stop(record);
     }
-    record->events.is_ending = ended;
     recordgap_look(&record->gap, &record->events, claim_time_ns(record->claim));
     if (!record->stopped && !recordevents_have_room(&record->events)) {
         record->wait_ms = LONG_WAIT_MS; /* until some of it was sent */
@@ -466,10 +468,53 @@ static int close_parts(struct record *record) {
     return recordfile_close(&parts->file, parts->error);
 }
 
+/* ---- The end of what is sent ---- */
+
+bool (*record_lingers)(uint64_t since_ns);
+
+/* Others than who sends it do not wait long. */
+static bool lingers(uint64_t since_ns) {
+    const struct timespec pause = {.tv_nsec = LONG_WAIT_MS * MS};
+    if (record_lingers != NULL) {
+        return record_lingers(since_ns);
+    }
+    nanosleep(&pause, NULL);
+    return clock_now_ns() - since_ns < LINGER_MS * MS;
+}
+
+static bool has_rest(struct record *record) {
+    return !record->stopped && drain_look(&record->events.drain) == 0 &&
+           any_is_due(record, true, FLUSH_ALL);
+}
+
+/* Where only so much may wait to be sent, also now: writes as what is sent makes room. */
+static void write_rest(struct record *record) {
+    uint64_t since_ns = clock_now_ns();
+    uint64_t lost = record->gap.allocs + record->gap.frees;
+    struct number number;
+    do {
+        round_of(record, true);
+    } while (has_rest(record) && (recordevents_have_room(&record->events) || lingers(since_ns)));
+    if (!has_rest(record) || recordevents_drop(&record->events) != 0) {
+        return;
+    }
+    recordgap_look(&record->gap, &record->events, claim_time_ns(record->claim));
+    lost = record->gap.allocs + record->gap.frees - lost;
+    error_set(&record->trouble,
+              "%.200s: what waits to be sent takes all that --queue allows; %s at the program's "
+              "end are lost",
+              record->events.parts.path, number_items(&number, lost, "event"));
+    record->news = true;
+}
+
 void record_finish(struct record *record, struct record_result *result) {
     end_thread(record);
     record->events.parts.is_left = is_ending(record->recording);
     record->events.refreshed_ns = record->events.seen_end = 0;
+    if (record->recording->queue_bytes != 0) {
+        write_rest(record);
+    }
+    record->events.is_ending = true;
     round_of(record, true);
     if (!record->stopped && close_parts(record) != 0) {
         stop(record);

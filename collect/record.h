@@ -44,6 +44,11 @@ void record_drop(struct record *record);
  * time of its clock. Any thread, before record_finish(). A few at once; the text is copied. */
 void record_mark(struct record *record, uint64_t time_ns, const char *text);
 
+/* Where what is sent makes room (--queue): called while there is none for what a program that is
+ * gone left in its buffers, since then. Waits a little; false: the rest is lost. NULL: some
+ * seconds. To be set before the first recording. */
+extern bool (*record_lingers)(uint64_t since_ns);
+
 /* The program is gone: ends the thread, writes all that is left and the index, and closes. */
 void record_finish(struct record *record, struct record_result *result);
 

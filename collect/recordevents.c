@@ -19,8 +19,11 @@ void recordevents_beat(struct recordevents *events) {
 
 uint64_t recordevents_queued(const struct recordevents *events) {
     enum { UNIT = 512 }; /* of st_blocks */
+    const struct recordfile *file = &events->parts.file;
+    uint64_t ahead = file->reserved > file->size ? file->reserved - file->size : 0;
     struct stat status;
-    return fstat(events->parts.file.fd, &status) == 0 ? (uint64_t)status.st_blocks * UNIT : 0;
+    uint64_t taken = fstat(file->fd, &status) == 0 ? (uint64_t)status.st_blocks * UNIT : 0;
+    return taken > ahead ? taken - ahead : 0; /* what is kept for the end is not to be sent yet */
 }
 
 bool recordevents_have_room(const struct recordevents *events) {
@@ -204,6 +207,29 @@ int recordevents_note(struct recordevents *events, bool ended) {
         }
     }
     cull_judge(&events->cull);
+    return 0;
+}
+
+int recordevents_drop(struct recordevents *events) {
+    struct drain_span span = {0};
+    uint64_t allocs = 0;
+    uint64_t frees = 0;
+    if (drain_look(&events->drain) != 0) {
+        return error_set(events->error, "out of memory while recording");
+    }
+    while (drain_next_span(&events->drain, true, &span)) {
+        struct drain_cursor cursor;
+        struct event event;
+        drain_start(&events->drain, &span, &cursor);
+        while (drain_next(&cursor, &event) > 0) {
+            allocs += event.kind == EVENT_ALLOC;
+            frees +=
+                event.kind == EVENT_FREE || (event.kind == EVENT_ALLOC && event.old.number != 0);
+        }
+        drain_commit(&cursor);
+    }
+    __atomic_fetch_add(&events->recording->lost_allocs, allocs, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&events->recording->lost_frees, frees, __ATOMIC_RELAXED);
     return 0;
 }
 

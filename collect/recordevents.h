@@ -23,7 +23,7 @@ struct recordevents {
     struct cull cull;
     uint64_t end_ns;              /* what happens later is not recorded */
     uint64_t count;               /* events in the files */
-    bool is_ending;               /* all that is left is written, however much waits to be sent */
+    bool is_ending;               /* what little is left is written, whatever waits to be sent */
     struct drain_place marks_end; /* of the stream of the collector's own marks */
     uint64_t seen_end;            /* all segments below it are known; 0: look anew */
     uint64_t refreshed_ns;        /* CLOCK_MONOTONIC */
@@ -51,6 +51,9 @@ int recordevents_note(struct recordevents *events, bool ended);
 /* Writes a span's events, those after until_ns left for another time. 0 or -1. */
 int recordevents_write(struct recordevents *events, const struct drain_span *span,
                        uint64_t until_ns);
+
+/* What lies in the buffers is lost: counts it as that. The program is gone. 0 or -1. */
+int recordevents_drop(struct recordevents *events);
 
 /* Writes a mark of the collector's own, in stream 0, which no thread of the program has. 0 or -1.
  */
