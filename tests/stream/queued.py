@@ -105,13 +105,12 @@ def bounded(program):
 
 
 def ends(program, comes_back):
-    """The program ends while the receiver stands still and the queue is full: also then the file takes no more. Who comes
-    back in time gets all; else what is lost is counted."""
+    """The program ends while the receiver stands still, from the beginning on, and the queue is full: also then the file
+    takes no more. Who comes back in time gets all; else what is lost is counted."""
     there = scratch()
     gather = Gather(there)
-    run = Recorded(program, gather.port, "--queue", "1M", "--linger", "60s" if comes_back else "2s", events=500000)
-    wait_until(lambda: allocated(run.path) > 0, "it is recorded")
     gather.process.send_signal(signal.SIGSTOP)
+    run = Recorded(program, gather.port, "--queue", "1M", "--linger", "60s" if comes_back else "2s", events=500000)
     wait_until(lambda: run.done() == 1000000, "all is done")
     path, most, told = run.path, 0, []
     descriptor = os.open(path, os.O_RDONLY)  # it is removed when all is there
