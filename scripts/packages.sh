@@ -61,6 +61,7 @@ plugin_packages() {
     local version
     version=$(major_version gcc) && echo "gcc-$version-plugin-dev"
     version=$(major_version clang) && echo "llvm-$version-dev"
+    version=$(major_version aarch64-linux-gnu-gcc) && echo "gcc-$version-plugin-dev-aarch64-linux-gnu"
     return 0
 }
 

@@ -8,6 +8,7 @@
  */
 #include "instrument/gcc/insertion.h"
 
+#include "instrument/gcc/machine.h"
 #include "instrument/gcc/placement.h"
 #include "instrument/gcc/reach.h"
 #include "instrument/gcc/settings.h"
@@ -86,11 +87,9 @@ uncovered find_uncovered(function *fun) {
 
 /* A statement with a form that no optimisation changes: volatile assembler, nothing clobbered. */
 rtx make_store(rtx word) {
-    char text[100];
-    snprintf(text, sizeof text, "{movl\t$%#x, %%0|mov\t%%0, %#x}", FRAME_WORD_FRESH,
-             FRAME_WORD_FRESH);
-    rtx store = gen_rtx_ASM_OPERANDS(SImode, ggc_strdup(text), "=m", 0, rtvec_alloc(0),
-                                     rtvec_alloc(0), rtvec_alloc(0), UNKNOWN_LOCATION);
+    rtx store =
+        gen_rtx_ASM_OPERANDS(SImode, ggc_strdup(machine_store_text().c_str()), "=m", 0,
+                             rtvec_alloc(0), rtvec_alloc(0), rtvec_alloc(0), UNKNOWN_LOCATION);
     MEM_VOLATILE_P(store) = 1;
     return gen_rtx_SET(word, store);
 }

@@ -5,6 +5,7 @@
  */
 #include "instrument/gcc/headers.h"
 #include "instrument/gcc/insertion.h"
+#include "instrument/gcc/machine.h"
 #include "instrument/gcc/reach.h"
 #include "instrument/gcc/settings.h"
 
@@ -26,10 +27,8 @@ void register_pass(const char *plugin, opt_pass *pass, const char *reference,
 
 /* Why nothing can be done for what GCC is to compile; NULL: all is well. */
 const char *unfit() {
-    if (!TARGET_64BIT || TARGET_X32) {
-        return "only for x86-64, not for -m32 or -mx32";
-    }
-    return flag_split_stack ? "not with -fsplit-stack" : NULL;
+    const char *reason = machine_unfit();
+    return reason ? reason : flag_split_stack ? "not with -fsplit-stack" : NULL;
 }
 
 } // namespace

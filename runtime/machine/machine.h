@@ -13,6 +13,7 @@
  *                               pointer with which a handler returns
  *   MACHINE_RELOC_{CALL,GOT,DATA}   relocations that hold the address of a function
  *   MACHINE_HAS_GUARDS          there is code that may stand in for return addresses on the stack
+ *   MACHINE_STORES_CONSTANTS    one instruction stores 32 bits that it holds to the stack
  *   MACHINE_GUARD_{CELL,COUNT}  measures of the guards' code (stack/guard.h)
  *   MACHINE_LONGEST_CALL        bytes of its longest call instruction
  * and the functions below. All that is inlined costs nothing where there is nothing to do.
@@ -48,8 +49,9 @@ struct machine_store {
     int32_t displacement;
 };
 
-/* The first store of `constant` in the code [start, end), which must be readable. 1, or 0: none (or
- * none that this machine can have). */
+/* The first store of `constant`, or where the machine stores none of zero that `constant` marks, in
+ * the code [start, end), which must be readable. 1, or 0: none (or none that this machine can
+ * have). */
 int machine_find_store(uintptr_t start, uintptr_t end, uint32_t constant,
                        struct machine_store *store);
 

@@ -7,6 +7,8 @@
 
 #include <stddef.h>
 
+#define FRAME_WORD_SIGN (MACHINE_STORES_CONSTANTS ? FRAME_WORD_FRESH : FRAME_WORD_MARK)
+
 /* The place that one store tells; 0: not relative to the CFA. */
 static uint32_t place_of(const uint8_t *eh_frame_header, const struct machine_store *store) {
     struct cfi_row row;
@@ -27,7 +29,7 @@ uint32_t frame_word_below_cfa(const uint8_t *eh_frame_header, const struct cfi_r
     struct machine_store store;
     uint32_t place = 0;
     uintptr_t from = row->start;
-    while (machine_find_store(from, row->end, FRAME_WORD_FRESH, &store)) {
+    while (machine_find_store(from, row->end, FRAME_WORD_SIGN, &store)) {
         uint32_t next = place_of(eh_frame_header, &store);
         if (next == 0 || (place != 0 && place != next)) {
             return 0; /* two words: a function with one of its own was inlined here later */

@@ -22,9 +22,13 @@
 
 /* Not a context id (they have 24 bits), and hardly anything else's constant. */
 #define FRAME_WORD_FRESH 0x5a17c0deu
+/* Where a constant in memory takes registers: the word is zero, and a second instruction has this.
+ */
+#define FRAME_WORD_MARK 0x5a17u
 
-/* The store is `mov dword [rsp|rbp + displacement], FRAME_WORD_FRESH` (Intel SDM volume 2, MOV: C7
- * /0 id), so that the runtime can find it in the code of a function, and with it the word. */
+/* The store can be found in the code of a function, and with it the word. On x86-64 it is
+ * `mov dword [rsp|rbp + displacement], FRAME_WORD_FRESH` (Intel SDM volume 2, MOV: C7 /0 id), on
+ * AArch64 `str wzr, [sp|x29, displacement]`, right before `movz wzr, FRAME_WORD_MARK`. */
 struct cfi_row;
 
 /* Where the frame word of the function that `row` (cfi.h) is about lies: bytes below the CFA; 0: it

@@ -42,12 +42,12 @@ INLINE void look_at_word(struct walk_world *world, struct path *at, struct rule 
         return;
     }
     value = *word;
-    if (value != FRAME_WORD_FRESH && !context_exists(world->tree, value)) {
+    if (value != FRAME_WORD_NEW && !context_exists(world->tree, value)) {
         return; /* no id: not a word of ours */
     }
     at->odd |= ODD_WORD;
     newest->how |= rule.frame_word;
-    at->context = value != FRAME_WORD_FRESH ? value : 0;
+    at->context = value != FRAME_WORD_NEW ? value : 0;
 }
 
 /* Where a step has led through a guard, or by no plain rule. (A signal may interrupt a guard, too:

@@ -19,6 +19,9 @@ enum { GUARD_WAIT = 4096 }; /* more comparing until it is tried again where none
 /* One in so many hits of a guard looks whether it speaks the truth. */
 enum { GUARD_CHECK = 8 };
 
+/* What a function has stored into its word, and what finds the store. */
+#define FRAME_WORD_NEW (MACHINE_STORES_CONSTANTS ? FRAME_WORD_FRESH : 0)
+
 /* Code is gone, and other code may be where it was: the same addresses no longer say that all is as
  * it was. */
 void remembered_forget(struct walker *walker, const struct rules *rules, uintptr_t slot);
@@ -92,6 +95,7 @@ INLINE uint32_t *word_below(uintptr_t cfa, uint32_t word) {
 /* Whether frame `it`, which is there, vouches by its word for all that is older. */
 INLINE int word_vouches(const struct walker *walker, const struct walk_frame *it) {
     return walk_word(it) != 0 &&
+           (MACHINE_STORES_CONSTANTS || caller_context(walker, it) != 0) && /* not as new ones */
            *word_below(caller_sp(walker, it), walk_word(it)) == caller_context(walker, it);
 }
 
@@ -190,7 +194,7 @@ INLINE void refill_words(const struct walker *walker, uint32_t voucher, uint32_t
     for (uint32_t i = voucher; i <= newest; i++) {
         const struct walk_frame *it = &walker->remembered.frame[i];
         uint32_t *word = word_below(caller_sp(walker, it), walk_word(it));
-        if (walk_word(it) != 0 && *word == FRAME_WORD_FRESH) {
+        if (walk_word(it) != 0 && *word == FRAME_WORD_NEW) {
             *word = caller_context(walker, it);
         }
     }

@@ -68,7 +68,8 @@ void walk_free(struct walker *walker) {
 static inline void note_last(struct walker *walker, const struct frame *frame) {
     const struct walk_frame *end = walker->remembered.frame + walker->remembered.count;
     walker->last.pc = walker->last.counted_pc = 0;
-    if (end != walker->remembered.frame && same_frame(&end[-1], frame)) {
+    if (end != walker->remembered.frame && same_frame(&end[-1], frame) &&
+        (MACHINE_STORES_CONSTANTS || caller_context(walker, &end[-1]) != 0)) {
         walker->last = (struct walk_last){
             .pc = frame->pc,
             .slot = frame->slot,

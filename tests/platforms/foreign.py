@@ -32,12 +32,17 @@ MACHINES = {
 
 # Flags; arguments of the program; settings. In those that are named so the emulator tells of larger pages.
 PAGES = {"pages-16K": 16384, "pages-64K": 65536}
+PASS = "-fplugin="
 BUILDS = {
     "O2": (["-O2"], [], {"MEMTRACE_UNWIND": "verify"}),
     "O0": (["-O0"], [], {}),
     "omit-frame-pointer": (["-O2", "-fomit-frame-pointer"], [], {}),
     "signed": (["-O2", "-mbranch-protection=standard"], [], {}),
     "fp": (["-O2", "-fno-omit-frame-pointer"], ["own"], {"MEMTRACE_UNWIND": "fp"}),
+    "pass": (["-O2", "-fno-omit-frame-pointer", PASS], [], {}),
+    "pass-O0": (["-O0", PASS], [], {}),
+    "pass-omit": (["-O2", "-fomit-frame-pointer", PASS], [], {"MEMTRACE_UNWIND": "verify"}),
+    "pass-signed": (["-O2", "-mbranch-protection=standard", PASS], [], {}),
     "hooks": (["-O2", "-finstrument-functions", "-fno-omit-frame-pointer"], [], {}),
     "pages-16K": (["-O2"], [], {}),
     "pages-64K": (["-O2"], [], {}),
@@ -86,7 +91,17 @@ class Machine:
         if not re.search(r"Machine:\s+" + self.name, described, re.IGNORECASE):
             fail("the library is for another machine:\n" + described)
 
+    def plugin(self):
+        """Of the cross compiler, or of this one: built where its plugin headers are installed."""
+        version = run([self.compiler, "-dumpversion"]).split(".")[0].strip()
+        found = os.path.join(BUILD, "lib", "memtrace", self.compiler.replace("g++", "gcc") + "-" + version, "memtrace.so")
+        if not os.path.exists(found):
+            skip("no plugin for %s (Debian: apt-get install gcc-%s-plugin-dev%s, then build anew)" %
+                 (self.compiler, version, "-" + self.triplet if self.triplet else ""))
+        return found
+
     def compile(self, source, flags, program):
+        flags = [flag + self.plugin() if flag == PASS else flag for flag in flags]
         run([self.compiler, "-g", "-pthread", "-I" + os.path.join(SOURCE, "include"),
              "-I" + os.path.join(self.built, "include"), *flags, os.path.join(HERE, source), "-o", program,
              "-L" + os.path.dirname(self.library), "-lmemtrace"])
@@ -136,7 +151,7 @@ def main():
     if case == "build":
         machine.build()
     elif case == "list":
-        print(*[build for build in BUILDS if machine.name != "here" or (build not in PAGES and build != "signed")])
+        print(*[build for build in BUILDS if machine.name != "here" or (build not in PAGES and not build.endswith("signed"))])
     else:
         test_stacks(machine, case, int(sys.argv[3]) if len(sys.argv) > 3 else 150)
 
