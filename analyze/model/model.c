@@ -34,8 +34,12 @@ void model_free(struct model *model) {
     free(model);
 }
 
+bool model_is_left(const struct model *model) {
+    return (model->header.flags & MEMTRACE_FLAG_LEFT) != 0;
+}
+
 bool model_has_leaks(const struct model *model) {
-    return !model->live && model->to_ns == UINT64_MAX;
+    return !model->live && !model_is_left(model) && model->to_ns == UINT64_MAX;
 }
 
 const struct model_context *model_find(const struct model *model, uint32_t id) {

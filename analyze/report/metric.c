@@ -159,6 +159,9 @@ bool metric_named(const char *text, enum metric *metric) {
 }
 
 const char *metric_title(enum metric metric, const struct model *model) {
+    if (metric == METRIC_LEAKED && model_is_left(model)) {
+        return "Live: held when the program was detached from";
+    }
     return model->live ? descriptions[metric].live_title : descriptions[metric].title;
 }
 

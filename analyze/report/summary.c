@@ -61,6 +61,8 @@ static void put_state(const struct report *report) {
     const char *state = "killed, or ended abruptly, after";
     if (model->live) {
         state = "running for";
+    } else if (model_is_left(model)) {
+        state = "detached from after";
     } else if (model->header.state == MEMTRACE_STATE_ENDED) {
         state = "ended after";
     } else if (model->header.state == MEMTRACE_STATE_EXECED) {
@@ -503,7 +505,9 @@ const char *report_title(const struct report *report, enum metric metric,
 }
 
 const char *report_held(const struct model *model) {
-    return model->to_ns != UINT64_MAX ? "live then" : model->live ? "live now" : "leaked";
+    return model->to_ns != UINT64_MAX || model_is_left(model) ? "live then"
+           : model->live                                      ? "live now"
+                                                              : "leaked";
 }
 
 /* ---- What is wrong with a program's memory at first sight, and what to ask next ---- */

@@ -179,6 +179,7 @@ static int detach(void) {
     }
     attach_put_back();
     sys_sleep_ns(FIRST_LOOK_NS); /* who has read a word is in our function soon */
+    __atomic_fetch_or(&runtime.space.header->flags, MEMTRACE_FLAG_LEFT, __ATOMIC_RELAXED);
     runtime_finish(MEMTRACE_STATE_ENDED);
     attach_put_back(); /* of a library that was being loaded */
     give_back(SHORT_WAIT_NS);

@@ -136,6 +136,10 @@ def test_counts():
     data = report(profile)
     equal(held(data, 1001), (1000, 400), "after it")
     equal(held(data, 5009), (0, 0), "blocks from before")
+    text = memtrace("report", profile).stdout.decode()
+    for words, is_there in (("detached from after", True), ("live then", True), ("Live: held when the program was detached", True),
+                            ("eaked", False), ("never freed", False)):
+        equal(words in text, is_there, words, text)
     equal([context["frames"][0]["function"] for context in data["contexts"]
            if context["total_bytes"] == 1001000], ["take"], "the path")
     subject.say()
