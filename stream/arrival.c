@@ -19,9 +19,7 @@ static int open_folder(int folder, char *name) {
     char *slash = strchr(name, '/');
     int fd;
     *slash = '\0';
-    if (mkdirat(folder, name, 0777) == 0) {
-        fsync(folder); /* or a received file would not be found after a power failure */
-    }
+    mkdirat(folder, name, 0777);
     fd = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     *slash = '/';
     return fd;
@@ -58,13 +56,13 @@ static int try_name(struct arrival *arrival, int folder) {
     arrival->fd = openat(host, name, flags);
     if (arrival->fd < 0 && errno == ENOENT) {
         arrival->fd = openat(host, name, flags | O_CREAT | O_EXCL, 0666);
-        fsync(host);
     }
     int reason = errno;
-    close(host);
     if (arrival->fd >= 0) {
+        arrival->folder = host;
         return 1;
     }
+    close(host);
     errno = reason;
     return reason == ELOOP || reason == EISDIR || reason == ENXIO ? 0 : -1;
 }
@@ -94,7 +92,10 @@ void arrival_close(struct arrival *arrival) {
     if (arrival->fd >= 0) {
         close(arrival->fd);
     }
-    arrival->fd = -1;
+    if (arrival->folder >= 0) {
+        close(arrival->folder);
+    }
+    arrival->fd = arrival->folder = -1;
 }
 
 /* ---- What comes ---- */
@@ -127,21 +128,21 @@ int arrival_write(struct arrival *arrival, const void *bytes, size_t size) {
     return 0;
 }
 
-int arrival_sync(struct arrival *arrival) {
-    if (fdatasync(arrival->fd) != 0) {
-        /* What became of those pages nobody knows: they must not count as received later. */
-        int reason = errno;
-        if (arrival->size == arrival->next && ftruncate(arrival->fd, (off_t)arrival->synced) == 0) {
-            arrival->size = arrival->next = arrival->synced;
-        }
-        errno = reason;
-        return -1;
+void arrival_synced(struct arrival *arrival, uint64_t below) {
+    arrival->synced = below;
+    if (arrival->folder >= 0) {
+        close(arrival->folder);
     }
-    arrival->synced = arrival->next;
-    return 0;
+    arrival->folder = -1;
 }
 
-int arrival_compare(struct arrival *arrival, uint64_t size, uint64_t hash) {
+void arrival_not_synced(struct arrival *arrival) {
+    if (arrival->size == arrival->next && ftruncate(arrival->fd, (off_t)arrival->synced) == 0) {
+        arrival->size = arrival->next = arrival->synced;
+    }
+}
+
+int arrival_end(struct arrival *arrival, uint64_t size, uint64_t hash) {
     if (arrival->size > size) {
         if (ftruncate(arrival->fd, (off_t)size) != 0) {
             return -1;
@@ -149,12 +150,12 @@ int arrival_compare(struct arrival *arrival, uint64_t size, uint64_t hash) {
         arrival->size = size;
     }
     arrival->wanted_hash = hash;
-    if (arrival_sync(arrival) != 0) {
-        return -1;
-    }
-    arrival->hash = (struct filehash){0};
-    filehash_start(&arrival->hash, arrival->fd, size);
     return 0;
+}
+
+void arrival_compare(struct arrival *arrival) {
+    arrival->hash = (struct filehash){0};
+    filehash_start(&arrival->hash, arrival->fd, arrival->size);
 }
 
 int arrival_step(struct arrival *arrival) {

@@ -3,7 +3,7 @@
  * arrival.h: a recording that is being received: its file, how far it is, and whether it has become
  * what its sender has.
  *
- * Called by stream/gatherer. Belongs to one thread.
+ * Called by stream/incoming. Belongs to one thread; what puts its bytes on the disk is syncing.h.
  *
  *     synced <= next, and next <= size but while data comes in
  *
@@ -16,7 +16,8 @@
 #include "stream/sourcename.h"
 
 struct arrival {
-    int fd; /* -1: none */
+    int fd;     /* -1: none */
+    int folder; /* of it, until its name was put on the disk, too; -1 */
     uint8_t id[WIRE_ID];
     char name[SOURCE_NAME]; /* below the folder */
     uint64_t size;          /* of the file */
@@ -25,7 +26,7 @@ struct arrival {
     struct filehash hash;   /* it is running while the whole is compared */
     uint64_t wanted_hash;
 };
-#define ARRIVAL_NONE ((struct arrival){.fd = -1})
+#define ARRIVAL_NONE ((struct arrival){.fd = -1, .folder = -1})
 
 /* Finds the recording's file below the folder, or makes it. is_other(context, name, id): whether a
  * recording of another identity is being received under this name. 0 or -1. */
@@ -36,11 +37,15 @@ void arrival_close(struct arrival *arrival);
 
 /* Writes what comes next. 0; -1: errno; EBADMSG: these are not the bytes of this recording. */
 int arrival_write(struct arrival *arrival, const void *bytes, size_t size);
-/* All that was written is on the disk. 0; -1: errno, and what is not is not in the file either. */
-int arrival_sync(struct arrival *arrival);
+/* What was written below this is on the disk. */
+void arrival_synced(struct arrival *arrival, uint64_t below);
+/* It is not, nobody knows how much of it: what was not synced before is not in the file either. */
+void arrival_not_synced(struct arrival *arrival);
 
-/* All was sent: begins to compare. 0; -1: errno. */
-int arrival_compare(struct arrival *arrival, uint64_t size, uint64_t hash);
+/* All was sent, and is compared once it is on the disk. 0; -1: errno. */
+int arrival_end(struct arrival *arrival, uint64_t size, uint64_t hash);
+/* It is: begins to compare. */
+void arrival_compare(struct arrival *arrival);
 /* Goes on. 1: it is the same; 0: not done yet; -1: it is not, and is to be sent anew. */
 int arrival_step(struct arrival *arrival);
 

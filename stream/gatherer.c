@@ -55,12 +55,13 @@ static void remove_gone(struct gatherer *gatherer) {
 /* What poll() waits for; returns for how long, in ms. */
 static int prepare_polls(struct gatherer *gatherer, uint64_t now) {
     int timeout = gatherer->puller != NULL ? 50 : 500;
-    gatherer->polls[0] =
+    gatherer->polls[POLL_LISTENER] =
         (struct pollfd){now < gatherer->rest_until_ns ? -1 : gatherer->listener, POLLIN, 0};
-    gatherer->polls[1] = (struct pollfd){discovery_fd(gatherer->beacon), POLLIN, 0};
+    gatherer->polls[POLL_BEACON] = (struct pollfd){discovery_fd(gatherer->beacon), POLLIN, 0};
+    gatherer->polls[POLL_SYNCING] = (struct pollfd){syncing_fd(gatherer->syncing), POLLIN, 0};
     for (size_t i = 0; i < gatherer->count; i++) {
         const struct source *source = gatherer->sources[i];
-        gatherer->polls[i + 2] =
+        gatherer->polls[i + POLLS_OWN] =
             (struct pollfd){source->channel.fd, incoming_waits(source, &timeout), 0};
     }
     return timeout;
@@ -80,17 +81,20 @@ static void gather(struct gatherer *gatherer) {
         }
         size_t count = gatherer->count;
         int timeout = prepare_polls(gatherer, clock_now_ns());
-        if (poll(gatherer->polls, count + 2, timeout) < 0) {
+        if (poll(gatherer->polls, count + POLLS_OWN, timeout) < 0) {
             continue;
         }
+        if (gatherer->polls[POLL_SYNCING].revents != 0) {
+            incoming_synced(gatherer);
+        }
         for (size_t i = 0; i < count; i++) {
-            incoming_serve(gatherer, gatherer->sources[i], gatherer->polls[i + 2].revents);
+            incoming_serve(gatherer, gatherer->sources[i], gatherer->polls[i + POLLS_OWN].revents);
         }
         remove_gone(gatherer);
-        if (gatherer->polls[1].revents != 0) {
+        if (gatherer->polls[POLL_BEACON].revents != 0) {
             discovery_answer(gatherer->beacon, 0, NULL);
         }
-        if (gatherer->polls[0].revents != 0) {
+        if (gatherer->polls[POLL_LISTENER].revents != 0) {
             take_connection(gatherer, clock_now_ns());
         }
     }
@@ -177,6 +181,10 @@ static int begin(struct gatherer *gatherer, struct error *error) {
     if (open_folder(gatherer, error) != 0) {
         return -1;
     }
+    gatherer->syncing = syncing_new(error);
+    if (gatherer->syncing == NULL) {
+        return -1;
+    }
     if (options->hosts != NULL && options->hosts[0] != NULL) {
         gatherer->puller = puller_new(options);
         if (gatherer->puller == NULL) {
@@ -207,6 +215,7 @@ int gatherer_run(const struct gatherer_options *options, struct error *error) {
         (!puller_is_over(gatherer->puller, &failed) || failed)) {
         result = error_set(error, "not all recordings are here");
     }
+    syncing_free(gatherer->syncing);
     puller_free(gatherer->puller);
     discovery_close(gatherer->beacon);
     if (gatherer->listener >= 0) {

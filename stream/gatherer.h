@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * gatherer.h: receives recordings of many senders into a folder: one thread, one poll.
+ * gatherer.h: receives recordings of many senders into a folder: one thread, one poll; threads that
+ * wait for the disk (syncing.h).
  *
  * Called by cli/gather. Belongs to one thread.
  */

@@ -11,6 +11,7 @@
 
 #include "stream/arrival.h"
 #include "stream/gatherer.h"
+#include "stream/syncing.h"
 #include "stream/wire.h"
 
 #include <poll.h>
@@ -46,12 +47,18 @@ struct source {
     bool is_hungry;                                  /* more may be there to read at once */
     bool is_done;                                    /* all of it is there */
     bool is_refused;                                 /* to come again makes no sense */
+    bool owes_welcome;                               /* until what is there is on the disk */
+    bool owes_end;                                   /* all has come, and is not compared yet */
+    struct sync_job *sync;                           /* on its way to the disk; NULL: nothing */
     uint64_t born_ns, heard_ns, said_ns, waiting_ns; /* waiting: since when bytes are not synced */
     size_t in_size, out_size;
     uint8_t out[OUT_BYTES];
     uint8_t in[WIRE_FRAME_MOST];
 };
 #define NO_OFFER SIZE_MAX
+
+/* What else poll() waits for, before the sources. */
+enum { POLL_LISTENER, POLL_BEACON, POLL_SYNCING, POLLS_OWN };
 
 struct gatherer {
     const struct gatherer_options *options;
@@ -61,8 +68,9 @@ struct gatherer {
     uint64_t rest_until_ns;          /* no descriptors were left: no connection is taken before */
     struct puller *puller;           /* NULL: we connect to nobody */
     struct discovery_beacon *beacon; /* NULL: nobody is to find us */
+    struct syncing *syncing;
     struct source *sources[SOURCES_MOST];
-    struct pollfd polls[SOURCES_MOST + 2];
+    struct pollfd polls[SOURCES_MOST + POLLS_OWN];
     size_t count;
 };
 
@@ -78,6 +86,8 @@ struct source *incoming_add(struct gatherer *gatherer, int fd, bool is_server, c
 void incoming_serve(struct gatherer *gatherer, struct source *source, short events);
 /* What poll() is to wait for. Sets *timeout_ms lower where it must not wait so long. */
 short incoming_waits(const struct source *source, int *timeout_ms);
+/* Bytes are on the disk: acknowledges them. */
+void incoming_synced(struct gatherer *gatherer);
 /* It is not heard any more. */
 void incoming_lose(struct gatherer *gatherer, struct source *source, const char *why);
 void incoming_free(struct source *source);

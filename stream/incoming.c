@@ -17,7 +17,10 @@
 #define OFFERED_NS (300 * SECOND) /* the same, of a recording that is read through before */
 #define ALIVE_NS   (5 * SECOND)
 #define SILENCE_NS (20 * SECOND)
-#define SYNC_NS    (50 * MS)    /* received bytes wait so long for others to be synced with them */
+/* Received bytes wait so long for others to be synced with them; the longer, the more sources there
+ * are, so that all of them ask for at most 500 syncs a second. */
+#define SYNC_NS     (50 * MS)
+#define SYNC_NS_ONE (2 * MS)
 #define PARTING_NS (2 * SECOND) /* for a refusal to be read */
 
 enum {
@@ -36,6 +39,14 @@ static bool has_out_room(const struct source *source) {
     return source->out_size + WIRE_SMALL_MOST <= OUT_BYTES;
 }
 
+/* What is on its way to the disk is not of interest any more. */
+static void forget_sync(struct source *source) {
+    if (source->sync != NULL) {
+        source->sync->owner = NULL;
+        source->sync = NULL;
+    }
+}
+
 /* It goes away with a reason. */
 static void refuse(struct gatherer *gatherer, struct source *source, enum wire_code code,
                    const char *reason) {
@@ -44,6 +55,7 @@ static void refuse(struct gatherer *gatherer, struct source *source, enum wire_c
     if (has_out_room(source)) {
         source->out_size += wire_put_refusal(incoming_out(source), code, reason);
     }
+    forget_sync(source);
     arrival_close(&source->arrival);
     source->is_refused = code != WIRE_NO_SPACE && code != WIRE_TAKEN;
     source->state = PARTING;
@@ -125,11 +137,12 @@ static void take_hello(struct gatherer *gatherer, struct source *source,
     } else {
         take_over(gatherer, source);
         source->state = GREETED;
-        source->out_size += wire_put_welcome(incoming_out(source), source->arrival.next, WINDOW);
         if (source->arrival.next != 0) {
+            source->owes_welcome = true;
             gathering_tell(gatherer, "%s: from %s, goes on behind %s", source->arrival.name,
                            source->peer, number_bytes(&n, source->arrival.next));
         } else {
+            source->out_size += wire_put_welcome(incoming_out(source), 0, WINDOW);
             gathering_tell(gatherer, "%s: from %s", source->arrival.name, source->peer);
         }
     }
@@ -162,9 +175,11 @@ static void take_data(struct gatherer *gatherer, struct source *source,
     uint64_t before = arrival->size;
     int reason = 0;
     if (frame->offset == 0) {
+        forget_sync(source);
         arrival->next = arrival->synced = 0; /* the file here has more than there is: all anew */
     }
-    if (frame->offset != arrival->next || arrival->hash.is_running) {
+    if (frame->offset != arrival->next || source->owes_welcome || source->owes_end ||
+        arrival->hash.is_running) {
         refuse(gatherer, source, WIRE_BAD, "its bytes do not follow each other");
         return;
     }
@@ -190,11 +205,12 @@ static void take_end(struct gatherer *gatherer, struct source *source,
     uint64_t before = arrival->size;
     uint64_t hash;
     wire_read_end(frame, &hash);
-    if (frame->offset != arrival->next || arrival->hash.is_running) {
+    if (frame->offset != arrival->next || source->owes_end || arrival->hash.is_running) {
         refuse(gatherer, source, WIRE_BAD, "its end is not where its bytes end");
-    } else if (arrival_compare(arrival, frame->offset, hash) != 0) {
+    } else if (arrival_end(arrival, frame->offset, hash) != 0) {
         fail(gatherer, source, errno);
     } else {
+        source->owes_end = true;
         gatherer->used_bytes -= before - arrival->size;
     }
 }
@@ -319,22 +335,71 @@ static void say(struct gatherer *gatherer, struct source *source) {
     }
 }
 
-/* Puts bytes on the disk and acknowledges them, when enough of them have come. */
-static void acknowledge(struct gatherer *gatherer, struct source *source, uint64_t now) {
+/* Whether it is time to put on the disk what has come. */
+static bool is_sync_due(const struct gatherer *gatherer, const struct source *source,
+                        uint64_t now) {
+    const struct arrival *arrival = &source->arrival;
+    uint64_t patience = SYNC_NS_ONE * gatherer->count;
+    if (source->state != GREETED || source->sync != NULL || !has_out_room(source)) {
+        return false;
+    }
+    if (source->owes_welcome || source->owes_end) {
+        return true;
+    }
+    return source->waiting_ns != 0 &&
+           (now >= source->waiting_ns + (patience > SYNC_NS ? patience : SYNC_NS) ||
+            arrival->next - arrival->synced >= SYNC_BYTES);
+}
+
+/* The answer follows in tell_synced(). */
+static void begin_sync(struct gatherer *gatherer, struct source *source, uint64_t now) {
     struct arrival *arrival = &source->arrival;
-    if (source->state != GREETED || source->waiting_ns == 0 || !has_out_room(source) ||
-        (now < source->waiting_ns + SYNC_NS && arrival->next - arrival->synced < SYNC_BYTES)) {
+    /* Or a received file would not be found after a power failure. */
+    const int folders[SYNCING_FOLDERS] = {arrival->folder,
+                                          arrival->folder >= 0 ? gatherer->folder : -1};
+    if (!is_sync_due(gatherer, source, now)) {
         return;
     }
+    source->sync = syncing_begin(gatherer->syncing, source, arrival->next, arrival->fd, folders);
+    if (source->sync == NULL) {
+        fail(gatherer, source, errno);
+    }
     source->waiting_ns = 0;
+}
+
+/* Says what it was waited for with. */
+static void tell_synced(struct gatherer *gatherer, struct source *source,
+                        const struct sync_job *job) {
+    struct arrival *arrival = &source->arrival;
     uint64_t before = arrival->size;
-    if (arrival->next != arrival->synced && arrival_sync(arrival) != 0) {
-        int reason = errno;
+    source->sync = NULL;
+    if (job->reason != 0) {
+        arrival_not_synced(arrival);
         gatherer->used_bytes -= before - arrival->size;
-        fail(gatherer, source, reason);
+        fail(gatherer, source, job->reason);
+        return;
+    }
+    arrival_synced(arrival, job->target);
+    if (source->owes_welcome) {
+        source->owes_welcome = false;
+        source->out_size += wire_put_welcome(incoming_out(source), arrival->next, WINDOW);
         return;
     }
     source->out_size += wire_put_ack(incoming_out(source), arrival->synced);
+    if (source->owes_end && arrival->synced == arrival->next) {
+        source->owes_end = false;
+        arrival_compare(arrival);
+    }
+}
+
+void incoming_synced(struct gatherer *gatherer) {
+    for (struct sync_job *job; (job = syncing_take(gatherer->syncing)) != NULL;) {
+        struct source *source = job->owner;
+        if (source != NULL) {
+            tell_synced(gatherer, source, job);
+        }
+        free(job);
+    }
 }
 
 static void compare(struct gatherer *gatherer, struct source *source) {
@@ -419,7 +484,7 @@ void incoming_serve(struct gatherer *gatherer, struct source *source, short even
             hear(gatherer, source);
         }
         compare(gatherer, source);
-        acknowledge(gatherer, source, now);
+        begin_sync(gatherer, source, now);
         say(gatherer, source);
     }
     check_times(gatherer, source, now);
@@ -449,13 +514,14 @@ short incoming_waits(const struct source *source, int *timeout_ms) {
     bool writes = source->out_size != 0 || source->channel.wants_write || source->state == CALLING;
     if (source->is_hungry || source->arrival.hash.is_running) {
         *timeout_ms = 0;
-    } else if (source->waiting_ns != 0 && *timeout_ms > 10) {
+    } else if (source->waiting_ns != 0 && source->sync == NULL && *timeout_ms > 10) {
         *timeout_ms = 10;
     }
     return (short)((has_out_room(source) ? POLLIN : 0) | (writes ? POLLOUT : 0));
 }
 
 void incoming_free(struct source *source) {
+    forget_sync(source);
     channel_close(&source->channel);
     arrival_close(&source->arrival);
     free(source);

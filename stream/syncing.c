@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT */
+/* syncing.c: a few threads that call fdatasync(). See syncing.h. */
+#include "stream/syncing.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+/* File systems commit what several ask for at once together: more threads make fewer commits. */
+enum { THREADS = 4, STACK_BYTES = 256 << 10 };
+
+struct queue {
+    struct sync_job *first, **last;
+};
+
+struct syncing {
+    pthread_mutex_t lock; /* of all below */
+    pthread_cond_t more;
+    struct queue asked, done;
+    bool is_over;
+    int event; /* counts those that are done */
+    size_t threads;
+    pthread_t thread[THREADS];
+};
+
+/* ---- Jobs ---- */
+
+static void append(struct queue *queue, struct sync_job *job) {
+    job->next = NULL;
+    *queue->last = job;
+    queue->last = &job->next;
+}
+
+static struct sync_job *take(struct queue *queue) {
+    struct sync_job *job = queue->first;
+    if (job != NULL) {
+        queue->first = job->next;
+        if (queue->first == NULL) {
+            queue->last = &queue->first;
+        }
+    }
+    return job;
+}
+
+static void close_job(struct sync_job *job) {
+    if (job->fd >= 0) {
+        close(job->fd);
+    }
+    job->fd = -1;
+    for (size_t i = 0; i < SYNCING_FOLDERS; i++) {
+        if (job->folders[i] >= 0) {
+            close(job->folders[i]);
+        }
+        job->folders[i] = -1;
+    }
+}
+
+static void sync_it(struct sync_job *job) {
+    job->reason = fdatasync(job->fd) == 0 ? 0 : errno;
+    for (size_t i = 0; i < SYNCING_FOLDERS && job->reason == 0; i++) {
+        if (job->folders[i] >= 0 && fsync(job->folders[i]) != 0) {
+            job->reason = errno;
+        }
+    }
+    close_job(job);
+}
+
+static void *work(void *argument) {
+    static const uint64_t one = 1;
+    struct syncing *syncing = argument;
+    pthread_mutex_lock(&syncing->lock);
+    for (;;) {
+        struct sync_job *job = take(&syncing->asked);
+        if (job == NULL && syncing->is_over) {
+            break;
+        }
+        if (job == NULL) {
+            pthread_cond_wait(&syncing->more, &syncing->lock);
+            continue;
+        }
+        pthread_mutex_unlock(&syncing->lock);
+        sync_it(job);
+        pthread_mutex_lock(&syncing->lock);
+        append(&syncing->done, job);
+        while (write(syncing->event, &one, sizeof one) < 0 && errno == EINTR) {
+        }
+    }
+    pthread_mutex_unlock(&syncing->lock);
+    return NULL;
+}
+
+struct sync_job *syncing_begin(struct syncing *syncing, void *owner, uint64_t target, int fd,
+                               const int folders[SYNCING_FOLDERS]) {
+    struct sync_job *job = calloc(1, sizeof *job);
+    bool failed;
+    if (job == NULL) {
+        return NULL;
+    }
+    job->owner = owner;
+    job->target = target;
+    job->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    failed = job->fd < 0;
+    for (size_t i = 0; i < SYNCING_FOLDERS; i++) {
+        job->folders[i] = folders[i] >= 0 ? fcntl(folders[i], F_DUPFD_CLOEXEC, 0) : -1;
+        failed = failed || (folders[i] >= 0 && job->folders[i] < 0);
+    }
+    if (failed) {
+        int reason = errno;
+        close_job(job);
+        free(job);
+        errno = reason;
+        return NULL;
+    }
+    pthread_mutex_lock(&syncing->lock);
+    append(&syncing->asked, job);
+    pthread_cond_signal(&syncing->more);
+    pthread_mutex_unlock(&syncing->lock);
+    return job;
+}
+
+struct sync_job *syncing_take(struct syncing *syncing) {
+    uint64_t count;
+    struct sync_job *job;
+    pthread_mutex_lock(&syncing->lock);
+    job = take(&syncing->done);
+    if (job == NULL) {
+        /* Under the lock: none that is done later is forgotten with it. */
+        while (read(syncing->event, &count, sizeof count) < 0 && errno == EINTR) {
+        }
+    }
+    pthread_mutex_unlock(&syncing->lock);
+    return job;
+}
+
+int syncing_fd(const struct syncing *syncing) {
+    return syncing->event;
+}
+
+/* ---- Beginning and end ---- */
+
+/* Signals are for the thread that looks whether it is to stop. 0, or errno. */
+static int start_threads(struct syncing *syncing) {
+    pthread_attr_t attributes;
+    sigset_t all;
+    sigset_t before;
+    int reason = pthread_attr_init(&attributes);
+    if (reason != 0) {
+        return reason;
+    }
+    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    while (syncing->threads < THREADS && reason == 0) {
+        reason = pthread_create(&syncing->thread[syncing->threads], &attributes, work, syncing);
+        syncing->threads += reason == 0;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    return syncing->threads != 0 ? 0 : reason;
+}
+
+struct syncing *syncing_new(struct error *error) {
+    struct syncing *syncing = calloc(1, sizeof *syncing);
+    int reason;
+    if (syncing == NULL) {
+        error_set(error, "out of memory");
+        return NULL;
+    }
+    pthread_mutex_init(&syncing->lock, NULL);
+    pthread_cond_init(&syncing->more, NULL);
+    syncing->asked.last = &syncing->asked.first;
+    syncing->done.last = &syncing->done.first;
+    syncing->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    reason = syncing->event < 0 ? errno : start_threads(syncing);
+    if (reason != 0) {
+        error_set(error, "no thread can be started that writes to the disk: %s", strerror(reason));
+        syncing_free(syncing);
+        return NULL;
+    }
+    return syncing;
+}
+
+void syncing_free(struct syncing *syncing) {
+    struct sync_job *job;
+    if (syncing == NULL) {
+        return;
+    }
+    pthread_mutex_lock(&syncing->lock);
+    syncing->is_over = true;
+    pthread_cond_broadcast(&syncing->more);
+    pthread_mutex_unlock(&syncing->lock);
+    for (size_t i = 0; i < syncing->threads; i++) {
+        pthread_join(syncing->thread[i], NULL);
+    }
+    while ((job = take(&syncing->done)) != NULL) {
+        free(job);
+    }
+    if (syncing->event >= 0) {
+        close(syncing->event);
+    }
+    pthread_cond_destroy(&syncing->more);
+    pthread_mutex_destroy(&syncing->lock);
+    free(syncing);
+}
