@@ -21,7 +21,7 @@
  * are, so that all of them ask for at most 500 syncs a second. */
 #define SYNC_NS     (50 * MS)
 #define SYNC_NS_ONE (2 * MS)
-#define PARTING_NS (2 * SECOND) /* for a refusal to be read */
+#define PARTING_NS  (2 * SECOND) /* for a refusal to be read */
 
 enum {
     WINDOW = 4 << 20,

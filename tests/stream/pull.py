@@ -9,8 +9,9 @@ import signal
 import socket
 import sys
 
-from streamed import (MEMTRACE, Command, Proxy, clean_environment, equal, execute, fail, finish, make_recording,
-                      make_token, received, recordings, same, scratch, settings_for, start_recording, wait_until)
+from streamed import (MEMTRACE, Command, Proxy, clean_environment, equal, execute, fail, finish, frame,
+                      make_recording, make_token, received, recordings, same, scratch, settings_for, start_recording,
+                      talk, wait_until)
 
 # Two processes that allocate until the file "end" is there.
 BUSY = """
@@ -31,6 +32,9 @@ class Listening(Command):
     def at(self):
         found = re.search(r"(?:had|listening) at (127\.0\.0\.1:\d+)", "\n".join(self.lines))
         return found.group(1) if found else ""
+
+    def port(self):
+        return int(self.at().rsplit(":", 1)[1])
 
 
 def start(folder, *options, regions=None):
@@ -122,7 +126,7 @@ def machines():
     whole = make_recording(folder, 150)
     one = Listening("send", "--listen", "127.0.0.1:0", growing)
     two = Listening("send", "--listen", "127.0.0.1:0", whole)
-    proxy = Proxy(int(two.at().split(":")[1]), cut=[700, 20_000, 30_000, 40_000])  # of what the receiver says: nothing
+    proxy = Proxy(two.port(), cut=[700, 20_000, 30_000, 40_000])  # of what the receiver says: nothing
     with socket.socket() as nobody:  # bound, not listening
         nobody.bind(("127.0.0.1", 0))
         receiver = pull(there, one.at(), "127.0.0.1:%d" % proxy.port, "127.0.0.1:%d" % nobody.getsockname()[1],
@@ -134,31 +138,17 @@ def machines():
     same(there, growing, whole)
 
 
-def talk(at, data, expect):
-    host, port = at.split(":")
-    with socket.create_connection((host, int(port)), timeout=30) as peer:
-        got = b""
-        try:
-            peer.sendall(data)
-            while more := peer.recv(4096):
-                got += more
-        except ConnectionError:
-            pass
-        if expect not in got:
-            fail("answer to", data[:40], "is", got)
-
-
 def refused():
     folder = scratch()
     path = make_recording(folder, 30)
     right, wrong = make_token(folder), make_token(folder, "wrong", "another token of some length")
     sender = Listening("send", "--listen", "127.0.0.1:0", "--token", right, path)
-    half_open = [socket.create_connection(("127.0.0.1", int(sender.at().split(":")[1]))) for _ in range(20)]
+    half_open = [socket.create_connection(("127.0.0.1", sender.port())) for _ in range(20)]
     for options, line in ((("--token", wrong), "does not take the token"), ((), r"refuses: it wants a token")):
         receiver = pull(os.path.join(folder, "none"), sender.at(), options=options)
         equal(receiver.wait(), 1, options, receiver.lines)
         equal((len(receiver.said(line)), len(receiver.lines)), (1, 2), options, receiver.lines)
-    talk(sender.at(), b"GET / HTTP/1.1\r\n\r\n", b"wants a token")
+    talk(sender.port(), b"GET / HTTP/1.1\r\n\r\n", b"wants a token")
     receiver = pull(os.path.join(folder, "got"), sender.at(), options=("--token", right))
     equal(receiver.wait(), 0, "beside half-open connections", receiver.lines)
     same(os.path.join(folder, "got"), path)
@@ -171,11 +161,9 @@ def refused():
 
 def no_token(folder, path):
     sender = Listening("send", "--listen", "127.0.0.1:0", path)
-    talk(sender.at(), b"GET / HTTP/1.1\r\n\r\n", b"does not speak")
-    talk(sender.at(), b"MTS\x0a" + (20).to_bytes(4, "little") + bytes(8) + (7).to_bytes(4, "little") + bytes(16),
-         b"it speaks version 7 of the protocol")
-    talk(sender.at(), b"MTS\x0a" + (20).to_bytes(4, "little") + bytes(8) + (2).to_bytes(4, "little") + b"x" * 16,
-         b"a recording that is not here")
+    talk(sender.port(), b"GET / HTTP/1.1\r\n\r\n", b"does not speak")
+    talk(sender.port(), frame(10, (7).to_bytes(4, "little") + bytes(16)), b"it speaks version 7 of the protocol")
+    talk(sender.port(), frame(10, (2).to_bytes(4, "little") + b"x" * 16), b"a recording that is not here")
     other = Command("send", path, "--to", sender.at())
     equal((other.wait(), len(other.said("recordings are taken from here, not to here"))), (1, 1), other.lines)
     sender.end()

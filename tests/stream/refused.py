@@ -9,8 +9,8 @@ import socket
 import struct
 import subprocess
 
-from streamed import (MEMTRACE, Gather, clean_environment, equal, fail, finish, make_recording, make_token, received,
-                      same, scratch, send, wait_until)
+from streamed import (MEMTRACE, Gather, clean_environment, equal, fail, finish, frame, hello, make_recording, make_token,
+                      received, same, scratch, send, talk, wait_until)
 
 
 def refuses(command, pattern, *what):
@@ -18,28 +18,6 @@ def refuses(command, pattern, *what):
     equal(command.wait(), 1, *what, command.lines)
     equal(len(command.said(pattern)), 1, *what, command.lines)
     equal(len(command.lines), 1, "lines of", *what, command.lines)
-
-
-def talk(port, data, expect=b""):
-    """Says it, and waits until the other side has closed."""
-    with socket.create_connection(("127.0.0.1", port), timeout=15) as peer:
-        got = b""
-        try:
-            peer.sendall(data)
-            while more := peer.recv(4096):
-                got += more
-        except ConnectionError:
-            pass
-        if expect not in got:
-            fail("answer to", data[:40], "is", got)
-
-
-def frame(kind, payload=b"", offset=0):
-    return b"MTS" + struct.pack("<BIQ", kind, len(payload), offset) + payload
-
-
-def hello(version=2, host=b"there", program=b"program", ident=bytes(16)):
-    return frame(1, struct.pack("<IIIIQ", version, 17, 0, 0, 10**18) + ident + host + b"\0" + program + b"\0")
 
 
 def tokens(folder, path):

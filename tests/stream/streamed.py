@@ -9,6 +9,7 @@ import re
 import selectors
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -168,3 +169,28 @@ class Proxy:
 
 def pause(longest):
     time.sleep(random.uniform(0, longest))
+
+
+# ---- What a stranger says ----
+
+
+def talk(port, data, expect=b""):
+    """Says it, and waits until the other side has closed."""
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as peer:
+        got = b""
+        try:
+            peer.sendall(data)
+            while more := peer.recv(4096):
+                got += more
+        except ConnectionError:
+            pass
+        if expect not in got:
+            fail("answer to", data[:40], "is", got)
+
+
+def frame(kind, payload=b"", offset=0):
+    return b"MTS" + struct.pack("<BIQ", kind, len(payload), offset) + payload
+
+
+def hello(version=2, host=b"there", program=b"program", ident=bytes(16)):
+    return frame(1, struct.pack("<IIIIQ", version, 17, 0, 0, 10**18) + ident + host + b"\0" + program + b"\0")
