@@ -164,4 +164,48 @@ def kills(bench):
                      (done.stdout + done.stderr).strip()[-300:], done.returncode == 0)])
 
 
-GROUPS = {"rate": rate, "screen": screen, "outage": outage, "kills": kills}
+SOURCES, SOURCE_RATE, SOURCE_KIB = 200, 100_000, 256
+
+
+def processor_s(pid):
+    with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
+        fields = stat.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def gather(bench):
+    """One receiver of many sources, alone and beside connections that are of no use."""
+    seconds = 5 if bench.quick else 30
+    for name, silent, garbage in (("alone", 0, 0), ("beside 200 half-open connections and garbage", 200, 10)):
+        bench.progress(f"{SOURCES} sources, {name}")
+        receiver = peers.Receiver(bench)
+        before = receiver.resident_kib()
+        sources = subprocess.Popen(
+            [os.path.join(bench.programs, "sources"),
+             *map(str, (receiver.port, receiver.token, SOURCES, SOURCE_RATE, seconds, silent, garbage))],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        if sources.stdout.readline() != "ready\n":
+            raise RunFailed("not all sources could connect: " + receiver.said()[-200:])
+        used, start = processor_s(receiver.process.pid), time.monotonic()
+        sources.stdin.write("\n")
+        sources.stdin.flush()
+        if sources.stdout.readline() != "sent\n":
+            raise RunFailed("not all could be sent: " + receiver.said()[-200:])
+        took = time.monotonic() - start
+        share = (processor_s(receiver.process.pid) - used) / took
+        each = (receiver.resident_kib() - before) / SOURCES
+        told = json.loads(sources.communicate("\n", timeout=peers.PATIENCE_S)[0])
+        receiver.close()
+        clean(bench)
+        yield Row(f"{SOURCES} sources at {SOURCE_RATE // 1000} KB/s, {name}: share of a core",
+                  {"value": f"{share:.2f}", "of": "1"},
+                  [check(f"{share:.2f} of 1 core", share <= 1),
+                   check(f"{took:.1f} of {seconds} s", took <= seconds * 1.05),
+                   check(f"{told['ended']} of {SOURCES} complete", told["ended"] == SOURCES)])
+        yield Row(f"{SOURCES} sources, {name}: KiB resident each", {"value": f"{each:.0f}", "of": "1"},
+                  [check(f"{each:.0f} of {SOURCE_KIB} KiB", each <= SOURCE_KIB)])
+        yield Row(f"{SOURCES} sources, {name}: ms until it is acknowledged, on the disk",
+                  {"value": f"{told['median_ms']:.0f}", "most": f"{told['most_ms']:.0f}", "of": "1"}, [])
+
+
+GROUPS = {"rate": rate, "screen": screen, "outage": outage, "kills": kills, "gather": gather}

@@ -57,6 +57,10 @@ class Receiver:
         with open(f"/proc/{self.process.pid}/status", encoding="ascii") as status:
             return int(re.search(r"VmHWM:\s*(\d+)", status.read()).group(1))
 
+    def resident_kib(self):
+        with open(f"/proc/{self.process.pid}/status", encoding="ascii") as status:
+            return int(re.search(r"VmRSS:\s*(\d+)", status.read()).group(1))
+
     def close(self):
         self.process.send_signal(signal.SIGTERM)
         self.process.wait()
