@@ -41,7 +41,6 @@ static bool bounds_of(uint8_t type, uint32_t *least, uint32_t *most) {
         [WIRE_ANSWER] = {4, 4 + WIRE_REASON_MOST},
         [WIRE_PULL] = {4, 4 + WIRE_ID},
         [WIRE_OFFER] = {WIRE_HELLO_FIXED, WIRE_SMALL_MOST - WIRE_HEADER},
-        [WIRE_HAVE] = {4 + WIRE_ID, 4 + WIRE_ID},
     };
     if (type == 0 || type >= sizeof bounds / sizeof *bounds) {
         return false;
@@ -158,12 +157,6 @@ int wire_read_pull(const struct wire_frame *frame, uint32_t *version, uint8_t id
     return 0;
 }
 
-int wire_read_have(const struct wire_frame *frame, struct wire_piece *piece) {
-    piece->length = (uint32_t)get(frame->payload, 4);
-    memcpy(piece->hash, frame->payload + 4, WIRE_ID);
-    return piece->length >= WIRE_PIECE_LEAST && piece->length <= INT32_MAX ? 0 : -1;
-}
-
 /* ---- Writing ---- */
 
 static size_t put_header(uint8_t *to, enum wire_type type, size_t length, uint64_t offset) {
@@ -247,12 +240,6 @@ size_t wire_put_pull(uint8_t *to, const uint8_t id[WIRE_ID]) {
     put(to + WIRE_HEADER, WIRE_VERSION, 4);
     memcpy(to + WIRE_HEADER + 4, id, WIRE_ID);
     return put_header(to, WIRE_PULL, 4 + WIRE_ID, 0);
-}
-
-size_t wire_put_have(uint8_t *to, uint64_t offset, const struct wire_piece *piece) {
-    put(to + WIRE_HEADER, piece->length, 4);
-    memcpy(to + WIRE_HEADER + 4, piece->hash, WIRE_ID);
-    return put_header(to, WIRE_HAVE, 4 + WIRE_ID, offset);
 }
 
 size_t wire_put_data(uint8_t *to, uint64_t offset, uint32_t length) {

@@ -28,7 +28,6 @@ enum wire_type {
     WIRE_ANSWER = 9,  /* sender: what has become of the last one, struct wire_answer */
     WIRE_PULL = 10,   /* receiver that has connected: which recording it wants, or the list */
     WIRE_OFFER = 11,  /* sender: one of those that it has, of `offset` bytes: struct wire_hello */
-    WIRE_HAVE = 12,   /* sender: what comes at `offset`; receiver: go on at `offset` */
 };
 
 enum {
@@ -40,8 +39,7 @@ enum {
     WIRE_DATA_MOST = 1 << 16, /* payload of one DATA frame */
     WIRE_FRAME_MOST = WIRE_HEADER + WIRE_DATA_MOST,
     WIRE_HELLO_FIXED = 40,
-    WIRE_SMALL_MOST = 640,      /* any other frame, header included */
-    WIRE_PIECE_LEAST = 1 << 14, /* what WIRE_HAVE is asked of: for less the question costs more */
+    WIRE_SMALL_MOST = 640, /* any other frame, header included */
 };
 
 struct wire_hello {
@@ -91,12 +89,6 @@ struct wire_answer {
     char text[WIRE_REASON_MOST + 1]; /* what is now, or why not */
 };
 
-/* What the receiver may have of another recording: these bytes, by their hash (XXH3, 128 bits). */
-struct wire_piece {
-    uint32_t length;
-    uint8_t hash[WIRE_ID];
-};
-
 /* A frame among received bytes; the payload is not copied. */
 struct wire_frame {
     enum wire_type type;
@@ -119,7 +111,6 @@ int wire_read_control(const struct wire_frame *frame, struct wire_control *contr
 int wire_read_answer(const struct wire_frame *frame, struct wire_answer *answer);
 /* The recording's id, all zeros for the list; a pull of another version has only its version. */
 int wire_read_pull(const struct wire_frame *frame, uint32_t *version, uint8_t id[WIRE_ID]);
-int wire_read_have(const struct wire_frame *frame, struct wire_piece *piece);
 
 /* Each writes a whole frame and returns its size; there is room for WIRE_SMALL_MOST bytes. */
 size_t wire_put_hello(uint8_t *to, const struct wire_hello *hello);
@@ -132,7 +123,6 @@ size_t wire_put_control(uint8_t *to, const struct wire_control *control);
 size_t wire_put_answer(uint8_t *to, const struct wire_answer *answer);
 size_t wire_put_pull(uint8_t *to, const uint8_t id[WIRE_ID]);
 size_t wire_put_offer(uint8_t *to, const struct wire_hello *hello, uint64_t size);
-size_t wire_put_have(uint8_t *to, uint64_t offset, const struct wire_piece *piece);
 /* The header alone: `length` bytes of the file follow. */
 size_t wire_put_data(uint8_t *to, uint64_t offset, uint32_t length);
 

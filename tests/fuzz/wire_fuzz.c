@@ -22,7 +22,6 @@ static size_t put_again(const struct wire_frame *frame, uint8_t *to) {
     struct wire_refusal refusal;
     struct wire_control control;
     struct wire_answer answer;
-    struct wire_piece piece;
     uint8_t id[WIRE_ID];
     uint32_t window;
     uint64_t hash;
@@ -70,8 +69,6 @@ static size_t put_again(const struct wire_frame *frame, uint8_t *to) {
             return 0;
         }
         return wire_put_offer(to, &hello, frame->offset);
-    case WIRE_HAVE:
-        return wire_read_have(frame, &piece) == 0 ? wire_put_have(to, frame->offset, &piece) : 0;
     }
     abort(); /* a type that there is not */
 }

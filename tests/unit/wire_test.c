@@ -114,8 +114,6 @@ static void test_pulling(void **state) {
     uint8_t bytes[WIRE_SMALL_MOST + 1] = {0};
     struct wire_hello hello = example();
     struct wire_hello read;
-    struct wire_piece piece = {.length = WIRE_PIECE_LEAST};
-    struct wire_piece other;
     struct wire_frame frame;
     uint8_t id[WIRE_ID];
     uint32_t version;
@@ -134,14 +132,6 @@ static void test_pulling(void **state) {
     assert_true(frame.type == WIRE_OFFER && frame.offset == 12345);
     assert_int_equal(wire_read_hello(&frame, &read), 0);
     assert_memory_equal(&read, &hello, sizeof hello);
-    memcpy(piece.hash, hello.id, WIRE_ID);
-    frame = parse_whole(bytes, wire_put_have(bytes, 777, &piece));
-    assert_true(frame.type == WIRE_HAVE && frame.offset == 777);
-    assert_int_equal(wire_read_have(&frame, &other), 0);
-    assert_true(other.length == piece.length && memcmp(other.hash, piece.hash, WIRE_ID) == 0);
-    piece.length--; /* so little is sent without a question */
-    frame = parse_whole(bytes, wire_put_have(bytes, 777, &piece));
-    assert_int_equal(wire_read_have(&frame, &other), -1);
 }
 
 /* The bytes that docs/stream.md tells. */
