@@ -3,6 +3,9 @@
 #define _GNU_SOURCE
 #include "collect/attach/attachstop.h"
 
+#include "collect/attach/attachbeside.h"
+#include "collect/clock.h"
+
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -65,9 +68,37 @@ static void note_allocator(struct attachsafety *safety, const struct attachmappi
     }
 }
 
+static uint64_t inode_of(const struct attachtarget *target, const char *name) {
+    const struct attachmapping *object = attachtarget_object(target, name);
+    return object != NULL ? object->inode : 0;
+}
+
+/* libc, the loader and libmemtrace define malloc or belong to who does. */
+static bool has_allocator(const struct attachsafety *safety, const struct attachmapping *libc) {
+    for (size_t i = 0; i < safety->allocator_count; i++) {
+        if ((libc == NULL || safety->allocators[i] != libc->inode) &&
+            (safety->own == 0 || safety->allocators[i] != safety->own)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Touched now, so that no page of it has to be found while a thread waits. */
+static uint64_t *make_room(void) {
+    uint64_t *room = malloc(STACK_LOOK);
+    if (room != NULL) {
+        memset(room, 1, STACK_LOOK);
+    }
+    return room;
+}
+
 void attachsafety_find(const struct attachtarget *target, struct attachsafety *safety) {
     const struct attachmapping *libc = attachtarget_object(target, "libc.so.6");
-    *safety = (struct attachsafety){.target = target};
+    *safety = (struct attachsafety){.target = target,
+                                    .loader = inode_of(target, "ld-linux"),
+                                    .own = inode_of(target, "libmemtrace.so"),
+                                    .stack = make_room()};
     for (size_t i = 0; i < target->count; i++) {
         const struct attachmapping *mapping = &target->mappings[i];
         if (mapping->executable && libc != NULL && mapping->inode == libc->inode) {
@@ -77,6 +108,12 @@ void attachsafety_find(const struct attachtarget *target, struct attachsafety *s
             note_allocator(safety, mapping);
         }
     }
+    safety->has_allocator = has_allocator(safety, libc);
+}
+
+void attachsafety_free(struct attachsafety *safety) {
+    free(safety->stack);
+    *safety = (struct attachsafety){0};
 }
 
 size_t attachstop_threads(pid_t pid, pid_t tids[ATTACHSTOP_THREADS]) {
@@ -176,23 +213,9 @@ static bool is_timed_anew(const struct sleeping *sleeping) {
            (int32_t)sleeping->arguments[3] > 0;
 }
 
-/* libc, the loader and libmemtrace define malloc or belong to who does. */
-static bool has_allocator(const struct attachsafety *safety) {
-    const struct attachtarget *target = safety->target;
-    const struct attachmapping *libc = attachtarget_object(target, "libc.so.6");
-    const struct attachmapping *own = attachtarget_object(target, "libmemtrace.so");
-    for (size_t i = 0; i < safety->allocator_count; i++) {
-        if ((libc == NULL || safety->allocators[i] != libc->inode) &&
-            (own == NULL || safety->allocators[i] != own->inode)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static bool is_asleep_safely(const struct attachsafety *safety, const struct sleeping *sleeping,
                              bool may_run) {
-    return is_allowed(safety->target->pid, sleeping, has_allocator(safety)) &&
+    return is_allowed(safety->target->pid, sleeping, safety->has_allocator) &&
            (may_run || !is_timed_anew(sleeping));
 }
 
@@ -246,15 +269,13 @@ static uint64_t own_stack_end(const struct attachtarget *target,
  * the same: then another moment will do. */
 static bool may_handle_signal(const struct attachsafety *safety, uint64_t sp, uint64_t end) {
     size_t size = (end - sp) / sizeof(uint64_t) * sizeof(uint64_t);
-    uint64_t *words = malloc(size);
-    bool found = words == NULL || safety->restorer_count == 0 ||
-                 read_memory(safety->target->pid, sp, words, size) != (ssize_t)size;
-    for (size_t i = 0; !found && i < size / sizeof *words; i++) {
+    bool found = safety->stack == NULL || safety->restorer_count == 0 ||
+                 read_memory(safety->target->pid, sp, safety->stack, size) != (ssize_t)size;
+    for (size_t i = 0; !found && i < size / sizeof *safety->stack; i++) {
         for (size_t j = 0; j < safety->restorer_count; j++) {
-            found |= words[i] == safety->restorers[j];
+            found |= safety->stack[i] == safety->restorers[j];
         }
     }
-    free(words);
     return found;
 }
 
@@ -274,9 +295,7 @@ static bool is_in_rseq(const struct attachstop *stop) {
 /* Code of the program's own. */
 static bool runs_safely(const struct attachsafety *safety, const struct attachstop *stop) {
     const struct attachmapping *code = attachtarget_at(safety->target, stop->registers.rip);
-    const struct attachmapping *loader = attachtarget_object(safety->target, "ld-linux");
-    if (code == NULL || !code->executable || code->inode == 0 ||
-        (loader != NULL && code->inode == loader->inode)) {
+    if (code == NULL || !code->executable || code->inode == 0 || code->inode == safety->loader) {
         return false;
     }
     for (size_t i = 0; i < safety->allocator_count; i++) {
@@ -312,8 +331,6 @@ static int find_restart(struct attachstop *stop) {
 static bool slept_safely(const struct attachsafety *safety, struct attachstop *stop, bool may_run) {
     const struct user_regs_struct *registers = &stop->registers;
     const struct attachmapping *code = attachtarget_at(safety->target, registers->rip);
-    const struct attachmapping *loader = attachtarget_object(safety->target, "ld-linux");
-    const struct attachmapping *own = attachtarget_object(safety->target, "libmemtrace.so");
     struct sleeping sleeping = {
         .number = (int64_t)registers->orig_rax,
         .arguments = {registers->rdi, registers->rsi, registers->rdx, registers->r10},
@@ -324,8 +341,9 @@ static bool slept_safely(const struct attachsafety *safety, struct attachstop *s
     if (!is_allowed || find_restart(stop) != 0) {
         return false;
     }
-    return code != NULL && (loader == NULL || code->inode != loader->inode) &&
-           (own == NULL || code->inode != own->inode) && (may_run || !is_timed_anew(&sleeping));
+    return code != NULL && (safety->loader == 0 || code->inode != safety->loader) &&
+           (safety->own == 0 || code->inode != safety->own) &&
+           (may_run || !is_timed_anew(&sleeping));
 }
 
 static void judge(const struct attachsafety *safety, struct attachstop *stop, bool may_run) {
@@ -371,14 +389,19 @@ static int stop_thread(struct attachstop *stop) {
     sigset_t child;
     sigset_t before;
     int asked = -1;
+    attachbeside_come(stop->pid, stop->tid);
     sigemptyset(&child);
     sigaddset(&child, SIGCHLD);
     sigprocmask(SIG_BLOCK, &child, &before);
+    stop->asked_ns = clock_now_ns();
     if (ptrace(PTRACE_SEIZE, stop->tid, NULL, NULL) == 0 &&
         ptrace(PTRACE_INTERRUPT, stop->tid, NULL, NULL) == 0) {
         asked = wait_for_stop(stop, &child);
     }
     sigprocmask(SIG_SETMASK, &before, NULL);
+    if (asked < 0) {
+        attachbeside_leave();
+    }
     return asked;
 }
 
@@ -407,7 +430,8 @@ int attachstop_hold(pid_t pid, pid_t tid, struct attachstop *stop) {
     return asked < 0 ? -1 : 0;
 }
 
-void attachstop_end(const struct attachstop *stop, bool is_led) {
+uint64_t attachstop_end(const struct attachstop *stop, bool is_led) {
+    uint64_t held_ns;
     if (!is_led && stop->is_cut_short) {
         struct user_regs_struct registers = stop->registers;
         registers.rip = stop->restart_pc;
@@ -416,4 +440,7 @@ void attachstop_end(const struct attachstop *stop, bool is_led) {
         ptrace(PTRACE_SETREGS, stop->tid, NULL, &registers);
     }
     ptrace(PTRACE_DETACH, stop->tid, NULL, (void *)(intptr_t)stop->signal);
+    held_ns = clock_now_ns() - stop->asked_ns;
+    attachbeside_leave();
+    return held_ns;
 }

@@ -24,8 +24,12 @@ struct attachsafety {
     size_t restorer_count;
     uint64_t allocators[16]; /* inodes of objects that define malloc or pthread_create */
     size_t allocator_count;
+    uint64_t loader, own; /* inodes; 0: it has none */
+    bool has_allocator;   /* other than the C library's and ours */
+    uint64_t *stack;      /* for a stack to be read into; NULL: out of memory */
 };
 void attachsafety_find(const struct attachtarget *target, struct attachsafety *safety);
+void attachsafety_free(struct attachsafety *safety);
 
 struct attachstop {
     pid_t pid, tid;
@@ -34,6 +38,7 @@ struct attachstop {
     uint64_t restart_pc, restart_rax; /* where it goes on, as the kernel would have it */
     int signal;                       /* that it was just getting; 0: none */
     bool is_cut_short;                /* its system call is to be started again */
+    uint64_t asked_ns;                /* when it was asked to stop */
 };
 
 /* The program's threads, at most ATTACHSTOP_THREADS. */
@@ -46,7 +51,8 @@ int attachstop_begin(const struct attachsafety *safety, pid_t tid, bool may_run,
                      struct attachstop *stop);
 /* The same wherever it stands, to be asked something and to go on from there. */
 int attachstop_hold(pid_t pid, pid_t tid, struct attachstop *stop);
-/* It goes on: from where it stood, or from where it was led. */
-void attachstop_end(const struct attachstop *stop, bool is_led);
+/* It goes on: from where it stood, or from where it was led. For how long it was held, from when it
+ * was asked to stop. */
+uint64_t attachstop_end(const struct attachstop *stop, bool is_led);
 
 #endif

@@ -194,21 +194,20 @@ static int try_threads(const struct attachsafety *safety, struct stub_frame *fra
     size_t count = attachstop_threads(safety->target->pid, tids);
     for (size_t i = 0; i < count; i++) {
         struct attachstop stop;
-        uint64_t began;
+        uint64_t held_ns;
         bool is_led;
         if (!attachstop_may(safety, tids[i], may_run)) {
             continue;
         }
-        began = clock_now_ns();
         if (attachstop_begin(safety, tids[i], may_run, &stop) != 0) {
             continue;
         }
         attachfault_at("stopped");
         is_led = stop.is_safe && lead(&stop, frame, to) == 0;
-        attachstop_end(&stop, is_led);
+        held_ns = attachstop_end(&stop, is_led);
+        done->held_ns = held_ns > done->held_ns ? held_ns : done->held_ns;
         if (is_led) {
             attachfault_at("led");
-            done->held_ns = clock_now_ns() - began;
             return 1;
         }
     }
@@ -289,6 +288,7 @@ static int lead_any(pid_t pid, struct stub_frame *frame, uint64_t to, bool may_r
     for (int i = 0; i < LOOKS && !is_led; i++) {
         is_led = try_threads(&safety, frame, to, may_run, done);
     }
+    attachsafety_free(&safety);
     attachtarget_close(&target);
     return is_led;
 }

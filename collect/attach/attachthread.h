@@ -41,7 +41,7 @@ struct attachcall {
 
 struct attachdone {
     int result;       /* of the function */
-    uint64_t held_ns; /* for so long the thread was stopped */
+    uint64_t held_ns; /* for so long a thread was held at most, also one that was of no use */
 };
 
 /* Whether it is known how on this machine. */

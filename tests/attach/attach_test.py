@@ -321,6 +321,31 @@ def test_for_a_time():
     subject.end(b"end\n", 3)
 
 
+def scheduling(pid):
+    """Where it may run, and how it is chosen to."""
+    return (os.sched_getaffinity(pid), os.sched_getscheduler(pid), os.getpriority(os.PRIO_PROCESS, pid))
+
+
+def test_beside():
+    """The command runs beside the thread that it holds, and first, while it does that alone. The program
+    is chosen to run as ever."""
+    subject = Subject(build(source("known.c")), "busy", 4)
+    before = scheduling(subject.pid)
+    command = subprocess.Popen([MEMTRACE, "attach", str(subject.pid), "--for", "100s"], cwd=FOLDER,
+                               env=clean_environment(**SETTINGS), stdout=subprocess.PIPE)
+    if not re.match(rb"attached to process \d+, a thread was held for \d+\.\d\d ms", command.stdout.readline()):
+        fail("not attached")
+    equal(scheduling(command.pid), scheduling(0), "the command")
+    equal(scheduling(subject.pid), before, "the program")
+    command.send_signal(signal.SIGINT)
+    command.communicate(timeout=60)
+    equal(command.returncode, 0, "the command's end")
+    subject.say()
+    subject.hear(b"done\n")
+    subject.say()
+    subject.end(b"end\n", 3)
+
+
 def test_sample():
     subject = Subject(build(source("known.c")), "counts")
     attach(subject.pid, "--sample", "1K")

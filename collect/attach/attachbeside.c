@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/* attachbeside.c: see attachbeside.h. */
+#define _GNU_SOURCE
+#include "collect/attach/attachbeside.h"
+
+#include <sched.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PROCESSOR_FIELD = 39 }; /* of /proc/PID/stat, counted from 1 */
+
+static cpu_set_t own_processors;
+static bool has_moved;
+static bool is_urgent;
+
+/* -1: not known. */
+static int last_processor(pid_t pid, pid_t tid) {
+    char path[64];
+    char line[1024];
+    const char *at;
+    size_t length;
+    FILE *file;
+    snprintf(path, sizeof path, "/proc/%ld/task/%ld/stat", (long)pid, (long)tid);
+    file = fopen(path, "re");
+    length = file != NULL ? fread(line, 1, sizeof line - 1, file) : 0;
+    line[length] = '\0';
+    if (file != NULL) {
+        fclose(file);
+    }
+    at = strrchr(line, ')'); /* behind its name, which is field 2 and may hold anything */
+    for (int field = 2; at != NULL && field < PROCESSOR_FIELD; field++) {
+        at = strchr(at + 1, ' ');
+    }
+    return at != NULL ? atoi(at + 1) : -1;
+}
+
+static bool move_to(int processor) {
+    cpu_set_t set;
+    if (processor < 0 || processor >= CPU_SETSIZE ||
+        sched_getaffinity(0, sizeof own_processors, &own_processors) != 0) {
+        return false;
+    }
+    CPU_ZERO(&set);
+    CPU_SET((unsigned)processor, &set);
+    return sched_setaffinity(0, sizeof set, &set) == 0;
+}
+
+void attachbeside_come(pid_t pid, pid_t tid) {
+    const struct sched_param first = {.sched_priority = 1};
+    has_moved = move_to(last_processor(pid, tid));
+    is_urgent = sched_getscheduler(0) == SCHED_OTHER &&
+                sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &first) == 0;
+}
+
+void attachbeside_leave(void) {
+    const struct sched_param none = {0};
+    if (is_urgent) {
+        sched_setscheduler(0, SCHED_OTHER, &none);
+    }
+    if (has_moved) {
+        sched_setaffinity(0, sizeof own_processors, &own_processors);
+    }
+    is_urgent = has_moved = false;
+}
