@@ -22,6 +22,9 @@ void limits_start(struct limits *limits, const struct memtrace_limit *limit, pid
     *limits = (struct limits){.limit = *limit, .pid = pid, .root = root};
 }
 
+/* Of groups of version 1 that have none it is a little below 2^63. */
+#define NO_LIMIT (UINT64_C(1) << 62)
+
 /* --- small files of the kernel ---------------------------------------------------------------- */
 
 struct page {
@@ -202,7 +205,7 @@ static bool fullest_group(const struct limits *limits, struct group *fullest) {
     }
     for (;;) {
         measure(limits, &group);
-        if (group.most != UINT64_MAX && group.most != 0 &&
+        if (group.most <= NO_LIMIT && group.most != 0 &&
             (!found || (double)group.used / (double)group.most >
                            (double)fullest->used / (double)fullest->most)) {
             *fullest = group;
@@ -213,6 +216,17 @@ static bool fullest_group(const struct limits *limits, struct group *fullest) {
         }
         *strrchr(group.path, '/') = '\0';
     }
+}
+
+bool limits_group(pid_t pid, const char *root, uint64_t *used, uint64_t *most) {
+    const struct limits limits = {.pid = pid, .root = root};
+    struct group group;
+    if (!fullest_group(&limits, &group)) {
+        return false;
+    }
+    *used = group.used;
+    *most = group.most;
+    return true;
 }
 
 static bool check_group(struct limits *limits) {

@@ -42,4 +42,8 @@ static inline bool limits_wanted(const struct limits *limits) {
  * NULL: nothing. What cannot be read is not looked at. */
 const char *limits_check(struct limits *limits);
 
+/* What the control group uses and may use that is nearest to its limit, of the process's own and
+ * those around it. false: none has a limit, or that cannot be read. */
+bool limits_group(pid_t pid, const char *root, uint64_t *used, uint64_t *most);
+
 #endif

@@ -113,6 +113,21 @@ static struct livecosts_counts totals_of(const struct topstate *state) {
                                      .allocations = totals->allocations};
 }
 
+/* All of it or nothing: half a number is another one. */
+static void draw_group(const struct topsource *source, struct topgrid_pen *pen) {
+    char text[80];
+    struct topnumber buffers[2];
+    if (source->group_limit == 0) {
+        return;
+    }
+    snprintf(text, sizeof text, "  cgroup %s of %s",
+             topnumber_share(&buffers[0], source->group_bytes, source->group_limit),
+             topnumber_bytes(&buffers[1], (double)source->group_limit));
+    if (pen->column + strlen(text) <= pen->end) {
+        topgrid_put(pen, text);
+    }
+}
+
 static void draw_totals(const struct topstate *state, struct topgrid *grid) {
     struct topgrid_pen pen = topgrid_pen(grid, 1);
     struct livecosts_counts totals = totals_of(state);
@@ -126,6 +141,7 @@ static void draw_totals(const struct topstate *state, struct topgrid *grid) {
     draw_rate(state, &pen);
     topgrid_print(&pen, "  lost %s",
                   topnumber_count(&buffer, (double)state->source->model->totals.lost));
+    draw_group(state->source, &pen);
 }
 
 /* ---- Charts of the last looks ---- */
@@ -214,14 +230,16 @@ static void draw_chart(struct topstate *state, struct topgrid *grid, size_t firs
 struct column {
     const char *heading;
     size_t width;
-    enum toprows_sort sort;
+    int sort;     /* enum toprows_sort, or what rows are not sorted by */
     size_t least; /* columns of a terminal that shows it */
 };
+enum { LIFETIME = TOPROWS_MAXIMUM + 1, THREADS, WIDE = 120, OTHERS = 63 };
 static const struct column columns[] = {
     {"LIVE", 9, TOPROWS_LIVE, 0},       {"DELTA", 9, TOPROWS_DELTA, 0},
     {"TOTAL", 9, TOPROWS_TOTAL, 76},    {"ALLOC/s", 9, TOPROWS_RATE, 0},
     {"TEMP", 6, TOPROWS_TEMPORARY, 68}, {"BLOCKS", 8, TOPROWS_BLOCKS, 60},
-    {"MAX", 9, TOPROWS_MAXIMUM, 100},
+    {"MAX", 9, TOPROWS_MAXIMUM, 100},   {"P50", 11, LIFETIME, WIDE},
+    {"THR", 5, THREADS, WIDE},
 };
 enum { COLUMNS = sizeof columns / sizeof columns[0], LEFT = 1 };
 
@@ -234,9 +252,9 @@ static void draw_headings(const struct topstate *state, struct topgrid *grid, si
             continue;
         }
         snprintf(text, sizeof text, "%s%s", columns[i].heading,
-                 columns[i].sort != state->rows.sort ? ""
-                 : state->rows.reverse               ? "^"
-                                                     : "*");
+                 columns[i].sort != (int)state->rows.sort ? ""
+                 : state->rows.reverse                    ? "^"
+                                                          : "*");
         end += columns[i].width;
         topgrid_right(&pen, end, text);
     }
@@ -246,9 +264,38 @@ static void draw_headings(const struct topstate *state, struct topgrid *grid, si
     topgrid_fill(&pen);
 }
 
-static const char *spell(struct topnumber *buffer, enum toprows_sort sort,
-                         const struct toprows_costs *costs, double seconds) {
-    switch (sort) {
+/* The step in which half of the blocks are that were freed; "-": none was. */
+static const char *spell_lifetime(struct topnumber *buffer, const uint64_t *buckets) {
+    uint64_t sum = 0;
+    uint64_t below = 0;
+    size_t step = 0;
+    for (size_t i = 0; i < MEMTRACE_LIFETIME_BUCKETS; i++) {
+        sum += buckets[i];
+    }
+    if (sum == 0) {
+        return "-";
+    }
+    while ((below += buckets[step]) < sum - sum / 2) {
+        step++;
+    }
+    topdrawblocks_lifetime(step, buffer->text, sizeof buffer->text);
+    return buffer->text;
+}
+
+static const char *spell_threads(struct topnumber *buffer, uint64_t who) {
+    bool has_others = who >> OTHERS != 0;
+    if (who == 0) {
+        return "-";
+    }
+    snprintf(buffer->text, sizeof buffer->text, "%s%d", has_others ? ">" : "",
+             __builtin_popcountll(who) - has_others);
+    return buffer->text;
+}
+
+static const char *spell(struct topnumber *buffer, int column, const struct toprow *row,
+                         double seconds) {
+    const struct toprows_costs *costs = &row->costs;
+    switch (column) {
     case TOPROWS_LIVE:
         return topnumber_bytes(buffer, (double)costs->now.live_bytes);
     case TOPROWS_DELTA:
@@ -263,8 +310,13 @@ static const char *spell(struct topnumber *buffer, enum toprows_sort sort,
         return topnumber_count(buffer, (double)costs->now.live_blocks);
     case TOPROWS_MAXIMUM:
         return topnumber_bytes(buffer, (double)costs->now.maximum_bytes);
+    case LIFETIME:
+        return spell_lifetime(buffer, row->lifetimes);
+    case THREADS:
+        return spell_threads(buffer, costs->columns);
+    default:
+        return "";
     }
-    return "";
 }
 
 void topdraw_function(const struct names_frame *frame, struct topgrid_pen *pen) {
@@ -336,8 +388,7 @@ static void draw_row(struct topstate *state, struct topgrid *grid, size_t line,
         }
         end += columns[i].width;
         if (has_costs(state, row)) {
-            topgrid_right(&pen, end,
-                          spell(&buffer, columns[i].sort, &row->costs, state->source->seconds));
+            topgrid_right(&pen, end, spell(&buffer, columns[i].sort, row, state->source->seconds));
         }
     }
     pen.column = end + 2 + (row->depth < 16 ? 2 * row->depth : 32);
@@ -348,7 +399,14 @@ static void draw_row(struct topstate *state, struct topgrid *grid, size_t line,
     }
 }
 
+static void take_lifetimes(void *context, size_t place, const uint64_t *buckets) {
+    toprows_take_lifetimes(context, place, buckets);
+}
+
 static void draw_rows(struct topstate *state, struct topgrid *grid, size_t first, size_t end) {
+    if (grid->width >= WIDE && toprows_wants_lifetimes(&state->rows)) {
+        topsource_lifetimes(state->source, take_lifetimes, &state->rows);
+    }
     state->shown = end > first ? end - first : 0;
     state->top = topstate_scroll(state->top, state->selected, state->rows.count, state->shown);
     for (size_t i = 0; i < state->shown && state->top + i < state->rows.count; i++) {

@@ -28,24 +28,29 @@ static unsigned step_of(uint64_t bytes) {
 struct covering {
     struct topstate *state;
     const struct toprow *row;
+    uint64_t *lifetimes;
 };
 
-static bool covers(void *context, size_t place) {
+static void take(void *context, size_t place, const uint64_t *buckets) {
     const struct covering *covering = context;
-    return toprows_covers(&covering->state->rows, covering->row, place);
+    if (toprows_covers(&covering->state->rows, covering->row, place)) {
+        for (size_t i = 0; i < MEMTRACE_LIFETIME_BUCKETS; i++) {
+            covering->lifetimes[i] += buckets[i];
+        }
+    }
 }
 
 static void sum_up(struct topstate *state, const struct toprow *row, struct blocks *blocks) {
     const struct livecosts *costs = &state->source->costs;
-    struct covering covering = {state, row};
+    struct covering covering = {state, row, blocks->lifetimes};
     *blocks = (struct blocks){0};
     for (size_t i = 0; i < costs->count; i++) {
         const struct livecosts_counts *now = &costs->contexts[i].now;
-        if (now->allocations != 0 && covers(&covering, i)) {
+        if (now->allocations != 0 && toprows_covers(&state->rows, row, i)) {
             blocks->sizes[step_of(now->total_bytes / now->allocations)] += now->allocations;
         }
     }
-    topsource_lifetimes(state->source, covers, &covering, blocks->lifetimes);
+    topsource_lifetimes(state->source, take, &covering);
 }
 
 /* ---- A chart: one line a step ---- */
@@ -58,7 +63,7 @@ struct chart {
     size_t left, right; /* columns of the grid */
 };
 
-static void label_lifetime(size_t step, char *text, size_t size) {
+void topdrawblocks_lifetime(size_t step, char *text, size_t size) {
     bool is_last = step + 1 == MEMTRACE_LIFETIME_BUCKETS;
     struct number number;
     uint64_t ns = (UINT64_C(1) << MEMTRACE_TICK_SHIFT) << 2 * (is_last ? step - 1 : step);
@@ -147,7 +152,7 @@ void topdrawblocks(struct topstate *state, struct topgrid *grid, size_t first, s
     struct chart lifetimes = {.title = "lifetimes of blocks that were freed",
                               .counts = blocks.lifetimes,
                               .steps = MEMTRACE_LIFETIME_BUCKETS,
-                              .label = label_lifetime,
+                              .label = topdrawblocks_lifetime,
                               .right = grid->width / 2};
     struct chart sizes = {.title = "sizes, by each call path's mean",
                           .counts = blocks.sizes,

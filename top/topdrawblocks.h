@@ -11,6 +11,8 @@
 #include "top/topgrid.h"
 #include "top/topstate.h"
 
+/* "<4.2 ms", ">=3 min" */
+void topdrawblocks_lifetime(size_t step, char *text, size_t size);
 void topdrawblocks(struct topstate *state, struct topgrid *grid, size_t first, size_t end);
 
 #endif

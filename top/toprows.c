@@ -155,6 +155,7 @@ static int refresh(struct toprows *rows) {
 static struct toprows_costs costs_of(const struct livecosts_context *context) {
     return (struct toprows_costs){
         .now = context->now,
+        .columns = context->columns,
         .delta_bytes = (int64_t)(context->now.live_bytes - context->live_marked),
         .new_bytes = context->now.total_bytes - context->total_before,
         .new_blocks = context->now.allocations - context->allocations_before,
@@ -168,6 +169,7 @@ static void add(struct toprows_costs *to, const struct toprows_costs *more) {
     to->now.total_bytes += more->now.total_bytes;
     to->now.allocations += more->now.allocations;
     to->now.temporary += more->now.temporary;
+    to->columns |= more->columns;
     to->delta_bytes += more->delta_bytes;
     to->new_bytes += more->new_bytes;
     to->new_blocks += more->new_blocks;
@@ -448,6 +450,7 @@ int toprows_make(struct toprows *rows) {
     struct item *items = malloc((rows->costs->count + 1) * sizeof *items);
     int result = items != NULL ? refresh(rows) : -1;
     rows->count = 0;
+    rows->has_lifetimes = false;
     rows->paths = 0;
     rows->totals = (struct toprows_costs){0};
     if (result == 0) {
@@ -496,6 +499,49 @@ bool toprows_covers(struct toprows *rows, const struct toprow *row, size_t conte
     }
 }
 
+/* ---- Lifetimes ---- */
+
+bool toprows_wants_lifetimes(struct toprows *rows) {
+    bool had = rows->has_lifetimes;
+    rows->has_lifetimes = true;
+    if (!had) {
+        numbermap_free(&rows->places);
+        rows->places = (struct numbermap){0};
+        for (size_t i = 0; i < rows->count; i++) {
+            numbermap_put(&rows->places, rows->rows[i].id, (void *)(uintptr_t)(i + 1));
+        }
+    }
+    return !had;
+}
+
+/* The row of this id, or that which stands for many beside it; NULL: there is none. */
+static struct toprow *row_at(const struct toprows *rows, uint64_t parent, uint64_t key) {
+    size_t place = (size_t)(uintptr_t)numbermap_get(&rows->places, mix(parent, key));
+    if (place == 0) {
+        place = (size_t)(uintptr_t)numbermap_get(&rows->places, mix(parent, UINT64_MAX));
+    }
+    return place != 0 ? &rows->rows[place - 1] : NULL;
+}
+
+void toprows_take_lifetimes(struct toprows *rows, size_t context,
+                            const uint64_t buckets[MEMTRACE_LIFETIME_BUCKETS]) {
+    bool by_paths = rows->by == TOPROWS_PATHS;
+    struct toprows_place place;
+    struct toprow *row;
+    if (context >= rows->first_count || !is_shown(rows, &rows->costs->contexts[context])) {
+        return;
+    }
+    place = rows->firsts[context].place;
+    row = row_at(rows, 0, by_paths ? rows->costs->contexts[context].id : key_of(rows, place));
+    while (row != NULL) {
+        for (size_t i = 0; i < MEMTRACE_LIFETIME_BUCKETS; i++) {
+            row->lifetimes[i] += buckets[i];
+        }
+        place = row->is_open && !by_paths ? toprows_caller(rows, place) : (struct toprows_place){0};
+        row = place.node != 0 ? row_at(rows, row->id, key_of(rows, place)) : NULL;
+    }
+}
+
 const struct names_frame *toprows_frame(const struct toprows *rows, struct toprows_place place,
                                         const struct model *model, struct names_frame *unknown) {
     const struct names_frame *name = place.node != 0 ? name_at(rows, place) : NULL;
@@ -513,6 +559,7 @@ const struct names_frame *toprows_frame(const struct toprows *rows, struct topro
 void toprows_free(struct toprows *rows) {
     numbermap_free(&rows->open);
     numbermap_free(&rows->matches);
+    numbermap_free(&rows->places);
     free(rows->rows);
     free(rows->firsts);
     free(rows->passes);

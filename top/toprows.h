@@ -30,6 +30,7 @@ enum toprows_sort {
 
 struct toprows_costs {
     struct livecosts_counts now;
+    uint64_t columns;    /* of threads that allocated, as in livecosts.h */
     int64_t delta_bytes; /* live since the mark */
     uint64_t new_bytes;  /* allocated since the look before */
     uint64_t new_blocks;
@@ -51,6 +52,7 @@ struct toprow {
     size_t rest;  /* functions or paths that it stands for: there are too many */
     bool can_open;
     bool is_open;
+    uint64_t lifetimes[MEMTRACE_LIFETIME_BUCKETS]; /* of blocks that were freed, once taken in */
 };
 
 /* What a path's first function is; kept while names are the same. */
@@ -71,6 +73,8 @@ struct toprows {
     struct toprow *rows;
     size_t count;
     size_t room;
+    struct numbermap places; /* of rows, from 1 on, by id; empty until a lifetime was taken in */
+    bool has_lifetimes;
     struct toprows_costs totals; /* of all paths that pass the filter */
     size_t paths;
 
@@ -97,6 +101,11 @@ struct toprows_place toprows_caller(const struct toprows *rows, struct toprows_p
 /* Whether the costs of a context, by its place in costs, are in those of the row. NULL: in the
  * totals. */
 bool toprows_covers(struct toprows *rows, const struct toprow *row, size_t context);
+/* Each row has the lifetimes of its paths from now on: between the two, for each context's
+ * toprows_take_lifetimes(). false: it has them. */
+bool toprows_wants_lifetimes(struct toprows *rows);
+void toprows_take_lifetimes(struct toprows *rows, size_t context,
+                            const uint64_t buckets[MEMTRACE_LIFETIME_BUCKETS]);
 /* What is there: in `unknown` as long as names are not known; NULL: no frame. model: of which
  * modules are. */
 const struct names_frame *toprows_frame(const struct toprows *rows, struct toprows_place place,

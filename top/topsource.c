@@ -8,6 +8,7 @@
 #include "analyze/symbol/debugfile.h"
 #include "collect/clock.h"
 #include "collect/dump.h"
+#include "collect/limits.h"
 #include "collect/timeline.h"
 
 #include <inttypes.h>
@@ -162,6 +163,9 @@ static int look_at_region(struct topsource *source, struct error *error) {
     source->model = model;
     source->is_live = is_live;
     source->resident_bytes = is_live ? timeline_resident(source->pid) : 0;
+    if (!is_live || !limits_group(source->pid, "", &source->group_bytes, &source->group_limit)) {
+        source->group_bytes = source->group_limit = 0;
+    }
     return 0;
 }
 
@@ -259,20 +263,19 @@ int topsource_choose(struct topsource *source, uint32_t thread, struct error *er
     return 0;
 }
 
-int topsource_lifetimes(const struct topsource *source, bool (*covers)(void *context, size_t place),
-                        void *context, uint64_t buckets[MEMTRACE_LIFETIME_BUCKETS]) {
+int topsource_lifetimes(const struct topsource *source, livecosts_take_lifetimes *take,
+                        void *context) {
     const struct livecosts *costs = &source->costs;
     const struct model *model = source->model;
     if (source->profile != NULL) {
-        int result = livecosts_lifetimes(costs, source->profile, covers, context, buckets);
+        int result = livecosts_lifetimes(costs, source->profile, take, context);
         profile_let_go(source->profile);
         return result;
     }
     for (size_t i = 0; i < costs->count; i++) {
         const struct model_context *of = model_find(model, costs->contexts[i].id);
-        bool has = of != NULL && of->lifetimes != MODEL_NO_LIFETIMES && covers(context, i);
-        for (size_t k = 0; has && k < MEMTRACE_LIFETIME_BUCKETS; k++) {
-            buckets[k] += model->lifetimes[of->lifetimes + k];
+        if (of != NULL && of->lifetimes != MODEL_NO_LIFETIMES) {
+            take(context, i, model->lifetimes + of->lifetimes);
         }
     }
     return 0;

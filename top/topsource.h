@@ -37,6 +37,8 @@ struct topsource {
     struct topnames *names;
     bool is_live;            /* it goes on */
     uint64_t resident_bytes; /* 0: not known */
+    uint64_t group_bytes;    /* what its memory cgroup uses, */
+    uint64_t group_limit;    /* and may use; 0: there is no limit */
     uint64_t looked_ns;      /* monotonic */
     double seconds;          /* from the look before to this one; 0: there was none */
     double looking_seconds;  /* of the processor, that the last look took */
@@ -60,8 +62,8 @@ int topsource_look(struct topsource *source, struct error *error);
  * -1: error is set, and all is as it was: it is a file, or there is no such thread. */
 int topsource_choose(struct topsource *source, uint32_t thread, struct error *error);
 /* As livecosts_lifetimes(). */
-int topsource_lifetimes(const struct topsource *source, bool (*covers)(void *context, size_t place),
-                        void *context, uint64_t buckets[MEMTRACE_LIFETIME_BUCKETS]);
+int topsource_lifetimes(const struct topsource *source, livecosts_take_lifetimes *take,
+                        void *context);
 /* The hash of the path that ends in a node of costs, as in reports. */
 uint64_t topsource_hash(const struct topsource *source, uint32_t path);
 /* Writes what a running program's profile is now beside us, to a new file. 0, or -1. */

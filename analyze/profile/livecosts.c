@@ -91,9 +91,13 @@ static const struct memtrace_cell *cell_in(const struct cells *cells, uint32_t o
     return is_left_out ? NULL : cells_of(cells, group, place);
 }
 
-/* A context's cells in all columns. */
+static uint64_t bit_of(uint32_t column) {
+    return UINT64_C(1) << (column < 63 ? column : 63);
+}
+
+/* A context's cells in all columns; *who: those that allocated in it. */
 static struct sum sum_columns(const struct cells *cells, uint32_t only, size_t first,
-                              size_t columns, uint32_t place, uint32_t epoch) {
+                              size_t columns, uint32_t place, uint32_t epoch, uint64_t *who) {
     struct sum sum = {0};
     for (size_t i = first; i < first + columns; i++) {
         const struct memtrace_cell *cell = cell_in(cells, only, i, place);
@@ -105,7 +109,9 @@ static struct sum sum_columns(const struct cells *cells, uint32_t only, size_t f
     for (size_t i = first; i < first + columns; i++) {
         const struct memtrace_cell *cell = cell_in(cells, only, i, place);
         if (cell != NULL) {
-            sum.alloc_count += profile_load_u64(&cell->alloc_count);
+            uint64_t allocations = profile_load_u64(&cell->alloc_count);
+            *who |= allocations != 0 ? bit_of(cells->groups[i].segment->owner) : 0;
+            sum.alloc_count += allocations;
             sum.alloc_bytes += profile_load_u64(&cell->alloc_bytes);
             sum.temporary += profile_load_u64(&cell->temporary_count);
             sum.peak_bytes += cells_peak(cell, epoch);
@@ -118,17 +124,19 @@ static int load_group(struct livecosts *costs, const struct cells *cells, size_t
                       size_t columns, uint32_t epoch) {
     for (uint32_t place = 0; place < MEMTRACE_GROUP_ITEMS; place++) {
         uint64_t id = cells_id(cells, first, place);
+        uint64_t who = 0;
         struct sum sum;
         if (id == 0 || id >= costs->node_count) {
             continue;
         }
-        sum = sum_columns(cells, costs->only, first, columns, place, epoch);
+        sum = sum_columns(cells, costs->only, first, columns, place, epoch, &who);
         if (is_used(&sum)) {
             struct livecosts_context *context = context_of(costs, (uint32_t)id);
             if (context == NULL) {
                 return -1;
             }
             set_counts(context, counts_of(&sum));
+            context->columns = who;
         }
     }
     return 0;
@@ -149,20 +157,22 @@ static int load_cells(struct livecosts *costs, const struct profile *profile) {
 
 /* ---- Lifetimes ---- */
 
-static void add_lifetimes(const struct cells *cells, uint32_t only, size_t group, uint32_t place,
+/* Whether any are known. */
+static bool add_lifetimes(const struct cells *cells, uint32_t only, size_t group, uint32_t place,
                           uint64_t *buckets) {
     const struct memtrace_cell *cell = cell_in(cells, only, group, place);
     uint64_t found[MEMTRACE_LIFETIME_BUCKETS] = {0};
-    if (cell != NULL && cells_lifetimes(cells, cell, found)) {
-        for (size_t i = 0; i < MEMTRACE_LIFETIME_BUCKETS; i++) {
-            buckets[i] += found[i];
-        }
+    if (cell == NULL || !cells_lifetimes(cells, cell, found)) {
+        return false;
     }
+    for (size_t i = 0; i < MEMTRACE_LIFETIME_BUCKETS; i++) {
+        buckets[i] += found[i];
+    }
+    return true;
 }
 
 int livecosts_lifetimes(const struct livecosts *costs, const struct profile *profile,
-                        bool (*covers)(void *context, size_t place), void *context,
-                        uint64_t buckets[MEMTRACE_LIFETIME_BUCKETS]) {
+                        livecosts_take_lifetimes *take, void *context) {
     struct cells cells;
     if (cells_gather(&cells, profile) != 0) {
         return -1;
@@ -172,9 +182,13 @@ int livecosts_lifetimes(const struct livecosts *costs, const struct profile *pro
         for (uint32_t place = 0; place < MEMTRACE_GROUP_ITEMS; place++) {
             uint64_t id = cells_id(&cells, first, place);
             uint32_t known = id < costs->node_count ? costs->places[id] : 0;
-            bool is_covered = known != 0 && covers(context, known - 1);
-            for (size_t i = 0; is_covered && i < columns; i++) {
-                add_lifetimes(&cells, costs->only, first + i, place, buckets);
+            uint64_t buckets[MEMTRACE_LIFETIME_BUCKETS] = {0};
+            bool is_known = false;
+            for (size_t i = 0; known != 0 && i < columns; i++) {
+                is_known |= add_lifetimes(&cells, costs->only, first + i, place, buckets);
+            }
+            if (is_known) {
+                take(context, known - 1, buckets);
             }
         }
     }

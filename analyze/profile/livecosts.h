@@ -28,6 +28,8 @@ struct livecosts_context {
     uint64_t total_before; /* at the look before this one */
     uint64_t allocations_before;
     uint64_t live_marked; /* bytes, at livecosts_mark() */
+    uint64_t columns;     /* a bit for each that allocated in it; the highest is that of all others;
+                             0: not known */
 };
 
 struct livecosts {
@@ -57,11 +59,13 @@ void livecosts_only(struct livecosts *costs, uint32_t only);
 /* The last look is that before the next one, and the mark. */
 void livecosts_begin(struct livecosts *costs);
 
-/* Adds up how long the blocks lived that were freed of those contexts of which `covers` says so, by
- * their place. 0, or -1: out of memory. */
+/* How long the blocks lived that were freed of a context, which has this place; called once for
+ * each of which any are known. */
+typedef void livecosts_take_lifetimes(void *context, size_t place,
+                                      const uint64_t buckets[MEMTRACE_LIFETIME_BUCKETS]);
+/* 0, or -1: out of memory. */
 int livecosts_lifetimes(const struct livecosts *costs, const struct profile *profile,
-                        bool (*covers)(void *context, size_t place), void *context,
-                        uint64_t buckets[MEMTRACE_LIFETIME_BUCKETS]);
+                        livecosts_take_lifetimes *take, void *context);
 
 /* live_marked is what each holds now; of contexts that come later, 0. */
 void livecosts_mark(struct livecosts *costs);

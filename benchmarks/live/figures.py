@@ -9,13 +9,14 @@ import tempfile
 
 from harness import RunFailed, median, spread
 from live import cycles
+from live.topfigures import top
 from table import Row, check
 
 TITLES = {"cycles": "cycles", "held": "a thread held, ms: median, p99, longest",
           "gap": "longest gap of the threads at work, ms: beside a dry run, beside attach",
           "counting": "counting after ms: median, longest", "verdict": "output and status",
           "bare": "bare", "preload": "preloaded", "attached": "attached", "detached": "detached",
-          "heaptrack": "heaptrack -p"}
+          "heaptrack": "heaptrack -p", "top": "top"}
 ANSWER_LIMIT_S = 120
 # What is measured of a program that is attached to must be this near to what it is in one that was
 # preloaded, and after detach to what it is bare.
@@ -23,14 +24,15 @@ ATTACHED_LIMIT, DETACHED_LIMIT = 1.05, 1.05
 
 
 class Running:
-    """A subject that measures each time it is asked (--asked of pair.c)."""
+    """A subject that measures each time it is asked (--asked of pair.c); wait: it says when it is ready."""
 
-    def __init__(self, command, environment, folder):
+    def __init__(self, command, environment, folder, wait=True):
         self.name = os.path.basename(command[0])
         self.process = subprocess.Popen(command, env=environment, cwd=folder, text=True,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.pid = self.process.pid
-        self.wait()
+        if wait:
+            self.wait()
 
     def wait(self):
         """Up to the next "ready". What it has said before that, its results, as a dict."""
@@ -78,14 +80,14 @@ class Live:
             raise RunFailed(f"memtrace {arguments[0]}: {done.stderr.strip()}")
         return done.stdout
 
-    def start(self, variant, subject, *options):
+    def start(self, variant, subject, *options, wait=True):
         """The subject, brought into this variant while it runs."""
         environment = dict(self.environment)
         if variant == "preload":
             environment.update(LD_PRELOAD=self.bench.library, MEMTRACE_SUMMARY="0",
                                MEMTRACE_OUTPUT=self.bench.profile)
         program = Running([os.path.join(self.bench.programs, f"{subject}.bare"),
-                           *map(str, options)], environment, self.bench.scratch)
+                           *map(str, options)], environment, self.bench.scratch, wait)
         self.programs.append(program)
         if variant in ("attached", "detached"):
             self.memtrace("attach", program.pid)
@@ -135,4 +137,4 @@ def speed_row(name, found):
               detached.median <= DETACHED_LIMIT)])
 
 
-GROUPS = {"speed": speed, "cycles": cycles.cycles, "stall": cycles.stall}
+GROUPS = {"speed": speed, "cycles": cycles.cycles, "stall": cycles.stall, "top": top}

@@ -24,8 +24,8 @@ def test_one_screen():
             lines = done.stdout.splitlines()
             check(lines[0].startswith("heap (%d)  up " % subject.pid), lines[0])
             equal(lines[2:], [
-                "     LIVE*    DELTA    TOTAL  ALLOC/s  TEMP  BLOCKS      MAX  FUNCTION",
-                "    100.6K        0   100.6K        0    0%       4   100.6K  ▸ keep heap.c:16",
+                "     LIVE*    DELTA    TOTAL  ALLOC/s  TEMP  BLOCKS      MAX        P50  THR  FUNCTION",
+                "    100.6K        0   100.6K        0    0%       4   100.6K          -    1  ▸ keep heap.c:16",
                 lines[4]])
 
 
@@ -52,7 +52,7 @@ def test_a_file():
     equal((done.returncode, done.stderr), (0, ""))
     lines = done.stdout.splitlines()
     check(lines[0].endswith("[file]"), lines[0])
-    check(lines[3].startswith("    100.6K        0   100.6K        -    0%       4   100.6K  ▸ keep"), lines[3])
+    check(lines[3].startswith("    100.6K        0   100.6K        -    0%       4   100.6K          -    -  ▸ keep"), lines[3])
 
 
 def test_what_is_refused():

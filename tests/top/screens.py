@@ -27,7 +27,7 @@ def test_first_screen():
         terminal.wait_rows(FUNCTIONS)
         lines = terminal.lines()
         check(re.fullmatch(r"heap \(%d\)  up 0:0\d:\d\d  every 0\.1 s {2,}\[live\]" % subject.pid, lines[0]), lines[0])
-        check(re.fullmatch(r"live 100\.6K  max 101\.6K  rss [\d.]+M  \+0/s  0 allocations/s  lost 0", lines[1]),
+        check(re.fullmatch(r"live 100\.6K  max 101\.6K  rss [\d.]+M  \+0/s  0 allocations/s  lost 0(  cgroup .*)?", lines[1]),
               lines[1])
         check(re.fullmatch(r"live █+ +rate", lines[2]), lines[2])
         terminal.wait(lambda lines: lines[-1] == FOOT, "the foot")
@@ -188,6 +188,61 @@ def test_blocks():
         terminal.press("h", DOWN, "h")
         terminal.wait(lambda lines: lines[3] == "of consume pair.c:36, call paths: 1"
                       and re.fullmatch(r" none +<16\.0K +2 +100% █+", lines[6]), "main's")
+
+
+def test_wide():
+    """Columns that only wide terminals have: how long half of the freed blocks lived, and how many threads allocated."""
+    with Subject(PAIR) as subject, Terminal("--sort", "total", str(subject.pid), width=130) as terminal:
+        terminal.wait(lambda lines: lines[3].endswith(" MAX        P50  THR  FUNCTION") and
+                      re.search(r" 5\.9K +<\S+ m?s +1 +▸? *produce pair\.c:22", "\n".join(lines)) and
+                      re.search(r" 4\.9K +- +1 +▸? *consume pair\.c:36", "\n".join(lines)), "both columns")
+        terminal.resize(119, 24)
+        terminal.wait(lambda lines: lines[3].endswith(" MAX  FUNCTION"), "a narrower one has neither")
+
+
+def memory_group():
+    """A folder of the memory cgroups, version 2 or 1, in which we may make one; None: there is none."""
+    for folder, limit in (("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")):
+        path = "%s/memtrace-top-%d" % (folder, os.getpid())
+        try:
+            os.mkdir(path)
+            with open(path + "/" + limit, "w") as file:
+                file.write(str(256 << 20))
+            return path
+        except OSError:
+            if os.path.isdir(path):
+                os.rmdir(path)
+    return None
+
+
+def is_removed(path):
+    try:
+        os.rmdir(path)
+        return True
+    except OSError:
+        return False
+
+
+def test_group():
+    """What its memory cgroup may use."""
+    path = memory_group()
+    if path is None:
+        print("cgroup: not tested, none can be made here")
+        return
+    try:
+        with Subject(PROGRAM) as subject:
+            with open(path + "/cgroup.procs", "w") as file:
+                file.write(str(subject.pid))
+            with open("/proc/%d/cgroup" % subject.pid) as file:
+                if not any(os.path.dirname(path) + line.strip().rpartition(":")[2] == path for line in file):
+                    print("cgroup: not tested, its name here is another one")
+                    return
+            with Terminal(str(subject.pid), width=100) as terminal:
+                terminal.wait(lambda lines: re.search(r"  lost 0  cgroup \d+% of 256\.0M$", lines[1]), "the limit")
+                terminal.resize(70, 24)
+                terminal.wait(lambda lines: len(lines[3]) <= 70 and lines[1].endswith("  lost 0"), "no room for it")
+    finally:
+        until(lambda: is_removed(path), "its cgroup to be empty")
 
 
 def test_hash():

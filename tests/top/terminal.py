@@ -1,14 +1,8 @@
 # SPDX-License-Identifier: MIT
 """terminal.py: a program on a terminal of its own, which pyte emulates, and the subject that it looks at."""
 
-import fcntl
 import os
-import pty
-import re
-import select
 import shutil
-import signal
-import struct
 import subprocess
 import sys
 import tempfile
@@ -17,14 +11,14 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "programs"))
+sys.path.insert(0, os.path.join(HERE, "screen"))
 
+import emulated  # noqa: E402
+from emulated import HEIGHT, PATIENCE, WIDTH  # noqa: E402
 from harness import MEMTRACE  # noqa: E402
 
 SKIP = 77
-VERSION = "0.8.2"
-WIDTH, HEIGHT = 80, 24
 UP, DOWN, RIGHT, LEFT = (b"\x1b[" + letter for letter in (b"A", b"B", b"C", b"D"))
-PATIENCE = 120
 
 folder = tempfile.mkdtemp(prefix="memtrace-top-")
 regions = folder + "/regions"
@@ -48,26 +42,6 @@ def until(condition, *what):
     while not condition():
         check(time.monotonic() < end, "waited in vain for", *what)
         time.sleep(0.02)
-
-
-def emulator():
-    """pyte, from its registry where it is not installed; without it the test is skipped."""
-    try:
-        import pyte
-    except ImportError:
-        command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
-                   "--target", folder + "/pyte", "pyte==" + VERSION]
-        try:
-            result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=90)
-            reason = result.stdout.decode().strip()[-300:] if result.returncode else None
-        except (OSError, subprocess.TimeoutExpired) as error:
-            reason = str(error)
-        if reason is not None:
-            print("SKIPPED: pyte could not be installed:", reason)
-            sys.exit(SKIP)
-        sys.path.insert(0, folder + "/pyte")
-        import pyte
-    return pyte
 
 
 def build(source, *flags):
@@ -113,45 +87,16 @@ class Subject:
         self.end()
 
 
-class Terminal:
+class Terminal(emulated.Emulated):
     """`memtrace top ARGUMENT...` on a terminal; `shell`: what runs it."""
 
     def __init__(self, *arguments, width=WIDTH, height=HEIGHT, shell=(), **settings):
-        pyte = emulator()
-        self.screen = pyte.Screen(width, height)
-        self.stream = pyte.ByteStream(self.screen)
-        self.raw = b""
-        master, slave = pty.openpty()
-        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
-        self.before = termios.tcgetattr(slave)
-        self.master, self.slave = master, slave
-        self.process = subprocess.Popen(
-            [*shell, MEMTRACE, "top", "--interval", "100ms", *arguments], stdin=slave, stdout=slave, stderr=slave,
-            env={**environment, **settings}, cwd=folder, preexec_fn=self.lead)
-
-    def lead(self):
-        os.setsid()
-        fcntl.ioctl(self.slave, termios.TIOCSCTTY, 0)
-        signal.pthread_sigmask(signal.SIG_SETMASK, [])
-
-    def read(self, seconds):
-        """What it draws within so long."""
-        end = time.monotonic() + seconds
-        while (left := end - time.monotonic()) > 0:
-            if select.select([self.master], [], [], left)[0]:
-                data = os.read(self.master, 1 << 16)
-                self.raw += data
-                self.stream.feed(data)
-
-    def lines(self):
-        return [line.rstrip() for line in self.screen.display]
-
-    def wait(self, condition, *what):
-        """Until the lines are so."""
-        end = time.monotonic() + PATIENCE
-        while not condition(self.lines()):
-            check(time.monotonic() < end, "waited in vain for", *what, "\n" + "\n".join(self.lines()))
-            self.read(0.05)
+        try:
+            super().__init__([*shell, MEMTRACE, "top", "--interval", "100ms", *arguments],
+                             {**environment, **settings}, folder, width, height)
+        except emulated.Unavailable as reason:
+            print("SKIPPED:", reason)
+            sys.exit(SKIP)
 
     def wait_rows(self, wanted, first=3):
         """Until the lines from the headings on are these, and nothing but the foot is below."""
@@ -159,15 +104,6 @@ class Terminal:
         height = self.screen.lines
         rows += [""] * (height - 1 - first - len(rows))
         self.wait(lambda lines: lines[first:height - 1] == rows, "\n" + "\n".join(rows), "\nbut:")
-
-    def press(self, *keys):
-        for key in keys:
-            os.write(self.master, key if isinstance(key, bytes) else key.encode())
-            self.read(0.05)
-
-    def resize(self, width, height):
-        fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
-        self.screen.resize(height, width)
 
     def is_sane(self):
         """As it was before: settings, cursor, attributes."""
@@ -182,19 +118,6 @@ class Terminal:
             check(time.monotonic() < end, "it does not end")
             self.read(0.05)
         return self.process.returncode
-
-    def end(self):
-        if self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
-        os.close(self.master)
-        os.close(self.slave)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.end()
 
 
 def run_cases(cases):

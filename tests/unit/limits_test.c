@@ -147,6 +147,13 @@ static void pressure(void **state) {
     assert_tells(&limits, "waited for memory during 34% of the last ten seconds");
 }
 
+static void group_is(uint64_t used, uint64_t most) {
+    uint64_t found[2] = {0};
+    assert_true(limits_group(77, root, &found[0], &found[1]));
+    assert_int_equal(found[0], used << 20);
+    assert_int_equal(found[1], most << 20);
+}
+
 /* The group nearest to its limit tells, whatever is between it and the process; what the kernel
  * would give back first does not count. */
 static void a_control_group(void **state) {
@@ -165,6 +172,7 @@ static void a_control_group(void **state) {
     assert_null(limits_check(&limits));
     put_number("/sys/fs/cgroup/outer/inner/memory.high", 91); /* where it is throttled */
     assert_tells(&limits, "/outer/inner uses 90.0 MiB of the 91.0 MiB");
+    group_is(90, 91);
 }
 
 /* In a container the group's path may be the host's: then the mount is the group. */
@@ -188,6 +196,10 @@ static void version_1(void **state) {
     assert_null(limits_check(&limits));
     put_number("/sys/fs/cgroup/memory/job/memory.usage_in_bytes", 7);
     assert_tells(&limits, "the control group /job uses 5.0 MiB of the 10.0 MiB");
+    group_is(5, 10);
+    put("/sys/fs/cgroup/memory/job/memory.limit_in_bytes", "9223372036854771712\n");
+    put("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+    assert_false(limits_group(77, root, &(uint64_t){0}, &(uint64_t){0}));
 }
 
 /* --- the log ---------------------------------------------------------------------------------- */

@@ -107,6 +107,46 @@ static void functions(void **state) {
     close_fixture(&fixture);
 }
 
+static uint64_t lifetime(const struct toprows *rows, size_t at, size_t bucket) {
+    return rows->rows[at].lifetimes[bucket];
+}
+
+/* A row has those of all its paths, also of the paths in rows below it; threads are counted once.
+ */
+static void lifetimes(void **state) {
+    const uint64_t one[MEMTRACE_LIFETIME_BUCKETS] = {1, 2};
+    struct fixture fixture;
+    struct toprows *rows = &fixture.rows;
+    (void)state;
+    open_fixture(&fixture);
+    for (size_t i = 0; i < 4; i++) {
+        fixture.costs.contexts[i].columns = UINT64_C(1) << i / 2;
+    }
+    assert_int_equal(toprows_make(rows), 0);
+    toprows_open(rows, &rows->rows[0], true);
+    assert_int_equal(toprows_make(rows), 0);
+    assert_true(toprows_wants_lifetimes(rows));
+    assert_false(toprows_wants_lifetimes(rows));
+    for (size_t i = 0; i < 4; i++) {
+        toprows_take_lifetimes(rows, i, one);
+    }
+    assert_int_equal(lifetime(rows, 0, 0), 3);
+    assert_int_equal(lifetime(rows, 0, 1), 6);
+    assert_int_equal(lifetime(rows, 1, 0), 2);
+    assert_int_equal(lifetime(rows, 2, 1), 2);
+    assert_int_equal(lifetime(rows, 3, 1), 2);
+    assert_int_equal(rows->rows[0].costs.columns, 3);
+    assert_int_equal(rows->rows[1].costs.columns, 1);
+    rows->by = TOPROWS_PATHS;
+    assert_int_equal(toprows_make(rows), 0);
+    assert_true(toprows_wants_lifetimes(rows));
+    toprows_take_lifetimes(rows, 3, one);
+    for (size_t i = 0; i < rows->count; i++) {
+        assert_int_equal(lifetime(rows, i, 1), rows->rows[i].costs.now.live_bytes == 90 ? 2 : 0);
+    }
+    close_fixture(&fixture);
+}
+
 static void order(void **state) {
     struct fixture fixture;
     struct toprows *rows = &fixture.rows;
@@ -220,8 +260,8 @@ static void grid(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(functions), cmocka_unit_test(order),
-                                       cmocka_unit_test(too_many), cmocka_unit_test(numbers),
-                                       cmocka_unit_test(grid)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(functions), cmocka_unit_test(lifetimes),
+                                       cmocka_unit_test(order),     cmocka_unit_test(too_many),
+                                       cmocka_unit_test(numbers),   cmocka_unit_test(grid)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
