@@ -233,7 +233,7 @@ struct column {
     int sort;     /* enum toprows_sort, or what rows are not sorted by */
     size_t least; /* columns of a terminal that shows it */
 };
-enum { LIFETIME = TOPROWS_MAXIMUM + 1, THREADS, WIDE = 120, OTHERS = 63 };
+enum { LIFETIME = TOPROWS_MAXIMUM + 1, THREADS, WIDE = 120, OTHERS = 63, LIFETIMES_MOST = 20000 };
 static const struct column columns[] = {
     {"LIVE", 9, TOPROWS_LIVE, 0},       {"DELTA", 9, TOPROWS_DELTA, 0},
     {"TOTAL", 9, TOPROWS_TOTAL, 76},    {"ALLOC/s", 9, TOPROWS_RATE, 0},
@@ -243,12 +243,22 @@ static const struct column columns[] = {
 };
 enum { COLUMNS = sizeof columns / sizeof columns[0], LEFT = 1 };
 
+/* All paths are gone through for lifetimes: of so many it would take longer than all else. */
+static bool takes_lifetimes(const struct topstate *state, const struct topgrid *grid) {
+    return grid->width >= WIDE && state->source->costs.count <= LIFETIMES_MOST;
+}
+
+static bool has_column(const struct topstate *state, const struct topgrid *grid, size_t column) {
+    return columns[column].least <= grid->width &&
+           (columns[column].sort != LIFETIME || takes_lifetimes(state, grid));
+}
+
 static void draw_headings(const struct topstate *state, struct topgrid *grid, size_t row) {
     struct topgrid_pen pen = topgrid_pen(grid, row);
     size_t end = LEFT;
     for (size_t i = 0; i < COLUMNS; i++) {
         char text[32];
-        if (columns[i].least > grid->width) {
+        if (!has_column(state, grid, i)) {
             continue;
         }
         snprintf(text, sizeof text, "%s%s", columns[i].heading,
@@ -383,7 +393,7 @@ static void draw_row(struct topstate *state, struct topgrid *grid, size_t line,
     }
     for (size_t i = 0; i < COLUMNS; i++) {
         struct topnumber buffer;
-        if (columns[i].least > grid->width) {
+        if (!has_column(state, grid, i)) {
             continue;
         }
         end += columns[i].width;
@@ -404,7 +414,7 @@ static void take_lifetimes(void *context, size_t place, const uint64_t *buckets)
 }
 
 static void draw_rows(struct topstate *state, struct topgrid *grid, size_t first, size_t end) {
-    if (grid->width >= WIDE && toprows_wants_lifetimes(&state->rows)) {
+    if (takes_lifetimes(state, grid) && toprows_wants_lifetimes(&state->rows)) {
         topsource_lifetimes(state->source, take_lifetimes, &state->rows);
     }
     state->shown = end > first ? end - first : 0;

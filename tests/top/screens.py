@@ -273,7 +273,7 @@ def test_resizing():
          0        0        0  ▸ pass heap.c:31
 """)
         terminal.wait(lambda lines: lines[-1] == FOOT[:50].rstrip(), "the foot")
-        terminal.resize(120, 40)
+        terminal.resize(119, 40)
         terminal.wait_rows("""
      LIVE*    DELTA    TOTAL  ALLOC/s  TEMP  BLOCKS      MAX  FUNCTION
 >   100.6K        0   100.6K        0    0%       4   100.6K  ▸ keep heap.c:16
