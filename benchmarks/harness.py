@@ -79,6 +79,15 @@ def spread(values):
     return Spread(median(values), low, high)
 
 
+def status_mib(pid, name):
+    """VmRSS, VmHWM or another size of the process, by its status file."""
+    with open(f"/proc/{pid}/status", encoding="ascii") as file:
+        for line in file:
+            if line.startswith(name + ":"):
+                return int(line.split()[1]) / 1024
+    raise RunFailed(f"/proc/{pid}/status has no {name}")
+
+
 def heaptrack_library():
     """What heaptrack preloads, or None."""
     command = shutil.which("heaptrack")

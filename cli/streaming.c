@@ -251,7 +251,12 @@ static bool wait_stopped(void) {
     return number > 0 && number != SIGCHLD;
 }
 
-static void tell_linger(void) {
+/* Once, when it has waited for a while. */
+static void tell_linger(uint64_t since_ns) {
+    if (streaming.has_told || clock_now_ns() <= since_ns + 1000 * MS) {
+        return;
+    }
+    streaming.has_told = true;
     cli_error("the rest is sent to %s, for %.0f s at most, or until Ctrl-C", streaming.to,
               (double)streaming.linger_ns / 1e9);
 }
@@ -259,9 +264,8 @@ static void tell_linger(void) {
 /* A program is gone, and what it left waits for room (record_lingers). Its end is not the run's. */
 static bool linger(uint64_t since_ns) {
     streaming_tick();
-    if (!streaming.is_stopped && !streaming.has_told && clock_now_ns() > since_ns + 1000 * MS) {
-        streaming.has_told = true;
-        tell_linger();
+    if (!streaming.is_stopped) {
+        tell_linger(since_ns);
     }
     streaming.is_stopped |= wait_stopped() || clock_now_ns() >= since_ns + streaming.linger_ns;
     return !streaming.is_stopped;
@@ -501,10 +505,7 @@ void streaming_end(void) {
         if (wait_stopped() || streaming.is_stopped) {
             stop_all();
         }
-        if (!streaming.has_told && clock_now_ns() > streaming.end_ns + 1000 * MS) {
-            streaming.has_told = true;
-            tell_linger();
-        }
+        tell_linger(streaming.end_ns);
     }
     tell_removed();
     tell_rest();

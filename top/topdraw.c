@@ -233,7 +233,7 @@ struct column {
     int sort;     /* enum toprows_sort, or what rows are not sorted by */
     size_t least; /* columns of a terminal that shows it */
 };
-enum { LIFETIME = TOPROWS_MAXIMUM + 1, THREADS, WIDE = 120, OTHERS = 63, LIFETIMES_MOST = 20000 };
+enum { LIFETIME = TOPROWS_MAXIMUM + 1, THREADS, WIDE = 120, LIFETIMES_MOST = 20000 };
 static const struct column columns[] = {
     {"LIVE", 9, TOPROWS_LIVE, 0},       {"DELTA", 9, TOPROWS_DELTA, 0},
     {"TOTAL", 9, TOPROWS_TOTAL, 76},    {"ALLOC/s", 9, TOPROWS_RATE, 0},
@@ -293,7 +293,7 @@ static const char *spell_lifetime(struct topnumber *buffer, const uint64_t *buck
 }
 
 static const char *spell_threads(struct topnumber *buffer, uint64_t who) {
-    bool has_others = who >> OTHERS != 0;
+    bool has_others = who >> LIVECOSTS_OTHERS != 0;
     if (who == 0) {
         return "-";
     }
@@ -409,13 +409,9 @@ static void draw_row(struct topstate *state, struct topgrid *grid, size_t line,
     }
 }
 
-static void take_lifetimes(void *context, size_t place, const uint64_t *buckets) {
-    toprows_take_lifetimes(context, place, buckets);
-}
-
 static void draw_rows(struct topstate *state, struct topgrid *grid, size_t first, size_t end) {
     if (takes_lifetimes(state, grid) && toprows_wants_lifetimes(&state->rows)) {
-        topsource_lifetimes(state->source, take_lifetimes, &state->rows);
+        topsource_lifetimes(state->source, toprows_take_lifetimes, &state->rows);
     }
     state->shown = end > first ? end - first : 0;
     state->top = topstate_scroll(state->top, state->selected, state->rows.count, state->shown);

@@ -523,16 +523,17 @@ static struct toprow *row_at(const struct toprows *rows, uint64_t parent, uint64
     return place != 0 ? &rows->rows[place - 1] : NULL;
 }
 
-void toprows_take_lifetimes(struct toprows *rows, size_t context,
+void toprows_take_lifetimes(void *context, size_t at,
                             const uint64_t buckets[MEMTRACE_LIFETIME_BUCKETS]) {
+    struct toprows *rows = context;
     bool by_paths = rows->by == TOPROWS_PATHS;
     struct toprows_place place;
     struct toprow *row;
-    if (context >= rows->first_count || !is_shown(rows, &rows->costs->contexts[context])) {
+    if (at >= rows->first_count || !is_shown(rows, &rows->costs->contexts[at])) {
         return;
     }
-    place = rows->firsts[context].place;
-    row = row_at(rows, 0, by_paths ? rows->costs->contexts[context].id : key_of(rows, place));
+    place = rows->firsts[at].place;
+    row = row_at(rows, 0, by_paths ? rows->costs->contexts[at].id : key_of(rows, place));
     while (row != NULL) {
         for (size_t i = 0; i < MEMTRACE_LIFETIME_BUCKETS; i++) {
             row->lifetimes[i] += buckets[i];

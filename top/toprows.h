@@ -104,8 +104,7 @@ bool toprows_covers(struct toprows *rows, const struct toprow *row, size_t conte
 /* Each row has the lifetimes of its paths from now on: between the two, for each context's
  * toprows_take_lifetimes(). false: it has them. */
 bool toprows_wants_lifetimes(struct toprows *rows);
-void toprows_take_lifetimes(struct toprows *rows, size_t context,
-                            const uint64_t buckets[MEMTRACE_LIFETIME_BUCKETS]);
+livecosts_take_lifetimes toprows_take_lifetimes; /* context: the rows */
 /* What is there: in `unknown` as long as names are not known; NULL: no frame. model: of which
  * modules are. */
 const struct names_frame *toprows_frame(const struct toprows *rows, struct toprows_place place,

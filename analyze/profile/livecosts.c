@@ -92,7 +92,7 @@ static const struct memtrace_cell *cell_in(const struct cells *cells, uint32_t o
 }
 
 static uint64_t bit_of(uint32_t column) {
-    return UINT64_C(1) << (column < 63 ? column : 63);
+    return UINT64_C(1) << (column < LIVECOSTS_OTHERS ? column : LIVECOSTS_OTHERS);
 }
 
 /* A context's cells in all columns; *who: those that allocated in it. */

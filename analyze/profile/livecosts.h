@@ -20,6 +20,9 @@ struct livecosts_counts {
     uint64_t temporary;
 };
 
+/* Bit of `columns` that stands for all columns from this one on. */
+enum { LIVECOSTS_OTHERS = 63 };
+
 struct livecosts_context {
     uint32_t id;
     uint32_t path; /* as in struct model_context */
@@ -28,7 +31,7 @@ struct livecosts_context {
     uint64_t total_before; /* at the look before this one */
     uint64_t allocations_before;
     uint64_t live_marked; /* bytes, at livecosts_mark() */
-    uint64_t columns;     /* a bit for each that allocated in it; the highest is that of all others;
+    uint64_t columns;     /* a bit for each that allocated in it, and LIVECOSTS_OTHERS;
                              0: not known */
 };
 

@@ -2,6 +2,8 @@
 /* region.c: profile regions by pid. See region.h. */
 #include "analyze/read/region.h"
 
+#include "analyze/read/procstat.h"
+
 #include "analyze/base/array.h"
 #include "memtrace/format.h"
 
@@ -16,33 +18,22 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* State letter and field 22 of /proc/PID/stat. The name in field 2 may hold anything, so fields
- * are counted from its last parenthesis. 0 or a negative errno. */
+/* State letter and field 22 of /proc/PID/stat. 0 or a negative errno. */
 static int read_stat(pid_t pid, char *state, uint64_t *ticks) {
     char path[64];
-    char text[1024];
-    char *at;
-    ssize_t size;
-    int fd;
+    char text[PROCSTAT_BYTES];
+    const char *fields;
     snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
+    fields = procstat_read(path, text);
+    if (fields == NULL) {
         return -errno;
     }
-    size = read(fd, text, sizeof text - 1);
-    close(fd);
-    if (size <= 0) {
-        return -ESRCH;
-    }
-    text[size] = '\0';
-    at = strrchr(text, ')');
-    if (at == NULL || sscanf(at + 1,
-                             " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
-                             "%*s %*s %" SCNu64,
-                             state, ticks) != 2) {
-        return -ESRCH;
-    }
-    return 0;
+    return sscanf(fields,
+                  " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+                  "%" SCNu64,
+                  state, ticks) == 2
+               ? 0
+               : -ESRCH;
 }
 
 uint64_t region_namespace(void) {

@@ -3,6 +3,7 @@
 #include "analyze/report/fileinfo.h"
 
 #include "analyze/read/block.h"
+#include "analyze/report/reports.h"
 #include "analyze/rows/jsonwriter.h"
 #include "analyze/rows/number.h"
 #include "analyze/rows/rows.h"
@@ -263,25 +264,13 @@ static int put_gaps(const struct writer *writer, const struct recording *const *
     size_t gap_count;
     int result = recordinggaps_read((struct timeorder_parts){parts, count}, &gaps, &gap_count);
     if (writer->json != NULL) {
-        jsonwriter_array(writer->json, "gaps");
+        report_json_gaps(writer->json, gaps, gap_count);
     }
-    for (size_t i = 0; i < gap_count; i++) {
-        if (writer->json != NULL) {
-            jsonwriter_map(writer->json, NULL);
-            jsonwriter_number(writer->json, "from_ns", gaps[i].from_ns);
-            jsonwriter_number(writer->json, "to_ns", gaps[i].to_ns);
-            jsonwriter_number(writer->json, "allocations", gaps[i].allocs);
-            jsonwriter_number(writer->json, "frees", gaps[i].frees);
-            jsonwriter_end_map(writer->json);
-        } else {
-            char text[80];
-            snprintf(text, sizeof text, "%.3f s to %.3f s", (double)gaps[i].from_ns / 1e9,
-                     (double)gaps[i].to_ns / 1e9);
-            put_line(writer, "events missing", text);
-        }
-    }
-    if (writer->json != NULL) {
-        jsonwriter_end_array(writer->json);
+    for (size_t i = 0; writer->json == NULL && i < gap_count; i++) {
+        char text[80];
+        snprintf(text, sizeof text, "%.3f s to %.3f s", (double)gaps[i].from_ns / 1e9,
+                 (double)gaps[i].to_ns / 1e9);
+        put_line(writer, "events missing", text);
     }
     free(gaps);
     return result;

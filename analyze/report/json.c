@@ -231,15 +231,14 @@ static void put_errors(struct jsonwriter *json, const struct model_errors *error
     jsonwriter_end_map(json);
 }
 
-static void put_gaps(struct jsonwriter *json, const struct model *model) {
-    jsonwriter_bool(json, "totals_counted", model->recording.is_counted);
+void report_json_gaps(struct jsonwriter *json, const struct model_gap *gaps, size_t count) {
     jsonwriter_array(json, "gaps");
-    for (size_t i = 0; i < model->gap_count; i++) {
+    for (size_t i = 0; i < count; i++) {
         jsonwriter_map(json, NULL);
-        jsonwriter_number(json, "from_ns", model->gaps[i].from_ns);
-        jsonwriter_number(json, "to_ns", model->gaps[i].to_ns);
-        jsonwriter_number(json, "allocations", model->gaps[i].allocs);
-        jsonwriter_number(json, "frees", model->gaps[i].frees);
+        jsonwriter_number(json, "from_ns", gaps[i].from_ns);
+        jsonwriter_number(json, "to_ns", gaps[i].to_ns);
+        jsonwriter_number(json, "allocations", gaps[i].allocs);
+        jsonwriter_number(json, "frees", gaps[i].frees);
         jsonwriter_end_map(json);
     }
     jsonwriter_end_array(json);
@@ -267,7 +266,8 @@ static void put_recording(struct jsonwriter *json, const struct model *model) {
     jsonwriter_number(json, "size_most", recording->size_most);
     jsonwriter_bool(json, "some_modules", recording->some_modules);
     jsonwriter_bool(json, "sampled", recording->sampled);
-    put_gaps(json, model);
+    jsonwriter_bool(json, "totals_counted", recording->is_counted);
+    report_json_gaps(json, model->gaps, model->gap_count);
     put_errors(json, &recording->errors);
     jsonwriter_end_map(json);
 }

@@ -70,6 +70,9 @@ bool report_has_much_temporary(const struct model *model);
 /* The commands that answer what the usual report leaves open. */
 int report_next(const struct report *report);
 int report_json(const struct report *report);
+/* "gaps": when events were lost, an array in the map that is open. */
+struct jsonwriter;
+void report_json_gaps(struct jsonwriter *json, const struct model_gap *gaps, size_t count);
 int report_csv(const struct report *report);
 
 /* Before these two: where the frames of all call paths would be more than 100 MB, and neither

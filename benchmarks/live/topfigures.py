@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 
-from harness import RunFailed, median, spread
+from harness import RunFailed, median, spread, status_mib
 from table import Row, check
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -35,14 +35,6 @@ def processor_ns(pid):
         except OSError:
             pass
     return sum_ns
-
-
-def status_mib(pid, name):
-    with open(f"/proc/{pid}/status", encoding="ascii") as file:
-        for line in file:
-            if line.startswith(name + ":"):
-                return int(line.split()[1]) / 1024
-    raise RunFailed(f"/proc/{pid}/status has no {name}")
 
 
 def open_top(live, pid, *options):

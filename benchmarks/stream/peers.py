@@ -11,7 +11,7 @@ import subprocess
 import threading
 import time
 
-from harness import RunFailed
+from harness import RunFailed, status_mib
 
 PATIENCE_S = 120
 
@@ -54,12 +54,10 @@ class Receiver:
 
     def peak_kib(self):
         """What was resident at most."""
-        with open(f"/proc/{self.process.pid}/status", encoding="ascii") as status:
-            return int(re.search(r"VmHWM:\s*(\d+)", status.read()).group(1))
+        return round(status_mib(self.process.pid, "VmHWM") * 1024)
 
     def resident_kib(self):
-        with open(f"/proc/{self.process.pid}/status", encoding="ascii") as status:
-            return int(re.search(r"VmRSS:\s*(\d+)", status.read()).group(1))
+        return round(status_mib(self.process.pid, "VmRSS") * 1024)
 
     def close(self):
         self.process.send_signal(signal.SIGTERM)

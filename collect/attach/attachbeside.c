@@ -3,13 +3,15 @@
 #define _GNU_SOURCE
 #include "collect/attach/attachbeside.h"
 
+#include "analyze/read/procstat.h"
+
 #include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { PROCESSOR_FIELD = 39 }; /* of /proc/PID/stat, counted from 1 */
+enum { PROCESSOR_FIELD = 39 }; /* of stat, counted from 1 */
 
 static cpu_set_t own_processors;
 static bool has_moved;
@@ -18,19 +20,11 @@ static bool is_urgent;
 /* -1: not known. */
 static int last_processor(pid_t pid, pid_t tid) {
     char path[64];
-    char line[1024];
+    char text[PROCSTAT_BYTES];
     const char *at;
-    size_t length;
-    FILE *file;
     snprintf(path, sizeof path, "/proc/%ld/task/%ld/stat", (long)pid, (long)tid);
-    file = fopen(path, "re");
-    length = file != NULL ? fread(line, 1, sizeof line - 1, file) : 0;
-    line[length] = '\0';
-    if (file != NULL) {
-        fclose(file);
-    }
-    at = strrchr(line, ')'); /* behind its name, which is field 2 and may hold anything */
-    for (int field = 2; at != NULL && field < PROCESSOR_FIELD; field++) {
+    at = procstat_read(path, text);
+    for (int field = 3; at != NULL && field < PROCESSOR_FIELD; field++) {
         at = strchr(at + 1, ' ');
     }
     return at != NULL ? atoi(at + 1) : -1;

@@ -73,7 +73,6 @@ void *sys_map_again(void *address, size_t size);
 void sys_unmap(void *address, size_t size);
 /* Whether these pages can be written; reading stays. 0 or a negative errno. */
 long sys_protect(void *address, size_t size, int writable);
-/* The whole pages inside are given back; they read as zeros. */
 /* Of the kernel: 4 KiB, or on some machines 16 or 64. */
 size_t sys_page_bytes(void);
 /* Up to whole pages of it. */
@@ -81,6 +80,7 @@ static inline uint64_t sys_page_up(uint64_t size) {
     uint64_t page = sys_page_bytes();
     return (size + page - 1) & ~(page - 1);
 }
+/* The whole pages inside are given back; they read as zeros. */
 void sys_discard(void *address, size_t size);
 void *sys_grow_map(void *address, size_t old_size, size_t new_size); /* NULL on failure */
 /* A forked child finds zeros there (a vfork child shares it). 0 or a negative errno. */

@@ -340,8 +340,7 @@ def test_beside():
     command.send_signal(signal.SIGINT)
     command.communicate(timeout=60)
     equal(command.returncode, 0, "the command's end")
-    subject.say()
-    subject.hear(b"done\n")
+    subject.rounds()
     subject.say()
     subject.end(b"end\n", 3)
 
@@ -465,8 +464,7 @@ def test_again():
     detach(subject.pid)
     sizes = []
     for turn in range(8):
-        subject.say()  # unseen
-        subject.hear(b"done\n")
+        subject.rounds()  # unseen
         attach(subject.pid)
         subject.rounds()
         equal(held(report(detach(subject.pid)), 1001), (1000, 400), "turn", turn)

@@ -16,6 +16,7 @@ from streamed import (HERE, MEMTRACE, PATIENCE, Gather, build, clean_environment
 from beside import senders
 from recorded import matches_own_counts, own_counts, report, whole
 
+QUEUED_MOST = (1 << 20) * 3.2  # what a file with --queue 1M may take
 RESERVE = 2 << 20  # kept free for a recording's end, and freed in steps
 
 
@@ -90,7 +91,7 @@ def bounded(program):
         most = max(most, allocated(run.path))
         pause(0.02)
     gather.process.send_signal(signal.SIGCONT)
-    if most > (1 << 20) * 3.2:
+    if most > QUEUED_MOST:
         fail("the local file took", most)
     run.end()
     gather.end()
@@ -126,7 +127,7 @@ def ends(program, comes_back):
     os.close(descriptor)
     errors = run.process.stderr.read().decode()
     equal(run.process.returncode, 0, "the recorder", errors)
-    if most > (1 << 20) * 3.2:
+    if most > QUEUED_MOST:
         fail("the local file took", most)
     if not comes_back:
         equal(len([line for line in errors.splitlines() if "at the program's end are lost" in line]), 1, "the line", errors)
