@@ -81,6 +81,7 @@ def slow_disk(folder):
         equal(offset_of(peer, 2), 0, "welcome")
         peer.sendall(frame(3, data[:5000]))
         wait_until(lambda: [name for name in received(there) if os.path.getsize(name) == 5000], "it is written")
+        wait_until(lambda: os.path.exists(hold + ".begun"), "the disk is slow")
         equal(send(path, gather.port).wait(), 0, "another one, meanwhile")
         peer.settimeout(0.2)
         try:
