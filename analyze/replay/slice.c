@@ -124,8 +124,9 @@ int slice_finish(struct slice_writer *writer) {
 /* ---- Reading ---- */
 
 void slice_read(struct slice_reader *reader, const struct slice *slice) {
+    const unsigned char *end = slice->size != 0 ? slice->bytes + slice->size : slice->bytes;
     *reader = (struct slice_reader){
-        .bytes = {slice->bytes, slice->bytes + slice->size, &reader->failed},
+        .bytes = {slice->bytes, end, &reader->failed}, /* an empty one has no bytes to point to */
         .contexts = slice->contexts,
         .threads = slice->threads,
     };

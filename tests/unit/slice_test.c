@@ -211,11 +211,27 @@ static void damaged(void **state) {
     end_twins(&twins);
 }
 
+/* One that was read from a file and has no bytes, whatever it says that is in them. */
+static void empty(void **state) {
+    struct slice slice = {0};
+    struct slice_reader reader;
+    struct slice_context context;
+    (void)state;
+    slice_read(&reader, &slice);
+    assert_false(slice_next_context(&reader, &context));
+    assert_false(reader.failed);
+    slice.contexts = 1;
+    slice_read(&reader, &slice);
+    slice_next_context(&reader, &context);
+    assert_true(reader.failed);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(joined),
         cmocka_unit_test(parts_of_allocations),
         cmocka_unit_test(damaged),
+        cmocka_unit_test(empty),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
