@@ -112,7 +112,7 @@ int recordinggaps_totals(struct timeorder_parts parts, struct slice *totals) {
     if (block == SIZE_MAX) {
         return 0;
     }
-    if (recording_payload(last, block, &buffer, NULL) == 0) {
+    if (recording_payload(last, block, &buffer, NULL) == 0 && buffer.size != 0) {
         reader.next = buffer.bytes;
         reader.end = buffer.bytes + buffer.size;
         result = index_get_slice(&reader, totals) == 0 && !failed;
