@@ -75,10 +75,10 @@ def main():
     folder = scratch()
     program = build(os.path.join(HERE, "series.c"), libraries=["-lpthread"])
     paths = []
-    for number, (count, options) in enumerate((("20000", ["--precise"]), ("20000", []), ("400000", []))):
+    for number, (count, options) in enumerate(((["20000"], ["--precise"]), (["20000"], []), (["400000", "32"], []))):
         there = os.path.join(folder, str(number))
         os.mkdir(there)
-        equal(record([program, count], there, *options).returncode, 0, "the program")
+        equal(record([program, *count], there, *options).returncode, 0, "the program")
         paths.append(only_recording(there, "series"))
     server = Server(*paths, profiles(os.path.join(folder, "0"))[0])
     for source, path in enumerate(paths[:2], 1):
