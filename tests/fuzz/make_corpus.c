@@ -117,6 +117,9 @@ static void make(const char *folder, unsigned i) {
     if (i % 3 == 2) {
         add_losses(&build);
     }
+    if (i % 12 == 11) {
+        recording_build_items(&build, MEMTRACE_BLOCK_TOTALS, "", 0, 1); /* with nothing in it */
+    }
     if (i % 6 != 5) {
         recording_build_index(&build);
     }
