@@ -14,6 +14,7 @@ own status a crash. A refusal, as of a program whose threads all are in the allo
 Needs a build folder: MEMTRACE=/path/of/bin/memtrace, else build/bin/memtrace."""
 
 import argparse
+import glob
 import json
 import os
 import re
@@ -22,6 +23,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -45,8 +47,50 @@ CALLS = ("poll", "ppoll", "epoll_wait", "epoll_pwait", "select", "pselect6", "ac
          "recvmsg", "wait4", "waitid", "pause", "nanosleep", "clock_nanosleep", "futex", "read")
 
 
+# Place of context_count in a region's header (include/memtrace/format.h), and what it is before anything
+# was counted: the root and two frames that stand for something else.
+CONTEXT_COUNT, CONTEXTS_AT_FIRST = 72, 3
+
+
 class Stuck(Exception):
     pass
+
+
+class Counting(threading.Thread):
+    """Looks each half millisecond at the region of a program that is being attached to: when the first
+    allocation is counted. A point of the timeline, which comes each few thousand allocations, would tell
+    it too late."""
+
+    def __init__(self, pid, folder):
+        super().__init__()
+        self.pattern = os.path.join(folder, "regions", "%d.*.mtp" % pid)
+        self.is_over = False
+        self.start_at, self.after_ms = time.monotonic(), None
+        self.start()
+
+    def contexts(self):
+        for path in glob.glob(self.pattern):
+            try:
+                with open(path, "rb") as region:
+                    header = region.read(CONTEXT_COUNT + 8)
+            except FileNotFoundError:
+                continue
+            if len(header) == CONTEXT_COUNT + 8:
+                return int.from_bytes(header[CONTEXT_COUNT:], sys.byteorder)
+        return 0
+
+    def run(self):
+        while not self.is_over:
+            if self.contexts() > CONTEXTS_AT_FIRST:
+                self.after_ms = (time.monotonic() - self.start_at) * 1000
+                return
+            time.sleep(0.0005)
+
+    def end(self):
+        self.is_over = True
+        self.join()
+        return self.after_ms
+
 
 
 class Subject:
@@ -156,14 +200,9 @@ def memtrace(*arguments, folder):
         raise Stuck(arguments[0]) from None
 
 
-def look(seen, profile, start, folder):
-    """After how many ms allocations were counted, from the command's start."""
+def look(seen, profile, folder):
     data = json.loads(memtrace("report", "--json", profile, folder=folder).stdout)
-    counted = [point["time_ns"] for point in data["timeline"] if point["allocations"] > 0]
-    if counted:
-        seen.counting.append((data["process"]["start_realtime_ns"] + counted[0]) / 1e6 - start * 1000)
-    else:
-        seen.empty += 1
+    seen.empty += not any(point["allocations"] > 0 for point in data["timeline"])
 
 
 def gap_beside_nothing(subject, took, folder):
@@ -176,14 +215,17 @@ def gap_beside_nothing(subject, took, folder):
 
 
 def one_cycle(subject, seen, folder):
-    start, before = time.time(), time.monotonic()
+    before = time.monotonic()
     took = 0
     is_looked_at = subject.allocates and seen.count % LOOK_EVERY == 0
     seen.count += 1
     if subject.gaps:
         subject.ask()
+    counting = Counting(subject.pid, folder) if is_looked_at else None
     for command in ("attach", "detach"):
         done = memtrace(command, subject.pid, folder=folder)
+        if command == "attach" and counting is not None and counting.end() is not None:
+            seen.counting.append(counting.after_ms)
         if done.returncode != 0:
             seen.refused.append(done.stderr.strip())
             return
@@ -194,7 +236,7 @@ def one_cycle(subject, seen, folder):
     if subject.gaps:
         seen.before.append(gap_beside_nothing(subject, took, folder))
     if is_looked_at:
-        look(seen, done.stdout.strip().rpartition("profile ")[2], start, folder)
+        look(seen, done.stdout.strip().rpartition("profile ")[2], folder)
 
 
 def run(subject, cycles, seconds, folder):
