@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,6 +24,7 @@ struct plugin {
     bool missing; /* the compiler's command is not there */
     bool gcc;     /* else Clang; GCC has plugins for C, C++, Fortran, Clang for its own languages */
     unsigned major;
+    char triplet[64]; /* of another machine that it makes code for, "aarch64-linux-gnu"; else "" */
     char file[PATH_MAX];
     char reason[PATH_MAX + 256]; /* a line for the user: which plugin it is, or why there is none */
 };
@@ -68,6 +70,33 @@ static bool plugin_identify(struct plugin *plugin, const char *command) {
     return plugin->major != 0;
 }
 
+/* The words of the machine that the compiler makes code for, as folders have them:
+ * aarch64-unknown-linux-gnu and aarch64-linux-gnu are the same. Empty if it is this machine. */
+static void plugin_machine(struct plugin *plugin, const char *command) {
+    static const char *const vendors[] = {"-unknown-", "-pc-"};
+    char *question = NULL;
+    struct utsname here;
+    FILE *answer = NULL;
+    if (asprintf(&question, "%s -dumpmachine 2>/dev/null", command) > 0)
+        answer = popen(question, "r");
+    free(question);
+    if (answer && !fgets(plugin->triplet, sizeof(plugin->triplet), answer))
+        plugin->triplet[0] = '\0';
+    if (answer)
+        pclose(answer);
+    plugin->triplet[strcspn(plugin->triplet, "\n")] = '\0';
+    for (size_t i = 0; !plugin->gcc && i < sizeof(vendors) / sizeof(vendors[0]); i++) {
+        char *vendor = strstr(plugin->triplet, vendors[i]);
+        if (vendor)
+            memmove(vendor, vendor + strlen(vendors[i]) - 1,
+                    strlen(vendor + strlen(vendors[i]) - 1) + 1);
+    }
+    size_t machine = strcspn(plugin->triplet, "-");
+    if (uname(&here) == 0 && machine == strlen(here.machine) &&
+        strncmp(plugin->triplet, here.machine, machine) == 0)
+        plugin->triplet[0] = '\0';
+}
+
 /* Compiles an empty program: another build of the same version may refuse the plugin. */
 static bool is_taken(const struct plugin *plugin, const char *command) {
     char *script = NULL, *option = NULL;
@@ -89,19 +118,22 @@ static bool is_taken(const struct plugin *plugin, const char *command) {
     return status == 0;
 }
 
-/* Finds the plugin for this compiler and its major version below `folder`, gcc-12/memtrace.so, and
- * tries it. False: there is none. */
+/* Finds the plugin for this compiler and its major version below `folder`, gcc-12/memtrace.so or
+ * aarch64-linux-gnu-gcc-12/memtrace.so, and tries it. False: there is none. */
 static bool plugin_find(struct plugin *plugin, const char *command, const char *folder) {
     char *reason = plugin->reason;
     size_t room = sizeof(plugin->reason);
     const char *name = plugin->gcc ? "GCC" : "Clang";
-    int length = snprintf(plugin->file, sizeof(plugin->file), "%s/%s-%u/memtrace.so", folder,
-                          plugin->gcc ? "gcc" : "clang", plugin->major);
+    /* Clang is the same for all machines. */
+    const char *cross = plugin->gcc ? plugin->triplet : "", *dash = *cross ? "-" : "";
+    int length = snprintf(plugin->file, sizeof(plugin->file), "%s/%s%s%s-%u/memtrace.so", folder,
+                          cross, dash, plugin->gcc ? "gcc" : "clang", plugin->major);
     if (length < 0 || (size_t)length >= sizeof(plugin->file) || access(plugin->file, R_OK) != 0) {
         snprintf(reason, room,
-                 "no plugin for %s %u in %s: install %s-%u%s and build MemTrace again", name,
-                 plugin->major, folder, plugin->gcc ? "gcc" : "llvm", plugin->major,
-                 plugin->gcc ? "-plugin-dev" : "-dev");
+                 "no plugin for %s%s%s %u in %s: install %s-%u%s%s%s and build MemTrace again",
+                 cross, *cross ? " " : "", name, plugin->major, folder,
+                 plugin->gcc ? "gcc" : "llvm", plugin->major, plugin->gcc ? "-plugin-dev" : "-dev",
+                 dash, cross);
         return false;
     }
     if (!is_taken(plugin, command)) {
@@ -210,6 +242,29 @@ static int find_places(struct places *places) {
     return 0;
 }
 
+/* The library for another machine, of this installation. 0, or CLI_FAILURE with the line printed.
+ */
+static int find_library_of(struct places *places, const char *triplet) {
+    static const char *const library_dirs[] = {MEMTRACE_LIBDIR, MEMTRACE_LIBDIR "/..", "../lib"};
+    char base[PATH_MAX], relative[PATH_MAX], system[PATH_MAX];
+    bool found = false;
+    if (find_base(base) != 0)
+        return CLI_FAILURE;
+    for (size_t i = 0; i < sizeof(library_dirs) / sizeof(library_dirs[0]) && !found; i++) {
+        snprintf(relative, sizeof(relative), "%s/%s", library_dirs[i], triplet);
+        found = find_dir(base, relative, "libmemtrace.so", places->library_dir);
+    }
+    if (!found)
+        return cli_error(
+            "libmemtrace.so for %s is not at %s/%s/%s: build MemTrace with this compiler, "
+            "too, and install it there (docs/cmake.md)",
+            triplet, base, MEMTRACE_LIBDIR, triplet);
+    snprintf(system, sizeof(system), "/usr/lib/%s", triplet);
+    if (strcmp(places->library_dir, system) == 0)
+        places->library_dir[0] = '\0';
+    return 0;
+}
+
 static bool quoted; /* a word was printed that $(...) alone would break */
 
 /* One flag: a word on the line, or, explained, a line of its own. */
@@ -300,7 +355,7 @@ static void decide_auto(struct plan *plan, const char *compiler, const struct pl
 }
 
 /* 0, or the exit status with the line printed. */
-static int decide(struct plan *plan, const struct request *request, const struct places *places) {
+static int decide(struct plan *plan, const struct request *request, struct places *places) {
     const char *compiler = request->compiler ? request->compiler : getenv("CC");
     bool is_auto = strcmp(request->mode, "auto") == 0;
     for (size_t i = 0; i < MODES && !plan->mode; i++)
@@ -312,6 +367,10 @@ static int decide(struct plan *plan, const struct request *request, const struct
         compiler = "cc";
     if (compiler && !plugin_identify(&plan->plugin, compiler) && plan->plugin.missing)
         return cli_usage("flags", "%s", plan->plugin.reason);
+    if (plan->plugin.major)
+        plugin_machine(&plan->plugin, compiler);
+    if (plan->plugin.triplet[0] && find_library_of(places, plan->plugin.triplet) != 0)
+        return CLI_FAILURE;
 
     if (is_auto) {
         decide_auto(plan, compiler, places);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Settings and helpers of MemTrace's own build; included by the root CMakeLists.txt only.
-include(GNUInstallDirs)
+include("${CMAKE_CURRENT_LIST_DIR}/MemTraceMachine.cmake")
+_memtrace_machine_of(MEMTRACE_MACHINE "${CMAKE_SYSTEM_PROCESSOR}")
 
 if(NOT CMAKE_SYSTEM_NAME STREQUAL "Linux")
     message(FATAL_ERROR "MemTrace needs Linux, this is ${CMAKE_SYSTEM_NAME}.")
@@ -13,6 +14,13 @@ if(NOT DEFINED PROJECT_IS_TOP_LEVEL)
         set(PROJECT_IS_TOP_LEVEL ON)
     endif()
 endif()
+
+# The runtime for another machine lies beside the one for this machine, in the same prefix, if both have a place of
+# their own; CMake and linkers look there in a sysroot, too.
+if(PROJECT_IS_TOP_LEVEL AND CMAKE_CROSSCOMPILING AND CMAKE_LIBRARY_ARCHITECTURE AND NOT DEFINED CMAKE_INSTALL_LIBDIR)
+    set(CMAKE_INSTALL_LIBDIR "lib/${CMAKE_LIBRARY_ARCHITECTURE}" CACHE PATH "Object code libraries")
+endif()
+include(GNUInstallDirs)
 
 get_property(MEMTRACE_MULTI_CONFIG GLOBAL PROPERTY GENERATOR_IS_MULTI_CONFIG)
 if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_BUILD_TYPE AND NOT MEMTRACE_MULTI_CONFIG)

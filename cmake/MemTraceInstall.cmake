@@ -16,11 +16,13 @@ configure_package_config_file(
     cmake/MemTraceConfig.cmake.in "${PROJECT_BINARY_DIR}/cmake/MemTraceConfig.cmake"
     INSTALL_DESTINATION "${package_dir}" PATH_VARS CMAKE_INSTALL_LIBDIR)
 write_basic_package_version_file(
-    "${PROJECT_BINARY_DIR}/cmake/MemTraceConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
-set(modules MemTraceInstrument MemTraceInstrumentAll MemTracePass MemTraceProject)
+    "${PROJECT_BINARY_DIR}/cmake/MemTraceVersion.cmake" COMPATIBILITY SameMinorVersion)
+configure_file(cmake/MemTraceConfigVersion.cmake.in "${PROJECT_BINARY_DIR}/cmake/MemTraceConfigVersion.cmake" @ONLY)
+set(modules MemTraceInstrument MemTraceInstrumentAll MemTraceMachine MemTracePass MemTraceProject)
 list(TRANSFORM modules REPLACE "(.+)" "cmake/\\1.cmake")
 install(FILES ${modules} "${PROJECT_BINARY_DIR}/cmake/MemTraceConfig.cmake"
               "${PROJECT_BINARY_DIR}/cmake/MemTraceConfigVersion.cmake"
+              "${PROJECT_BINARY_DIR}/cmake/MemTraceVersion.cmake"
         DESTINATION "${package_dir}")
 
 # The build folder is laid out as when installed: it has the package, too.
@@ -31,7 +33,8 @@ function(memtrace_package_of_build)
         cmake/MemTraceConfig.cmake.in "${folder}/MemTraceConfig.cmake"
         INSTALL_PREFIX "${PROJECT_BINARY_DIR}" INSTALL_DESTINATION lib/cmake/MemTrace
         PATH_VARS CMAKE_INSTALL_LIBDIR)
-    foreach(file IN LISTS modules ITEMS "${PROJECT_BINARY_DIR}/cmake/MemTraceConfigVersion.cmake")
+    foreach(file IN LISTS modules ITEMS "${PROJECT_BINARY_DIR}/cmake/MemTraceConfigVersion.cmake"
+                            "${PROJECT_BINARY_DIR}/cmake/MemTraceVersion.cmake")
         get_filename_component(name "${file}" NAME)
         configure_file("${file}" "${folder}/${name}" COPYONLY)
     endforeach()

@@ -264,12 +264,36 @@ function(_memtrace_link target)
     _memtrace_link_option(${target} MemTrace::runtime "LINKER:${keep}")
 
     # The result runs as it is, installed as well.
-    get_property(directory GLOBAL PROPERTY MEMTRACE_LIBRARY_DIR)
-    if(NOT directory OR NOT directory IN_LIST CMAKE_C_IMPLICIT_LINK_DIRECTORIES
-       AND NOT directory IN_LIST CMAKE_CXX_IMPLICIT_LINK_DIRECTORIES)
-        _memtrace_link_option(${target} MemTrace::runtime
-                              "LINKER:-rpath,$<TARGET_FILE_DIR:MemTrace::runtime>")
+    _memtrace_run_path(folder)
+    if(folder)
+        _memtrace_link_option(${target} MemTrace::runtime "LINKER:-rpath,${folder}")
     endif()
+endfunction()
+
+# The runtime's folder for the run path of a program: nothing where the loader looks by itself. What lies in the root of
+# another machine's files has its path without that root there.
+function(_memtrace_run_path result)
+    set(folder "$<TARGET_FILE_DIR:MemTrace::runtime>")
+    get_property(directory GLOBAL PROPERTY MEMTRACE_LIBRARY_DIR)
+    if(directory)
+        set(known ${CMAKE_C_IMPLICIT_LINK_DIRECTORIES} ${CMAKE_CXX_IMPLICIT_LINK_DIRECTORIES})
+        foreach(root IN LISTS CMAKE_SYSROOT CMAKE_STAGING_PREFIX CMAKE_FIND_ROOT_PATH)
+            string(REGEX REPLACE "/+$" "" root "${root}")
+            string(FIND "${directory}/" "${root}/" place)
+            if(root AND place EQUAL 0)
+                string(LENGTH "${root}" length)
+                string(SUBSTRING "${directory}" ${length} -1 directory)
+                set(folder "${directory}")
+                list(APPEND known /lib /usr/lib /lib64 /usr/lib64 "/lib/${CMAKE_LIBRARY_ARCHITECTURE}"
+                     "/usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}")
+                break()
+            endif()
+        endforeach()
+        if(directory IN_LIST known)
+            set(folder "")
+        endif()
+    endif()
+    set(${result} "${folder}" PARENT_SCOPE)
 endfunction()
 
 # Settings built into the program: NUL-separated, as in the environment, found by the runtime as the

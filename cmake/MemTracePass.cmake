@@ -4,7 +4,79 @@
 #
 # A plugin serves one major version of one compiler. It lies in FOLDER/gcc-12/memtrace.so, FOLDER
 # being the global property MEMTRACE_PLUGIN_DIR; where MemTrace is built along with the project it is
-# the target that the global property MEMTRACE_PLUGIN_gcc-12 names.
+# the target that the global property MEMTRACE_PLUGIN_gcc-12 names. What a cross compiler loads runs
+# here: it comes with the MemTrace of this machine, as aarch64-linux-gnu-gcc-12/memtrace.so.
+
+include("${CMAKE_CURRENT_LIST_DIR}/MemTraceMachine.cmake")
+
+# Sets `result` to "aarch64-linux-gnu-" if the project's GCC makes code for another machine than the one that it runs
+# on, else to nothing.
+function(_memtrace_cross_prefix result language)
+    set(compiler "${CMAKE_${language}_COMPILER}")
+    string(MD5 key "${compiler}")
+    get_property(known GLOBAL PROPERTY MEMTRACE_TRIPLET_${key} SET)
+    if(NOT known)
+        execute_process(COMMAND "${compiler}" -dumpmachine OUTPUT_VARIABLE triplet
+                        OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+        set_property(GLOBAL PROPERTY MEMTRACE_TRIPLET_${key} "${triplet}")
+    endif()
+    get_property(triplet GLOBAL PROPERTY MEMTRACE_TRIPLET_${key})
+    _memtrace_machine_of(machine "${triplet}")
+    _memtrace_machine_of(here "${CMAKE_HOST_SYSTEM_PROCESSOR}")
+    set(${result} "" PARENT_SCOPE)
+    if(machine AND NOT machine STREQUAL here)
+        set(${result} "${triplet}-" PARENT_SCOPE)
+    endif()
+endfunction()
+
+# Where the MemTrace of the machine that builds may lie: MEMTRACE_HOST_PATH, or else the prefixes where CMake looks for
+# packages, that of the runtime, and the one whose command is in PATH.
+function(_memtrace_host_prefixes result)
+    set(prefixes "${MEMTRACE_HOST_PATH}")
+    if(NOT prefixes)
+        get_property(own GLOBAL PROPERTY MEMTRACE_PREFIX)
+        set(environment "$ENV{CMAKE_PREFIX_PATH}")
+        string(REPLACE ":" ";" environment "${environment}")
+        set(prefixes ${own} ${CMAKE_PREFIX_PATH} ${environment})
+        find_program(MEMTRACE_HOST_COMMAND memtrace NO_CMAKE_FIND_ROOT_PATH)
+        mark_as_advanced(MEMTRACE_HOST_COMMAND)
+        if(MEMTRACE_HOST_COMMAND)
+            get_filename_component(command "${MEMTRACE_HOST_COMMAND}" REALPATH)
+            get_filename_component(prefix "${command}" DIRECTORY)
+            get_filename_component(prefix "${prefix}" DIRECTORY)
+            list(APPEND prefixes "${prefix}")
+        endif()
+    endif()
+    set(${result} "${prefixes}" PARENT_SCOPE)
+endfunction()
+
+# The plugin NAME/memtrace.so of the MemTrace of the machine that builds: sets `result`, or why there is none in
+# `lacking`. It writes what the runtime reads, so both are of the same version.
+function(_memtrace_find_host_plugin result lacking name)
+    get_property(version GLOBAL PROPERTY MEMTRACE_VERSION)
+    _memtrace_host_prefixes(prefixes)
+    set(${result} "" PARENT_SCOPE)
+    set(why "")
+    foreach(prefix IN LISTS prefixes)
+        file(GLOB found "${prefix}/lib*/memtrace/${name}/memtrace.so" "${prefix}/lib/*/memtrace/${name}/memtrace.so")
+        foreach(file IN LISTS found)
+            string(REGEX REPLACE "/memtrace/${name}/memtrace.so$" "" folder "${file}")
+            set(PACKAGE_VERSION "")
+            include("${folder}/cmake/MemTrace/MemTraceVersion.cmake" OPTIONAL)
+            if(PACKAGE_VERSION MATCHES "^([0-9.]+)" AND CMAKE_MATCH_1 VERSION_EQUAL version)
+                set(${result} "${file}" PARENT_SCOPE)
+                return()
+            endif()
+            set(why "${file} is of MemTrace ${PACKAGE_VERSION}, the runtime of ${version}")
+        endforeach()
+    endforeach()
+    if(NOT why)
+        list(JOIN prefixes ", " prefixes)
+        string(CONCAT why "no plugin ${name} for the machine that builds in ${prefixes}: install MemTrace there "
+                          "and set MEMTRACE_HOST_PATH to its prefix")
+    endif()
+    set(${lacking} "${why}" PARENT_SCOPE)
+endfunction()
 
 # The plugin for the project's compiler of a language. Sets in the caller:
 #   plugin_file      the plugin
@@ -21,6 +93,12 @@ function(_memtrace_find_plugin language)
         set(name GCC)
         set(kind gcc)
         set(package gcc-${major}-plugin-dev)
+        _memtrace_cross_prefix(cross ${language})
+        if(cross)
+            string(REGEX REPLACE "-$" "" triplet "${cross}")
+            set(kind ${cross}gcc)
+            set(package ${package}-${triplet})
+        endif()
     endif()
     set(file "${folder}/${kind}-${major}/memtrace.so")
     get_property(target GLOBAL PROPERTY MEMTRACE_PLUGIN_${kind}-${major})
@@ -31,6 +109,11 @@ function(_memtrace_find_plugin language)
         set(file "$<TARGET_FILE:${target}>")
     elseif(EXISTS "${file}")
         _memtrace_try_plugin(lacking ${language} "${file}")
+    elseif(CMAKE_CROSSCOMPILING)
+        _memtrace_find_host_plugin(file lacking ${kind}-${major})
+        if(file)
+            _memtrace_try_plugin(lacking ${language} "${file}")
+        endif()
     else()
         string(CONCAT lacking "no plugin for ${name} ${major} in ${folder}: install ${package} and "
                               "build MemTrace again")
@@ -117,6 +200,9 @@ function(_memtrace_plan_pass)
         if(plugin_lacking STREQUAL "")
             list(APPEND languages ${language})
             list(APPEND compilers "${plugin_compiler}")
+            if(NOT plugin_target)
+                string(REGEX REPLACE "/[^/]*/memtrace.so$" "" folder "${plugin_file}")
+            endif()
         elseif(language STREQUAL "Fortran" AND languages)
             list(APPEND reasons "not for Fortran: ${plugin_lacking}")
         else()

@@ -60,7 +60,8 @@ def has_path(names, wanted):
 
 def check_profile(memtrace, profile, paths, module=None):
     """Each path holds what it should, and frames have lines."""
-    report = json.loads(run([memtrace, "report", "--json", profile]))
+    report = json.loads(subprocess.run([memtrace, "report", "--json", profile], stdout=subprocess.PIPE, check=True,
+                                       timeout=600).stdout)
     for wanted, size, blocks in paths:
         found_bytes = found_blocks = 0
         for context in report["contexts"]:

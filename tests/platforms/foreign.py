@@ -75,6 +75,7 @@ class Machine:
         self.folder = os.path.join(BUILD, "tests", "platforms", name)
         self.built = BUILD if name == "here" else self.folder
         self.library = os.path.join(self.built, "lib", "libmemtrace.so")
+        self.toolchain = os.path.join(HERE, name + ".cmake")
         self.compiler = self.triplet + "-g++" if self.triplet else "g++"
         for tool in (self.emulator[0], self.compiler, self.compiler.replace("g++", "gcc")):
             if shutil.which(tool) is None:
@@ -84,9 +85,8 @@ class Machine:
         if self.built == BUILD:
             return
         run(["cmake", "-S", SOURCE, "-B", self.folder, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
-             "-DCMAKE_TOOLCHAIN_FILE=" + os.path.join(HERE, self.name + ".cmake"), "-DMEMTRACE_TOOLS=OFF",
-             "-DMEMTRACE_TESTS=OFF", "-DMEMTRACE_INSTALL=OFF"])
-        run(["cmake", "--build", self.folder, "--target", "memtrace_runtime"])
+             "-DCMAKE_TOOLCHAIN_FILE=" + self.toolchain])
+        run(["cmake", "--build", self.folder])
         described = run(["readelf", "-h", self.library])
         if not re.search(r"Machine:\s+" + self.name, described, re.IGNORECASE):
             fail("the library is for another machine:\n" + described)
