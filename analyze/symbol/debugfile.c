@@ -9,13 +9,12 @@
 
 #include "analyze/read/trust.h"
 
+#include <byteswap.h>
 #include <elf.h>
-#include <elfutils/libdwelf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <gelf.h>
 #include <limits.h>
-#include <lzma.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -37,6 +36,7 @@ struct identity {
     uint32_t checksum;
 };
 
+enum { OWN_ORDER = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB };
 enum { RECORDED_BUILD_ID_BYTES = 32 }; /* a profile keeps no more of a longer one */
 
 static bool same_build_id(const void *recorded, size_t recorded_size, const void *found,
@@ -122,10 +122,68 @@ bool debugfile_has_dwarf(Elf *elf) {
     return false;
 }
 
+/* ---- What a file says of itself. libdw has these too; a build for devices has libelf alone ----
+ */
+
+/* The build-id among the notes of a section or segment; 0: none. */
+static ssize_t build_id_in(Elf_Data *notes, const void **bytes) {
+    GElf_Nhdr note;
+    size_t name, description;
+    for (size_t at = 0; notes && (at = gelf_getnote(notes, at, &note, &name, &description)) > 0;) {
+        if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == sizeof ELF_NOTE_GNU &&
+            memcmp((const char *)notes->d_buf + name, ELF_NOTE_GNU, sizeof ELF_NOTE_GNU) == 0) {
+            *bytes = (const char *)notes->d_buf + description;
+            return note.n_descsz;
+        }
+    }
+    return 0;
+}
+
+ssize_t debugfile_build_id(Elf *elf, const void **bytes) {
+    GElf_Shdr section;
+    GElf_Phdr segment;
+    const char *name;
+    ssize_t size = 0;
+    size_t count;
+    for (Elf_Scn *at = NULL; size == 0 && (at = debugfile_next_section(elf, at, &section, &name));)
+        if (section.sh_type == SHT_NOTE)
+            size = build_id_in(elf_getdata(at, NULL), bytes);
+    if (size != 0 || elf_getphdrnum(elf, &count) != 0)
+        return size;
+    for (size_t i = 0; size == 0 && i < count; i++) /* the sections may have been stripped */
+        if (gelf_getphdr(elf, (int)i, &segment) && segment.p_type == PT_NOTE)
+            size =
+                build_id_in(elf_getdata_rawchunk(elf, (int64_t)segment.p_offset, segment.p_filesz,
+                                                 segment.p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR),
+                            bytes);
+    return size;
+}
+
+/* What .gnu_debuglink says: a name, and behind it, at the next multiple of 4, a checksum. NULL:
+ * there is none. */
+static const char *debug_link(Elf *elf, uint32_t *checksum) {
+    GElf_Shdr header;
+    const char *name;
+    Elf_Scn *section = NULL;
+    while ((section = debugfile_next_section(elf, section, &header, &name)) &&
+           strcmp(name, ".gnu_debuglink") != 0)
+        ;
+    Elf_Data *data = section ? elf_rawdata(section, NULL) : NULL;
+    const char *link = data ? data->d_buf : NULL;
+    const char *end = link ? memchr(link, '\0', data->d_size) : NULL;
+    size_t at = end ? ((size_t)(end - link) + sizeof *checksum) & ~(sizeof *checksum - 1) : 0;
+    if (!end || at + sizeof *checksum > data->d_size)
+        return NULL;
+    memcpy(checksum, link + at, sizeof *checksum);
+    if (elf_getident(elf, NULL)[EI_DATA] != OWN_ORDER)
+        *checksum = bswap_32(*checksum);
+    return link;
+}
+
 static bool checksum_matches(Elf *elf, uint32_t checksum) {
     size_t size;
     const char *bytes = elf_rawfile(elf, &size);
-    return bytes && lzma_crc32((const uint8_t *)bytes, size, 0) == checksum;
+    return bytes && crc32_z(0, (const Bytef *)bytes, size) == checksum;
 }
 
 /* Whether path is the file that is wanted. */
@@ -134,7 +192,7 @@ static bool matches(const char *path, const struct identity *identity) {
     if (debugfile_open(path, &file, NULL) != 0)
         return false;
     const void *found;
-    ssize_t found_size = dwelf_elf_gnu_build_id(file.elf, &found);
+    ssize_t found_size = debugfile_build_id(file.elf, &found);
     bool match;
     if (identity->build_id_size && found_size > 0)
         match = same_build_id(identity->build_id, identity->build_id_size, found, found_size);
@@ -190,8 +248,8 @@ static void try_links(char **result, struct identity *identity, Elf *elf, const 
                       const char *folders) {
     char root[PATH_MAX];
     int folder = (int)(strrchr(path, '/') ? strrchr(path, '/') - path : 0);
-    GElf_Word checksum;
-    const char *link = dwelf_elf_gnu_debuglink(elf, &checksum);
+    uint32_t checksum;
+    const char *link = debug_link(elf, &checksum);
     if (link && !strchr(link, '/')) {
         identity->has_checksum = true;
         identity->checksum = checksum;
@@ -214,7 +272,7 @@ static void find_debug(struct debugfile_paths *paths, Elf *elf, const char *path
         return;
     }
     const void *build_id = NULL;
-    ssize_t size = dwelf_elf_gnu_build_id(elf, &build_id);
+    ssize_t size = debugfile_build_id(elf, &build_id);
     struct identity identity = {.build_id = build_id, .build_id_size = size > 0 ? (size_t)size : 0};
     try_build_id(&paths->debug, &identity, folders);
     try_links(&paths->debug, &identity, elf, path, folders);
@@ -235,7 +293,7 @@ static bool has_build_id(const char *path, const struct symbol_module *module) {
     const void *found = NULL;
     bool same = false;
     if (debugfile_open(path, &file, NULL) == 0) {
-        ssize_t size = dwelf_elf_gnu_build_id(file.elf, &found);
+        ssize_t size = debugfile_build_id(file.elf, &found);
         same = same_build_id(module->build_id, module->build_id_size, found, size);
         debugfile_close(&file);
     }
@@ -269,7 +327,7 @@ static int find_here(const struct symbol_module *module, const char *folders,
     bool same = opened;
     if (opened && module->build_id_size) {
         const void *found = NULL;
-        ssize_t size = dwelf_elf_gnu_build_id(file.elf, &found);
+        ssize_t size = debugfile_build_id(file.elf, &found);
         same = same_build_id(module->build_id, module->build_id_size, found, size);
     }
     if (same) {
@@ -392,8 +450,7 @@ static int make_plan(struct plan *plan, Elf *elf) {
     size_t size, names;
     const char *bytes = elf_rawfile(elf, &size);
     const char *ident = elf_getident(elf, NULL);
-    if (!bytes || !ident || ident[EI_CLASS] != ELFCLASS64 ||
-        ident[EI_DATA] != (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB) ||
+    if (!bytes || !ident || ident[EI_CLASS] != ELFCLASS64 || ident[EI_DATA] != OWN_ORDER ||
         elf_getshdrnum(elf, &plan->count) != 0 || elf_getshdrstrndx(elf, &names) != 0)
         return -1;
     plan->header = (const Elf64_Ehdr *)bytes;

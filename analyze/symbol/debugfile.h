@@ -14,6 +14,7 @@
 #include <gelf.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 /* An ELF file opened for reading; elf NULL: not open. The descriptor is already closed. */
 struct debugfile_elf {
@@ -41,6 +42,10 @@ Elf_Scn *debugfile_next_section(Elf *elf, Elf_Scn *section, GElf_Shdr *header, c
 int debugfile_visit_symbols(Elf *elf, Elf_Scn *section, const GElf_Shdr *header,
                             int (*visit)(void *context, const GElf_Sym *symbol, const char *name),
                             void *context);
+
+/* The file's build-id, in *bytes, and its size; 0: it has none. The bytes live as long as the Elf.
+ */
+ssize_t debugfile_build_id(Elf *elf, const void **bytes);
 
 /* Whether the file carries DWARF itself. */
 bool debugfile_has_dwarf(Elf *elf);

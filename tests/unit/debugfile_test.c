@@ -95,6 +95,23 @@ static void finds_by_build_id(void **state) {
     assert_int_equal(fixture_run("rm -r root/.build-id"), 0);
 }
 
+/* Not even a table of sections is left (ELF header: e_shoff, e_shnum and e_shstrndx): then a
+ * segment tells the build-id. */
+static void reads_the_build_id_without_sections(void **state) {
+    (void)state;
+    char folders[256], text[4096], warning[600];
+    snprintf(folders, sizeof folders, "%s/root", fixture_folder);
+    add_by_build_id();
+    assert_int_equal(
+        fixture_run("cp bare least &&"
+                    "dd if=/dev/zero of=least bs=1 seek=40 count=8 conv=notrunc 2>&1 &&"
+                    "dd if=/dev/zero of=least bs=1 seek=60 count=4 conv=notrunc 2>&1"),
+        0);
+    fixture_resolve("least", NULL, 0, folders, address, text, warning);
+    assert_string_equal(text, expected);
+    assert_int_equal(fixture_run("rm -r least root/.build-id"), 0);
+}
+
 /* As a recording carries it of a library without debug information. */
 static void is_content_with_symbols_alone(void **state) {
     (void)state;
@@ -207,6 +224,7 @@ int main(void) {
         cmocka_unit_test(finds_the_link_beside_the_file),
         cmocka_unit_test(finds_the_link_below_the_debug_folder),
         cmocka_unit_test(finds_by_build_id),
+        cmocka_unit_test(reads_the_build_id_without_sections),
         cmocka_unit_test(is_content_with_symbols_alone),
         cmocka_unit_test(ignores_a_debug_file_of_another_build),
         cmocka_unit_test(checks_the_checksum_without_build_id),
