@@ -190,8 +190,8 @@ static int attach(pid_t pid, const char *library, const struct request *request,
         return cli_error("process %ld is attached to, but nothing writes its profile: %s",
                          (long)pid, error.message);
     }
-    printf("attached to process %ld, a thread was held for %.2f ms; memtrace report %ld shows it%s",
-           (long)pid, (double)done.held_ns / 1e6, (long)pid, request->for_ns != 0 ? "\n" : "");
+    printf("attached to process %ld, a thread was held for %.2f ms; %s shows it%s", (long)pid,
+           (double)done.held_ns / 1e6, detach_shown_by(pid).text, request->for_ns != 0 ? "\n" : "");
     if (request->for_ns == 0) {
         printf(", memtrace detach %ld ends it\n", (long)pid);
     }

@@ -13,32 +13,85 @@
 #include <string.h>
 #include <unistd.h>
 
-const struct command *const commands[] = {
-    &run_command,       &record_command,
-    &report_command,    &diff_command,
-    &query_command,
+/* Which parts of the command this build has, and CMake's option that brings them. */
+#define ALWAYS(...)   __VA_ARGS__
+#define ALWAYS_OPTION NULL
+#ifdef MEMTRACE_AGENT
+#define WHOLE(...)
+#else
+#define WHOLE(...) __VA_ARGS__
+#endif
+#define WHOLE_OPTION "-DMEMTRACE_TOOLS=all"
 #ifdef MEMTRACE_WEB
-    &serve_command,
+#define WEB(...) __VA_ARGS__
+#else
+#define WEB(...)
 #endif
+#define WEB_OPTION "-DMEMTRACE_WEB=ON"
 #ifdef MEMTRACE_TOP
-    &top_command,
+#define TOP(...) __VA_ARGS__
+#else
+#define TOP(...)
 #endif
-    &check_command,     &export_command,
-    &replay_command,    &import_command,
-    &extract_command,   &repack_command,
-    &strip_command,     &anonymize_command,
-    &merge_command,     &info_command,
-    &list_command,      &trace_command,
+#define TOP_OPTION "-DMEMTRACE_TOP=ON"
 #ifdef MEMTRACE_STREAM
-    &send_command,      &gather_command,
-    &sender_command,    &offerer_command,
+#define STREAM(...) __VA_ARGS__
+#define GATHER(...) WHOLE(__VA_ARGS__)
+#else
+#define STREAM(...)
+#define GATHER(...)
 #endif
-    &control_command,   &attach_command,
-    &detach_command,    &symbolize_command,
-    &flags_command,     &completion_command,
-    &companion_command, &replaychild_command,
-    &manual_command,    NULL,
-};
+#define STREAM_OPTION "-DMEMTRACE_STREAM=ON"
+#define GATHER_OPTION STREAM_OPTION
+
+/* In the order of the help. */
+#define COMMANDS(X)                                                                                \
+    X(ALWAYS, run)                                                                                 \
+    X(ALWAYS, record)                                                                              \
+    X(WHOLE, report)                                                                               \
+    X(WHOLE, diff)                                                                                 \
+    X(WHOLE, query)                                                                                \
+    X(WEB, serve)                                                                                  \
+    X(TOP, top)                                                                                    \
+    X(WHOLE, check)                                                                                \
+    X(WHOLE, export)                                                                               \
+    X(WHOLE, replay)                                                                               \
+    X(WHOLE, import)                                                                               \
+    X(WHOLE, extract)                                                                              \
+    X(WHOLE, repack)                                                                               \
+    X(WHOLE, strip)                                                                                \
+    X(WHOLE, anonymize)                                                                            \
+    X(WHOLE, merge)                                                                                \
+    X(WHOLE, info)                                                                                 \
+    X(ALWAYS, list)                                                                                \
+    X(WHOLE, trace)                                                                                \
+    X(STREAM, send)                                                                                \
+    X(GATHER, gather)                                                                              \
+    X(STREAM, sender)                                                                              \
+    X(STREAM, offerer)                                                                             \
+    X(ALWAYS, control)                                                                             \
+    X(ALWAYS, attach)                                                                              \
+    X(ALWAYS, detach)                                                                              \
+    X(WHOLE, symbolize)                                                                            \
+    X(WHOLE, flags)                                                                                \
+    X(ALWAYS, completion)                                                                          \
+    X(ALWAYS, companion)                                                                           \
+    X(WHOLE, replaychild)                                                                          \
+    X(ALWAYS, manual)
+#define ENTRY(part, name) part(&name##_command, )
+#define NAMED(part, name) {#name, part##_OPTION},
+
+const struct command *const commands[] = {COMMANDS(ENTRY) NULL};
+
+const char *command_left_out(const char *name) {
+    static const struct { const char *name, *option; } all[] = {COMMANDS(NAMED)};
+    for (size_t i = 0; i < sizeof all / sizeof all[0] && command_find(name) == NULL; i++) {
+        if (strcmp(all[i].name, name) == 0) {
+            return all[i].option;
+        }
+    }
+    return NULL;
+}
 
 const struct command *command_find(const char *name) {
     for (const struct command *const *command = commands; *command != NULL; command++) {

@@ -39,6 +39,8 @@ extern const struct command run_command, record_command, report_command, diff_co
     offerer_command, companion_command, manual_command, replay_command, replaychild_command;
 extern const struct command *const commands[];
 const struct command *command_find(const char *name); /* NULL: there is none */
+/* Of a command that was left out of this build: CMake's option that brings it. NULL: it was not. */
+const char *command_left_out(const char *name);
 
 /* What `memtrace COMMAND --help` prints. */
 void help_print(const struct command *command);

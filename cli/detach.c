@@ -48,11 +48,22 @@ int detach_read_pids(const struct command *command, int argc, char **argv, pid_t
     return status;
 }
 
+struct detach_shown detach_shown_by(pid_t pid) {
+    struct detach_shown by;
+#ifdef MEMTRACE_AGENT /* which makes no reports */
+    (void)pid;
+    snprintf(by.text, sizeof by.text, "memtrace list");
+#else
+    snprintf(by.text, sizeof by.text, "memtrace report %ld", (long)pid);
+#endif
+    return by;
+}
+
 int detach_explain(pid_t pid, int result) {
     switch (result) {
     case MEMTRACE_ATTACH_THERE:
-        return cli_error("process %ld is profiled already: memtrace report %ld", (long)pid,
-                         (long)pid);
+        return cli_error("process %ld is profiled already: %s", (long)pid,
+                         detach_shown_by(pid).text);
     case MEMTRACE_ATTACH_OVER:
         return cli_error("process %ld is not profiled: it was detached from, or it ends, or it was "
                          "started with MEMTRACE=off",

@@ -15,6 +15,12 @@ extern const char attach_profile_pattern[], attach_recording_pattern[];
  * done with one. CLI_OK, or the exit status with the line printed. */
 int detach_read_pids(const struct command *command, int argc, char **argv, pid_t **pids);
 
+/* The command that shows what process `pid` holds. */
+struct detach_shown {
+    char text[48];
+};
+struct detach_shown detach_shown_by(pid_t pid);
+
 /* Says why the library in process `pid` did not do what it was asked to (enum
  * memtrace_attach_result). CLI_FAILURE. */
 int detach_explain(pid_t pid, int result);

@@ -261,8 +261,10 @@ static int run_manual(int argc, char **argv) {
             manual_options(*command);
         }
     }
-    manual_heading("filters");
-    manual_table(filter_options, NULL);
+    if (!option_is_end(filter_options)) {
+        manual_heading("filters");
+        manual_table(filter_options, NULL);
+    }
     return cli_finish(CLI_OK);
 }
 

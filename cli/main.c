@@ -6,6 +6,28 @@
 #include <stdio.h>
 #include <string.h>
 
+#ifdef MEMTRACE_AGENT
+static const char examples[] =
+    "\n"
+    "examples:\n"
+#ifdef MEMTRACE_STREAM
+    "  memtrace record --to HOST -- ./program   record it into HOST's `memtrace gather`\n"
+    "  memtrace attach 1234 --record --to HOST  the same of a program that runs\n"
+#else
+    "  memtrace record -- ./program             record a program\n"
+    "  memtrace attach 1234 --record            the same of a program that runs\n"
+#endif
+    "\n"
+    "This build is for devices: reports are made on a machine with the whole of MemTrace.\n";
+#else
+static const char examples[] =
+    "\n"
+    "examples:\n"
+    "  memtrace run -- ./program ARGUMENTS   profile a program\n"
+    "  memtrace report                       show the newest profile of this folder\n"
+    "  memtrace report 1234                  show what process 1234 holds now\n";
+#endif
+
 static void print_help(FILE *out) {
     fputs("usage: memtrace COMMAND [OPTION]... [ARGUMENT]...\n"
           "       memtrace COMMAND --help\n"
@@ -20,17 +42,25 @@ static void print_help(FILE *out) {
             fprintf(out, "  %-10s %s\n", (*command)->name, (*command)->summary);
         }
     }
-    fputs("\n"
-          "examples:\n"
-          "  memtrace run -- ./program ARGUMENTS   profile a program\n"
-          "  memtrace report                       show the newest profile of this folder\n"
-          "  memtrace report 1234                  show what process 1234 holds now\n",
-          out);
+    fputs(examples, out);
+}
+
+/* Which command is in another build only. */
+static int refuse_left_out(const char *name, const char *option) {
+#ifdef MEMTRACE_AGENT
+    (void)option;
+    return cli_error("%s is not in this build for devices: take or send what was recorded to a "
+                     "machine with the whole of MemTrace, and use it there",
+                     name);
+#else
+    return cli_error("%s is not in this build: configure MemTrace with %s", name, option);
+#endif
 }
 
 /* Says which command was meant. */
 static int refuse(const char *name) {
     bool is_option = name[0] == '-';
+    const char *option = command_left_out(name);
     struct nearest nearest = nearest_to(name, strlen(name));
     for (size_t i = 0; commands[i] != NULL && !is_option; i++) {
         if (commands[i]->summary != NULL) {
@@ -39,6 +69,9 @@ static int refuse(const char *name) {
     }
     nearest_offer(&nearest, is_option ? "--help" : "help");
     nearest_offer(&nearest, is_option ? "--version" : "help");
+    if (option != NULL) {
+        return refuse_left_out(name, option);
+    }
     return cli_usage(NULL, "there is no %s '%s'%s%s%s", is_option ? "option" : "command", name,
                      nearest.name != NULL ? ": did you mean " : "",
                      nearest.name != NULL ? nearest.name : "", nearest.name != NULL ? "?" : "");

@@ -49,6 +49,10 @@ function(memtrace_tool_options target)
     target_include_directories(${target} PRIVATE ${MEMTRACE_INCLUDES})
     target_compile_options(${target} PRIVATE ${MEMTRACE_WARNINGS})
     target_compile_definitions(${target} PRIVATE _GNU_SOURCE=)
+    if(MEMTRACE_AGENT) # whatever no command of it calls stays out
+        target_compile_options(${target} PRIVATE -ffunction-sections -fdata-sections)
+        target_link_options(${target} PRIVATE -Wl,--gc-sections,--as-needed)
+    endif()
     foreach(sanitizer IN LISTS MEMTRACE_SANITIZE)
         target_compile_options(
             ${target} PRIVATE -fsanitize=${sanitizer} -fno-sanitize-recover=all

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: MIT
 # Install rules, the CMake package, pkg-config, .deb and .tar.gz; included by the root only.
+if(MEMTRACE_AGENT)
+    include(cmake/MemTraceInstallAgent.cmake)
+    return()
+endif()
 include(CMakePackageConfigHelpers)
 
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/MemTrace")
@@ -80,21 +84,10 @@ endif()
 if(NOT PROJECT_IS_TOP_LEVEL)
     return()
 endif()
-set(CPACK_GENERATOR "DEB;TGZ")
 set(CPACK_PACKAGE_NAME memtrace)
-set(CPACK_PACKAGE_VENDOR MemTrace)
-set(CPACK_PACKAGE_CONTACT "MemTrace developers <memtrace@localhost>")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "memory profiler: which code owns every byte")
 set(CPACK_PACKAGE_DESCRIPTION
     "Profiles the heap of native programs, built with it or prebuilt: exact counts by call path,
  live, leaked and at the maximum, at a cost low enough to leave on.")
-set(CPACK_RESOURCE_FILE_LICENSE "${PROJECT_SOURCE_DIR}/LICENSE")
-set(CPACK_PACKAGE_DIRECTORY "${PROJECT_BINARY_DIR}/packages")
-set(CPACK_PACKAGE_FILE_NAME "memtrace-${PROJECT_VERSION}-${CMAKE_SYSTEM_PROCESSOR}")
 set(CPACK_STRIP_FILES OFF)
-set(CPACK_DEB_COMPONENT_INSTALL OFF)
-set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
-set(CPACK_DEBIAN_PACKAGE_SECTION devel)
-set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
-set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-include(CPack)
+include(cmake/MemTracePackage.cmake)

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: MIT
+# The memtrace command for devices (MEMTRACE_TOOLS=agent): which sources it has. What reads DWARF, asks in SQL, draws or
+# reports stays out, and with it all libraries but libelf, zlib, zstd, yajl and OpenSSL. Where files named *none.c stand
+# beside others they take their place. Included by the root; used where sources are listed, and by tests/agent, which
+# links the same command from what the whole build has made already.
+
+# MEMTRACE_AGENT: whether the command is that one.
+function(memtrace_choose_tools)
+    string(TOLOWER "${MEMTRACE_TOOLS}" tools)
+    set(MEMTRACE_AGENT OFF PARENT_SCOPE)
+    if(tools STREQUAL "agent")
+        set(MEMTRACE_AGENT ON PARENT_SCOPE)
+    elseif(tools STREQUAL "all")
+        set(MEMTRACE_TOOLS ON PARENT_SCOPE)
+    elseif(NOT tools MATCHES "^(on|off|yes|no|true|false|y|n|1|0)$")
+        message(FATAL_ERROR "MEMTRACE_TOOLS=${MEMTRACE_TOOLS}: it is all (or ON), agent, or OFF.")
+    endif()
+endfunction()
+
+# memtrace_agent_sources(LIST): leaves what the agent has of the sources of a folder (analyze, analyze/ask, collect, cli).
+function(memtrace_agent_sources list)
+    set(sources "${${list}}")
+    # analyze
+    list(FILTER sources EXCLUDE REGEX "/analyze/(blocks|export|filter|import|query|report)/")
+    list(FILTER sources EXCLUDE REGEX "/symbol/(symbol|symbolcache|dwarffile|demangle|sourcehash)\\.c$")
+    # analyze/ask
+    list(FILTER sources EXCLUDE REGEX "/ask/(cleanup|filters|filtervalue|question|reportmaking|runregions|runsource|source)\\.c$")
+    # collect
+    list(FILTER sources EXCLUDE REGEX "/transform/(anonymize|fakename|importer|merge|recordwriter|strip|transform)\\.c$")
+    list(FILTER sources EXCLUDE REGEX "/recordslices\\.c$")
+    # cli: no page, no reports, no files written anew
+    list(FILTER sources EXCLUDE REGEX
+         "/cli/(anonymize|asking|budget|check|diff|export|extract|flags|frames|gather|import|info|merge|outfile|progress|query[a-z]*|repack|replay|replaychild|report|reportshow|rewriting|serve|strip|symbolize|top|trace)\\.c$")
+    set(${list} "${sources}" PARENT_SCOPE)
+endfunction()
+
+# memtrace_whole_sources(LIST): the others, of the whole command.
+function(memtrace_whole_sources list)
+    set(sources "${${list}}")
+    list(FILTER sources EXCLUDE REGEX "/(symbolnone|filtersnone|recordslicesnone)\\.c$")
+    set(${list} "${sources}" PARENT_SCOPE)
+endfunction()
