@@ -3,6 +3,7 @@
 #include "collect/recordslices.h"
 
 #include "analyze/base/array.h"
+#include "analyze/base/timedwait.h"
 #include "analyze/window/wholemodel.h"
 #include "analyze/window/wholereplay.h"
 
@@ -10,7 +11,6 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 enum {
     LOOK_MS = 250,
@@ -49,7 +49,7 @@ struct recordslices *recordslices_new(const struct recordparts *parts) {
         slices->replay = wholereplay_new();
         slices->is_given_up = slices->replay == NULL;
         pthread_mutex_init(&slices->lock, NULL);
-        pthread_cond_init(&slices->wake, NULL);
+        timedwait_init(&slices->wake);
     }
     return slices;
 }
@@ -146,12 +146,8 @@ static bool advance(struct recordslices *slices) {
 }
 
 static bool wait_for_more(struct recordslices *slices, unsigned wait_ms, uint32_t *part_count) {
-    struct timespec until;
+    struct timespec until = timedwait_until(wait_ms);
     bool goes_on;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += wait_ms % 1000 * 1000000L;
-    until.tv_sec += wait_ms / 1000 + until.tv_nsec / 1000000000L;
-    until.tv_nsec %= 1000000000L;
     pthread_mutex_lock(&slices->lock);
     if (wait_ms != 0 && !slices->has_ended) {
         pthread_cond_timedwait(&slices->wake, &slices->lock, &until);

@@ -26,7 +26,7 @@ static const char proving[] = "memtrace discovery 1";
 static const char ciphers[] = "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256";
 static const unsigned char aes_128_gcm_sha256[] = {0x13, 0x01};
 
-enum { TOKEN_LEAST = 16, TOKEN_MOST = 4096, KEY_BYTES = 32 };
+enum { TOKEN_LEAST = 16, TOKEN_MOST = 4096, KEY_BYTES = 32, FOREVER_S = INT32_MAX };
 
 struct token {
     unsigned char key[KEY_BYTES];
@@ -52,7 +52,9 @@ static int derive(const char *secret, size_t size, const char *name, unsigned ch
     return result;
 }
 
-/* Those that TLS asks for the key: application data of the context is the token. */
+/* Those that TLS asks for the key: application data of the context is the token. The key does not
+ * become old: the clock may be set by years in the middle of a handshake, as on a device that asks
+ * for the time when it is on the network. */
 static SSL_SESSION *make_session(SSL *ssl) {
     const struct token *token = SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl));
     const SSL_CIPHER *cipher = SSL_CIPHER_find(ssl, aes_128_gcm_sha256);
@@ -60,7 +62,8 @@ static SSL_SESSION *make_session(SSL *ssl) {
     if (session == NULL || cipher == NULL ||
         SSL_SESSION_set1_master_key(session, token->key, sizeof token->key) != 1 ||
         SSL_SESSION_set_cipher(session, cipher) != 1 ||
-        SSL_SESSION_set_protocol_version(session, TLS1_3_VERSION) != 1) {
+        SSL_SESSION_set_protocol_version(session, TLS1_3_VERSION) != 1 ||
+        SSL_SESSION_set_timeout(session, FOREVER_S) != 1) {
         SSL_SESSION_free(session);
         return NULL;
     }

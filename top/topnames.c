@@ -4,12 +4,12 @@
 
 #include "analyze/base/arena.h"
 #include "analyze/base/array.h"
+#include "analyze/base/timedwait.h"
 
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 struct entry {
     size_t count;
@@ -180,11 +180,8 @@ bool topnames_is_busy(struct topnames *names) {
 }
 
 void topnames_wait(struct topnames *names, unsigned ms) {
-    struct timespec until;
+    struct timespec until = timedwait_until(ms);
     int result = 0;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += ms / 1000 + (until.tv_nsec + ms % 1000 * 1000000L) / 1000000000L;
-    until.tv_nsec = (until.tv_nsec + ms % 1000 * 1000000L) % 1000000000L;
     pthread_mutex_lock(&names->lock);
     while (names->batch != NULL && !names->is_found && result == 0) {
         result = pthread_cond_timedwait(&names->changed, &names->lock, &until);
@@ -237,7 +234,7 @@ struct topnames *topnames_start(const char *debug_folders, struct error *error) 
         return NULL;
     }
     pthread_mutex_init(&names->lock, NULL);
-    pthread_cond_init(&names->changed, NULL);
+    timedwait_init(&names->changed);
     sigfillset(&all); /* signals are the screen's */
     pthread_sigmask(SIG_BLOCK, &all, &before);
     names->has_thread = pthread_create(&names->thread, NULL, work, names) == 0;

@@ -2,6 +2,7 @@
 /* vtable.c: the list of tables, and what all of them have in common. See vtable.h. */
 #include "analyze/query/vtable.h"
 
+#include "analyze/base/timedwait.h"
 #include "analyze/query/callpaths.h"
 
 #include <inttypes.h>
@@ -9,7 +10,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* ---- SQLite's side ---- */
 
@@ -314,7 +314,7 @@ int query_describe(FILE *out, const char *name) {
 
 /* ---- Rows of a pass ---- */
 
-enum { BATCHES = 8, BATCH_ROWS = 512, LOOK_NS = 20000000 };
+enum { BATCHES = 8, BATCH_ROWS = 512, LOOK_MS = 20 };
 
 /* Batches [read, written) are full; the one before `read` is the cursor's, the one at `written` the
  * producer's, the others are empty. */
@@ -390,7 +390,7 @@ struct rowqueue *rowqueue_start(size_t row_size, rowqueue_producer produce, void
     queue->row_size = row_size;
     queue->rows = rows;
     pthread_mutex_init(&queue->lock, NULL);
-    pthread_cond_init(&queue->changed, NULL);
+    timedwait_init(&queue->changed);
     if (pthread_create(&queue->thread, NULL, run, queue) != 0) {
         free(rows);
         free(queue);
@@ -401,13 +401,7 @@ struct rowqueue *rowqueue_start(size_t row_size, rowqueue_producer produce, void
 
 /* false: nothing changed meanwhile. */
 static bool wait_a_little(struct rowqueue *queue) {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += LOOK_NS;
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_nsec -= 1000000000;
-        until.tv_sec++;
-    }
+    struct timespec until = timedwait_until(LOOK_MS);
     return pthread_cond_timedwait(&queue->changed, &queue->lock, &until) == 0;
 }
 

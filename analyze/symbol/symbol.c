@@ -8,6 +8,7 @@
 #include "analyze/base/array.h"
 #include "analyze/base/numbermap.h"
 #include "analyze/base/sort.h"
+#include "analyze/base/timedwait.h"
 #include "analyze/read/error.h"
 #include "analyze/symbol/dwarffile.h"
 #include "analyze/symbol/symbolcache.h"
@@ -19,7 +20,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 /* ---- One module: its files, tables and answers so far. The shared part (files, symbol table, unit
@@ -529,7 +529,7 @@ int symbolizer_resolve(struct symbolizer *symbolizer, const struct symbol_module
 enum {
     SMALLEST_CUT = 512,     /* addresses; below this a second handle costs more than it saves */
     SMALLEST_THREADED = 64, /* addresses; below this threads are not worth starting */
-    PROGRESS_EVERY_NS = 100000000,
+    PROGRESS_EVERY_MS = 100,
     THREADS_LIMIT = 64
 };
 
@@ -618,13 +618,7 @@ static void wait_workers(struct batch *batch, size_t count, symbol_progress prog
                          void *context) {
     pthread_mutex_lock(&batch->lock);
     while (batch->running > 0) {
-        struct timespec until;
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_nsec += PROGRESS_EVERY_NS;
-        if (until.tv_nsec >= 1000000000) {
-            until.tv_nsec -= 1000000000;
-            until.tv_sec++;
-        }
+        struct timespec until = timedwait_until(PROGRESS_EVERY_MS);
         if (pthread_cond_timedwait(&batch->ended, &batch->lock, &until) != ETIMEDOUT || !progress)
             continue;
         pthread_mutex_unlock(&batch->lock);
@@ -662,7 +656,7 @@ static int resolve_all(struct batch_item *items, size_t count, unsigned threads,
         return -1;
     }
     pthread_mutex_init(&batch.lock, NULL);
-    pthread_cond_init(&batch.ended, NULL);
+    timedwait_init(&batch.ended);
     /* With a progress line the work needs a thread of its own even on one CPU. */
     bool alone = count < SMALLEST_THREADED || (threads < 2 && !progress);
     if (alone)

@@ -2,10 +2,11 @@
 /* apicache.c: see apicache.h. */
 #include "web/server/apicache.h"
 
+#include "analyze/base/timedwait.h"
+
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { LOOK_MS = 20 };
 
@@ -27,7 +28,7 @@ struct apicache *apicache_new(void) {
     struct apicache *cache = calloc(1, sizeof *cache);
     if (cache != NULL) {
         pthread_mutex_init(&cache->lock, NULL);
-        pthread_cond_init(&cache->changed, NULL);
+        timedwait_init(&cache->changed);
     }
     return cache;
 }
@@ -66,11 +67,7 @@ static void take_out(struct apicache *cache, struct kept *kept) {
 }
 
 static void wait_a_little(struct apicache *cache) {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += LOOK_MS * 1000000L;
-    until.tv_sec += until.tv_nsec / 1000000000L;
-    until.tv_nsec %= 1000000000L;
+    struct timespec until = timedwait_until(LOOK_MS);
     pthread_cond_timedwait(&cache->changed, &cache->lock, &until);
 }
 

@@ -9,6 +9,7 @@
 #include "web/server/apidetail.h"
 #include "web/server/apireport.h"
 
+#include "analyze/base/timedwait.h"
 #include "analyze/query/query.h"
 #include "analyze/read/jsontree.h"
 
@@ -134,19 +135,12 @@ static struct timespec now_monotonic(void) {
     return now;
 }
 
-static struct timespec later(struct timespec time, long ms) {
-    time.tv_nsec += ms * 1000000L;
-    time.tv_sec += time.tv_nsec / 1000000000L;
-    time.tv_nsec %= 1000000000L;
-    return time;
-}
-
 static void *watch(void *context) {
     struct guard *guard = context;
     pthread_mutex_lock(&guard->lock);
     while (!guard->is_over) {
         struct timespec now = now_monotonic();
-        struct timespec until = later(now, LOOK_MS);
+        struct timespec until = timedwait_until(LOOK_MS);
         guard->was_long |= now.tv_sec - guard->start.tv_sec >= SECONDS_MOST;
         if (guard->was_long || (guard->cancel != NULL && atomic_load(guard->cancel))) {
             query_interrupt(guard->query);
@@ -158,13 +152,9 @@ static void *watch(void *context) {
 }
 
 static int guard_start(struct guard *guard, struct query *query, const atomic_bool *cancel) {
-    pthread_condattr_t attributes;
     *guard = (struct guard){.query = query, .cancel = cancel, .start = now_monotonic()};
     pthread_mutex_init(&guard->lock, NULL);
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&guard->changed, &attributes);
-    pthread_condattr_destroy(&attributes);
+    timedwait_init(&guard->changed);
     return pthread_create(&guard->thread, NULL, watch, guard) == 0 ? 0 : -1;
 }
 

@@ -3,6 +3,7 @@
 #include "web/server/hubparts.h"
 
 #include "analyze/base/pathname.h"
+#include "analyze/base/timedwait.h"
 #include "analyze/read/region.h"
 #include "analyze/rows/jsonwriter.h"
 #include "analyze/window/fineindex.h"
@@ -41,7 +42,7 @@ struct hub *hub_new(const struct hub_options *options, struct error *error) {
     hub->options = *options;
     pthread_mutex_init(&hub->lock, NULL);
     pthread_mutex_init(&hub->listening, NULL);
-    pthread_cond_init(&hub->changed, NULL);
+    timedwait_init(&hub->changed);
     return hub;
 }
 
@@ -431,16 +432,11 @@ bool hub_sleep(struct hub_source *source, int64_t until_ms) {
     pthread_mutex_lock(&hub->lock);
     for (;;) {
         int64_t left = until_ms - watch_now_ms();
-        struct timespec until;
         goes_on = !atomic_load(&hub->stops) && !atomic_load(&source->cancel);
         if (!goes_on || left <= 0) {
             break;
         }
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_sec += left / 1000;
-        until.tv_nsec += left % 1000 * 1000000;
-        until.tv_sec += until.tv_nsec / 1000000000;
-        until.tv_nsec %= 1000000000;
+        struct timespec until = timedwait_until((unsigned)left);
         pthread_cond_timedwait(&hub->changed, &hub->lock, &until);
     }
     pthread_mutex_unlock(&hub->lock);

@@ -4,13 +4,13 @@
 #include "web/server/hubparts.h"
 #include "web/server/routes.h"
 
+#include "analyze/base/timedwait.h"
 #include "analyze/read/region.h"
 #include "analyze/window/view.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { LOOK_MS = 20 /* at whether the asker is gone, while somebody else makes it */ };
 
@@ -227,13 +227,7 @@ static bool is_cancelled(const struct hub *hub, const struct replay_options *rep
 
 /* Under the lock. */
 static void wait_a_little(struct hub *hub) {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += LOOK_MS * 1000000L;
-    if (until.tv_nsec >= 1000000000L) {
-        until.tv_sec++;
-        until.tv_nsec -= 1000000000L;
-    }
+    struct timespec until = timedwait_until(LOOK_MS);
     pthread_cond_timedwait(&hub->changed, &hub->lock, &until);
 }
 
