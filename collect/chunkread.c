@@ -108,6 +108,19 @@ static uint32_t read_mark(const uint64_t *at, uint32_t left, struct event *event
     return length;
 }
 
+static uint32_t read_before(const uint64_t *at, uint32_t left, struct event *event) {
+    if (left < 2) {
+        return 0;
+    }
+    event->kind = EVENT_MARK;
+    event->operation = (uint8_t)bits(at[0], 4, 4);
+    event->context = (uint32_t)bits(at[0], 8, MEMTRACE_CONTEXT_BITS);
+    event->id = at[1];
+    event->text = "";
+    event->text_size = 0;
+    return 2;
+}
+
 static uint32_t read_lost(const uint64_t *at, struct event *event) {
     event->kind = EVENT_LOST;
     event->lost_allocs = bits(at[0], 4, 30);
@@ -131,6 +144,8 @@ static uint32_t read_event(struct chunkread *read, const uint64_t *at, uint32_t 
         return read_map(at, left, event);
     case MEMTRACE_WORD_MARK:
         return read_mark(at, left, event);
+    case MEMTRACE_WORD_BEFORE:
+        return read_before(at, left, event);
     case MEMTRACE_WORD_LOST:
         return read_lost(at, event);
     default:

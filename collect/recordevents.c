@@ -223,8 +223,8 @@ int recordevents_drop(struct recordevents *events) {
         drain_start(&events->drain, &span, &cursor);
         while (drain_next(&cursor, &event) > 0) {
             allocs += event.kind == EVENT_ALLOC;
-            frees +=
-                event.kind == EVENT_FREE || (event.kind == EVENT_ALLOC && event.old.number != 0);
+            frees += event.kind == EVENT_FREE || event_is_before_freed(&event) ||
+                     (event.kind == EVENT_ALLOC && event.old.number != 0);
         }
         drain_commit(&cursor);
     }

@@ -119,8 +119,7 @@ static bool counts_the_same(const struct recordevents *events) {
     const struct memtrace_recording *recording = events->recording;
     const struct memtrace_header *header = events->claim->header;
     uint32_t partly = MEMTRACE_RECORDING_MIDWAY | MEMTRACE_RECORDING_MODULES;
-    uint32_t other = MEMTRACE_FLAG_FORKED | MEMTRACE_FLAG_SAMPLED | MEMTRACE_FLAG_ATTACHED;
-    return (recording->flags & partly) == 0 && (header->flags & other) == 0 &&
+    return (recording->flags & partly) == 0 && (header->flags & MEMTRACE_FLAG_SAMPLED) == 0 &&
            recording->size_least == 0 && recording->size_most == 0 && recording->duration_ns == 0;
 }
 

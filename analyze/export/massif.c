@@ -287,12 +287,38 @@ static int end(void *context, const struct life *life) {
     return massif->out_of_memory ? -1 : 0;
 }
 
+/* The heap from before an attach, of which no single blocks are known, is there from the start. */
+static void begin_before(struct massif *massif) {
+    const struct model_context *before =
+        model_find(massif->export->model, massif->export->whole->before_node);
+    if (before != NULL) {
+        massif->total = before->live_bytes + before->freed_bytes;
+        massif->live[before->id] = massif->total;
+    }
+}
+
+static int take_before_freed(void *context, const struct timeorder_event *entry) {
+    struct massif *massif = context;
+    const struct event *event = &entry->event;
+    uint64_t *live = &massif->live[massif->export->whole->before_node];
+    uint64_t bytes = event->id < *live ? event->id : *live;
+    if (!event_is_before_freed(event) || event->time_ns < massif->export->model->from_ns) {
+        return 0;
+    }
+    put_moments(massif, event->time_ns);
+    *live -= bytes;
+    massif->total -= bytes;
+    return massif->out_of_memory ? -1 : 0;
+}
+
 static int put_recording(struct massif *massif, struct error *error) {
-    const struct lives_visitor visitor = {.begin = begin, .end = end, .context = massif};
+    const struct lives_visitor visitor = {
+        .begin = begin, .end = end, .other = take_before_freed, .context = massif};
     massif->live = calloc(massif->export->model->node_count + 1, sizeof *massif->live);
     if (massif->live == NULL) {
         return error_set(error, "out of memory");
     }
+    begin_before(massif);
     if (lifepass_visit(massif->export, &visitor, error) != 0) {
         return -1;
     }

@@ -201,6 +201,7 @@ struct model {
     struct model_totals totals;
     struct model_node *nodes; /* indexed by context id; nodes[0] is the root */
     size_t node_count;
+    uint32_t before_node; /* of recordings: that of MEMTRACE_FRAME_BEFORE; 0: there is none */
     struct model_context *contexts;
     size_t context_count;
     uint64_t *lifetimes; /* MEMTRACE_LIFETIME_BUCKETS a context: see context.lifetimes */

@@ -223,8 +223,9 @@ void contexts_settle_before(const struct model *model, struct sum *sums) {
         struct sum *sum = &sums[id];
         if (model->nodes[id].frame == MEMTRACE_FRAME_BEFORE) {
             sum->base_bytes += sum->alloc_bytes;
-            sum->base_count += sum->free_count;
+            sum->base_count = sum->free_count;
             sum->alloc_bytes = sum->alloc_count = sum->temporary = 0;
+            sum->lifetimes = 0;
         }
     }
 }

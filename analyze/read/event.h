@@ -58,8 +58,18 @@ struct event {
     };
     union {
         uint64_t weight; /* ALLOC: bytes it stands for where the recording is sampled; else 0 */
-        uint64_t id;     /* MARK: the scope */
+        uint64_t id;     /* MARK: the scope; of the heap from before: bytes */
     };
 };
+
+/* Whether it is no mark of the program's, but tells of the heap that it had when it was attached
+ * to: so much is there, or a block of that is freed. */
+static inline bool event_is_of_before(const struct event *event) {
+    return event->kind == EVENT_MARK && (event->operation == MEMTRACE_MARK_BEFORE ||
+                                         event->operation == MEMTRACE_MARK_BEFORE_FREED);
+}
+static inline bool event_is_before_freed(const struct event *event) {
+    return event->kind == EVENT_MARK && event->operation == MEMTRACE_MARK_BEFORE_FREED;
+}
 
 #endif

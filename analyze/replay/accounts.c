@@ -102,6 +102,32 @@ void accounts_count_foreign(struct accounts *accounts, uint32_t freer, uint32_t 
     }
 }
 
+/* ---- The heap from before ---- */
+
+int64_t accounts_before(struct accounts *accounts, uint32_t context, uint64_t bytes) {
+    struct accounts_cell *cell = &accounts->cells[context];
+    accounts_keep_peak(accounts, cell);
+    cell->alloc_bytes += bytes;
+    cell->alloc_units += ACCOUNTS_ONE;
+    accounts_grow(accounts, bytes);
+    return (int64_t)bytes;
+}
+
+int64_t accounts_before_freed(struct accounts *accounts, uint32_t context, uint64_t bytes,
+                              uint32_t thread) {
+    struct accounts_cell *cell = &accounts->cells[context];
+    accounts_shrink(accounts, bytes);
+    accounts_keep_peak(accounts, cell);
+    cell->alloc_units += ACCOUNTS_ONE;
+    cell->free_bytes += bytes;
+    cell->free_units += ACCOUNTS_ONE;
+    if (thread < ACCOUNTS_THREADS) {
+        accounts->threads[thread].free_units += ACCOUNTS_ONE;
+        accounts->threads[thread].free_bytes += bytes;
+    }
+    return wrap_subtract(0, (int64_t)bytes);
+}
+
 /* ---- Mappings, and what was left out ---- */
 
 void accounts_map(struct accounts *accounts, uint32_t context, uint64_t bytes) {

@@ -206,6 +206,14 @@ HOT_INLINE int64_t accounts_free(struct accounts *accounts, const struct pairing
 
 /* ---- Everything else ---- */
 
+/* The heap from before an attach, of which single blocks are not known: so many bytes are there, or
+ * this thread freed a block of it. As in a profile (MEMTRACE_FRAME_BEFORE) it counts as allocated
+ * at once, and once more with each block that goes; contexts_settle_before() takes that back. Both
+ * return by how much the heap's live bytes grew. */
+int64_t accounts_before(struct accounts *accounts, uint32_t context, uint64_t bytes);
+int64_t accounts_before_freed(struct accounts *accounts, uint32_t context, uint64_t bytes,
+                              uint32_t thread);
+
 /* Address space of a context of class MODEL_MAPPING. */
 void accounts_map(struct accounts *accounts, uint32_t context, uint64_t bytes);
 void accounts_unmap(struct accounts *accounts, uint32_t context, uint64_t bytes, bool is_last);

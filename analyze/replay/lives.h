@@ -64,7 +64,8 @@ struct lives_visitor {
     int (*begin)(void *context, const struct life *life); /* its death is not known yet */
     /* It ended; or, when all events are over, it never did (those by birth_order). */
     int (*end)(void *context, const struct life *life);
-    int (*other)(void *context, const struct timeorder_event *event); /* mappings, marks, losses */
+    /* Mappings, marks, losses, the heap from before an attach (event_is_of_before). */
+    int (*other)(void *context, const struct timeorder_event *event);
     void *context;
     struct scopes *scopes; /* the caller's, new; NULL: life.scope is always SCOPES_NONE */
 };

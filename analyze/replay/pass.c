@@ -222,6 +222,21 @@ static void take_map(struct pass *pass, const struct timeorder_event *entry) {
     }
 }
 
+/* ---- The heap from before an attach ---- */
+
+RARELY_DONE static void take_before(struct pass *pass, const struct timeorder_event *entry) {
+    const struct event *event = &entry->event;
+    note_tick(pass, tick_of(event->time_ns));
+    if (pass->before == 0 || when_of(pass, event->time_ns, WINDOW) != INSIDE) {
+        return;
+    }
+    pass->accounts.now_ns = event->time_ns;
+    change(pass,
+           event_is_before_freed(event)
+               ? accounts_before_freed(&pass->accounts, pass->before, event->id, entry->thread)
+               : accounts_before(&pass->accounts, pass->before, event->id));
+}
+
 /* ---- All events ---- */
 
 static void take_other(struct pass *pass, const struct timeorder_event *entry,
@@ -252,6 +267,10 @@ HOT_INLINE void take_event(struct pass *pass, const struct timeorder_event *entr
         }
         break;
     default:
+        if (taker != VISITOR && event_is_of_before(event)) {
+            take_before(pass, entry);
+            break;
+        }
         if (pass->adjacent || (event->kind == EVENT_LOST && event->lost_allocs != 0)) {
             pass->newest[entry->stream] = 0;
         }
@@ -370,6 +389,7 @@ int pass_start_blocks(struct pass *pass, const struct model *model, size_t strea
                           .stream_count = stream_count,
                           .stream = SIZE_MAX,
                           .window = UINT64_MAX,
+                          .before = model->before_node,
                           .missing = (uint32_t)model->node_count - 1,
                           .adjacent = (model->header.flags & MEMTRACE_FLAG_ADJACENT) != 0};
     begin_slice(pass);

@@ -35,6 +35,7 @@ struct pass {
     uint64_t last_ns;    /* to - 1 */
     uint32_t first_tick; /* of the events since these were set */
     uint32_t last_tick;
+    uint32_t before;    /* that of the heap from before an attach; 0: there is none */
     uint32_t missing;   /* the context that stands for those that the file lacks */
     uint64_t inherited; /* blocks still to come that a forked child was born with */
     uint64_t events;
@@ -63,7 +64,8 @@ struct pass_visitor {
      */
     int (*begin)(void *context, const struct timeorder_event *entry, struct pairing_block *block);
     int (*end)(void *context, const struct pairing_block *block, const struct pass_end *end);
-    /* Marks and losses; of single blocks, also mappings. */
+    /* Marks and losses; of single blocks, also mappings, and the heap from before an attach
+     * (event_is_of_before). */
     int (*other)(void *context, const struct timeorder_event *entry);
     /* Before the first event of a window, which begins at this time. */
     void (*window)(void *context, uint64_t time_ns);

@@ -134,6 +134,10 @@ static void put_context(struct slice_writer *writer, const struct model *model,
                                     .free_units = from->frees * ACCOUNTS_ONE,
                                     .temporary = from->temporary * ACCOUNTS_ONE,
                                     .peak = from->peak_bytes};
+    if (from->frame == MEMTRACE_FRAME_BEFORE) { /* as events tell it (accounts_before()) */
+        context.alloc_bytes = from->live_bytes + from->freed_bytes;
+        context.alloc_units = (1 + from->frees) * ACCOUNTS_ONE;
+    }
     for (size_t i = 0; from->lifetimes != MODEL_NO_LIFETIMES && i < MEMTRACE_LIFETIME_BUCKETS;
          i++) {
         context.lifetimes[i] = model->lifetimes[from->lifetimes + i] * ACCOUNTS_ONE;

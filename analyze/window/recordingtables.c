@@ -100,6 +100,9 @@ static int add_nodes(struct model *model, const struct recording *recording) {
             model->nodes[id].parent = 0;
             model_damage(model, "context %zu has an impossible parent", id);
         }
+        if (nodes[id].frame == MEMTRACE_FRAME_BEFORE && model->before_node == 0) {
+            model->before_node = (uint32_t)id;
+        }
     }
     free(nodes);
     return result;

@@ -108,9 +108,19 @@ static int add_life(void *context, const struct life *life) {
     return 0;
 }
 
+static int add_before(void *context, const struct timeorder_event *entry) {
+    struct making *making = context;
+    const struct event *event = &entry->event;
+    if (event_is_of_before(event)) {
+        add(making, making->whole->before_node, event->time_ns,
+            event_is_before_freed(event) ? -event->id : event->id);
+    }
+    return 0;
+}
+
 static int add_lives(struct making *making, struct timeorder_parts parts,
                      const struct replay_options *options, struct error *error) {
-    const struct lives_visitor visitor = {.end = add_life, .context = making};
+    const struct lives_visitor visitor = {.end = add_life, .other = add_before, .context = making};
     return lives_visit(parts, making->whole, &visitor, options, error);
 }
 

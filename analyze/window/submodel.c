@@ -79,6 +79,7 @@ struct model *submodel_new(const struct model *whole) {
     }
     *model = (struct model){.header = whole->header,
                             .node_count = whole->node_count,
+                            .before_node = whole->before_node,
                             .thread_count = whole->thread_count,
                             .module_count = whole->module_count,
                             .pool_count = whole->pool_count,

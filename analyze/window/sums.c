@@ -290,6 +290,7 @@ int sums_finish(struct sums *sums) {
             finish_cell(sums, sum);
         }
     }
+    contexts_settle_before(model, sums->cells);
     tell_errors(sums);
     model->header.live_bytes = wrap_add(sums->base, sums->all.change);
     model->header.maximum_bytes = wrap_add(sums->base, sums->all.highest);

@@ -164,6 +164,9 @@ enum memtrace_word {
     /* prefix of an ALLOC, first of all: kind 4 | weight 60: a sampled allocation stands for so many
      * bytes (sample_bytes != 0) */
     MEMTRACE_WORD_WEIGHT = 11,
+    /* kind 4 | what 4 (MEMTRACE_MARK_BEFORE or _BEFORE_FREED) | context 24 (of
+     * MEMTRACE_FRAME_BEFORE) | zero 32, then bytes */
+    MEMTRACE_WORD_BEFORE = 12,
 };
 
 /* flags of an ALLOC */
@@ -191,6 +194,10 @@ enum memtrace_mark {
     MEMTRACE_MARK_OFF = 6,
     MEMTRACE_MARK_SAMPLE = 7,  /* memtrace_sample(); id: the mean distance from here on, 0: exact */
     MEMTRACE_MARK_MALLOPT = 8, /* mallopt(); text: "M_ARENA_MAX=1" */
+    /* No marks, but written as such, so that older readers pass over them. The heap that was there
+     * before the program was attached to (MEMTRACE_FRAME_BEFORE); id: bytes. */
+    MEMTRACE_MARK_BEFORE = 9,        /* so much more was there */
+    MEMTRACE_MARK_BEFORE_FREED = 10, /* an old block was freed */
 };
 
 #endif

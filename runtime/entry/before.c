@@ -16,6 +16,65 @@ struct before before;
 
 enum { WORD = sizeof(size_t), MAPPED = 2 /* of the size word in front of a block */ };
 
+/* --- recordings ------------------------------------------------------------------------------- */
+
+/* Of a part of the allocations, by size or by module, it is no part. */
+static int is_recorded(void) {
+    const struct memtrace_recording *recording = runtime.recorder.recording;
+    return recorder_is_on(&runtime.recorder) && recording != NULL && recording->size_most == 0 &&
+           (recording->flags & MEMTRACE_RECORDING_MODULES) == 0;
+}
+
+/* At that time, which is before that of any free of it. 0: there is no room. */
+static int tell(struct recorder_stream *stream, uint64_t time_ns, uint64_t bytes) {
+    enum { WORDS = 2 + RECORDER_DUE_WORDS };
+    uint64_t now_ns;
+    int done;
+    if (!recorder_has_room(stream, WORDS) &&
+        !(recorder_may_wait(stream->recorder) && recorder_wait(stream))) {
+        space_lost(&runtime.space, MEMTRACE_LOST_RECORDS, 1);
+        return 0;
+    }
+    now_ns = stream->now_ns;
+    recorder_set_time(stream, time_ns, stream->tick);
+    done = recorder_before(stream, MEMTRACE_MARK_BEFORE, before.context, bytes);
+    recorder_set_time(stream, now_ns, stream->tick);
+    return done;
+}
+
+void before_record(struct recorder_stream *stream) {
+    uint64_t left;
+    if (!LOAD_RELAXED(&before.is_followed) || !is_recorded()) {
+        return;
+    }
+    left = __atomic_fetch_or(&before.left, BEFORE_RECORDED, __ATOMIC_RELAXED);
+    if (!tell(stream, runtime.recorder.recording->begun_ns, left)) {
+        before_forget_recording();
+    }
+}
+
+void before_forget_recording(void) {
+    __atomic_fetch_and(&before.left, ~BEFORE_RECORDED, __ATOMIC_RELAXED);
+}
+
+/* From the start of the recording. This thread has no stream: it is not the program's. */
+static void record_all(void) {
+    struct recorder_stream stream;
+    recorder_join(&runtime.recorder, &stream, MEMTRACE_THREAD_OTHERS);
+    before_record(&stream);
+    recorder_leave(&stream);
+}
+
+static COLD void record_freed(struct thread *thread, uint64_t size) {
+    if (!recorder_before(thread->stream, MEMTRACE_MARK_BEFORE_FREED, before.context, size) &&
+        !(event_wait_for_room(thread) &&
+          recorder_before(thread->stream, MEMTRACE_MARK_BEFORE_FREED, before.context, size))) {
+        recorder_lost(thread->stream, 0, 1);
+    }
+}
+
+/* --- coming and going ------------------------------------------------------------------------- */
+
 void before_prepare(void) {
     struct context_id root = {0};
     struct context_id context =
@@ -38,7 +97,11 @@ static void count_heap(uint64_t size) {
     __atomic_fetch_add(&header->live_bytes, (int64_t)size, __ATOMIC_RELAXED);
     __atomic_compare_exchange_n(&header->peak_epoch, &nobody, 1, 0, __ATOMIC_RELAXED,
                                 __ATOMIC_RELAXED); /* no thread was there to say so */
+    STORE_RELAXED(&before.left, size);
     STORE_RELEASE(&before.is_followed, 1u);
+    if (is_recorded()) {
+        record_all();
+    }
 }
 
 /* Every arena's lock is taken in turn, as malloc itself does it, while its free blocks are counted.
@@ -77,21 +140,40 @@ size_t before_size(const struct real *to, const void *pointer) {
     return real.malloc_usable_size((void *)pointer) + ((block[-1] & MAPPED) != 0 ? 2 * WORD : WORD);
 }
 
+/* Takes it off, at most what is left. *is_told: a recording is told of it. */
+static uint64_t take_off(uint64_t size, int *is_told) {
+    uint64_t left = LOAD_RELAXED(&before.left);
+    uint64_t taken;
+    do {
+        uint64_t most = left & ~BEFORE_RECORDED;
+        taken = size < most ? size : most;
+    } while (!__atomic_compare_exchange_n(&before.left, &left, left - taken, 0, __ATOMIC_RELAXED,
+                                          __ATOMIC_RELAXED));
+    *is_told = (left & BEFORE_RECORDED) != 0;
+    return taken;
+}
+
 COLD void before_freed(size_t size, uintptr_t slot) {
-    struct ledger_event event = {.context = before.context, .size = size};
+    struct ledger_event event = {.context = before.context};
     struct thread *thread = thread_get_for_free(slot);
     struct memtrace_thread_record *record;
+    int is_told;
     if (thread == NULL || !event_enter(thread, slot)) {
         return;
     }
+    event_tick(thread);
+    event.size = take_off(size, &is_told);
     record = thread->record;
     counter_add(&record->free_count, 1);
-    counter_add(&record->free_bytes, size);
-    peak_shrink(&thread->peak, runtime.space.header, event_live(thread), size);
+    counter_add(&record->free_bytes, event.size);
+    peak_shrink(&thread->peak, runtime.space.header, event_live(thread), event.size);
     /* Whoever does not know what this path is finds as many allocations as frees. */
     ledger_alloc_many(&runtime.ledger, thread->column,
                       &(struct ledger_event){.context = before.context}, 1);
     ledger_free_part(&runtime.ledger, thread->column, &event, 1);
+    if (is_told && thread->stream != NULL) {
+        record_freed(thread, event.size);
+    }
     event_leave(thread);
     thread_done(thread);
 }

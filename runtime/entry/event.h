@@ -268,6 +268,8 @@ void event_record_free(struct thread *thread, uint64_t name);
 /* Whether the event is a signal handler's: the way outwards leads over an instruction that was
  * interrupted. */
 int event_is_in_handler(struct thread *thread);
+/* No chunk was free. 1: now there is one. */
+int event_wait_for_room(struct thread *thread);
 void event_record_map(struct thread *thread, const struct recorder_map *map);
 
 /* Which modules are wanted is decided anew: their numbers are others now. */

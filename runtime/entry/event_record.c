@@ -28,13 +28,13 @@ int event_is_in_handler(struct thread *thread) {
 }
 
 /* No chunk was free. 1: now there is one. */
-static int wait_for_room(struct thread *thread) {
+int event_wait_for_room(struct thread *thread) {
     return recorder_may_wait(&runtime.recorder) && !event_is_in_handler(thread) &&
            recorder_wait(thread->stream);
 }
 
 static COLD uint64_t alloc_late(struct thread *thread, const struct recorder_alloc *alloc) {
-    uint64_t number = wait_for_room(thread) ? recorder_alloc(thread->stream, alloc) : 0;
+    uint64_t number = event_wait_for_room(thread) ? recorder_alloc(thread->stream, alloc) : 0;
     if (number == 0) {
         recorder_lost(thread->stream, 1, alloc->replaces != 0);
     }
@@ -42,7 +42,7 @@ static COLD uint64_t alloc_late(struct thread *thread, const struct recorder_all
 }
 
 static COLD void free_late(struct thread *thread, uint64_t name, uint32_t context) {
-    if (!wait_for_room(thread) || !recorder_free(thread->stream, name, context)) {
+    if (!event_wait_for_room(thread) || !recorder_free(thread->stream, name, context)) {
         recorder_lost(thread->stream, 0, 1);
     }
 }
@@ -266,7 +266,7 @@ void event_end_free(struct thread *thread, const void *address, uint32_t owner, 
 
 void event_record_map(struct thread *thread, const struct recorder_map *map) {
     if (!recorder_map(thread->stream, map) &&
-        !(wait_for_room(thread) && recorder_map(thread->stream, map))) {
+        !(event_wait_for_room(thread) && recorder_map(thread->stream, map))) {
         space_lost(&runtime.space, MEMTRACE_LOST_RECORDS, 1);
     }
 }
@@ -288,7 +288,7 @@ void event_mark(enum memtrace_mark what, uint64_t id, const char *text, size_t s
         }
         recorder_set_time(thread->stream, time_ns, thread->tick);
         if (!recorder_mark(thread->stream, what, id, text, size) &&
-            !(wait_for_room(thread) && recorder_mark(thread->stream, what, id, text, size))) {
+            !(event_wait_for_room(thread) && recorder_mark(thread->stream, what, id, text, size))) {
             space_lost(&runtime.space, MEMTRACE_LOST_RECORDS, 1);
         }
         event_leave(thread);

@@ -4,6 +4,7 @@
 
 #include "runtime/base/sys.h"
 #include "runtime/base/text.h"
+#include "runtime/entry/before.h"
 #include "runtime/entry/event.h"
 #include "runtime/entry/mapping.h"
 #include "runtime/entry/quiet.h"
@@ -121,6 +122,7 @@ static void write_base(struct thread *thread) {
     struct base base = {.stream = &at.base};
     naming.argument = &base;
     recorder_join_base(&runtime.recorder, base.stream);
+    before_record(base.stream);
     mapping_visit(write_mapping, &base);
     heap_name_all(&runtime.heap, &naming);
     mark(thread, "recording: begun; ", &base);
@@ -222,6 +224,7 @@ static int look_recording(struct thread *thread) {
         return 0;
     }
     mark(thread, "recording: ended", NULL);
+    before_forget_recording();
     open_gates(ENDING);
     recorder_end(&runtime.recorder);
     thread_settle(thread);

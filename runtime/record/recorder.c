@@ -390,6 +390,18 @@ int recorder_map(struct recorder_stream *stream, const struct recorder_map *map)
     return 1;
 }
 
+int recorder_before(struct recorder_stream *stream, enum memtrace_mark what, uint32_t context,
+                    uint64_t bytes) {
+    uint64_t *at = recorder_room(stream, 2);
+    if (at == NULL) {
+        return 0;
+    }
+    *at++ = MEMTRACE_WORD_BEFORE | (uint64_t)what << 4 | (uint64_t)context << 8;
+    *at++ = bytes;
+    recorder_publish(stream, at);
+    return 1;
+}
+
 int recorder_mark(struct recorder_stream *stream, enum memtrace_mark what, uint64_t id,
                   const char *text, size_t size) {
     size_t kept = size < RECORDER_TEXT_MOST ? size : RECORDER_TEXT_MOST;

@@ -230,6 +230,9 @@ INLINE int recorder_free(struct recorder_stream *stream, uint64_t name, uint32_t
 }
 
 int recorder_map(struct recorder_stream *stream, const struct recorder_map *map);
+/* The heap from before an attach: so many bytes are there, or were freed. context: whose. */
+int recorder_before(struct recorder_stream *stream, enum memtrace_mark what, uint32_t context,
+                    uint64_t bytes);
 /* The text is cut behind RECORDER_TEXT_MOST bytes. */
 int recorder_mark(struct recorder_stream *stream, enum memtrace_mark what, uint64_t id,
                   const char *text, size_t size);

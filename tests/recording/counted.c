@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * counted.c FILE THREADS [EVENTS [wait]]: threads that allocate and free, each counting in the
- * shared FILE before and after each event what it did, so that whoever kills the program knows what
- * was done, to the event under way. For ever, or until EVENTS pairs are done by each thread. wait:
- * after that the program waits for the end of its standard input.
+ * counted.c FILE THREADS [EVENTS [wait|asked|forked]]: threads that allocate and free, each
+ * counting in the shared FILE before and after each event what it did, so that whoever kills the
+ * program knows what was done, to the event under way. For ever, or until EVENTS pairs are done by
+ * each thread. wait: after that the program waits for the end of its standard input. asked: it also
+ * waits for a byte of that before, with 256 blocks in hand, which the threads free. forked: a child
+ * of it does so, at once.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -12,6 +14,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { MOST_THREADS = 64, SLOTS = 256 };
@@ -52,8 +55,43 @@ static void *churn(void *argument) {
     return NULL;
 }
 
-int main(int argc, char **argv) {
+static void run(int count, int is_said) {
     pthread_t threads[MOST_THREADS];
+    for (int i = 0; i < count; i++) {
+        pthread_create(&threads[i], NULL, churn, &counts[i]);
+    }
+    if (!is_said && write(1, "running\n", 8) != 8) {
+        _exit(2);
+    }
+    for (int i = 0; i < count; i++) {
+        pthread_join(threads[i], NULL);
+    }
+}
+
+/* Of 1 to 2,551 bytes. */
+static void fill(void) {
+    for (size_t i = 0; i < SLOTS; i++) {
+        slots[i] = malloc(i * 10 + 1);
+    }
+}
+
+/* Has all that is to be had before the threads. 0: a child does the rest, and has ended. */
+static int begin(const char *how) {
+    char byte;
+    int status;
+    pid_t child;
+    if (how[0] == 'w') {
+        return 1;
+    }
+    fill();
+    if (how[0] == 'a') {
+        return write(1, "ready\n", 6) == 6 && read(0, &byte, 1) == 1;
+    }
+    child = fork();
+    return child == 0 || (waitpid(child, &status, 0) == child && 0);
+}
+
+int main(int argc, char **argv) {
     int count = argc > 2 ? atoi(argv[2]) : 0;
     int fd = argc > 1 ? open(argv[1], O_RDWR | O_CREAT, 0600) : -1;
     if (fd < 0 || count < 1 || count > MOST_THREADS ||
@@ -65,15 +103,10 @@ int main(int argc, char **argv) {
     if (counts == MAP_FAILED) {
         return 2;
     }
-    for (int i = 0; i < count; i++) {
-        pthread_create(&threads[i], NULL, churn, &counts[i]);
+    if (argc > 4 && !begin(argv[4])) {
+        return 0;
     }
-    if (write(1, "running\n", 8) != 8) {
-        return 2;
-    }
-    for (int i = 0; i < count; i++) {
-        pthread_join(threads[i], NULL);
-    }
+    run(count, argc > 4 && argv[4][0] == 'a');
     while (argc > 4 && read(0, (char[1]){0}, 1) > 0) {
     }
     return 0;

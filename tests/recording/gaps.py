@@ -10,18 +10,18 @@ import time
 
 from recorded import (HERE, both, clean_environment, matches_own_counts, only_recording, own_counts, recordings, settings_for,
                       start, wait_until)
-from harness import MEMTRACE, build, equal, execute, fail, finish, report, scratch
+from harness import MEMTRACE, build, equal, execute, fail, finish, profiles, report, scratch
 
-PAIRS = 3000000  # of each of two threads: more than the buffers hold
+PAIRS = 2000000  # of each of two threads: more than the buffers hold
 
 
 class Lagging:
     """A recorded program whose collector stood still from some moment on, until all was done."""
 
-    def __init__(self, program, *options):
+    def __init__(self, program, *options, mode="wait"):
         self.folder, self.counts, self.regions = scratch(), os.path.join(scratch(), "counts"), scratch(where="/dev/shm")
         self.launched = time.monotonic()
-        self.process = start([program, self.counts, "2", str(PAIRS), "wait"], self.folder, "--on-lag", "drop", "--profile",
+        self.process = start([program, self.counts, "2", str(PAIRS), mode], self.folder, "--on-lag", "drop", "--profile",
                              *options, settings={"MEMTRACE_REGION_DIR": self.regions}, stdin=-1)
         wait_until(lambda: os.path.exists(self.counts) and self.done() > 1000, "the program works")
         wait_until(lambda: any(os.path.getsize(path) > 1 << 16 for path in recordings(self.folder)), "events are written")
@@ -124,11 +124,26 @@ def partly(program):
     equal((told["totals_counted"], len(told["gaps"]), told["lost_allocs"] > 0), (False, 1, True), "partly", told)
 
 
+def forked(program):
+    """A child that does all: what it was born with is among its totals, as it is in its events."""
+    run = Lagging(program, mode="forked")
+    run.end()
+    of_child = [data for data in map(report, recordings(run.folder) + profiles(run.folder)) if data["process"]["forked"]]
+    if equal(len(of_child), 2, "the child's recording and profile"):
+        told = of_child[0]["recording"]
+        equal((told["closed"], told["totals_counted"], len(told["gaps"])), (True, True, 1), "gaps", told["gaps"])
+        matches_own_counts(of_child[0], run.counts, "forked")
+        equal(of_child[0]["process"]["inherited_blocks"], 256, "blocks born with")
+        names = ("total_allocations", "total_bytes", "total_frees", "leaked_blocks", "leaked_bytes", "maximum_bytes")
+        equal([of_child[0][name] for name in names], [of_child[1][name] for name in names], names)
+
+
 def main():
     program = build(os.path.join(HERE, "counted.c"), "gcc", "-O2")
     stopped(program)
     killed(program)
     partly(program)
+    forked(program)
     finish()
 
 

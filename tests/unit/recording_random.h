@@ -13,6 +13,7 @@
 enum {
     RANDOM_THREADS = 6,
     RANDOM_CONTEXTS = 36, /* 4 .. 35, and 36 for those that the file lacks */
+    RANDOM_BEFORE = 3,    /* the heap from before an attach */
     RANDOM_POOL = 34,
     RANDOM_MAPPING = 35,
     RANDOM_EVENTS = 6000,
@@ -20,14 +21,22 @@ enum {
     RANDOM_PER_TICK = 20, /* events */
 };
 
+/* A change of the heap from before; the event's place, from 1 on. */
+struct random_before {
+    uint64_t order, time_ns;
+    int64_t bytes;
+};
+
 struct recording_random {
     unsigned seed;
     unsigned threads;
     bool is_precise;
-    bool is_late;          /* some thread believes in an old time for long */
-    bool is_shared;        /* all threads but one have one id, each a stream of its own */
-    bool is_sampled_often; /* samples all the time, not two at the end */
-    uint64_t inherited;    /* the first so many blocks were its parent's */
+    bool is_late;                 /* some thread believes in an old time for long */
+    bool is_shared;               /* all threads but one have one id, each a stream of its own */
+    bool is_sampled_often;        /* samples all the time, not two at the end */
+    uint64_t inherited;           /* the first so many blocks were its parent's */
+    struct random_before *before; /* of one that was attached to: has room for RANDOM_EVENTS; the
+                                     first one with 0 bytes is the end. NULL: it was not */
 };
 
 struct random_program {
@@ -39,6 +48,7 @@ struct random_program {
     struct event_block live[RANDOM_LIVE];
     bool is_pool[RANDOM_LIVE];
     size_t live_count;
+    size_t before_count;
     uint64_t now;
 };
 
@@ -151,6 +161,18 @@ static inline void random_other(struct random_program *program, unsigned thread)
     random_write(program, thread, &event);
 }
 
+/* The first one is what is there. */
+static inline void random_before(struct random_program *program, unsigned thread) {
+    bool is_first = program->before_count == 0;
+    struct event event = {.kind = EVENT_MARK,
+                          .operation = is_first ? MEMTRACE_MARK_BEFORE : MEMTRACE_MARK_BEFORE_FREED,
+                          .text = "",
+                          .id = is_first ? 100000 : 1 + (uint64_t)rand() % 300};
+    random_write(program, thread, &event);
+    program->options->before[program->before_count++] = (struct random_before){
+        program->now, event.time_ns, is_first ? (int64_t)event.id : -(int64_t)event.id};
+}
+
 static inline void random_nodes(struct recording_build *build) {
     struct memtrace_recording_node nodes[RANDOM_CONTEXTS];
     for (uint32_t id = 4; id < RANDOM_CONTEXTS; id++) {
@@ -161,7 +183,9 @@ static inline void random_nodes(struct recording_build *build) {
     }
     nodes[RANDOM_POOL].frame = MEMTRACE_FRAME_POOL + 1;
     nodes[RANDOM_MAPPING].frame = MEMTRACE_FRAME_MAPPING;
-    recording_build_nodes(build, &nodes[4], RANDOM_CONTEXTS - 4);
+    nodes[RANDOM_BEFORE] =
+        (struct memtrace_recording_node){.frame = MEMTRACE_FRAME_BEFORE, .id = RANDOM_BEFORE};
+    recording_build_nodes(build, &nodes[RANDOM_BEFORE], RANDOM_CONTEXTS - RANDOM_BEFORE);
 }
 
 static inline void random_sample(struct random_program *program) {
@@ -183,7 +207,9 @@ static inline void random_run(struct random_program *program) {
         if (program->options->is_sampled_often && i % 500 == 0) {
             random_sample(program);
         }
-        if (rand() % 60 == 0) {
+        if (program->options->before != NULL && (i == 0 || rand() % 40 == 0)) {
+            random_before(program, thread);
+        } else if (rand() % 60 == 0) {
             random_other(program, thread);
         } else if (program->live_count != 0 && rand() % 100 < 45) {
             random_free(program, thread);

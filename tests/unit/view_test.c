@@ -47,6 +47,7 @@ struct oracle {
         uint64_t lifetimes[MEMTRACE_LIFETIME_BUCKETS];
     } contexts[RANDOM_CONTEXTS + 1];
     uint64_t base, maximum;
+    const struct random_before *before; /* as recording_random has it */
 };
 
 struct change {
@@ -91,6 +92,22 @@ static void expect_life(struct oracle *oracle, const struct life *life) {
     }
 }
 
+/* Of that there are no lives: what the program did to it stands for them. */
+static size_t expect_before(struct oracle *oracle, struct change *changes) {
+    struct expected *context = &oracle->contexts[RANDOM_BEFORE];
+    size_t count = 0;
+    for (const struct random_before *at = oracle->before; at != NULL && at->bytes != 0; at++) {
+        context->live += at->time_ns < oracle->to ? (uint64_t)at->bytes : 0;
+        context->base += at->time_ns < oracle->from ? (uint64_t)at->bytes : 0;
+        if (is_inside(oracle, at->time_ns)) {
+            context->frees += at->bytes < 0;
+            context->freed += at->bytes < 0 ? (uint64_t)-at->bytes : 0;
+            changes[count++] = (struct change){at->order, at->bytes, RANDOM_BEFORE};
+        }
+    }
+    return count;
+}
+
 static int by_order(const void *left, const void *right) {
     const struct change *a = left;
     const struct change *b = right;
@@ -101,12 +118,13 @@ static int by_order(const void *left, const void *right) {
 }
 
 static void expect_maximum(struct oracle *oracle) {
-    struct change *changes = calloc(2 * MOST_LIVES, sizeof *changes);
+    struct change *changes = calloc(2 * MOST_LIVES + RANDOM_EVENTS, sizeof *changes);
     size_t count = 0;
     int64_t held = 0;
     int64_t highest = 0;
     size_t until = 0;
     assert_non_null(changes);
+    count = expect_before(oracle, changes);
     for (size_t i = 0; i < oracle->count; i++) {
         const struct life *life = &oracle->lives[i];
         if (life->context == RANDOM_POOL) {
@@ -173,7 +191,8 @@ static void check_view(struct oracle *oracle, const struct model *model, uint64_
     }
     expect_maximum(oracle);
     assert_int_equal(model->totals.maximum_bytes, oracle->maximum);
-    for (uint32_t id = 4; id <= RANDOM_CONTEXTS; id++) {
+    assert_int_equal(model->totals.before_bytes, oracle->contexts[RANDOM_BEFORE].live);
+    for (uint32_t id = RANDOM_BEFORE; id <= RANDOM_CONTEXTS; id++) {
         if (id != RANDOM_MAPPING) {
             check_context(model, id, &oracle->contexts[id]);
         }
@@ -338,7 +357,7 @@ static void check_recording(const struct recording_random *options, bool is_dama
     assert_true(sliced->index->count > 5);
     assert_int_equal(single->damage[0] != '\0', is_damaged);
     assert_models_equal(sliced, single);
-    oracle = (struct oracle){.whole = single};
+    oracle = (struct oracle){.whole = single, .before = options->before};
     assert_int_equal(lives_visit(parts, single, &visitor, NULL, NULL), 0);
     check_view(&oracle, single, 0, UINT64_MAX);
     check_window(&oracle, sliced, single, parts, 0, UINT64_MAX);
@@ -367,6 +386,18 @@ static void one_thread(void **state) {
     for (unsigned seed = 0; seed < 12; seed++) {
         check_recording(
             &(struct recording_random){.seed = seed, .threads = 1, .is_precise = seed % 2}, false);
+    }
+}
+
+static void attached_to(void **state) {
+    static struct random_before before[RANDOM_EVENTS + 1];
+    (void)state;
+    for (unsigned seed = 0; seed < 6; seed++) {
+        memset(before, 0, sizeof before);
+        check_recording(
+            &(struct recording_random){
+                .seed = seed, .threads = 1, .is_precise = seed % 2, .before = before},
+            false);
     }
 }
 
@@ -601,11 +632,12 @@ static int remove_file(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_thread),       cmocka_unit_test(several_threads),
-        cmocka_unit_test(shared_id),        cmocka_unit_test(damaged),
-        cmocka_unit_test(profile_has_none), cmocka_unit_test(pieces_spoiled),
-        cmocka_unit_test(pieces_of_others), cmocka_unit_test(pieces_not_kept),
-        cmocka_unit_test(pieces_of_two),    cmocka_unit_test(pieces_cancelled),
+        cmocka_unit_test(one_thread),       cmocka_unit_test(attached_to),
+        cmocka_unit_test(several_threads),  cmocka_unit_test(shared_id),
+        cmocka_unit_test(damaged),          cmocka_unit_test(profile_has_none),
+        cmocka_unit_test(pieces_spoiled),   cmocka_unit_test(pieces_of_others),
+        cmocka_unit_test(pieces_not_kept),  cmocka_unit_test(pieces_of_two),
+        cmocka_unit_test(pieces_cancelled),
     };
     return cmocka_run_group_tests(tests, make_file, remove_file);
 }
