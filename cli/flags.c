@@ -32,6 +32,9 @@ struct plugin {
 /* The exit statuses of a shell that cannot start a command: no program, not found. */
 enum { NO_PROGRAM = 126, NOT_FOUND = 127 };
 
+/* The first version of Clang that the plugin is written for. */
+enum { OLDEST_CLANG = 14 };
+
 /* A version in front of the next colon or line end; 0: a macro that was not replaced. */
 static unsigned version_at(const char *text) {
     char *end;
@@ -129,11 +132,15 @@ static bool plugin_find(struct plugin *plugin, const char *command, const char *
     int length = snprintf(plugin->file, sizeof(plugin->file), "%s/%s%s%s-%u/memtrace.so", folder,
                           cross, dash, plugin->gcc ? "gcc" : "clang", plugin->major);
     if (length < 0 || (size_t)length >= sizeof(plugin->file) || access(plugin->file, R_OK) != 0) {
-        snprintf(reason, room,
-                 "no plugin for %s%s%s %u in %s: install %s-%u%s%s%s and build MemTrace again",
-                 cross, *cross ? " " : "", name, plugin->major, folder,
-                 plugin->gcc ? "gcc" : "llvm", plugin->major, plugin->gcc ? "-plugin-dev" : "-dev",
-                 dash, cross);
+        if (!plugin->gcc && plugin->major < OLDEST_CLANG)
+            snprintf(reason, room, "Clang %u is too old for a plugin, Clang %d and newer have one",
+                     plugin->major, OLDEST_CLANG);
+        else
+            snprintf(reason, room,
+                     "no plugin for %s%s%s %u in %s: install %s-%u%s%s%s and build MemTrace again",
+                     cross, *cross ? " " : "", name, plugin->major, folder,
+                     plugin->gcc ? "gcc" : "llvm", plugin->major,
+                     plugin->gcc ? "-plugin-dev" : "-dev", dash, cross);
         return false;
     }
     if (!is_taken(plugin, command)) {

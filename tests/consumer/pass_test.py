@@ -149,6 +149,13 @@ def way_lacking(options):
     expect("MODE pass", status != 0 and missing in said, said)
     check_flags(memtrace, options.cc, "pass", 1, missing)
     check_flags(memtrace, options.cc, "auto", 0, "mode frame-pointer (" + missing)
+
+    # No headers help where the plugin is not for so old a compiler.
+    old = "Clang 13 is too old for a plugin, Clang 14 and newer have one"
+    check_flags(memtrace, "echo memtrace:13:4 #", "pass", 1, old)
+    status, said = status_line(options, prefix, "set(CMAKE_C_COMPILER_ID Clang)\n"
+                               "set(CMAKE_C_COMPILER_VERSION 13.0.1)\nmemtrace_instrument(app)")
+    expect("an old Clang", status == 0 and "app: mode frame-pointer (auto: %s)" % old in said, said)
     shutil.rmtree(prefix)
 
 

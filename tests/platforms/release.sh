@@ -46,7 +46,7 @@ cleanup() {
         kill -KILL "$running" 2>/dev/null || true
         wait "$running" 2>/dev/null || true
     fi
-    rm -f "$root.log"
+    rm -f "$log"
     [ -z "$keep" ] || return 0
     for _ in $(seq 50); do
         rm -rf --one-file-system "$root" 2>/dev/null && return
@@ -65,10 +65,11 @@ make_root() {
     [ -e "$keyring" ] || die "cannot make $release: no $keyring to check its packages with (KEYRING names another)"
     say "making $release in $root"
     if ! inside debootstrap --variant=minbase --force-check-gpg --keyring="$keyring" --components="$components" \
-        --include=ca-certificates "$release" "$root" "$mirror" "$script" >"$root.log" 2>&1; then
-        reason=$(grep -E '^(E|W):' "$root.log" | tail -n 1)
+        --include=ca-certificates "$release" "$root" "$mirror" "$script" >"$log" 2>&1; then
+        reason=$(grep -E '^(E|W):' "$log" | tail -n 1)
         die "cannot make $release: ${reason:-debootstrap failed}"
     fi
+    echo force-unsafe-io >"$root/etc/dpkg/dpkg.cfg.d/here" # it is not made to outlive a power cut
     touch "$root/made-by-memtrace"
 }
 
@@ -106,7 +107,7 @@ versions='
 read_options "$@"
 [ "$(id -u)" = 0 ] || die "$release: making a folder with another system in it needs root"
 need_packages "$release" debootstrap git util-linux
-running=
+running= log=$(mktemp)
 [ -n "$root" ] || root=$(mktemp -d "${TMPDIR:-/tmp}/memtrace-$release.XXXXXX")
 trap cleanup EXIT
 trap 'exit 130' INT
