@@ -60,7 +60,7 @@ package_names() {
 # is_installed MANAGER PACKAGE
 is_installed() {
     case $1 in
-    apt-get) dpkg-query -W -f '${db:Status-Status}\n' "$2" 2>/dev/null | grep -qx installed ;;
+    apt-get) dpkg-query -W -f '${db:Status-Status}\n' "$2" 2>/dev/null | grep -x installed ;;
     dnf) rpm -q --whatprovides "$2" ;;
     pacman) pacman -T "$2" ;;
     apk) apk info -e "$2" ;;
@@ -121,7 +121,8 @@ want_packages() {
 }
 
 has_candidate() {
-    apt-cache policy "$1" 2>/dev/null | grep -q '^  Candidate: [^(]'
+    # To the end: what grep -q does not read any more would fail.
+    apt-cache policy "$1" 2>/dev/null | grep '^  Candidate: [^(]' >/dev/null
 }
 
 # major_version COMPILER: 12, 14; nothing if it is not there.
