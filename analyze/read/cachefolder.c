@@ -24,7 +24,7 @@ enum {
     LEFT_OVER_S = 3600,            /* a temporary file that is older has no writer any more */
 };
 
-static const char head_magic[8] = "MEMTRCCH";
+static const char head_magic[] = "MEMTRCCH"; /* as long as magic below, without its end */
 static const char temporary_mark[] = ".new-";
 
 struct head {

@@ -338,8 +338,10 @@ static const char *dwarf_function(struct lookup *lookup, Dwarf_Die *die, uint64_
     const char *demangled = mangled ? readable(lookup, mangled) : NULL;
     if (demangled)
         return demangled;
-    /* A linkage name that is not mangled is that of extern "C". */
-    const char *name = linkage ? dwarf_diename(die) : declared_name(lookup, die);
+    /* A linkage name that is not mangled is that of extern "C". One that is may be newer than the
+     * demangler: Clang 19's of constrained templates are. */
+    bool plain = linkage && strncmp(linkage, "_Z", 2) != 0;
+    const char *name = plain ? dwarf_diename(die) : declared_name(lookup, die);
     return name ? name : mangled;
 }
 

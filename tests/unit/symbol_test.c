@@ -31,6 +31,13 @@ static const char cpp_source[] =
     "    std::vector<std::string> s(v, v + c); std::sort(s.begin(), s.end());\n"
     "    deep::box<int> b(4); return b.get() + s[0].size() + local::twice(c);\n}\n";
 
+/* Its linkage name is none that a demangler knows. */
+static const char unknown_source[] =
+    "#include <stdlib.h>\n"
+    "namespace deep { struct box { static void *get(size_t n) asm(\"_ZTnNothing\"); }; }\n"
+    "__attribute__((noinline)) void *deep::box::get(size_t n) { return malloc(n + 1); }\n"
+    "int main(int c, char **v) { free(deep::box::get(c)); return v == 0; }\n";
+
 static const char nested_source[] =
     "#include <stdlib.h>\n"
     "__attribute__((noinline)) void *apply(void *(*f)(int), int n) { return f(n); }\n"
@@ -158,7 +165,9 @@ static void check_frame(const struct symbol_frames *frames, size_t number, const
     if (ours && is_unmangled(&frames->frames[number]) &&
         strcmp(function, frames->frames[frames->count - 1].function) == 0)
         return;
-    if (!ours || !same_name(ours, function))
+    /* A mangled name is newer than its demangler: ours comes from the scopes. */
+    bool scopes = ours && strncmp(function, "_Z", 2) == 0 && strncmp(ours, "_Z", 2) != 0;
+    if (!ours || !(scopes || same_name(ours, function)))
         fail_msg("%s frame %zu: addr2line says %s, we %s", where, number, function,
                  ours ? ours : "nothing");
     const char *file = frames->frames[number].file;
@@ -264,12 +273,13 @@ static void reads_cpp(void **state) {
     compare("cpp0", 1);
 }
 
-/* "deep::leaf" and others appear as inlined functions. */
-static void expect_inlined(struct subject *subject, const char *name) {
+/* The name appears: among the inlined functions, or among those that they are inlined into. */
+static void expect_function(struct subject *subject, const char *name, bool inlined) {
     for (size_t i = 0; i < address_count; i++) {
         struct symbol_frames frames = frames_at(subject, i);
-        for (size_t k = 0; k + 1 < frames.count; k++)
-            if (frames.frames[k].function && strcmp(frames.frames[k].function, name) == 0)
+        for (size_t k = 0; k < frames.count; k++)
+            if ((k + 1 < frames.count) == inlined && frames.frames[k].function &&
+                strcmp(frames.frames[k].function, name) == 0)
                 return;
     }
     fail_msg("%s is nowhere", name);
@@ -284,9 +294,16 @@ static void qualifies_names_without_symbol(void **state) {
     assert_int_equal(fixture_run("g++ -g -O2 a.cpp -o qualified"), 0);
     list_addresses("qualified", 1);
     open_subject(&subject, "qualified");
-    expect_inlined(&subject, "deep::leaf");
-    expect_inlined(&subject, "deep::mid");
-    expect_inlined(&subject, "operator()");
+    expect_function(&subject, "deep::leaf", true);
+    expect_function(&subject, "deep::mid", true);
+    expect_function(&subject, "operator()", true);
+    symbolizer_close(subject.symbolizer);
+
+    fixture_write("unknown.cpp", unknown_source);
+    assert_int_equal(fixture_run("g++ -g -O0 unknown.cpp -o unknown"), 0);
+    list_addresses("unknown", 1);
+    open_subject(&subject, "unknown");
+    expect_function(&subject, "deep::box::get", false);
     symbolizer_close(subject.symbolizer);
 }
 
