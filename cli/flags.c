@@ -99,8 +99,8 @@ static void plugin_machine(struct plugin *plugin, const char *command) {
         return;
     /* What Clang calls the machine with -m32: none to be cross-compiled for. */
     bool narrow = strcmp(here.machine, "x86_64") == 0 && strncmp(plugin->triplet, "i386-", 5) == 0;
-    if (narrow || (machine == strlen(here.machine) &&
-                   strncmp(plugin->triplet, here.machine, machine) == 0))
+    if (narrow ||
+        (machine == strlen(here.machine) && strncmp(plugin->triplet, here.machine, machine) == 0))
         plugin->triplet[0] = '\0';
 }
 

@@ -354,8 +354,8 @@ DEFINE_NEW_ALIGNED(_ZnamSt11align_val_t, new_array_aligned_slow)
 DEFINE_ALIGNED(aligned_alloc, aligned_alloc_slow)
 DEFINE_ALIGNED(memalign, memalign_slow)
 
-/* The sizes, alignments and tags are promises of the caller that nobody needs. The C names are ours:
- * newer headers declare free_sized() with its size. */
+/* The sizes, alignments and tags are promises of the caller that nobody needs. The C names are
+ * ours: newer headers declare free_sized() with its size. */
 #define SAME_AS_FREE(name)                                                                         \
     PUBLIC void same_as_free_##name(void *pointer) __asm__(#name)                                  \
         __attribute__((alias("free"), nothrow, leaf));
