@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* top.c: `memtrace top`: a running program on the terminal. docs/top.md is its page. */
 #include "top/toploop.h"
+#include "top/topscreen.h"
 
 #include "cli/cli.h"
 #include "cli/terminal.h"
@@ -59,7 +60,7 @@ static int die_by(int signal_number) {
 static int show(const struct toploop_options *wish, const struct request *request, size_t width) {
     struct error error;
     int result;
-    if (!request->once && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO)) {
+    if (!request->once && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && !topscreen_is_dumb()) {
         result = toploop_run(wish, &error);
         return result == 0 ? CLI_OK : result < 0 ? cli_error("%s", error.message) : die_by(result);
     }
@@ -105,8 +106,8 @@ const struct command top_command = {
         "until q is pressed. Reads its shared memory: the program is not stopped and "
         "gets no signal. Without a name: your programs that are profiled now, to choose from, or "
         "the only one. A run or a folder: the same of its processes and files. A recording "
-        "that grows is followed, too. ? shows the keys. Where there is no terminal it prints "
-        "one screen, as with --once.",
+        "that grows is followed, too. ? shows the keys. Where there is no terminal (or TERM "
+        "is dumb) it prints one screen, as with --once.",
     .options = options,
     .operands = "PROFILE",
 };

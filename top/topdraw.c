@@ -63,19 +63,25 @@ static void draw_title(const struct topstate *state, struct topgrid *grid) {
     struct topgrid_pen pen = topgrid_pen(grid, 0);
     struct topgrid_pen end = pen;
     struct topnumber buffer;
+    enum { SHORTEST = 4 }; /* of a name */
     char what[32];
+    char pid[16];
+    size_t whole;
     snprintf(what, sizeof what, "[%s]", what_is(state));
-    pen.end = pen.end > strlen(what) + 1 ? pen.end - strlen(what) - 1 : 0;
+    whole = grid->width > strlen(what) + 1 ? grid->width - strlen(what) - 1 : 0;
+    snprintf(pid, sizeof pid, " (%" PRIu32 ")", header->pid);
+    pen.end = whole > SHORTEST + strlen(pid) ? whole - strlen(pid) : whole;
     pen.style = TOPGRID_BOLD;
     topgrid_put(&pen, pathname_base(header->executable));
     pen.style = TOPGRID_PLAIN;
-    topgrid_print(&pen, " (%" PRIu32 ")", header->pid);
+    pen.end = whole;
+    topgrid_whole(&pen, "%s", pid);
     if (source->point_count != 0) {
-        topgrid_print(&pen, "  up %s",
+        topgrid_whole(&pen, "  up %s",
                       topnumber_clock(&buffer, source->points[source->point_count - 1].time_ns));
     }
     if (source->is_live) {
-        topgrid_print(&pen, "  every %.1f s", (double)state->interval_ns / 1e9);
+        topgrid_whole(&pen, "  every %.1f s", (double)state->interval_ns / 1e9);
     }
     if (source->thread != 0) {
         draw_thread(source, &pen);
@@ -94,9 +100,9 @@ static void draw_rate(const struct topstate *state, struct topgrid_pen *pen) {
     if (source->seconds <= 0) {
         return;
     }
-    topgrid_print(pen, "  +%s/s",
+    topgrid_whole(pen, "  +%s/s",
                   topnumber_bytes(&buffer, (double)totals->new_bytes / source->seconds));
-    topgrid_print(pen, "  %s allocations/s",
+    topgrid_whole(pen, "  %s allocations/s",
                   topnumber_count(&buffer, (double)totals->new_blocks / source->seconds));
 }
 
@@ -113,18 +119,12 @@ static struct livecosts_counts totals_of(const struct topstate *state) {
                                      .allocations = totals->allocations};
 }
 
-/* All of it or nothing: half a number is another one. */
 static void draw_group(const struct topsource *source, struct topgrid_pen *pen) {
-    char text[80];
     struct topnumber buffers[2];
-    if (source->group_limit == 0) {
-        return;
-    }
-    snprintf(text, sizeof text, "  cgroup %s of %s",
-             topnumber_share(&buffers[0], source->group_bytes, source->group_limit),
-             topnumber_bytes(&buffers[1], (double)source->group_limit));
-    if (pen->column + strlen(text) <= pen->end) {
-        topgrid_put(pen, text);
+    if (source->group_limit != 0) {
+        topgrid_whole(pen, "  cgroup %s of %s",
+                      topnumber_share(&buffers[0], source->group_bytes, source->group_limit),
+                      topnumber_bytes(&buffers[1], (double)source->group_limit));
     }
 }
 
@@ -132,14 +132,14 @@ static void draw_totals(const struct topstate *state, struct topgrid *grid) {
     struct topgrid_pen pen = topgrid_pen(grid, 1);
     struct livecosts_counts totals = totals_of(state);
     struct topnumber buffer;
-    topgrid_print(&pen, "live %s", topnumber_bytes(&buffer, (double)totals.live_bytes));
-    topgrid_print(&pen, "  max %s", topnumber_bytes(&buffer, (double)totals.maximum_bytes));
+    topgrid_whole(&pen, "live %s", topnumber_bytes(&buffer, (double)totals.live_bytes));
+    topgrid_whole(&pen, "  max %s", topnumber_bytes(&buffer, (double)totals.maximum_bytes));
     if (state->source->resident_bytes != 0) {
-        topgrid_print(&pen, "  rss %s",
+        topgrid_whole(&pen, "  rss %s",
                       topnumber_bytes(&buffer, (double)state->source->resident_bytes));
     }
     draw_rate(state, &pen);
-    topgrid_print(&pen, "  lost %s",
+    topgrid_whole(&pen, "  lost %s",
                   topnumber_count(&buffer, (double)state->source->model->totals.lost));
     draw_group(state->source, &pen);
 }
@@ -235,8 +235,8 @@ struct column {
 };
 enum { LIFETIME = TOPROWS_MAXIMUM + 1, THREADS, WIDE = 120, LIFETIMES_MOST = 20000 };
 static const struct column columns[] = {
-    {"LIVE", 9, TOPROWS_LIVE, 0},       {"DELTA", 9, TOPROWS_DELTA, 0},
-    {"TOTAL", 9, TOPROWS_TOTAL, 76},    {"ALLOC/s", 9, TOPROWS_RATE, 0},
+    {"LIVE", 9, TOPROWS_LIVE, 0},       {"DELTA", 9, TOPROWS_DELTA, 36},
+    {"TOTAL", 9, TOPROWS_TOTAL, 76},    {"ALLOC/s", 9, TOPROWS_RATE, 46},
     {"TEMP", 6, TOPROWS_TEMPORARY, 68}, {"BLOCKS", 8, TOPROWS_BLOCKS, 60},
     {"MAX", 9, TOPROWS_MAXIMUM, 100},   {"P50", 11, LIFETIME, WIDE},
     {"THR", 5, THREADS, WIDE},
@@ -512,35 +512,44 @@ static void draw_foot(const struct topstate *state, struct topgrid *grid) {
                                                      : foot);
 }
 
-void topdraw(struct topstate *state, struct topgrid *grid) {
+size_t topdraw_above(size_t height) {
+    enum { CHARTS = 8, TOTALS = 6 }; /* lines of a terminal that has them */
+    return height >= CHARTS ? TOPDRAW_ABOVE : height >= TOTALS ? TOPDRAW_ABOVE - 1 : 2;
+}
+
+void topdraw(struct topstate *state, struct topgrid *grid, size_t above) {
     size_t end = grid->height > TOPDRAW_BELOW ? grid->height - TOPDRAW_BELOW : 0;
     if (grid->height == 0) {
         return;
     }
     if (state->source != NULL) {
         draw_title(state, grid);
-        draw_totals(state, grid);
-        draw_sparks(state, grid);
+        if (above > 2) {
+            draw_totals(state, grid);
+        }
+        if (above == TOPDRAW_ABOVE) {
+            draw_sparks(state, grid);
+        }
     }
     switch (state->page) {
     case TOPSTATE_LIST:
-        topdrawlist(state, grid, TOPDRAW_ABOVE, end);
+        topdrawlist(state, grid, above, end);
         break;
     case TOPSTATE_ROWS:
-        draw_headings(state, grid, TOPDRAW_ABOVE - 1);
-        draw_rows(state, grid, TOPDRAW_ABOVE, end);
+        draw_headings(state, grid, above - 1);
+        draw_rows(state, grid, above, end);
         break;
     case TOPSTATE_THREADS:
-        draw_threads(state, grid, TOPDRAW_ABOVE, end);
+        draw_threads(state, grid, above, end);
         break;
     case TOPSTATE_CHART:
-        draw_chart(state, grid, TOPDRAW_ABOVE, end);
+        draw_chart(state, grid, above, end);
         break;
     case TOPSTATE_BLOCKS:
-        topdrawblocks(state, grid, TOPDRAW_ABOVE, end);
+        topdrawblocks(state, grid, above, end);
         break;
     case TOPSTATE_HELP:
-        draw_text(state, grid, TOPDRAW_ABOVE, end, help);
+        draw_text(state, grid, above, end, help);
         break;
     }
     draw_foot(state, grid);

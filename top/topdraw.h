@@ -10,14 +10,16 @@
 #include "top/topgrid.h"
 #include "top/topstate.h"
 
-/* Fills a grid of the size of the screen. Changes where the screen begins, so that what is selected
- * is on it. */
-void topdraw(struct topstate *state, struct topgrid *grid);
+/* Fills a grid of the size of the screen, with so many lines above the rows. Changes where the
+ * screen begins, so that what is selected is on it. */
+void topdraw(struct topstate *state, struct topgrid *grid, size_t above);
 
 /* The function of a call, short, or where it lies. */
 void topdraw_function(const struct names_frame *frame, struct topgrid_pen *pen);
 
-/* Lines above the rows, and below. */
+/* Lines above the rows (the title, totals, charts, headings) and below. */
 enum { TOPDRAW_ABOVE = 4, TOPDRAW_BELOW = 1 };
+/* Of a screen so high: a low one has neither charts nor, if it is lower still, totals. */
+size_t topdraw_above(size_t height);
 
 #endif

@@ -18,7 +18,7 @@ static const struct {
     {"PID", 9, -1, 0},
     {"LIVE", 9, TOPLIST_LIVE, 0},
     {"LIVE/s", 9, TOPLIST_CHANGE, 50},
-    {"ALLOC/s", 9, TOPLIST_RATE, 0},
+    {"ALLOC/s", 9, TOPLIST_RATE, 40},
     {"RSS", 8, TOPLIST_RESIDENT, 60},
     {"UP", 11, -1, 72},
 };
@@ -63,9 +63,9 @@ static void draw_sums(const struct topstate *state, struct topgrid *grid) {
             rate += item->has_rates ? item->rate : 0;
         }
     }
-    topgrid_print(&pen, "live %s", topnumber_bytes(&buffer, (double)live));
-    topgrid_print(&pen, "  rss %s", topnumber_bytes(&buffer, (double)resident));
-    topgrid_print(&pen, "  %s allocations/s", topnumber_count(&buffer, rate));
+    topgrid_whole(&pen, "live %s", topnumber_bytes(&buffer, (double)live));
+    topgrid_whole(&pen, "  rss %s", topnumber_bytes(&buffer, (double)resident));
+    topgrid_whole(&pen, "  %s allocations/s", topnumber_count(&buffer, rate));
 }
 
 static void draw_headings(const struct toplist *list, struct topgrid *grid, size_t row) {
@@ -139,7 +139,9 @@ static void draw_item(const struct toplist_item *item, struct topgrid *grid, siz
 void topdrawlist(struct topstate *state, struct topgrid *grid, size_t first, size_t end) {
     const struct toplist *list = state->list;
     draw_head(state, grid);
-    draw_sums(state, grid);
+    if (first > 2) {
+        draw_sums(state, grid);
+    }
     draw_headings(list, grid, first - 1);
     state->shown = end > first ? end - first : 0;
     state->list_top =

@@ -113,6 +113,19 @@ void topgrid_print(struct topgrid_pen *pen, const char *format, ...) {
     topgrid_put(pen, text);
 }
 
+void topgrid_whole(struct topgrid_pen *pen, const char *format, ...) {
+    char text[4096];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    if (pen->column + topgrid_columns(text) > pen->end) {
+        pen->end = pen->column < pen->end ? pen->column : pen->end;
+        return;
+    }
+    topgrid_put(pen, text);
+}
+
 size_t topgrid_columns(const char *text) {
     size_t columns = 0;
     while (*text != '\0') {

@@ -53,6 +53,9 @@ struct topgrid_pen topgrid_pen(struct topgrid *grid, size_t row);
 void topgrid_put(struct topgrid_pen *pen, const char *text);
 void topgrid_print(struct topgrid_pen *pen, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* All of it or nothing, and then nothing behind it either: half a number is another one. */
+void topgrid_whole(struct topgrid_pen *pen, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 /* The same so that it ends before a column. */
 void topgrid_right(struct topgrid_pen *pen, size_t end, const char *text);
 /* The rest of the row becomes of the pen's style. */

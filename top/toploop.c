@@ -185,7 +185,7 @@ static void go_back(struct loop *loop) {
 
 static void draw(struct loop *loop) {
     if (topscreen_fit(&loop->grid) == 0) {
-        topdraw(&loop->state, &loop->grid);
+        topdraw(&loop->state, &loop->grid, topdraw_above(loop->grid.height));
         topscreen_show(&loop->grid);
     }
 }
@@ -352,7 +352,7 @@ static int print_screen(struct loop *loop, size_t width, size_t rows, FILE *out)
         return -1;
     }
     loop->state.selected = loop->state.list_selected = SIZE_MAX; /* no row is */
-    topdraw(&loop->state, &loop->grid);
+    topdraw(&loop->state, &loop->grid, TOPDRAW_ABOVE);
     for (size_t row = 0; row + TOPDRAW_BELOW < loop->grid.height; row++) {
         if (row != TOPDRAW_ABOVE - 2) { /* the charts have but two points */
             topgrid_write(&loop->grid, row, out);

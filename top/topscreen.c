@@ -9,12 +9,36 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <term.h>
 #include <unistd.h>
 
 enum { PAIR_HOT = 1, PAIR_WARM, ESCAPE_MS = 25, ESCAPE = 27, CONTROL_H = 8, DELETE = 127 };
 
 static SCREEN *screen;
 static bool has_color;
+
+/* What terminals send for these keys whatever TERM says: arrows depend on a mode that some do not
+ * follow, and Home and End are spelt in four ways. */
+static void know_keys(void) {
+    static const struct {
+        const char *sent;
+        int key;
+    } known[] = {{"\033[A", KEY_UP},   {"\033OA", KEY_UP},     {"\033[B", KEY_DOWN},
+                 {"\033OB", KEY_DOWN}, {"\033[C", KEY_RIGHT},  {"\033OC", KEY_RIGHT},
+                 {"\033[D", KEY_LEFT}, {"\033OD", KEY_LEFT},   {"\033[H", KEY_HOME},
+                 {"\033OH", KEY_HOME}, {"\033[1~", KEY_HOME},  {"\033[7~", KEY_HOME},
+                 {"\033[F", KEY_END},  {"\033OF", KEY_END},    {"\033[4~", KEY_END},
+                 {"\033[8~", KEY_END}, {"\033[5~", KEY_PPAGE}, {"\033[6~", KEY_NPAGE},
+                 {"\033OM", KEY_ENTER}};
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        define_key(known[i].sent, known[i].key);
+    }
+}
+
+bool topscreen_is_dumb(void) {
+    int found;
+    return setupterm(NULL, STDOUT_FILENO, &found) == OK && tigetstr("cup") == NULL;
+}
 
 int topscreen_open(bool color, struct error *error) {
     const char *terminal = getenv("TERM");
@@ -30,6 +54,7 @@ int topscreen_open(bool color, struct error *error) {
     noecho();
     nonl(); /* Enter is not what Ctrl-J is */
     keypad(stdscr, TRUE);
+    know_keys();
     nodelay(stdscr, TRUE);
     set_escdelay(ESCAPE_MS);
     curs_set(0);
@@ -154,13 +179,38 @@ static unsigned special(int key) {
     }
 }
 
-unsigned topscreen_key(bool *is_gone) {
-    int key = getch();
-    *is_gone = false;
-    if (key == ERR) { /* nothing came, or nothing can come */
-        int count = 0;
-        *is_gone = ioctl(STDIN_FILENO, FIONREAD, &count) != 0;
-        return 0;
+/* Behind Escape: whether the rest of a key that is none of ours ("[1;5A", "OP") was there, and is
+ * taken away: neither Escape nor its letters were meant. ncurses has waited for it. */
+static bool skip_sequence(void) {
+    int next = getch();
+    int after = next == '[' || next == 'O' ? getch() : ERR;
+    if (after == ERR) {
+        if (next != ERR) {
+            ungetch(next); /* the next key */
+        }
+        return false;
     }
-    return special(key);
+    if (next == '[' && after == '[') { /* Linux's function keys: one letter more */
+        getch();
+        return true;
+    }
+    while (next == '[' && after != ERR && (after < '@' || after > '~')) {
+        after = getch();
+    }
+    return true;
+}
+
+unsigned topscreen_key(bool *is_gone) {
+    *is_gone = false;
+    for (;;) {
+        int key = getch();
+        int count = 0;
+        if (key == ERR) { /* nothing came, or nothing can come */
+            *is_gone = ioctl(STDIN_FILENO, FIONREAD, &count) != 0;
+            return 0;
+        }
+        if (special(key) != 0 && (key != ESCAPE || !skip_sequence())) {
+            return special(key);
+        }
+    }
 }

@@ -12,6 +12,10 @@
 
 #include <stdbool.h>
 
+/* Whether the terminal is of a kind that is known, and on which nothing can be put at its place
+ * (TERM=dumb: an editor's shell). */
+bool topscreen_is_dumb(void);
+
 /* 0, or -1: error is set (no terminal that it knows). */
 int topscreen_open(bool color, struct error *error);
 void topscreen_close(void);

@@ -6,6 +6,7 @@ import base64
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 
@@ -285,6 +286,60 @@ def test_resizing():
         terminal.wait_rows(FUNCTIONS)
 
 
+def test_low_and_narrow():
+    """A title, rows and the foot fit anywhere; numbers are whole or not there."""
+    with Subject(PROGRAM) as subject, Terminal(str(subject.pid), width=20, height=5) as terminal:
+        wanted = ["     LIVE*  FUNCTION", ">   100.6K  ▸ keep h", "         0  ▸ pass h", FOOT[:20].rstrip()]
+        terminal.wait(lambda lines: lines[1:] == wanted, wanted)
+        check(re.fullmatch(r"heap( \(%d\))? +\[live\]" % subject.pid, terminal.lines()[0]), terminal.lines()[0])
+        terminal.resize(30, 7)
+        terminal.wait(lambda lines: lines[2:4] == ["     LIVE*  FUNCTION", ">   100.6K  ▸ keep heap.c:16"] and
+                      lines[1] == "live 100.6K  max 101.6K", "totals, too")
+
+
+def test_resize_storm():
+    """However fast it comes, and whatever is pressed meanwhile, the last size is drawn."""
+    with Subject(PROGRAM) as subject, Terminal(str(subject.pid)) as terminal:
+        terminal.wait_rows(FUNCTIONS)
+        for step in range(60):
+            terminal.resize(1 + step * 37 % 300, 1 + step * 11 % 100)
+            if step % 6 == 0:
+                os.write(terminal.master, (b"x", b"T", b"h", b"?", b"g", DOWN, RIGHT)[step // 6 % 7])
+            terminal.read(0.01)
+        terminal.resize(80, 24)
+        terminal.press(b"\x1b", "f", LEFT, LEFT)
+        terminal.wait_rows(FUNCTIONS)
+        terminal.press("q")
+        equal(terminal.wait_end(), 0)
+
+
+def marked(lines):
+    """The place of the row that is selected."""
+    return [row for row, line in enumerate(lines) if line.startswith(">")]
+
+
+def test_keys_of_terminals():
+    """Arrows as terminals send them in either mode, whatever TERM says; keys that are none of ours do nothing."""
+    with Subject(PROGRAM) as subject:
+        for kind in ("xterm", "vt100", "linux"):
+            with Terminal(str(subject.pid), TERM=kind) as terminal:
+                terminal.wait(lambda lines: "keep heap.c" in lines[4], "rows")
+                for down, up in ((b"\x1b[B", b"\x1b[A"), (b"\x1bOB", b"\x1bOA"), (b"\x1b[F", b"\x1b[H"),
+                                 (b"\x1bOF", b"\x1bOH"), (b"\x1b[4~", b"\x1b[1~"), (b"\x1b[8~", b"\x1b[7~"),
+                                 (b"\x1b[6~", b"\x1b[5~")):
+                    for key, row in ((down, 5), (up, 4)):
+                        os.write(terminal.master, key)
+                        terminal.wait(lambda lines: marked(lines) == [row], kind, key)
+                # Ctrl and Alt with arrows, function keys, Alt-x. Then one that is known, at once.
+                os.write(terminal.master, b"\x1b[1;5B\x1b[1;3A\x1bOP\x1b[15~\x1b[[A\x1b[24;2~" + b"\x1bOB")
+                terminal.wait(lambda lines: marked(lines) == [5], kind, "what is not known")
+                check("LIVE*" in terminal.lines()[3] and "keep heap.c" in terminal.lines()[4], kind, terminal.lines())
+                os.write(terminal.master, b"h\x1bOA")  # a page; its Escape is one, whatever is typed behind it
+                terminal.wait(lambda lines: lines[3].startswith("of "), kind, "lifetimes")
+                os.write(terminal.master, b"\x1bx")
+                terminal.wait(lambda lines: lines[4] == "live bytes", kind, "Escape, and x")
+
+
 JOBS = 'set -m; "$@"; echo suspended; read -r line; fg >/dev/null; echo "ended $?"'
 
 
@@ -414,6 +469,66 @@ def test_hostile_names():
         check(terminal.lines()[0].startswith("e?[31m??"), repr(terminal.lines()[0]))
         check(terminal.screen.display[0].rstrip().endswith("[live]"), repr(terminal.lines()[0]))
         check(b"\xc2\x9b" not in terminal.raw and "\u202e".encode() not in terminal.raw, "unsafe characters")
+
+
+def test_hostile_functions():
+    """Names of functions and files, too: as many bytes in the program's file stand for others."""
+    with open(PROGRAM, "rb") as file:
+        data = file.read()
+    for name, other in ((b"keep", b"\x1b[7m"), (b"few", b"\xff\xfe\x9b"), (b"many", "漢a".encode()),
+                        (b"pass", b"\xe2\x80\xaex"), (b"heap.c", b"\x1b]0;p\x07")):
+        check(name + b"\0" in data, name)
+        data = data.replace(name + b"\0", other + b"\0")
+    program = folder + "/" + 12 * "hostile\x1b[31m漢" + "\x07"  # longer than the screen is wide
+    with open(program, "wb") as file:
+        file.write(data)
+    os.chmod(program, 0o755)
+    for utf8, handles in (("C.UTF-8", "▸▾"), ("C", "+-")):
+        with Subject(program, more=["\x1b[2J"]) as subject, Terminal(str(subject.pid), TERM="xterm", LC_ALL=utf8) as terminal:
+            wide = "漢" if utf8 != "C" else "?"
+            terminal.wait(lambda lines: lines[4] == ">   100.6K        0   100.6K        0    0%%       4  %s ?[7m ?]0;p?:16"
+                          % handles[0] and lines[5].endswith(" ?x ?]0;p?:31"), "rows")
+            check(terminal.lines()[0].startswith("hostile?[31m") and
+                  re.search(r" \(%d\) +\[live\]$" % subject.pid, terminal.lines()[0]), terminal.lines()[0])
+            terminal.press(RIGHT)
+            terminal.wait(lambda lines: lines[5].endswith("%s ??? ?]0;p?:20" % handles[0]) and
+                          lines[6].endswith("%s %sa ?]0;p?:26" % (handles[0], wide)), "callers")
+            for key, shown in (("g", "CALL PATH"), ("h", "of ?[7m"), ("T", "Threads"), ("h", "of ?[7m")):
+                terminal.press(key)
+                terminal.wait(lambda lines: any(shown in line for line in lines), shown)
+            for byte in (b"\x1b[7m ", b"\x1b]0", b"\xff", b"\x07", b"\xe2\x80\xae", b"\x1b[2J?"):
+                check(byte not in terminal.raw, byte, "came out")
+
+
+def test_dumb_terminal():
+    """An editor's shell has no places: one screen as text."""
+    with Subject(PROGRAM) as subject, Terminal(str(subject.pid), TERM="dumb") as terminal:
+        equal(terminal.wait_end(), 0)
+        terminal.wait(lambda lines: lines[2].startswith("     LIVE*") and "keep heap.c:16" in lines[3], "a screen as text")
+        check(b"\x1b" not in terminal.raw, terminal.raw)
+
+
+def test_in_tmux():
+    """A terminal in a terminal, which says itself what is on it."""
+    if shutil.which("tmux") is None:
+        print("tmux: not tested, it is not here")
+        return
+    tmux = ["tmux", "-S", folder + "/tmux", "-f", "/dev/null"]
+    with Subject(PROGRAM) as subject:
+        subprocess.run([*tmux, "new-session", "-d", "-x", "80", "-y", "24",
+                        "%s top --interval 100ms %d; sleep 600" % (MEMTRACE, subject.pid)], check=True, env=environment)
+        lines = lambda: subprocess.run([*tmux, "capture-pane", "-p"], check=True, stdout=subprocess.PIPE, text=True,
+                                       env=environment).stdout.split("\n")
+        try:
+            until(lambda: "keep heap.c:16" in lines()[4] and marked(lines()) == [4], "rows")
+            subprocess.run([*tmux, "send-keys", "Down"], check=True, env=environment)
+            until(lambda: marked(lines()) == [5], "the arrow")
+            subprocess.run([*tmux, "send-keys", "F5", "C-Up", "Up"], check=True, env=environment)
+            until(lambda: marked(lines()) == [4], "what is not known, and an arrow")
+            subprocess.run([*tmux, "send-keys", "q"], check=True, env=environment)
+            until(lambda: not any(lines()), "the screen from before")
+        finally:
+            subprocess.run([*tmux, "kill-server"], check=True, env=environment)
 
 
 def test_plain_terminal():

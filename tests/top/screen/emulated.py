@@ -40,13 +40,32 @@ def emulator(folder):
     return pyte
 
 
+def repeating(pyte):
+    """pyte with what it lacks of xterm: "CSI n b", the last character n times more."""
+    class Screen(pyte.Screen):
+        last = ""
+
+        def draw(self, data):
+            self.last = data[-1:] or self.last
+            super().draw(data)
+
+        def repeat_last(self, count=None):
+            self.draw(self.last * (count or 1))
+
+    class Stream(pyte.ByteStream):
+        csi = {**pyte.ByteStream.csi, "b": "repeat_last"}
+        events = pyte.ByteStream.events | {"repeat_last"}
+
+    return Screen, Stream
+
+
 class Emulated:
     """A command on such a terminal. folder: where it runs."""
 
     def __init__(self, command, environment, folder, width=WIDTH, height=HEIGHT):
-        pyte = emulator(folder)
-        self.screen = pyte.Screen(width, height)
-        self.stream = pyte.ByteStream(self.screen)
+        screen, stream = repeating(emulator(folder))
+        self.screen = screen(width, height)
+        self.stream = stream(self.screen)
         self.raw = b""
         master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
