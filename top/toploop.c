@@ -2,6 +2,7 @@
 /* toploop.c: see toploop.h. */
 #include "top/toploop.h"
 
+#include "analyze/base/pathname.h"
 #include "collect/clock.h"
 #include "top/topdraw.h"
 #include "top/topkeys.h"
@@ -126,8 +127,12 @@ static int open_list(struct loop *loop, struct error *error) {
     }
     if (loop->list.count == 0 || (loop->list.count == 1 && name != NULL && is_file(name))) {
         loop->state.list = NULL;
-        return name != NULL ? open_named(loop, name, error)
-                            : error_set(error, "no program of yours is profiled now");
+        return name != NULL
+                   ? open_named(loop, name, error)
+                   : error_set(
+                         error,
+                         "no program of yours is profiled now: memtrace run starts one, memtrace "
+                         "attach PID comes into one");
     }
     return loop->list.count == 1 ? open_item(loop, loop->list.items, error) : 0;
 }
@@ -247,7 +252,9 @@ static int mind_signal(struct loop *loop) {
 static int wait_ms(const struct loop *loop) {
     uint64_t now = clock_now_ns();
     uint64_t ms = now < loop->next_ns ? (loop->next_ns - now) / MILLISECOND + 1 : 0;
-    if ((loop->state.source != NULL && !loop->source.is_live) || loop->state.is_paused) {
+    if ((loop->state.source != NULL && !loop->source.is_live &&
+         !topsource_goes_on(&loop->source)) ||
+        loop->state.is_paused) {
         ms = INT32_MAX; /* until there is a key */
     }
     if (is_naming(loop) && ms > NAMES_MS) {
@@ -256,14 +263,25 @@ static int wait_ms(const struct loop *loop) {
     return ms < INT32_MAX ? (int)ms : -1;
 }
 
+/* Another program in the process that was looked at. Filter and order stay. */
+static int go_over(struct loop *loop, struct error *error) {
+    topstate_begin(&loop->state);
+    snprintf(loop->state.message, sizeof loop->state.message, "it has become %.200s (exec)",
+             pathname_base(loop->source.profile->header.executable));
+    return look(loop, error);
+}
+
 /* 0, or -1: what it looks at cannot be read any more. */
 static int look_if_due(struct loop *loop) {
     struct error error;
+    int result;
     if (loop->state.is_paused || clock_now_ns() < loop->next_ns) {
         look_for_names(loop);
         return 0;
     }
-    if (look(loop, &error) != 0) {
+    result = loop->state.source != NULL && topsource_follow(&loop->source) ? go_over(loop, &error)
+                                                                           : look(loop, &error);
+    if (result != 0) {
         loop->next_ns = clock_now_ns() + pause_of(loop);
         snprintf(loop->state.message, sizeof loop->state.message, "%s", error.message);
         return -1;

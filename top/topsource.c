@@ -126,6 +126,27 @@ int topsource_open_program(struct topsource *source, const char *region, const c
     return open_by(source, region, debug_folders, open_program, error);
 }
 
+bool topsource_goes_on(const struct topsource *source) {
+    return !source->is_live && source->profile != NULL &&
+           region_alive(source->pid, source->profile->header.process_start_ticks);
+}
+
+bool topsource_follow(struct topsource *source) {
+    struct region region;
+    struct topsource next;
+    if (!topsource_goes_on(source) || region_find(source->pid, &region, NULL) != 0 ||
+        topsource_open_program(&next, region.path, source->debug_folders, NULL) != 0) {
+        return false;
+    }
+    if (next.profile->header.start_monotonic_ns == source->profile->header.start_monotonic_ns) {
+        topsource_close(&next);
+        return false;
+    }
+    topsource_close(source);
+    *source = next;
+    return true;
+}
+
 void topsource_close(struct topsource *source) {
     topnames_stop(source->names);
     if (source->profile != NULL) {

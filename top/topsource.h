@@ -56,6 +56,11 @@ int topsource_open(struct topsource *source, const char *name, const char *debug
 /* The same of the program that has this region. */
 int topsource_open_program(struct topsource *source, const char *region, const char *debug_folders,
                            struct error *error);
+/* Whether the process goes on though the program in it has ended: another one may be there, or will
+ * be, by exec. */
+bool topsource_goes_on(const struct topsource *source);
+/* Whether there is one that is profiled, and is what is looked at now. Does not look yet. */
+bool topsource_follow(struct topsource *source);
 /* Looks again; one that is not live any more stays as it is. 0, or -1: error is set. */
 int topsource_look(struct topsource *source, struct error *error);
 /* From now on costs are those of one thread, which has this id; 0: of all. It looks again. 0, or

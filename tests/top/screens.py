@@ -386,6 +386,25 @@ def test_target_killed():
     subject.end()
 
 
+def test_exec():
+    """A wrapper becomes the program that it is for: that one is shown then."""
+    wrapper = folder + "/wrapper"
+    with open(wrapper, "w", encoding="ascii") as file:
+        file.write("#!/bin/sh\necho ready\nread line\nexec %s\n" % PROGRAM)
+    os.chmod(wrapper, 0o755)
+    with Subject(wrapper) as subject, Terminal("--function", "^few$", str(subject.pid)) as terminal:
+        terminal.wait(lambda lines: lines[4] == " nothing matches the filter", "the shell")
+        subject.step()
+        terminal.wait(lambda lines: lines[0].startswith("heap (%d)  up 0:00:" % subject.pid) and lines[0].endswith("[live]") and
+                      lines[-1] == "it has become heap (exec)", "the program")
+        terminal.wait_rows("""
+     LIVE*    DELTA    TOTAL  ALLOC/s  TEMP  BLOCKS  FUNCTION
+>    97.7K        0    97.7K        0    0%       1  ▸ keep heap.c:16
+""")
+        subject.step()
+        terminal.wait(lambda lines: lines[4].startswith(">   195.3K   +97.7K   195.3K "), "it is looked at")
+
+
 def test_counting():
     """A program follows at its next allocation."""
     with Subject(PROGRAM) as subject, Terminal(str(subject.pid)) as terminal:
