@@ -2,7 +2,7 @@
 /* anonymize.c: `memtrace anonymize`: a recording without names. docs/anonymize.md is its page. */
 #include "collect/transform/anonymize.h"
 
-#include "analyze/ask/source.h"
+#include "analyze/ask/question.h"
 #include "cli/cli.h"
 #include "cli/progress.h"
 #include "cli/rewriting.h"
@@ -34,6 +34,7 @@ static const struct option options[] = {
      OPTION_TEXT, IN(key_file)},
     {"debug-folders", 0, "FOLDERS", "where debug files lie, separated by colons", OPTION_TEXT,
      IN(debug_folders)},
+    {.part = root_options},
     OPTION_END};
 
 static int read_key(struct request *request) {

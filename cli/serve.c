@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* serve.c: `memtrace serve`: the page in the browser. docs/serve.md is its page. */
+#include "analyze/ask/question.h"
 #include "analyze/base/array.h"
 #include "analyze/base/pathname.h"
 #include "analyze/read/run.h"
@@ -61,6 +62,7 @@ static const struct option options[] = {
     {"debug-folders", 0, "FOLDERS",
      "where separate debug files are, colon-separated (default: /usr/lib/debug)", OPTION_TEXT,
      IN(debug_folders)},
+    {.part = root_options},
     {"listen", 0, "ADDRESS",
      "listen at this address instead of this machine's own; needs --allow-remote", OPTION_TEXT,
      IN(listen)},

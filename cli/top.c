@@ -3,6 +3,7 @@
 #include "top/toploop.h"
 #include "top/topscreen.h"
 
+#include "analyze/ask/question.h"
 #include "cli/cli.h"
 #include "cli/terminal.h"
 
@@ -46,6 +47,7 @@ static const struct option options[] = {
     {"debug-folders", 0, "FOLDERS",
      "where separate debug files are, colon-separated (default: /usr/lib/debug)", OPTION_TEXT,
      OPTION_IN(struct request, debug_folders)},
+    {.part = root_options},
     {"color", 0, "auto|always|never", "colours (default: auto, which minds NO_COLOR)", OPTION_TEXT,
      OPTION_IN(struct request, color)},
     OPTION_END};

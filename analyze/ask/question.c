@@ -2,6 +2,8 @@
 /* question.c: see question.h. */
 #include "analyze/ask/question.h"
 
+#include "analyze/symbol/debugfile.h"
+
 #include <stdlib.h>
 
 #define IN(member) OPTION_IN(struct question, member)
@@ -15,6 +17,22 @@ static int keep_nothing(void *member, const struct option *option, const char *v
     return setenv("MEMTRACE_CACHE", "", 1) == 0 ? 0 : error_set(error, "out of memory");
 }
 
+static int take_root(void *member, const struct option *option, const char *value,
+                     struct error *error) {
+    (void)member;
+    (void)option;
+    (void)error;
+    debugfile_set_copies(value);
+    return 0;
+}
+
+const struct option root_options[] = {
+    {"root", 0, "FOLDERS",
+     "look for the program's files below these first, by their paths or just their names, "
+     "colon-separated: copies of another machine's files, a sysroot",
+     OPTION_CALL, .call = take_root},
+    OPTION_END};
+
 const struct option question_options[] = {
     {"process", 0, "PID|NAME[:IMAGE]",
      "of a run of several processes (a folder): this one, and of those that replaced "
@@ -25,6 +43,7 @@ const struct option question_options[] = {
     {"debug-folders", 0, "FOLDERS",
      "where separate debug files are, colon-separated (default: /usr/lib/debug)", OPTION_TEXT,
      IN(debug_folders)},
+    {.part = root_options},
     {"no-cache", 0, NULL, "keep nothing on disk for the next command", OPTION_CALL,
      .call = keep_nothing},
     OPTION_END};

@@ -34,6 +34,7 @@ struct question {
     struct suppressing suppressing;
 };
 extern const struct option question_options[]; /* which process, names, cache */
+extern const struct option root_options[];     /* --root alone, for all that this process reads */
 extern const struct option suppressing_options[];
 void question_free(struct question *question);
 /* Whether it asks for a part: of the processes of a run, or by filters. */

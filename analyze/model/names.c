@@ -9,6 +9,7 @@
 #include "analyze/symbol/symbol.h"
 
 #include <ctype.h>
+#include <elf.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -313,26 +314,49 @@ const char *names_uncounted(const struct names *names) {
     return names->resolved->uncounted;
 }
 
+/* Our own ELF header, put there by the linker: which machine this is. */
+extern const Elf64_Ehdr __ehdr_start __attribute__((visibility("hidden")));
+
+/* Files of another machine are seldom at their paths here; NULL: they are, or the user knows. */
+static const char *elsewhere(const struct names *names, size_t problems) {
+    unsigned machine = names->model->header.machine;
+    return problems != 0 && machine != 0 && machine != __ehdr_start.e_machine &&
+                   !debugfile_has_copies()
+               ? "the program ran on another machine: --root FOLDER says where copies of its files "
+                 "are"
+               : NULL;
+}
+
 static size_t list_warnings(const struct names *names, const char *const **lines) {
     struct resolved *resolved = names->resolved;
     const char *uncounted = names_uncounted(names);
+    const char *hint;
     const char **all;
     size_t count;
+    size_t filled = 0;
     if (!resolved->warned) {
         resolved->warned = look_at_modules(names) == 0;
     }
     count = symbolizer_warnings(names->symbolizer, lines);
-    all = uncounted[0] != '\0' ? realloc(resolved->warnings, (count + 1) * sizeof *all) : NULL;
+    hint = elsewhere(names, count);
+    all = uncounted[0] != '\0' || hint != NULL
+              ? realloc(resolved->warnings, (count + 2) * sizeof *all)
+              : NULL;
     if (all == NULL) {
         return count;
     }
-    all[0] = uncounted;
-    for (size_t i = 0; i < count; i++) {
-        all[i + 1] = (*lines)[i];
-    }
     resolved->warnings = all;
+    if (uncounted[0] != '\0') {
+        all[filled++] = uncounted;
+    }
+    for (size_t i = 0; i < count; i++) {
+        all[filled++] = (*lines)[i];
+    }
+    if (hint != NULL) {
+        all[filled++] = hint;
+    }
     *lines = all;
-    return count + 1;
+    return filled;
 }
 
 size_t names_warnings(const struct names *names, const char *const **lines) {

@@ -2,8 +2,10 @@
 /* uncounted.c: memory that went past the counters. See uncounted.h. */
 #include "analyze/model/uncounted.h"
 
+#include "analyze/symbol/debugfile.h"
 #include "analyze/symbol/programfile.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -22,10 +24,14 @@ bool uncounted_is_all(const struct model *model) {
     return found.place != MEMTRACE_MALLOC_COUNTED && found.place != MEMTRACE_MALLOC_NAMED;
 }
 
+/* A program of the same path here is not that of another machine. */
 static bool find_in_file(const struct memtrace_header *header, struct allocators *in_file) {
     char path[sizeof header->executable];
+    char found[PATH_MAX];
     snprintf(path, sizeof path, "%.*s", (int)sizeof path - 1, header->executable);
-    return path[0] == '/' && programfile_allocators(path, ALLOCATORS_ALL, in_file) == 0;
+    return path[0] == '/' && debugfile_locate(path, found) &&
+           programfile_allocators(found, ALLOCATORS_ALL, in_file) == 0 &&
+           (header->machine == 0 || header->machine == in_file->machine);
 }
 
 /* What the loader cannot see: functions of other names, or that only the program itself calls. */

@@ -5,6 +5,7 @@
  * The order is gdb's: by build-id, by .gnu_debuglink beside the file, in .debug/ and below the
  * debug folders; then <folder>/<path> and <folder>/<path>.debug.
  */
+#define _GNU_SOURCE
 #include "analyze/symbol/debugfile.h"
 
 #include "analyze/read/trust.h"
@@ -282,22 +283,85 @@ static void find_debug(struct debugfile_paths *paths, Elf *elf, const char *path
         try_links(&paths->debug, &identity, elf, real, folders);
 }
 
-static char module_root[PATH_MAX]; /* empty: none */
+static char module_root[PATH_MAX];     /* empty: none */
+static const char *module_copies = ""; /* colon-separated */
 
 void debugfile_set_root(const char *root) {
     snprintf(module_root, sizeof module_root, "%s", root);
 }
 
-static bool has_build_id(const char *path, const struct symbol_module *module) {
+void debugfile_set_copies(const char *folders) {
+    module_copies = folders ? folders : "";
+}
+
+bool debugfile_has_copies(void) {
+    return module_copies[0] != '\0';
+}
+
+/* Sets `place` to the n-th place where the file may be that has this path on the program's machine
+ * (empty: it does not fit). false: there are no more. */
+static bool place_of(const char *path, unsigned n, char place[PATH_MAX], bool *is_copy) {
+    char folder[PATH_MAX];
+    const char *list = module_copies;
+    *place = '\0';
+    *is_copy = true;
+    if (path[0] != '/')
+        return false;
+    while (next_folder(&list, folder)) {
+        if (n < 2) {
+            const char *rest = n == 0 ? path : strrchr(path, '/');
+            if (snprintf(place, PATH_MAX, "%s%s", folder, rest) >= PATH_MAX)
+                *place = '\0';
+            return true;
+        }
+        n -= 2;
+    }
+    *is_copy = false;
+    if (n != 0 || module_root[0] == '\0')
+        return false;
+    if (snprintf(place, PATH_MAX, "%s%s", module_root, path) >= PATH_MAX)
+        *place = '\0';
+    return true;
+}
+
+bool debugfile_locate(const char *path, char found[PATH_MAX]) {
+    bool is_copy;
+    for (unsigned i = 0; place_of(path, i, found, &is_copy); i++)
+        if (*found && access(found, F_OK) == 0)
+            return true;
+    return snprintf(found, PATH_MAX, "%s", path) < PATH_MAX;
+}
+
+enum fit { ABSENT, OTHER_BUILD, SAME_BUILD };
+
+/* Whether the file is the module's. Where no build-id was recorded the user's word counts. */
+static enum fit fit_of(const char *path, const struct symbol_module *module, bool is_copy) {
     struct debugfile_elf file;
     const void *found = NULL;
-    bool same = false;
-    if (debugfile_open(path, &file, NULL) == 0) {
+    enum fit fit = ABSENT;
+    if (*path && debugfile_open(path, &file, NULL) == 0) {
         ssize_t size = debugfile_build_id(file.elf, &found);
-        same = same_build_id(module->build_id, module->build_id_size, found, size);
+        bool same = module->build_id_size == 0
+                        ? is_copy
+                        : same_build_id(module->build_id, module->build_id_size, found, size);
+        fit = same ? SAME_BUILD : OTHER_BUILD;
         debugfile_close(&file);
     }
-    return same;
+    return fit;
+}
+
+/* The debug folders, those of the copies first: to be freed. NULL: out of memory. */
+static char *with_copies(const char *folders) {
+    char folder[PATH_MAX];
+    char *all = strdup(folders);
+    for (const char *list = module_copies; all && next_folder(&list, folder);) {
+        char *longer = NULL;
+        if (asprintf(&longer, "%s/usr/lib/debug:%s", folder, all) < 0)
+            longer = NULL;
+        free(all);
+        all = longer;
+    }
+    return all;
 }
 
 static int find_here(const struct symbol_module *module, const char *folders,
@@ -306,13 +370,23 @@ static int find_here(const struct symbol_module *module, const char *folders,
 int debugfile_find(const struct symbol_module *module, const char *folders,
                    struct debugfile_paths *paths) {
     struct symbol_module there = *module;
-    char path[PATH_MAX];
-    if (module_root[0] != '\0' && module->path[0] == '/' && module->build_id_size != 0 &&
-        snprintf(path, sizeof path, "%s%s", module_root, module->path) < (int)sizeof path &&
-        has_build_id(path, module)) {
-        there.path = path;
+    char path[PATH_MAX], other[PATH_MAX] = "";
+    bool found = false, is_copy;
+    for (unsigned i = 0; !found && place_of(module->path, i, path, &is_copy); i++) {
+        enum fit fit = fit_of(path, module, is_copy);
+        found = fit == SAME_BUILD;
+        if (found)
+            there.path = path;
+        else if (fit == OTHER_BUILD && is_copy && other[0] == '\0')
+            strcpy(other, path);
     }
-    return find_here(&there, folders, paths);
+    char *all = with_copies(folders);
+    int result = all ? find_here(&there, all, paths) : -1;
+    free(all);
+    if (result == 0 && other[0] != '\0' && !paths->object && !paths->debug)
+        snprintf(paths->problem, sizeof paths->problem,
+                 "%.400s is another build than the program's: no names from it", other);
+    return result;
 }
 
 static int find_here(const struct symbol_module *module, const char *folders,

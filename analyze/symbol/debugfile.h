@@ -12,6 +12,7 @@
 #include "analyze/symbol/symbol.h"
 
 #include <gelf.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
@@ -53,6 +54,16 @@ bool debugfile_has_dwarf(Elf *elf);
 /* Files are looked for below this folder first: that of a program which sees others by their names.
  * Empty: no more. To be said before names are asked for. */
 void debugfile_set_root(const char *root);
+
+/* And before that below these, which the user named (colon-separated; NULL: none any more): copies
+ * of another machine's files, by their paths there or just by their names. Debug files, too, lie in
+ * their usr/lib/debug. To be said before names are asked for; the text stays the caller's. */
+void debugfile_set_copies(const char *folders);
+bool debugfile_has_copies(void);
+
+/* Where the file with this path on the program's machine is here, as far as paths tell: whatever
+ * build it is. False: the path does not fit. */
+bool debugfile_locate(const char *path, char found[PATH_MAX]);
 
 /* Fills paths; what cannot be found stays NULL. 0 or -1 (out of memory). folders: colon-separated
  * roots. */

@@ -90,12 +90,14 @@ int programfile_allocators(const char *path, enum allocators_symbols symbols,
                            struct allocators *found) {
     struct debugfile_elf file;
     Elf_Scn *section = NULL;
+    GElf_Ehdr program;
     GElf_Shdr header;
     const char *name;
     *found = (struct allocators){0};
     if (debugfile_open(path, &file, NULL) != 0) {
         return -1;
     }
+    found->machine = gelf_getehdr(file.elf, &program) != NULL ? program.e_machine : EM_NONE;
     while ((section = debugfile_next_section(file.elf, section, &header, &name)) != NULL) {
         if (header.sh_type == SHT_DYNSYM ||
             (header.sh_type == SHT_SYMTAB && symbols == ALLOCATORS_ALL)) {

@@ -17,6 +17,7 @@ struct allocators {
     const char *another_name; /* "mi_malloc": called as such, besides malloc; NULL: none */
     bool defines_malloc;      /* some function of the program is called malloc */
     bool calls_malloc;        /* it wants malloc, calloc, ... or operator new from a library */
+    unsigned machine;         /* e_machine of the file */
     bool rules_sanitizer;     /* it sets options of a sanitizer whose runtime is a library */
 };
 

@@ -214,6 +214,7 @@ _memtrace() {
             '*--process[of a run of several processes ]:PID|NAME\[\:IMAGE\]:' \
             '*--all-processes[the sum of all by call path, small forked children included]' \
             '*--debug-folders[where separate debug files are, colon-separated ]:FOLDERS:_files -/' \
+            '*--root[look for the program'\''s files below these first, by their paths or just their names, colon-separated]:FOLDERS:_files -/' \
             '*--no-cache[keep nothing on disk for the next command]' \
             '*--format[json and csv are for programs]:text|markdown|csv|json:(text markdown csv json)' \
             '*-f[json and csv are for programs]:text|markdown|csv|json:(text markdown csv json)' \
@@ -249,6 +250,7 @@ _memtrace() {
             '*--process[of a run of several processes ]:PID|NAME\[\:IMAGE\]:' \
             '*--all-processes[the sum of all by call path, small forked children included]' \
             '*--debug-folders[where separate debug files are, colon-separated ]:FOLDERS:_files -/' \
+            '*--root[look for the program'\''s files below these first, by their paths or just their names, colon-separated]:FOLDERS:_files -/' \
             '*--no-cache[keep nothing on disk for the next command]' \
             '*--markdown[tables for a comment on a change]' \
             '*--json[one object with every row and metric]' \
@@ -322,6 +324,7 @@ _memtrace() {
             '*--process[of a run of several processes ]:PID|NAME\[\:IMAGE\]:' \
             '*--all-processes[the sum of all by call path, small forked children included]' \
             '*--debug-folders[where separate debug files are, colon-separated ]:FOLDERS:_files -/' \
+            '*--root[look for the program'\''s files below these first, by their paths or just their names, colon-separated]:FOLDERS:_files -/' \
             '*--no-cache[keep nothing on disk for the next command]' \
             '*--help[show this]' \
             '*-h[show this]' \
@@ -338,6 +341,7 @@ _memtrace() {
             '*--source-map[source files below OLD, as the program'\''s debug information names them, are below NEW here]:OLD=NEW:' \
             '*--cache-memory[how much memory answers may take that are kept ]:SIZE:' \
             '*--debug-folders[where separate debug files are, colon-separated ]:FOLDERS:_files -/' \
+            '*--root[look for the program'\''s files below these first, by their paths or just their names, colon-separated]:FOLDERS:_files -/' \
             '*--listen[listen at this address instead of this machine'\''s own]:ADDRESS:' \
             '*--allow-remote[let others on the network ask, unencrypted]' \
             '*--help[show this]' \
@@ -362,6 +366,7 @@ _memtrace() {
             '*--limit[with --once]:N:' \
             '*-n[with --once]:N:' \
             '*--debug-folders[where separate debug files are, colon-separated ]:FOLDERS:_files -/' \
+            '*--root[look for the program'\''s files below these first, by their paths or just their names, colon-separated]:FOLDERS:_files -/' \
             '*--color[colours ]:auto|always|never:(auto always never)' \
             '*--help[show this]' \
             '*-h[show this]' \
@@ -393,6 +398,7 @@ _memtrace() {
             '*--process[of a run of several processes ]:PID|NAME\[\:IMAGE\]:' \
             '*--all-processes[the sum of all by call path, small forked children included]' \
             '*--debug-folders[where separate debug files are, colon-separated ]:FOLDERS:_files -/' \
+            '*--root[look for the program'\''s files below these first, by their paths or just their names, colon-separated]:FOLDERS:_files -/' \
             '*--no-cache[keep nothing on disk for the next command]' \
             '*--suppressions[those that LeakSanitizer'\''s suppression file names ]:FILE:_files' \
             '*--no-builtin-suppressions[report what common libraries keep on purpose, too]' \
@@ -421,6 +427,7 @@ _memtrace() {
             '*--process[of a run of several processes ]:PID|NAME\[\:IMAGE\]:' \
             '*--all-processes[the sum of all by call path, small forked children included]' \
             '*--debug-folders[where separate debug files are, colon-separated ]:FOLDERS:_files -/' \
+            '*--root[look for the program'\''s files below these first, by their paths or just their names, colon-separated]:FOLDERS:_files -/' \
             '*--no-cache[keep nothing on disk for the next command]' \
             '*--help[show this]' \
             '*-h[show this]' \
@@ -497,6 +504,7 @@ _memtrace() {
             '*--key[what is in this file makes the names]:FILE:_files' \
             '*-k[what is in this file makes the names]:FILE:_files' \
             '*--debug-folders[where debug files lie, separated by colons]:FOLDERS:_files -/' \
+            '*--root[look for the program'\''s files below these first, by their paths or just their names, colon-separated]:FOLDERS:_files -/' \
             '*--help[show this]' \
             '*-h[show this]' \
             '1:RECORDING:_files -g "*.mtr(-.)"' \

@@ -414,19 +414,41 @@ static void become(const char *path, char *const argv[], char *const environment
     CALL3(SYS_execve, path, argv, environment);
 }
 
+/* A plain fork (no CLONE_VM): the child works on copies. Exit signal 0: the program's SIGCHLD and
+ * wait() never see it; __WALL would. An emulator of user space may know only forks with SIGCHLD
+ * (qemu does): then *signal is that. */
+static long fork_unseen(int *signal) {
+    long child = call6(SYS_clone, 0, 0, 0, 0, 0, 0);
+    *signal = child == -EINVAL ? SIGCHLD : 0;
+    return *signal != 0 ? call6(SYS_clone, *signal, 0, 0, 0, 0, 0) : child;
+}
+
+/* Waits for it; all signals are blocked. The signal of its end is taken, unless another of that
+ * kind was there before: then the program cannot tell one from two. */
+static void reap(long child, int signal, uint64_t pending) {
+    uint64_t ours = signal != 0 ? UINT64_C(1) << (signal - 1) & ~pending : 0;
+    const struct timespec at_once = {0};
+    while (CALL4(SYS_wait4, child, 0, __WALL, 0) == -EINTR) {
+    }
+    if (ours != 0) {
+        CALL4(SYS_rt_sigtimedwait, &ours, 0, &at_once, 8);
+    }
+}
+
 long sys_spawn_detached(const char *path, char *const argv[], char *const environment[]) {
     uint64_t mask = sys_block_signals();
-    /* Exit signal 0: the program's SIGCHLD and wait() never see it; __WALL would. A plain fork
-     * (no CLONE_VM): the child works on copies. */
-    long child = call6(SYS_clone, 0, 0, 0, 0, 0, 0);
+    uint64_t pending = 0;
+    int signal;
+    CALL2(SYS_rt_sigpending, &pending, 8);
+    long child = fork_unseen(&signal);
     if (child == 0) {
-        if (call6(SYS_clone, 0, 0, 0, 0, 0, 0) == 0) {
+        if (fork_unseen(&signal) == 0) {
             become(path, argv, environment);
         }
         CALL1(SYS_exit_group, 0);
     }
     if (child > 0) {
-        CALL4(SYS_wait4, child, 0, __WALL, 0);
+        reap(child, signal, pending);
     }
     sys_restore_signals(mask);
     return child < 0 ? child : 0;
@@ -444,7 +466,8 @@ static void idle(const char *name, uint64_t seconds) {
 
 long sys_copy_process(const char *name, uint64_t seconds) {
     uint64_t mask = sys_block_signals();
-    long child = call6(SYS_clone, 0, 0, 0, 0, 0, 0); /* no exit signal, as above */
+    int signal;
+    long child = fork_unseen(&signal);
     if (child == 0) {
         idle(name, seconds);
     }

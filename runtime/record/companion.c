@@ -72,5 +72,11 @@ int companion_start(struct region *region, char *const environment[]) {
         return -1;
     }
     copy_environment(environment, clean, sizeof clean / sizeof clean[0]);
-    return sys_spawn_detached(path, argv, clean) == 0 ? 0 : -1;
+    if (sys_spawn_detached(path, argv, clean) != 0) {
+        log_line("the memtrace command cannot be started: nothing is recorded or reported "
+                 "meanwhile",
+                 NULL, NULL);
+        return -1;
+    }
+    return 0;
 }

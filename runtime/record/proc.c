@@ -5,6 +5,7 @@
 #include "runtime/base/compiler.h"
 #include "runtime/base/ourmaps.h"
 #include "runtime/base/sys.h"
+#include "runtime/base/text.h"
 
 #include <fcntl.h>
 
@@ -30,10 +31,21 @@ static uint64_t number_at(const char *at) {
     return number;
 }
 
+/* By the file of the first thread, which started with the process: an emulator of user space shows
+ * another time in the process's own file, and who looks from outside sees the kernel's. Where /proc
+ * counts pids otherwise there is no such thread. */
 uint64_t proc_start_ticks(void) {
     char text[1024];
+    struct text path;
     const char *at = text;
-    read_start("/proc/self/stat", text, sizeof text);
+    text_init(&path, text, sizeof text);
+    text_add(&path, "/proc/self/task/");
+    text_add_number(&path, sys_getpid());
+    text_add(&path, "/stat");
+    read_start(text, text, sizeof text);
+    if (text[0] == '\0') {
+        read_start("/proc/self/stat", text, sizeof text);
+    }
     for (const char *c = text; *c != '\0'; c++) { /* the name may hold blanks and brackets */
         at = *c == ')' ? c : at;
     }
