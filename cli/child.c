@@ -2,6 +2,7 @@
 /* child.c: starting, signalling and imitating the program under us. See child.h. */
 #include "cli/child.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -32,11 +33,22 @@ static void execute_by_shell(const char *path, char **argv) {
     }
 }
 
+/* Another machine's program is no script. */
+static bool is_elf(const char *path) {
+    char start[SELFMAG] = "";
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    bool is = fd >= 0 && read(fd, start, SELFMAG) == SELFMAG && memcmp(start, ELFMAG, SELFMAG) == 0;
+    if (fd >= 0) {
+        close(fd);
+    }
+    return is;
+}
+
 int execute_program(const char *path, char **argv) {
     int reason;
     execv(path, argv);
     reason = errno;
-    if (reason == ENOEXEC) {
+    if (reason == ENOEXEC && !is_elf(path)) {
         execute_by_shell(path, argv);
     }
     return reason;

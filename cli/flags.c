@@ -7,6 +7,7 @@
  */
 #include "analyze/rows/safetext.h"
 #include "cli/cli.h"
+#include "cli/emulated.h"
 
 #include <limits.h>
 #include <spawn.h>
@@ -256,20 +257,11 @@ static int find_places(struct places *places) {
 /* The library for another machine, of this installation. 0, or CLI_FAILURE with the line printed.
  */
 static int find_library_of(struct places *places, const char *triplet) {
-    static const char *const library_dirs[] = {MEMTRACE_LIBDIR, MEMTRACE_LIBDIR "/..", "../lib"};
-    char base[PATH_MAX], relative[PATH_MAX], system[PATH_MAX];
-    bool found = false;
-    if (find_base(base) != 0)
-        return CLI_FAILURE;
-    for (size_t i = 0; i < sizeof(library_dirs) / sizeof(library_dirs[0]) && !found; i++) {
-        snprintf(relative, sizeof(relative), "%s/%s", library_dirs[i], triplet);
-        found = find_dir(base, relative, "libmemtrace.so", places->library_dir);
-    }
-    if (!found)
-        return cli_error(
-            "libmemtrace.so for %s is not at %s/%s/%s: build MemTrace with this compiler, "
-            "too, and install it there (docs/cmake.md)",
-            triplet, base, MEMTRACE_LIBDIR, triplet);
+    char system[PATH_MAX];
+    if (!emulated_folder(triplet, places->library_dir))
+        return cli_error("libmemtrace.so for %s is not in %s: build MemTrace with this compiler, "
+                         "too, and install it there (docs/cmake.md)",
+                         triplet, places->library_dir);
     snprintf(system, sizeof(system), "/usr/lib/%s", triplet);
     if (strcmp(places->library_dir, system) == 0)
         places->library_dir[0] = '\0';

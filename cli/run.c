@@ -7,6 +7,7 @@
 #include "analyze/base/pathname.h"
 #include "cli/child.h"
 #include "cli/cli.h"
+#include "cli/emulated.h"
 #include "cli/serving.h"
 #include "cli/streaming.h"
 #include "cli/target.h"
@@ -139,8 +140,12 @@ struct launch {
     char added[1024];
     char run_text[48]; /* MEMTRACE_RUN */
     char *preload;
+    const char *typed;        /* the program's name */
+    struct emulated emulated; /* machine NULL: the program runs here as it is */
+    char *qemu_environment;
     struct launchfiles files;
     char program[PATH_MAX];
+    char library[PATH_MAX]; /* of another machine, or --library; empty: that of this installation */
     struct child child;
     struct runwriter run;
     struct runwatch watch;
@@ -151,16 +156,31 @@ struct launch {
 
 /* --- starting --------------------------------------------------------------------------------- */
 
+/* Of its own emulator qemu asks nothing to be loaded: what it sets, its program finds. */
+static int set_emulated_preload(struct launch *launch) {
+    launch->qemu_environment = emulated_preload(launch->preload, getenv("QEMU_SET_ENV"));
+    if (launch->qemu_environment == NULL) {
+        return cli_error("%s cannot be preloaded in an emulator: qemu takes no comma in a path",
+                         launch->preload);
+    }
+    variables_set(launch->variables, "QEMU_SET_ENV", launch->qemu_environment);
+    return 0;
+}
+
 static int set_preload(struct launch *launch) {
     char library[PATH_MAX];
     const char *old = getenv("LD_PRELOAD");
-    if (preload_path(library) != 0) {
+    if ((launch->library[0] != '\0' ? preload_path_of(launch->library, library)
+                                    : preload_path(library)) != 0) {
         return CLI_FAILURE;
     }
     if (asprintf(&launch->preload, "%s%s%s", library, old != NULL && old[0] != '\0' ? ":" : "",
                  old != NULL ? old : "") < 0) {
         launch->preload = NULL;
         return cli_error("out of memory");
+    }
+    if (launch->emulated.machine != NULL) {
+        return set_emulated_preload(launch);
     }
     variables_set(launch->variables, "LD_PRELOAD", launch->preload);
     return 0;
@@ -172,13 +192,17 @@ static void name_added(struct launch *launch) {
     const char *preload = getenv("LD_PRELOAD");
     size_t length = 0;
     size_t stay = preload != NULL && preload[0] != '\0' ? 1 : 0; /* LD_PRELOAD is only shortened */
+    size_t unlisted = launch->emulated.machine != NULL ? 1 : 0;  /* LD_PRELOAD is set by qemu */
     variables_set(launch->variables, "MEMTRACE_ADDED", launch->added);
-    if ((launch->variables->count - stay) % 2 != 0) {
+    if ((launch->variables->count + unlisted - stay) % 2 != 0) {
         variables_set(launch->variables, "MEMTRACE_EVEN", "");
     }
     for (size_t i = 0; i < launch->variables->count && length < sizeof launch->added; i++) {
         length += (size_t)snprintf(launch->added + length, sizeof launch->added - length, "%s%s",
                                    i != 0 ? "," : "", launch->variables->list[i].name);
+    }
+    if (unlisted != 0 && length < sizeof launch->added) {
+        snprintf(launch->added + length, sizeof launch->added - length, ",LD_PRELOAD");
     }
 }
 
@@ -224,6 +248,73 @@ static int run_bare(const struct launch *launch, char **argv, const char *obstac
     return execute_status(reason);
 }
 
+/* Of an emulator: its program is profiled, or itself, with the library that was named or found. 0,
+ * or CLI_FAILURE with the line printed. */
+static int choose_emulator(struct launch *launch, char **argv, const char *own) {
+    const struct emulated here = emulated_not();
+    const char *program = emulated_program(argv);
+    char problem[EMULATED_PROBLEM];
+    char ignored[EMULATED_PROBLEM];
+    if (emulated_library(&launch->emulated, own, launch->library, problem) == 0) {
+        launch->typed = program != NULL ? program : argv[0];
+        cli_error("%s emulates %s, an %s program: that is profiled, with %s", argv[0],
+                  launch->typed, launch->emulated.machine, launch->library);
+        return CLI_OK;
+    }
+    launch->library[0] = '\0';
+    if (own != NULL && emulated_library(&here, own, launch->library, ignored) != 0) {
+        return cli_error("%s", problem);
+    }
+    cli_error("%s: the emulator itself is profiled, not its program: %s", argv[0], problem);
+    launch->emulated.machine = NULL;
+    return CLI_OK;
+}
+
+/* Which library is loaded, and into what: not always the program that the user started. `obstacle`:
+ * why nothing can be recorded; NULL: it can. 0, or CLI_FAILURE with the line printed. */
+static int choose_library(struct launch *launch, char **argv, const char **obstacle) {
+    static char problem[EMULATED_PROBLEM + 64];
+    char reason[EMULATED_PROBLEM];
+    const struct emulated here = emulated_not();
+    struct emulated *emulated = &launch->emulated;
+    const char *own = launch->variables->library;
+    *emulated = emulated_find(launch->program);
+    *obstacle = NULL;
+    if (own == NULL && emulated->machine != NULL) {
+        own = getenv("MEMTRACE_LIBRARY");
+    }
+    if (emulated->is_by_name && choose_emulator(launch, argv, own) != CLI_OK) {
+        return CLI_FAILURE;
+    }
+    if (emulated->is_by_name || emulated->machine == NULL) {
+        if (emulated->machine == NULL && own != NULL && launch->library[0] == '\0' &&
+            emulated_library(&here, own, launch->library, reason) != 0) {
+            return cli_error("%s", reason);
+        }
+        *obstacle = target_obstacle(launch->program);
+    } else if (emulated_library(emulated, own, launch->library, reason) == 0) {
+        cli_error("%s is an %s program, which an emulator runs: profiled with %s", argv[0],
+                  emulated->machine, launch->library);
+        *obstacle = target_obstacle_of(launch->program, emulated->elf_machine);
+    } else {
+        snprintf(problem, sizeof problem, "is an %s program, and %s", emulated->machine, reason);
+        *obstacle = problem;
+    }
+    return CLI_OK;
+}
+
+/* An ELF file that the kernel does not know. */
+static int tell_not_started(const struct launch *launch, const char *typed) {
+    int reason = errno;
+    if (reason == ENOEXEC && launch->emulated.machine != NULL && !launch->emulated.is_by_name) {
+        return cli_error(
+            "cannot run %s: the kernel knows no emulator for %s (binfmt_misc): memtrace "
+            "run -- qemu-%s %s",
+            typed, launch->emulated.machine, launch->emulated.qemu, typed);
+    }
+    return cli_error("cannot run %s: %s", typed, strerror(reason));
+}
+
 /* 0, or the exit status with the line printed. */
 static int start(struct launch *launch, char **argv) {
     int status = target_find(argv[0], launch->program);
@@ -232,17 +323,20 @@ static int start(struct launch *launch, char **argv) {
         cli_error("%s: %s", argv[0], status == 127 ? "command not found" : "cannot be executed");
         return status;
     }
-    obstacle = target_obstacle(launch->program);
+    launch->typed = argv[0];
+    if (choose_library(launch, argv, &obstacle) != CLI_OK) {
+        return CLI_FAILURE;
+    }
     if (obstacle != NULL) {
         return run_bare(launch, argv, obstacle);
     }
-    if (prepare(launch, argv[0]) != 0) {
+    if (prepare(launch, launch->typed) != 0) {
         return CLI_FAILURE;
     }
     status = child_start(&launch->child, launch->program, argv, launch->variables->list,
                          launch->variables->count);
     if (status != 0) {
-        cli_error("cannot run %s: %s", argv[0], strerror(errno));
+        tell_not_started(launch, argv[0]);
     }
     return status;
 }
@@ -384,6 +478,7 @@ static int run(struct variables *variables, char **argv) {
     runwriter_free(&launch.run);
     launchfiles_free(&launch.files);
     free(launch.preload);
+    free(launch.qemu_environment);
     return status;
 }
 

@@ -133,14 +133,15 @@ static const char *sanitizer_obstacle(const char *path) {
                : NULL;
 }
 
-static const char *elf_obstacle(int fd, const Elf64_Ehdr *header, const char *path) {
+static const char *elf_obstacle(int fd, const Elf64_Ehdr *header, const char *path,
+                                unsigned machine) {
     const char *name = pathname_base(path);
     char loader[INTERPRETER_SIZE];
     const char *reason;
     if (header->e_ident[EI_CLASS] != ELFCLASS64) {
         return "is a 32-bit program";
     }
-    if (header->e_machine != __ehdr_start.e_machine) {
+    if (header->e_machine != machine) {
         return "is a program for another machine";
     }
     if (strncmp(name, "ld-linux", 8) == 0 || strncmp(name, "ld.so", 5) == 0) {
@@ -170,7 +171,7 @@ static bool read_interpreter(const char *text, char path[PATH_MAX]) {
     return true;
 }
 
-static const char *file_obstacle(const char *path, bool follow) {
+static const char *file_obstacle(const char *path, unsigned machine, bool follow) {
     union {
         Elf64_Ehdr elf;
         char text[256];
@@ -181,10 +182,10 @@ static const char *file_obstacle(const char *path, bool follow) {
     ssize_t size = fd < 0 ? -1 : pread(fd, &start, sizeof start - 1, 0);
     if (size >= (ssize_t)sizeof start.elf && memcmp(start.elf.e_ident, ELFMAG, SELFMAG) == 0) {
         reason = gains_rights(path) ? "has more rights than you (set-uid, set-gid or capabilities)"
-                                    : elf_obstacle(fd, &start.elf, path);
+                                    : elf_obstacle(fd, &start.elf, path, machine);
     } else if (size > 2 && memcmp(start.text, "#!", 2) == 0 && follow &&
                read_interpreter(start.text, interpreter)) {
-        reason = file_obstacle(interpreter, false);
+        reason = file_obstacle(interpreter, machine, false);
     } else if (size < 0 && gains_rights(path)) {
         reason = "has more rights than you (set-uid, set-gid or capabilities)";
     }
@@ -222,9 +223,13 @@ static const char *surrounding_obstacle(void) {
                                                 : descriptor_obstacle();
 }
 
-const char *target_obstacle(const char *path) {
-    const char *reason = file_obstacle(path, true);
+const char *target_obstacle_of(const char *path, unsigned machine) {
+    const char *reason = file_obstacle(path, machine, true);
     return reason != NULL ? reason : surrounding_obstacle();
+}
+
+const char *target_obstacle(const char *path) {
+    return target_obstacle_of(path, __ehdr_start.e_machine);
 }
 
 /* ---- The library ---- */
@@ -365,10 +370,13 @@ static int link_in(const char *parent, const char *target, const char *base, cha
 
 int preload_path(char path[PATH_MAX]) {
     char library[PATH_MAX];
+    return find_library(library) == 0 ? preload_path_of(library, path) : CLI_FAILURE;
+}
+
+int preload_path_of(const char *found, char path[PATH_MAX]) {
+    char library[PATH_MAX];
     char *base;
-    if (find_library(library) != 0) {
-        return CLI_FAILURE;
-    }
+    snprintf(library, sizeof library, "%s", found);
     if (strpbrk(library, unfit) == NULL) {
         strcpy(path, library);
         return 0;

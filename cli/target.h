@@ -19,6 +19,9 @@ int target_find(const char *name, char path[PATH_MAX]);
  * else the reason as a phrase: "is statically linked". It stays until the next call. */
 const char *target_obstacle(const char *path);
 
+/* The same of a program for the machine with this e_machine, which an emulator runs. */
+const char *target_obstacle_of(const char *path, unsigned machine);
+
 /*
  * Finds the library beside this command, or the one that MEMTRACE_LIBRARY names. Sets `path` to
  * what may stand in LD_PRELOAD: the library itself or, where a folder's name has a character that
@@ -26,5 +29,8 @@ const char *target_obstacle(const char *path);
  * folder. 0, or CLI_FAILURE with the line printed.
  */
 int preload_path(char path[PATH_MAX]);
+
+/* The same of this library. */
+int preload_path_of(const char *library, char path[PATH_MAX]);
 
 #endif

@@ -213,6 +213,10 @@ static const struct option common_options[] = {
         "all (default): also what it forks and starts; exec: what the process itself becomes; none",
         set_word, "MEMTRACE_CHILDREN"),
     SETTING("follow-children", "the same as --children all", "MEMTRACE_CHILDREN", "all"),
+    {"library", 0, "FILE",
+     "the libmemtrace.so to load (default: that of this installation); for an emulator, one that "
+     "was built for its program's machine",
+     OPTION_TEXT, OPTION_IN(struct variables, library)},
     SETTING("keep-small", "files of their own also for processes that allocate hardly anything",
             "MEMTRACE_KEEP_SMALL", "1"),
     OPTION_END};

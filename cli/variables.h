@@ -21,6 +21,7 @@ struct variables {
     char numbers[VARIABLES_LIMIT][VARIABLES_NUMBER_SIZE]; /* texts of values that we spell anew */
     size_t count;
     bool serves;                     /* --serve */
+    const char *library;             /* --library; NULL: that of this installation */
     const char *to, *listen, *token; /* --to, --listen, --token */
     uint64_t linger_ns;
     bool discoverable;       /* --discoverable */

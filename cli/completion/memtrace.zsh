@@ -112,6 +112,7 @@ _memtrace() {
             '*--signals[signals that do so]:LIST:' \
             '*--children[all ]:all|exec|none:(all exec none)' \
             '*--follow-children[the same as --children all]' \
+            '*--library[the libmemtrace.so to load ]:FILE:_files' \
             '*--keep-small[files of their own also for processes that allocate hardly anything]' \
             '*--help[show this]' \
             '*-h[show this]' \
@@ -163,6 +164,7 @@ _memtrace() {
             '*--signals[signals that do so]:LIST:' \
             '*--children[all ]:all|exec|none:(all exec none)' \
             '*--follow-children[the same as --children all]' \
+            '*--library[the libmemtrace.so to load ]:FILE:_files' \
             '*--keep-small[files of their own also for processes that allocate hardly anything]' \
             '*--help[show this]' \
             '*-h[show this]' \

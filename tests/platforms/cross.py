@@ -143,7 +143,7 @@ def lacking(cross):
                  unchanged(host))
     done = subprocess.run([command, "flags", "--compiler", cross.machine.compiler, "--libs"], stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True, timeout=PATIENCE, check=False)
-    if done.returncode != 1 or "libmemtrace.so for %s is not at" % cross.machine.triplet not in done.stdout:
+    if done.returncode != 1 or "libmemtrace.so for %s is not in " % cross.machine.triplet not in done.stdout:
         fail("memtrace flags ended with", done.returncode, "and said", done.stdout)
     # Two prefixes, the unsuited one first: found all the same, plugins, too.
     both = "-DCMAKE_PREFIX_PATH=%s;%s" % (host, target)

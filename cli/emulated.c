@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+/* emulated.c: see emulated.h. */
+#define _GNU_SOURCE
+#include "cli/emulated.h"
+
+#include "analyze/base/pathname.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Our own ELF header, put there by the linker: what runs here without an emulator. */
+extern const Elf64_Ehdr __ehdr_start __attribute__((visibility("hidden")));
+
+/* Those that runtime/machine knows. */
+static const struct emulated machines[] = {
+    {"AArch64", "aarch64-linux-gnu", "aarch64", EM_AARCH64, false},
+    {"x86-64", "x86_64-linux-gnu", "x86_64", EM_X86_64, false}};
+
+/* Of an ELF file; EM_NONE: it is none of 64 bits. */
+static unsigned machine_of(const char *path) {
+    Elf64_Ehdr header = {0};
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    bool is_elf = fd >= 0 && pread(fd, &header, sizeof header, 0) == sizeof header &&
+                  memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 &&
+                  header.e_ident[EI_CLASS] == ELFCLASS64;
+    if (fd >= 0) {
+        close(fd);
+    }
+    return is_elf ? header.e_machine : EM_NONE;
+}
+
+/* "qemu-aarch64", "qemu-aarch64-static" */
+static bool is_emulator(const char *name, const char *machine) {
+    size_t length = strlen(machine);
+    return strncmp(name, "qemu-", 5) == 0 && strncmp(name + 5, machine, length) == 0 &&
+           (name[5 + length] == '\0' || strcmp(name + 5 + length, "-static") == 0);
+}
+
+struct emulated emulated_find(const char *path) {
+    struct emulated none = {0};
+    unsigned machine = machine_of(path);
+    for (size_t i = 0; i < sizeof machines / sizeof machines[0]; i++) {
+        struct emulated found = machines[i];
+        if (found.elf_machine == __ehdr_start.e_machine) {
+            continue;
+        }
+        found.is_by_name = is_emulator(pathname_base(path), found.qemu);
+        if (found.is_by_name || machine == found.elf_machine) {
+            return found;
+        }
+    }
+    return none;
+}
+
+/* qemu's options without a value; all others have one, as the next word. */
+static bool is_alone(const char *option) {
+    static const char *const alone[] = {"-h",      "-help",   "-singlestep", "-one-insn-per-tb",
+                                        "-strace", "-version"};
+    option += option[0] == '-' && option[1] == '-';
+    for (size_t i = 0; i < sizeof alone / sizeof alone[0]; i++) {
+        if (strcmp(option, alone[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+const char *emulated_program(char **argv) {
+    for (argv++; *argv != NULL && (*argv)[0] == '-'; argv++) {
+        if (!is_alone(*argv) && *++argv == NULL) {
+            break;
+        }
+    }
+    return *argv;
+}
+
+struct emulated emulated_not(void) {
+    return (struct emulated){.machine = "this machine", .elf_machine = __ehdr_start.e_machine};
+}
+
+bool emulated_folder(const char *triplet, char folder[PATH_MAX]) {
+    static const char *const places[] = {MEMTRACE_LIBDIR, MEMTRACE_LIBDIR "/..", "../lib"};
+    char base[PATH_MAX];
+    char candidate[PATH_MAX + 256];
+    ssize_t length = readlink("/proc/self/exe", base, sizeof base - 1);
+    base[length > 0 ? length : 0] = '\0';
+    if (strrchr(base, '/') != NULL) {
+        *strrchr(base, '/') = '\0';
+    }
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        snprintf(candidate, sizeof candidate, "%s/%s/%s/libmemtrace.so", base, places[i], triplet);
+        if (access(candidate, R_OK) == 0) {
+            *strrchr(candidate, '/') = '\0';
+            if (realpath(candidate, folder) != NULL) {
+                return true;
+            }
+        }
+    }
+    snprintf(candidate, sizeof candidate, "%s/%s", base, MEMTRACE_LIBDIR);
+    if (realpath(candidate, base) == NULL) {
+        snprintf(base, sizeof base, "%.*s", PATH_MAX - 1, candidate);
+    }
+    snprintf(folder, PATH_MAX, "%.*s/%s", PATH_MAX - 64, base, triplet);
+    return false;
+}
+
+int emulated_library(const struct emulated *emulated, const char *own, char path[PATH_MAX],
+                     char problem[EMULATED_PROBLEM]) {
+    char folder[PATH_MAX];
+    problem[0] = '\0';
+    if (own == NULL || own[0] == '\0') {
+        if (!emulated_folder(emulated->triplet, folder)) {
+            snprintf(problem, EMULATED_PROBLEM, "libmemtrace.so for %s is not in %s",
+                     emulated->machine, folder);
+            return -1;
+        }
+        snprintf(path, PATH_MAX, "%.*s/libmemtrace.so", PATH_MAX - 32, folder);
+    } else if (realpath(own, path) == NULL) {
+        snprintf(problem, EMULATED_PROBLEM, "%s: %s", own, strerror(errno));
+        return -1;
+    }
+    if (machine_of(path) != emulated->elf_machine) {
+        snprintf(problem, EMULATED_PROBLEM, "%s is not a library for %s", path, emulated->machine);
+        return -1;
+    }
+    return 0;
+}
+
+char *emulated_preload(const char *preload, const char *old) {
+    char *value;
+    bool has_old = old != NULL && old[0] != '\0';
+    if (strchr(preload, ',') != NULL || asprintf(&value, "%s%sLD_PRELOAD=%s", has_old ? old : "",
+                                                 has_old ? "," : "", preload) < 0) {
+        return NULL;
+    }
+    return value;
+}
