@@ -18,10 +18,12 @@ enum { NAMES_MOST = 1000 };
 static int open_folder(int folder, char *name) {
     char *slash = strchr(name, '/');
     int fd;
+    int reason;
     *slash = '\0';
-    mkdirat(folder, name, 0777);
+    reason = mkdirat(folder, name, 0777) == 0 || errno == EEXIST ? 0 : errno;
     fd = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     *slash = '/';
+    errno = fd < 0 && errno == ENOENT && reason != 0 ? reason : errno;
     return fd;
 }
 
@@ -34,12 +36,17 @@ static bool is_same(struct arrival *arrival, const uint8_t id[WIRE_ID]) {
         return false;
     }
     arrival->size = arrival->next = arrival->synced = (uint64_t)status.st_size;
-    if (status.st_size < SOURCE_HEAD) {
-        arrival->next = arrival->synced = 0;
-        return true;
-    }
-    if (block_read_at(arrival->fd, head, sizeof head, 0) != (ssize_t)sizeof head) {
+    size_t there_bytes = status.st_size < SOURCE_HEAD ? (size_t)status.st_size : SOURCE_HEAD;
+    if (block_read_at(arrival->fd, head, there_bytes, 0) != (ssize_t)there_bytes) {
         return false;
+    }
+    if (there_bytes < SOURCE_HEAD) {
+        /* Neither somebody's note, nor what a link leads to. */
+        size_t magic_bytes = sizeof MEMTRACE_RECORDING_MAGIC - 1;
+        arrival->next = arrival->synced = 0;
+        return status.st_nlink == 1 &&
+               memcmp(head, MEMTRACE_RECORDING_MAGIC,
+                      there_bytes < magic_bytes ? there_bytes : magic_bytes) == 0;
     }
     source_id(head, there);
     return memcmp(there, id, WIRE_ID) == 0;
@@ -77,14 +84,19 @@ int arrival_open(struct arrival *arrival, int folder, const struct wire_hello *h
         source_name(hello, n, arrival->name);
         opened = is_other(context, arrival->name, hello->id) ? 0 : try_name(arrival, folder);
         if (opened < 0) {
-            return error_set(error, "cannot write %s: %s", arrival->name, strerror(errno));
+            int reason = errno;
+            error_set(error, "cannot write %s: %s", arrival->name, strerror(reason));
+            errno = reason;
+            return -1;
         }
         if (opened == 1 && is_same(arrival, hello->id)) {
             return 0;
         }
         arrival_close(arrival);
     }
-    return error_set(error, "%s and %d names after it are other files", arrival->name, NAMES_MOST);
+    error_set(error, "%s and %d names after it are other files", arrival->name, NAMES_MOST);
+    errno = EEXIST;
+    return -1;
 }
 
 void arrival_close(struct arrival *arrival) {

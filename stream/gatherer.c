@@ -10,6 +10,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +18,12 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+enum {
+    STRANGERS_MOST = 512,
+    STRANGER_LINES = 100, /* at once, then one each STRANGER_LINE_NS */
+};
+#define STRANGER_LINE_NS (10 * SECOND)
 
 void gathering_tell(const struct gatherer *gatherer, const char *format, ...) {
     char line[1024];
@@ -27,17 +34,74 @@ void gathering_tell(const struct gatherer *gatherer, const char *format, ...) {
     gatherer->options->tell(line);
 }
 
+static void tell_hidden(struct gatherer *gatherer) {
+    struct told_strangers *told = &gatherer->told;
+    if (told->hidden != 0) {
+        gathering_tell(gatherer,
+                       "%" PRIu64 " more connections came to nothing, without a line each",
+                       told->hidden);
+    }
+    told->hidden = 0;
+}
+
+void gathering_tell_stranger(struct gatherer *gatherer, const char *format, ...) {
+    struct told_strangers *told = &gatherer->told;
+    uint64_t now = clock_now_ns();
+    char line[1024];
+    va_list arguments;
+    for (; told->lines > 0 && now >= told->since_ns + STRANGER_LINE_NS; told->lines--) {
+        told->since_ns += STRANGER_LINE_NS;
+    }
+    if (told->lines == 0) {
+        told->since_ns = now;
+    }
+    if (told->lines == STRANGER_LINES) {
+        told->hidden++;
+        return;
+    }
+    told->lines++;
+    tell_hidden(gatherer);
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    gatherer->options->tell(line);
+}
+
 /* ---- All sources ---- */
+
+/* Those that say nothing keep nobody out: the oldest of too many makes room. */
+static void limit_strangers(struct gatherer *gatherer) {
+    struct source *oldest = NULL;
+    size_t strangers = 0;
+    for (size_t i = 0; i < gatherer->count; i++) {
+        if (incoming_is_stranger(gatherer->sources[i])) {
+            oldest = oldest != NULL ? oldest : gatherer->sources[i]; /* they are in this order */
+            strangers++;
+        }
+    }
+    if (oldest != NULL &&
+        (strangers > gatherer->strangers_most || gatherer->count == SOURCES_MOST)) {
+        incoming_lose(gatherer, oldest, "connected, said nothing, and makes room for others");
+    }
+}
 
 static void take_connection(struct gatherer *gatherer, uint64_t now) {
     char peer[CHANNEL_SHOWN];
-    int fd = listening_accept(gatherer->listener, peer);
+    int fd = gatherer->count < SOURCES_MOST ? listening_accept(gatherer->listener, peer) : -1;
+    int reason = gatherer->count < SOURCES_MOST ? errno : EUSERS;
     if (fd >= 0) {
+        gatherer->told.has_no_room = false;
         incoming_add(gatherer, fd, true, peer);
-    } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
-        gathering_tell(gatherer, "no further connection can be taken: %s", strerror(errno));
+    } else if (reason == EMFILE || reason == ENFILE || reason == ENOMEM || reason == ENOBUFS ||
+               reason == EUSERS) {
+        if (!gatherer->told.has_no_room) {
+            gathering_tell(gatherer, "no further connection can be taken beside %zu: %s",
+                           gatherer->count, strerror(reason));
+        }
+        gatherer->told.has_no_room = true;
         gatherer->rest_until_ns = now + SECOND;
     }
+    limit_strangers(gatherer);
 }
 
 static void remove_gone(struct gatherer *gatherer) {
@@ -74,8 +138,18 @@ static bool is_over(const struct gatherer *gatherer) {
            (gatherer->listener < 0 && puller_is_over(gatherer->puller, &failed));
 }
 
+/* What is received into a folder that nobody can find is not here. */
+static bool is_removed(struct gatherer *gatherer, uint64_t now) {
+    struct stat status;
+    if (now >= gatherer->looked_ns + SECOND) {
+        gatherer->looked_ns = now;
+        gatherer->is_removed = fstat(gatherer->folder, &status) == 0 && status.st_nlink == 0;
+    }
+    return gatherer->is_removed;
+}
+
 static void gather(struct gatherer *gatherer) {
-    while (!is_over(gatherer)) {
+    while (!is_over(gatherer) && !is_removed(gatherer, clock_now_ns())) {
         if (gatherer->puller != NULL) {
             puller_tick(gatherer, clock_now_ns());
         }
@@ -98,8 +172,11 @@ static void gather(struct gatherer *gatherer) {
             take_connection(gatherer, clock_now_ns());
         }
     }
+    tell_hidden(gatherer);
     for (size_t i = 0; i < gatherer->count; i++) {
-        incoming_lose(gatherer, gatherer->sources[i], "stopped");
+        if (!gatherer->is_removed) {
+            incoming_lose(gatherer, gatherer->sources[i], "stopped");
+        }
         incoming_free(gatherer->sources[i]);
     }
 }
@@ -133,6 +210,10 @@ static uint64_t count_used(int folder, int depth) {
     return used;
 }
 
+void gathering_count(struct gatherer *gatherer) {
+    gatherer->used_bytes = count_used(gatherer->folder, 1);
+}
+
 static int open_folder(struct gatherer *gatherer, struct error *error) {
     const char *path = gatherer->options->folder;
     if (mkdir(path, 0777) != 0 && errno != EEXIST) {
@@ -143,9 +224,11 @@ static int open_folder(struct gatherer *gatherer, struct error *error) {
         return error_set(error, "cannot open %s: %s", path, strerror(errno));
     }
     if (flock(gatherer->folder, LOCK_EX | LOCK_NB) != 0) {
-        return error_set(error, "another memtrace gather receives into %s", path);
+        return errno == EWOULDBLOCK
+                   ? error_set(error, "another memtrace gather receives into %s", path)
+                   : error_set(error, "cannot lock %s: %s", path, strerror(errno));
     }
-    gatherer->used_bytes = count_used(gatherer->folder, 1);
+    gathering_count(gatherer);
     return 0;
 }
 
@@ -177,7 +260,10 @@ static int open_beacon(struct gatherer *gatherer, struct error *error) {
 
 static int begin(struct gatherer *gatherer, struct error *error) {
     const struct gatherer_options *options = gatherer->options;
-    listening_raise_limit();
+    gatherer->strangers_most = listening_raise_limit() / 4;
+    if (gatherer->strangers_most == 0 || gatherer->strangers_most > STRANGERS_MOST) {
+        gatherer->strangers_most = STRANGERS_MOST;
+    }
     if (open_folder(gatherer, error) != 0) {
         return -1;
     }
@@ -209,7 +295,9 @@ int gatherer_run(const struct gatherer_options *options, struct error *error) {
     gatherer->folder = gatherer->listener = -1;
     if (begin(gatherer, error) == 0) {
         gather(gatherer);
-        result = 0;
+        result = gatherer->is_removed
+                     ? error_set(error, "the folder %s was removed", options->folder)
+                     : 0;
     }
     if (result == 0 && gatherer->puller != NULL &&
         (!puller_is_over(gatherer->puller, &failed) || failed)) {

@@ -49,6 +49,7 @@ struct source {
     bool is_refused;                                 /* to come again makes no sense */
     bool owes_welcome;                               /* until what is there is on the disk */
     bool owes_end;                                   /* all has come, and is not compared yet */
+    bool owes_line;                                  /* that it came was not told yet */
     struct sync_job *sync;                           /* on its way to the disk; NULL: nothing */
     uint64_t born_ns, heard_ns, said_ns, waiting_ns; /* waiting: since when bytes are not synced */
     size_t in_size, out_size;
@@ -60,13 +61,27 @@ struct source {
 /* What else poll() waits for, before the sources. */
 enum { POLL_LISTENER, POLL_BEACON, POLL_SYNCING, POLLS_OWN };
 
+/* Lines about whoever comes without having shown who he is are as many as he likes: so many at
+ * once, then one now and then. */
+struct told_strangers {
+    unsigned lines;    /* of the last so many */
+    uint64_t since_ns; /* so long the next counts as one less */
+    uint64_t hidden;   /* were not told */
+    bool has_no_room;  /* that no further connection can be taken was told */
+};
+
 struct gatherer {
     const struct gatherer_options *options;
     int folder;
-    int listener;                    /* -1: only those whom we connect to */
-    uint64_t used_bytes;             /* of all recordings in the folder */
-    uint64_t rest_until_ns;          /* no descriptors were left: no connection is taken before */
-    struct puller *puller;           /* NULL: we connect to nobody */
+    int listener;          /* -1: only those whom we connect to */
+    uint64_t used_bytes;   /* of all recordings in the folder */
+    uint64_t looked_ns;    /* after the folder */
+    bool is_removed;       /* it is */
+    size_t strangers_most; /* connections of whom nothing is known yet */
+    struct told_strangers told;
+    int full_reason;        /* nothing could be written, for this errno, and was since; 0 */
+    uint64_t rest_until_ns; /* no descriptors were left: no connection is taken before */
+    struct puller *puller;  /* NULL: we connect to nobody */
     struct discovery_beacon *beacon; /* NULL: nobody is to find us */
     struct syncing *syncing;
     struct source *sources[SOURCES_MOST];
@@ -76,6 +91,11 @@ struct gatherer {
 
 __attribute__((format(printf, 2, 3))) void gathering_tell(const struct gatherer *gatherer,
                                                           const char *format, ...);
+/* Of a stranger. */
+__attribute__((format(printf, 2, 3))) void gathering_tell_stranger(struct gatherer *gatherer,
+                                                                   const char *format, ...);
+/* Counts again what is in the folder, of which somebody may have deleted something. */
+void gathering_count(struct gatherer *gatherer);
 
 /* ---- incoming.c ---- */
 
@@ -88,6 +108,8 @@ void incoming_serve(struct gatherer *gatherer, struct source *source, short even
 short incoming_waits(const struct source *source, int *timeout_ms);
 /* Bytes are on the disk: acknowledges them. */
 void incoming_synced(struct gatherer *gatherer);
+/* Nobody knows yet who it is. */
+bool incoming_is_stranger(const struct source *source);
 /* It is not heard any more. */
 void incoming_lose(struct gatherer *gatherer, struct source *source, const char *why);
 void incoming_free(struct source *source);

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define HELLO_NS   (10 * SECOND)  /* from the connection to what it says of itself */
@@ -47,11 +48,33 @@ static void forget_sync(struct source *source) {
     }
 }
 
-/* It goes away with a reason. */
-static void refuse(struct gatherer *gatherer, struct source *source, enum wire_code code,
-                   const char *reason) {
-    gathering_tell(gatherer, "%s: refused: %s",
-                   source->state == GREETED ? source->arrival.name : source->peer, reason);
+bool incoming_is_stranger(const struct source *source) {
+    return source->state == FRESH && source->host == NULL;
+}
+
+static void tell_refused(struct gatherer *gatherer, const struct source *source,
+                         const char *reason) {
+    if (incoming_is_stranger(source)) {
+        gathering_tell_stranger(gatherer, "%s: refused: %s", source->peer, reason);
+    } else {
+        gathering_tell(gatherer, "%s: refused: %s",
+                       source->state == GREETED ? source->arrival.name : source->peer, reason);
+    }
+}
+
+static void tell_come(const struct gatherer *gatherer, struct source *source) {
+    struct number n;
+    source->owes_line = false;
+    if (source->arrival.synced != 0) {
+        gathering_tell(gatherer, "%s: from %s, goes on behind %s", source->arrival.name,
+                       source->peer, number_bytes(&n, source->arrival.synced));
+    } else {
+        gathering_tell(gatherer, "%s: from %s", source->arrival.name, source->peer);
+    }
+}
+
+/* It goes away with a reason, which was told. */
+static void turn_away(struct source *source, enum wire_code code, const char *reason) {
     if (has_out_room(source)) {
         source->out_size += wire_put_refusal(incoming_out(source), code, reason);
     }
@@ -60,6 +83,25 @@ static void refuse(struct gatherer *gatherer, struct source *source, enum wire_c
     source->is_refused = code != WIRE_NO_SPACE && code != WIRE_TAKEN;
     source->state = PARTING;
     source->born_ns = clock_now_ns();
+}
+
+static void refuse(struct gatherer *gatherer, struct source *source, enum wire_code code,
+                   const char *reason) {
+    tell_refused(gatherer, source, reason);
+    turn_away(source, code, reason);
+}
+
+/* It can come again. Where nothing can be written all of them do, again and again: one line for all
+ * until something could be. */
+static void put_off(struct gatherer *gatherer, struct source *source, int reason,
+                    const char *text) {
+    char line[WIRE_REASON_MOST + 64];
+    if (gatherer->full_reason != reason) {
+        snprintf(line, sizeof line, "%s; this is tried again, without a line each time", text);
+        tell_refused(gatherer, source, line);
+    }
+    gatherer->full_reason = reason;
+    turn_away(source, WIRE_NO_SPACE, text);
 }
 
 /* Each connection ends here. */
@@ -73,11 +115,11 @@ static void leave(struct gatherer *gatherer, struct source *source, const char *
 
 void incoming_lose(struct gatherer *gatherer, struct source *source, const char *why) {
     struct number n;
-    if (source->state == GREETED && !source->is_done) {
+    if (source->state == GREETED && !source->is_done && !source->owes_line) {
         gathering_tell(gatherer, "%s: %s; %s are here", source->arrival.name, why,
                        number_bytes(&n, source->arrival.next));
-    } else if (source->state == FRESH && source->host == NULL) {
-        gathering_tell(gatherer, "%s: %s", source->peer, why);
+    } else if (incoming_is_stranger(source)) {
+        gathering_tell_stranger(gatherer, "%s: %s", source->peer, why);
     }
     leave(gatherer, source, why);
 }
@@ -91,7 +133,7 @@ static void fail(struct gatherer *gatherer, struct source *source, int reason) {
         return;
     }
     snprintf(text, sizeof text, "cannot write there: %s", strerror(reason));
-    refuse(gatherer, source, WIRE_NO_SPACE, text);
+    put_off(gatherer, source, reason, text);
 }
 
 /* ---- What a source says ---- */
@@ -123,7 +165,6 @@ static void take_hello(struct gatherer *gatherer, struct source *source,
                        const struct wire_frame *frame) {
     struct wire_hello hello;
     struct error error = {""};
-    struct number n;
     char text[WIRE_REASON_MOST];
     if (wire_read_hello(frame, &hello) != 0) {
         refuse(gatherer, source, WIRE_BAD, "its greeting makes no sense");
@@ -133,24 +174,25 @@ static void take_hello(struct gatherer *gatherer, struct source *source,
         refuse(gatherer, source, WIRE_OTHER_VERSION, text);
     } else if (arrival_open(&source->arrival, gatherer->folder, &hello, is_other, gatherer,
                             &error) != 0) {
-        refuse(gatherer, source, WIRE_NO_SPACE, error.message);
+        put_off(gatherer, source, errno, error.message);
     } else {
         take_over(gatherer, source);
         source->state = GREETED;
         if (source->arrival.next != 0) {
             source->owes_welcome = true;
-            gathering_tell(gatherer, "%s: from %s, goes on behind %s", source->arrival.name,
-                           source->peer, number_bytes(&n, source->arrival.next));
         } else {
             source->out_size += wire_put_welcome(incoming_out(source), 0, WINDOW);
-            gathering_tell(gatherer, "%s: from %s", source->arrival.name, source->peer);
+        }
+        source->owes_line = true;
+        if (gatherer->full_reason == 0) {
+            tell_come(gatherer, source);
         }
     }
 }
 
 /* Whether there is no place for a file of this size. */
-static bool is_over_quota(const struct gatherer *gatherer, const struct source *source,
-                          uint64_t size, char text[WIRE_REASON_MOST]) {
+static bool is_over_quota(struct gatherer *gatherer, const struct source *source, uint64_t size,
+                          char text[WIRE_REASON_MOST]) {
     const struct gatherer_options *options = gatherer->options;
     uint64_t more = size > source->arrival.size ? size - source->arrival.size : 0;
     struct number n;
@@ -158,6 +200,10 @@ static bool is_over_quota(const struct gatherer *gatherer, const struct source *
         snprintf(text, WIRE_REASON_MOST, "it is larger than the quota of one recording, %s",
                  number_bytes(&n, options->quota_bytes));
         return true;
+    }
+    if (options->total_bytes != 0 && more != 0 &&
+        gatherer->used_bytes + more > options->total_bytes) {
+        gathering_count(gatherer);
     }
     if (options->total_bytes != 0 && more != 0 &&
         gatherer->used_bytes + more > options->total_bytes) {
@@ -285,7 +331,7 @@ static bool look_at_first(struct gatherer *gatherer, struct source *source) {
     case LISTENING_REFUSED:
         break;
     }
-    gathering_tell(gatherer, "%s: refused: %s", source->peer, why);
+    tell_refused(gatherer, source, why);
     source->looked = true;
     /* What was sent is to be read before the socket is gone. */
     source->is_half = shutdown(source->channel.fd, SHUT_WR) == 0;
@@ -312,7 +358,7 @@ static void hear(struct gatherer *gatherer, struct source *source) {
         taken += (size_t)got;
         take_frames(gatherer, source);
     }
-    source->is_hungry = true;
+    source->is_hungry = source->state != GONE;
 }
 
 static void say(struct gatherer *gatherer, struct source *source) {
@@ -367,6 +413,12 @@ static void begin_sync(struct gatherer *gatherer, struct source *source, uint64_
     source->waiting_ns = 0;
 }
 
+/* What nobody can find any more is not here. */
+static bool is_removed(const struct arrival *arrival) {
+    struct stat status;
+    return fstat(arrival->fd, &status) == 0 && status.st_nlink == 0;
+}
+
 /* Says what it was waited for with. */
 static void tell_synced(struct gatherer *gatherer, struct source *source,
                         const struct sync_job *job) {
@@ -378,6 +430,16 @@ static void tell_synced(struct gatherer *gatherer, struct source *source,
         gatherer->used_bytes -= before - arrival->size;
         fail(gatherer, source, job->reason);
         return;
+    }
+    if (is_removed(arrival)) {
+        refuse(gatherer, source, WIRE_NO_SPACE, "it was removed here while it came");
+        return;
+    }
+    if (job->target > arrival->synced) {
+        gatherer->full_reason = 0;
+    }
+    if (source->owes_line && gatherer->full_reason == 0) {
+        tell_come(gatherer, source);
     }
     arrival_synced(arrival, job->target);
     if (source->owes_welcome) {
@@ -447,8 +509,8 @@ static void shake_hands(struct gatherer *gatherer, struct source *source) {
     }
     if (channel_handshake(&source->channel, &error) < 0) {
         bool is_tls = strncmp(error.message, "TLS:", 4) == 0;
-        gathering_tell(gatherer, "%s: refused: %s%s%s", source->peer,
-                       is_tls ? "not our token (" : "", error.message, is_tls ? ")" : "");
+        gathering_tell_stranger(gatherer, "%s: refused: %s%s%s", source->peer,
+                                is_tls ? "not our token (" : "", error.message, is_tls ? ")" : "");
         leave(gatherer, source, "");
     }
 }
@@ -512,7 +574,7 @@ struct source *incoming_add(struct gatherer *gatherer, int fd, bool is_server, c
 
 short incoming_waits(const struct source *source, int *timeout_ms) {
     bool writes = source->out_size != 0 || source->channel.wants_write || source->state == CALLING;
-    if (source->is_hungry || source->arrival.hash.is_running) {
+    if ((source->is_hungry && has_out_room(source)) || source->arrival.hash.is_running) {
         *timeout_ms = 0;
     } else if (source->waiting_ns != 0 && source->sync == NULL && *timeout_ms > 10) {
         *timeout_ms = 10;

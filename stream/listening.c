@@ -68,12 +68,13 @@ int listening_accept(int fd, char peer[CHANNEL_SHOWN]) {
     return accepted;
 }
 
-void listening_raise_limit(void) {
-    struct rlimit limit;
+size_t listening_raise_limit(void) {
+    struct rlimit limit = {0};
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
         limit.rlim_cur = limit.rlim_max;
         setrlimit(RLIMIT_NOFILE, &limit);
     }
+    return limit.rlim_max;
 }
 
 enum listening_first listening_look(struct channel *channel, bool wants_tls, const char **why) {

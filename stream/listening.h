@@ -17,8 +17,8 @@ void listening_show(int fd, char shown[CHANNEL_SHOWN]);
 /* The next connection, not blocking, with whose it is; -1: errno. */
 int listening_accept(int fd, char peer[CHANNEL_SHOWN]);
 
-/* As many descriptors as may be: a connection takes two. */
-void listening_raise_limit(void);
+/* As many descriptors as may be: a connection takes two. How many that is. */
+size_t listening_raise_limit(void);
 
 /* One side has a token and the other has none: both are to learn it in words of their own. */
 enum listening_first {
