@@ -32,6 +32,7 @@
 
 enum {
     CONNECTIONS_MOST = 256,
+    AWAY_AT_ONCE = 16,
     STACK_BYTES = 512 << 10,
     LOOK_MS = 50, /* after new files and their ends */
 };
@@ -50,6 +51,7 @@ struct connection {
     struct channel channel;
     char peer[CHANNEL_SHOWN];
     volatile sig_atomic_t stop;
+    bool is_known;   /* it has the token, where there is one, and asked for something */
     bool is_over;    /* its thread has ended, or is about to */
     bool sends_part; /* a file without its index */
     pthread_t thread;
@@ -281,7 +283,7 @@ static void list(struct connection *connection) {
     while (!is_stopped(connection) && got >= 0 && clock_now_ns() < heard + SILENCE_NS) {
         bool is_end;
         size_t size;
-        while ((got = read_frame(connection, &frame)) == 1) {
+        while (!is_stopped(connection) && (got = read_frame(connection, &frame)) == 1) {
             heard = clock_now_ns();
             if (frame.type != WIRE_ALIVE) {
                 return;
@@ -398,6 +400,9 @@ static void talk(struct connection *connection) {
         refuse(connection, WIRE_OTHER_VERSION, text);
     } else {
         drop_frame(connection, &frame);
+        pthread_mutex_lock(&connection->offering->lock);
+        connection->is_known = true;
+        pthread_mutex_unlock(&connection->offering->lock);
         if (memcmp(id, none, sizeof id) == 0) {
             list(connection);
         } else {
@@ -443,12 +448,8 @@ static void take_connection(struct offering *offering) {
         }
         return;
     }
-    connection = offering->connected < CONNECTIONS_MOST ? calloc(1, sizeof *connection) : NULL;
+    connection = calloc(1, sizeof *connection);
     if (connection == NULL) {
-        if (!offering->told_full) {
-            tell(offering, "%s: refused: there are %zu connections", peer, offering->connected);
-        }
-        offering->told_full = true;
         close(fd);
         return;
     }
@@ -466,13 +467,48 @@ static void take_connection(struct offering *offering) {
     offering->connections[offering->connected++] = connection;
 }
 
+/* How many have shown that they may take something. */
+static size_t count_known(struct offering *offering) {
+    size_t count = 0;
+    pthread_mutex_lock(&offering->lock);
+    for (size_t i = 0; i < offering->connected; i++) {
+        count += offering->connections[i]->is_known;
+    }
+    pthread_mutex_unlock(&offering->lock);
+    return count;
+}
+
+/* Whether one more can be taken. Those that say nothing keep nobody out: the oldest go, some at
+ * once since each takes a moment. */
+static bool has_room(struct offering *offering) {
+    size_t sent_away = 0;
+    if (offering->connected < CONNECTIONS_MOST) {
+        return true;
+    }
+    pthread_mutex_lock(&offering->lock);
+    for (size_t i = 0; i < offering->connected && sent_away < AWAY_AT_ONCE; i++) {
+        if (!offering->connections[i]->is_known) {
+            offering->connections[i]->stop = 1;
+            sent_away++;
+        }
+    }
+    pthread_mutex_unlock(&offering->lock);
+    if (!offering->told_full) {
+        tell(offering, "there are %zu connections: further ones wait", offering->connected);
+    }
+    offering->told_full = true;
+    return false;
+}
+
 /* Joins those that are over; all: stops and joins them. */
 static void remove_over(struct offering *offering, bool all) {
     size_t kept = 0;
+    for (size_t i = 0; i < offering->connected && all; i++) {
+        offering->connections[i]->stop = 1; /* of all, before the first is waited for */
+    }
     for (size_t i = 0; i < offering->connected; i++) {
         struct connection *connection = offering->connections[i];
         bool is_over;
-        connection->stop = connection->stop != 0 || all;
         pthread_mutex_lock(&offering->lock);
         is_over = connection->is_over || all;
         pthread_mutex_unlock(&offering->lock);
@@ -587,7 +623,7 @@ static bool is_over(struct offering *offering) {
     if (*offering->options->stop != 0) {
         return true;
     }
-    return offering->end_ns != 0 && ((offering->connected == 0 && is_taken(offering)) ||
+    return offering->end_ns != 0 && ((count_known(offering) == 0 && is_taken(offering)) ||
                                      (linger != 0 && clock_now_ns() >= offering->end_ns + linger));
 }
 
@@ -624,9 +660,10 @@ static void offer(struct offering *offering) {
         offering->end_ns = clock_now_ns();
     }
     while (!is_over(offering)) {
-        struct pollfd waits[3] = {{offering->options->listener, POLLIN, 0},
-                                  {has_words ? offering->options->words : -1, POLLIN, 0},
-                                  {discovery_fd(offering->beacon), POLLIN, 0}};
+        struct pollfd waits[3] = {
+            {has_room(offering) ? offering->options->listener : -1, POLLIN, 0},
+            {has_words ? offering->options->words : -1, POLLIN, 0},
+            {discovery_fd(offering->beacon), POLLIN, 0}};
         int ready = poll(waits, 3, LOOK_MS);
         if (ready > 0 && waits[1].revents != 0) {
             has_words = take_word(offering);

@@ -149,11 +149,12 @@ def refused():
         equal(receiver.wait(), 1, options, receiver.lines)
         equal((len(receiver.said(line)), len(receiver.lines)), (1, 2), options, receiver.lines)
     talk(sender.port(), b"GET / HTTP/1.1\r\n\r\n", b"wants a token")
+    no_token(folder, path)
+    wait_until(lambda: len(sender.said("said nothing for 10 s")) == 20, "half-open connections end", 30)
+    half_open += [socket.create_connection(("127.0.0.1", sender.port())) for _ in range(20)]
     receiver = pull(os.path.join(folder, "got"), sender.at(), options=("--token", right))
     equal(receiver.wait(), 0, "beside half-open connections", receiver.lines)
     same(os.path.join(folder, "got"), path)
-    no_token(folder, path)
-    wait_until(lambda: len(sender.said("said nothing for 10 s")) == 20, "half-open connections end", 30)
     equal(sender.wait(), 0, sender.lines[-3:])
     for one in half_open:
         one.close()
