@@ -45,9 +45,10 @@ static const struct option options[] = {
     OPTION_END};
 
 /* 128 + the signal, as shells say. */
-static int stopped_status(const char *file, uint64_t sent) {
+static int stopped_status(const struct sender_options *asked, const char *to, uint64_t sent) {
     struct number n;
-    cli_error("stopped, %s are there; memtrace send %s goes on", number_bytes(&n, sent), file);
+    cli_error("stopped, %s are there; memtrace send --to %s%s %s goes on", number_bytes(&n, sent),
+              to, asked->token != NULL ? " --token FILE" : "", asked->path);
     return 128 + stopping_signal;
 }
 
@@ -61,7 +62,7 @@ static int send_file(const struct sender_options *asked, const char *to) {
                    number_bytes(&n, progress.sent), to);
         return CLI_OK;
     case SENDER_STOPPED:
-        return stopped_status(asked->path, progress.sent);
+        return stopped_status(asked, to, progress.sent);
     default:
         return cli_error("%s", error.message);
     }

@@ -32,7 +32,7 @@
 #define QUEUED_MOST (2 * SECOND)  /* between two attempts where a queue fills meanwhile */
 #define LOOK_NS     (50 * MS)
 
-enum { ANEW_MOST = 3, IN_BYTES = 4 * WIRE_SMALL_MOST };
+enum { ANEW_MOST = 3, IN_BYTES = 4 * WIRE_SMALL_MOST, READS_A_TURN = 64 };
 
 enum outcome { GOING, ENDED, LOST, REFUSED, PAUSED };
 
@@ -49,6 +49,7 @@ struct sender {
     bool frees; /* what is acknowledged */
     int fd;
     bool tried_before; /* the outage was told */
+    bool was_full;     /* the receiver had no room, and has acknowledged nothing since */
     unsigned anew;     /* so often all was sent again */
     uint64_t there;    /* so much the receiver has, as far as is known */
     uint64_t looked_ns;
@@ -60,6 +61,7 @@ struct sender {
     bool end_said;
     uint64_t next, acked, window;
     uint64_t heard_ns, said_ns;
+    bool is_hungry; /* more may be there to read at once */
     size_t in_size, out_size, out_done;
     uint8_t in[IN_BYTES];
     uint8_t out[WIRE_FRAME_MOST];
@@ -268,6 +270,15 @@ static enum outcome begin_anew(struct sender *sender, uint64_t from) {
     return GOING;
 }
 
+static void tell_end_of_outage(struct sender *sender, uint64_t there) {
+    struct number n;
+    if (sender->tried_before) {
+        tell(sender, "connected to %s again: goes on behind %s", sender->peer,
+             number_bytes(&n, there));
+    }
+    sender->tried_before = sender->was_full = false;
+}
+
 static enum outcome take_welcome(struct sender *sender, const struct wire_frame *frame) {
     uint32_t window;
     if (wire_read_welcome(frame, &window) != 0) {
@@ -280,12 +291,9 @@ static enum outcome take_welcome(struct sender *sender, const struct wire_frame 
     }
     sender->is_welcome = true;
     punch_name(&sender->punch, sender->peer);
-    if (sender->tried_before) {
-        struct number n;
-        tell(sender, "connected to %s again: goes on behind %s", sender->peer,
-             number_bytes(&n, frame->offset));
+    if (!sender->was_full) {
+        tell_end_of_outage(sender, frame->offset);
     }
-    sender->tried_before = false;
     if (frame->offset > sender->tail.steady) {
         return begin_anew(sender, 0);
     }
@@ -300,6 +308,7 @@ static enum outcome take_refusal(struct sender *sender, const struct wire_frame 
     struct wire_refusal refusal;
     wire_read_refusal(frame, &refusal);
     error_set(sender->error, "refuses: %s", refusal.reason);
+    sender->was_full = refusal.code == WIRE_NO_SPACE;
     return refusal.code == WIRE_NO_SPACE ? LOST : REFUSED;
 }
 
@@ -312,6 +321,9 @@ static enum outcome take_frame(struct sender *sender, const struct wire_frame *f
     case WIRE_ACK:
         if (!sender->is_welcome || frame->offset > sender->next) {
             return REFUSED;
+        }
+        if (sender->was_full && frame->offset > sender->acked) {
+            tell_end_of_outage(sender, sender->acked);
         }
         sender->acked = sender->there = frame->offset;
         return GOING;
@@ -354,8 +366,10 @@ static enum outcome take_frames(struct sender *sender) {
     return outcome;
 }
 
+/* Not for as long as somebody likes to talk. */
 static enum outcome hear(struct sender *sender) {
-    for (;;) {
+    sender->is_hungry = false;
+    for (int reads = 0; reads < READS_A_TURN; reads++) {
         ssize_t got = channel_read(&sender->channel, sender->in + sender->in_size,
                                    IN_BYTES - sender->in_size, sender->error);
         if (got <= 0) {
@@ -368,6 +382,8 @@ static enum outcome hear(struct sender *sender) {
             return outcome;
         }
     }
+    sender->is_hungry = true;
+    return GOING;
 }
 
 /* ---- What is said ---- */
@@ -467,7 +483,7 @@ static void wait_for_news(struct sender *sender) {
     bool is_pending = sender->out_done < sender->out_size;
     struct pollfd one = {sender->channel.fd, (short)(POLLIN | (is_pending ? POLLOUT : 0)), 0};
     int timeout = sender->tail.ended ? 500 : (int)(LOOK_NS / MS);
-    poll(&one, 1, is_over(sender) && !is_pending ? 0 : timeout);
+    poll(&one, 1, sender->is_hungry || (is_over(sender) && !is_pending) ? 0 : timeout);
 }
 
 /* Where that cannot be done, the file stays whole. */
@@ -566,7 +582,7 @@ static enum sender_result go(struct sender *sender) {
         }
         if (sender->is_welcome) {
             contact = now;
-            backoff = BACKOFF_LEAST;
+            backoff = sender->was_full ? backoff : BACKOFF_LEAST;
         }
         sender->is_welcome = false;
         if (outcome == REFUSED ||
