@@ -49,6 +49,7 @@ struct pull_host {
     bool is_listed; /* all that there will be was told */
     bool is_failed; /* it refuses */
     bool was_there; /* ever */
+    bool is_heard;  /* it is, on this connection */
     bool told_lost; /* the outage was told */
     bool told_done;
     uint64_t next_ns, backoff_ns;
@@ -284,7 +285,7 @@ static void note_contact(struct gatherer *gatherer, struct pull_host *host) {
         gathering_tell(gatherer, host->was_there ? "%s: connected again" : "%s: connected",
                        host->text);
     }
-    host->was_there = true;
+    host->was_there = host->is_heard = true;
     host->told_lost = false;
     host->backoff_ns = BACKOFF_LEAST;
     host->contact_ns = clock_now_ns();
@@ -346,6 +347,10 @@ static void hang_up(struct gatherer *gatherer, struct pull_host *host) {
 static void lose_list(struct gatherer *gatherer, struct source *source, const char *why) {
     struct pull_host *host = source->host;
     host->is_connected = false;
+    if (host->is_heard) {
+        host->contact_ns = source->heard_ns;
+    }
+    host->is_heard = false;
     if (is_complete(host)) {
         return;
     }
