@@ -45,6 +45,7 @@ struct sent_file {
     bool leaves_index; /* the sender leaves it out, since the recorder will */
     bool lacks_index;  /* that alone was not sent */
     bool is_there;     /* all of it was sent */
+    bool is_reported;  /* what was not is among the rest */
     uint64_t started_ns;
 };
 
@@ -386,6 +387,7 @@ static void read_reports(void) {
         for (size_t i = 0; i < streaming.count; i++) {
             if (streaming.files[i].sender == report.sender) {
                 add_rest(&streaming.files[i], &report);
+                streaming.files[i].is_reported = true;
             }
         }
     }
@@ -432,6 +434,10 @@ static bool is_over(struct sent_file *file) {
     streaming.senders--;
     file->lacks_index = WIFEXITED(status) && WEXITSTATUS(status) == ALL_BUT_INDEX;
     file->is_there = WIFEXITED(status) && WEXITSTATUS(status) == CLI_OK;
+    if (WIFEXITED(status) && !file->is_reported && !file->lacks_index && !file->is_there &&
+        WEXITSTATUS(status) != UNFINISHED) { /* it could not even begin, and has said why */
+        add_rest(file, &(struct sender_report){.why = "a sender could not be started"});
+    }
     return WIFEXITED(status) && !file->lacks_index;
 }
 
