@@ -7,9 +7,12 @@
 #include "cli/cli.h"
 #include "cli/stopping.h"
 
+#include <arpa/inet.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
 struct request {
     const char *listen;
@@ -78,6 +81,18 @@ static int scan(uint16_t port, const struct token *token) {
     return cli_finish(CLI_OK);
 }
 
+/* The folder was forgotten: 192.168.7.9, [::1]:6364, device-9:6364. */
+static bool is_machine(const char *name) {
+    char host[CHANNEL_HOST];
+    struct in6_addr address;
+    struct error error;
+    uint16_t port;
+    return access(name, F_OK) != 0 && strchr(name, '/') == NULL &&
+           channel_peer(name, host, &port, &error) == 0 &&
+           (inet_pton(AF_INET, host, &address) == 1 || inet_pton(AF_INET6, host, &address) == 1 ||
+            strchr(name, ':') != NULL);
+}
+
 static int run_gather(int argc, char **argv) {
     struct request request = {0};
     struct gatherer_options asked = {
@@ -103,6 +118,9 @@ static int run_gather(int argc, char **argv) {
     }
     if (status == CLI_OK && argc == 0) {
         status = cli_usage("gather", "a folder is needed");
+    }
+    if (status == CLI_OK && is_machine(argv[argc - 1])) {
+        status = cli_usage("gather", "a folder is needed behind %s", argv[argc - 1]);
     }
     if (status != CLI_OK) {
         return status;

@@ -122,7 +122,10 @@ static ssize_t read_secret(const char *path, char *text, size_t room, const char
     if (size < 0) {
         return error_set(error, "cannot read the token %s: %s", path, strerror(reason));
     }
-    if (!S_ISREG(status.st_mode) || (status.st_mode & 077) != 0) {
+    if (!S_ISREG(status.st_mode)) {
+        return error_set(error, "the token %s is not a file", path); /* senders read it again */
+    }
+    if ((status.st_mode & 077) != 0) {
         return error_set(error, "the token %s can be read by others: chmod 600 it", path);
     }
     for (; size > 0 && isspace((unsigned char)**secret); size--) {
