@@ -19,6 +19,8 @@ import sys
 import tempfile
 import time
 
+from leftovers import kill_leftovers
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.dirname(os.path.dirname(HERE))
 SUBJECTS = os.path.join(HERE, "subjects")
@@ -88,7 +90,12 @@ def scratch(prefix="memtrace-test-", where=None):
 
     folder = tempfile.mkdtemp(prefix=prefix, dir=where)
     owner = os.getpid()
-    atexit.register(lambda: owner == os.getpid() and shutil.rmtree(folder, ignore_errors=True))
+
+    def remove():
+        if owner == os.getpid():
+            kill_leftovers()  # they may write to it still
+            shutil.rmtree(folder, ignore_errors=True)
+    atexit.register(remove)
     return folder
 
 

@@ -11,6 +11,10 @@ import sys
 import tempfile
 import time
 
+TESTS = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(TESTS, "programs"))
+import leftovers  # noqa: E402, F401
+
 BUILD = os.environ["TEST_BUILD"]
 # A build with sanitizers has no library of its own: tests/sanitize.
 MEMTRACE = os.environ.get("TEST_MEMTRACE", os.path.join(BUILD, "bin", "memtrace"))
