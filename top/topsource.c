@@ -181,6 +181,7 @@ static int look_at_region(struct topsource *source, struct error *error) {
     }
     profile_let_go(source->profile);
     model_free(source->model);
+    model->header.pid = (uint32_t)source->pid; /* as it is called here */
     source->model = model;
     source->is_live = is_live;
     source->resident_bytes = is_live ? timeline_resident(source->pid) : 0;

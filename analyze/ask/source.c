@@ -161,8 +161,8 @@ static bool find_left(struct recovery *recovery, struct region *region) {
     return found;
 }
 
-/* The file that stands for a process. 0 or -1. */
-static int find_process(uint64_t pid, char **path, struct error *error) {
+/* The file that stands for a process, and its number, if it runs. 0 or -1. */
+static int find_process(uint64_t pid, char **path, pid_t *running, struct error *error) {
     struct recovery recovery = {.pid = (pid_t)pid};
     struct region region;
     char root[REGION_ROOT];
@@ -177,6 +177,7 @@ static int find_process(uint64_t pid, char **path, struct error *error) {
     if (!found) {
         return -1;
     }
+    *running = region.alive ? region.pid : 0;
     region_root(&region, root);
     debugfile_set_root(root);
     *path = strdup(recovery.path[0] != '\0' ? recovery.path : region.path);
@@ -336,7 +337,8 @@ static struct model *load_file(const char *path, struct error *error) {
     return model;
 }
 
-static int find_file(const char *name, char **path, struct error *error) {
+/* *running: the process that was asked for, if it runs. */
+static int find_file(const char *name, char **path, pid_t *running, struct error *error) {
     uint64_t pid;
     if (name == NULL) {
         *path = find_newest();
@@ -348,7 +350,7 @@ static int find_file(const char *name, char **path, struct error *error) {
                                "-- PROGRAM`");
     }
     if (quantity_u64(name, &pid) == 0 && access(name, F_OK) != 0) {
-        return find_process(pid, path, error);
+        return find_process(pid, path, running, error);
     }
     *path = strdup(name);
     return *path != NULL ? 0 : error_set(error, "out of memory");
@@ -370,9 +372,10 @@ static int load(struct source *source, const char *debug_folders,
 int source_open(struct source *source, const char *name, const struct source_choice *choice,
                 const char *debug_folders, const struct replay_options *options,
                 struct error *error) {
+    pid_t running = 0;
     *source = (struct source){.process = RUN_NONE};
     trust_folders(debug_folders);
-    if (find_file(name, &source->path, error) != 0) {
+    if (find_file(name, &source->path, &running, error) != 0) {
         return -1;
     }
     if (runsource_choose(source, choice, error) != 0 ||
@@ -381,6 +384,10 @@ int source_open(struct source *source, const char *name, const struct source_cho
         framenames_read(&source->names, source->parts.items, source->parts.count, error) != 0) {
         source_close(source);
         return -1;
+    }
+    if (running != 0 && source->run == NULL && source->model->live &&
+        region_is_foreign(&source->model->header)) {
+        source->model->header.pid = (uint32_t)running; /* as it was asked for */
     }
     return 0;
 }

@@ -78,15 +78,16 @@ bool region_is_written(int fd, bool *unknown) {
     return !*unknown;
 }
 
-static bool is_foreign(const struct memtrace_header *header) {
+bool region_is_foreign(const struct memtrace_header *header) {
     uint64_t own = region_namespace();
     return own != 0 && header->run.pid_namespace != 0 && header->run.pid_namespace != own;
 }
 
 bool region_runs(int fd, const struct memtrace_header *header) {
     bool unknown;
-    return is_foreign(header) ? region_is_written(fd, &unknown)
-                              : region_alive((pid_t)header->pid, header->process_start_ticks);
+    return region_is_foreign(header)
+               ? region_is_written(fd, &unknown)
+               : region_alive((pid_t)header->pid, header->process_start_ticks);
 }
 
 /* What follows "<pid>.<ticks>". */
@@ -135,7 +136,7 @@ static void look_into(struct region *region) {
     int fd = open(region->path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd >= 0 && pread(fd, &header, size, 0) == (ssize_t)size &&
         memcmp(header.magic, MEMTRACE_MAGIC, sizeof header.magic) == 0) {
-        region->is_foreign = is_foreign(&header);
+        region->is_foreign = region_is_foreign(&header);
     }
     region->alive =
         region->is_foreign ? region_is_open(fd) : region_alive(region->pid, region->start_ticks);

@@ -46,6 +46,10 @@ bool region_is_written(int fd, bool *unknown);
  * namespace of pids does as long as it has that open. */
 bool region_runs(int fd, const struct memtrace_header *header);
 
+/* Whether the program is of another namespace of pids, where its number is another one than here.
+ */
+bool region_is_foreign(const struct memtrace_header *header);
+
 /* Whether the process that had this pid with these start ticks still runs (a zombie does not). */
 bool region_alive(pid_t pid, uint64_t start_ticks);
 

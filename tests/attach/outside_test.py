@@ -8,9 +8,11 @@ import signal
 import subprocess
 import sys
 
-from attach_test import (FOLDER, HERE, Subject, attach, build, detach, equal, fail, finish, held, memtrace, need_ptrace,
+from attach_test import (FOLDER, HERE, SETTINGS, Subject, attach, build, detach, equal, fail, finish, held, memtrace, need_ptrace,
                          refused, report, skip)
 from harness import LIBRARY, scratch, wait_until
+
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "web", "python"))
 
 NEW_MOUNTS = ("unshare", "-m", "--propagation", "private")
 CONTAINER = (*NEW_MOUNTS, "-p", "-f", "--mount-proc")
@@ -50,8 +52,9 @@ def rounds_from_outside(subject):
     attach(subject.pid)
     subject.say()
     subject.hear(b"done\n")
-    equal(held(report(str(subject.pid)), 1001), (1000, 400), "while attached")
     data = report(str(subject.pid))
+    equal(held(data, 1001), (1000, 400), "while attached")
+    equal(data["process"]["pid"], subject.pid, "its number here")
     equal([context["frames"][0]["function"] for context in data["contexts"] if context["total_bytes"] == 1001000],
           ["take"], "the path")
     top = memtrace("top", "--once", subject.pid)
@@ -102,6 +105,35 @@ def test_mounts():
     subject = Contained(*known("rounds"), prefix=NEW_MOUNTS)
     rounds_from_outside(subject)
     to_the_end(subject)
+
+
+def test_served():
+    """The page of it, by its number here: it goes on while the program does, with names, and knows where the profile is
+    at the end."""
+    from webserver import Server
+    allowed(*CONTAINER)
+    if memtrace("serve", "--help").returncode != 0:
+        skip("built without the page")
+    subject = Contained(*known("rounds"))
+    attach(subject.pid)
+    subject.rounds()
+    with Server(str(subject.pid), env={**SETTINGS, "MEMTRACE_CACHE": ""}) as server:
+        allocations = lambda: server.get("/r/1")["data"]["totals"]["allocations"]
+        state = server.wait_open()
+        equal((state["state"], state["live"], state["ended"], state["pid"]), ("open", True, "running", subject.pid), state)
+        equal(allocations(), 1000, "as it was opened")
+        subject.rounds()
+        wait_until(lambda: allocations() == 2000, "it is looked at again")
+        told = server.get("/r/1/functions")
+        equal([frame["function"] for frame in told["data"]["frames"]], ["take", "main", "rounds", "[before attach]"], "names")
+        equal(told["command"].split()[-1], str(subject.pid), "the command that says the same")
+        running = server.get("/r/1/running")["data"]["rows"]
+        equal(len(running) == 1 and subject.pid in running[0] and "known" in running[0], True, "what runs", running)
+        profile = detach(subject.pid)
+        wait_until(lambda: server.get("/session")["sources"][0]["path"] == profile, "where its profile is")
+        equal(server.get("/session")["sources"][0]["live"], False, "it has ended")
+        equal(allocations(), 2000, "the last numbers")
+    subject.close(b"end\n", 3)
 
 
 def command_of(pid):

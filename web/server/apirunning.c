@@ -45,7 +45,7 @@ static bool look(const struct region *region, struct running *running) {
     if (model == NULL) {
         return false;
     }
-    *running = (struct running){.pid = model->header.pid,
+    *running = (struct running){.pid = (uint32_t)region->pid,
                                 .parent_pid = model->header.parent_pid,
                                 .name = strdup(pathname_base(model->header.executable)),
                                 .live_bytes = model->totals.live_bytes,
@@ -74,15 +74,29 @@ static int write_running(struct api_call *call, struct running *all, size_t coun
     return result;
 }
 
-/* The region of the program that the view is of, which may be shown by its recording. */
+/* The region of the program that the view is of, which may be shown by its recording, and those of
+ * its run; alone where it lies in another container's folder. */
 static int find_regions(const struct api_view *view, struct region **list, size_t *count,
                         struct error *error) {
     struct region own;
     *list = NULL;
     *count = 0;
-    return view->whole->live && region_find((pid_t)view->whole->header.pid, &own, NULL) == 0
-               ? runregions_find(own.path, list, count, error)
-               : 0;
+    if (!view->whole->live || region_find((pid_t)view->whole->header.pid, &own, NULL) != 0) {
+        return 0;
+    }
+    if (runregions_find(own.path, list, count, error) != 0) {
+        return -1;
+    }
+    if (*count == 0) {
+        free(*list);
+        *list = malloc(sizeof own);
+        if (*list == NULL) {
+            return error_set(error, "out of memory");
+        }
+        **list = own;
+        *count = 1;
+    }
+    return 0;
 }
 
 int api_running(struct api_call *call, struct error *error) {

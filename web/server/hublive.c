@@ -44,7 +44,8 @@ bool hublive_may_come(const char *name) {
 /* A process that starts at the same time may have the file of that name. */
 static bool is_of(const char *path, const struct memtrace_header *header) {
     struct recording *recording = recording_is(path) ? recording_open(path, NULL) : NULL;
-    bool is_its_own = recording != NULL && recording->header.pid == header->pid &&
+    bool is_its_own = recording != NULL &&
+                      (recording->header.pid == header->pid || region_is_foreign(header)) &&
                       recording->header.process_start_ticks == header->process_start_ticks &&
                       recording->program.start_monotonic_ns == header->start_monotonic_ns;
     recording_close(recording);
@@ -114,6 +115,7 @@ static int load_region(struct follow *follow, struct loaded *loaded, bool runs,
         return -1;
     }
     file->model->live = runs;
+    file->model->header.pid = (uint32_t)follow->pid; /* as it is called here */
     loaded->names = source_names(file, follow->source->hub->options.debug_folders, NULL, error);
     return loaded->names != NULL ? names_settle(loaded->names, &follow->source->cancel) : -1;
 }
