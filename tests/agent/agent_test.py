@@ -5,6 +5,7 @@ the others, what it is linked with; and that what it records is named where it i
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -83,8 +84,8 @@ def stripped(program):
 
 
 def test_device():
-    """From the device to the receiver, which names the functions: by what the recording brings along, and of a program
-    without symbols by its build-id."""
+    """From the device to the receiver, which names the functions: by what the recording brings along, of a program
+    without symbols by its build-id; and of a profile by copies of the files."""
     token = make_token(FOLDER)
     gather = Gather(os.path.join(FOLDER, "there"), "--token", token)
     program = build(os.path.join(HERE, "device.c"), flags=("-Wl,--build-id",))
@@ -98,8 +99,14 @@ def test_device():
     equal(len(sent), 2, "recordings", sent)
     gather.end()
     same(gather.folder, *sent)
+    profile, copies = os.path.join(FOLDER, "taken.mtp"), os.path.join(FOLDER, "copies")
+    equal(agent("run", "--output", profile, "--", program).returncode, 0, "run")
+    os.makedirs(copies + os.path.dirname(program))
+    shutil.copy(program, copies + program)
     os.rename(program, program + ".away")  # the receiver has no such file
     try:
+        equal("keep_some" in functions(profile), False, "a profile brings no names along")
+        equal({"keep_some", "main"} <= functions(profile, "--root", copies), True, "but its files may lie elsewhere")
         for path in received(gather.folder):
             names = functions(path, *(["--debug-folders", debug] if "device." in os.path.basename(path) else []))
             equal({"keep_some", "main"} <= names, True, "functions of", path, sorted(filter(None, names)))
