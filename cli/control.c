@@ -53,6 +53,10 @@ static void print_mode(const struct memtrace_header *header) {
     } else {
         printf("exact, every allocation is %s\n", what);
     }
+    if (is_recorded && memtrace_distance(recording) > mean) {
+        printf("process %u: more comes than can be taken: one allocation in %s is recorded\n",
+               header->pid, number_bytes(&number, memtrace_distance(recording)));
+    }
     if (is_recorded) {
         print_safe(stdout, "process %u: recording %s\n", header->pid, recording->path);
     }

@@ -259,11 +259,10 @@ const struct option variables_of_recordings[] = {
              set_size, "MEMTRACE_ROTATE"),
     VARIABLE("embed", 0, "symbols|all|none", "the program's files that go along (default: symbols)",
              set_word, "MEMTRACE_EMBED"),
-    VARIABLE(
-        "on-lag", 0, "wait|drop",
-        "where disk or network are too slow: the program waits a little (default), or events are "
-        "lost",
-        set_word, "MEMTRACE_ON_LAG"),
+    VARIABLE("on-lag", 0, "wait|drop|thin",
+             "where disk or network are too slow: the program waits a little (default), events are "
+             "lost, or a part is recorded that stands for the rest",
+             set_word, "MEMTRACE_ON_LAG"),
     SETTING("profile", "leave a profile, too", "MEMTRACE_PROFILE", "1"),
 #ifdef MEMTRACE_STREAM
     {"to", 0, "HOST[:PORT]|auto",

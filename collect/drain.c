@@ -154,16 +154,21 @@ int drain_look(struct drain *drain) {
     return result;
 }
 
-bool drain_is_tight(const struct drain *drain) {
-    unsigned spare = 0;
-    unsigned to_come = 0;
+void drain_count_free(const struct drain *drain, unsigned *spare, unsigned *to_come) {
+    *spare = *to_come = 0;
     for (size_t i = 0; i < MEMTRACE_CHUNK_LIMIT / BITS; i++) {
-        spare += (unsigned)__builtin_popcountll(
+        *spare += (unsigned)__builtin_popcountll(
             __atomic_load_n(&drain->recording->free_chunks[i], __ATOMIC_RELAXED));
     }
     for (size_t i = 0; i < MEMTRACE_CHUNK_SEGMENTS; i++) {
-        to_come += drain->segments[i] == NULL ? MEMTRACE_CHUNKS_PER_SEGMENT - 1 : 0;
+        *to_come += drain->segments[i] == NULL ? MEMTRACE_CHUNKS_PER_SEGMENT - 1 : 0;
     }
+}
+
+bool drain_is_tight(const struct drain *drain) {
+    unsigned spare;
+    unsigned to_come;
+    drain_count_free(drain, &spare, &to_come);
     return spare == 0 || spare + to_come < MEMTRACE_CHUNK_LIMIT / 2;
 }
 

@@ -53,6 +53,9 @@ int drain_note_written(struct drain *drain, uint32_t stream, struct drain_place 
 /* Looks at all chunks. 0, or -1: out of memory. */
 int drain_look(struct drain *drain);
 
+/* Buffers that are free, and those that can still be made, as far as is known. */
+void drain_count_free(const struct drain *drain, unsigned *spare, unsigned *to_come);
+
 /* Whether threads may soon find no free chunk: less than half of those that there can be are left,
  * or none of those that there are. */
 bool drain_is_tight(const struct drain *drain);

@@ -95,8 +95,9 @@ static void print_recording(FILE *out, const struct record_result *recording) {
     if (recording->parts > 1) {
         fprintf(out, " and %u parts", recording->parts);
     }
-    fprintf(out, ", lost %s%s%s)\n",
+    fprintf(out, ", lost %s%s%s%s)\n",
             number_count(&n[2], recording->lost_allocs + recording->lost_frees),
+            recording->is_thinned ? ", thinned at times" : "",
             recording->stopped ? ", and all since it stopped" : "",
             recording->is_queue ? "; what is sent is freed" : "");
 }

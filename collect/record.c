@@ -315,6 +315,8 @@ static void round_of(struct record *record, bool ended) {
     if (!record->stopped &&
         (recordparts_rotate(&record->events.parts) != 0 || drain_all(record, ended) != 0 ||
          write_marks(record) != 0 || recordgap_write(&record->gap, &record->events, ended) != 0 ||
+         recordthin_write(&record->events.thin, &record->events.parts.file,
+                          claim_time_ns(record->claim), &record->trouble) != 0 ||
          look_at_process(record, ended) != 0 || write_tables(record) != 0)) {
         stop(record);
     }
@@ -511,6 +513,7 @@ void record_finish(struct record *record, struct record_result *result) {
     end_thread(record);
     record->events.parts.is_left = is_ending(record->recording);
     record->events.refreshed_ns = record->events.seen_end = 0;
+    recordthin_end(&record->events.thin, claim_time_ns(record->claim));
     if (record->recording->queue_bytes != 0) {
         write_rest(record);
     }
@@ -523,6 +526,8 @@ void record_finish(struct record *record, struct record_result *result) {
         struct error ignored;
         record->events.error = record->events.parts.error = &ignored;
         recordgap_write(&record->gap, &record->events, true);
+        recordthin_write(&record->events.thin, &record->events.parts.file,
+                         claim_time_ns(record->claim), &ignored);
         recordgap_write_totals(&record->gap, &record->events);
         recordparts_close(&record->events.parts);
     }
@@ -534,6 +539,7 @@ void record_finish(struct record *record, struct record_result *result) {
         .parts = record->events.parts.header.part + 1,
     };
     result->is_queue = record->recording->queue_bytes != 0;
+    result->is_thinned = (record->recording->flags & MEMTRACE_RECORDING_THINNED) != 0;
     result->stopped = record->stopped || record->came_late;
     snprintf(result->path, sizeof result->path, "%s", record->events.parts.path);
     if (record_news(record) != NULL) {

@@ -20,6 +20,7 @@ struct record_result {
     uint64_t lost_frees;
     uint32_t parts;
     bool is_queue;        /* what was sent of it is not here */
+    bool is_thinned;      /* at times one allocation stands for others that are not in it */
     bool stopped;         /* it could not be written to its end: what came later is missing */
     char path[1040];      /* of the first part */
     struct error trouble; /* empty, or one line that record_news() has not told */

@@ -14,7 +14,12 @@ enum {
 };
 
 void recordevents_beat(struct recordevents *events) {
+    uint64_t most = events->recording->queue_bytes;
     __atomic_store_n(&events->recording->heartbeat_ns, clock_now_ns(), __ATOMIC_RELEASE);
+    if (events->thin.recording != NULL) {
+        recordthin_look(&events->thin, &events->drain, most != 0 ? recordevents_queued(events) : 0,
+                        most, claim_time_ns(events->claim));
+    }
 }
 
 uint64_t recordevents_queued(const struct recordevents *events) {
@@ -266,6 +271,7 @@ int recordevents_mark(struct recordevents *events, uint64_t time_ns, const char 
 
 /* Opens the file and takes in what it holds that somebody else wrote. */
 static int open_file(struct recordevents *events) {
+    uint64_t written_ns = 0;
     int result = recordparts_open(&events->parts, events->claim, &events->tables, events->error);
     for (size_t i = 0; i < events->parts.file.index_count && result == 0; i++) {
         const struct memtrace_block_header *block = &events->parts.file.index[i].block;
@@ -277,7 +283,12 @@ static int open_file(struct recordevents *events) {
             result = drain_note_written(&events->drain, block->stream, end);
             events->count += block->items;
         }
+        if ((block->kind == MEMTRACE_BLOCK_EVENTS || block->kind == MEMTRACE_BLOCK_THINNED) &&
+            block->last_ns > written_ns) {
+            written_ns = block->last_ns;
+        }
     }
+    recordthin_open(&events->thin, events->recording, written_ns);
     return result;
 }
 

@@ -11,6 +11,7 @@
 #include "collect/cull.h"
 #include "collect/drain.h"
 #include "collect/recordparts.h"
+#include "collect/recordthin.h"
 
 struct recordevents {
     const struct claim *claim;
@@ -21,6 +22,7 @@ struct recordevents {
     struct recordparts parts; /* the files */
     struct event_encoder *encoder;
     struct cull cull;
+    struct recordthin thin;
     uint64_t end_ns;              /* what happens later is not recorded */
     uint64_t count;               /* events in the files */
     bool is_ending;               /* what little is left is written, whatever waits to be sent */
@@ -37,7 +39,8 @@ void recordevents_close(struct recordevents *events);
 /* Looks for what was added to the region. 0 or -1. */
 int recordevents_refresh(struct recordevents *events);
 
-/* The program's threads wait for free buffers only while this is called. */
+/* The program's threads wait for free buffers only while this is called, and where too much comes
+ * it is thinned from here (recordthin.h). Often. */
 void recordevents_beat(struct recordevents *events);
 
 /* How much of the file waits to be sent, where it is freed then: what of it is on the disk. */

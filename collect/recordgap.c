@@ -154,7 +154,8 @@ int recordgap_write_totals(struct recordgap *gap, struct recordevents *events) {
     struct slice totals = {0};
     struct model *model;
     int result = 0;
-    if (!gap->any || !counts_the_same(events)) {
+    bool is_thinned = (events->recording->flags & MEMTRACE_RECORDING_THINNED) != 0;
+    if ((!gap->any && !is_thinned) || !counts_the_same(events)) {
         return 0;
     }
     model = model_load(events->profile, events->error);

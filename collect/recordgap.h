@@ -31,8 +31,8 @@ void recordgap_stop(struct recordgap *gap, uint64_t time_ns);
 /* Writes a gap that is over, or that has become long, or at the end any. 0 or -1. */
 int recordgap_write(struct recordgap *gap, struct recordevents *events, bool ended);
 
-/* The program is gone: writes what it counted, if something was lost and the counters are of what
- * was to be recorded. 0 or -1. */
+/* The program is gone: writes what it counted, if something was lost or thinned and the counters
+ * are of what was to be recorded. 0 or -1. */
 int recordgap_write_totals(struct recordgap *gap, struct recordevents *events);
 
 #endif

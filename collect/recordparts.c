@@ -198,7 +198,7 @@ int recordparts_open(struct recordparts *parts, const struct claim *claim,
         .byte_order = MEMTRACE_BYTE_ORDER,
         .pid = claim->header->pid,
         .process_start_ticks = claim->header->process_start_ticks,
-        .flags = recording->flags,
+        .flags = recording->flags & ~(MEMTRACE_RECORDING_THIN | MEMTRACE_RECORDING_THINNED),
     };
     memcpy(parts->header.magic, MEMTRACE_RECORDING_MAGIC, sizeof parts->header.magic);
     recording->path[sizeof recording->path - 1] = '\0';

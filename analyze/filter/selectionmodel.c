@@ -564,6 +564,7 @@ static struct model *sum_of_lives(const struct selection *selection, const struc
         error_set(error, "out of memory while selecting");
         return NULL;
     }
+    adding.sums.model->recording.is_counted = false; /* of single blocks the events alone tell */
     if (add_up(&adding, selection, parts, places, options, error) != 0) {
         model_free(adding.sums.model);
         return NULL;
@@ -645,7 +646,7 @@ static struct model *answer(const struct selection *selection, const struct mode
                             const struct replay_options *options, struct error *error) {
     /* Of a sample, errors of sums come from the single blocks. */
     bool is_sampled =
-        whole->recording.sampled && parts.count != 0 && selection_asks_contexts(selection);
+        model_is_estimate(whole) && parts.count != 0 && selection_asks_contexts(selection);
     return selection_needs_lives(selection) || is_sampled
                ? sum_of_lives(selection, whole, parts, places, options, error)
                : of_contexts(selection, whole, parts, places, options, error);

@@ -25,6 +25,7 @@ void model_free(struct model *model) {
     free(model->timeline);
     free(model->marks);
     free(model->gaps);
+    free(model->thinned);
     free(model->children);
     free(model->child_paths);
     free(model->mark_names);

@@ -143,17 +143,19 @@ struct model_recording {
     bool some_modules;      /* only what some modules allocate is in it */
     uint64_t sample_bytes;  /* 0: every allocation; else the mean distance of sampled bytes */
     bool is_counted; /* totals, contexts and threads are the program's own counters: in events some
-                        are missing */
+                        are missing, or stand for others */
     bool sampled;    /* some allocations stand for others: what follows is not 0 */
     struct model_errors errors; /* of the totals */
 };
 
-/* When events of a recording were lost, and how many; 0 and 0: not known how many. */
+/* When events of a recording were lost, and how many; 0 and 0: not known how many. Or when not all
+ * were recorded since too many came, and those that were stand for the others. */
 struct model_gap {
     uint64_t from_ns;
     uint64_t to_ns;
     uint64_t allocs;
     uint64_t frees;
+    uint64_t distance; /* thinned: one allocation in at most so many bytes; 0: they were lost */
 };
 
 /* What the program said of itself: memtrace_mark(), scopes, snapshots, recording on and off. */
@@ -221,6 +223,8 @@ struct model {
     uint64_t mark_total;
     struct model_gap *gaps; /* of recordings, by time */
     size_t gap_count;
+    struct model_gap *thinned; /* the same */
+    size_t thinned_count;
     struct model_child *children; /* of profiles, in the order of their starts */
     size_t child_count;
     struct model_child_path *child_paths;
@@ -303,5 +307,10 @@ void foreign_sort(struct foreign *foreign);
 
 /* Empties it and keeps the room. */
 void foreign_clear(struct foreign *foreign);
+
+/* Whether its totals, contexts and threads are estimates. */
+static inline bool model_is_estimate(const struct model *model) {
+    return model->recording.sampled && !model->recording.is_counted;
+}
 
 #endif

@@ -222,7 +222,7 @@ static uint64_t with_tolerance(uint64_t limit, double tolerance) {
 }
 
 static void note_estimate(struct check_result *result, const struct model *part) {
-    result->is_estimate = part->recording.sampled;
+    result->is_estimate = model_is_estimate(part);
     result->error = metric_error(result->budget->metric, part);
 }
 
@@ -359,7 +359,7 @@ static int count_growth(struct check_result *result, const struct check_subject 
     int status = part != NULL ? check_growth(result, subject, part, baseline, base) : -1;
     if (part != NULL) {
         note_estimate(result, part);
-        result->is_estimate |= base->recording.sampled;
+        result->is_estimate |= model_is_estimate(base);
     }
     model_free(made[0]);
     model_free(made[1]);

@@ -84,7 +84,7 @@ static void note_side(struct table *table, const struct diff *diff, size_t side)
     }
     table_note(table, "%s: %s%s%s%s%s%s%s%s", names[side], of->source,
                of->selected != NULL ? " " : "", of->selected != NULL ? of->selected : "",
-               of->model->recording.sampled ? " (sampled: estimates)" : "", suppressed,
+               model_is_estimate(of->model) ? " (sampled: estimates)" : "", suppressed,
                is_damaged ? " (damaged: " : "", of->model->damage, is_damaged ? ")" : "");
 }
 
@@ -252,7 +252,7 @@ static void put_json_side(struct jsonwriter *json, const char *name, const struc
         jsonwriter_string(json, "selected", side->selected);
     }
     jsonwriter_string(json, "executable", side->model->header.executable);
-    jsonwriter_bool(json, "sampled", side->model->recording.sampled);
+    jsonwriter_bool(json, "sampled", model_is_estimate(side->model));
     jsonwriter_number(json, "suppressed_bytes",
                       side->suppressions != NULL ? side->suppressions->bytes : 0);
     jsonwriter_string(json, "damage", side->model->damage[0] != '\0' ? side->model->damage : NULL);

@@ -154,6 +154,7 @@ static const char *const block_names[] = {
     [MEMTRACE_BLOCK_SENT] = "sent",
     [MEMTRACE_BLOCK_GAP] = "gaps",
     [MEMTRACE_BLOCK_TOTALS] = "totals",
+    [MEMTRACE_BLOCK_THINNED] = "thinned",
 };
 enum { BLOCK_KINDS = sizeof block_names / sizeof block_names[0] };
 
@@ -262,7 +263,8 @@ static int put_gaps(const struct writer *writer, const struct recording *const *
                     size_t count) {
     struct model_gap *gaps;
     size_t gap_count;
-    int result = recordinggaps_read((struct timeorder_parts){parts, count}, &gaps, &gap_count);
+    int result = recordinggaps_read((struct timeorder_parts){parts, count}, MEMTRACE_BLOCK_GAP,
+                                    &gaps, &gap_count);
     if (writer->json != NULL) {
         report_json_gaps(writer->json, gaps, gap_count);
     }
@@ -273,6 +275,28 @@ static int put_gaps(const struct writer *writer, const struct recording *const *
         put_line(writer, "events missing", text);
     }
     free(gaps);
+    return result;
+}
+
+/* When they were left out, since too many came. */
+static int put_thinned(const struct writer *writer, const struct recording *const *parts,
+                       size_t count) {
+    struct model_gap *thinned;
+    size_t thinned_count;
+    int result = recordinggaps_read((struct timeorder_parts){parts, count}, MEMTRACE_BLOCK_THINNED,
+                                    &thinned, &thinned_count);
+    if (writer->json != NULL) {
+        report_json_thinned(writer->json, thinned, thinned_count);
+    }
+    for (size_t i = 0; writer->json == NULL && i < thinned_count; i++) {
+        struct number bytes;
+        char text[120];
+        snprintf(text, sizeof text, "%.3f s to %.3f s: one allocation in up to %s",
+                 (double)thinned[i].from_ns / 1e9, (double)thinned[i].to_ns / 1e9,
+                 number_bytes(&bytes, thinned[i].distance));
+        put_line(writer, "thinned", text);
+    }
+    free(thinned);
     return result;
 }
 
@@ -290,7 +314,7 @@ static int put_recording(const struct writer *writer, const struct recording *co
     }
     put_traits(writer, last);
     put_events(writer, sum);
-    if (put_gaps(writer, parts, count) != 0) {
+    if (put_gaps(writer, parts, count) != 0 || put_thinned(writer, parts, count) != 0) {
         return -1;
     }
     put_kinds(writer, "blocks", "Blocks", block_names, sum->kinds, BLOCK_KINDS);

@@ -354,7 +354,7 @@ static int find_leaks(struct findings *findings, const struct findings_wish *wis
 static int find_temporary(struct findings *findings, const struct findings_wish *wish) {
     const struct report *report = wish->report;
     const struct model_totals *totals = &report->model->totals;
-    bool is_known = !report->model->recording.sampled || !report->model->recording.present;
+    bool is_known = !model_is_estimate(report->model) || !report->model->recording.present;
     size_t count;
     struct culprit *culprits = culprits_make(report, report->model, METRIC_TEMPORARY, &count);
     int result = culprits != NULL ? 0 : -1;

@@ -244,6 +244,18 @@ void report_json_gaps(struct jsonwriter *json, const struct model_gap *gaps, siz
     jsonwriter_end_array(json);
 }
 
+void report_json_thinned(struct jsonwriter *json, const struct model_gap *thinned, size_t count) {
+    jsonwriter_array(json, "thinned");
+    for (size_t i = 0; i < count; i++) {
+        jsonwriter_map(json, NULL);
+        jsonwriter_number(json, "from_ns", thinned[i].from_ns);
+        jsonwriter_number(json, "to_ns", thinned[i].to_ns);
+        jsonwriter_number(json, "sample_bytes", thinned[i].distance);
+        jsonwriter_end_map(json);
+    }
+    jsonwriter_end_array(json);
+}
+
 static void put_recording(struct jsonwriter *json, const struct model *model) {
     const struct model_recording *recording = &model->recording;
     if (!recording->present) {
@@ -268,6 +280,7 @@ static void put_recording(struct jsonwriter *json, const struct model *model) {
     jsonwriter_bool(json, "sampled", recording->sampled);
     jsonwriter_bool(json, "totals_counted", recording->is_counted);
     report_json_gaps(json, model->gaps, model->gap_count);
+    report_json_thinned(json, model->thinned, model->thinned_count);
     put_errors(json, &recording->errors);
     jsonwriter_end_map(json);
 }

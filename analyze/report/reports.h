@@ -73,6 +73,8 @@ int report_json(const struct report *report);
 /* "gaps": when events were lost, an array in the map that is open. */
 struct jsonwriter;
 void report_json_gaps(struct jsonwriter *json, const struct model_gap *gaps, size_t count);
+/* "thinned": when not all were recorded, since too many came; the same. */
+void report_json_thinned(struct jsonwriter *json, const struct model_gap *thinned, size_t count);
 int report_csv(const struct report *report);
 
 /* Before these two: where the frames of all call paths would be more than 100 MB, and neither

@@ -86,7 +86,7 @@ static const char *plus_minus(const struct report *report) {
 
 /* Behind an estimate its standard error. */
 static void put_error(const struct report *report, const char *error) {
-    if (report->model->recording.sampled) {
+    if (model_is_estimate(report->model)) {
         fprintf(report->out, " %s %s", plus_minus(report), error);
     }
 }
@@ -131,7 +131,7 @@ static void put_counts(const struct report *report) {
     }
     fprintf(report->out, "), frees %s\n", number_count(&count, totals->frees));
     style_label(report, "temporary");
-    if (report->model->recording.sampled && report->model->recording.present) {
+    if (model_is_estimate(report->model) && report->model->recording.present) {
         /* what came in between is not in the file */
         fputs("not known\n", report->out);
     } else {
@@ -246,27 +246,41 @@ static void put_losses(const struct report *report) {
     fputs(separator[0] == ',' ? ")\n" : "\n", report->out);
 }
 
-/* When events were lost, and what that means for the numbers above. */
-static void put_gaps(const struct report *report) {
+static void put_gap(const struct report *report, const struct model_gap *gap) {
+    struct number n[2];
+    fprintf(report->out, "%.3f s to %.3f s: ", (double)gap->from_ns / 1e9,
+            (double)gap->to_ns / 1e9);
+    if (gap->distance != 0) {
+        fprintf(report->out, "one allocation in up to %s, for the others\n",
+                number_bytes(&n[0], gap->distance));
+    } else if ((gap->allocs | gap->frees) == 0) {
+        fputs("all of them\n", report->out);
+    } else {
+        fprintf(report->out, "%s, %s\n", number_items(&n[0], gap->allocs, "allocation"),
+                number_items(&n[1], gap->frees, "free"));
+    }
+}
+
+/* The first few. */
+static void put_some_gaps(const struct report *report, const char *label,
+                          const struct model_gap *gaps, size_t count) {
     enum { SHOWN = 5 };
-    const struct model *model = report->model;
-    struct number n[3];
-    for (size_t i = 0; i < model->gap_count && i < SHOWN; i++) {
-        const struct model_gap *gap = &model->gaps[i];
-        style_label(report, i == 0 ? "events missing" : "");
-        fprintf(report->out, "%.3f s to %.3f s: ", (double)gap->from_ns / 1e9,
-                (double)gap->to_ns / 1e9);
-        if ((gap->allocs | gap->frees) == 0) {
-            fputs("all of them\n", report->out);
-        } else {
-            fprintf(report->out, "%s, %s\n", number_items(&n[0], gap->allocs, "allocation"),
-                    number_items(&n[1], gap->frees, "free"));
-        }
+    struct number more;
+    for (size_t i = 0; i < count && i < SHOWN; i++) {
+        style_label(report, i == 0 ? label : "");
+        put_gap(report, &gaps[i]);
     }
-    if (model->gap_count > SHOWN) {
+    if (count > SHOWN) {
         style_label(report, "");
-        fprintf(report->out, "and %s more times\n", number_count(&n[2], model->gap_count - SHOWN));
+        fprintf(report->out, "and %s more times\n", number_count(&more, count - SHOWN));
     }
+}
+
+/* When events were lost or left out, and what that means for the numbers above. */
+static void put_gaps(const struct report *report) {
+    const struct model *model = report->model;
+    put_some_gaps(report, "events missing", model->gaps, model->gap_count);
+    put_some_gaps(report, "thinned", model->thinned, model->thinned_count);
     if (model->recording.is_counted) {
         style_label(report, "totals");
         fputs("exact: as the program counted them, with what is missing\n", report->out);
@@ -321,12 +335,19 @@ static void put_events(const struct report *report) {
 }
 
 static void put_sampling(const struct report *report) {
+    const struct model *model = report->model;
     struct number bytes;
-    if (report->model->recording.sampled) {
-        style_label(report, "sampled");
-        fprintf(report->out, "every %s on average: estimates, %s one standard error\n",
-                number_bytes(&bytes, report->model->recording.sample_bytes), plus_minus(report));
+    if (!model_is_estimate(model)) {
+        return;
     }
+    style_label(report, "sampled");
+    if (model->recording.sample_bytes != 0) {
+        fprintf(report->out, "every %s on average",
+                number_bytes(&bytes, model->recording.sample_bytes));
+    } else {
+        fputs("at times", report->out);
+    }
+    fprintf(report->out, ": estimates, %s one standard error\n", plus_minus(report));
 }
 
 /* What was live over time, as one row of bars; each column shows the most of its share of time. */
@@ -525,7 +546,7 @@ static bool is_share(uint64_t part, uint64_t whole, uint64_t least, unsigned per
 }
 
 bool report_has_much_temporary(const struct model *model) {
-    bool is_known = !model->recording.sampled || !model->recording.present;
+    bool is_known = !model_is_estimate(model) || !model->recording.present;
     return is_known && is_share(model->totals.temporary, model->totals.allocations, TEMPORARY_LEAST,
                                 TEMPORARY_PERCENT);
 }

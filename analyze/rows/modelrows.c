@@ -27,7 +27,7 @@ ROWS_CELL(summary_events, struct model, model,
           table_number_if(model->recording.present, model->recording.events))
 
 ROWS_CELL(summary_sample, struct model, model,
-          table_number_if(model->recording.sampled, model->recording.sample_bytes))
+          table_number_if(model_is_estimate(model), model->recording.sample_bytes))
 
 #define OF(member) ROWS_FIELD(struct model, member)
 static const struct table_column summary_columns[] = {

@@ -16,29 +16,42 @@ struct gaps {
     size_t count, room;
 };
 
-static int take_gap(struct gaps *gaps, const struct memtrace_gap *gap) {
-    if (gap->from_ns > gap->to_ns) {
+static int take_gap(struct gaps *gaps, struct model_gap gap) {
+    if (gap.from_ns > gap.to_ns) {
         return 0;
     }
     if (array_grow(&gaps->items, &gaps->room, gaps->count, sizeof *gaps->items) != 0) {
         return -1;
     }
-    gaps->items[gaps->count++] =
-        (struct model_gap){gap->from_ns, gap->to_ns, gap->allocs, gap->frees};
+    gaps->items[gaps->count++] = gap;
     return 0;
+}
+
+static struct model_gap lost(const unsigned char *bytes) {
+    struct memtrace_gap from;
+    memcpy(&from, bytes, sizeof from);
+    return (struct model_gap){
+        .from_ns = from.from_ns, .to_ns = from.to_ns, .allocs = from.allocs, .frees = from.frees};
+}
+
+static struct model_gap thinned(const unsigned char *bytes) {
+    struct memtrace_thinned from;
+    memcpy(&from, bytes, sizeof from);
+    return (struct model_gap){
+        .from_ns = from.from_ns, .to_ns = from.to_ns, .distance = from.distance};
 }
 
 static int take_block(struct gaps *gaps, const struct recording *recording, size_t block,
                       struct recording_buffer *buffer) {
+    enum { SIZE = sizeof(struct memtrace_gap) };
+    MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_thinned) == SIZE, "both are as large");
+    bool are_lost = recording->blocks[block].block.kind == MEMTRACE_BLOCK_GAP;
     int result = 0;
     if (recording_payload(recording, block, buffer, NULL) != 0) {
         return 0;
     }
-    for (size_t at = 0; result == 0 && at + sizeof(struct memtrace_gap) <= buffer->size;
-         at += sizeof(struct memtrace_gap)) {
-        struct memtrace_gap gap;
-        memcpy(&gap, buffer->bytes + at, sizeof gap);
-        result = take_gap(gaps, &gap);
+    for (size_t at = 0; result == 0 && at + SIZE <= buffer->size; at += SIZE) {
+        result = take_gap(gaps, are_lost ? lost(buffer->bytes + at) : thinned(buffer->bytes + at));
     }
     return result;
 }
@@ -61,18 +74,20 @@ static size_t join(struct model_gap *gaps, size_t count) {
         last->to_ns = gaps[i].to_ns > last->to_ns ? gaps[i].to_ns : last->to_ns;
         last->allocs = model_add(last->allocs, gaps[i].allocs);
         last->frees = model_add(last->frees, gaps[i].frees);
+        last->distance = gaps[i].distance > last->distance ? gaps[i].distance : last->distance;
     }
     return count != 0 ? kept + 1 : 0;
 }
 
-int recordinggaps_read(struct timeorder_parts parts, struct model_gap **gaps, size_t *count) {
+int recordinggaps_read(struct timeorder_parts parts, enum memtrace_block_kind kind,
+                       struct model_gap **gaps, size_t *count) {
     struct gaps all = {0};
     struct recording_buffer buffer = {0};
     int result = 0;
     for (size_t part = 0; part < parts.count; part++) {
         const struct recording *recording = parts.items[part];
         for (size_t i = 0; result == 0 && i < recording->block_count; i++) {
-            if (recording->blocks[i].block.kind == MEMTRACE_BLOCK_GAP) {
+            if (recording->blocks[i].block.kind == kind) {
                 result = take_block(&all, recording, i, &buffer);
             }
         }

@@ -57,7 +57,9 @@ static int copy_threads(struct model *model, const struct model *whole) {
 static int copy_gaps(struct model *model, const struct model *whole) {
     model->gaps = copy_of(whole->gaps, whole->gap_count, sizeof *model->gaps);
     model->gap_count = model->gaps != NULL ? whole->gap_count : 0;
-    return model->gaps != NULL ? 0 : -1;
+    model->thinned = copy_of(whole->thinned, whole->thinned_count, sizeof *model->thinned);
+    model->thinned_count = model->thinned != NULL ? whole->thinned_count : 0;
+    return model->gaps != NULL && model->thinned != NULL ? 0 : -1;
 }
 
 static int copy_parts(struct model *model, const struct model *whole) {
@@ -104,20 +106,25 @@ static bool is_in(const struct model *model, uint64_t time_ns) {
     return model->from_ns <= time_ns && time_ns < model->to_ns;
 }
 
+/* Those that reach into the time. Their number. */
+static size_t narrow_gaps(struct model_gap *gaps, size_t count, uint64_t from_ns, uint64_t to_ns) {
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (gaps[i].to_ns >= from_ns && gaps[i].from_ns < to_ns) {
+            gaps[kept++] = gaps[i];
+        }
+    }
+    return kept;
+}
+
 void submodel_narrow(struct model *model, uint64_t from_ns, uint64_t to_ns) {
     size_t marks = 0;
     size_t points = 0;
-    size_t gaps = 0;
     model->from_ns = from_ns;
     model->to_ns = to_ns;
     for (size_t i = 0; i < model->mark_count; i++) {
         if (is_in(model, model->marks[i].time_ns)) {
             model->marks[marks++] = model->marks[i];
-        }
-    }
-    for (size_t i = 0; i < model->gap_count; i++) {
-        if (model->gaps[i].to_ns >= from_ns && model->gaps[i].from_ns < to_ns) {
-            model->gaps[gaps++] = model->gaps[i];
         }
     }
     for (size_t i = 0; i < model->timeline_count; i++) {
@@ -130,6 +137,7 @@ void submodel_narrow(struct model *model, uint64_t from_ns, uint64_t to_ns) {
     }
     model->mark_count = marks;
     model->timeline_count = points;
-    model->gap_count = gaps;
+    model->gap_count = narrow_gaps(model->gaps, model->gap_count, from_ns, to_ns);
+    model->thinned_count = narrow_gaps(model->thinned, model->thinned_count, from_ns, to_ns);
     model->recording.is_counted = false; /* of a window the events alone tell */
 }

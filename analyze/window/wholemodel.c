@@ -214,7 +214,9 @@ int wholemodel_finish(struct model *model, struct timeorder_parts parts, struct 
     note_facts(model, facts);
     note_losses(model, &told);
     model->recording.events = count_slices(index);
-    if (recordinggaps_read(parts, &model->gaps, &model->gap_count) != 0 ||
+    if (recordinggaps_read(parts, MEMTRACE_BLOCK_GAP, &model->gaps, &model->gap_count) != 0 ||
+        recordinggaps_read(parts, MEMTRACE_BLOCK_THINNED, &model->thinned, &model->thinned_count) !=
+            0 ||
         marks_finish(&index->marks, model) != 0 || add_up(model, parts, index) != 0 ||
         finish_timeline(model, parts, index) != 0) {
         return -1;

@@ -96,7 +96,7 @@ _memtrace() {
         --duration) :; return 0 ;;
         --rotate) :; return 0 ;;
         --embed) _memtrace_reply -W 'symbols all none'; return 0 ;;
-        --on-lag) _memtrace_reply -W 'wait drop'; return 0 ;;
+        --on-lag) _memtrace_reply -W 'wait drop thin'; return 0 ;;
         --to) :; return 0 ;;
         --listen) :; return 0 ;;
         --discovery-port) :; return 0 ;;

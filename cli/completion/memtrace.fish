@@ -43,7 +43,7 @@ complete -c memtrace -n '__memtrace_on record' -l cull-pending -x -d 'so many bl
 complete -c memtrace -n '__memtrace_on record' -l duration -x -d 'stop recording after TIME'
 complete -c memtrace -n '__memtrace_on record' -l rotate -x -d 'begin a new file whenever one has SIZE bytes'
 complete -c memtrace -n '__memtrace_on record' -l embed -x -a 'symbols all none' -d 'the program\'s files that go along '
-complete -c memtrace -n '__memtrace_on record' -l on-lag -x -a 'wait drop' -d 'where disk or network are too slow'
+complete -c memtrace -n '__memtrace_on record' -l on-lag -x -a 'wait drop thin' -d 'where disk or network are too slow'
 complete -c memtrace -n '__memtrace_on record' -l profile -d 'leave a profile, too'
 complete -c memtrace -n '__memtrace_on record' -l to -x -d 'also send it, while it grows, to where `memtrace gather` listens'
 complete -c memtrace -n '__memtrace_on record' -l listen -x -d 'or let others take it, while it grows, from here'

@@ -134,7 +134,7 @@ _memtrace() {
             '*--duration[stop recording after TIME]:TIME:' \
             '*--rotate[begin a new file whenever one has SIZE bytes]:SIZE:' \
             '*--embed[the program'\''s files that go along ]:symbols|all|none:(symbols all none)' \
-            '*--on-lag[where disk or network are too slow]:wait|drop:(wait drop)' \
+            '*--on-lag[where disk or network are too slow]:wait|drop|thin:(wait drop thin)' \
             '*--profile[leave a profile, too]' \
             '*--to[also send it, while it grows, to where `memtrace gather` listens]:HOST\[\:PORT\]|auto:' \
             '*--listen[or let others take it, while it grows, from here]:ADDRESS\[\:PORT\]:' \

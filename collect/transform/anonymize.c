@@ -199,6 +199,7 @@ static int hide_table(void *context, enum memtrace_block_kind kind,
     case MEMTRACE_BLOCK_CULLED:
     case MEMTRACE_BLOCK_GAP:
     case MEMTRACE_BLOCK_TOTALS:
+    case MEMTRACE_BLOCK_THINNED:
         return 1;
     default:
         return 0;

@@ -37,6 +37,7 @@ enum memtrace_record_state {
 enum memtrace_lag {
     MEMTRACE_LAG_WAIT = 0, /* waits in bounded steps while the collector's heart beats */
     MEMTRACE_LAG_DROP = 1, /* counts the event as lost */
+    MEMTRACE_LAG_THIN = 2, /* waits; and what comes is thinned before that is needed */
 };
 
 /*
@@ -46,7 +47,7 @@ enum memtrace_lag {
 struct memtrace_recording {
     uint32_t state;        /* live: enum memtrace_record_state */
     uint32_t on_lag;       /* enum memtrace_lag */
-    uint32_t flags;        /* MEMTRACE_RECORDING_* */
+    uint32_t flags;        /* MEMTRACE_RECORDING_*; live: _THINNED and _THIN */
     uint32_t stream_count; /* live: streams begun */
     uint64_t heartbeat_ns; /* live: CLOCK_MONOTONIC of the collector's last round; 0: none yet */
     uint64_t sample_bytes; /* 0: every allocation; else the mean distance of sampled bytes */
@@ -89,8 +90,51 @@ enum {
     MEMTRACE_RECORDING_MODULES = 1u << 4,      /* only what some modules allocate is recorded */
     MEMTRACE_RECORDING_NO_SLICES = 1u << 5,    /* the file is to hold no sums of its events */
     MEMTRACE_RECORDING_MIDWAY = 1u << 6,       /* it began in the middle of the run */
-    MEMTRACE_RECORDING_CUT = 1u << 7           /* and could not be written to its end */
+    MEMTRACE_RECORDING_CUT = 1u << 7,          /* and could not be written to its end */
+    MEMTRACE_RECORDING_THINNED = 1u << 8,      /* live: it was thinned at times */
+    /* Upper 8 bits, in the region alone: log2 of the mean distance of sampled bytes, if that is
+     * larger than sample_bytes, where more comes than can be taken; 0: nothing is thinned. Who sees
+     * that it is needed writes it (threads: too few buffers are free; the collector: too much waits
+     * to be sent); the collector alone takes it back. Threads mind it from their next event on. */
+    MEMTRACE_RECORDING_THIN_SHIFT = 24,
 };
+#define MEMTRACE_RECORDING_THIN (UINT32_C(255) << MEMTRACE_RECORDING_THIN_SHIFT)
+
+enum {
+    MEMTRACE_THIN_FIRST = 8, /* 256 bytes: less leaves out next to nothing */
+    MEMTRACE_THIN_LAST = 26, /* 64 MiB: hardly anything is left to thin */
+    /* Half of the room is taken: doubled, and then with each eighth of what is left. */
+    MEMTRACE_THIN_PART = 8,
+};
+
+/* The mean distance of sampled bytes at this moment: what was chosen, or what is needed. */
+static inline uint64_t memtrace_distance(const struct memtrace_recording *recording) {
+    uint64_t chosen = __atomic_load_n(&recording->sample_bytes, __ATOMIC_RELAXED);
+    uint32_t flags = __atomic_load_n(&recording->flags, __ATOMIC_RELAXED);
+    uint32_t shift = flags >> MEMTRACE_RECORDING_THIN_SHIFT;
+    uint64_t needed = shift != 0 ? UINT64_C(1) << (shift & 63) : 0;
+    return chosen > needed ? chosen : needed;
+}
+
+/* One step further, or back to where nothing is thinned that was not chosen. */
+static inline void memtrace_thin(struct memtrace_recording *recording, int more) {
+    uint64_t chosen = __atomic_load_n(&recording->sample_bytes, __ATOMIC_RELAXED);
+    uint32_t seen = __atomic_load_n(&recording->flags, __ATOMIC_RELAXED);
+    uint32_t first = MEMTRACE_THIN_FIRST;
+    uint32_t shift;
+    uint32_t after;
+    while (first < MEMTRACE_THIN_LAST && UINT64_C(1) << first <= chosen) {
+        first++;
+    }
+    do {
+        shift = seen >> MEMTRACE_RECORDING_THIN_SHIFT;
+        shift = !more ? shift > first ? shift - 1 : 0 : shift < first ? first : shift + 1;
+        shift = shift < MEMTRACE_THIN_LAST ? shift : MEMTRACE_THIN_LAST;
+        after = (seen & ~MEMTRACE_RECORDING_THIN) | MEMTRACE_RECORDING_THINNED |
+                shift << MEMTRACE_RECORDING_THIN_SHIFT;
+    } while (!__atomic_compare_exchange_n(&recording->flags, &seen, after, 0, __ATOMIC_RELAXED,
+                                          __ATOMIC_RELAXED));
+}
 
 /* What of the program's files goes into the recording. */
 enum memtrace_embed {

@@ -55,6 +55,7 @@ enum memtrace_block_kind {
     MEMTRACE_BLOCK_SENT = 16,     /* struct memtrace_sent: what is not in this file any more */
     MEMTRACE_BLOCK_GAP = 17,      /* struct memtrace_gap[]: when events were lost */
     MEMTRACE_BLOCK_TOTALS = 18,   /* a slice: what the program counted; docs/format.md, "Totals" */
+    MEMTRACE_BLOCK_THINNED = 19,  /* struct memtrace_thinned[]: when not all was recorded */
 };
 
 /*
@@ -150,6 +151,16 @@ struct memtrace_gap {
     uint64_t frees;
 };
 MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_gap) == 32, "gap size");
+
+/* Between these times more came than could be taken (--on-lag thin): one allocation in at most so
+ * many bytes is among the events, and stands for those that are not. */
+struct memtrace_thinned {
+    uint64_t from_ns;
+    uint64_t to_ns;
+    uint64_t distance;
+    uint64_t reserved;
+};
+MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_thinned) == 32, "thinned size");
 
 /*
  * What a frame is called, in files whose names do not come from program files: imported ones and

@@ -135,7 +135,8 @@ static COLD void record_alloc_settling(struct thread *thread, const struct shado
 /* Only a part of the allocations is wanted: by chance, by size, by module. */
 INLINE int is_selective(const struct memtrace_recording *recording) {
     return (LOAD_RELAXED(&recording->sample_bytes) | recording->size_most |
-            (recording->flags & MEMTRACE_RECORDING_MODULES)) != 0;
+            (LOAD_RELAXED(&recording->flags) &
+             (MEMTRACE_RECORDING_MODULES | MEMTRACE_RECORDING_THIN))) != 0;
 }
 
 static struct module_filter filter;
@@ -156,7 +157,7 @@ static int is_wanted(const struct memtrace_recording *recording, uint64_t size, 
  * itself. */
 static int is_chosen(struct thread *thread, uint64_t size, uint32_t context, uint64_t *weight) {
     const struct memtrace_recording *recording = runtime.recorder.recording;
-    uint64_t mean = LOAD_RELAXED(&recording->sample_bytes);
+    uint64_t mean = memtrace_distance(recording);
     int fits = is_wanted(recording, size, context);
     *weight = fits && mean != 0 ? sampling_take(&thread->stream->sampling, size, mean) : 0;
     return fits && (mean == 0 || *weight != 0 || size == 0);

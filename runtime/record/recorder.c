@@ -26,6 +26,7 @@ static void reset(struct recorder *recorder, struct space *space) {
     recorder->segments = 0;
     recorder->most_segments = MEMTRACE_CHUNK_SEGMENTS;
     recorder->impatient = 0;
+    recorder->left_then = 0;
     recorder->others = 0;
     recorder->growing.held = 0;
     if (recorder->wraps != 0) {
@@ -241,6 +242,27 @@ static int may_have_room(const struct recorder *recorder) {
            (any != 0 || LOAD_RELAXED(&recorder->segments) < LOAD_RELAXED(&recorder->most_segments));
 }
 
+/* Called with each buffer that is taken, so that no thread can outrun it. Two at once make two
+ * steps of one, at most. */
+static void thin_if_short(struct recorder *recorder) {
+    uint32_t segments = LOAD_RELAXED(&recorder->most_segments);
+    uint32_t whole = segments * (MEMTRACE_CHUNKS_PER_SEGMENT - 1);
+    uint32_t left =
+        (segments - LOAD_RELAXED(&recorder->segments)) * (MEMTRACE_CHUNKS_PER_SEGMENT - 1);
+    uint32_t then = LOAD_RELAXED(&recorder->left_then);
+    for (size_t i = 0; i < MEMTRACE_CHUNK_LIMIT / 64; i++) {
+        left += (uint32_t)__builtin_popcountll(LOAD_RELAXED(&recorder->recording->free_chunks[i]));
+    }
+    if (left >= whole / 2) {
+        STORE_RELAXED(&recorder->left_then, 0u);
+    } else if (then == 0 || left < then - then / MEMTRACE_THIN_PART) {
+        STORE_RELAXED(&recorder->left_then, left);
+        memtrace_thin(recorder->recording, 1);
+    } else if (left > then) { /* some came back: from there on */
+        STORE_RELAXED(&recorder->left_then, left);
+    }
+}
+
 int recorder_claim(struct recorder_stream *stream) {
     struct recorder *recorder = stream->recorder;
     struct memtrace_chunk *chunk = NULL;
@@ -255,6 +277,9 @@ int recorder_claim(struct recorder_stream *stream) {
     }
     if (chunk != NULL) {
         open_chunk(stream, chunk);
+        if (recorder->recording->on_lag == MEMTRACE_LAG_THIN) {
+            thin_if_short(recorder);
+        }
         if (UNLIKELY(LOAD_RELAXED(&recorder->impatient) != 0)) {
             STORE_RELAXED(&recorder->impatient, 0u);
         }
@@ -429,7 +454,7 @@ static int has_pulse(const struct recorder *recorder) {
 }
 
 int recorder_may_wait(const struct recorder *recorder) {
-    return is_wanted(recorder) && recorder->recording->on_lag == MEMTRACE_LAG_WAIT &&
+    return is_wanted(recorder) && recorder->recording->on_lag != MEMTRACE_LAG_DROP &&
            (recorder->space->header->flags & MEMTRACE_FLAG_FORKED) == 0 &&
            LOAD_RELAXED(&recorder->segments) != 0 && LOAD_RELAXED(&recorder->impatient) == 0 &&
            has_pulse(recorder);

@@ -52,6 +52,7 @@ struct recorder {
     uint32_t segments;
     uint32_t most_segments; /* fewer than MEMTRACE_CHUNK_SEGMENTS where one was refused */
     uint32_t impatient;     /* somebody waited in vain: nobody does until a chunk comes free */
+    uint32_t left_then;     /* chunks that were free when that was too few; 0: there were enough */
     uint64_t others;        /* numbers given out to streams of MEMTRACE_THREAD_OTHERS */
     struct trylock growing; /* of segment[], and of wrap[] */
     uint32_t wraps;

@@ -42,6 +42,8 @@ static void add_tables(struct recording_build *build) {
 static void add_losses(struct recording_build *build) {
     static const struct memtrace_gap gaps[] = {
         {1000, 2000, 5, 3}, {2000, 9000, 0, 0}, {7, 1, 1, 1}};
+    static const struct memtrace_thinned thinned[] = {
+        {1000, 2000, 256, 0}, {2000, 9000, UINT64_MAX, 1}, {7, 1, 1, 1}};
     struct model_context context = {.id = 7,
                                     .total_bytes = 900,
                                     .allocations = 9,
@@ -66,6 +68,7 @@ static void add_losses(struct recording_build *build) {
     }
     index_put_slice(&bytes, &totals);
     recording_build_items(build, MEMTRACE_BLOCK_GAP, gaps, sizeof gaps[0], 3);
+    recording_build_items(build, MEMTRACE_BLOCK_THINNED, thinned, sizeof thinned[0], 3);
     recording_build_items(build, MEMTRACE_BLOCK_TOTALS, bytes.bytes, bytes.size, 1);
     slice_free(&totals);
     free(bytes.bytes);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * list_events.c FILE: what each stream of a recording holds, as the tests compare it: a line
- * "alloc THREAD NUMBER SIZE ADDRESS CONTEXT", "free STREAM-THREAD THREAD NUMBER" (a realloc: both),
- * "map ...", "mark ..." or "lost ..." for each event, streams one after the other, each in its
- * order.
+ * "alloc THREAD NUMBER SIZE ADDRESS CONTEXT [WEIGHT]", "free STREAM-THREAD THREAD NUMBER" (a
+ * realloc: both), "map ...", "mark ..." or "lost ..." for each event, streams one after the other,
+ * each in its order.
  */
 #include "analyze/read/recording.h"
 
@@ -21,8 +21,9 @@ static void print_event(uint32_t thread, const struct event *event) {
         if (event->old.number != 0) {
             print_free(thread, event->old);
         }
-        printf("alloc %" PRIu32 " %" PRIu64 " %" PRIu64 " %" PRIx64 " %" PRIu32 "\n", thread,
+        printf("alloc %" PRIu32 " %" PRIu64 " %" PRIu64 " %" PRIx64 " %" PRIu32, thread,
                event->block.number, event->size, event->address, event->context);
+        printf(event->weight != 0 ? " %" PRIu64 "\n" : "\n", event->weight);
         break;
     case EVENT_FREE:
         print_free(thread, event->block);

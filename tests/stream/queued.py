@@ -6,6 +6,7 @@ more; recorder, sender and receiver are killed N times each, and what arrives is
 import argparse
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -103,6 +104,47 @@ def bounded(program):
     equal(sum(threads), did, "what was lost is in the totals")
     gaps = data["recording"]["gaps"]
     equal((sum(gap["allocations"] for gap in gaps), data["recording"]["totals_counted"]), (lost, True), "gaps", gaps)
+
+
+def thinned(program):
+    """The receiver stands still, and what comes is more than all room there is: nothing is lost, the program is done before
+    the receiver goes on, and what is recorded stands for the rest."""
+    there = scratch()
+    gather = Gather(there)
+    gather.process.send_signal(signal.SIGSTOP)
+    run = Recorded(program, gather.port, "--queue", "1M", "--on-lag", "thin", events=2500000)
+    most = 0
+    while run.done() < 5000000:
+        if run.process.poll() is not None:
+            fail("the recorder ended", run.process.stderr.read())
+            finish()
+        most = max(most, allocated(run.path))
+        pause(0.02)
+    gather.process.send_signal(signal.SIGCONT)
+    if most > QUEUED_MOST:
+        fail("the local file took", most)
+    run.end()
+    gather.end()
+    path = only_received(there, "thinned")
+    for command in ("report", "info"):
+        said = execute([MEMTRACE, command, path]).stdout.decode()
+        equal(len(re.findall(r"^ *thinned +[0-9.]+ s to [0-9.]+ s: one allocation in up to [0-9.]+ [KM]iB", said, re.M)) > 0,
+              True, command, said[:2000])
+    data = report(path)
+    whole(data, "thinned")
+    matches_own_counts(data, run.counts, "thinned")
+    told, events = data["recording"], report(path, None, "--from", "0s", "--to", "1000s")
+    equal((told["sampled"], told["totals_counted"], told["gaps"], len(told["thinned"]) > 0), (True, True, [], True), "told",
+          told)
+    if not told["events"] < 9000000:
+        fail("all was recorded:", told["events"])
+    for span in told["thinned"]:
+        if not (span["from_ns"] < span["to_ns"] and 256 <= span["sample_bytes"] <= 64 << 20):
+            fail("thinned", span)
+    for name in ("total_allocations", "total_bytes"):
+        error = events["recording"]["standard_errors"][name]
+        if not 0 < abs(events[name] - data[name]) < 6 * error:
+            fail(name, "of events", events[name], "+-", error, "but the program counted", data[name])
 
 
 def ends(program, comes_back):
@@ -221,6 +263,7 @@ def main():
     chosen = parser.parse_args()
     program = build(os.path.join(os.path.dirname(HERE), "recording", "counted.c"), "gcc", "-O2")
     tests = {"refused": refused, "frees": lambda: frees(program), "bounded": lambda: bounded(program),
+             "thinned": lambda: thinned(program),
              "ends": lambda: ends(program, True), "lost": lambda: ends(program, False),
              "rest": lambda: rest(program), "kills": lambda: kills(program, chosen.count)}
     for name, test in tests.items():

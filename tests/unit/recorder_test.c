@@ -232,6 +232,91 @@ static void losses_are_told_once_there_is_room(void **state) {
     assert_int_equal(recording->lost_allocs, 10);
 }
 
+static unsigned thinned(void) {
+    return recording->flags >> MEMTRACE_RECORDING_THIN_SHIFT;
+}
+
+/* Doubled when half of the buffers are taken, and then with each eighth of those that are left. */
+static void thins_before_the_last_buffer_is_taken(void **state) {
+    const uint32_t whole = MEMTRACE_CHUNK_SEGMENTS * (MEMTRACE_CHUNKS_PER_SEGMENT - 1);
+    struct recorder_stream stream;
+    uint32_t then = whole;
+    unsigned expected = 0;
+    (void)state;
+    recording->on_lag = MEMTRACE_LAG_THIN;
+    recorder_join(&recorder, &stream, 3);
+    for (uint32_t left = whole; left-- > 0;) {
+        assert_int_equal(recorder_claim(&stream), 1);
+        if (left < whole / 2 && (expected == 0 || left < then - then / 8)) {
+            expected = expected == 0 ? MEMTRACE_THIN_FIRST : expected + 1;
+            expected = expected < MEMTRACE_THIN_LAST ? expected : MEMTRACE_THIN_LAST;
+            then = left;
+        }
+        assert_int_equal(thinned(), expected);
+        if (expected == MEMTRACE_THIN_FIRST) {
+            assert_int_equal(memtrace_distance(recording), 256);
+        }
+    }
+    assert_int_equal(expected, MEMTRACE_THIN_LAST);
+    assert_true((recording->flags & MEMTRACE_RECORDING_THINNED) != 0);
+    assert_int_equal(recorder_claim(&stream), 0);
+}
+
+static void thins_again_when_some_came_back(void **state) {
+    const uint32_t whole = MEMTRACE_CHUNK_SEGMENTS * (MEMTRACE_CHUNKS_PER_SEGMENT - 1);
+    struct recorder_stream stream;
+    (void)state;
+    recording->on_lag = MEMTRACE_LAG_THIN;
+    recorder_join(&recorder, &stream, 3);
+    for (uint32_t i = 0; i < whole / 2 + whole / 4; i++) {
+        recorder_claim(&stream);
+    }
+    unsigned before = thinned();
+    assert_true(before > MEMTRACE_THIN_FIRST);
+    for (uint32_t i = 1; i <= whole / 8; i++) { /* a part of the first ones, which are full */
+        give_back(i / (MEMTRACE_CHUNKS_PER_SEGMENT - 1) * MEMTRACE_CHUNKS_PER_SEGMENT +
+                  i % (MEMTRACE_CHUNKS_PER_SEGMENT - 1) + 1);
+    }
+    recorder_claim(&stream);
+    assert_int_equal(thinned(), before); /* from there on: an eighth of what is left now */
+    for (uint32_t i = 0; i < whole / 4; i++) {
+        recorder_claim(&stream);
+    }
+    assert_true(thinned() > before);
+}
+
+/* Never less than was chosen, and back to that. */
+static void what_was_chosen_is_the_least(void **state) {
+    (void)state;
+    recording->sample_bytes = 1000;
+    assert_int_equal(memtrace_distance(recording), 1000);
+    memtrace_thin(recording, 1);
+    assert_int_equal(memtrace_distance(recording), 1024);
+    memtrace_thin(recording, 1);
+    assert_int_equal(memtrace_distance(recording), 2048);
+    recording->sample_bytes = 4000; /* by the program, meanwhile */
+    assert_int_equal(memtrace_distance(recording), 4000);
+    memtrace_thin(recording, 1);
+    assert_int_equal(memtrace_distance(recording), 4096);
+    memtrace_thin(recording, 0);
+    assert_int_equal(memtrace_distance(recording), 4000);
+    assert_int_equal(thinned(), 0);
+    recording->sample_bytes = 0;
+    for (int i = 0; i < 100; i++) {
+        memtrace_thin(recording, 1);
+    }
+    assert_int_equal(memtrace_distance(recording), 64 << 20);
+}
+
+static void others_are_not_thinned(void **state) {
+    struct recorder_stream stream;
+    (void)state;
+    recording->on_lag = MEMTRACE_LAG_WAIT;
+    recorder_join(&recorder, &stream, 3);
+    fill_up(&stream);
+    assert_int_equal(recording->flags, 0);
+}
+
 /* A region that cannot grow: nobody waits for chunks that cannot be, or asks again and again. */
 static void nothing_is_recorded_without_chunks(void **state) {
     struct recorder_stream stream;
@@ -293,11 +378,20 @@ static void waits_while_the_heart_beats(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(words_say_what_was_meant),           TEST(times_come_before_events),
-        TEST(chunks_follow_each_other),           TEST(an_abandoned_event_is_left),
-        TEST(numbers_outgrow_their_low_half),     TEST(numbers_go_on_within_an_id),
-        TEST(others_share_their_numbers),         TEST(losses_are_told_once_there_is_room),
-        TEST(nothing_is_recorded_without_chunks), TEST(waits_while_the_heart_beats),
+        TEST(words_say_what_was_meant),
+        TEST(times_come_before_events),
+        TEST(chunks_follow_each_other),
+        TEST(an_abandoned_event_is_left),
+        TEST(numbers_outgrow_their_low_half),
+        TEST(numbers_go_on_within_an_id),
+        TEST(others_share_their_numbers),
+        TEST(losses_are_told_once_there_is_room),
+        TEST(thins_before_the_last_buffer_is_taken),
+        TEST(thins_again_when_some_came_back),
+        TEST(what_was_chosen_is_the_least),
+        TEST(others_are_not_thinned),
+        TEST(nothing_is_recorded_without_chunks),
+        TEST(waits_while_the_heart_beats),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

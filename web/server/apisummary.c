@@ -88,8 +88,9 @@ static void put_resident(struct jsonwriter *json, const struct model *model) {
 
 /* ---- What the numbers are worth ---- */
 
-static void put_sampled(struct jsonwriter *json, const struct model_recording *recording) {
-    if (!recording->sampled) {
+static void put_sampled(struct jsonwriter *json, const struct model *model) {
+    const struct model_recording *recording = &model->recording;
+    if (!model_is_estimate(model)) {
         jsonwriter_string(json, "sampled", NULL);
         return;
     }
@@ -126,6 +127,29 @@ static void put_gaps(struct jsonwriter *json, const struct model *model) {
     }
 }
 
+/* When they were left out, in one sentence. */
+static void put_thinned(struct jsonwriter *json, const struct model *model) {
+    uint64_t most = 0;
+    uint64_t sum_ns = 0;
+    struct number number;
+    char line[200];
+    for (size_t i = 0; i < model->thinned_count; i++) {
+        const struct model_gap *thinned = &model->thinned[i];
+        most = thinned->distance > most ? thinned->distance : most;
+        sum_ns += thinned->to_ns - thinned->from_ns;
+    }
+    if (model->thinned_count == 0) {
+        return;
+    }
+    snprintf(
+        line, sizeof line,
+        "more came than could be taken: for %.3f s, from %.3f s on, one allocation in up to %s "
+        "is recorded, for the others%s",
+        (double)sum_ns / 1e9, (double)model->thinned[0].from_ns / 1e9, number_bytes(&number, most),
+        model->recording.is_counted ? "; the totals are exact" : "");
+    jsonwriter_string(json, NULL, line);
+}
+
 static void put_warnings(struct jsonwriter *json, const struct api_view *view) {
     const char *const *lines;
     size_t count = names_warnings(view->names, &lines);
@@ -134,6 +158,7 @@ static void put_warnings(struct jsonwriter *json, const struct api_view *view) {
         jsonwriter_string(json, NULL, view->model->damage);
     }
     put_gaps(json, view->model);
+    put_thinned(json, view->model);
     for (size_t i = 0; i < count; i++) {
         jsonwriter_string(json, NULL, lines[i]);
     }
@@ -211,7 +236,7 @@ int api_summary(struct api_call *call, struct error *error) {
     jsonwriter_bool(json, "live", model->live);
     put_totals(json, &chosen->totals);
     put_resident(json, model);
-    put_sampled(json, &model->recording);
+    put_sampled(json, model);
     put_warnings(json, call->view);
     put_lost(json, model);
     put_has(json, call->view);

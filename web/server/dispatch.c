@@ -164,7 +164,7 @@ static void guess_told(struct api_call *call, const struct route *route) {
     struct api_told *told = &call->told;
     if (call->view->is_snapped) {
         told->exact = API_SNAPPED;
-    } else if (model->recording.sampled) {
+    } else if (model_is_estimate(model)) {
         told->exact = API_ESTIMATE;
         told->error = metric_error(call->metric, model);
     } else if (has_maximum(route) && call->metric == METRIC_MAXIMUM &&
