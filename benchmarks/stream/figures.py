@@ -151,6 +151,40 @@ def outage(bench):
                check("the same bytes", equal)])
 
 
+def device(bench):
+    """The same outage, on a device without a disk: what is there is freed, and what waits lies in memory."""
+    gone_s, rate_bytes = (10 if bench.quick else 60), 1_000_000
+    if not peers.Device.can_be():
+        yield Row("a device without a disk: skipped, it takes root and a mount namespace", {"of": "0"}, [])
+        return
+    receiver = peers.Receiver(bench)
+    network = peers.Network(receiver.port)
+    box = peers.Device(os.path.join(bench.scratch, "device"), QUEUE * 5 // 4)
+    process = peers.record(bench, receiver, network.port, ["--precise", "--queue", str(QUEUE)],
+                           [sys.executable, "-c", PACED, box.folder + "/recording.mtr", rate_bytes, gone_s + 20], box)
+    peers.wait_until(lambda: receiver.received_bytes() > 100_000, "something is received")
+    network.break_off()
+    bench.progress(f"a device, the network is gone for {gone_s} s")
+    end = time.monotonic() + gone_s
+    while time.monotonic() < end:
+        time.sleep(0.1)
+        box.look()
+    network.come_back()
+    while process.poll() is None and receiver.received_bytes() < rate_bytes * (gone_s + 10):
+        time.sleep(0.1)  # what waited is sent, while more comes
+        box.look()
+    peers.finished(process)
+    receiver.close()
+    lost = peers.told(bench, only_file(receiver))[1]
+    clean(bench)
+    name = f"an outage of {gone_s} s at 1 MB/s with --queue 64M, on a device without a disk"
+    yield Row(f"{name}: MiB of its memory, all told", {"most": f"{box.most / 2**20:.1f}", "of": "1"},
+              [check(f"{box.most / 2**20:.1f} of {QUEUE_MOST / 2**20:.1f} MiB", 0 < box.most <= QUEUE_MOST),
+               check(f"{lost} lost", lost == 0)])
+    yield Row(f"{name}: MiB of it in files (recording and region)", {"most": f"{box.most_blocks / 2**20:.1f}", "of": "1"}, [])
+    yield Row(f"{name}: MiB of it of recorder and sender", {"most": f"{box.most_memory / 2**20:.1f}", "of": "1"}, [])
+
+
 def kills(bench):
     """Sender and receiver are killed, so many times each (the test stream.many_kills)."""
     count = 10 if bench.quick else 200
@@ -208,4 +242,4 @@ def gather(bench):
                   {"value": f"{told['median_ms']:.0f}", "most": f"{told['most_ms']:.0f}", "of": "1"}, [])
 
 
-GROUPS = {"rate": rate, "screen": screen, "outage": outage, "kills": kills, "gather": gather}
+GROUPS = {"rate": rate, "screen": screen, "outage": outage, "device": device, "kills": kills, "gather": gather}

@@ -112,6 +112,56 @@ class Network:
         self.gone = False
 
 
+class Device:
+    """What a recorder takes of a machine without a disk, seen from outside: its file and the region that it shares with the
+    program lie on a tmpfs of this size, which only they see. Counted are the blocks in use there, and what of the memory of
+    recorder and senders does not lie there (proportional set size). Not the program itself."""
+
+    def __init__(self, folder, size):
+        self.folder, self.size = folder, size
+        os.makedirs(folder, exist_ok=True)
+        self.process = None
+        self.most = self.most_blocks = self.most_memory = 0
+
+    @staticmethod
+    def can_be():
+        return os.geteuid() == 0 and subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode == 0
+
+    def command(self, words):
+        """The command, in a mount namespace where the folder is the tmpfs."""
+        script = 'mount -t tmpfs -o size=$1,mode=0700 memtrace "$2" && mkdir "$2/regions" && cd "$2" && shift 2 && exec "$@"'
+        return ["unshare", "-m", "--propagation", "private", "sh", "-c", script, "sh", str(self.size), self.folder, *words]
+
+    def look(self):
+        """Now; keeps the most."""
+        blocks = os.statvfs(f"/proc/{self.process.pid}/root{self.folder}")
+        blocks = (blocks.f_blocks - blocks.f_bfree) * blocks.f_frsize
+        memory = sum(map(memory_outside, our_processes(self.process.pid)))
+        self.most = max(self.most, blocks + memory)
+        self.most_blocks, self.most_memory = max(self.most_blocks, blocks), max(self.most_memory, memory)
+
+
+def our_processes(pid):
+    """The recorder, and the senders that it started."""
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as children:
+            found = [int(child) for child in children.read().split()]
+        own = os.readlink(f"/proc/{pid}/exe")
+        return [pid] + [child for child in found if os.readlink(f"/proc/{child}/exe") == own]
+    except OSError:
+        return []
+
+
+def memory_outside(pid):
+    """Bytes: its share of all pages but those of shared memory, where the tmpfs is."""
+    try:
+        with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as rollup:
+            kib = {line.split()[0]: int(line.split()[1]) for line in rollup if line.startswith("Pss")}
+    except (OSError, ValueError):
+        return 0
+    return (kib["Pss:"] - kib["Pss_Shmem:"]) * 1024
+
+
 def environment(bench):
     kept = {name: value for name, value in os.environ.items()
             if not name.startswith("MEMTRACE") and name != "LD_PRELOAD"}
@@ -119,13 +169,20 @@ def environment(bench):
                    "MEMTRACE_SUMMARY": "0"}
 
 
-def record(bench, receiver, port, options, program):
-    """A recorder that runs, and sends to the port with the receiver's token."""
-    return subprocess.Popen(
-        [bench.command, "record", "--embed", "none", "--to", f"127.0.0.1:{port}", "--token", receiver.token, *options,
-         "--", *map(str, program)],
-        env=environment(bench), cwd=bench.scratch, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, text=True)
+def record(bench, receiver, port, options, program, device=None):
+    """A recorder that runs, and sends to the port with the receiver's token; on a device: a Device."""
+    words = [bench.command, "record", "--embed", "none", "--to", f"127.0.0.1:{port}", "--token", receiver.token, *options,
+             "--", *map(str, program)]
+    settings = environment(bench)
+    if device is not None:
+        words = device.command(words)
+        settings |= {"MEMTRACE_REGION_DIR": device.folder + "/regions", "MEMTRACE_OUTPUT": device.folder + "/profile.mtp",
+                     "MEMTRACE_RECORD_OUTPUT": device.folder + "/recording.mtr"}
+    process = subprocess.Popen(words, env=settings, cwd=bench.scratch, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True)
+    if device is not None:
+        device.process = process
+    return process
 
 
 def finished(process, seconds=PATIENCE_S):
