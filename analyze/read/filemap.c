@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 /* Beyond so many at a time a mapping is as any other. */
 enum { FILEMAP_MOST = 1024 };
@@ -20,11 +21,16 @@ struct mapping {
 
 static struct mapping mappings[FILEMAP_MOST];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static uintptr_t page_bytes; /* of this machine's kernel; set before the first mapping */
+
+static uintptr_t round_up(uintptr_t address) {
+    return (address + page_bytes - 1) & ~(page_bytes - 1);
+}
 
 /* All from the page to the end of the mapping is gone: zeros take its place, and the load is done
  * again. What is no mapping of ours is fatal, as it was. */
 static void replace_lost(int signal, siginfo_t *info, void *context) {
-    const uintptr_t page = (uintptr_t)info->si_addr & ~(uintptr_t)4095;
+    const uintptr_t page = (uintptr_t)info->si_addr & ~(page_bytes - 1);
     (void)context;
     for (size_t i = 0; i < FILEMAP_MOST; i++) {
         uintptr_t end = atomic_load(&mappings[i].end);
@@ -62,7 +68,7 @@ static void set_mapping(struct mapping *mapping, void *bytes, uint64_t size) {
     if (mapping != NULL) {
         atomic_store(&mapping->end, 0);
         atomic_store(&mapping->start, (uintptr_t)bytes);
-        atomic_store(&mapping->end, bytes != NULL ? ((uintptr_t)bytes + size + 4095) & ~4095UL : 0);
+        atomic_store(&mapping->end, bytes != NULL ? round_up((uintptr_t)bytes + size) : 0);
     }
 }
 
@@ -73,8 +79,11 @@ void *filemap_open(int fd, uint64_t offset, uint64_t size, enum filemap_use use)
     if (bytes == MAP_FAILED) {
         return NULL;
     }
-    catch_sigbus();
     pthread_mutex_lock(&lock);
+    if (page_bytes == 0) {
+        page_bytes = (uintptr_t)sysconf(_SC_PAGESIZE);
+    }
+    catch_sigbus();
     mapping = find_mapping(0);
     if (mapping != NULL) {
         atomic_store(&mapping->is_cut, false);

@@ -12,11 +12,9 @@
 #include <linux/seccomp.h>
 #include <stdint.h>
 
-#if defined(__x86_64__)
-#define MEMTRACE_FILTER_MACHINE AUDIT_ARCH_X86_64
-#else
-#define MEMTRACE_FILTER_MACHINE AUDIT_ARCH_AARCH64
-#endif
+/* What filters call the machine with this e_machine: of 64 bits, little-endian. */
+#define MEMTRACE_FILTER_MACHINE(elf_machine)                                                       \
+    ((uint32_t)(elf_machine) | __AUDIT_ARCH_64BIT | __AUDIT_ARCH_LE)
 
 /* How the filters of a program are handed to the runtime: this, and behind it the instructions of
  * each, one filter after the other, the oldest first. */

@@ -5,6 +5,7 @@
 
 #include "memtrace/seccomp.h"
 #include "runtime/base/sys.h"
+#include "runtime/machine/machine.h"
 
 #include <sys/syscall.h>
 
@@ -88,7 +89,7 @@ int sandbox_is_strict(void) {
 
 COLD int sandbox_ask(long number, const uint64_t arguments[6]) {
     struct seccomp_data data = {.nr = (int)number,
-                                .arch = MEMTRACE_FILTER_MACHINE,
+                                .arch = MEMTRACE_FILTER_MACHINE(MACHINE_ELF),
                                 .instruction_pointer = (uintptr_t)sandbox_ask};
     uint32_t count = LOAD_ACQUIRE(&sandbox_filters);
     for (int i = 0; i < 6; i++) {

@@ -119,10 +119,10 @@ class Machine:
         return run([*command, program, *arguments]), profile
 
 
-def report(profile):
+def report(profile, *options):
     """What it says of libraries that are not here goes elsewhere."""
     return json.loads(subprocess.run([os.path.join(BUILD, "bin", "memtrace"), "report", "--json", "--depth", "0",
-                                      profile], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                                      *options, profile], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
                                      timeout=PATIENCE, check=True).stdout)
 
 

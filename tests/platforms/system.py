@@ -1,0 +1,222 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""system.py MACHINE [STACKS]: the same stacks as foreign.py on a real kernel of MACHINE, in qemu's system emulation:
+addresses of 48 bits, signed return addresses with the kernel's keys, fork, and pages of 16 KiB as a kernel has them.
+Each of KERNELS is booted with an initramfs of the test programs; what they print and the profiles that they leave
+come back over the serial line. The memtrace command for devices (MEMTRACE_TOOLS=agent), cross-compiled, runs there, too.
+
+Not part of scripts/test: it downloads Debian packages of that architecture (some 130 MB, kept in the build folder), which
+are unpacked, never installed. `scripts/test-platforms aarch64 --system` is the way to run it."""
+
+import base64
+import glob
+import gzip
+import os
+import re
+import shutil
+import stat
+import subprocess
+import sys
+import zlib
+
+from foreign import BUILDS, PAGES, Machine, fail, report, run
+
+PATIENCE = 1800
+MIRROR = "http://deb.debian.org/debian"
+KEYS = "/usr/share/keyrings/debian-archive-keyring.gpg"
+# Release; the package that depends on its newest kernel; the size of its pages.
+KERNELS = {"aarch64": [("bookworm", "linux-image-arm64", 4096), ("trixie", "linux-image-arm64-16k", 16384)]}
+ARCHITECTURES = {"aarch64": "arm64"}
+# What the command for devices is linked with, and the shell of the initramfs.
+LIBRARIES = "libelf-dev zlib1g-dev libzstd-dev libyajl-dev libssl-dev libxxhash-dev busybox-static".split()
+
+INIT = """#!/bin/busybox sh
+/bin/busybox mkdir -p /proc /sys /dev /tmp /dev/shm
+/bin/busybox mount -t proc proc /proc
+/bin/busybox mount -t devtmpfs dev /dev
+/bin/busybox mkdir -p /dev/shm
+/bin/busybox mount -t tmpfs tmp /dev/shm
+export PATH=/bin LD_LIBRARY_PATH=/lib MEMTRACE_SUMMARY=0
+/bin/busybox sh /tests 2>&1
+echo '=== all'
+/bin/busybox poweroff -f
+"""
+
+
+class Packages:
+    """Debian packages of another architecture, by a private state of apt."""
+
+    def __init__(self, folder, architecture, release):
+        self.folder = os.path.join(folder, "apt." + release)
+        for name in ("lists/partial", "cache/archives/partial", "dpkg"):
+            os.makedirs(os.path.join(self.folder, name), exist_ok=True)
+        settings = {"APT::Architecture": architecture, "APT::Architectures": architecture, "Dir::State": self.folder,
+                    "Dir::State::status": self.folder + "/dpkg/status", "Dir::Cache": self.folder + "/cache",
+                    "Dir::Etc::sourcelist": self.folder + "/sources.list", "Dir::Etc::sourceparts": "/nonexistent",
+                    "Acquire::Languages": "none", "APT::Sandbox::User": "root"}
+        self.write("apt.conf", "".join('%s "%s";\n' % pair for pair in settings.items()))
+        self.write("sources.list", "deb [signed-by=%s] %s %s main\n" % (KEYS, MIRROR, release))
+        self.write("dpkg/status", "")
+        self.environment = {**os.environ, "APT_CONFIG": self.folder + "/apt.conf"}
+        run(["apt-get", "update"], env=self.environment)
+
+    def write(self, name, text):
+        with open(os.path.join(self.folder, name), "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def unpack(self, to, names):
+        """With all that they depend on."""
+        run(["apt-get", "install", "--download-only", "-y", "--no-install-recommends", *names], env=self.environment)
+        for package in glob.glob(self.folder + "/cache/archives/*.deb"):
+            run(["dpkg", "-x", package, to])
+
+    def kernel(self, name):
+        """The file of the newest one."""
+        package = re.search(r"Depends: (linux-image-\S+)", run(["apt-cache", "depends", name], env=self.environment))[1]
+        to = os.path.join(self.folder, package)
+        if not glob.glob(to + "/boot/vmlinuz-*"):
+            os.makedirs(to, exist_ok=True)
+            run(["apt-get", "download", package], env=self.environment, cwd=to)
+            run(["dpkg", "-x", glob.glob(to + "/*.deb")[0], to])
+        return glob.glob(to + "/boot/vmlinuz-*")[0]
+
+
+def initramfs(files, to):
+    """A cpio archive: path -> file of this machine, or its text."""
+    folders = {os.path.dirname(path) for path in files}
+    with gzip.open(to, "wb", compresslevel=1) as out:
+        def put(path, mode, data=b""):
+            name = path.encode() + b"\0"
+            fields = [0, mode, 0, 0, 1, 0, len(data), 0, 0, 0, 0, len(name), 0]
+            head = b"070701" + b"".join(b"%08X" % field for field in fields) + name
+            out.write(head + b"\0" * (-len(head) % 4) + data + b"\0" * (-len(data) % 4))
+
+        for folder in sorted({part for one in folders for part in (one.split("/")[0], one) if part}):
+            put(folder, stat.S_IFDIR | 0o755)
+        for path, source in files.items():
+            data = source.encode() if "\n" in source else open(source, "rb").read()
+            put(path, stat.S_IFREG | 0o755, data)
+        put("TRAILER!!!", 0)
+
+
+class System:
+    def __init__(self, machine, stacks):
+        self.machine = machine
+        self.stacks = stacks
+        self.folder = os.path.join(machine.folder, "system")
+        os.makedirs(self.folder, exist_ok=True)
+        self.files = {}
+        self.tests = []
+        self.builds = [build for build in BUILDS if build not in PAGES]
+
+    def add_command(self):
+        """The command for devices, with its libraries."""
+        release = KERNELS[self.machine.name][0][0]
+        root, built = os.path.join(self.folder, "root"), os.path.join(self.folder, "agent")
+        Packages(self.folder, ARCHITECTURES[self.machine.name], release).unpack(root, LIBRARIES)
+        toolchain = os.path.join(self.folder, "toolchain.cmake")
+        with open(toolchain, "w", encoding="utf-8") as file:
+            file.write('include("%s")\nset(CMAKE_SYSROOT "%s")\n' % (self.machine.toolchain, root))
+            for kind in ("LIBRARY", "INCLUDE", "PACKAGE"):
+                file.write("set(CMAKE_FIND_ROOT_PATH_MODE_%s ONLY)\n" % kind)
+            file.write('set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)\nset(ENV{PKG_CONFIG_SYSROOT_DIR} "%s")\n'
+                       'set(ENV{PKG_CONFIG_LIBDIR} "%s/usr/lib/%s/pkgconfig:%s/usr/share/pkgconfig")\n' %
+                       (root, root, self.machine.triplet, root))
+        source = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+        run(["cmake", "-S", source, "-B", built, "-G", "Ninja", "--toolchain", toolchain, "-DMEMTRACE_TOOLS=agent"])
+        run(["cmake", "--build", built])
+        self.files["bin/memtrace"] = os.path.join(built, "bin", "memtrace")
+        self.files["bin/busybox"] = os.path.join(root, "bin", "busybox")
+        folder = os.path.join(root, "usr", "lib", self.machine.triplet)
+        for name in ("libelf.so.1", "libz.so.1", "libzstd.so.1", "libyajl.so.2", "libssl.so.3", "libcrypto.so.3"):
+            found = [path for path in (os.path.join(folder, name), os.path.join(root, "lib", self.machine.triplet, name))
+                     if os.path.exists(path)]
+            self.files["lib/" + name] = found[0]
+
+    def add_programs(self):
+        """stacks.cpp in each way, with the C library that it was linked with."""
+        for build in self.builds:
+            flags, arguments, settings = BUILDS[build]
+            program = os.path.join(self.folder, "stacks." + build)
+            self.machine.compile("stacks.cpp", flags, program)
+            self.files["bin/stacks." + build] = program
+            words = " ".join("%s=%s" % pair for pair in settings.items())
+            self.tests.append(("own." + build, "%s MEMTRACE_OUTPUT=/tmp/profile stacks.%s 1 %d %s" %
+                               (words, build, self.stacks, " ".join(arguments))))
+        for kind in ("run", "record"):
+            self.tests.append((kind, "memtrace %s --no-summary --output /tmp/profile -- stacks.signed 1 %d" %
+                               (kind, self.stacks)))
+        self.files["lib/libmemtrace.so"] = self.machine.library
+        self.files["lib/libmemtrace.so.0"] = self.machine.library
+        for name in ("ld-linux-aarch64.so.1", "libc.so.6", "libm.so.6", "libgcc_s.so.1", "libstdc++.so.6"):
+            self.files["lib/" + name] = os.path.join("/usr", self.machine.triplet, "lib", name)
+
+    def boot(self, kernel, page):
+        """What each test printed, and the profile that it left."""
+        lines = []
+        for name, command in self.tests:
+            lines.append("echo '=== begin %s'; rm -f /tmp/profile; %s; echo \"=== status $?\"; "
+                         "gzip -c /tmp/profile | base64; echo '=== end'" % (name, command))
+        shell = ["for it in rm gzip base64 uname; do /bin/busybox ln -s /bin/busybox /bin/$it; done",
+                 "echo \"=== kernel $(uname -r)\""]
+        self.files["tests"] = "\n".join(shell + lines) + "\n"
+        self.files["init"] = INIT
+        image = os.path.join(self.folder, "initramfs.gz")
+        initramfs(self.files, image)
+        text = subprocess.run(["qemu-system-" + self.machine.name, "-M", "virt", "-cpu", "max", "-smp", "2", "-m", "1024",
+                               "-nographic", "-no-reboot", "-nic", "none", "-kernel", kernel, "-initrd", image, "-append",
+                               "console=ttyAMA0 panic=-1 quiet"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, timeout=PATIENCE, check=False).stdout.decode(errors="replace")
+        text = text.replace("\r", "")
+        with open(os.path.join(self.folder, "console.%d" % page), "w", encoding="utf-8") as file:
+            file.write(text)
+        if "=== all" not in text:
+            fail("the kernel did not come to the end:\n" + text[-3000:])
+        version = re.search(r"=== kernel (.*)", text)[1]
+        pattern = r"=== begin (\S+)\n(.*?)=== status (\d+)\n(.*?)=== end"
+        return version, {name: (said, int(status), data) for name, said, status, data in
+                         re.findall(pattern, text, re.DOTALL)}
+
+    def check(self, name, said, status, data, page):
+        """As foreign.py has it."""
+        profile = os.path.join(self.folder, "%s.%d" % (name, page))
+        try:
+            with open(profile, "wb") as file:
+                file.write(gzip.decompress(base64.b64decode(data)))
+        except (ValueError, OSError, EOFError, zlib.error):
+            fail(name, "left no profile; it said", said)
+        told = re.search(r"(\d+) stacks, (\d+) paths, (\d+) blocks, (\d+) bytes", said)
+        if status != 0 or not told or int(told[1]) != 2 * self.stacks or told[2] != told[3]:
+            fail(name, "ended with", status, "and said", said)
+        program = os.path.join(self.folder, "stacks." + (name.split(".", 1)[1] if "." in name else "signed"))
+        root = os.path.join(self.folder, "copies")
+        shutil.rmtree(root, ignore_errors=True)
+        os.makedirs(root)
+        shutil.copy(program, root)
+        found = report(profile, "--root", root + ":/usr/" + self.machine.triplet)
+        checked = [context for context in found["contexts"]
+                   if context["frames"] and "check" in (context["frames"][0]["function"] or "")]
+        counted = tuple(sum(context[what] for context in checked) for what in ("allocations", "total_bytes"))
+        if counted != (int(told[3]), int(told[4])) or found["lost"] != 0:
+            fail(name, "has", counted, "lost", found["lost"], "but the program says", told[0])
+        return int(told[2])
+
+
+def main():
+    machine = Machine(sys.argv[1])
+    system = System(machine, int(sys.argv[2]) if len(sys.argv) > 2 else 500)
+    machine.build()
+    system.add_command()
+    system.add_programs()
+    for release, package, page in KERNELS[machine.name]:
+        kernel = Packages(system.folder, ARCHITECTURES[machine.name], release).kernel(package)
+        version, results = system.boot(kernel, page)
+        if sorted(results) != sorted(name for name, _ in system.tests):
+            fail("came back:", sorted(results))
+        paths = sum(system.check(name, *result, page) for name, result in results.items())
+        print("%s, Linux %s, pages of %d: %d programs, %d paths as the unwinder has them, lost 0" %
+              (machine.name, version, page, len(results), paths), flush=True)
+
+
+if __name__ == "__main__":
+    main()
