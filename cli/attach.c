@@ -290,7 +290,7 @@ static int run_attach(int argc, char **argv) {
         status = cli_usage("attach", "--json goes with --census");
     }
     if (status == CLI_OK) {
-        status = preload_path(library);
+        status = preload_path(NULL, library);
     }
     if (status == CLI_OK) {
         status = cli_finish(attach_each(pids, argc, library, &request));

@@ -152,7 +152,7 @@ static int call_detach(pid_t pid, bool is_forced, struct attached *attached,
         find_watcher(pid, &attached->header, error) != 0) {
         return -1;
     }
-    call.own_library = preload_path(library) == CLI_OK ? library : NULL;
+    call.own_library = preload_path(NULL, library) == CLI_OK ? library : NULL;
     return attachthread_call(&call, done, error);
 }
 

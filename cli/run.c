@@ -171,7 +171,7 @@ static int set_preload(struct launch *launch) {
     char library[PATH_MAX];
     const char *old = getenv("LD_PRELOAD");
     if ((launch->library[0] != '\0' ? preload_path_of(launch->library, library)
-                                    : preload_path(library)) != 0) {
+                                    : preload_path(launch->program, library)) != 0) {
         return CLI_FAILURE;
     }
     if (asprintf(&launch->preload, "%s%s%s", library, old != NULL && old[0] != '\0' ? ":" : "",

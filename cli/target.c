@@ -97,15 +97,69 @@ static bool find_loader(int fd, const Elf64_Ehdr *header, char name[INTERPRETER_
     return true;
 }
 
+/* ---- Which library ---- */
+
+#define LIBRARY      "libmemtrace.so"
+#define MUSL_LIBRARY "libmemtrace-musl.so"
+
+/* The library of this name beside this command. 0, or -1: `base` is the command's folder, empty if
+ * that cannot be told. */
+static int find_beside(const char *name, char path[PATH_MAX], char base[PATH_MAX]) {
+    static const char *const folders[] = {MEMTRACE_LIBDIR, "../lib", ("../" MEMTRACE_MULTIARCH)};
+    char candidate[PATH_MAX + 64];
+    ssize_t length = readlink("/proc/self/exe", base, PATH_MAX - 1);
+    base[length > 0 ? length : 0] = '\0';
+    if (length <= 0) {
+        return -1;
+    }
+    *strrchr(base, '/') = '\0';
+    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
+        snprintf(candidate, sizeof candidate, "%s/%s/%s", base, folders[i], name);
+        if (realpath(candidate, path) != NULL && access(path, R_OK) == 0) {
+            return 0;
+        }
+    }
+    return -1;
+}
+
+/* The same, or what MEMTRACE_LIBRARY names. 0, or CLI_FAILURE with the line printed. */
+static int find_library(const char *name, char path[PATH_MAX]) {
+    const char *own = getenv("MEMTRACE_LIBRARY");
+    char base[PATH_MAX];
+    if (own != NULL && own[0] != '\0') {
+        return realpath(own, path) != NULL && access(path, R_OK) == 0
+                   ? 0
+                   : cli_error("MEMTRACE_LIBRARY %s: %s", own, strerror(errno));
+    }
+    if (find_beside(name, path, base) == 0) {
+        return 0;
+    }
+    return base[0] == '\0' ? cli_error("cannot tell where this command lies (is /proc mounted?)")
+                           : cli_error("%s is not at %s/%s; MEMTRACE_LIBRARY can say where it is",
+                                       name, base, MEMTRACE_LIBDIR);
+}
+
+static bool is_of_musl(const char *loader) {
+    return strncmp(pathname_base(loader), "ld-musl", 7) == 0;
+}
+
 /* Another C library: its loader cannot load ours, and ends the program. */
 static const char *library_obstacle(const char *loader) {
+    char library[PATH_MAX];
+    char base[PATH_MAX];
     static const struct {
         const char *loader;
         const char *reason;
-    } others[] = {{"ld-musl", "is linked with musl, not with glibc"},
-                  {"ld-uClibc", "is linked with uClibc, not with glibc"},
+    } others[] = {{"ld-uClibc", "is linked with uClibc, not with glibc"},
                   {"ld64-uClibc", "is linked with uClibc, not with glibc"},
                   {"linker64", "is linked with Android's C library, not with glibc"}};
+    if (is_of_musl(loader)) {
+        const char *own = getenv("MEMTRACE_LIBRARY");
+        return (own != NULL && own[0] != '\0') || find_beside(MUSL_LIBRARY, library, base) == 0
+                   ? NULL
+                   : "is linked with musl, and " MUSL_LIBRARY
+                     " is not there (build MemTrace where musl-gcc is)";
+    }
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         if (strncmp(pathname_base(loader), others[i].loader, strlen(others[i].loader)) == 0) {
             return others[i].reason;
@@ -133,6 +187,12 @@ static const char *sanitizer_obstacle(const char *path) {
                : NULL;
 }
 
+/* Statically linked with MemTrace in it: our settings in its environment are all that it needs. */
+static bool profiles_itself(const char *path) {
+    struct allocators found;
+    return programfile_allocators(path, ALLOCATORS_DYNAMIC, &found) == 0 && found.holds_runtime;
+}
+
 static const char *elf_obstacle(int fd, const Elf64_Ehdr *header, const char *path,
                                 unsigned machine) {
     const char *name = pathname_base(path);
@@ -152,7 +212,7 @@ static const char *elf_obstacle(int fd, const Elf64_Ehdr *header, const char *pa
     }
     if (loader[0] == '\0') {
         reason = library_obstacle(path); /* another library's loader, run as a command */
-        return reason != NULL ? reason : "is statically linked";
+        return reason != NULL ? reason : profiles_itself(path) ? NULL : "is statically linked";
     }
     reason = library_obstacle(loader);
     return reason != NULL ? reason : sanitizer_obstacle(path);
@@ -223,6 +283,29 @@ static const char *surrounding_obstacle(void) {
                                                 : descriptor_obstacle();
 }
 
+/* Whether musl's loader loads this program, or the one that runs this script. */
+static bool runs_by_musl(const char *path, bool follow) {
+    union {
+        Elf64_Ehdr elf;
+        char text[256];
+    } start = {0};
+    char loader[INTERPRETER_SIZE] = "";
+    char interpreter[PATH_MAX];
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    ssize_t size = fd < 0 ? -1 : pread(fd, &start, sizeof start - 1, 0);
+    bool found = false;
+    if (size >= (ssize_t)sizeof start.elf && memcmp(start.elf.e_ident, ELFMAG, SELFMAG) == 0) {
+        found = is_of_musl(path) || (find_loader(fd, &start.elf, loader) && is_of_musl(loader));
+    } else if (size > 2 && memcmp(start.text, "#!", 2) == 0 && follow &&
+               read_interpreter(start.text, interpreter)) {
+        found = runs_by_musl(interpreter, false);
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+    return found;
+}
+
 const char *target_obstacle_of(const char *path, unsigned machine) {
     const char *reason = file_obstacle(path, machine, true);
     return reason != NULL ? reason : surrounding_obstacle();
@@ -248,33 +331,6 @@ const char *target_obstacle(const char *path) {
 static const char unfit[] = ": \t\n$";
 
 enum { UNUSED_SECONDS = 24 * 60 * 60 }; /* then a link that leads nowhere is removed */
-
-/* The library beside this command. 0, or CLI_FAILURE with the line printed. */
-static int find_library(char path[PATH_MAX]) {
-    static const char *const folders[] = {MEMTRACE_LIBDIR, "../lib", ("../" MEMTRACE_MULTIARCH)};
-    const char *own = getenv("MEMTRACE_LIBRARY");
-    char base[PATH_MAX];
-    char candidate[PATH_MAX + 64];
-    ssize_t length = readlink("/proc/self/exe", base, sizeof base - 1);
-    if (own != NULL && own[0] != '\0') {
-        return realpath(own, path) != NULL && access(path, R_OK) == 0
-                   ? 0
-                   : cli_error("MEMTRACE_LIBRARY %s: %s", own, strerror(errno));
-    }
-    if (length <= 0) {
-        return cli_error("cannot tell where this command lies (is /proc mounted?)");
-    }
-    base[length] = '\0';
-    *strrchr(base, '/') = '\0';
-    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
-        snprintf(candidate, sizeof candidate, "%s/%s/libmemtrace.so", base, folders[i]);
-        if (realpath(candidate, path) != NULL && access(path, R_OK) == 0) {
-            return 0;
-        }
-    }
-    return cli_error("libmemtrace.so is not at %s/%s; MEMTRACE_LIBRARY can say where it is", base,
-                     MEMTRACE_LIBDIR);
-}
 
 /* A folder that is ours and that nobody else can write to: `parent` may be anybody's. Its
  * descriptor, or -1 with errno set. */
@@ -368,9 +424,12 @@ static int link_in(const char *parent, const char *target, const char *base, cha
     return result;
 }
 
-int preload_path(char path[PATH_MAX]) {
+int preload_path(const char *program, char path[PATH_MAX]) {
     char library[PATH_MAX];
-    return find_library(library) == 0 ? preload_path_of(library, path) : CLI_FAILURE;
+    bool musl = program != NULL && runs_by_musl(program, true);
+    return find_library(musl ? MUSL_LIBRARY : LIBRARY, library) == 0
+               ? preload_path_of(library, path)
+               : CLI_FAILURE;
 }
 
 int preload_path_of(const char *found, char path[PATH_MAX]) {

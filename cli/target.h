@@ -23,12 +23,13 @@ const char *target_obstacle(const char *path);
 const char *target_obstacle_of(const char *path, unsigned machine);
 
 /*
- * Finds the library beside this command, or the one that MEMTRACE_LIBRARY names. Sets `path` to
+ * Finds the library beside this command, or the one that MEMTRACE_LIBRARY names: that for the C
+ * library of this program (NULL: glibc). Sets `path` to
  * what may stand in LD_PRELOAD: the library itself or, where a folder's name has a character that
  * the loader does not take there (a blank, a colon, a dollar), the same file below a link to that
  * folder. 0, or CLI_FAILURE with the line printed.
  */
-int preload_path(char path[PATH_MAX]);
+int preload_path(const char *program, char path[PATH_MAX]);
 
 /* The same of this library. */
 int preload_path_of(const char *library, char path[PATH_MAX]);

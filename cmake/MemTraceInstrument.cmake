@@ -18,6 +18,7 @@
 cmake_policy(PUSH)
 cmake_policy(VERSION 3.20)
 
+include("${CMAKE_CURRENT_LIST_DIR}/MemTraceLibc.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/MemTracePass.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/MemTraceInstrumentAll.cmake")
 
@@ -254,19 +255,22 @@ endfunction()
 function(_memtrace_link target)
     # target_link_libraries() has two signatures, and all calls for a target must use the same one,
     # which the project chooses. So we append to the properties.
-    set_property(TARGET ${target} APPEND PROPERTY LINK_LIBRARIES MemTrace::runtime)
+    _memtrace_runtimes()
+    set(static "$<BOOL:$<TARGET_PROPERTY:MEMTRACE_STATIC>>")
+    set_property(TARGET ${target} APPEND PROPERTY LINK_LIBRARIES "$<IF:${static},${static_runtime},${runtime}>")
     _memtrace_is_linked(linked ${target})
     if(linked)
-        set(runtime "$<$<TARGET_EXISTS:MemTrace::runtime>:MemTrace::runtime>")
-        set_property(TARGET ${target} APPEND PROPERTY INTERFACE_LINK_LIBRARIES "${runtime}")
+        set(either "$<IF:${static},${static_runtime},${runtime}>")
+        set_property(TARGET ${target} APPEND PROPERTY INTERFACE_LINK_LIBRARIES
+                                                      "$<$<TARGET_EXISTS:${runtime}>:${either}>")
     endif()
-    set(keep "--push-state,--no-as-needed,$<TARGET_FILE:MemTrace::runtime>,--pop-state")
-    _memtrace_link_option(${target} MemTrace::runtime "LINKER:${keep}")
+    set(keep "--eh-frame-hdr,--push-state,--no-as-needed,$<TARGET_FILE:${runtime}>,--pop-state")
+    _memtrace_link_option(${target} ${runtime} "$<$<NOT:${static}>:LINKER:${keep}>")
 
     # The result runs as it is, installed as well.
     _memtrace_run_path(folder)
     if(folder)
-        _memtrace_link_option(${target} MemTrace::runtime "LINKER:-rpath,${folder}")
+        _memtrace_link_option(${target} ${runtime} "$<$<NOT:${static}>:LINKER:-rpath,${folder}>")
     endif()
 endfunction()
 

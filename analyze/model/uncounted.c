@@ -36,6 +36,9 @@ static bool find_in_file(const struct memtrace_header *header, struct allocators
 
 /* What the loader cannot see: functions of other names, or that only the program itself calls. */
 static void find_hidden(const struct allocators *in_file, struct memtrace_malloc *found) {
+    if (in_file->holds_runtime) {
+        return;
+    }
     if (in_file->another_name != NULL) {
         found->place = MEMTRACE_MALLOC_NAMED;
         snprintf(found->name, sizeof found->name, "%s", in_file->another_name);

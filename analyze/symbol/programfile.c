@@ -103,6 +103,7 @@ int programfile_allocators(const char *path, enum allocators_symbols symbols,
             (header.sh_type == SHT_SYMTAB && symbols == ALLOCATORS_ALL)) {
             debugfile_visit_symbols(file.elf, section, &header, look_at_symbol, found);
         }
+        found->holds_runtime |= strcmp(name, "memtrace_text") == 0;
     }
     /* Without symbols an allocator that takes malloc's place is told by its texts. */
     while (symbols == ALLOCATORS_ALL && (found->defines_malloc || !found->calls_malloc) &&

@@ -18,6 +18,7 @@ struct allocators {
     bool defines_malloc;      /* some function of the program is called malloc */
     bool calls_malloc;        /* it wants malloc, calloc, ... or operator new from a library */
     unsigned machine;         /* e_machine of the file */
+    bool holds_runtime;       /* MemTrace is linked into it statically, and leads its malloc */
     bool rules_sanitizer;     /* it sets options of a sanitizer whose runtime is a library */
 };
 

@@ -5,6 +5,7 @@
 
 #include "runtime/base/sys.h"
 #include "runtime/base/text.h"
+#include "runtime/libc/libc.h"
 #include "runtime/machine/machine.h"
 
 #include <elf.h>
@@ -111,7 +112,7 @@ static int has_our_loader(const struct target *target) {
         return 1; /* static: nothing is preloaded */
     }
     return sys_pread(target->fd, path, sizeof path - 1, target->interpreter.p_offset) <= 0 ||
-           text_starts(text_base_name(path), "ld-linux");
+           text_starts(text_base_name(path), libc_loader_name());
 }
 
 static int elf_takes_preload(int fd, const Elf64_Ehdr *header) {

@@ -18,6 +18,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#undef mmap64 /* another name for mmap, which programs may have been built with */
+
 static struct intervals mappings;
 static struct trylock mappings_lock;
 

@@ -7,6 +7,7 @@
 #include "runtime/base/compiler.h"
 #include "runtime/entry/real.h"
 #include "runtime/entry/thread.h"
+#include "runtime/libc/libc.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -23,6 +24,7 @@ struct start {
 static void *begin(void *argument) {
     struct start start = *(struct start *)argument;
     int saved = errno;
+    libc_note_outermost(__builtin_return_address(0));
     real.free(argument);
     thread_note_stack();
     errno = saved;

@@ -8,6 +8,7 @@
 
 #include "memtrace/blocks.h"
 #include "runtime/base/compiler.h"
+#include "runtime/machine/machine.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -29,6 +29,7 @@
 #include "runtime/entry/zero.h"
 #include "runtime/heap/estimates.h"
 #include "runtime/heap/sampled_heap.h"
+#include "runtime/libc/libc.h"
 #include "runtime/record/finish.h"
 #include "runtime/record/proc.h"
 
@@ -38,8 +39,6 @@
 #include <unistd.h>
 
 struct runtime runtime;
-
-extern int __cxa_atexit(void (*function)(void *), void *argument, void *object);
 
 static void no_more(void) {
     STORE_RELAXED(&runtime.gate, (uintptr_t)GATE_NONE);
@@ -197,7 +196,7 @@ static int start(void) {
     runtime_find_helpers();
     thread_init_process();
     if (!attach_is_attached()) { /* else it would be the first to run: attach.c */
-        __cxa_atexit(at_exit, NULL, NULL);
+        libc_at_end(at_exit);
     }
     end_at_quick_exit();
     if (runtime.settings.zero) {
@@ -310,7 +309,7 @@ __attribute__((constructor)) static void wake_up(int argc, char **argv, char **e
     }
     thread_pass_through(0);
     if (environ != NULL) {
-        environ = settings_clean_environment(environ, environ == envp && envp == argv + argc + 1);
+        environ = settings_clean_environment(environ, libc_is_initial(environ, argc, argv, envp));
     }
     errno = saved;
 }

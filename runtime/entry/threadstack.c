@@ -5,10 +5,9 @@
 
 #include "runtime/base/sys.h"
 #include "runtime/entry/thread.h"
+#include "runtime/libc/libc.h"
 
 #include <pthread.h>
-
-extern void *__libc_stack_end; /* glibc: where the main thread's stack began */
 
 static THREAD_LOCAL struct stack_bounds own;
 
@@ -20,9 +19,8 @@ static void note_main(void) {
     uint64_t limit;
     uint64_t most = UINT64_C(1) << 30;
     sys_stack_limit(&limit);
-    own.high = ((uintptr_t)__libc_stack_end | (sys_page_bytes() - 1)) + 1;
+    own.high = (libc_stack_top(&own.entry) | (sys_page_bytes() - 1)) + 1;
     own.low = own.high - (limit < most ? limit : most);
-    own.entry = (uintptr_t)__libc_stack_end;
 }
 
 const struct stack_bounds *threadstack_find(void) {

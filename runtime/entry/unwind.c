@@ -1,26 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * unwind.c: choosing how stacks are walked; and backtrace() and _Unwind_Backtrace(), which
- * show a program its own frames alone, no guards. Nothing else need know of them: exceptions,
- * cancellation and debuggers step through a guard by its unwind table.
- */
-#define _GNU_SOURCE
+/* unwind.c: choosing how stacks are walked. */
 #include "runtime/entry/unwind.h"
 
 #include "runtime/base/sys.h"
 #include "runtime/base/text.h"
-#include "runtime/entry/event.h"
 #include "runtime/entry/othermalloc.h"
-#include "runtime/entry/real.h"
 #include "runtime/entry/runtime.h"
 #include "runtime/entry/thread.h"
+#include "runtime/libc/libc.h"
 #include "runtime/machine/machine.h"
-#include "runtime/stack/guard.h"
 #include "runtime/stack/libunwind.h"
-
-#include <unwind.h>
-
-/* --- choosing --------------------------------------------------------------------------------- */
 
 /* A language whose collector finds roots by the return addresses on the stack must find them
  * unchanged: OCaml, whose programs export their table of them. */
@@ -42,7 +31,7 @@ static int is_in_valgrind(void) {
 }
 
 static int can_patch(void) {
-    if (!MACHINE_HAS_GUARDS || sys_has_shadow_stack()) {
+    if (!MACHINE_HAS_GUARDS || !libc_allows_guards() || sys_has_shadow_stack()) {
         return 0;
     }
     return runtime.settings.unwind == UNWIND_PATCH ||
@@ -57,8 +46,8 @@ void unwind_choose(void) {
     case UNWIND_PATCH:
         runtime.world.patches = can_patch();
         if (!runtime.world.patches) {
-            log_line("MEMTRACE_UNWIND=patch: not with a hardware shadow stack or on this machine; "
-                     "stacks are verified",
+            log_line("MEMTRACE_UNWIND=patch: not with a hardware shadow stack, on this machine or "
+                     "with this C library; stacks are verified",
                      NULL, NULL);
         }
         break;
@@ -75,75 +64,4 @@ void unwind_choose(void) {
     default:
         break;
     }
-}
-
-/* --- who sees --------------------------------------------------------------------------------- */
-
-/* Takes the guards off the stack from the caller of the function whose frame this is outwards.
- * Looks for them itself: this may be called anywhere, in signal handlers and on other stacks, too.
- */
-static void remove_guards(uintptr_t frame) {
-    struct stack_bounds unknown = {0};
-    const struct thread *thread = thread_self;
-    struct frame caller = event_caller(frame);
-    caller.pc = guard_restore((void *)machine_frame_record(frame));
-    if (runtime.world.patches) {
-        walk_remove_guards(&runtime.world, thread->walker != NULL ? thread->walker->stack : unknown,
-                           caller);
-    }
-}
-
-typedef int backtrace_function(void **buffer, int size);
-
-/* The first call loads libgcc, which allocates, which may bring guards: so it comes before. Leaves
- * by a jump, so that no frame of ours is seen. */
-PUBLIC int backtrace(void **buffer, int size);
-PUBLIC int backtrace(void **buffer, int size) {
-    static backtrace_function *real_backtrace;
-    if (real_backtrace == NULL) {
-        backtrace_function *found = (backtrace_function *)real_symbol("backtrace");
-        void *one;
-        found(&one, 1);
-        real_backtrace = found;
-    }
-    remove_guards(MACHINE_FRAME());
-    return real_backtrace(buffer, size);
-}
-
-/* What the program asked _Unwind_Backtrace for. */
-struct trace {
-    _Unwind_Trace_Fn callback;
-    void *argument;
-    uintptr_t (*get_ip)(struct _Unwind_Context *context);
-    int is_first; /* our own frame */
-};
-
-/* The callback may allocate, so guards may come while the stack is walked: they are left out. */
-static _Unwind_Reason_Code pass_on(struct _Unwind_Context *context, void *argument) {
-    struct trace *trace = argument;
-    if (trace->is_first || guard_is(trace->get_ip(context))) {
-        trace->is_first = 0;
-        return _URC_NO_REASON;
-    }
-    return trace->callback(context, trace->argument);
-}
-
-typedef _Unwind_Reason_Code unwind_function(_Unwind_Trace_Fn callback, void *argument);
-typedef uintptr_t get_ip_function(struct _Unwind_Context *context);
-
-/* Both of one library. Where there is none in the global scope, each caller may have one of its
- * own. */
-PUBLIC _Unwind_Reason_Code _Unwind_Backtrace(_Unwind_Trace_Fn callback, void *argument) {
-    static unwind_function *global;
-    static get_ip_function *global_get_ip;
-    const void *caller = (const void *)guard_restore(__builtin_frame_address(0));
-    struct trace trace = {callback, argument, LOAD_RELAXED(&global_get_ip), 1};
-    unwind_function *walk = LOAD_RELAXED(&global);
-    if (walk == NULL || trace.get_ip == NULL) {
-        STORE_RELAXED(&global_get_ip, (get_ip_function *)real_symbol("_Unwind_GetIP"));
-        STORE_RELAXED(&global, (unwind_function *)real_symbol("_Unwind_Backtrace"));
-        trace.get_ip = (get_ip_function *)real_unwinder_symbol("_Unwind_GetIP", caller);
-        walk = (unwind_function *)real_unwinder_symbol("_Unwind_Backtrace", caller);
-    }
-    return walk != NULL && trace.get_ip != NULL ? walk(pass_on, &trace) : _URC_END_OF_STACK;
 }

@@ -187,14 +187,16 @@ INLINE uintptr_t machine_place_of(uintptr_t slot, struct machine_sp kept) {
 /* --- signals, tables ---------------------------------------------------------------------------
  */
 
-/* Whether the kernel's signal frames are found by code that no table describes: those of the C
- * library have one. */
+/* Whether the kernel's signal frames are found by code that no table describes: handlers return by
+ * code of the C library. */
 enum { MACHINE_HAS_SIGNAL_CODE = 0 };
 
-/* 8 bytes there can be read. */
+/* mov $SYS_rt_sigreturn, %rax (of which there are two forms); syscall. 8 bytes there can be read.
+ */
 INLINE int machine_returns_from_signal(uintptr_t pc) {
-    (void)pc;
-    return 0;
+    const uint64_t words = *(const uint64_t *)pc;
+    return words == UINT64_C(0x0f0000000fc0c748) ||
+           (words & UINT64_C(0xffffffffffffff)) == UINT64_C(0x050f0000000fb8);
 }
 
 /* Of a kernel's signal frame at this stack pointer, of the frame that it interrupted. */

@@ -3,32 +3,53 @@
 #define _GNU_SOURCE
 #include "runtime/base/sys.h"
 #include "runtime/base/text.h"
+#include "runtime/libc/libc.h"
 #include "runtime/record/finish.h"
 
-#include <dlfcn.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 static int exists(const char *path) {
     return sys_access(path, X_OK) == 0;
 }
 
+/* Where the runtime is a part of the program: the first of $PATH. */
+static int find_in_path(char *path, size_t capacity) {
+    const char *folders = getenv("PATH");
+    while (folders != NULL) {
+        size_t length = 0;
+        struct text text;
+        while (folders[length] != '\0' && folders[length] != ':') {
+            length++;
+        }
+        text_init(&text, path, capacity);
+        text_add_bytes(&text, folders, length);
+        text_add(&text, "/memtrace");
+        if (length != 0 && !text.cut && exists(path)) {
+            return 0;
+        }
+        folders = folders[length] == ':' ? folders + length + 1 : NULL;
+    }
+    return -1;
+}
+
 /* The command lies where the library was installed from: ../bin or, below a multiarch folder,
  * ../../bin. */
 static int find_command(char *path, size_t capacity) {
     static const char *const places[] = {"/../bin/memtrace", "/../../bin/memtrace"};
-    Dl_info info;
+    const char *library = libc_own_path();
     struct text text;
     const char *base;
-    if (dladdr((void *)companion_start, &info) == 0 || info.dli_fname == NULL) {
-        return -1;
+    if (library == NULL) {
+        return find_in_path(path, capacity);
     }
-    base = text_base_name(info.dli_fname);
+    base = text_base_name(library);
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
         text_init(&text, path, capacity);
-        text_add_bytes(&text, info.dli_fname, (size_t)(base - info.dli_fname));
-        text_add(&text, base == info.dli_fname ? "." : ""); /* found by a bare name */
-        text_add(&text, places[i] + (base != info.dli_fname));
+        text_add_bytes(&text, library, (size_t)(base - library));
+        text_add(&text, base == library ? "." : ""); /* found by a bare name */
+        text_add(&text, places[i] + (base != library));
         if (!text.cut && exists(path)) {
             return 0;
         }

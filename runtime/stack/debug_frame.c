@@ -43,36 +43,39 @@ static int section_header(int fd, const Elf64_Ehdr *header, size_t number, Elf64
                : -1;
 }
 
-static int find_section(int fd, const Elf64_Ehdr *header, Elf64_Shdr *section) {
-    static const char wanted[] = ".debug_frame";
+/* flags: SHF_ALLOC, or 0 for a section that is not loaded. */
+static int find_section(int fd, const Elf64_Ehdr *header, const char *wanted, uint64_t flags,
+                        Elf64_Shdr *section) {
+    char name[16];
+    size_t length = strlen(wanted) + 1;
     Elf64_Shdr names;
     if (section_header(fd, header, header->e_shstrndx, &names) != 0) {
         return -1;
     }
     for (size_t i = 1; i < header->e_shnum; i++) {
-        char name[sizeof wanted];
         if (section_header(fd, header, i, section) != 0) {
             return -1;
         }
         if (section->sh_type == SHT_PROGBITS &&
-            (section->sh_flags & (SHF_ALLOC | SHF_COMPRESSED)) == 0 &&
+            (section->sh_flags & (SHF_ALLOC | SHF_COMPRESSED)) == flags &&
             section->sh_size - 1 < MOST_BYTES &&
-            read_all(fd, name, sizeof name, names.sh_offset + section->sh_name) == 0 &&
-            memcmp(name, wanted, sizeof wanted) == 0) {
+            read_all(fd, name, length, names.sh_offset + section->sh_name) == 0 &&
+            memcmp(name, wanted, length) == 0) {
             return 0;
         }
     }
     return -1;
 }
 
-static int copy_section(int fd, const Elf64_Shdr *header, struct cfi_section *section) {
+static void copy_section(int fd, const Elf64_Shdr *header, struct cfi_section *section) {
     uint8_t *copy = sys_map(header->sh_size + SLACK);
     if (copy != NULL && read_all(fd, copy, header->sh_size, header->sh_offset) != 0) {
         sys_unmap(copy, header->sh_size + SLACK);
         copy = NULL;
     }
-    *section = (struct cfi_section){.start = copy, .end = copy + header->sh_size};
-    return copy != NULL ? 0 : -1;
+    if (copy != NULL) {
+        *section = (struct cfi_section){.start = copy, .end = copy + header->sh_size};
+    }
 }
 
 /* --- the index -------------------------------------------------------------------------------- */
@@ -105,8 +108,10 @@ static void sort(struct debug_frame_item *item, size_t count) {
     }
 }
 
-/* Notes the entries that are about code; `item` NULL: only counts them. */
-static size_t collect(const struct cfi_section *section, struct debug_frame_item *item) {
+/* Notes the entries that are about code; `item` NULL: only counts them. is_loaded: of an .eh_frame,
+ * whose addresses are those of the process. */
+static size_t collect(const struct cfi_section *section, int is_loaded,
+                      struct debug_frame_item *item) {
     size_t count = 0;
     const uint8_t *next;
     for (const uint8_t *at = section->start; at < section->end; at = next) {
@@ -116,9 +121,9 @@ static size_t collect(const struct cfi_section *section, struct debug_frame_item
         if (next == NULL || next <= at || next > section->end) {
             break;
         }
-        if (cfi_range(section, at, &start, &end) == 0) {
+        if (cfi_range(is_loaded ? NULL : section, at, &start, &end) == 0) {
             if (item != NULL) {
-                item[count] = (struct debug_frame_item){start, at};
+                item[count] = (struct debug_frame_item){start - section->bias, at};
             }
             count++;
         }
@@ -127,12 +132,14 @@ static size_t collect(const struct cfi_section *section, struct debug_frame_item
 }
 
 static int make_index(struct debug_frame_file *file) {
-    file->count = collect(&file->section, NULL);
+    size_t loaded = collect(&file->loaded, 1, NULL);
+    file->count = loaded + collect(&file->section, 0, NULL);
     file->item = file->count != 0 ? sys_map(file->count * sizeof *file->item) : NULL;
     if (file->item == NULL) {
         return -1;
     }
-    collect(&file->section, file->item);
+    collect(&file->loaded, 1, file->item);
+    collect(&file->section, 0, file->item + loaded);
     sort(file->item, file->count);
     return 0;
 }
@@ -161,9 +168,23 @@ static int is_file(const struct debug_frame_file *file, const struct stat *statu
                                    (uint64_t)status->st_mtim.tv_nsec;
 }
 
+/* An .eh_frame without its search table, as musl-gcc links programs: read where it was loaded. */
+static void find_loaded(int fd, const Elf64_Ehdr *header, const struct memtrace_module *module,
+                        struct debug_frame_file *file) {
+    Elf64_Shdr section;
+    if (find_section(fd, header, ".eh_frame_hdr", SHF_ALLOC, &section) == 0 ||
+        find_section(fd, header, ".eh_frame", SHF_ALLOC, &section) != 0 ||
+        section.sh_addr + section.sh_size > module->end - module->bias) {
+        return;
+    }
+    file->loaded.start = (const uint8_t *)(module->bias + section.sh_addr);
+    file->loaded.end = file->loaded.start + section.sh_size;
+    file->loaded.bias = module->bias;
+}
+
 /* What is in the open file, kept as one more. */
 static uint16_t add_file(struct debug_frames *frames, int fd, const Elf64_Ehdr *header,
-                         const struct stat *status) {
+                         const struct memtrace_module *module, const struct stat *status) {
     struct debug_frame_file *file = &frames->file[frames->count];
     Elf64_Shdr section;
     *file = (struct debug_frame_file){.device = status->st_dev,
@@ -172,13 +193,15 @@ static uint16_t add_file(struct debug_frames *frames, int fd, const Elf64_Ehdr *
                                       .changed_ns =
                                           (uint64_t)status->st_mtim.tv_sec * UINT64_C(1000000000) +
                                           (uint64_t)status->st_mtim.tv_nsec};
-    if (find_section(fd, header, &section) != 0 ||
-        copy_section(fd, &section, &file->section) != 0) {
-        return MODULE_WITHOUT;
+    find_loaded(fd, header, module, file);
+    if (find_section(fd, header, ".debug_frame", 0, &section) == 0) {
+        copy_section(fd, &section, &file->section);
     }
     if (make_index(file) != 0) {
-        sys_unmap((void *)file->section.start,
-                  (size_t)(file->section.end - file->section.start) + SLACK);
+        if (file->section.start != NULL) {
+            sys_unmap((void *)file->section.start,
+                      (size_t)(file->section.end - file->section.start) + SLACK);
+        }
         return MODULE_WITHOUT;
     }
     return (uint16_t)(MODULE_FILE + frames->count++);
@@ -197,10 +220,14 @@ static uint16_t read_file(struct debug_frames *frames, const struct memtrace_mod
     if (sys_fstat((int)fd, &status) == 0 && S_ISREG(status.st_mode) &&
         is_loaded((int)fd, module, &header)) {
         for (uint32_t i = 0; i < frames->count && found == MODULE_WITHOUT; i++) {
-            found = is_file(&frames->file[i], &status) ? (uint16_t)(MODULE_FILE + i) : found;
+            const struct debug_frame_file *file = &frames->file[i];
+            if (is_file(file, &status) &&
+                (file->loaded.start == NULL || file->loaded.bias == module->bias)) {
+                found = (uint16_t)(MODULE_FILE + i);
+            }
         }
         if (found == MODULE_WITHOUT && frames->count < DEBUG_FRAME_FILES) {
-            found = add_file(frames, (int)fd, &header, &status);
+            found = add_file(frames, (int)fd, &header, module, &status);
         }
     }
     sys_close((int)fd);
@@ -239,5 +266,8 @@ int debug_frame_find(struct debug_frames *frames, const struct memtrace_module *
     section = file->section;
     section.bias = module->bias;
     entry = search(file, address - module->bias);
+    if (entry >= file->loaded.start && entry < file->loaded.end) {
+        return cfi_read(NULL, entry, address, row);
+    }
     return entry != NULL ? cfi_read(&section, entry, address, row) : -1;
 }

@@ -9,6 +9,9 @@
  * loaded from the same file. Copied, not mapped: a file that is cut off later would end the program
  * by SIGBUS. A file that is not the one that was loaded is not used. Sections that are compressed,
  * and files with debug information apart, are not either.
+ *
+ * The same for an .eh_frame without the table by which it is searched (programs of musl-gcc), which
+ * is loaded: the file tells where it lies.
  */
 #ifndef RUNTIME_STACK_DEBUG_FRAME_H
 #define RUNTIME_STACK_DEBUG_FRAME_H
@@ -18,7 +21,7 @@
 
 enum { DEBUG_FRAME_FILES = 256 };
 
-/* An entry, by the start of its code as the file has it. */
+/* An entry, in either section, by the start of its code as the file has it. */
 struct debug_frame_item {
     uintptr_t start;
     const uint8_t *entry;
@@ -26,7 +29,8 @@ struct debug_frame_item {
 
 struct debug_frame_file {
     uint64_t device, inode, size, changed_ns;
-    struct cfi_section section;    /* bias 0 */
+    struct cfi_section section;    /* .debug_frame; bias 0 */
+    struct cfi_section loaded;     /* .eh_frame, of one object, by its bias */
     struct debug_frame_item *item; /* by start, growing */
     size_t count;
 };

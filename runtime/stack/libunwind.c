@@ -7,6 +7,7 @@
 #include "runtime/stack/libunwind.h"
 
 #include "runtime/base/compiler.h"
+#include "runtime/libc/libc.h"
 #include "runtime/machine/machine.h"
 
 #include <dlfcn.h>
@@ -17,7 +18,7 @@ struct libunwind {
     int (*init_local)(void *cursor, ucontext_t *context);
     int (*step)(void *cursor);
     int (*get_reg)(void *cursor, int number, uintptr_t *value);
-    struct dl_find_object object;
+    struct libc_object object;
 };
 
 #define FIND(member, name) (loaded.member = (__typeof__(loaded.member))dlsym(library, name))
@@ -29,7 +30,7 @@ const struct libunwind *libunwind_load(void) {
     if (library == NULL || FIND(getcontext, "_U" MACHINE_NAME "_getcontext") == NULL ||
         FIND(init_local, LOCAL("init_local")) == NULL || FIND(step, LOCAL("step")) == NULL ||
         FIND(get_reg, LOCAL("get_reg")) == NULL ||
-        _dl_find_object((void *)loaded.step, &loaded.object) != 0) {
+        libc_find_object((uintptr_t)loaded.step, &loaded.object) != 0) {
         dlerror(); /* what went wrong here is not the program's to read */
         return NULL;
     }
@@ -38,8 +39,7 @@ const struct libunwind *libunwind_load(void) {
 
 int libunwind_calls(const struct libunwind *libunwind, uintptr_t slot) {
     uintptr_t pc = machine_plain(*(const uintptr_t *)machine_plain(slot));
-    return libunwind != NULL && pc >= (uintptr_t)libunwind->object.dlfo_map_start &&
-           pc < (uintptr_t)libunwind->object.dlfo_map_end;
+    return libunwind != NULL && pc >= libunwind->object.start && pc < libunwind->object.end;
 }
 
 static int look(const struct libunwind *libunwind, struct libunwind_walk *walk) {

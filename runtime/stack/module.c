@@ -5,8 +5,8 @@
 
 #include "runtime/base/sys.h"
 #include "runtime/base/text.h"
+#include "runtime/libc/libc.h"
 
-#include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
 
@@ -60,12 +60,11 @@ static void read_headers(struct memtrace_module *module, uintptr_t start, uintpt
 }
 
 static void fill(struct modules *modules, struct memtrace_module *module,
-                 const struct dl_find_object *object) {
-    const struct link_map *map = object->dlfo_link_map;
-    const char *path = map->l_name;
-    module->start = (uintptr_t)object->dlfo_map_start;
-    module->end = (uintptr_t)object->dlfo_map_end;
-    module->bias = map->l_addr;
+                 const struct libc_object *object) {
+    const char *path = object->name;
+    module->start = object->start;
+    module->end = object->end;
+    module->bias = object->bias;
     module->load_ns = LOAD_RELAXED(&modules->header->clock_ns);
     if (path == NULL || path[0] == '\0') {
         path = modules->executable;
@@ -90,15 +89,14 @@ static void fill(struct modules *modules, struct memtrace_module *module,
 
 /* Whether this object, which cannot go meanwhile, is the one of the record: another one may lie
  * where it was. */
-static int is_same(const struct memtrace_module *module, const struct dl_find_object *object) {
-    const char *path = object->dlfo_link_map->l_name;
-    return module->start == (uintptr_t)object->dlfo_map_start &&
-           module->end == (uintptr_t)object->dlfo_map_end &&
+static int is_same(const struct memtrace_module *module, const struct libc_object *object) {
+    const char *path = object->name;
+    return module->start == object->start && module->end == object->end &&
            (path == NULL || path[0] != '/' ||
             __builtin_strncmp(path, module->path, sizeof module->path - 1) == 0);
 }
 
-static uint32_t lookup(const struct modules *modules, const struct dl_find_object *object) {
+static uint32_t lookup(const struct modules *modules, const struct libc_object *object) {
     uint32_t count = LOAD_ACQUIRE(&modules->header->module_count);
     for (uint32_t id = count; id-- > 1;) {
         const struct memtrace_module *module = module_get(modules, id);
@@ -148,10 +146,10 @@ static int has_build_id(const struct memtrace_module *module, const struct memtr
 /* The record of an object that has gone and is there again, the same in the same place: programs
  * load plug-ins over and over, and the table has an end. Without a build-id it may have been built
  * anew meanwhile: only if there is no place for another record. 0: there is none. */
-static uint32_t take_again(struct modules *modules, const struct dl_find_object *object,
+static uint32_t take_again(struct modules *modules, const struct libc_object *object,
                            int without_build_id) {
     struct memtrace_module now = {0};
-    read_headers(&now, (uintptr_t)object->dlfo_map_start, object->dlfo_link_map->l_addr);
+    read_headers(&now, object->start, object->bias);
     if (modules->space->is_private || (now.build_id_size == 0) != without_build_id) {
         return 0;
     }
@@ -168,7 +166,7 @@ static uint32_t take_again(struct modules *modules, const struct dl_find_object 
     return 0;
 }
 
-static uint32_t add(struct modules *modules, const struct dl_find_object *object) {
+static uint32_t add(struct modules *modules, const struct libc_object *object) {
     uint32_t id = take_again(modules, object, 0);
     if (id != 0) {
         return id;
@@ -194,14 +192,14 @@ static int lock(struct modules *modules) {
 }
 
 int module_find(struct modules *modules, uintptr_t address, struct module_place *place) {
-    struct dl_find_object object;
+    struct libc_object object;
     const struct memtrace_module *module;
-    if (_dl_find_object((void *)address, &object) != 0) {
+    if (libc_find_object(address, &object) != 0) {
         return -1;
     }
-    *place = (struct module_place){.start = (uintptr_t)object.dlfo_map_start,
-                                   .end = (uintptr_t)object.dlfo_map_end,
-                                   .eh_frame_header = object.dlfo_eh_frame,
+    *place = (struct module_place){.start = object.start,
+                                   .end = object.end,
+                                   .eh_frame_header = object.eh_frame_header,
                                    .own = 1};
     place->id = lookup(modules, &object);
     place->is_known = place->id != 0;
@@ -222,8 +220,8 @@ int module_find(struct modules *modules, uintptr_t address, struct module_place 
 
 void module_retire(struct modules *modules, uintptr_t address,
                    void (*gone)(void *argument, uintptr_t start, uintptr_t end), void *argument) {
-    struct dl_find_object object;
-    uint32_t id = _dl_find_object((void *)address, &object) == 0 ? lookup(modules, &object) : 0;
+    struct libc_object object;
+    uint32_t id = libc_find_object(address, &object) == 0 ? lookup(modules, &object) : 0;
     if (id != 0) {
         STORE_RELAXED(&modules->retired[id], 1);
         gone(argument, module_get(modules, id)->start, module_get(modules, id)->end);
@@ -235,12 +233,12 @@ void module_sweep(struct modules *modules, uint64_t now_ns,
     uint32_t count = LOAD_ACQUIRE(&modules->header->module_count);
     for (uint32_t id = 1; id < count; id++) {
         struct memtrace_module *module = module_get(modules, id);
-        struct dl_find_object object;
+        struct libc_object object;
         if (module == NULL || LOAD_ACQUIRE(&module->id) != id || module->unload_ns != 0) {
             continue;
         }
-        if (LOAD_RELAXED(&modules->retired[id]) ||
-            _dl_find_object((void *)module->start, &object) != 0 || !is_same(module, &object)) {
+        if (LOAD_RELAXED(&modules->retired[id]) || libc_find_object(module->start, &object) != 0 ||
+            !is_same(module, &object)) {
             gone(argument, module->start, module->end);
             if (modules->space->is_private) { /* in the ancestor it may be loaded */
                 STORE_RELAXED(&modules->retired[id], 0);

@@ -3,14 +3,13 @@
 #include "runtime/stack/rule.h"
 
 #include "runtime/base/sys.h"
+#include "runtime/libc/libc.h"
 #include "runtime/machine/machine.h"
 #include "runtime/stack/cfi.h"
 #include "runtime/stack/frame_word.h"
 #include "runtime/stack/jit.h"
 
-#include <dlfcn.h>
 #include <string.h>
-#include <sys/auxv.h>
 
 enum { FIRST_PLACES = 1024, MOST_RULES = 1 << 24 };
 
@@ -50,8 +49,7 @@ void rule_init(struct rules *rules, struct modules *modules, struct areas *areas
     rules->areas = areas;
     rules->lock.held = 0;
     rules->debug_frames.lock.held = 0;
-    /* Started as a command, the loader has no base of its own to tell. */
-    rules->loader = getauxval(AT_BASE) != 0 ? getauxval(AT_BASE) : (uintptr_t)_dl_find_object;
+    rules->loader = libc_loader();
     if (rules->table == NULL) {
         rules->table = new_world();
         rules->numbers = 1;
@@ -242,9 +240,9 @@ static uint32_t area_of(struct rules *rules, struct rule rule, uintptr_t pc, uin
  * alone has no stack pointer by which to find the interrupted registers; but the kernel makes a
  * link of that chain.) */
 static int returns_from_signal(const struct rules *rules, uintptr_t pc) {
-    return MACHINE_HAS_SIGNAL_CODE && !rules->by_frame_pointer && (pc & RULE_EXACT) == 0 &&
-           sys_readable((const void *)pc) && sys_readable((const void *)(pc + 7)) &&
-           machine_returns_from_signal(pc);
+    return (MACHINE_HAS_SIGNAL_CODE || !libc_describes_signals()) && !rules->by_frame_pointer &&
+           (pc & RULE_EXACT) == 0 && sys_readable((const void *)pc) &&
+           sys_readable((const void *)(pc + 7)) && machine_returns_from_signal(pc);
 }
 
 /* (The kernel's code stays, wherever it has put it.) */
@@ -320,13 +318,15 @@ COLD struct rule rule_compute(struct rules *rules, uintptr_t pc) {
         if (rule.kind != RULE_SIGNAL) {
             rule.kind = RULE_END; /* nobody called it, whatever word lies there */
         }
+    } else if (libc_is_outermost(pc)) {
+        rule.kind = RULE_END;
     }
     if (UNLIKELY(rules->by_frame_pointer)) {
         rule = follow_frame_pointer(rule);
     }
     rule.entry |= rule.kind == RULE_SIGNAL;
     rule.area = area_of(rules, rule, pc, place.id);
-    rule.hidden = lies_in(&place, (uintptr_t)rule_compute);
+    rule.hidden = libc_is_runtime(pc & ~RULE_EXACT, place.start, place.end) != 0;
     rule.loader = lies_in(&place, rules->loader);
     rule.own = place.own != 0;
     rule.plain = leads_out(rule) && !rule.hidden && !rule.entry && !rule.loader;

@@ -2,6 +2,7 @@
 /* step.c: the steps that a compact rule alone cannot take. See step.h. */
 #include "runtime/stack/step.h"
 
+#include "runtime/libc/libc.h"
 #include "runtime/machine/machine.h"
 #include "runtime/stack/cfi.h"
 #include "runtime/stack/expression.h"
@@ -118,9 +119,10 @@ static COLD int step_guessing(struct rules *rules, struct stack_bounds *stack,
         to->sp = machine_keep_sp(sp);
         return 0;
     }
-    if (from->slot < stack->low || from->slot >= stack->high || from->fp <= from->slot ||
-        from->fp < stack->low || from->fp >= stack->high ||
-        stack->high - from->fp < 2 * sizeof(uintptr_t) || from->fp % sizeof(uintptr_t) != 0) {
+    if (!libc_may_keep_frame_pointers(from->pc & ~RULE_EXACT) || from->slot < stack->low ||
+        from->slot >= stack->high || from->fp <= from->slot || from->fp < stack->low ||
+        from->fp >= stack->high || stack->high - from->fp < 2 * sizeof(uintptr_t) ||
+        from->fp % sizeof(uintptr_t) != 0) {
         return -1;
     }
     to->slot = from->fp + sizeof(uintptr_t);

@@ -66,8 +66,15 @@ def is_counted(program):
 
 
 def test_musl():
+    """Of a MemTrace that was built without musl-gcc: there is no library for it."""
+    global MEMTRACE
     program = compiled("musl-gcc")
-    reason = b"is linked with musl, not with glibc"
+    reason = b"is linked with musl, and libmemtrace-musl.so is not there (build MemTrace where musl-gcc is)"
+    os.makedirs(folder + "/here/bin")
+    os.makedirs(folder + "/here/lib")
+    shutil.copy(MEMTRACE, folder + "/here/bin/memtrace")
+    shutil.copy(LIBRARY, folder + "/here/lib/libmemtrace.so")
+    MEMTRACE = folder + "/here/bin/memtrace"
     is_bare(program, reason)
     runs_started()
     with open(folder + "/script", "w", encoding="utf-8") as file:
@@ -152,7 +159,7 @@ def test_bare_and_broken():
     with open(program, "rb") as file:
         code = file.read()
     with open(program, "wb") as file:
-        file.write(code.replace(b"/ld-musl-", b"/ld-muslx"))
+        file.write(code.replace(b"/lib/ld-musl-x86_64.so.1", b"/lib/ld-uClibc-none.so.1"))
     done = execute(MEMTRACE, "run", "--", program)
     equal((done.returncode, done.out, done.err.count(b"\n")), (127, b"", 2), done.err)
     check(b"cannot run %s: No such file" % program.encode() in done.err, done.err)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stacks.cpp SEED STACKS [own]: random stacks, at many places of which a block is allocated. Its
- * call path as MemTrace has it (memtrace_lookup) is compared with the one that the compiler's own
- * unwinder finds at the same place (_Unwind_Backtrace), which needs no debugger: so this runs in
- * emulators, too.
+ * stacks.cpp SEED STACKS [own|musl]: random stacks, at many places of which a block is allocated.
+ * Its call path as MemTrace has it (memtrace_lookup) is compared with the one that the compiler's
+ * own unwinder finds at the same place (_Unwind_Backtrace), which needs no debugger: so this runs
+ * in emulators, too.
  *
  * With "own" there are but usual frames of its own functions: no handlers, fibers or calls back.
+ * With "musl" there are no fibers and calls back.
  *
  * The last line is "STACKS stacks, N paths, M blocks, B bytes": all that it allocated itself
  * between the two calls of sum(). Status 1: a path was another, which is said.
@@ -384,15 +385,16 @@ const struct {
     {cleaning, "cleaning"},
     {throwing, "throwing"},
     {jumped_to, "jumped to"},
-    {called_back, "called back"},
     {raising, "raising"},
     {raising_elsewhere, "raising elsewhere"},
     {interrupted_anywhere, "interrupted anywhere"},
+    {called_back, "called back"},
     {on_a_fiber, "on a fiber"},
 };
 
-/* The first of them are the program's own functions alone, on the thread's own stack. */
-enum { OWN_KINDS = 11, KINDS = sizeof frames / sizeof frames[0] };
+/* The first of them are the program's own functions alone, on the thread's own stack. The last are
+ * for C libraries that have unwind tables, through which exceptions pass, and fibers. */
+enum { OWN_KINDS = 11, KINDS = sizeof frames / sizeof frames[0], MUSL_KINDS = KINDS - 2 };
 size_t kinds = KINDS;
 
 KEPT void go_on(Walk *at) {
@@ -488,7 +490,8 @@ int main(int count, char **arguments) {
     Stacks stacks = {count > 1 ? strtoull(arguments[1], nullptr, 10) : 1,
                      count > 2 ? strtoull(arguments[2], nullptr, 10) : 100};
     pthread_t other;
-    kinds = count > 3 && strcmp(arguments[3], "own") == 0 ? OWN_KINDS : KINDS;
+    const char *which = count > 3 ? arguments[3] : "";
+    kinds = strcmp(which, "own") == 0 ? OWN_KINDS : strcmp(which, "musl") == 0 ? MUSL_KINDS : KINDS;
     if (memtrace_lookup == nullptr) {
         fputs("MemTrace is not there\n", stderr);
         return 2;

@@ -46,6 +46,7 @@ static void open_library(const char *path, struct library *library) {
         }
     }
     module.start = (uintptr_t)library->object.dlfo_map_start;
+    module.end = (uintptr_t)library->object.dlfo_map_end;
     module.bias = library->object.dlfo_link_map->l_addr;
     snprintf(module.path, sizeof module.path, "%s", path);
 }
@@ -98,6 +99,24 @@ static void same_as_eh_frame(void **state) {
     assert_int_equal(frames.count, 1);
 }
 
+/* An .eh_frame that is loaded, without the table by which it is searched. */
+static void without_table(void **state) {
+    struct library eh;
+    struct library bare;
+    size_t same = 0;
+    (void)state;
+    open_library(LIBRARY("eh"), &eh);
+    open_library(LIBRARY("bare"), &bare);
+    assert_null(bare.object.dlfo_eh_frame);
+    assert_int_equal(eh.before, bare.before);
+    module.id = 20;
+    for (size_t i = 0; i < eh.before + eh.after; i++) {
+        same += (size_t)is_same(&eh, &bare, i - eh.before);
+    }
+    assert_true(same > 10000);
+    assert_int_equal(frames.count, 2);
+}
+
 /* Loaded again, it is a module of its own; its file is known. */
 static void one_file(void **state) {
     struct library debug;
@@ -144,10 +163,9 @@ static void busy(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(same_as_eh_frame),
-        cmocka_unit_test(one_file),
-        cmocka_unit_test(not_used),
-        cmocka_unit_test(busy),
+        cmocka_unit_test(same_as_eh_frame), cmocka_unit_test(one_file),
+        cmocka_unit_test(not_used),         cmocka_unit_test(busy),
+        cmocka_unit_test(without_table),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/* glibc.c: glibc as a shared library. See libc.h. */
+#define _GNU_SOURCE
+#include "runtime/base/text.h"
+#include "runtime/libc/libc.h"
+
+#include <dlfcn.h>
+#include <gnu/lib-names.h>
+#include <link.h>
+#include <sys/auxv.h>
+
+extern void *__libc_stack_end; /* where the main thread's stack began */
+extern int __cxa_atexit(void (*function)(void *), void *argument, void *object);
+
+int libc_find_object(uintptr_t address, struct libc_object *object) {
+    struct dl_find_object found;
+    if (_dl_find_object((void *)address, &found) != 0) {
+        return -1;
+    }
+    *object = (struct libc_object){.start = (uintptr_t)found.dlfo_map_start,
+                                   .end = (uintptr_t)found.dlfo_map_end,
+                                   .bias = found.dlfo_link_map->l_addr,
+                                   .eh_frame_header = found.dlfo_eh_frame,
+                                   .name = found.dlfo_link_map->l_name};
+    return 0;
+}
+
+int libc_is_runtime(uintptr_t code, uintptr_t start, uintptr_t end) {
+    (void)code;
+    return (uintptr_t)libc_is_runtime - start < end - start;
+}
+
+/* Started as a command, the loader has no base of its own to tell. */
+uintptr_t libc_loader(void) {
+    return getauxval(AT_BASE) != 0 ? getauxval(AT_BASE) : (uintptr_t)_dl_find_object;
+}
+
+const char *libc_loader_name(void) {
+    return "ld-linux";
+}
+
+int libc_describes_signals(void) {
+    return 1;
+}
+
+int libc_is_outermost(uintptr_t pc) {
+    (void)pc;
+    return 0;
+}
+
+void libc_note_outermost(const void *pc) {
+    (void)pc;
+}
+
+int libc_may_keep_frame_pointers(uintptr_t pc) {
+    (void)pc;
+    return 1;
+}
+
+int libc_allows_guards(void) {
+    return 1;
+}
+
+uintptr_t libc_stack_top(uintptr_t *entry) {
+    *entry = (uintptr_t)__libc_stack_end;
+    return (uintptr_t)__libc_stack_end;
+}
+
+int libc_is_initial(char **environment, int argc, char **argv, char **envp) {
+    return environment == envp && envp == argv + argc + 1;
+}
+
+void *libc_next(const char *name) {
+    return dlsym(RTLD_NEXT, name);
+}
+
+/* By the base name of the file that it lies in. */
+int libc_is_glibc_malloc(const void *function) {
+    Dl_info info;
+    return dladdr(function, &info) != 0 && info.dli_fname != NULL &&
+           text_equal(text_base_name(info.dli_fname), LIBC_SO);
+}
+
+const char *libc_own_path(void) {
+    Dl_info info;
+    return dladdr((void *)libc_own_path, &info) != 0 ? info.dli_fname : NULL;
+}
+
+/* An exit handler that is registered before the loader's own runs after every destructor. */
+void libc_at_end(void (*function)(void *unused)) {
+    __cxa_atexit(function, NULL, NULL);
+}

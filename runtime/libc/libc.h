@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * libc.h: what differs from one C library to another, and between a program that a loader put
+ * together and one that is linked statically. CMake chooses the files that implement it:
+ *
+ *   glibc.c               glibc, shared
+ *   musl.c, musl_common.c musl, shared
+ *   static.c              a program that holds all of it, with static_glibc.c, or with
+ *                         static_musl.c and musl_common.c
+ *
+ * and leaves out of entry/ what only glibc's loader makes possible (entry/absent.c stands in).
+ * Called from the allocation path, in handlers, in any thread and before main: no locks, no
+ * allocations.
+ */
+#ifndef RUNTIME_LIBC_LIBC_H
+#define RUNTIME_LIBC_LIBC_H
+
+#include "runtime/base/compiler.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* A loaded object. */
+struct libc_object {
+    uintptr_t start, end;
+    uintptr_t bias;                 /* what is to be added to addresses in its file */
+    const uint8_t *eh_frame_header; /* .eh_frame_hdr; NULL: none */
+    const char *name;               /* as the loader has it; "" or NULL: the program */
+};
+
+/* The object that this address lies in. 0, or -1: none. */
+int libc_find_object(uintptr_t address, struct libc_object *object);
+/* Whether this code, which lies in the object [start, end), is the runtime's own. */
+int libc_is_runtime(uintptr_t code, uintptr_t start, uintptr_t end);
+/* An address in the loader, if that is an object of its own; else 0. */
+uintptr_t libc_loader(void);
+/* How the names of its files begin: of programs that take our library. */
+const char *libc_loader_name(void);
+/* Whether the handlers' return into the kernel has an unwind table. */
+int libc_describes_signals(void);
+/* Whether the code that goes on at `pc` was called by nobody, although no table says so. */
+int libc_is_outermost(uintptr_t pc);
+/* Whether this code, of which nothing else is known, may be taken to keep frame pointers. */
+int libc_may_keep_frame_pointers(uintptr_t pc);
+/* A function of ours with this return address was called by the C library as a thread's first. */
+void libc_note_outermost(const void *pc);
+/* Whether guards may stand on the stack: who looks at return addresses there is led through ours.
+ */
+int libc_allows_guards(void);
+
+/* A word of the main thread's stack that lies above all frames; the place where the kernel set the
+ * stack pointer at the start, 0: not known. */
+uintptr_t libc_stack_top(uintptr_t *entry);
+/* Whether the array `environment` is still the one that the kernel made, with the auxiliary vector
+ * behind it. The others are what a constructor was called with, if it is called with something. */
+int libc_is_initial(char **environment, int argc, char **argv, char **envp);
+
+/* The function of this name behind ours; NULL: there is none. */
+void *libc_next(const char *name);
+/* Whether malloc (as libc_next() has it) is glibc's. */
+int libc_is_glibc_malloc(const void *function);
+/* The path of the runtime's own file; NULL: it is part of the program. */
+const char *libc_own_path(void);
+/* Calls the function at the end of the process, after all destructors of the program, as far as the
+ * C library lets us. */
+void libc_at_end(void (*function)(void *unused));
+
+#endif
