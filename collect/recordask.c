@@ -82,8 +82,8 @@ static void expand(const struct memtrace_header *header, const char *pattern, ch
             length += (size_t)snprintf(to + length, capacity - length, "%u", header->pid);
             break;
         case 'e':
-            length += (size_t)snprintf(to + length, capacity - length, "%s",
-                                       pathname_base(header->executable));
+            length +=
+                (size_t)snprintf(to + length, capacity - length, "%s", memtrace_program(header));
             break;
         case 't':
             length +=

@@ -80,7 +80,7 @@ int runfolder_make(struct runwriter *run) {
 
 void runfolder_path(const struct runwriter *run, const struct memtrace_header *header,
                     const char *ending, char *path, size_t capacity) {
-    const char *program = pathname_base(header->executable);
+    const char *program = memtrace_program(header);
     for (int number = 1; number < TRIES; number++) {
         char infix[16] = "";
         if (number > 1) {

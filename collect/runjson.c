@@ -54,13 +54,14 @@ static const char *end_of(const struct runwriter_process *process) {
     }
 }
 
-static void put_arguments(yajl_gen json, const char *arguments) {
-    if (arguments == NULL) {
+static void put_arguments(yajl_gen json, struct arguments left) {
+    const char *at;
+    if (left.bytes == NULL) {
         return;
     }
     name(json, "arguments");
     yajl_gen_array_open(json);
-    for (const char *at = arguments; *at != '\0'; at += strlen(at) + 1) {
+    while ((at = arguments_next(&left)) != NULL) {
         text(json, at);
     }
     yajl_gen_array_close(json);

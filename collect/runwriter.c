@@ -47,7 +47,7 @@ int runwriter_begin(struct runwriter *run, uint64_t id, const char *path, bool i
 void runwriter_free(struct runwriter *run) {
     for (size_t i = 0; i < run->process_count; i++) {
         free(run->processes[i].program);
-        free(run->processes[i].arguments);
+        free(run->processes[i].arguments.bytes);
         free(run->processes[i].uncounted);
         free(run->processes[i].file);
     }
@@ -68,19 +68,13 @@ static struct runwriter_process *new_process(struct runwriter *run) {
     return &run->processes[count];
 }
 
-/* The arguments with both zeros at their end, so that a reader needs no size. */
-static char *copy_arguments(const struct memtrace_header *header) {
-    size_t end = 0;
-    char *copy;
-    while (end + 1 < sizeof header->command &&
-           (header->command[end] != '\0' || header->command[end + 1] != '\0')) {
-        end++;
-    }
-    copy = calloc(end + 2, 1);
+static struct arguments copy_arguments(const struct memtrace_header *header) {
+    struct arguments all = arguments_of(header);
+    char *copy = calloc(all.size + 1, 1);
     if (copy != NULL) {
-        memcpy(copy, header->command, end);
+        memcpy(copy, all.bytes, all.size);
     }
-    return copy;
+    return (struct arguments){copy, copy != NULL ? all.size : 0};
 }
 
 static void add_totals(struct runwriter_process *process, const struct model_totals *totals) {

@@ -14,6 +14,7 @@
 #define COLLECT_RUNWRITER_H
 
 #include "analyze/model/model.h"
+#include "analyze/read/arguments.h"
 #include "collect/claim.h"
 #include "collect/record.h"
 
@@ -24,7 +25,7 @@ struct runwriter_process {
     unsigned image; /* 1, 2, ... of the same pid, in the order of exec */
     bool light;     /* a forked child that stayed light: its counts stand in its parent's profile */
     char *program;
-    char *arguments; /* each ended by NUL, the last one by two; NULL: not known */
+    struct arguments arguments; /* bytes NULL: not known */
     uint64_t start_ns;
     uint64_t end_ns; /* both monotonic */
     uint32_t state;  /* enum memtrace_state; a killed one's is RUNNING */

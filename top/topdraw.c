@@ -72,7 +72,7 @@ static void draw_title(const struct topstate *state, struct topgrid *grid) {
     snprintf(pid, sizeof pid, " (%" PRIu32 ")", header->pid);
     pen.end = whole > SHORTEST + strlen(pid) ? whole - strlen(pid) : whole;
     pen.style = TOPGRID_BOLD;
-    topgrid_put(&pen, pathname_base(header->executable));
+    topgrid_put(&pen, memtrace_program(header));
     pen.style = TOPGRID_PLAIN;
     pen.end = whole;
     topgrid_whole(&pen, "%s", pid);

@@ -4,6 +4,7 @@
 
 #include "analyze/base/array.h"
 #include "analyze/base/pathname.h"
+#include "analyze/read/arguments.h"
 #include "analyze/read/profile.h"
 #include "analyze/read/recording.h"
 #include "analyze/read/region.h"
@@ -29,9 +30,10 @@ static void free_item(struct toplist_item *item) {
     free(item->name);
 }
 
-/* "server --port 80": the program's file, not what it was called by. */
+/* "server --port 80" */
 static char *name_of(const struct memtrace_header *header, const char *path) {
-    const char *command = header->command;
+    struct arguments left = arguments_of(header);
+    const char *at = arguments_next(&left);
     size_t used;
     char *name = malloc(NAME);
     if (name == NULL) {
@@ -40,12 +42,9 @@ static char *name_of(const struct memtrace_header *header, const char *path) {
     used = (size_t)snprintf(name, NAME, "%s",
                             header->merged != 0 || header->executable[0] == '\0'
                                 ? pathname_base(path)
-                                : pathname_base(header->executable));
-    for (const char *at = command; header->merged == 0 && *at != '\0' && used < NAME;
-         at += strlen(at) + 1) {
-        if (at != command) {
-            used += (size_t)snprintf(name + used, NAME - used, " %s", at);
-        }
+                                : memtrace_program(header));
+    while (header->merged == 0 && used < NAME && (at = arguments_next(&left)) != NULL) {
+        used += (size_t)snprintf(name + used, NAME - used, " %s", *at != '\0' ? at : "''");
     }
     return name;
 }

@@ -319,8 +319,8 @@ int topsource_save(const struct topsource *source, char *path, size_t capacity,
         return error_set(error, "only a running program's profile can be saved");
     }
     for (unsigned number = 1;; number++) {
-        snprintf(name, sizeof name, "%.200s.%ld.%u.mtp",
-                 pathname_base(source->profile->header.executable), (long)source->pid, number);
+        snprintf(name, sizeof name, "%.200s.%ld.%u.mtp", memtrace_program(&source->profile->header),
+                 (long)source->pid, number);
         if (access(name, F_OK) != 0) {
             break;
         }

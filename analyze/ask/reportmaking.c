@@ -201,17 +201,21 @@ static int find_holes(struct reportmaking *made, const struct making *making) {
 /* ---- The report ---- */
 
 /* Where filters ask for pools or mappings, trees and tables are of those. What is written without a
- * --show-... option for programs has all classes, each in its place. */
+ * --show-... option for programs has all classes, each in its place, and their totals. */
 static int choose_classes(struct reportmaking *made, const struct making *making) {
     uint32_t classes = selection_classes(&making->answer->filtered.selection);
-    if (classes == 0 || classes == 1u << MODEL_HEAP || reportmaking_is_everything(making->wish)) {
+    if (classes == 0 || classes == 1u << MODEL_HEAP) {
         return 0;
     }
     if (selection_as_heap(made->report.model, classes, &made->heap) != 0) {
         return error_set(making->error, "out of memory");
     }
     made->has_heap = true;
-    made->report.model = &made->heap;
+    if (reportmaking_is_everything(making->wish)) {
+        made->report.counted = &made->heap;
+    } else {
+        made->report.model = &made->heap;
+    }
     return 0;
 }
 

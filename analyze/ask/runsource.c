@@ -93,7 +93,8 @@ static bool has_name(const struct wanted *wanted, const char *path) {
 /* By its number, its program's name or path, or what it was called by. */
 static bool is_wanted(const struct wanted *wanted, const struct run_process *process) {
     bool is_it = wanted->pid != 0 && process->pid == wanted->pid;
-    is_it |= has_name(wanted, process->program) || has_name(wanted, process->command);
+    is_it |=
+        has_name(wanted, process->program) || has_name(wanted, arguments_first(process->command));
     return is_it && (wanted->image == 0 || wanted->image == process->image);
 }
 
@@ -419,7 +420,7 @@ int runsource_check(const struct source *source, const struct source_choice *cho
     struct run_process process = {.pid = header->pid,
                                   .image = 1,
                                   .program = (char *)header->executable,
-                                  .command = (char *)header->command};
+                                  .command = arguments_of(header)};
     struct wanted wanted;
     if (choice == NULL || choice->process == NULL || source->run != NULL) {
         return 0;

@@ -125,16 +125,14 @@ static void put_argument(FILE *out, const char *text, size_t length) {
 }
 
 void commandline_put(FILE *out, const struct memtrace_header *header) {
-    const char *argument = header->command;
-    const char *end = header->command + sizeof header->command;
-    if (*argument == '\0') {
+    struct arguments left = arguments_of(header);
+    const char *argument;
+    if (left.size == 0) {
         put_argument(out, header->executable,
                      strnlen(header->executable, sizeof header->executable));
     }
-    while (argument < end && *argument != '\0') {
-        size_t length = strnlen(argument, (size_t)(end - argument));
-        put_argument(out, argument, length);
-        argument += length + 1;
+    while ((argument = arguments_next(&left)) != NULL) {
+        put_argument(out, argument, strlen(argument));
     }
 }
 

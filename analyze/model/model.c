@@ -39,6 +39,19 @@ bool model_is_left(const struct model *model) {
     return (model->header.flags & MEMTRACE_FLAG_LEFT) != 0;
 }
 
+const char *model_end_word(const struct model *model) {
+    switch (model->header.state) {
+    case MEMTRACE_STATE_ENDED:
+        return model_is_left(model) ? "detached" : "ended";
+    case MEMTRACE_STATE_EXECED:
+        return "execed";
+    case MEMTRACE_STATE_COPIED:
+        return "copied";
+    default:
+        return model->live ? "running" : "killed";
+    }
+}
+
 bool model_has_leaks(const struct model *model) {
     return !model->live && !model_is_left(model) && model->to_ns == UINT64_MAX;
 }

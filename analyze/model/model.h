@@ -258,6 +258,8 @@ const struct model_context *model_find(const struct model *model, uint32_t id);
 /* Whether what is live was never freed: what is held while the program runs, or was held once, is
  * no leak. */
 bool model_has_leaks(const struct model *model);
+/* How it ended: "ended", "detached", "execed", "copied" or "killed"; "running": not yet. */
+const char *model_end_word(const struct model *model);
 /* It was detached from: what it holds is no longer watched, and may be freed yet. */
 bool model_is_left(const struct model *model);
 

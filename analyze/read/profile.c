@@ -163,6 +163,7 @@ static void end_string(char *text, size_t size) {
 void profile_end_strings(struct memtrace_header *header) {
     end_string(header->executable, sizeof header->executable);
     header->command[sizeof header->command - 2] = '\0';
+    end_string(header->name, sizeof header->name);
     end_string(header->command, sizeof header->command);
     end_string(header->output, sizeof header->output);
     end_string(header->log, sizeof header->log);

@@ -366,35 +366,35 @@ static const char *string(yajl_val object, const char *name) {
     return found != NULL ? found : "";
 }
 
-/* The strings of an array, each ended by NUL, and one more at the end. NULL: out of memory. */
-static char *texts(yajl_val object, const char *name) {
+/* The strings of an array; bytes NULL: out of memory. */
+static struct arguments texts(yajl_val object, const char *name) {
     yajl_val array = member(object, name, yajl_t_array);
     size_t count = array != NULL ? YAJL_GET_ARRAY(array)->len : 0;
-    size_t size = 2;
-    char *all;
+    struct arguments all = {0};
     char *at;
     for (size_t i = 0; i < count; i++) {
         const char *item = YAJL_GET_STRING(YAJL_GET_ARRAY(array)->values[i]);
-        size += item != NULL ? strlen(item) + 1 : 0;
+        all.size += item != NULL ? strlen(item) + 1 : 0;
     }
-    all = at = calloc(size, 1);
-    for (size_t i = 0; all != NULL && i < count; i++) {
+    all.bytes = at = calloc(all.size + 1, 1);
+    for (size_t i = 0; all.bytes != NULL && i < count; i++) {
         const char *item = YAJL_GET_STRING(YAJL_GET_ARRAY(array)->values[i]);
-        if (item != NULL && item[0] != '\0') {
-            at = stpcpy(at, item) + 1;
-        }
+        at = item != NULL ? stpcpy(at, item) + 1 : at;
     }
     return all;
 }
 
+const char *run_end_word(enum run_end end) {
+    static const char *const words[] = {"ended", "execed", "killed", "running", "detached"};
+    return words[end];
+}
+
 static enum run_end end_of(yajl_val object) {
-    static const char *const names[] = {"ended", "execed", "killed", "running"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (strcmp(string(object, "end"), names[i]) == 0) {
-            return (enum run_end)i;
-        }
+    enum run_end end = RUN_DETACHED;
+    while (end != RUN_ENDED && strcmp(string(object, "end"), run_end_word(end)) != 0) {
+        end--;
     }
-    return RUN_ENDED;
+    return end;
 }
 
 static int take_process(struct run *run, yajl_val object) {
@@ -422,7 +422,7 @@ static int take_process(struct run *run, yajl_val object) {
     process->program = strdup(string(object, "program"));
     process->command = texts(object, "arguments");
     process->file = file[0] != '\0' ? strdup(file) : NULL;
-    return process->program != NULL && process->command != NULL &&
+    return process->program != NULL && process->command.bytes != NULL &&
                    (file[0] == '\0' || process->file != NULL)
                ? 0
                : -1;
@@ -472,7 +472,8 @@ static int take_run(struct run *run, yajl_val root) {
     run->exit_status = (int64_t)number(end, run->was_signalled ? "signal" : "status");
     run->has_exit = run->was_signalled || member(end, "status", yajl_t_number) != NULL;
     run->command = texts(root, "command");
-    return run->command != NULL && take_processes(run, root) == 0 ? take_timeline(run, root) : -1;
+    return run->command.bytes != NULL && take_processes(run, root) == 0 ? take_timeline(run, root)
+                                                                        : -1;
 }
 
 static int refuse(struct run *run, const char *reason) {
@@ -535,13 +536,13 @@ static int read_text(struct run *run, int fd) {
 static void drop_processes(struct run *run) {
     for (size_t i = 0; i < run->process_count; i++) {
         free(run->processes[i].program);
-        free(run->processes[i].command);
+        free(run->processes[i].command.bytes);
         free(run->processes[i].file);
     }
     free(run->processes);
     free(run->timeline);
-    free(run->command);
-    run->command = NULL;
+    free(run->command.bytes);
+    run->command = (struct arguments){0};
     run->processes = NULL;
     run->timeline = NULL;
     run->process_count = run->process_room = run->timeline_count = run->timeline_room = 0;

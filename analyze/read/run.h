@@ -17,6 +17,8 @@
 #include "analyze/read/error.h"
 #include "memtrace/format.h"
 
+#include "analyze/read/arguments.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -24,15 +26,17 @@
 #define RUN_OTHERS  "others.mtp"
 #define RUN_NONE    SIZE_MAX
 
-enum run_end { RUN_ENDED, RUN_EXECED, RUN_KILLED, RUN_RUNNING };
+enum run_end { RUN_ENDED, RUN_EXECED, RUN_KILLED, RUN_RUNNING, RUN_DETACHED };
+/* "ended", "execed", "killed", "running" or "detached" */
+const char *run_end_word(enum run_end end);
 
 /* One image of a process: what it was from its start, or from an exec, to its end, or the next. */
 struct run_process {
     uint32_t pid;
     uint32_t parent_pid;
-    uint32_t image;    /* 1, 2, ... of one process, in the order of exec */
-    char *program;     /* a path, or a short name; "" where unknown */
-    char *command;     /* arguments, each ended by NUL, the last one by two; "": not known */
+    uint32_t image; /* 1, 2, ... of one process, in the order of exec */
+    char *program;  /* a path, or a short name; "" where unknown */
+    struct arguments command;
     char *file;        /* NULL: nothing was kept, or it is gone */
     uint64_t start_ns; /* since the run's start */
     uint64_t end_ns;
@@ -66,7 +70,7 @@ struct run_peak {
 
 struct run {
     char *path;
-    char *command; /* as run_process.command */
+    struct arguments command;
     bool has_summary;
     char trouble[256]; /* what is wrong with run.json; "": nothing */
     uint64_t duration_ns;

@@ -221,17 +221,17 @@ static enum run_end end_of(const struct memtrace_header *header,
                    ? RUN_RUNNING
                    : RUN_KILLED;
     default:
-        return RUN_ENDED;
+        return (header->flags & MEMTRACE_FLAG_LEFT) != 0 ? RUN_DETACHED : RUN_ENDED;
     }
 }
 
-static char *copy_command(const struct memtrace_header *header) {
-    char *command = malloc(sizeof header->command + 1);
-    if (command != NULL) {
-        memcpy(command, header->command, sizeof header->command);
-        memset(command + sizeof header->command - 1, 0, 2);
+static struct arguments copy_command(const struct memtrace_header *header) {
+    struct arguments all = arguments_of(header);
+    char *bytes = calloc(all.size + 1, 1);
+    if (bytes != NULL) {
+        memcpy(bytes, all.bytes, all.size);
     }
-    return command;
+    return (struct arguments){bytes, all.size};
 }
 
 static uint64_t duration_of(const struct memtrace_header *header, const struct series *series) {
@@ -256,7 +256,7 @@ static int add_process(struct scan *scan, const char *file, const struct memtrac
     process->parent_pid = merged ? 0 : header->parent_pid;
     process->image = 1;
     process->program = strndup(merged ? file : header->executable, sizeof header->executable - 1);
-    process->command = merged ? calloc(2, 1) : copy_command(header);
+    process->command = merged ? (struct arguments){.bytes = calloc(1, 1)} : copy_command(header);
     process->file = strdup(file);
     process->start_ns = header->start_realtime_ns;
     process->end_ns = header->start_realtime_ns + (duration < most ? duration : most);
@@ -267,7 +267,7 @@ static int add_process(struct scan *scan, const char *file, const struct memtrac
     process->lost = memtrace_lost_sum(header);
     scan->origins[place] = (struct origin){header->start_realtime_ns, header->process_start_ticks,
                                            place, process->pid};
-    return process->program != NULL && process->command != NULL && process->file != NULL
+    return process->program != NULL && process->command.bytes != NULL && process->file != NULL
                ? series_end(series, process->start_ns, process->end_ns)
                : -1;
 }
@@ -374,9 +374,9 @@ static int finish(struct scan *scan) {
 int runfiles_read(struct run *run) {
     struct scan scan = {.run = run};
     int result;
-    run->command = calloc(2, 1);
+    run->command = (struct arguments){.bytes = calloc(1, 1)};
     scan.origins = calloc(run->file_count + 1, sizeof *scan.origins);
-    result = run->command != NULL && scan.origins != NULL ? 0 : -1;
+    result = run->command.bytes != NULL && scan.origins != NULL ? 0 : -1;
     for (size_t i = 0; result == 0 && i < run->file_count; i++) {
         result = add_file(&scan, run->files[i]);
     }

@@ -103,7 +103,7 @@ static void put_totals(const struct report *report, const struct diff *diff) {
     char title[300];
     struct table table;
     snprintf(title, sizeof title, "MemTrace difference of %.255s",
-             pathname_base(report->model->header.executable));
+             memtrace_program(&report->model->header));
     table = table_open(report, "totals", title, columns, 5);
     note_side(&table, diff, 0);
     note_side(&table, diff, 1);

@@ -57,7 +57,7 @@ static const char *state_of(const struct memtrace_header *header) {
     case MEMTRACE_STATE_RUNNING:
         return "running, or killed";
     case MEMTRACE_STATE_ENDED:
-        return "ended";
+        return (header->flags & MEMTRACE_FLAG_LEFT) != 0 ? "detached" : "ended";
     case MEMTRACE_STATE_EXECED:
         return "replaced itself (exec)";
     case MEMTRACE_STATE_COPIED:
@@ -79,7 +79,7 @@ static void put_start(const struct writer *writer, const struct memtrace_header 
 
 static int put_program(const struct writer *writer, const struct memtrace_header *header,
                        uint64_t last_ns) {
-    char *command = rows_join_arguments(header->command);
+    char *command = rows_join_arguments(arguments_of(header));
     if (command == NULL) {
         return -1;
     }

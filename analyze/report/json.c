@@ -135,9 +135,10 @@ static void put_contexts(struct jsonwriter *json, const struct report *report, c
 
 /* ---- The rest ---- */
 
-static void put_arguments(struct jsonwriter *json, const char *name, const char *command) {
+static void put_arguments(struct jsonwriter *json, const char *name, struct arguments left) {
+    const char *at;
     jsonwriter_array(json, name);
-    for (const char *at = command; *at != '\0'; at += strlen(at) + 1) {
+    while ((at = arguments_next(&left)) != NULL) {
         jsonwriter_string(json, NULL, at);
     }
     jsonwriter_end_array(json);
@@ -146,16 +147,11 @@ static void put_arguments(struct jsonwriter *json, const char *name, const char 
 static void put_process(struct jsonwriter *json, const struct report *report) {
     const struct memtrace_header *header = &report->model->header;
     static const char *const stacks[] = {"none", "short", "full"};
-    const char *state = header->state == MEMTRACE_STATE_ENDED    ? "ended"
-                        : header->state == MEMTRACE_STATE_EXECED ? "execed"
-                        : header->state == MEMTRACE_STATE_COPIED ? "copied"
-                        : report->model->live                    ? "running"
-                                                                 : "killed";
     jsonwriter_map(json, "process");
     jsonwriter_number(json, "pid", header->pid);
     jsonwriter_number(json, "parent_pid", header->parent_pid);
     jsonwriter_number(json, "merged", header->merged);
-    jsonwriter_string(json, "state", state);
+    jsonwriter_string(json, "state", model_end_word(report->model));
     jsonwriter_number(json, "start_realtime_ns", header->start_realtime_ns);
     jsonwriter_number(json, "duration_ns", report->model->now_ns);
     jsonwriter_number(json, "peak_resident_bytes", header->peak_resident_bytes);
@@ -166,7 +162,7 @@ static void put_process(struct jsonwriter *json, const struct report *report) {
     jsonwriter_bool(json, "forked", (header->flags & MEMTRACE_FLAG_FORKED) != 0);
     jsonwriter_number(json, "inherited_blocks", header->inherited_blocks);
     jsonwriter_number(json, "inherited_bytes", header->inherited_bytes);
-    put_arguments(json, "command", header->command);
+    put_arguments(json, "command", arguments_of(header));
     jsonwriter_end_map(json);
 }
 
@@ -186,7 +182,8 @@ static void put_lost(struct jsonwriter *json, const struct report *report) {
 
 static void put_totals(struct jsonwriter *json, const struct report *report) {
     const struct model *model = report->model;
-    const struct model_totals *totals = &model->totals;
+    const struct model_totals *totals =
+        report->counted != NULL ? &report->counted->totals : &model->totals;
     jsonwriter_number(json, "maximum_bytes", totals->maximum_bytes);
     jsonwriter_number(json, "peak_error_bytes", totals->maximum_error_bytes);
     jsonwriter_number(json, "leaked_bytes", totals->live_bytes);
@@ -402,7 +399,7 @@ static void put_run_process(struct jsonwriter *json, const struct run_process *p
     put_arguments(json, "arguments", process->command);
     jsonwriter_number(json, "start_ns", process->start_ns);
     jsonwriter_number(json, "end_ns", process->end_ns);
-    jsonwriter_string(json, "end", rows_process_end(process->end));
+    jsonwriter_string(json, "end", run_end_word(process->end));
     jsonwriter_number(json, "peak_bytes", process->peak_bytes);
     jsonwriter_number(json, "leaked_bytes", process->leaked_bytes);
     jsonwriter_number(json, "lost", process->lost);

@@ -150,9 +150,11 @@ static size_t line_after(const struct tree *tree, size_t at) {
 
 /* "cc1 -O2 main.c": its arguments, or its name. */
 static void spell_command(const struct run_process *process, char *text, size_t size) {
+    struct arguments left = process->command;
     size_t used = 0;
-    snprintf(text, size, "%s", process->command[0] == '\0' ? run_name(process) : "");
-    for (const char *at = process->command; *at != '\0' && used + 1 < size; at += strlen(at) + 1) {
+    const char *at;
+    snprintf(text, size, "%s", left.size == 0 ? run_name(process) : "");
+    while (used + 1 < size && (at = arguments_next(&left)) != NULL) {
         int length = snprintf(text + used, size - used, "%s%s", used != 0 ? " " : "",
                               used != 0 ? at : pathname_base(at));
         used += length > 0 ? (size_t)length : 0;
@@ -165,8 +167,9 @@ static void spell_chain(const struct tree *tree, const struct line *line, char *
     for (size_t i = line->first; i < line->last && used < size; i++) {
         const struct run_process *process = &tree->run->processes[i];
         if (process->first_image == line->first) {
-            const char *name =
-                process->command[0] != '\0' ? pathname_base(process->command) : run_name(process);
+            const char *name = process->command.size != 0
+                                   ? pathname_base(arguments_first(process->command))
+                                   : run_name(process);
             int length = snprintf(text + used, size - used, "%s -> ", name);
             used += length > 0 ? (size_t)length : 0;
         }
@@ -236,7 +239,7 @@ static void put_bars(const struct tree *tree) {
 static void put_head(const struct tree *tree) {
     const struct report *report = tree->report;
     const struct run_process first = {.program = tree->run->processes[0].program,
-                                      .command = tree->run->command[0] != '\0'
+                                      .command = tree->run->command.size != 0
                                                      ? tree->run->command
                                                      : tree->run->processes[0].command};
     char text[COMMAND_MOST];
@@ -279,9 +282,10 @@ static void put_line(const struct tree *tree, const struct line *line) {
             style_on(report, is_shown ? STYLE_NAME : STYLE_PLAIN));
     style_text_cut(report, text, width);
     fprintf(report->out, "%s%s\n", style_off(report),
-            last->end == RUN_KILLED    ? " (killed)"
-            : last->end == RUN_RUNNING ? " (running)"
-                                       : "");
+            last->end == RUN_KILLED     ? " (killed)"
+            : last->end == RUN_RUNNING  ? " (running)"
+            : last->end == RUN_DETACHED ? " (detached from)"
+                                        : "");
 }
 
 static void put_rest(const struct tree *tree) {

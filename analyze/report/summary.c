@@ -18,19 +18,18 @@ enum { CHART_COLUMNS = 60, LABEL_COLUMNS = 22 };
 /* "python3 script.py": the arguments as given, those with blanks quoted. */
 static void put_command(const struct report *report) {
     const struct memtrace_header *header = &report->model->header;
-    const char *at = header->command;
-    const char *end = header->command + sizeof header->command - 1;
+    struct arguments left = arguments_of(header);
+    const char *at;
     style_label(report, header->merged > 1 ? "first command" : "command");
-    if (at[0] == '\0') {
+    if (left.size == 0) {
         put_safe(report->out, header->executable);
     }
-    while (at < end && at[0] != '\0') {
-        const char *quote = strpbrk(at, " \t\n\"'$&|;<>()*") != NULL ? "'" : "";
+    while ((at = arguments_next(&left)) != NULL) {
+        const char *quote = at[0] == '\0' || strpbrk(at, " \t\n\"'$&|;<>()*") != NULL ? "'" : "";
         fputs(at != header->command ? " " : "", report->out);
         fputs(quote, report->out);
         put_safe(report->out, at);
         fputs(quote, report->out);
-        at += strlen(at) + 1;
     }
     fputc('\n', report->out);
 }
@@ -409,7 +408,7 @@ static void put_resident(const struct report *report) {
 static void put_all(const struct report *report) {
     const struct model *model = report->model;
     fputs(style_on(report, STYLE_HEADING), report->out);
-    print_safe(report->out, "MemTrace report of %s", pathname_base(model->header.executable));
+    print_safe(report->out, "MemTrace report of %s", memtrace_program(&model->header));
     if (model->header.merged > 1) {
         struct number others;
         fprintf(report->out, " and %s", number_items(&others, model->header.merged - 1, "other"));

@@ -486,11 +486,6 @@ int rows_pair_scopes(struct rows_of *of) {
 
 /* ---- Processes: those of a run, or the one of a file and the children it forked ---- */
 
-const char *rows_process_end(enum run_end end) {
-    static const char *const names[] = {"ended", "execed", "killed", "running"};
-    return names[end];
-}
-
 static struct run_process own(const struct model *model) {
     const struct model_totals *totals = &model->totals;
     uint32_t state = model->header.state;
@@ -499,9 +494,10 @@ static struct run_process own(const struct model *model) {
         .parent_pid = model->header.parent_pid,
         .image = 1,
         .program = (char *)model->header.executable,
-        .command = (char *)model->header.command,
+        .command = arguments_of(&model->header),
         .end_ns = model->now_ns,
         .end = state == MEMTRACE_STATE_EXECED    ? RUN_EXECED
+               : model_is_left(model)            ? RUN_DETACHED
                : state != MEMTRACE_STATE_RUNNING ? RUN_ENDED
                : model->live                     ? RUN_RUNNING
                                                  : RUN_KILLED,
@@ -517,13 +513,11 @@ static struct run_process own(const struct model *model) {
 }
 
 static struct run_process child_of(const struct model *model, const struct model_child *child) {
-    static char none[2];
     return (struct run_process){
         .pid = child->pid,
         .parent_pid = child->parent_pid,
         .image = 1,
         .program = (char *)child->name,
-        .command = none,
         .start_ns = child->start_ns,
         .end_ns = child->end_ns > child->start_ns ? child->end_ns : child->start_ns,
         .end = child->execed  ? RUN_EXECED
@@ -556,25 +550,25 @@ static const void *process_at(const struct rows_of *of, size_t row, void *room) 
     return room;
 }
 
-char *rows_join_arguments(const char *command) {
-    const char *end = command;
-    char *text;
-    while (*end != '\0') {
-        end += strlen(end) + 1;
+char *rows_join_arguments(struct arguments all) {
+    char *text = malloc(3 * all.size + 1); /* an empty one becomes two quotes and a blank */
+    char *to = text;
+    const char *at;
+    while (text != NULL && (at = arguments_next(&all)) != NULL) {
+        to = stpcpy(to, to != text ? " " : "");
+        to = stpcpy(to, *at != '\0' ? at : "''");
     }
-    text = calloc((size_t)(end - command) + 1, 1);
-    for (size_t i = 0; text != NULL && command + i < end; i++) {
-        bool is_between = command[i] == '\0' && command + i + 1 < end;
-        text[i] = is_between ? ' ' : command[i];
+    if (text != NULL) {
+        *to = '\0';
     }
     return text;
 }
 
 ROWS_CELL(process_command, struct run_process, process,
-          process->command[0] != '\0' ? table_made_text(rows_join_arguments(process->command))
-                                      : table_none())
+          process->command.size != 0 ? table_made_text(rows_join_arguments(process->command))
+                                     : table_none())
 
-ROWS_CELL(process_end, struct run_process, it, table_text(rows_process_end(it->end)))
+ROWS_CELL(process_end, struct run_process, it, table_text(run_end_word(it->end)))
 
 /* Numbers that are not known without run.json. */
 ROWS_CELL(process_allocations, struct run_process, process,

@@ -76,6 +76,7 @@ struct report {
     struct table_document *document; /* table.h; NULL: REPORT_TEXT needs none */
     const struct table_sink *sink;   /* of REPORT_SINK: table.h */
     const struct model *model;
+    const struct model *counted; /* whose totals those of everything are; NULL: the model's */
     const struct names *names;
     struct report_options options;
     const char *source;   /* the file or the process, as the user named it */

@@ -268,9 +268,6 @@ int rows_pair_scopes(struct rows_of *of);
 
 /* Arguments, each of which ends with a zero and the last with two, with blanks between them. The
  * caller frees them. NULL: out of memory. */
-char *rows_join_arguments(const char *command);
-
-/* "ended", "execed", "killed" or "running" */
-const char *rows_process_end(enum run_end end);
+char *rows_join_arguments(struct arguments all);
 
 #endif

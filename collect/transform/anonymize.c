@@ -45,14 +45,15 @@ static int hide_field(struct anonymize *anonymize, enum fakename_kind kind, char
     return 0;
 }
 
-/* Arguments are joined by NUL and ended by two. */
-static int hide_command(struct anonymize *anonymize, char *command, size_t capacity) {
+static int hide_command(struct anonymize *anonymize, struct memtrace_header *header) {
+    struct arguments left = arguments_of(header);
+    size_t capacity = sizeof header->command;
     char *hidden = calloc(1, capacity);
     size_t to = 0;
     int result = hidden != NULL ? 0 : -1;
-    for (size_t at = 0; result == 0 && at < capacity && command[at] != '\0';) {
-        size_t size = strnlen(command + at, capacity - at);
-        const char *name = fakename_of(anonymize->fakenames, FAKENAME_ARGUMENT, command + at, size);
+    const char *at;
+    while (result == 0 && (at = arguments_next(&left)) != NULL) {
+        const char *name = fakename_of(anonymize->fakenames, FAKENAME_ARGUMENT, at, strlen(at));
         size_t length = name != NULL ? strlen(name) + 1 : 0;
         result = name != NULL ? 0 : -1;
         if (result != 0 || to + length + 1 >= capacity) {
@@ -60,10 +61,10 @@ static int hide_command(struct anonymize *anonymize, char *command, size_t capac
         }
         memcpy(hidden + to, name, length);
         to += length;
-        at += size + 1;
     }
     if (result == 0) {
-        memcpy(command, hidden, capacity);
+        memcpy(header->command, hidden, capacity);
+        header->command_bytes = to;
     }
     free(hidden);
     return result;
@@ -89,11 +90,12 @@ static int hide_program(struct anonymize *anonymize, struct transform_payload *p
     }
     payload->size = sizeof *header;
     forget_host(header);
+    memset(header->name, 0, sizeof header->name); /* it is called as its file is */
     memcpy(&recording, header->recording, sizeof recording);
     if (hide_field(anonymize, FAKENAME_PATH, recording.path, sizeof recording.path) != 0 ||
         hide_field(anonymize, FAKENAME_MODULE, header->executable, sizeof header->executable) !=
             0 ||
-        hide_command(anonymize, header->command, sizeof header->command) != 0 ||
+        hide_command(anonymize, header) != 0 ||
         hide_field(anonymize, FAKENAME_PATH, header->output, sizeof header->output) != 0 ||
         hide_field(anonymize, FAKENAME_PATH, header->log, sizeof header->log) != 0) {
         return -1;

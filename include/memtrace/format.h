@@ -223,11 +223,13 @@ struct memtrace_header {
     /* live: how much of `resident` is MemTrace's own (its tables and this file), when it was looked
      * at last; 0: not known, as in older files */
     uint64_t own_resident_bytes;
-    uint64_t own_maps; /* address of the program's struct memtrace_own_maps; 0: not told */
-    char reserved[56];
+    uint64_t own_maps;      /* address of the program's struct memtrace_own_maps; 0: not told */
+    uint64_t command_bytes; /* of `command`; 0: up to the first empty argument, as in older files */
+    char name[40];          /* of the program, as it was called; empty: as its file is called */
+    char reserved[8];
     struct memtrace_malloc malloc_by;
     char executable[2048]; /* absolute path of the program */
-    char command[4096];    /* arguments joined by NUL, ended by two */
+    char command[4096];    /* arguments, each ended by NUL */
     char output[4096];     /* absolute path the profile goes to, patterns expanded */
     char log[4096];        /* absolute path of the log, empty: stderr */
 };
@@ -235,6 +237,15 @@ MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_header) == MEMTRACE_HEADER_SIZE, "
 MEMTRACE_STATIC_ASSERT(offsetof(struct memtrace_header, executable) == 2048, "header layout");
 MEMTRACE_STATIC_ASSERT(offsetof(struct memtrace_header, end) == 24, "header layout");
 MEMTRACE_STATIC_ASSERT(offsetof(struct memtrace_header, recording) == 320, "header layout");
+
+/* What the program is called: no path, whatever the header holds, whose strings are ended. */
+static inline const char *memtrace_program(const struct memtrace_header *header) {
+    const char *name = header->name[0] != '\0' ? header->name : header->executable;
+    for (const char *at = name; *at != '\0'; at++) {
+        name = *at == '/' ? at + 1 : name;
+    }
+    return name;
+}
 
 /* The counter of losses of this kind; to be written only where the header is. */
 static inline uint64_t *memtrace_lost(const struct memtrace_header *header, unsigned kind) {

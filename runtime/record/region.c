@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/auxv.h>
 
 enum {
     FIRST_CHURN_STEP = 1 << 20,
@@ -234,7 +235,7 @@ static void expand(struct text *out, const char *pattern, const struct memtrace_
         if (*at == 'p') {
             text_add_number(out, header->pid);
         } else if (*at == 'e') {
-            text_add(out, text_base_name(header->executable));
+            text_add(out, memtrace_program(header));
         } else if (*at == 't') {
             text_add_number(out, header->start_realtime_ns / 1000000000u);
         } else if (*at == 'n') {
@@ -274,11 +275,41 @@ static void set_path(char *to, size_t capacity, const char *pattern,
     }
 }
 
+/* A program that was attached to may have written a title over its arguments: then the rest of
+ * their place is empty, and none of them. */
 static void read_command(struct memtrace_header *header) {
     long fd = sys_open("/proc/self/cmdline", O_RDONLY, 0);
+    long size = 0;
     if (fd >= 0) {
-        sys_read((int)fd, header->command, sizeof header->command - 2);
+        size = sys_read((int)fd, header->command, sizeof header->command - 2);
         sys_close((int)fd);
+    }
+    while ((header->flags & MEMTRACE_FLAG_ATTACHED) != 0 && size > 1 &&
+           header->command[size - 1] == '\0' && header->command[size - 2] == '\0') {
+        size--;
+    }
+    header->command_bytes = size > 0 ? (uint64_t)size : 0;
+}
+
+/* A file with several names is called by the one that was run; a script is what its interpreter's
+ * file is called. */
+static void read_name(struct memtrace_header *header) {
+    const char *run = (const char *)getauxval(AT_EXECFN);
+    const char *name = run != NULL ? text_base_name(run) : "";
+    struct stat file;
+    struct stat ours;
+    long fd = run != NULL ? sys_open(run, O_PATH | O_CLOEXEC, 0) : -1;
+    long own = fd >= 0 ? sys_open("/proc/self/exe", O_PATH | O_CLOEXEC, 0) : -1;
+    if (own >= 0 && sys_fstat((int)fd, &file) == 0 && sys_fstat((int)own, &ours) == 0 &&
+        file.st_dev == ours.st_dev && file.st_ino == ours.st_ino &&
+        text_length(name) < sizeof header->name) {
+        text_copy(header->name, sizeof header->name, name);
+    }
+    if (fd >= 0) {
+        sys_close((int)fd);
+    }
+    if (own >= 0) {
+        sys_close((int)own);
     }
 }
 
@@ -311,6 +342,7 @@ void region_describe(struct region *region, int forked) {
         text_copy(header->executable, sizeof header->executable, "unknown");
     }
     read_command(header);
+    read_name(header);
     describe_output(header, settings, forked);
     if (settings->log[0] != '\0') {
         set_path(header->log, sizeof header->log, settings->log, header, 0);

@@ -140,6 +140,7 @@ def test_counts():
     for words, is_there in (("detached from after", True), ("live then", True), ("Live: held when the program was detached", True),
                             ("eaked", False), ("never freed", False)):
         equal(words in text, is_there, words, text)
+    equal(data["process"]["state"], "detached", "JSON")
     equal([context["frames"][0]["function"] for context in data["contexts"]
            if context["total_bytes"] == 1001000], ["take"], "the path")
     subject.say()

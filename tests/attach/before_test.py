@@ -71,6 +71,15 @@ def others(path, whole):
         os.unlink(path_of("other.mtr"))
 
 
+def says_it_was_left(path):
+    """Wherever the program's end is told; and nothing is called leaked."""
+    equal(report(path)["process"]["state"], "detached", "JSON")
+    equal(json_of("info", "--json", path)["state"], "detached", "info")
+    equal(json_of("query", "--format", "json", path, "SELECT end FROM processes"), [{"end": "detached"}], "SQL")
+    text = memtrace("report", path).stdout.decode()
+    equal(("detached from after" in text, "live then" in text, "eaked" in text), (True, True, False), "the text")
+
+
 def test_recorded():
     """As test_before of attach_test.py, of a recording."""
     for threads in (3,):
@@ -80,6 +89,7 @@ def test_recorded():
             gone, gone_bytes, now, new_bytes = numbers(subject)
         path = detached(subject)
         whole = report(path)
+        says_it_was_left(path)
         left, freed_bytes, frees = left_of(whole)
         equal((freed_bytes, frees, frees), (gone_bytes, gone, 1500 * threads), "freed")
         near(whole["leaked_bytes"], now, "live")

@@ -168,7 +168,7 @@ def test_child_names():
     equal(os.listdir(folder), ["out.mtp"], "one entry")
     names = sorted(re.sub(r"\d+", "N", name) for name in os.listdir(os.path.join(folder, "out.mtp"))
                    if not name.startswith("."))
-    equal(names, ["control.N.mtp"] * 2 + ["dash.N.mtp", "run.json"], "names")
+    equal(names, ["control.N.mtp"] * 2 + ["run.json", "sh.N.mtp"], "names")
 
 
 def test_limit():

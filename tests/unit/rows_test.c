@@ -45,8 +45,8 @@ static void unknown_names(void **state) {
     assert_string_equal(cell_of(&rows_marks, &named, MARK_NAME).text, "here");
 }
 
-static void expect_command(const char *command, const char *want) {
-    const struct run_process process = {.command = (char *)command};
+static void expect_command(const char *command, size_t size, const char *want) {
+    const struct run_process process = {.command = {(char *)command, size}};
     struct table_cell cell = cell_of(&rows_processes, &process, PROCESS_COMMAND);
     assert_int_equal(cell.is_known, want != NULL);
     if (want != NULL) {
@@ -56,12 +56,15 @@ static void expect_command(const char *command, const char *want) {
     }
 }
 
-/* Arguments end with a zero each, and the last is followed by one more. */
+/* Arguments end with a zero each. */
 static void commands(void **state) {
     (void)state;
-    expect_command("cc\0-c\0a b.c\0", "cc -c a b.c");
-    expect_command("true\0", "true");
-    expect_command("\0", NULL);
+    expect_command("cc\0-c\0a b.c", 12, "cc -c a b.c");
+    expect_command("cc\0\0-c\0", 8, "cc '' -c ''");
+    expect_command("true", 5, "true");
+    expect_command("cut", 3, "cut"); /* no room for its end */
+    expect_command("", 1, "''");
+    expect_command("", 0, NULL);
 }
 
 /* ---- How many are not shown ---- */

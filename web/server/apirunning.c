@@ -47,7 +47,7 @@ static bool look(const struct region *region, struct running *running) {
     }
     *running = (struct running){.pid = (uint32_t)region->pid,
                                 .parent_pid = model->header.parent_pid,
-                                .name = strdup(pathname_base(model->header.executable)),
+                                .name = strdup(memtrace_program(&model->header)),
                                 .live_bytes = model->totals.live_bytes,
                                 .live_blocks = model->totals.live_blocks,
                                 .allocations = model->totals.allocations};

@@ -14,14 +14,15 @@
 
 /* The arguments as one line for a shell. NULL: out of memory. */
 static char *spell_arguments(const struct memtrace_header *header) {
-    const char *end = header->command + sizeof header->command - 1;
+    struct arguments left = arguments_of(header);
+    const char *at;
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
     if (out == NULL) {
         return NULL;
     }
-    for (const char *at = header->command; at < end && *at != '\0'; at += strlen(at) + 1) {
+    while ((at = arguments_next(&left)) != NULL) {
         fputs(at != header->command ? " " : "", out);
         shellword_put(out, at);
     }
@@ -232,7 +233,7 @@ int api_summary(struct api_call *call, struct error *error) {
     jsonwriter_string(json, "kind", kinds[hub_kind_of(call->view->source)]);
     jsonwriter_number(json, "started_unix_ns", header->start_realtime_ns);
     jsonwriter_number(json, "duration_ns", model->now_ns);
-    jsonwriter_string(json, "ended", hub_end_of(model));
+    jsonwriter_string(json, "ended", model_end_word(model));
     jsonwriter_bool(json, "live", model->live);
     put_totals(json, &chosen->totals);
     put_resident(json, model);

@@ -184,19 +184,6 @@ enum hub_kind hub_kind_of(const struct source *file) {
                                        : HUB_PROFILE;
 }
 
-const char *hub_end_of(const struct model *model) {
-    switch (model->header.state) {
-    case MEMTRACE_STATE_ENDED:
-        return "ended";
-    case MEMTRACE_STATE_EXECED:
-        return "execed";
-    case MEMTRACE_STATE_COPIED:
-        return "copied";
-    default:
-        return model->live ? "running" : "killed";
-    }
-}
-
 /* What is in it, whatever it is called and where it lies. */
 void hub_fingerprint(const struct source *file, uint64_t fingerprint[2]) {
     const struct model *model = file->model;
@@ -237,9 +224,8 @@ static char *make_title(const struct source *file, const char *asked) {
     if (!file->model->live || (file->parts.count != 0 && strcmp(asked, file->path) == 0)) {
         return strdup(pathname_base(hub_path(file)));
     }
-    return asprintf(&title, "%s (%" PRIu32 ")", pathname_base(header->executable), header->pid) >= 0
-               ? title
-               : NULL;
+    return asprintf(&title, "%s (%" PRIu32 ")", memtrace_program(header), header->pid) >= 0 ? title
+                                                                                            : NULL;
 }
 
 void hub_note_file(struct hub_status *status, const struct source *file) {
@@ -264,7 +250,7 @@ static void finish_opening(struct hub_source *source, struct loaded *loaded, boo
         source->whole = loaded;
         source->status.kind = hub_kind_of(&loaded->file);
         source->status.live = loaded->file.model->live;
-        source->status.ended = hub_end_of(loaded->file.model);
+        source->status.ended = model_end_word(loaded->file.model);
         source->status.pid = loaded->file.run == NULL ? loaded->file.model->header.pid : 0;
         source->status.generation = 1;
         source->status.refines =

@@ -54,7 +54,7 @@ struct hub_status {
     enum hub_kind kind;
     enum hub_state state;
     bool live;
-    const char *ended; /* hub_end_of() */
+    const char *ended; /* model_end_word() */
     uint32_t pid;      /* 0: of several processes */
     dev_t device;      /* of the file when it was opened: another one may take its name */
     ino_t inode;
@@ -91,8 +91,6 @@ void hub_release(struct hub *hub, const struct api_view *view);
 bool hub_is_filter(const char *name);
 /* What an open file is. */
 enum hub_kind hub_kind_of(const struct source *file);
-/* How the program ended: "ended", "execed", "copied", "killed"; "running": not yet. */
-const char *hub_end_of(const struct model *model);
 /* Of what is in it, whatever it is called and where it lies. */
 void hub_fingerprint(const struct source *file, uint64_t fingerprint[2]);
 /* What a command line names: the folder of a run, else the file. */

@@ -178,7 +178,7 @@ static void take(struct follow *follow, struct loaded *loaded, bool is_live) {
     hub_note_file(&source->status, &loaded->file);
     source->status.generation = loaded->generation = ++follow->generation;
     source->status.live = is_live && loaded->file.model->live;
-    source->status.ended = hub_end_of(loaded->file.model);
+    source->status.ended = model_end_word(loaded->file.model);
     follow->asked = hub->clock;
     hub_replace_whole(source, loaded);
     pthread_mutex_unlock(&hub->lock);

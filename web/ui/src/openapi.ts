@@ -29,7 +29,7 @@ export interface Source {
     path: string;
     kind: "profile" | "recording" | "run" | "live";
     live: boolean;
-    ended?: "running" | "ended" | "execed" | "killed" | "copied";
+    ended?: "running" | "ended" | "detached" | "execed" | "killed" | "copied";
     pid?: number; // 0: of several processes.
     state: "opening" | "open" | "failed";
     done?: number;
@@ -98,7 +98,7 @@ export interface Summary {
     kind: "profile" | "recording" | "run" | "live";
     started_unix_ns: number;
     duration_ns: number;
-    ended: "running" | "ended" | "execed" | "killed" | "copied";
+    ended: "running" | "ended" | "detached" | "execed" | "killed" | "copied";
     live: boolean;
     totals: {
         maximum_bytes: number;

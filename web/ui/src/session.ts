@@ -93,7 +93,7 @@ export function successorOf(one: Source): Source | undefined {
 
 /* "killed by a signal" */
 export function endText(ended: Ended | undefined): string {
-    return { ended: "ended", execed: "became another program", killed: "killed by a signal", copied: "a copy", running: "ended" }[ended ?? "ended"];
+    return { ended: "ended", detached: "detached from", execed: "became another program", killed: "killed by a signal", copied: "a copy", running: "ended" }[ended ?? "ended"];
 }
 
 /* It cannot be asked yet. */

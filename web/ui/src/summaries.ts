@@ -74,9 +74,13 @@ export const isWindowed = (): boolean => ["to", "at", "between"].some((name) => 
 export const isNarrowed = (): boolean => [...filterQuery.value.keys()].some((name) => !TIMES.includes(name) && !name.startsWith("base-"));
 const TIMES = ["from", "to", "at", "between", "process", "all-processes", "full-names", "all-frames", "by", "base", "base-from", "base-to"];
 
-/* "Leaked" is what is held at the end of a window, or now. */
+/* Whether the program was detached from and went on: what it held then may have been freed since. */
+export const isLeft = (): boolean => source.value?.ended === "detached";
+
+/* "Leaked" is what is held at the end of a window, or now, or when the program was detached from. */
 export function metricTitle(metric: Metric, live = false): string {
     if (metric === "leaked" && live) return "Held now";
+    if (metric === "leaked" && isLeft() && !isWindowed()) return "Held then";
     if (metric === "leaked" && isWindowed()) return "Held at the end";
     return METRICS.find((one) => one.id === metric)?.title ?? metric;
 }

@@ -16,7 +16,7 @@ import { bytesText, changeText, shortFunction, shortModule } from "../components
 import * as format from "../format";
 import { exactly } from "../links";
 import { source } from "../session";
-import { isNarrowed, isWindowed } from "../summaries";
+import { isLeft, isNarrowed, isWindowed } from "../summaries";
 import type { Frame, Tree } from "../types";
 import { go, isDifference, metric, param, params } from "../url";
 
@@ -181,7 +181,7 @@ export function removeTransform(kind: Transform["kind"], name: string): void {
 export function nothingText(): string {
     if (isNarrowed()) return "Nothing that fits all filters has a cost by this measure.";
     switch (metric.value) {
-        case "leaked": return source.value?.live === true ? "Nothing is held now." : isWindowed() ? "Nothing was held at the end of this window." : "Everything was freed.";
+        case "leaked": return source.value?.live === true ? "Nothing is held now." : isWindowed() ? "Nothing was held at the end of this window." : isLeft() ? "Nothing was held when the program was detached from." : "Everything was freed.";
         case "shutdown": return "Everything was freed before the last allocation.";
         case "temporary": return "No allocation was freed before its thread's next one.";
         default: return isWindowed() ? "Nothing was allocated in this window." : "Nothing was allocated.";

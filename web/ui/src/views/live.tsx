@@ -87,7 +87,7 @@ function Figures({ of, mark, isLive, onMark }: { of: Summary; mark: Snapshot | u
     );
 }
 function endedText(ended: Ended | undefined): string {
-    const what = { killed: "A signal ended the program", execed: "The process became another program", running: "", copied: "", ended: "" }[ended ?? "ended"];
+    const what = { killed: "A signal ended the program", detached: "The program was detached from", execed: "The process became another program", running: "", copied: "", ended: "" }[ended ?? "ended"];
     return `${what || "The program has ended"}: these are its last numbers.`;
 }
 function Tile({ title, value, more }: { title: string; value: string; more: string }) {

@@ -9,7 +9,7 @@ import * as format from "../format";
 import { pathChange, viewChange } from "../links";
 import { pathFrames, type Row } from "../rows";
 import { endText } from "../session";
-import { isNarrowed, isWindowed, useSuppressed } from "../summaries";
+import { isLeft, isNarrowed, isWindowed, metricTitle, useSuppressed } from "../summaries";
 import type { Finding, Frame, Summary, Table } from "../types";
 import { filterQuery, flag, href } from "../url";
 import type { View } from "./index";
@@ -59,7 +59,7 @@ function Headline({ of, window }: { of: Summary; window: { from_ns: number; to_n
                 {when}{selected ? `${when === "" ? "What" : "what"} is selected of ` : ""}{name} held at most <b>{bytesText(totals.maximum_bytes)}</b>
                 {totals.maximum_ns > 0 && when === "" && <>, {format.duration(totals.maximum_ns)} after it began</>}
                 {of.live ? <>, and {areAll ? "hold" : "holds"} <b>{bytesText(totals.live_bytes)}</b> now.</> :
-                    totals.live_bytes === 0 ? ", and freed all of it." : <>; <b>{bytesText(totals.live_bytes)}</b> {isWindowed() ? "were still held at the end of the window" : "were never freed"} ({share} of that).</>}
+                    totals.live_bytes === 0 ? isLeft() ? ", and held nothing when it was detached from." : ", and freed all of it." : <>; <b>{bytesText(totals.live_bytes)}</b> {isWindowed() ? "were still held at the end of the window" : isLeft() ? "were held when it was detached from" : "were never freed"} ({share} of that).</>}
             </h1>
             <p class="muted"><span class="code">{of.command_line}</span> {runText(of)}{of.sampled !== null && `; sampled${of.sampled.sample_bytes ? `, one allocation in ${format.bytes(of.sampled.sample_bytes)}` : ""}: figures are estimates`}{suppressed !== undefined && `; of the leaks ${bytesText(suppressed.bytes)} are suppressed`}</p>
         </div>
@@ -95,7 +95,7 @@ function Tiles({ of }: { of: Summary }) {
         <ul class="tiles">
             <Tile title="At maximum" metric="maximum" value={bytesText(totals.maximum_bytes)} exact={`${format.count(totals.maximum_bytes)} bytes`}
                 more={totals.maximum_error_bytes > 0 ? `at most ${bytesText(totals.maximum_error_bytes)} more` : plus("maximum_bytes", totals.maximum_ns > 0 ? `at ${format.duration(totals.maximum_ns)}` : flag("all-processes") ? "if all were at their maximum at once" : "")} />
-            <Tile title={of.live ? "Held now" : isWindowed() ? "Held at the end" : "Leaked"} metric="leaked" value={bytesText(totals.live_bytes)} exact={`${format.count(totals.live_bytes)} bytes`}
+            <Tile title={metricTitle("leaked", of.live)} metric="leaked" value={bytesText(totals.live_bytes)} exact={`${format.count(totals.live_bytes)} bytes`}
                 more={plus("live_bytes", `in ${format.items(totals.live_blocks, "block")}`) + beforeText(totals)} />
             <Tile title="Allocated" metric="cumulative" value={bytesText(totals.total_bytes)} exact={`${format.count(totals.total_bytes)} bytes`}
                 more={plus("total_bytes", `${bytesText(Math.round(average))} on average`)} />

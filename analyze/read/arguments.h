@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * arguments.h: what a program was called with: texts, each ended by NUL, any of them empty.
+ *
+ * Called by whoever shows or writes a command. A value; the bytes are whose they were.
+ */
+#ifndef ANALYZE_READ_ARGUMENTS_H
+#define ANALYZE_READ_ARGUMENTS_H
+
+#include "memtrace/format.h"
+
+#include <string.h>
+
+struct arguments {
+    char *bytes; /* one NUL more behind them */
+    size_t size; /* 0: not known */
+};
+
+/* Those of a header whose strings are ended (profile_end_strings). Headers of older versions do not
+ * say how long they are: they end at the first empty one. */
+static inline struct arguments arguments_of(const struct memtrace_header *header) {
+    struct arguments all = {(char *)(uintptr_t)header->command, header->command_bytes};
+    size_t most = sizeof header->command - 1;
+    if (all.size == 0 || all.size > most) {
+        all.size = 0;
+        while (all.size < most && header->command[all.size] != '\0') {
+            all.size += strnlen(header->command + all.size, most - all.size) + 1;
+        }
+    }
+    all.size = all.size < most ? all.size : most;
+    return all;
+}
+
+/* Takes the first one off. NULL: there is none. */
+static inline const char *arguments_next(struct arguments *left) {
+    const char *text = left->bytes;
+    size_t used;
+    if (left->size == 0) {
+        return NULL;
+    }
+    used = strnlen(text, left->size);
+    used += used < left->size;
+    left->bytes += used;
+    left->size -= used;
+    return text;
+}
+
+/* The first one, "" where there is none. */
+static inline const char *arguments_first(struct arguments all) {
+    const char *text = arguments_next(&all);
+    return text != NULL ? text : "";
+}
+
+#endif

@@ -1,1 +1,0 @@
-import{a,b,c}from"./chunk-YH56P3UL.js";import"./chunk-5ZY2ZJ2P.js";import"./chunk-FBCTERUD.js";import"./chunk-F5UU6AM5.js";import"./chunk-4JJ3ETTV.js";export{b as FunctionTable,a as useSortedRows,c as view};

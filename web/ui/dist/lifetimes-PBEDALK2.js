@@ -1,1 +1,0 @@
-import{f as a,g as b}from"./chunk-HPCEBNIE.js";import"./chunk-7FEPO3OS.js";import"./chunk-YQUIUDEW.js";import"./chunk-PUPAKB4R.js";import"./chunk-MJAIDAFD.js";import"./chunk-S2UB7V5Y.js";import"./chunk-LF24EK2A.js";import"./chunk-5ZY2ZJ2P.js";import"./chunk-FBCTERUD.js";import"./chunk-F5UU6AM5.js";import"./chunk-4JJ3ETTV.js";export{a as BrushBar,b as view};
