@@ -55,6 +55,9 @@ static const struct option options[] = {
      IN(sending.to)},
     {"token", 0, "FILE", "what proves who both sides are: for all but this machine", OPTION_TEXT,
      IN(sending.token)},
+    {"allow-control", 0, NULL,
+     "with --to: who receives it may switch counting, sample and mark (memtrace control)",
+     OPTION_FLAG, IN(sending.allows_control)},
     {"linger", 0, "TIME", "so long the rest may take to be sent after the end (default: 60s)",
      OPTION_DURATION, IN(sending.linger_ns), .least = 1},
 #endif
@@ -266,8 +269,9 @@ static int attach_each(pid_t *pids, int count, const char *library, const struct
 
 static int check_sending(struct request *request) {
     struct variables *sending = &request->sending;
-    if (sending->to == NULL && (sending->token != NULL || sending->linger_ns != 0)) {
-        return cli_usage("attach", "--token and --linger belong to --to");
+    if (sending->to == NULL &&
+        (sending->token != NULL || sending->linger_ns != 0 || sending->allows_control)) {
+        return cli_usage("attach", "--token, --linger and --allow-control belong to --to");
     }
     if (sending->to != NULL && !request->record) {
         return cli_usage("attach", "--to sends a recording: it needs --record");

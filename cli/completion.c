@@ -24,6 +24,7 @@ enum optionvalue {
     OPTIONVALUE_PROFILE,   /* a profile, a recording or a run */
     OPTIONVALUE_RECORDING, /* only that */
     OPTIONVALUE_PID,
+    OPTIONVALUE_PROGRAM, /* a process, or a recording, which stands for it */
 };
 static enum optionvalue optionvalue_of(const char *name) {
     static const struct {
@@ -40,16 +41,14 @@ static enum optionvalue optionvalue_of(const char *name) {
                  {"T[,T]", OPTIONVALUE_TIME},
                  {"PROFILE", OPTIONVALUE_PROFILE},
                  {"RECORDING", OPTIONVALUE_RECORDING},
-                 {"PID", OPTIONVALUE_PID}};
-    if (option_has_words(name)) {
-        return OPTIONVALUE_WORDS;
-    }
+                 {"PID", OPTIONVALUE_PID},
+                 {"PID|RECORDING", OPTIONVALUE_PROGRAM}};
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         if (strcmp(known[i].name, name) == 0) {
             return known[i].kind;
         }
     }
-    return OPTIONVALUE_ANY;
+    return option_has_words(name) ? OPTIONVALUE_WORDS : OPTIONVALUE_ANY;
 }
 
 /* The n-th of a command's operands ("PID on|off"), from 0 on; behind the last one: the last. ""
@@ -155,7 +154,9 @@ static void bash_values(const char *value) {
         [OPTIONVALUE_TIME] = "_memtrace_reply -W 'start end peak mark:'",
         [OPTIONVALUE_PROFILE] = "_memtrace_files '*.mt[pr]'",
         [OPTIONVALUE_RECORDING] = "_memtrace_files '*.mtr'",
-        [OPTIONVALUE_PID] = "_memtrace_reply -W \"$(cd /proc && echo [0-9]*)\""};
+        [OPTIONVALUE_PID] = "_memtrace_reply -W \"$(cd /proc && echo [0-9]*)\"",
+        [OPTIONVALUE_PROGRAM] = ("_memtrace_files '*.mtr'; COMPREPLY+=($(compgen -W "
+                                 "\"$(cd /proc && echo [0-9]*)\" -- \"$current\"))")};
     enum optionvalue kind = optionvalue_of(value);
     if (kind == OPTIONVALUE_WORDS) {
         fputs("_memtrace_reply -W '", stdout);
@@ -278,7 +279,8 @@ static void zsh_values(const char *value) {
         [OPTIONVALUE_TIME] = "(start end peak mark\\:)",
         [OPTIONVALUE_PROFILE] = "_files -g \"*.mt[pr](-.)\"",
         [OPTIONVALUE_RECORDING] = "_files -g \"*.mtr(-.)\"",
-        [OPTIONVALUE_PID] = "_pids"};
+        [OPTIONVALUE_PID] = "_pids",
+        [OPTIONVALUE_PROGRAM] = "{_pids; _files -g \"*.mtr(-.)\"}"};
     enum optionvalue kind = optionvalue_of(value);
     if (kind == OPTIONVALUE_WORDS) {
         fputs(":(", stdout);
@@ -390,7 +392,8 @@ static void fish_values(const char *value) {
         [OPTIONVALUE_TIME] = " -x -a 'start end peak mark:'",
         [OPTIONVALUE_PROFILE] = " -a '(__fish_complete_suffix .mtp; __fish_complete_suffix .mtr)'",
         [OPTIONVALUE_RECORDING] = " -a '(__fish_complete_suffix .mtr)'",
-        [OPTIONVALUE_PID] = " -a '(__fish_complete_pids)'"};
+        [OPTIONVALUE_PID] = " -a '(__fish_complete_pids)'",
+        [OPTIONVALUE_PROGRAM] = " -a '(__fish_complete_pids; __fish_complete_suffix .mtr)'"};
     enum optionvalue kind = optionvalue_of(value);
     if (kind == OPTIONVALUE_WORDS) {
         fputs(" -x -a '", stdout);

@@ -1,19 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * control.c: `memtrace control PID [MODE]`: what is counted of a running program: all, a sample or
- * nothing; and whether it is recorded. It writes a few words into the header of the program's
- * region; the program carries it out at one of its next allocations. No signal is sent.
+ * control.c: `memtrace control PID|FILE [WISH]`: what is counted of a running program: all, a
+ * sample or nothing; whether it is recorded; marks. It writes a few words into the header of the
+ * program's region; the program carries it out at one of its next allocations. No signal is sent. A
+ * FILE that `memtrace gather` receives stands for its program on another machine: then gather is
+ * asked.
  */
 #include "analyze/read/profile.h"
+#include "analyze/read/recording.h"
 #include "analyze/read/region.h"
 #include "analyze/rows/number.h"
 #include "analyze/rows/safetext.h"
 #include "cli/cli.h"
+#include "collect/gatherask.h"
 #include "collect/modeswitch.h"
+#include "collect/programask.h"
 #include "collect/recordask.h"
 #include "memtrace/events.h"
 #include "memtrace/sampled.h"
 
+#include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,8 +30,8 @@ enum { TRIES = 100, TRY_MS = 10, HELP_TRIES = 10, END_TRIES = 6000 };
 
 /* What is wanted of it. */
 struct wish {
-    struct modeswitch mode;
-    enum { SAY, SWITCH, RECORD, RECORD_END } what;
+    struct programask_wish program;
+    enum { SAY, ASK, RECORD, RECORD_END } what;
     const char *output;
 };
 
@@ -35,66 +41,53 @@ static const struct option options[] = {
      OPTION_TEXT, OPTION_IN(struct wish, output)},
     OPTION_END};
 
-static uint64_t load(const uint64_t *field) {
-    return __atomic_load_n(field, __ATOMIC_ACQUIRE);
-}
-
-static void print_mode(const struct memtrace_header *header) {
-    const struct memtrace_recording *recording = recordask_recording(header);
-    bool is_recorded = memtrace_is_recorded(recording);
-    const char *what = is_recorded ? "recorded" : "counted";
-    uint64_t mean = modeswitch_mean(header);
-    struct number number;
-    printf("process %u: ", header->pid);
-    if (header->mode == MEMTRACE_MODE_OFF) {
-        puts("off, nothing new is counted");
-    } else if (mean != 0) {
-        printf("sampled, one allocation in %s is %s\n", number_bytes(&number, mean), what);
-    } else {
-        printf("exact, every allocation is %s\n", what);
-    }
-    if (is_recorded && memtrace_distance(recording) > mean) {
-        printf("process %u: more comes than can be taken: one allocation in %s is recorded\n",
-               header->pid, number_bytes(&number, memtrace_distance(recording)));
-    }
-    if (is_recorded) {
-        print_safe(stdout, "process %u: recording %s\n", header->pid, recording->path);
-    }
-}
-
 static void pause_shortly(void) {
     const struct timespec pause = {.tv_nsec = TRY_MS * 1000000L};
     nanosleep(&pause, NULL);
 }
 
-static int ask(struct memtrace_header *header, const struct region *region,
-               struct modeswitch wish) {
-    uint64_t control = modeswitch_ask(header, wish);
-    /* It says first that it does it, and then that it has. */
-    for (int i = 0; i < TRIES && load(&header->control) == control &&
-                    (load(&header->control_done) != control || !modeswitch_holds(header, wish));
-         i++) {
-        if (!region_alive(region->pid, region->start_ticks)) {
-            return cli_error("process %ld is gone", (long)region->pid);
+static int say_gone(const struct region *region) {
+    return cli_error("process %ld is gone", (long)region->pid);
+}
+
+/* Where a recording of it goes, too. */
+static void print_recording(const struct memtrace_header *header) {
+    const struct memtrace_recording *recording = recordask_recording(header);
+    struct number number;
+    if (memtrace_is_recorded(recording)) {
+        if (memtrace_distance(recording) > modeswitch_mean(header)) {
+            printf("process %u: more comes than can be taken: one allocation in %s is recorded\n",
+                   header->pid, number_bytes(&number, memtrace_distance(recording)));
         }
+        print_safe(stdout, "process %u: recording %s\n", header->pid, recording->path);
+    }
+}
+
+/* What is counted, or a mark. */
+static int ask(struct memtrace_header *header, const struct region *region,
+               const struct programask_wish *wish) {
+    struct programask ask;
+    struct programask_answer answer;
+    struct error error;
+    if (programask_begin(&ask, region, wish, &error) != 0) {
+        return cli_error("%s", error.message);
+    }
+    while (!programask_look(&ask, &answer)) {
         pause_shortly();
     }
-    if (load(&header->control) != control) {
-        printf("process %ld: asked; another 'memtrace control' came after this one\n",
-               (long)region->pid);
-    } else if (load(&header->control_done) != control) {
-        printf("process %ld: asked; it follows when it allocates next\n", (long)region->pid);
-    } else {
-        print_mode(header);
+    if (!answer.is_done) {
+        return region_alive(region->pid, region->start_ticks)
+                   ? cli_error("process %ld: %s", (long)region->pid, answer.text)
+                   : say_gone(region);
+    }
+    print_safe(stdout, "process %u: %s\n", header->pid, answer.text);
+    if (wish->what != PROGRAMASK_MARK && strncmp(answer.text, "asked", 5) != 0) {
+        print_recording(header);
     }
     return CLI_OK;
 }
 
 /* --- recordings ------------------------------------------------------------------------------- */
-
-static int say_gone(const struct region *region) {
-    return cli_error("process %ld is gone", (long)region->pid);
-}
 
 /* What was asked for is to come within a second, or when the program goes on. */
 static int wait_for_begin(struct memtrace_header *header, const struct region *region,
@@ -192,45 +185,93 @@ static int end_recording(struct memtrace_header *header, const struct region *re
     return CLI_OK;
 }
 
-/* --- what is wanted --------------------------------------------------------------------------- */
+/* --- a process -------------------------------------------------------------------------------- */
 
 static int carry_out(struct memtrace_header *header, const struct region *region,
                      const struct wish *wish) {
     switch (wish->what) {
-    case SWITCH:
-        return ask(header, region, wish->mode);
     case RECORD:
         return begin_recording(header, region, wish->output);
     case RECORD_END:
         return end_recording(header, region);
     default:
-        print_mode(header);
-        return CLI_OK;
+        return ask(header, region, &wish->program);
     }
 }
 
-static int control(pid_t pid, const struct wish *wish) {
+static int control_region(const struct region *region, const struct wish *wish) {
     struct error error;
-    struct region region;
-    struct profile *profile;
-    struct memtrace_header *header;
+    struct profile *profile = profile_open(region->path, &error); /* looks whether it is one */
+    struct memtrace_header *header = profile != NULL ? modeswitch_map(region->path, &error) : NULL;
     int status;
-    if (region_find(pid, &region, &error) != 0) {
-        return cli_error("%s", error.message);
-    }
-    if (!region.alive) {
-        return say_gone(&region);
-    }
-    profile = profile_open(region.path, &error); /* looks whether it is one */
-    header = profile != NULL ? modeswitch_map(region.path, &error) : NULL;
     profile_close(profile);
     if (header == NULL) {
         return cli_error("%s", error.message);
     }
-    status = carry_out(header, &region, wish);
+    status = carry_out(header, region, wish);
     modeswitch_unmap(header);
     return cli_finish(status);
 }
+
+static int control_process(pid_t pid, const struct wish *wish) {
+    struct error error;
+    struct region region;
+    if (region_find(pid, &region, &error) != 0) {
+        return cli_error("%s", error.message);
+    }
+    return region.alive ? control_region(&region, wish) : say_gone(&region);
+}
+
+/* --- by a recording --------------------------------------------------------------------------- */
+
+/* Of a program of this machine. */
+static int control_recorded(const char *path, const struct wish *wish) {
+    struct error error;
+    struct region region;
+    struct recording *recording = recording_open(path, &error);
+    int found;
+    if (recording == NULL) {
+        return cli_error("%s", error.message);
+    }
+    found = recording->closed
+                ? error_set(&error, "complete; its program has ended")
+                : region_find_recorded(recording->header.pid, recording->header.process_start_ticks,
+                                       recording->program.start_realtime_ns, &region, &error);
+    recording_close(recording);
+    return found == 0 ? control_region(&region, wish) : cli_error("%s: %s", path, error.message);
+}
+
+static int control_file(const char *path, const struct wish *wish) {
+    struct programask_answer answer;
+    struct gatherask ask;
+    struct error error;
+    int asked;
+    if (!recording_is(path)) {
+        return access(path, F_OK) != 0
+                   ? cli_error("%s is neither a process nor a file", path)
+                   : cli_error("%s is not a recording; a process id or a recording stands for the "
+                               "program",
+                               path);
+    }
+    if (wish->what == RECORD || wish->what == RECORD_END) {
+        return cli_usage("control", "record takes a process id: its program is recorded already");
+    }
+    asked = gatherask_begin(&ask, path, &wish->program, &error);
+    if (asked <= 0) {
+        return asked < 0 ? cli_error("%s", error.message) : control_recorded(path, wish);
+    }
+    while (!gatherask_look(&ask, &answer)) {
+        struct pollfd one = {.fd = ask.fd, .events = POLLIN};
+        poll(&one, 1, TRY_MS * TRY_MS);
+    }
+    if (!answer.is_done) {
+        return cli_error("%s: %s", ask.name, answer.text);
+    }
+    print_safe(stdout, "%s: %s\n", ask.name, answer.text);
+    return cli_finish(CLI_OK);
+}
+
+/* --- what is wanted --------------------------------------------------------------------------- */
 
 /* 0, or -1: not understood. */
 static int read_record(int count, char **words, struct wish *wish) {
@@ -238,72 +279,91 @@ static int read_record(int count, char **words, struct wish *wish) {
     return count == 1 || (count == 2 && strcmp(words[1], "off") == 0) ? 0 : -1;
 }
 
-static int read_sample(int count, char **words, struct modeswitch *mode) {
-    *mode = (struct modeswitch){.mode = MEMTRACE_MODE_SAMPLED, .mean = MODESWITCH_MEAN};
-    return count < 2 || (count == 2 && quantity_bytes(words[1], &mode->mean) == 0 &&
-                         mode->mean != 0 && mode->mean >> MEMTRACE_CONTROL_MEAN_BITS == 0)
+static int read_sample(int count, char **words, struct programask_wish *wish) {
+    *wish = (struct programask_wish){.what = PROGRAMASK_SAMPLE, .mean = MODESWITCH_MEAN};
+    return count < 2 || (count == 2 && quantity_bytes(words[1], &wish->mean) == 0 &&
+                         wish->mean != 0 && wish->mean >> MEMTRACE_CONTROL_MEAN_BITS == 0)
+               ? 0
+               : -1;
+}
+
+static int read_mark(int count, char **words, struct programask_wish *wish) {
+    wish->what = PROGRAMASK_MARK;
+    return count == 2 && words[1][0] != '\0' &&
+                   (size_t)snprintf(wish->text, sizeof wish->text, "%s", words[1]) <
+                       sizeof wish->text
                ? 0
                : -1;
 }
 
 static int read_wish(int count, char **words, struct wish *wish) {
-    wish->what = SWITCH;
-    wish->mode.mode = MEMTRACE_MODE_OFF;
+    static const struct {
+        const char *name;
+        enum programask_what what;
+    } names[] = {{"exact", PROGRAMASK_EXACT}, {"on", PROGRAMASK_ON}, {"off", PROGRAMASK_OFF}};
+    wish->what = ASK;
     if (strcmp(words[0], "record") == 0) {
         return read_record(count, words, wish);
     }
     if (strcmp(words[0], "sample") == 0) {
-        return read_sample(count, words, &wish->mode);
+        return read_sample(count, words, &wish->program);
     }
-    if (strcmp(words[0], "exact") == 0) {
-        wish->mode.mode = MEMTRACE_MODE_EXACT;
-    } else if (strcmp(words[0], "on") == 0) {
-        wish->mode.mode = MEMTRACE_MODE_ON;
-    } else if (strcmp(words[0], "off") != 0) {
-        return -1;
+    if (strcmp(words[0], "mark") == 0) {
+        return read_mark(count, words, &wish->program);
     }
-    return count == 1 ? 0 : -1;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(words[0], names[i].name) == 0 && count == 1) {
+            wish->program.what = names[i].what;
+            return 0;
+        }
+    }
+    return -1;
 }
 
 static int run_control(int argc, char **argv) {
-    struct wish wish = {.what = SAY};
+    struct wish wish = {.what = SAY, .program.what = PROGRAMASK_SAY};
     uint64_t pid;
     int status = cli_read(&control_command, &argc, &argv, &wish);
     if (status != CLI_OK) {
         return status;
     }
     if (argc < 1) {
-        return cli_usage("control", "a process id is needed");
-    }
-    if (quantity_u64(argv[0], &pid) != 0 || pid == 0 || pid > INT32_MAX) {
-        return cli_usage("control", "'%s' is not a process id", argv[0]);
+        return cli_usage("control", "a process id or a recording is needed");
     }
     if (argc > 1 && read_wish(argc - 1, argv + 1, &wish) != 0) {
         return cli_usage("control",
-                         "after the process id: exact, sample [SIZE], off, on, record or "
-                         "record off");
+                         "after the process id or the recording: exact, sample [SIZE], off, on, "
+                         "mark TEXT (1 to %d bytes), record or record off",
+                         PROGRAMASK_TEXT - 1);
     }
     if (wish.output != NULL && wish.what != RECORD) {
         return cli_usage("control", "--output belongs to record");
     }
-    return control((pid_t)pid, &wish);
+    if (quantity_u64(argv[0], &pid) != 0) {
+        return control_file(argv[0], &wish);
+    }
+    return pid != 0 && pid <= INT32_MAX ? control_process((pid_t)pid, &wish)
+                                        : cli_usage("control", "'%s' is not a process id", argv[0]);
 }
 
 const struct command control_command = {
     .name = "control",
     .run = run_control,
     .summary = "count all, a sample or nothing in a running program; record it from now on",
-    .usage = "PID [exact|sample [SIZE]|off|on|record [-o FILE]|record off]",
+    .usage = "PID|FILE [exact|sample [SIZE]|off|on|mark TEXT]\n"
+             "PID record [-o FILE]|record off",
     .options = options,
     .about = "Changes what is counted of process PID, which must be profiled, while it runs, or "
              "says what is counted now. It follows at one of its next allocations; no signal is "
-             "sent.\n"
+             "sent. FILE, a recording, stands for its program; where `memtrace gather` receives "
+             "it from another machine, it is controlled there, if its sender allows it.\n"
              "  exact           every allocation\n"
              "  sample [SIZE]   one allocation in SIZE bytes (512K), chosen at random; reports\n"
              "                  give estimates\n"
              "  off             nothing new; what was counted is followed\n"
              "  on              as before off\n"
+             "  mark TEXT       puts a mark into its recording\n"
              "  record          also record each event with its time, from now on\n"
              "  record off      end that recording; the profile goes on",
-    .operands = "PID exact|sample|off|on|record",
+    .operands = "PID|RECORDING exact|sample|off|on|mark|record",
 };

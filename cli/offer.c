@@ -34,6 +34,7 @@ static struct {
     uint64_t linger_ns;
     uint16_t discovery_port; /* 0: nobody is to find it */
     bool rotates;
+    bool allows_control;
     int listener;
     int words; /* to the offerer; -1: there is none */
     pid_t offerer;
@@ -47,7 +48,7 @@ static struct {
 
 /* ---- The offerer's process ---- */
 
-/* memtrace offerer TOKEN LINGER REOPENER DISCOVERY-PORT */
+/* memtrace offerer TOKEN LINGER REOPENER DISCOVERY-PORT CONTROL */
 static int run_offerer(int argc, char **argv) {
     struct offering_options asked = {
         .listener = LISTENER_FD, .words = WORDS_FD, .stop = &stopping_signal, .tell = cli_tell};
@@ -57,7 +58,7 @@ static int run_offerer(int argc, char **argv) {
     uint64_t reopener;
     uint64_t discovery;
     int result;
-    if (argc != 5 || quantity_u64(argv[4], &discovery) != 0 ||
+    if (argc != 6 || quantity_u64(argv[4], &discovery) != 0 ||
         quantity_u64(argv[2], &asked.linger_ns) != 0 || quantity_u64(argv[3], &reopener) != 0) {
         return cli_usage("offerer", "started by memtrace record --listen");
     }
@@ -67,6 +68,7 @@ static int run_offerer(int argc, char **argv) {
     asked.token = token;
     asked.reopener = (pid_t)reopener;
     asked.discovery_port = (uint16_t)discovery;
+    asked.allows_control = strcmp(argv[5], "control") == 0;
     stopping_catch();
     signal(SIGPIPE, SIG_IGN);
     result = offering_run(&asked, &rest, &error);
@@ -121,6 +123,7 @@ int offer_begin(const struct variables *variables, bool rotates) {
     listening_show(offer.listener, offer.at);
     offer.token = variables->token != NULL ? variables->token : "";
     offer.rotates = rotates;
+    offer.allows_control = variables->allows_control;
     offer.linger_ns = variables->linger_ns;
     if (variables->discoverable) {
         offer.discovery_port =
@@ -152,7 +155,7 @@ _Noreturn static void become_offerer(int words, pid_t recorder) {
         dup2(nothing, STDOUT_FILENO) >= 0 && dup2(words_copy, WORDS_FD) >= 0 &&
         dup2(listener_copy, LISTENER_FD) >= 0 && sigprocmask(SIG_SETMASK, &none, NULL) == 0) {
         execl("/proc/self/exe", "memtrace", "offerer", offer.token, linger, parent, discovery,
-              (char *)NULL);
+              offer.allows_control ? "control" : "-", (char *)NULL);
     }
     _exit(CLI_FAILURE);
 }

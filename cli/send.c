@@ -21,6 +21,7 @@ struct request {
     uint16_t discovery_port;
     const char *token;
     uint64_t give_up_ns;
+    bool allows_control;
 };
 
 #define IN(member) OPTION_IN(struct request, member)
@@ -39,6 +40,10 @@ static const struct option options[] = {
     {"token", 0, "FILE",
      "what proves who both sides are, a file that only you can read: for all but this machine",
      OPTION_TEXT, IN(token)},
+    {"allow-control", 0, NULL,
+     "who receives it may switch counting, sample and mark, while the program runs here (memtrace "
+     "control)",
+     OPTION_FLAG, IN(allows_control)},
     {"give-up", 0, "TIME",
      "end when HOST cannot be reached for so long (default: go on trying until it can)",
      OPTION_DURATION, IN(give_up_ns)},
@@ -87,7 +92,8 @@ static int offer_files(const struct request *request, const struct token *token,
                                      .words = -1,
                                      .stop = &stopping_signal,
                                      .tell = cli_tell,
-                                     .tells_all = true};
+                                     .tells_all = true,
+                                     .allows_control = request->allows_control};
     struct offering_rest rest;
     struct error error = {""};
     char host[CHANNEL_HOST];
@@ -152,6 +158,7 @@ static int run_send(int argc, char **argv) {
     }
     asked.host = host;
     asked.give_up_ns = request.give_up_ns;
+    asked.allows_control = request.allows_control;
     return send_or_offer(&request, &asked, argv);
 }
 

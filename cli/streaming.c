@@ -62,6 +62,7 @@ static struct {
     uint64_t linger_ns;
     uint64_t end_ns; /* when the run was over; 0: it is not */
     bool rotates;
+    bool allows_control;
     bool keeps_none; /* --queue: what was sent is freed */
     uint64_t removed_files, removed_bytes;
     size_t senders;  /* that run now */
@@ -145,7 +146,7 @@ static int send_beside(const struct sender_options *asked, const char *to, pid_t
     return write(STDOUT_FILENO, &report, sizeof report) == sizeof report ? CLI_FAILURE : CLI_USAGE;
 }
 
-/* memtrace sender TO TOKEN LINGER RECORDER REOPENS HOW FREE, the file is descriptor 3. */
+/* memtrace sender TO TOKEN LINGER RECORDER REOPENS HOW FREE CONTROL, the file is descriptor 3. */
 static int run_sender(int argc, char **argv) {
     struct sender_options asked = {.path = "/proc/self/fd/3", .stop = &stopping_signal};
     struct error error = {""};
@@ -154,7 +155,7 @@ static int run_sender(int argc, char **argv) {
     char name[PATH_MAX];
     uint64_t recorder;
     int status;
-    if (argc != 8 || channel_peer(argv[1], host, &asked.port, &error) != 0 ||
+    if (argc != 9 || channel_peer(argv[1], host, &asked.port, &error) != 0 ||
         quantity_u64(argv[3], &asked.linger_ns) != 0 || quantity_u64(argv[4], &recorder) != 0) {
         return cli_usage("sender", "started by memtrace record --to");
     }
@@ -168,6 +169,7 @@ static int run_sender(int argc, char **argv) {
     asked.reopener = strcmp(argv[5], "reopens") == 0 ? (pid_t)recorder : 0;
     asked.tell = strcmp(argv[6], "quiet") == 0 ? keep_quiet : print;
     asked.frees_sent = strcmp(argv[7], "free") == 0;
+    asked.allows_control = strcmp(argv[8], "control") == 0;
     stopping_catch();
     signal(SIGPIPE, SIG_IGN);
     status = send_beside(&asked, argv[1], (pid_t)recorder);
@@ -289,9 +291,10 @@ int streaming_begin(struct variables *variables) {
                                      : cli_usage("record", "--to and --listen do not go together");
     }
     if (variables->to == NULL) {
-        return variables->token == NULL && variables->linger_ns == 0
+        return variables->token == NULL && variables->linger_ns == 0 && !variables->allows_control
                    ? CLI_OK
-                   : cli_usage("record", "--token and --linger belong to --to and --listen");
+                   : cli_usage("record", "--token, --linger and --allow-control belong to --to and "
+                                         "--listen");
     }
     if (channel_peer(variables->to, host, &port, &error) != 0) {
         return cli_usage("record", "--to: %s", error.message);
@@ -303,6 +306,7 @@ int streaming_begin(struct variables *variables) {
         }
     }
     streaming.to = variables->to;
+    streaming.allows_control = variables->allows_control;
     streaming.token = variables->token != NULL ? variables->token : "";
     if (discovery_is_auto(host)) {
         choose_gatherer(host, port, token);
@@ -333,7 +337,8 @@ _Noreturn static void become_sender(int fd, uint64_t linger_ns, pid_t recorder, 
         sigprocmask(SIG_SETMASK, &none, NULL) == 0) {
         execl("/proc/self/exe", "memtrace", "sender", streaming.to, streaming.token, linger, parent,
               reopens ? "reopens" : "-", is_quiet ? "quiet" : "loud",
-              streaming.keeps_none ? "free" : "keep", (char *)NULL);
+              streaming.keeps_none ? "free" : "keep", streaming.allows_control ? "control" : "-",
+              (char *)NULL);
     }
     _exit(CLI_FAILURE);
 }

@@ -280,6 +280,10 @@ const struct option variables_of_recordings[] = {
     VARIABLE("queue", 0, "SIZE",
              "keep no copy: what is there is freed here, and SIZE may wait for it (with --to)",
              set_size, "MEMTRACE_QUEUE"),
+    {"allow-control", 0, NULL,
+     "with --to or --listen: who receives it may switch counting, sample and mark (memtrace "
+     "control)",
+     OPTION_FLAG, OPTION_IN(struct variables, allows_control)},
     {"linger", 0, "TIME", "so long the rest may take to be sent after the end (default: 60s)",
      OPTION_DURATION, OPTION_IN(struct variables, linger_ns), .least = 1},
 #endif

@@ -25,6 +25,7 @@ struct variables {
     const char *to, *listen, *token; /* --to, --listen, --token */
     uint64_t linger_ns;
     bool discoverable;       /* --discoverable */
+    bool allows_control;     /* --allow-control */
     uint16_t discovery_port; /* 0: the usual one */
 };
 

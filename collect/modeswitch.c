@@ -2,11 +2,13 @@
 /* modeswitch.c: see modeswitch.h. */
 #include "collect/modeswitch.h"
 
+#include "analyze/rows/number.h"
 #include "memtrace/events.h"
 #include "memtrace/sampled.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -39,6 +41,22 @@ uint64_t modeswitch_mean(const struct memtrace_header *header) {
     return memtrace_is_recorded(recording)         ? load(&recording->sample_bytes)
            : header->mode == MEMTRACE_MODE_SAMPLED ? load(&header->sample_bytes)
                                                    : 0;
+}
+
+const char *modeswitch_say(const struct memtrace_header *header, char *text, size_t capacity) {
+    const struct memtrace_recording *recording = (const void *)header->recording;
+    const char *what = memtrace_is_recorded(recording) ? "recorded" : "counted";
+    uint64_t mean = modeswitch_mean(header);
+    struct number number;
+    if (header->mode == MEMTRACE_MODE_OFF) {
+        snprintf(text, capacity, "off, nothing new is %s", what);
+    } else if (mean != 0) {
+        snprintf(text, capacity, "sampled, one allocation in %s is %s", number_bytes(&number, mean),
+                 what);
+    } else {
+        snprintf(text, capacity, "exact, every allocation is %s", what);
+    }
+    return text;
 }
 
 static uint64_t control_word(uint64_t before, struct modeswitch wish) {

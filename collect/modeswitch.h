@@ -28,6 +28,8 @@ void modeswitch_unmap(struct memtrace_header *header);
 uint64_t modeswitch_ask(struct memtrace_header *header, struct modeswitch wish);
 /* Whether the program counts so now. It says first that it does it, and then that it has. */
 bool modeswitch_holds(const struct memtrace_header *header, struct modeswitch wish);
+/* What is counted, in words: "exact, every allocation is recorded". */
+const char *modeswitch_say(const struct memtrace_header *header, char *text, size_t capacity);
 /* The mean distance of what is sampled: of recordings it is they that are. 0: nothing is. */
 uint64_t modeswitch_mean(const struct memtrace_header *header);
 

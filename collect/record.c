@@ -5,6 +5,7 @@
 #include "analyze/rows/number.h"
 #include "collect/clock.h"
 #include "collect/embed.h"
+#include "collect/marktaker.h"
 #include "collect/recordevents.h"
 #include "collect/recordgap.h"
 #include "collect/recordsample.h"
@@ -59,6 +60,7 @@ struct record {
     struct recordgap gap;
     struct recordslices *slices; /* NULL: none */
     struct wanted_marks wanted;
+    struct marktaker asked; /* marks, by others */
     uint64_t flushed_ns;
     uint64_t *small_ns; /* by stream: when its last small block was written */
     uint32_t small_streams;
@@ -287,7 +289,7 @@ static int write_marks(struct record *record) {
     }
     wanted->count = 0;
     pthread_mutex_unlock(&wanted->lock);
-    return result;
+    return result == 0 ? marktaker_write(&record->asked, &record->events) : result;
 }
 
 static void mind_duration(struct record *record) {
@@ -308,6 +310,7 @@ static void round_of(struct record *record, bool ended) {
         stop(record);
     }
     recordgap_look(&record->gap, &record->events, claim_time_ns(record->claim));
+    marktaker_look(&record->asked, &record->events, claim_time_ns(record->claim));
     if (!record->stopped && !recordevents_have_room(&record->events)) {
         record->wait_ms = LONG_WAIT_MS; /* until some of it was sent */
         return;
@@ -545,6 +548,7 @@ void record_finish(struct record *record, struct record_result *result) {
     if (record_news(record) != NULL) {
         result->trouble = record->trouble;
     }
+    marktaker_drop(&record->events);
     free_buffers(record);
     release(record);
 }

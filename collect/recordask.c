@@ -53,8 +53,7 @@ enum recordask_state recordask_look(const struct memtrace_header *header) {
 
 /* --- one at a time ---------------------------------------------------------------------------- */
 
-/* Of two that ask at once one is first. The lock goes away with who holds it. */
-static int lock(const struct region *region, struct error *error) {
+int recordask_lock(const struct region *region, struct error *error) {
     struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
     int fd = open(region->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
     if (fd >= 0 && fcntl(fd, F_OFD_SETLKW, &whole) == 0) {
@@ -215,7 +214,7 @@ static int begin(struct memtrace_header *header, const struct region *region, co
 
 int recordask_begin(struct memtrace_header *header, const struct region *region, const char *output,
                     struct error *error) {
-    int fd = lock(region, error);
+    int fd = recordask_lock(region, error);
     int result = fd >= 0 ? begin(header, region, output, error) : -1;
     if (fd >= 0) {
         close(fd);

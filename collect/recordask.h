@@ -32,6 +32,10 @@ enum recordask_state recordask_look(const struct memtrace_header *header);
 /* The recording in the header. */
 const struct memtrace_recording *recordask_recording(const struct memtrace_header *header);
 
+/* Of two that ask a program for something at once one is first: a descriptor, to be closed. -1:
+ * error. The lock goes away with who holds it. */
+int recordask_lock(const struct region *region, struct error *error);
+
 /* header: of modeswitch_map(). output: a pattern as of `memtrace record --output`, NULL: a new file
  * in this folder. 0, or -1: error says why it cannot be. */
 int recordask_begin(struct memtrace_header *header, const struct region *region, const char *output,

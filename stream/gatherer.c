@@ -108,6 +108,7 @@ static void remove_gone(struct gatherer *gatherer) {
     size_t kept = 0;
     for (size_t i = 0; i < gatherer->count; i++) {
         if (gatherer->sources[i]->state == GONE) {
+            controlling_lost(gatherer->controlling, gatherer->sources[i]);
             incoming_free(gatherer->sources[i]);
         } else {
             gatherer->sources[kept++] = gatherer->sources[i];
@@ -123,6 +124,8 @@ static int prepare_polls(struct gatherer *gatherer, uint64_t now) {
         (struct pollfd){now < gatherer->rest_until_ns ? -1 : gatherer->listener, POLLIN, 0};
     gatherer->polls[POLL_BEACON] = (struct pollfd){discovery_fd(gatherer->beacon), POLLIN, 0};
     gatherer->polls[POLL_SYNCING] = (struct pollfd){syncing_fd(gatherer->syncing), POLLIN, 0};
+    gatherer->polls[POLL_CONTROL] =
+        (struct pollfd){controlling_fd(gatherer->controlling, &timeout), POLLIN, 0};
     for (size_t i = 0; i < gatherer->count; i++) {
         const struct source *source = gatherer->sources[i];
         gatherer->polls[i + POLLS_OWN] =
@@ -161,6 +164,7 @@ static void gather(struct gatherer *gatherer) {
         if (gatherer->polls[POLL_SYNCING].revents != 0) {
             incoming_synced(gatherer);
         }
+        controlling_serve(gatherer, clock_now_ns());
         for (size_t i = 0; i < count; i++) {
             incoming_serve(gatherer, gatherer->sources[i], gatherer->polls[i + POLLS_OWN].revents);
         }
@@ -258,6 +262,15 @@ static int open_beacon(struct gatherer *gatherer, struct error *error) {
     return gatherer->beacon != NULL ? 0 : -1;
 }
 
+/* Some file systems have no sockets: then the rest goes on without. */
+static void open_controlling(struct gatherer *gatherer) {
+    struct error error;
+    gatherer->controlling = controlling_open(gatherer->folder, &error);
+    if (gatherer->controlling == NULL) {
+        gathering_tell(gatherer, "no program can be controlled from here: %s", error.message);
+    }
+}
+
 static int begin(struct gatherer *gatherer, struct error *error) {
     const struct gatherer_options *options = gatherer->options;
     gatherer->strangers_most = listening_raise_limit() / 4;
@@ -280,8 +293,12 @@ static int begin(struct gatherer *gatherer, struct error *error) {
     if (options->host != NULL && open_listener(gatherer, error) != 0) {
         return -1;
     }
-    return gatherer->listener >= 0 && options->discovery_port != 0 ? open_beacon(gatherer, error)
-                                                                   : 0;
+    if (gatherer->listener >= 0 && options->discovery_port != 0 &&
+        open_beacon(gatherer, error) != 0) {
+        return -1;
+    }
+    open_controlling(gatherer);
+    return 0;
 }
 
 int gatherer_run(const struct gatherer_options *options, struct error *error) {
@@ -303,6 +320,7 @@ int gatherer_run(const struct gatherer_options *options, struct error *error) {
         (!puller_is_over(gatherer->puller, &failed) || failed)) {
         result = error_set(error, "not all recordings are here");
     }
+    controlling_close(gatherer->controlling);
     syncing_free(gatherer->syncing);
     puller_free(gatherer->puller);
     discovery_close(gatherer->beacon);

@@ -42,14 +42,16 @@ struct source {
      */
     struct pull_host *host;
     size_t offer;
-    bool looked;                                     /* the first byte was looked at: TLS or not */
-    bool is_half;                                    /* PARTING: nothing is sent any more */
-    bool is_hungry;                                  /* more may be there to read at once */
-    bool is_done;                                    /* all of it is there */
-    bool is_refused;                                 /* to come again makes no sense */
-    bool owes_welcome;                               /* until what is there is on the disk */
-    bool owes_end;                                   /* all has come, and is not compared yet */
-    bool owes_line;                                  /* that it came was not told yet */
+    bool looked;       /* the first byte was looked at: TLS or not */
+    bool is_half;      /* PARTING: nothing is sent any more */
+    bool is_hungry;    /* more may be there to read at once */
+    bool is_done;      /* all of it is there */
+    bool is_refused;   /* to come again makes no sense */
+    bool owes_welcome; /* until what is there is on the disk */
+    bool owes_end;     /* all has come, and is not compared yet */
+    bool owes_line;    /* that it came was not told yet */
+    bool allows_control;
+    uint64_t asked;                                  /* a control that it has not answered; 0 */
     struct sync_job *sync;                           /* on its way to the disk; NULL: nothing */
     uint64_t born_ns, heard_ns, said_ns, waiting_ns; /* waiting: since when bytes are not synced */
     size_t in_size, out_size;
@@ -59,7 +61,7 @@ struct source {
 #define NO_OFFER SIZE_MAX
 
 /* What else poll() waits for, before the sources. */
-enum { POLL_LISTENER, POLL_BEACON, POLL_SYNCING, POLLS_OWN };
+enum { POLL_LISTENER, POLL_BEACON, POLL_SYNCING, POLL_CONTROL, POLLS_OWN };
 
 /* Lines about whoever comes without having shown who he is are as many as he likes: so many at
  * once, then one now and then. */
@@ -84,6 +86,7 @@ struct gatherer {
     struct puller *puller;  /* NULL: we connect to nobody */
     struct discovery_beacon *beacon; /* NULL: nobody is to find us */
     struct syncing *syncing;
+    struct controlling *controlling; /* NULL: nobody can ask for anything */
     struct source *sources[SOURCES_MOST];
     struct pollfd polls[SOURCES_MOST + POLLS_OWN];
     size_t count;
@@ -115,6 +118,26 @@ void incoming_lose(struct gatherer *gatherer, struct source *source, const char 
 void incoming_free(struct source *source);
 /* Puts a frame of this size into what it is told; the frame was written to incoming_out(). */
 uint8_t *incoming_out(struct source *source);
+/* Whether there is room for that. */
+bool incoming_has_room(const struct source *source);
+
+/* ---- controlling.c ---- */
+
+struct controlling;
+
+/* NULL: error says why nobody can ask. */
+struct controlling *controlling_open(int folder, struct error *error);
+void controlling_close(struct controlling *controlling); /* NULL is allowed */
+/* Readable when it has something to do; -1: NULL. Sets *timeout_ms lower where it must not be
+ * waited for so long. */
+int controlling_fd(const struct controlling *controlling, int *timeout_ms);
+/* Its turn. */
+void controlling_serve(struct gatherer *gatherer, uint64_t now);
+/* A source has answered. 0; -1: it was not asked that. */
+int controlling_take_answer(struct gatherer *gatherer, struct source *source,
+                            const struct wire_frame *frame);
+/* A source is about to be freed. */
+void controlling_lost(struct controlling *controlling, const struct source *source);
 
 /* ---- puller.c ---- */
 

@@ -36,7 +36,7 @@ uint8_t *incoming_out(struct source *source) {
     return source->out + source->out_size;
 }
 
-static bool has_out_room(const struct source *source) {
+bool incoming_has_room(const struct source *source) {
     return source->out_size + WIRE_SMALL_MOST <= OUT_BYTES;
 }
 
@@ -63,19 +63,20 @@ static void tell_refused(struct gatherer *gatherer, const struct source *source,
 }
 
 static void tell_come(const struct gatherer *gatherer, struct source *source) {
+    const char *allows = source->allows_control ? ", may be controlled" : "";
     struct number n;
     source->owes_line = false;
     if (source->arrival.synced != 0) {
-        gathering_tell(gatherer, "%s: from %s, goes on behind %s", source->arrival.name,
-                       source->peer, number_bytes(&n, source->arrival.synced));
+        gathering_tell(gatherer, "%s: from %s%s, goes on behind %s", source->arrival.name,
+                       source->peer, allows, number_bytes(&n, source->arrival.synced));
     } else {
-        gathering_tell(gatherer, "%s: from %s", source->arrival.name, source->peer);
+        gathering_tell(gatherer, "%s: from %s%s", source->arrival.name, source->peer, allows);
     }
 }
 
 /* It goes away with a reason, which was told. */
 static void turn_away(struct source *source, enum wire_code code, const char *reason) {
-    if (has_out_room(source)) {
+    if (incoming_has_room(source)) {
         source->out_size += wire_put_refusal(incoming_out(source), code, reason);
     }
     forget_sync(source);
@@ -178,6 +179,7 @@ static void take_hello(struct gatherer *gatherer, struct source *source,
     } else {
         take_over(gatherer, source);
         source->state = GREETED;
+        source->allows_control = (hello.flags & WIRE_ALLOWS_CONTROL) != 0;
         if (source->arrival.next != 0) {
             source->owes_welcome = true;
         } else {
@@ -282,6 +284,9 @@ static void take_frame(struct gatherer *gatherer, struct source *source,
         take_data(gatherer, source, frame);
     } else if (frame->type == WIRE_END && is_greeted) {
         take_end(gatherer, source, frame);
+    } else if (frame->type == WIRE_ANSWER && is_greeted &&
+               controlling_take_answer(gatherer, source, frame) == 0) {
+        return;
     } else if (frame->type == WIRE_OFFER && is_listing) {
         puller_take_offer(gatherer, source, frame);
     } else if (frame->type == WIRE_END && is_listing) {
@@ -299,7 +304,7 @@ static void take_frames(struct gatherer *gatherer, struct source *source) {
     struct wire_frame frame;
     size_t at = 0;
     long size = 0;
-    while (source->state < PARTING && has_out_room(source) &&
+    while (source->state < PARTING && incoming_has_room(source) &&
            (size = wire_parse(source->in + at, source->in_size - at, &frame)) > 0) {
         take_frame(gatherer, source, &frame);
         at += (size_t)size;
@@ -344,7 +349,7 @@ static void hear(struct gatherer *gatherer, struct source *source) {
     struct error error = {""};
     size_t taken = 0;
     source->is_hungry = false;
-    while (source->state != GONE && taken < TURN_BYTES && has_out_room(source)) {
+    while (source->state != GONE && taken < TURN_BYTES && incoming_has_room(source)) {
         size_t room = sizeof source->in - source->in_size;
         ssize_t got = channel_read(&source->channel, source->in + source->in_size, room, &error);
         if (got < 0) {
@@ -386,7 +391,7 @@ static bool is_sync_due(const struct gatherer *gatherer, const struct source *so
                         uint64_t now) {
     const struct arrival *arrival = &source->arrival;
     uint64_t patience = SYNC_NS_ONE * gatherer->count;
-    if (source->state != GREETED || source->sync != NULL || !has_out_room(source)) {
+    if (source->state != GREETED || source->sync != NULL || !incoming_has_room(source)) {
         return false;
     }
     if (source->owes_welcome || source->owes_end) {
@@ -468,7 +473,7 @@ static void compare(struct gatherer *gatherer, struct source *source) {
     struct arrival *arrival = &source->arrival;
     struct number n;
     int same;
-    if (source->state != GREETED || !arrival->hash.is_running || !has_out_room(source)) {
+    if (source->state != GREETED || !arrival->hash.is_running || !incoming_has_room(source)) {
         return;
     }
     same = arrival_step(arrival);
@@ -574,12 +579,12 @@ struct source *incoming_add(struct gatherer *gatherer, int fd, bool is_server, c
 
 short incoming_waits(const struct source *source, int *timeout_ms) {
     bool writes = source->out_size != 0 || source->channel.wants_write || source->state == CALLING;
-    if ((source->is_hungry && has_out_room(source)) || source->arrival.hash.is_running) {
+    if ((source->is_hungry && incoming_has_room(source)) || source->arrival.hash.is_running) {
         *timeout_ms = 0;
     } else if (source->waiting_ns != 0 && source->sync == NULL && *timeout_ms > 10) {
         *timeout_ms = 10;
     }
-    return (short)((has_out_room(source) ? POLLIN : 0) | (writes ? POLLOUT : 0));
+    return (short)((incoming_has_room(source) ? POLLIN : 0) | (writes ? POLLOUT : 0));
 }
 
 void incoming_free(struct source *source) {

@@ -354,6 +354,7 @@ static void send_file(struct connection *connection, const uint8_t id[WIRE_ID]) 
                                    .name = name,
                                    .host = connection->peer,
                                    .accepted = &connection->channel,
+                                   .allows_control = offering->options->allows_control,
                                    .stop = &connection->stop,
                                    .tell = no_words};
     size_t place = 0;

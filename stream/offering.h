@@ -27,6 +27,7 @@ struct offering_options {
     const volatile sig_atomic_t *stop; /* not 0: end */
     void (*tell)(const char *line);    /* what people are to know */
     bool tells_all;                    /* also who has what */
+    bool allows_control;               /* as in sender.h */
 };
 
 enum offering_kind { OFFERING_FILE = 1, OFFERING_OVER = 2, OFFERING_REST = 3 };

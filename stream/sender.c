@@ -5,6 +5,7 @@
 #include "analyze/rows/number.h"
 #include "collect/clock.h"
 #include "stream/backoff.h"
+#include "stream/controlled.h"
 #include "stream/discovery.h"
 #include "stream/filehash.h"
 #include "stream/punch.h"
@@ -31,6 +32,7 @@
 #define SILENCE_NS  (20 * SECOND) /* a peer that says nothing for so long is gone */
 #define QUEUED_MOST (2 * SECOND)  /* between two attempts where a queue fills meanwhile */
 #define LOOK_NS     (50 * MS)
+#define CONTROL_NS  (10 * MS) /* between two looks whether the program has done it */
 
 enum { ANEW_MOST = 3, IN_BYTES = 4 * WIRE_SMALL_MOST, READS_A_TURN = 64 };
 
@@ -62,6 +64,7 @@ struct sender {
     uint64_t next, acked, window;
     uint64_t heard_ns, said_ns;
     bool is_hungry; /* more may be there to read at once */
+    struct controlled controlled;
     size_t in_size, out_size, out_done;
     uint8_t in[IN_BYTES];
     uint8_t out[WIRE_FRAME_MOST];
@@ -339,6 +342,9 @@ static enum outcome take_frame(struct sender *sender, const struct wire_frame *f
         return ENDED;
     case WIRE_REFUSE:
         return take_refusal(sender, frame);
+    case WIRE_CONTROL:
+        return sender->is_welcome && controlled_take(&sender->controlled, frame) == 0 ? GOING
+                                                                                      : REFUSED;
     default:
         return REFUSED;
     }
@@ -436,7 +442,11 @@ static int put_end(struct sender *sender) {
 /* The next frame into the empty buffer, if there is one. 0 or -1. */
 static int choose(struct sender *sender, uint64_t now) {
     uint64_t bytes = sendable(sender);
-    sender->out_size = sender->out_done = 0;
+    sender->out_done = 0;
+    sender->out_size = controlled_put(&sender->controlled, sender->out);
+    if (sender->out_size != 0) {
+        return 0;
+    }
     if (bytes != 0) {
         return put_data(sender, bytes);
     }
@@ -482,7 +492,9 @@ static enum outcome check_silence(struct sender *sender, uint64_t now) {
 static void wait_for_news(struct sender *sender) {
     bool is_pending = sender->out_done < sender->out_size;
     struct pollfd one = {sender->channel.fd, (short)(POLLIN | (is_pending ? POLLOUT : 0)), 0};
-    int timeout = sender->tail.ended ? 500 : (int)(LOOK_NS / MS);
+    int timeout = sender->controlled.is_asked ? (int)(CONTROL_NS / MS)
+                  : sender->tail.ended        ? 500
+                                              : (int)(LOOK_NS / MS);
     poll(&one, 1, sender->is_hungry || (is_over(sender) && !is_pending) ? 0 : timeout);
 }
 
@@ -502,6 +514,7 @@ static bool has_all_but_index(const struct sender *sender) {
 
 static enum outcome talk(struct sender *sender) {
     enum outcome outcome = GOING;
+    controlled_forget(&sender->controlled);
     sender->is_welcome = sender->end_said = false;
     sender->next = sender->acked = 0;
     sender->in_size = sender->out_done = 0;
@@ -510,6 +523,7 @@ static enum outcome talk(struct sender *sender) {
     while (outcome == GOING && !is_stopped(sender)) {
         uint64_t now = clock_now_ns();
         outcome = look(sender) == 0 ? hear(sender) : REFUSED;
+        controlled_look(&sender->controlled, now);
         free_sent(sender, now);
         outcome = outcome == GOING ? say(sender) : outcome;
         outcome = outcome == GOING ? check_silence(sender, now) : outcome;
@@ -520,6 +534,7 @@ static enum outcome talk(struct sender *sender) {
             wait_for_news(sender);
         }
     }
+    controlled_forget(&sender->controlled);
     if (outcome == LOST) {
         /* Why it was refused may have come before the connection broke. */
         struct error why = *sender->error;
@@ -634,6 +649,10 @@ static int prepare(struct sender *sender) {
             return -1;
         }
     } while (sender->tail.steady != before && !is_stopped(sender));
+    sender->hello.flags = sender->options->allows_control ? WIRE_ALLOWS_CONTROL : 0;
+    sender->controlled = (struct controlled){.fd = sender->fd,
+                                             .started_ns = sender->hello.started_ns,
+                                             .is_allowed = sender->options->allows_control};
     return known < 0 ? -1 : 0;
 }
 

@@ -24,6 +24,7 @@ struct sender_options {
      * other blocks. 0: it is sent. */
     pid_t reopener;
     bool frees_sent;                   /* what the other side has on its disk is freed here */
+    bool allows_control;               /* the other side may say what is counted, and mark */
     const volatile sig_atomic_t *stop; /* not 0: end */
     void (*tell)(const char *line);    /* what people are to know */
 };

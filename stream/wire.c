@@ -130,14 +130,14 @@ int wire_read_refusal(const struct wire_frame *frame, struct wire_refusal *refus
     return 0;
 }
 
-int wire_read_control(const struct wire_frame *frame, struct wire_control *control) {
-    control->wish = (uint32_t)get(frame->payload, 4);
-    control->value = get(frame->payload + 4, 8);
-    read_text(frame, 12, control->text);
-    return control->wish >= WIRE_OFF && control->wish <= WIRE_MARK ? 0 : -1;
+int wire_read_control(const struct wire_frame *frame, struct programask_wish *wish) {
+    wish->what = (uint32_t)get(frame->payload, 4);
+    wish->mean = get(frame->payload + 4, 8);
+    read_text(frame, 12, wish->text);
+    return wish->what != 0 && wish->what < PROGRAMASK_WISHES ? 0 : -1;
 }
 
-int wire_read_answer(const struct wire_frame *frame, struct wire_answer *answer) {
+int wire_read_answer(const struct wire_frame *frame, struct programask_answer *answer) {
     uint64_t is_done = get(frame->payload, 4);
     answer->is_done = is_done == 1;
     read_text(frame, 4, answer->text);
@@ -167,7 +167,8 @@ static size_t put_header(uint8_t *to, enum wire_type type, size_t length, uint64
     return WIRE_HEADER + length;
 }
 
-_Static_assert(WIRE_REASON_MOST == WIRE_NAME_MOST, "put_name() puts both");
+_Static_assert(WIRE_REASON_MOST == WIRE_NAME_MOST && PROGRAMASK_TEXT == WIRE_REASON_MOST + 1,
+               "put_name() and read_text() are for all of them");
 
 static size_t put_name(uint8_t *to, const char *name) {
     size_t length = strnlen(name, WIRE_NAME_MOST);
@@ -223,17 +224,17 @@ size_t wire_put_refusal(uint8_t *to, enum wire_code code, const char *reason) {
     return put_header(to, WIRE_REFUSE, 4 + length, 0);
 }
 
-size_t wire_put_control(uint8_t *to, const struct wire_control *control) {
-    size_t length = put_name(to + WIRE_HEADER + 12, control->text) - 1;
-    put(to + WIRE_HEADER, control->wish, 4);
-    put(to + WIRE_HEADER + 4, control->value, 8);
-    return put_header(to, WIRE_CONTROL, 12 + length, 0);
+size_t wire_put_control(uint8_t *to, uint64_t number, const struct programask_wish *wish) {
+    size_t length = put_name(to + WIRE_HEADER + 12, wish->text) - 1;
+    put(to + WIRE_HEADER, wish->what, 4);
+    put(to + WIRE_HEADER + 4, wish->mean, 8);
+    return put_header(to, WIRE_CONTROL, 12 + length, number);
 }
 
-size_t wire_put_answer(uint8_t *to, const struct wire_answer *answer) {
+size_t wire_put_answer(uint8_t *to, uint64_t number, const struct programask_answer *answer) {
     size_t length = put_name(to + WIRE_HEADER + 4, answer->text) - 1;
     put(to + WIRE_HEADER, answer->is_done, 4);
-    return put_header(to, WIRE_ANSWER, 4 + length, 0);
+    return put_header(to, WIRE_ANSWER, 4 + length, number);
 }
 
 size_t wire_put_pull(uint8_t *to, const uint8_t id[WIRE_ID]) {

@@ -12,6 +12,8 @@
 #ifndef STREAM_WIRE_H
 #define STREAM_WIRE_H
 
+#include "collect/programask.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -24,8 +26,8 @@ enum wire_type {
     WIRE_ALIVE = 5,   /* either: nothing to say, but still there */
     WIRE_END = 6,    /* sender: the file has `offset` bytes with this hash; receiver: so has mine */
     WIRE_REFUSE = 7, /* receiver: why not, struct wire_refusal */
-    WIRE_CONTROL = 8, /* receiver: what is to be done to the program, struct wire_control */
-    WIRE_ANSWER = 9,  /* sender: what has become of the last one, struct wire_answer */
+    WIRE_CONTROL = 8, /* receiver: what is to be done to the program, struct programask_wish */
+    WIRE_ANSWER = 9,  /* sender: what has become of that, struct programask_answer */
     WIRE_PULL = 10,   /* receiver that has connected: which recording it wants, or the list */
     WIRE_OFFER = 11,  /* sender: one of those that it has, of `offset` bytes: struct wire_hello */
 };
@@ -70,25 +72,6 @@ struct wire_refusal {
     char reason[WIRE_REASON_MOST + 1];
 };
 
-enum wire_wish {
-    WIRE_OFF = 1,
-    WIRE_ON = 2,
-    WIRE_EXACT = 3,
-    WIRE_SAMPLE = 4, /* the value: the mean distance in bytes */
-    WIRE_MARK = 5,   /* the text */
-};
-
-struct wire_control {
-    uint32_t wish; /* enum wire_wish */
-    uint64_t value;
-    char text[WIRE_REASON_MOST + 1];
-};
-
-struct wire_answer {
-    bool is_done;
-    char text[WIRE_REASON_MOST + 1]; /* what is now, or why not */
-};
-
 /* A frame among received bytes; the payload is not copied. */
 struct wire_frame {
     enum wire_type type;
@@ -107,8 +90,9 @@ int wire_read_hello(const struct wire_frame *frame, struct wire_hello *hello);
 int wire_read_welcome(const struct wire_frame *frame, uint32_t *window);
 int wire_read_end(const struct wire_frame *frame, uint64_t *hash);
 int wire_read_refusal(const struct wire_frame *frame, struct wire_refusal *refusal);
-int wire_read_control(const struct wire_frame *frame, struct wire_control *control);
-int wire_read_answer(const struct wire_frame *frame, struct wire_answer *answer);
+/* The frame's offset is a number: an answer has that of its control. */
+int wire_read_control(const struct wire_frame *frame, struct programask_wish *wish);
+int wire_read_answer(const struct wire_frame *frame, struct programask_answer *answer);
 /* The recording's id, all zeros for the list; a pull of another version has only its version. */
 int wire_read_pull(const struct wire_frame *frame, uint32_t *version, uint8_t id[WIRE_ID]);
 
@@ -119,8 +103,8 @@ size_t wire_put_ack(uint8_t *to, uint64_t offset);
 size_t wire_put_alive(uint8_t *to);
 size_t wire_put_end(uint8_t *to, uint64_t size, uint64_t hash);
 size_t wire_put_refusal(uint8_t *to, enum wire_code code, const char *reason);
-size_t wire_put_control(uint8_t *to, const struct wire_control *control);
-size_t wire_put_answer(uint8_t *to, const struct wire_answer *answer);
+size_t wire_put_control(uint8_t *to, uint64_t number, const struct programask_wish *wish);
+size_t wire_put_answer(uint8_t *to, uint64_t number, const struct programask_answer *answer);
 size_t wire_put_pull(uint8_t *to, const uint8_t id[WIRE_ID]);
 size_t wire_put_offer(uint8_t *to, const struct wire_hello *hello, uint64_t size);
 /* The header alone: `length` bytes of the file follow. */

@@ -341,6 +341,37 @@ bool region_find_header(pid_t pid, struct region *region, struct memtrace_header
            region_read_header(region->path, header) == REGION_HEADER;
 }
 
+static bool is_recorded_by(pid_t pid, uint32_t recorded_pid, uint64_t start_ticks,
+                           uint64_t start_realtime_ns, struct region *region) {
+    struct memtrace_header header;
+    uint64_t ticks;
+    return region_start_ticks(pid, &ticks) == 0 && ticks == start_ticks &&
+           region_find_header(pid, region, &header) && header.pid == recorded_pid &&
+           header.process_start_ticks == start_ticks &&
+           header.start_realtime_ns == start_realtime_ns &&
+           header.state == MEMTRACE_STATE_RUNNING && region_alive(pid, start_ticks);
+}
+
+/* In a container its number may be another one than here: when it started tells which it is. */
+int region_find_recorded(uint32_t pid, uint64_t start_ticks, uint64_t start_realtime_ns,
+                         struct region *region, struct error *error) {
+    bool is_found = pid != 0 && pid <= INT32_MAX &&
+                    is_recorded_by((pid_t)pid, pid, start_ticks, start_realtime_ns, region);
+    DIR *processes = is_found ? NULL : opendir("/proc");
+    for (const struct dirent *entry;
+         !is_found && processes != NULL && (entry = readdir(processes)) != NULL;) {
+        long number = strtol(entry->d_name, NULL, 10);
+        is_found = number > 0 && number <= INT32_MAX &&
+                   is_recorded_by((pid_t)number, pid, start_ticks, start_realtime_ns, region);
+    }
+    if (processes != NULL) {
+        closedir(processes);
+    }
+    return is_found ? 0
+                    : error_set(error, "its program has ended, or runs where it cannot be "
+                                       "reached: as another user or on another machine");
+}
+
 static int newest_first(const void *left, const void *right) {
     const struct region *a = left;
     const struct region *b = right;

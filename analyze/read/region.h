@@ -82,6 +82,12 @@ int region_find(pid_t pid, struct region *region, struct error *error);
 /* The same, with its header as it is now; false: there is none. */
 bool region_find_header(pid_t pid, struct region *region, struct memtrace_header *header);
 
+/* The same of the program that a recording is of: the process that had this number, where it was
+ * recorded, and these start ticks, and its program that began at this time. Never another that has
+ * the same number by now, or what it became by exec. */
+int region_find_recorded(uint32_t pid, uint64_t start_ticks, uint64_t start_realtime_ns,
+                         struct region *region, struct error *error);
+
 /* All regions of this user, newest first; the caller frees *list. 0 or -1 (out of memory). */
 int region_list(struct region **list, size_t *count, struct error *error);
 

@@ -116,7 +116,7 @@ _memtrace() {
         --children) _memtrace_reply -W 'all exec none'; return 0 ;;
         --library) _memtrace_files '*'; return 0 ;;
         esac
-        options=' --output --precise --free-stacks --no-addresses --no-slices --sample --sizes --modules --cull-below --cull-pending --duration --rotate --embed --on-lag --profile --to --listen --discoverable --discovery-port --token --queue --linger --every --churn --top --log --summary --no-summary --stacks --contexts --unwind --inject --serve --limit --on-limit --start-off --signals --children --follow-children --library --keep-small --help'
+        options=' --output --precise --free-stacks --no-addresses --no-slices --sample --sizes --modules --cull-below --cull-pending --duration --rotate --embed --on-lag --profile --to --listen --discoverable --discovery-port --token --queue --allow-control --linger --every --churn --top --log --summary --no-summary --stacks --contexts --unwind --inject --serve --limit --on-limit --start-off --signals --children --follow-children --library --keep-small --help'
         ;;
     report)
         case $previous in
@@ -368,7 +368,7 @@ _memtrace() {
         --token) _memtrace_files '*'; return 0 ;;
         --give-up) :; return 0 ;;
         esac
-        options=' --to --listen --discoverable --discovery-port --token --give-up --help'
+        options=' --to --listen --discoverable --discovery-port --token --allow-control --give-up --help'
         [[ $current == -* ]] || { _memtrace_files '*.mtr'; return; }
         ;;
     gather)
@@ -388,8 +388,8 @@ _memtrace() {
         --output | -o) _memtrace_files '*'; return 0 ;;
         esac
         options=' --output --help'
-        [[ $current == -* || COMP_CWORD -eq 2 ]] || { _memtrace_reply -W 'exact sample off on record'; return; }
-        [[ $current == -* ]] || { _memtrace_reply -W "$(cd /proc && echo [0-9]*)"; return; }
+        [[ $current == -* || COMP_CWORD -eq 2 ]] || { _memtrace_reply -W 'exact sample off on mark record'; return; }
+        [[ $current == -* ]] || { _memtrace_files '*.mtr'; COMPREPLY+=($(compgen -W "$(cd /proc && echo [0-9]*)" -- "$current")); return; }
         ;;
     attach)
         case $previous in
@@ -400,7 +400,7 @@ _memtrace() {
         --token) _memtrace_files '*'; return 0 ;;
         --linger) :; return 0 ;;
         esac
-        options=' --for --output --record --sample --to --token --linger --force --census --json --dry-run --help'
+        options=' --for --output --record --sample --to --token --allow-control --linger --force --census --json --dry-run --help'
         [[ $current == -* ]] || { _memtrace_reply -W "$(cd /proc && echo [0-9]*)"; return; }
         ;;
     detach)

@@ -142,6 +142,7 @@ _memtrace() {
             '*--discovery-port[of --discoverable ]:PORT:' \
             '*--token[what proves who both sides are]:FILE:_files' \
             '*--queue[keep no copy]:SIZE:' \
+            '*--allow-control[with --to or --listen]' \
             '*--linger[so long the rest may take to be sent after the end ]:TIME:' \
             '*--every[print the largest call paths every TIME]:TIME:' \
             '*-e[print the largest call paths every TIME]:TIME:' \
@@ -553,6 +554,7 @@ _memtrace() {
             '*--discoverable[with --listen]' \
             '*--discovery-port[of --discoverable ]:PORT:' \
             '*--token[what proves who both sides are, a file that only you can read]:FILE:_files' \
+            '*--allow-control[who receives it may switch counting, sample and mark, while the program runs here ]' \
             '*--give-up[end when HOST cannot be reached for so long ]:TIME:' \
             '*--help[show this]' \
             '*-h[show this]' \
@@ -580,8 +582,8 @@ _memtrace() {
             '*-o[with record]:FILE:_files' \
             '*--help[show this]' \
             '*-h[show this]' \
-            '1:PID:_pids' \
-            '*:exact|sample|off|on|record:(exact sample off on record)'
+            '1:PID|RECORDING:{_pids; _files -g "*.mtr(-.)"}' \
+            '*:exact|sample|off|on|mark|record:(exact sample off on mark record)'
         ;;
     attach)
         _arguments \
@@ -594,6 +596,7 @@ _memtrace() {
             '*--sample[count one allocation in SIZE bytes, chosen at random]:SIZE:' \
             '*--to[with --record]:HOST\[\:PORT\]|auto:' \
             '*--token[what proves who both sides are]:FILE:_files' \
+            '*--allow-control[with --to]' \
             '*--linger[so long the rest may take to be sent after the end ]:TIME:' \
             '*--force[also where its seccomp filters cannot be read, which may end it]' \
             '*--census[only tell what its heap holds, by size and C++ class]' \

@@ -169,6 +169,28 @@ struct memtrace_chunk {
 MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_chunk) == MEMTRACE_CHUNK_BYTES, "chunk size");
 
 /*
+ * Marks that somebody else than the program asks for (`memtrace control PID mark`): in the segment
+ * of index 0, in the place that is no chunk. The n-th mark (n from 1 on) is text[(n - 1) %
+ * MEMTRACE_ASKED_MARKS]; of those that ask, one at a time writes it, and then `asked`. The
+ * collector writes it down, and then `taken`:
+ *
+ *     taken <= asked <= taken + MEMTRACE_ASKED_MARKS
+ */
+enum { MEMTRACE_ASKED_MARKS = 4, MEMTRACE_ASKED_MARK_BYTES = 256 };
+struct memtrace_asked_marks {
+    uint64_t asked;                                             /* live */
+    uint64_t taken;                                             /* live */
+    char text[MEMTRACE_ASKED_MARKS][MEMTRACE_ASKED_MARK_BYTES]; /* each ends with a zero */
+};
+#define MEMTRACE_ASKED_MARKS_OFFSET 64 /* in the segment, behind its header */
+MEMTRACE_STATIC_ASSERT(MEMTRACE_ASKED_MARKS_OFFSET + sizeof(struct memtrace_asked_marks) <= 4096,
+                       "asked marks lie in the first page");
+
+static inline struct memtrace_asked_marks *memtrace_asked_marks_in(void *segment) {
+    return (struct memtrace_asked_marks *)(void *)((char *)segment + MEMTRACE_ASKED_MARKS_OFFSET);
+}
+
+/*
  * Words. The low four bits of an event's first word tell its kind, and so its length.
  *
  * Numbers. A block is named by the thread id that allocated it and a number: the allocations of a

@@ -55,6 +55,7 @@ def test_completion_bash():
     equal(bash("memtrace", "strip", "t"), ["two.mtr", "tmp"])
     equal(bash("memtrace", "export", "--format", "spee"), ["speedscope"])
     equal(bash("memtrace", "control", "1", "ex"), ["exact"])
+    equal(bash("memtrace", "control", "1", "ma"), ["mark"])
     check("1" in bash("memtrace", "control", ""), "process 1 is there")
     check("true" in bash("memtrace", "run", "--", "tru"), "commands behind --")
     equal(bash("memtrace", "run", "--", "cat", "three"), ["three.txt"])

@@ -20,8 +20,8 @@ static void require(bool is_so) {
 static size_t put_again(const struct wire_frame *frame, uint8_t *to) {
     struct wire_hello hello;
     struct wire_refusal refusal;
-    struct wire_control control;
-    struct wire_answer answer;
+    struct programask_wish wish;
+    struct programask_answer answer;
     uint8_t id[WIRE_ID];
     uint32_t window;
     uint64_t hash;
@@ -50,14 +50,12 @@ static size_t put_again(const struct wire_frame *frame, uint8_t *to) {
                    ? wire_put_refusal(to, refusal.code, refusal.reason)
                    : 0;
     case WIRE_CONTROL:
-        return wire_read_control(frame, &control) == 0 &&
-                       strlen(control.text) == frame->length - 12 && frame->offset == 0
-                   ? wire_put_control(to, &control)
+        return wire_read_control(frame, &wish) == 0 && strlen(wish.text) == frame->length - 12
+                   ? wire_put_control(to, frame->offset, &wish)
                    : 0;
     case WIRE_ANSWER:
-        return wire_read_answer(frame, &answer) == 0 && strlen(answer.text) == frame->length - 4 &&
-                       frame->offset == 0
-                   ? wire_put_answer(to, &answer)
+        return wire_read_answer(frame, &answer) == 0 && strlen(answer.text) == frame->length - 4
+                   ? wire_put_answer(to, frame->offset, &answer)
                    : 0;
     case WIRE_PULL:
         return wire_read_pull(frame, &window, id) == 0 && window == WIRE_VERSION &&

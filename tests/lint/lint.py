@@ -49,7 +49,8 @@ MAY_INCLUDE = {
     "collect": ["analyze/" + room for room in ANALYZE + ("import",)],
     "analyze/ask": ["analyze", "collect"],
     "web/server": ["analyze", "collect"],
-    "stream": ["analyze/base", "analyze/read", "analyze/rows/number.h", "collect/clock.h"],
+    "stream": ["analyze/base", "analyze/read", "analyze/rows/number.h", "collect/clock.h", "collect/gatherask.h",
+               "collect/programask.h"],
     "top": ["analyze", "collect"],
     "cli": ["analyze", "collect", "web/server", "stream", "top"],
 }

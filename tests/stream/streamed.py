@@ -82,7 +82,8 @@ def send(path, port, *options):
 
 
 def received(folder):
-    return sorted(os.path.join(where, name) for where, _, names in os.walk(folder) for name in names)
+    return sorted(os.path.join(where, name) for where, _, names in os.walk(folder) for name in names
+                  if name != ".control")  # the socket of `memtrace control`
 
 
 def same(folder, *paths):

@@ -62,12 +62,14 @@ static inline void region_build_tree(struct region_build *build) {
 /* Of this process, so that it counts as alive; `segments` of buffers, all free. */
 static inline struct region_build *region_build_new(unsigned segments, uint32_t flags) {
     struct region_build *build = calloc(1, sizeof *build);
+    const char *folder = getenv("TMPDIR");
     uint64_t ticks = 0;
     int fd;
     if (build == NULL || region_start_ticks(getpid(), &ticks) != 0) {
         abort();
     }
-    strcpy(build->folder, "/tmp/memtrace-record-XXXXXX");
+    snprintf(build->folder, sizeof build->folder, "%s/memtrace-record-XXXXXX",
+             folder != NULL && strlen(folder) < 40 ? folder : "/tmp");
     if (mkdtemp(build->folder) == NULL) {
         abort();
     }

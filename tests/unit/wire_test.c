@@ -88,23 +88,26 @@ static void test_small(void **state) {
 
 static void test_control(void **state) {
     uint8_t bytes[WIRE_SMALL_MOST + 1] = {0};
-    const struct wire_control control = {WIRE_SAMPLE, UINT64_C(1) << 40, "a mark"};
-    const struct wire_answer answer = {true, "sampled"};
-    struct wire_control read = {0};
-    struct wire_answer heard = {0};
-    struct wire_frame frame = parse_whole(bytes, wire_put_control(bytes, &control));
+    const struct programask_wish wish = {PROGRAMASK_SAMPLE, UINT64_C(1) << 40, "a mark"};
+    struct programask_answer answer = {true, "sampled"};
+    struct programask_wish read = {0};
+    struct programask_answer heard = {0};
+    struct wire_frame frame = parse_whole(bytes, wire_put_control(bytes, 17, &wish));
     (void)state;
-    assert_int_equal(frame.type, WIRE_CONTROL);
+    assert_true(frame.type == WIRE_CONTROL && frame.offset == 17);
     assert_int_equal(wire_read_control(&frame, &read), 0);
-    assert_true(read.wish == WIRE_SAMPLE && read.value == control.value);
+    assert_true(read.what == PROGRAMASK_SAMPLE && read.mean == wish.mean);
     assert_string_equal(read.text, "a mark");
-    bytes[WIRE_HEADER] = WIRE_MARK + 1; /* no such wish */
+    bytes[WIRE_HEADER] = PROGRAMASK_WISHES; /* no such wish */
     assert_int_equal(wire_read_control(&frame, &read), -1);
-    frame = parse_whole(bytes, wire_put_answer(bytes, &answer));
-    assert_int_equal(frame.type, WIRE_ANSWER);
+    bytes[WIRE_HEADER] = 0;
+    assert_int_equal(wire_read_control(&frame, &read), -1);
+    memset(answer.text, 'a', sizeof answer.text - 1); /* as long as can be */
+    frame = parse_whole(bytes, wire_put_answer(bytes, 17, &answer));
+    assert_true(frame.type == WIRE_ANSWER && frame.offset == 17);
     assert_int_equal(wire_read_answer(&frame, &heard), 0);
     assert_true(heard.is_done);
-    assert_string_equal(heard.text, "sampled");
+    assert_string_equal(heard.text, answer.text);
     bytes[WIRE_HEADER] = 2;
     assert_int_equal(wire_read_answer(&frame, &heard), -1);
 }

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* marktaker.c: see marktaker.h. */
+#include "collect/marktaker.h"
+
+#include <string.h>
+
+static uint64_t load(const uint64_t *field) {
+    return __atomic_load_n(field, __ATOMIC_ACQUIRE);
+}
+
+static struct memtrace_asked_marks *marks_of(const struct recordevents *events) {
+    return events->drain.segments[0] != NULL ? memtrace_asked_marks_in(events->drain.segments[0])
+                                             : NULL;
+}
+
+/* What makes no sense was not written by who asks. */
+static bool make_sense(uint64_t asked, uint64_t taken) {
+    return asked >= taken && asked - taken <= MEMTRACE_ASKED_MARKS;
+}
+
+void marktaker_look(struct marktaker *taker, const struct recordevents *events, uint64_t time_ns) {
+    struct memtrace_asked_marks *marks = marks_of(events);
+    uint64_t asked;
+    uint64_t taken;
+    if (marks == NULL || (asked = load(&marks->asked)) == taker->seen) {
+        return;
+    }
+    taken = load(&marks->taken);
+    if (!make_sense(asked, taken)) {
+        __atomic_store_n(&marks->taken, asked, __ATOMIC_RELEASE);
+        taken = asked;
+    }
+    for (uint64_t n = taken > taker->seen ? taken : taker->seen; n < asked; n++) {
+        taker->time_ns[n % MEMTRACE_ASKED_MARKS] = time_ns;
+    }
+    taker->seen = asked;
+}
+
+int marktaker_write(const struct marktaker *taker, struct recordevents *events) {
+    struct memtrace_asked_marks *marks = marks_of(events);
+    uint64_t taken = marks != NULL ? load(&marks->taken) : taker->seen;
+    for (; taken < taker->seen && make_sense(taker->seen, taken); taken++) {
+        char text[MEMTRACE_ASKED_MARK_BYTES];
+        memcpy(text, marks->text[taken % MEMTRACE_ASKED_MARKS], sizeof text - 1);
+        text[sizeof text - 1] = '\0';
+        if (recordevents_mark(events, taker->time_ns[taken % MEMTRACE_ASKED_MARKS], text) != 0) {
+            return -1;
+        }
+        __atomic_store_n(&marks->taken, taken + 1, __ATOMIC_RELEASE);
+    }
+    return 0;
+}
+
+void marktaker_drop(const struct recordevents *events) {
+    struct memtrace_asked_marks *marks = marks_of(events);
+    if (marks != NULL) {
+        __atomic_store_n(&marks->taken, load(&marks->asked), __ATOMIC_RELEASE);
+    }
+}
