@@ -165,6 +165,8 @@ static void check_frame(const struct symbol_frames *frames, size_t number, const
     if (ours && is_unmangled(&frames->frames[number]) &&
         strcmp(function, frames->frames[frames->count - 1].function) == 0)
         return;
+    if (!ours && strcmp(function, "??") == 0)
+        return; /* data: newer ones of addr2line tell where it is declared */
     /* A mangled name is newer than its demangler: ours comes from the scopes. */
     bool scopes = ours && strncmp(function, "_Z", 2) == 0 && strncmp(ours, "_Z", 2) != 0;
     if (!ours || !(scopes || same_name(ours, function)))
