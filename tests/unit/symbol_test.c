@@ -165,8 +165,6 @@ static void check_frame(const struct symbol_frames *frames, size_t number, const
     if (ours && is_unmangled(&frames->frames[number]) &&
         strcmp(function, frames->frames[frames->count - 1].function) == 0)
         return;
-    if (!ours && strcmp(function, "??") == 0)
-        return; /* data: newer ones of addr2line tell where it is declared */
     /* A mangled name is newer than its demangler: ours comes from the scopes. */
     bool scopes = ours && strncmp(function, "_Z", 2) == 0 && strncmp(ours, "_Z", 2) != 0;
     if (!ours || !(scopes || same_name(ours, function)))
@@ -208,7 +206,10 @@ static void compare_addr2line(struct subject *subject, const char *program) {
             if (strncmp(function, "0x", 2) == 0 || !function[0])
                 break;
             next_line(lines, place, sizeof place);
-            known = known && (count > 0 || !strstr(place, ":?")) && !strstr(place, "?:");
+            /* Without a function it is data: newer ones of addr2line tell where that is declared.
+             */
+            known = known && (count > 0 || !strstr(place, ":?")) && !strstr(place, "?:") &&
+                    strcmp(function, "??") != 0;
             if (known)
                 check_frame(&frames, count, function, place, where);
             count++;
