@@ -129,7 +129,7 @@ class Device:
 
     def command(self, words):
         """The command, in a mount namespace where the folder is the tmpfs."""
-        script = 'mount -t tmpfs -o size=$1,mode=0700 memtrace "$2" && mkdir "$2/regions" && cd "$2" && shift 2 && exec "$@"'
+        script = 'mount -t tmpfs -o size=$1,mode=0700 memtrace "$2" && mkdir -m 700 "$2/regions" && cd "$2" && shift 2 && exec "$@"'
         return ["unshare", "-m", "--propagation", "private", "sh", "-c", script, "sh", str(self.size), self.folder, *words]
 
     def look(self):
