@@ -28,7 +28,6 @@ LANGUAGES = {
 }
 # Words that the subject must have at least, at any level.
 LEAST = {"c": 15, "cxx": 10, "fortran": 5}
-LEAST_REALIGNED = 5  # -mstackrealign: newer ones of GCC realign more functions, which are left out
 
 
 def run(command, **options):
@@ -63,7 +62,7 @@ def check(folder, language, flags, compiler=compile_to):
     equal(warnings(done), warnings(without), "warnings")
     expected, got = run([bare]), run([built])
     equal((got.returncode, got.stdout), (expected.returncode, expected.stdout), "output", got.stderr)
-    prove(built, LEAST_REALIGNED if "-mstackrealign" in flags else LEAST[language])
+    prove(built, LEAST[language])
 
 
 def prove(program, least, *options):
