@@ -96,9 +96,10 @@ def beside(cross):
     cross.expect("one_language", "native", ["mode pass"], "-DLANGUAGE=C", "-DCMAKE_PREFIX_PATH=" + prefix,
                  toolchain="/dev/null")
     for mode in ("pass", "hooks"):
-        cross.expect("whole", mode, ["MemTrace: mode %s .*: 5 targets" % mode, "static_program: left out"],
+        cross.expect("whole", mode, ["MemTrace: mode %s .*: 6 targets: store, with_store, static_program" % mode],
                      unchanged(prefix), "-DMEMTRACE_PROJECT_OPTIONS=MODE;" + mode)
-        for program, path in (("c/with_store", C_PATH), ("cxx/cxx_program", CXX_PATH), ("later/with_objects", C_PATH)):
+        for program, path in (("c/with_store", C_PATH), ("cxx/cxx_program", CXX_PATH), ("later/with_objects", C_PATH),
+                              ("c/static_program", C_PATH)):
             cross.check(os.path.join(mode, program), path)
         if cross.has_words(os.path.join(mode, "later/with_objects")) != (mode == "pass"):
             fail(mode, "has frame words, or has none")

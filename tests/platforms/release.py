@@ -5,6 +5,7 @@ that nothing is left of it when it is ended in the middle. The tool that fetches
 themselves take long (docs/platforms.md)."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -29,9 +30,19 @@ def stand_in(folder, name, body):
     os.chmod(path, 0o755)
 
 
+def readable_script(folder):
+    """Its copy for another user, who may not see this tree."""
+    tree = os.path.join(folder, "tree")
+    for part in ("scripts", os.path.join("tests", "platforms")):
+        shutil.copytree(os.path.join(SOURCE, part), os.path.join(tree, part), dirs_exist_ok=True)
+    subprocess.run(["chmod", "-R", "a+rX", tree], check=True)
+    return os.path.join(tree, "scripts", "test-platforms")
+
+
 def started(folder, *words, user=0, **settings):
     environment = dict(os.environ, PATH="%s:%s" % (folder, os.environ["PATH"]), TMPDIR=folder, **settings)
-    return subprocess.Popen([SCRIPT, *words], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    script = readable_script(folder) if user else SCRIPT
+    return subprocess.Popen([script, *words], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                             preexec_fn=(lambda: os.setuid(user)) if user else None)
 
 

@@ -5,6 +5,7 @@ package is asked for by the name that it has there, once, and what is there alre
 no manager that it knows, where a package cannot be had, and where it is not root."""
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -67,7 +68,10 @@ def setup(manager, user=0, **settings):
     with tempfile.TemporaryDirectory(prefix="memtrace-setup-") as folder:
         os.chmod(folder, 0o777)
         path = system(folder, manager, **settings)
-        done = subprocess.run(["/bin/bash", os.path.join(SOURCE, "scripts", "setup")], env={"PATH": path}, text=True,
+        # Another user may not see this tree.
+        shutil.copytree(os.path.join(SOURCE, "scripts"), os.path.join(folder, "scripts"))
+        subprocess.run(["chmod", "-R", "a+rX", os.path.join(folder, "scripts")], check=True)
+        done = subprocess.run(["/bin/bash", os.path.join(folder, "scripts", "setup")], env={"PATH": path}, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd="/",
                               preexec_fn=(lambda: os.setuid(user)) if user else None)
         orders = []

@@ -462,8 +462,9 @@ def line(thread, event):
     """An event as list_events.c prints it."""
     if isinstance(event, Alloc):
         old = [line(thread, Free(event.time, event.old, 0))] if event.old else []
-        return "\n".join(old + ["alloc %d %d %d %x %d" % (thread, event.block[1], event.size,
-                                                         event.address, event.context)])
+        weight = " %d" % event.weight if event.weight else ""
+        return "\n".join(old + ["alloc %d %d %d %x %d%s" % (thread, event.block[1], event.size, event.address,
+                                                           event.context, weight)])
     if isinstance(event, Free):
         return "free %d %d %d" % (thread, *event.block)
     if isinstance(event, Map):
