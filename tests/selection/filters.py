@@ -107,8 +107,8 @@ class Asker:
 
     def check_threads(self, options, data, chosen, start, end):
         heap = [life for life in chosen if life.heap]
-        equal(sum(thread["allocations"] for thread in data["threads"]), data["total_allocations"],
-              options, "allocations of all threads")
+        equal(sum(thread["allocations"] for thread in data["threads"]),
+              sum(context["allocations"] for context in data["contexts"]), options, "allocations of all threads")
         for thread in data["threads"]:
             number = thread["id"]
             born = [life for life in heap if life.thread == number and start <= life.birth < end]
@@ -149,12 +149,12 @@ class Asker:
 
     @staticmethod
     def check_totals(options, data):
+        part_of = "pools" if {"pool", "--pool"} & set(options) else "contexts"
         for total, part in (("total_bytes", "total_bytes"), ("total_allocations", "allocations"),
                             ("total_frees", "frees"), ("leaked_bytes", "live_bytes"),
                             ("leaked_blocks", "live_blocks"), ("maximum_bytes", "peak_bytes"),
                             ("total_temporary", "temporary")):
-            equal(sum(context[part] for context in data["contexts"]), data[total], options,
-                  "the sum of", part)
+            equal(sum(context[part] for context in data[part_of]), data[total], options, "the sum of", part)
 
 
 # ---- Filters of blocks: each gives options and what holds for a life ----
