@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "runtime/entry/exec_environment.h"
 
+#include "runtime/base/pathsearch.h"
 #include "runtime/base/sys.h"
 #include "runtime/base/text.h"
 #include "runtime/entry/runtime.h"
@@ -42,22 +43,7 @@ static int find_program(const char *name, char *path, size_t capacity) {
             folders = *at + sizeof "PATH=" - 1;
         }
     }
-    while (folders != NULL) {
-        size_t length = 0;
-        struct text text;
-        while (folders[length] != '\0' && folders[length] != ':') {
-            length++;
-        }
-        text_init(&text, path, capacity);
-        text_add_bytes(&text, folders, length);
-        text_add(&text, length != 0 ? "/" : "");
-        text_add(&text, name);
-        if (!text.cut && sys_access(path, X_OK) == 0) {
-            return 1;
-        }
-        folders = folders[length] == ':' ? folders + length + 1 : NULL;
-    }
-    return 0;
+    return pathsearch_find(folders, PATHSEARCH_TAKE_EMPTY, name, path, capacity);
 }
 
 static int takes_preload(const char *program, int by_name) {

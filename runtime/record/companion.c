@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* companion.c: starts the collector of a program that runs without `memtrace run`. See finish.h. */
 #define _GNU_SOURCE
+#include "runtime/base/pathsearch.h"
 #include "runtime/base/sys.h"
 #include "runtime/base/text.h"
 #include "runtime/libc/libc.h"
@@ -14,26 +15,6 @@ static int exists(const char *path) {
     return sys_access(path, X_OK) == 0;
 }
 
-/* Where the runtime is a part of the program: the first of $PATH. */
-static int find_in_path(char *path, size_t capacity) {
-    const char *folders = getenv("PATH");
-    while (folders != NULL) {
-        size_t length = 0;
-        struct text text;
-        while (folders[length] != '\0' && folders[length] != ':') {
-            length++;
-        }
-        text_init(&text, path, capacity);
-        text_add_bytes(&text, folders, length);
-        text_add(&text, "/memtrace");
-        if (length != 0 && !text.cut && exists(path)) {
-            return 0;
-        }
-        folders = folders[length] == ':' ? folders + length + 1 : NULL;
-    }
-    return -1;
-}
-
 /* The command lies where the library was installed from: ../bin or, below a multiarch folder,
  * ../../bin. */
 static int find_command(char *path, size_t capacity) {
@@ -41,8 +22,10 @@ static int find_command(char *path, size_t capacity) {
     const char *library = libc_own_path();
     struct text text;
     const char *base;
-    if (library == NULL) {
-        return find_in_path(path, capacity);
+    if (library == NULL) { /* the runtime is a part of the program */
+        return pathsearch_find(getenv("PATH"), PATHSEARCH_SKIP_EMPTY, "memtrace", path, capacity)
+                   ? 0
+                   : -1;
     }
     base = text_base_name(library);
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
