@@ -70,15 +70,3 @@ int elfobject_find(uintptr_t address, struct libc_object *object) {
     }
     return -1;
 }
-
-/* 16 random bytes that the kernel puts above the arrays. */
-uintptr_t elfobject_stack_top(void) {
-    return getauxval(AT_RANDOM);
-}
-
-/* Who sets a variable that is not there gets another array, which does not lie on the stack. */
-int elfobject_is_initial(char **environment) {
-    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
-    uintptr_t array = (uintptr_t)environment;
-    return array > here && array < elfobject_stack_top();
-}

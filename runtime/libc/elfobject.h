@@ -17,8 +17,5 @@ int elfobject_at_holds(uintptr_t start, uintptr_t address, struct libc_object *o
 uintptr_t elfobject_program_bias(const ElfW(Phdr) * header, size_t count);
 /* The program, or the kernel's own code (the vDSO). 0, or -1. */
 int elfobject_find(uintptr_t address, struct libc_object *object);
-/* libc_stack_top(), libc_is_initial(), from what the kernel put onto the stack. */
-uintptr_t elfobject_stack_top(void);
-int elfobject_is_initial(char **environment);
 
 #endif

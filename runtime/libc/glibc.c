@@ -39,24 +39,6 @@ const char *libc_loader_name(void) {
     return "ld-linux";
 }
 
-int libc_describes_signals(void) {
-    return 1;
-}
-
-int libc_is_outermost(uintptr_t pc) {
-    (void)pc;
-    return 0;
-}
-
-void libc_note_outermost(const void *pc) {
-    (void)pc;
-}
-
-int libc_may_keep_frame_pointers(uintptr_t pc) {
-    (void)pc;
-    return 1;
-}
-
 int libc_allows_guards(void) {
     return 1;
 }

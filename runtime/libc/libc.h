@@ -3,10 +3,11 @@
  * libc.h: what differs from one C library to another, and between a program that a loader put
  * together and one that is linked statically. CMake chooses the files that implement it:
  *
- *   glibc.c               glibc, shared
- *   musl.c, musl_common.c musl, shared
- *   static.c              a program that holds all of it, with static_glibc.c, or with
- *                         static_musl.c and musl_common.c
+ *   glibc.c, glibc_common.c  glibc, shared
+ *   musl.c, musl_common.c    musl, shared
+ *   static.c                 a program that holds all of it, with static_glibc.c and
+ * glibc_common.c, or with static_musl.c and musl_common.c elfobject.c, firststack.c  all but glibc,
+ * shared: what its loader would tell
  *
  * and leaves out of entry/ what only glibc's loader makes possible (entry/absent.c stands in).
  * Called from the allocation path, in handlers, in any thread and before main: no locks, no

@@ -84,16 +84,6 @@ int libc_allows_guards(void) {
     return 0;
 }
 
-uintptr_t libc_stack_top(uintptr_t *entry) {
-    *entry = 0;
-    return elfobject_stack_top();
-}
-
-int libc_is_initial(char **environment, int argc, char **argv, char **envp) {
-    (void)argc, (void)argv, (void)envp; /* constructors are called with nothing */
-    return elfobject_is_initial(environment);
-}
-
 static void *find_next(const char *name) {
     return dlsym(RTLD_NEXT, name);
 }

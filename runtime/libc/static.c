@@ -38,16 +38,6 @@ int libc_allows_guards(void) {
     return 0;
 }
 
-uintptr_t libc_stack_top(uintptr_t *entry) {
-    *entry = 0;
-    return elfobject_stack_top();
-}
-
-int libc_is_initial(char **environment, int argc, char **argv, char **envp) {
-    (void)argc, (void)argv, (void)envp; /* not with each C library */
-    return elfobject_is_initial(environment);
-}
-
 void *static_find(const char *name) {
     for (const struct static_function *at = static_functions; at->name != NULL; at++) {
         if (text_equal(at->name, name)) {
