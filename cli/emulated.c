@@ -4,6 +4,7 @@
 #include "cli/emulated.h"
 
 #include "analyze/base/pathname.h"
+#include "cli/ownfolder.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -87,11 +88,7 @@ bool emulated_folder(const char *triplet, char folder[PATH_MAX]) {
     static const char *const places[] = {MEMTRACE_LIBDIR, MEMTRACE_LIBDIR "/..", "../lib"};
     char base[PATH_MAX];
     char candidate[PATH_MAX + 256];
-    ssize_t length = readlink("/proc/self/exe", base, sizeof base - 1);
-    base[length > 0 ? length : 0] = '\0';
-    if (strrchr(base, '/') != NULL) {
-        *strrchr(base, '/') = '\0';
-    }
+    ownfolder_find(base);
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
         snprintf(candidate, sizeof candidate, "%s/%s/%s/libmemtrace.so", base, places[i], triplet);
         if (access(candidate, R_OK) == 0) {

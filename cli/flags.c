@@ -8,6 +8,7 @@
 #include "analyze/rows/safetext.h"
 #include "cli/cli.h"
 #include "cli/emulated.h"
+#include "cli/ownfolder.h"
 
 #include <limits.h>
 #include <spawn.h>
@@ -214,16 +215,6 @@ static bool is_system_dir(const char *path) {
     return false;
 }
 
-/* The folder of this command. 0, or CLI_FAILURE with the line printed. */
-static int find_base(char base[PATH_MAX]) {
-    ssize_t length = readlink("/proc/self/exe", base, PATH_MAX - 1);
-    if (length <= 0)
-        return cli_error("cannot tell where this command lies (is /proc mounted?)");
-    base[length] = '\0';
-    *strrchr(base, '/') = '\0';
-    return 0;
-}
-
 /* 0, or CLI_FAILURE with the line printed. */
 static int find_places(struct places *places) {
     static const char *const library_dirs[] = {MEMTRACE_LIBDIR, "../lib",
@@ -231,8 +222,8 @@ static int find_places(struct places *places) {
     static const char *const include_dirs[] = {MEMTRACE_INCLUDEDIR, "../include"};
     char base[PATH_MAX];
     bool found = false;
-    if (find_base(base) != 0)
-        return CLI_FAILURE;
+    if (!ownfolder_find(base))
+        return ownfolder_refuse();
     for (size_t i = 0; i < sizeof(library_dirs) / sizeof(library_dirs[0]) && !found; i++)
         found = find_dir(base, library_dirs[i], "libmemtrace.so", places->library_dir);
     if (!found)
@@ -329,8 +320,8 @@ static void print_libs(const struct plan *plan, const struct places *places, boo
 static int print_gdb(void) {
     static const char *const data_dirs[] = {MEMTRACE_DATADIR, "../share"};
     char base[PATH_MAX], folder[PATH_MAX];
-    if (find_base(base) != 0)
-        return CLI_FAILURE;
+    if (!ownfolder_find(base))
+        return ownfolder_refuse();
     for (size_t i = 0; i < sizeof(data_dirs) / sizeof(data_dirs[0]); i++) {
         if (find_dir(base, data_dirs[i], "memtrace/memtrace-gdb.py", folder)) {
             printf("%s/memtrace/memtrace-gdb.py\n", folder);

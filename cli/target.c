@@ -6,6 +6,7 @@
 #include "analyze/base/pathname.h"
 #include "analyze/symbol/programfile.h"
 #include "cli/cli.h"
+#include "cli/ownfolder.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -107,12 +108,9 @@ static bool find_loader(int fd, const Elf64_Ehdr *header, char name[INTERPRETER_
 static int find_beside(const char *name, char path[PATH_MAX], char base[PATH_MAX]) {
     static const char *const folders[] = {MEMTRACE_LIBDIR, "../lib", ("../" MEMTRACE_MULTIARCH)};
     char candidate[PATH_MAX + 64];
-    ssize_t length = readlink("/proc/self/exe", base, PATH_MAX - 1);
-    base[length > 0 ? length : 0] = '\0';
-    if (length <= 0) {
+    if (!ownfolder_find(base)) {
         return -1;
     }
-    *strrchr(base, '/') = '\0';
     for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
         snprintf(candidate, sizeof candidate, "%s/%s/%s", base, folders[i], name);
         if (realpath(candidate, path) != NULL && access(path, R_OK) == 0) {
@@ -122,11 +120,17 @@ static int find_beside(const char *name, char path[PATH_MAX], char base[PATH_MAX
     return -1;
 }
 
+/* What the user names; NULL: nothing. */
+static const char *named_library(void) {
+    const char *own = getenv("MEMTRACE_LIBRARY");
+    return own != NULL && own[0] != '\0' ? own : NULL;
+}
+
 /* The same, or what MEMTRACE_LIBRARY names. 0, or CLI_FAILURE with the line printed. */
 static int find_library(const char *name, char path[PATH_MAX]) {
-    const char *own = getenv("MEMTRACE_LIBRARY");
+    const char *own = named_library();
     char base[PATH_MAX];
-    if (own != NULL && own[0] != '\0') {
+    if (own != NULL) {
         return realpath(own, path) != NULL && access(path, R_OK) == 0
                    ? 0
                    : cli_error("MEMTRACE_LIBRARY %s: %s", own, strerror(errno));
@@ -134,7 +138,7 @@ static int find_library(const char *name, char path[PATH_MAX]) {
     if (find_beside(name, path, base) == 0) {
         return 0;
     }
-    return base[0] == '\0' ? cli_error("cannot tell where this command lies (is /proc mounted?)")
+    return base[0] == '\0' ? ownfolder_refuse()
                            : cli_error("%s is not at %s/%s; MEMTRACE_LIBRARY can say where it is",
                                        name, base, MEMTRACE_LIBDIR);
 }
@@ -154,8 +158,7 @@ static const char *library_obstacle(const char *loader) {
                   {"ld64-uClibc", "is linked with uClibc, not with glibc"},
                   {"linker64", "is linked with Android's C library, not with glibc"}};
     if (is_of_musl(loader)) {
-        const char *own = getenv("MEMTRACE_LIBRARY");
-        return (own != NULL && own[0] != '\0') || find_beside(MUSL_LIBRARY, library, base) == 0
+        return named_library() != NULL || find_beside(MUSL_LIBRARY, library, base) == 0
                    ? NULL
                    : "is linked with musl, and " MUSL_LIBRARY
                      " is not there (build MemTrace where musl-gcc is)";
@@ -231,27 +234,50 @@ static bool read_interpreter(const char *text, char path[PATH_MAX]) {
     return true;
 }
 
-static const char *file_obstacle(const char *path, unsigned machine, bool follow) {
+/* A file that is to be started or, of a script, the program that runs it. */
+struct started {
+    int fd; /* -1: none */
+    bool is_readable;
+    bool is_program; /* it has this header */
+    Elf64_Ehdr header;
+    char path[PATH_MAX];
+};
+
+static void open_started(const char *path, bool follow, struct started *started) {
     union {
         Elf64_Ehdr elf;
         char text[256];
     } start = {0};
     char interpreter[PATH_MAX];
-    const char *reason = NULL;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     ssize_t size = fd < 0 ? -1 : pread(fd, &start, sizeof start - 1, 0);
-    if (size >= (ssize_t)sizeof start.elf && memcmp(start.elf.e_ident, ELFMAG, SELFMAG) == 0) {
-        reason = gains_rights(path) ? "has more rights than you (set-uid, set-gid or capabilities)"
-                                    : elf_obstacle(fd, &start.elf, path, machine);
-    } else if (size > 2 && memcmp(start.text, "#!", 2) == 0 && follow &&
-               read_interpreter(start.text, interpreter)) {
-        reason = file_obstacle(interpreter, machine, false);
-    } else if (size < 0 && gains_rights(path)) {
-        reason = "has more rights than you (set-uid, set-gid or capabilities)";
-    }
-    if (fd >= 0) {
+    *started = (struct started){.fd = fd, .is_readable = size >= 0, .header = start.elf};
+    snprintf(started->path, sizeof started->path, "%s", path);
+    started->is_program =
+        size >= (ssize_t)sizeof start.elf && memcmp(start.elf.e_ident, ELFMAG, SELFMAG) == 0;
+    if (size > 2 && memcmp(start.text, "#!", 2) == 0 && follow &&
+        read_interpreter(start.text, interpreter)) {
         close(fd);
+        open_started(interpreter, false, started);
     }
+}
+
+static void close_started(const struct started *started) {
+    if (started->fd >= 0) {
+        close(started->fd);
+    }
+}
+
+static const char *file_obstacle(const char *path, unsigned machine) {
+    struct started started;
+    const char *reason = NULL;
+    open_started(path, true, &started);
+    if ((started.is_program || !started.is_readable) && gains_rights(started.path)) {
+        reason = "has more rights than you (set-uid, set-gid or capabilities)";
+    } else if (started.is_program) {
+        reason = elf_obstacle(started.fd, &started.header, started.path, machine);
+    }
+    close_started(&started);
     return reason;
 }
 
@@ -284,30 +310,20 @@ static const char *surrounding_obstacle(void) {
 }
 
 /* Whether musl's loader loads this program, or the one that runs this script. */
-static bool runs_by_musl(const char *path, bool follow) {
-    union {
-        Elf64_Ehdr elf;
-        char text[256];
-    } start = {0};
+static bool runs_by_musl(const char *path) {
+    struct started started;
     char loader[INTERPRETER_SIZE] = "";
-    char interpreter[PATH_MAX];
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    ssize_t size = fd < 0 ? -1 : pread(fd, &start, sizeof start - 1, 0);
-    bool found = false;
-    if (size >= (ssize_t)sizeof start.elf && memcmp(start.elf.e_ident, ELFMAG, SELFMAG) == 0) {
-        found = is_of_musl(path) || (find_loader(fd, &start.elf, loader) && is_of_musl(loader));
-    } else if (size > 2 && memcmp(start.text, "#!", 2) == 0 && follow &&
-               read_interpreter(start.text, interpreter)) {
-        found = runs_by_musl(interpreter, false);
-    }
-    if (fd >= 0) {
-        close(fd);
-    }
-    return found;
+    bool is_musl;
+    open_started(path, true, &started);
+    is_musl = started.is_program &&
+              (is_of_musl(started.path) ||
+               (find_loader(started.fd, &started.header, loader) && is_of_musl(loader)));
+    close_started(&started);
+    return is_musl;
 }
 
 const char *target_obstacle_of(const char *path, unsigned machine) {
-    const char *reason = file_obstacle(path, machine, true);
+    const char *reason = file_obstacle(path, machine);
     return reason != NULL ? reason : surrounding_obstacle();
 }
 
@@ -426,7 +442,7 @@ static int link_in(const char *parent, const char *target, const char *base, cha
 
 int preload_path(const char *program, char path[PATH_MAX]) {
     char library[PATH_MAX];
-    bool musl = program != NULL && runs_by_musl(program, true);
+    bool musl = program != NULL && runs_by_musl(program);
     return find_library(musl ? MUSL_LIBRARY : LIBRARY, library) == 0
                ? preload_path_of(library, path)
                : CLI_FAILURE;
