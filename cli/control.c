@@ -6,7 +6,6 @@
  * FILE that `memtrace gather` receives stands for its program on another machine: then gather is
  * asked.
  */
-#include "analyze/read/profile.h"
 #include "analyze/read/recording.h"
 #include "analyze/read/region.h"
 #include "analyze/rows/number.h"
@@ -201,10 +200,8 @@ static int carry_out(struct memtrace_header *header, const struct region *region
 
 static int control_region(const struct region *region, const struct wish *wish) {
     struct error error;
-    struct profile *profile = profile_open(region->path, &error); /* looks whether it is one */
-    struct memtrace_header *header = profile != NULL ? modeswitch_map(region->path, &error) : NULL;
+    struct memtrace_header *header = modeswitch_open(region->path, &error);
     int status;
-    profile_close(profile);
     if (header == NULL) {
         return cli_error("%s", error.message);
     }

@@ -4,6 +4,7 @@
 
 #include "analyze/read/filemap.h"
 #include "analyze/read/profile.h"
+#include "collect/liveword.h"
 #include "collect/recordask.h"
 
 #include <errno.h>
@@ -13,10 +14,6 @@
 #include <unistd.h>
 
 enum { PAGE = 4096 };
-
-static uint64_t load(const uint64_t *field) {
-    return __atomic_load_n(field, __ATOMIC_ACQUIRE);
-}
 
 /* Where the first segment of events begins; 0: there is none yet. */
 static uint64_t find_segment(const struct profile *profile) {
@@ -63,13 +60,13 @@ static void unmap(struct markask *ask) {
 /* With the lock. False: all places are in use. */
 static bool put(struct markask *ask, const char *text) {
     struct memtrace_asked_marks *marks = ask->marks;
-    uint64_t asked = load(&marks->asked);
-    if (asked - load(&marks->taken) >= MEMTRACE_ASKED_MARKS) {
+    uint64_t asked = liveword_load(&marks->asked);
+    if (asked - liveword_load(&marks->taken) >= MEMTRACE_ASKED_MARKS) {
         return false;
     }
     snprintf(marks->text[asked % MEMTRACE_ASKED_MARKS], MEMTRACE_ASKED_MARK_BYTES, "%s", text);
     ask->number = asked + 1;
-    __atomic_store_n(&marks->asked, ask->number, __ATOMIC_RELEASE);
+    liveword_store(&marks->asked, ask->number);
     return true;
 }
 
@@ -94,7 +91,7 @@ int markask_begin(struct markask *ask, const struct region *region, const char *
 }
 
 bool markask_is_taken(const struct markask *ask) {
-    return load(&ask->marks->taken) >= ask->number;
+    return liveword_load(&ask->marks->taken) >= ask->number;
 }
 
 void markask_end(struct markask *ask) {

@@ -2,11 +2,9 @@
 /* marktaker.c: see marktaker.h. */
 #include "collect/marktaker.h"
 
-#include <string.h>
+#include "collect/liveword.h"
 
-static uint64_t load(const uint64_t *field) {
-    return __atomic_load_n(field, __ATOMIC_ACQUIRE);
-}
+#include <string.h>
 
 static struct memtrace_asked_marks *marks_of(const struct recordevents *events) {
     return events->drain.segments[0] != NULL ? memtrace_asked_marks_in(events->drain.segments[0])
@@ -22,12 +20,12 @@ void marktaker_look(struct marktaker *taker, const struct recordevents *events, 
     struct memtrace_asked_marks *marks = marks_of(events);
     uint64_t asked;
     uint64_t taken;
-    if (marks == NULL || (asked = load(&marks->asked)) == taker->seen) {
+    if (marks == NULL || (asked = liveword_load(&marks->asked)) == taker->seen) {
         return;
     }
-    taken = load(&marks->taken);
+    taken = liveword_load(&marks->taken);
     if (!make_sense(asked, taken)) {
-        __atomic_store_n(&marks->taken, asked, __ATOMIC_RELEASE);
+        liveword_store(&marks->taken, asked);
         taken = asked;
     }
     for (uint64_t n = taken > taker->seen ? taken : taker->seen; n < asked; n++) {
@@ -38,7 +36,7 @@ void marktaker_look(struct marktaker *taker, const struct recordevents *events, 
 
 int marktaker_write(const struct marktaker *taker, struct recordevents *events) {
     struct memtrace_asked_marks *marks = marks_of(events);
-    uint64_t taken = marks != NULL ? load(&marks->taken) : taker->seen;
+    uint64_t taken = marks != NULL ? liveword_load(&marks->taken) : taker->seen;
     for (; taken < taker->seen && make_sense(taker->seen, taken); taken++) {
         char text[MEMTRACE_ASKED_MARK_BYTES];
         memcpy(text, marks->text[taken % MEMTRACE_ASKED_MARKS], sizeof text - 1);
@@ -46,7 +44,7 @@ int marktaker_write(const struct marktaker *taker, struct recordevents *events) 
         if (recordevents_mark(events, taker->time_ns[taken % MEMTRACE_ASKED_MARKS], text) != 0) {
             return -1;
         }
-        __atomic_store_n(&marks->taken, taken + 1, __ATOMIC_RELEASE);
+        liveword_store(&marks->taken, taken + 1);
     }
     return 0;
 }
@@ -54,6 +52,6 @@ int marktaker_write(const struct marktaker *taker, struct recordevents *events) 
 void marktaker_drop(const struct recordevents *events) {
     struct memtrace_asked_marks *marks = marks_of(events);
     if (marks != NULL) {
-        __atomic_store_n(&marks->taken, load(&marks->asked), __ATOMIC_RELEASE);
+        liveword_store(&marks->taken, liveword_load(&marks->asked));
     }
 }

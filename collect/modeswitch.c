@@ -2,7 +2,9 @@
 /* modeswitch.c: see modeswitch.h. */
 #include "collect/modeswitch.h"
 
+#include "analyze/read/profile.h"
 #include "analyze/rows/number.h"
+#include "collect/liveword.h"
 #include "memtrace/events.h"
 #include "memtrace/sampled.h"
 
@@ -28,18 +30,21 @@ struct memtrace_header *modeswitch_map(const char *path, struct error *error) {
     return bytes;
 }
 
+struct memtrace_header *modeswitch_open(const char *path, struct error *error) {
+    struct profile *profile = profile_open(path, error);
+    struct memtrace_header *header = profile != NULL ? modeswitch_map(path, error) : NULL;
+    profile_close(profile);
+    return header;
+}
+
 void modeswitch_unmap(struct memtrace_header *header) {
     munmap(header, MEMTRACE_HEADER_SIZE);
 }
 
-static uint64_t load(const uint64_t *field) {
-    return __atomic_load_n(field, __ATOMIC_ACQUIRE);
-}
-
 uint64_t modeswitch_mean(const struct memtrace_header *header) {
     const struct memtrace_recording *recording = (const void *)header->recording;
-    return memtrace_is_recorded(recording)         ? load(&recording->sample_bytes)
-           : header->mode == MEMTRACE_MODE_SAMPLED ? load(&header->sample_bytes)
+    return memtrace_is_recorded(recording)         ? liveword_load(&recording->sample_bytes)
+           : header->mode == MEMTRACE_MODE_SAMPLED ? liveword_load(&header->sample_bytes)
                                                    : 0;
 }
 
@@ -68,7 +73,7 @@ static uint64_t control_word(uint64_t before, struct modeswitch wish) {
 
 /* Under a serial number that no other wish has. */
 uint64_t modeswitch_ask(struct memtrace_header *header, struct modeswitch wish) {
-    uint64_t before = load(&header->control);
+    uint64_t before = liveword_load(&header->control);
     uint64_t control;
     do {
         control = control_word(before, wish);

@@ -22,6 +22,8 @@ struct modeswitch {
 
 /* The header of a region, mapped to be written. NULL: error is set. */
 struct memtrace_header *modeswitch_map(const char *path, struct error *error);
+/* The same of what may be none: looks first. */
+struct memtrace_header *modeswitch_open(const char *path, struct error *error);
 void modeswitch_unmap(struct memtrace_header *header);
 
 /* Asks; what control_done becomes once it is carried out. */

@@ -2,9 +2,9 @@
 /* programask.c: see programask.h. */
 #include "collect/programask.h"
 
-#include "analyze/read/profile.h"
 #include "analyze/rows/safetext.h"
 #include "collect/clock.h"
+#include "collect/liveword.h"
 #include "collect/modeswitch.h"
 #include "collect/recordask.h"
 #include "memtrace/sampled.h"
@@ -13,10 +13,6 @@
 #include <string.h>
 
 #define PATIENCE_NS UINT64_C(1000000000)
-
-static uint64_t load(const uint64_t *field) {
-    return __atomic_load_n(field, __ATOMIC_ACQUIRE);
-}
 
 static bool answer_with(struct programask *ask, struct programask_answer *answer, bool is_done,
                         const char *text) {
@@ -43,11 +39,11 @@ static struct modeswitch mode_of(const struct programask_wish *wish) {
 static bool look_at_mode(struct programask *ask, struct programask_answer *answer, bool is_late) {
     const struct memtrace_header *header = ask->header;
     char text[PROGRAMASK_TEXT];
-    if (load(&header->control) != ask->control) {
+    if (liveword_load(&header->control) != ask->control) {
         return answer_with(ask, answer, true,
                            "asked; another 'memtrace control' came after this one");
     }
-    if (load(&header->control_done) == ask->control &&
+    if (liveword_load(&header->control_done) == ask->control &&
         (is_late || modeswitch_holds(header, mode_of(&ask->wish)))) {
         return answer_with(ask, answer, true, modeswitch_say(header, text, sizeof text));
     }
@@ -107,16 +103,13 @@ static int check(const struct programask_wish *wish, struct error *error) {
 
 int programask_begin(struct programask *ask, const struct region *region,
                      const struct programask_wish *wish, struct error *error) {
-    struct profile *profile;
     *ask = (struct programask){.region = *region, .wish = *wish};
     if (check(wish, error) != 0) {
         return -1;
     }
     ask->wish.text[PROGRAMASK_TEXT - 1] = '\0';
     make_safe(ask->wish.text);
-    profile = profile_open(region->path, error); /* looks whether it is one */
-    ask->header = profile != NULL ? modeswitch_map(region->path, error) : NULL;
-    profile_close(profile);
+    ask->header = modeswitch_open(region->path, error);
     if (ask->header == NULL) {
         return -1;
     }
