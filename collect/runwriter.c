@@ -68,15 +68,6 @@ static struct runwriter_process *new_process(struct runwriter *run) {
     return &run->processes[count];
 }
 
-static struct arguments copy_arguments(const struct memtrace_header *header) {
-    struct arguments all = arguments_of(header);
-    char *copy = calloc(all.size + 1, 1);
-    if (copy != NULL) {
-        memcpy(copy, all.bytes, all.size);
-    }
-    return (struct arguments){copy, copy != NULL ? all.size : 0};
-}
-
 static void add_totals(struct runwriter_process *process, const struct model_totals *totals) {
     process->allocations = totals->allocations;
     process->total_bytes = totals->total_bytes;
@@ -152,7 +143,7 @@ static struct runwriter_process *add(struct runwriter *run, const struct profile
         .parent_pid = (pid_t)header->parent_pid,
         .image = 1,
         .program = strndup(header->executable, sizeof header->executable),
-        .arguments = copy_arguments(header),
+        .arguments = arguments_copy(arguments_of(header)),
         .start_ns = header->start_monotonic_ns,
         .end_ns = header->end_monotonic_ns != 0 ? header->end_monotonic_ns : clock_now_ns(),
         .state = state,

@@ -9,6 +9,7 @@
 
 #include "memtrace/format.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 struct arguments {
@@ -43,6 +44,15 @@ static inline const char *arguments_next(struct arguments *left) {
     left->bytes += used;
     left->size -= used;
     return text;
+}
+
+/* Whose bytes are the caller's, to be freed; NULL: out of memory. */
+static inline struct arguments arguments_copy(struct arguments all) {
+    char *bytes = calloc(all.size + 1, 1);
+    if (bytes != NULL && all.size != 0) {
+        memcpy(bytes, all.bytes, all.size);
+    }
+    return (struct arguments){bytes, bytes != NULL ? all.size : 0};
 }
 
 /* The first one, "" where there is none. */

@@ -14,10 +14,9 @@
 #ifndef ANALYZE_READ_RUN_H
 #define ANALYZE_READ_RUN_H
 
+#include "analyze/read/arguments.h"
 #include "analyze/read/error.h"
 #include "memtrace/format.h"
-
-#include "analyze/read/arguments.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -225,15 +225,6 @@ static enum run_end end_of(const struct memtrace_header *header,
     }
 }
 
-static struct arguments copy_command(const struct memtrace_header *header) {
-    struct arguments all = arguments_of(header);
-    char *bytes = calloc(all.size + 1, 1);
-    if (bytes != NULL) {
-        memcpy(bytes, all.bytes, all.size);
-    }
-    return (struct arguments){bytes, all.size};
-}
-
 static uint64_t duration_of(const struct memtrace_header *header, const struct series *series) {
     uint64_t duration = header->end_monotonic_ns > header->start_monotonic_ns
                             ? header->end_monotonic_ns - header->start_monotonic_ns
@@ -256,7 +247,7 @@ static int add_process(struct scan *scan, const char *file, const struct memtrac
     process->parent_pid = merged ? 0 : header->parent_pid;
     process->image = 1;
     process->program = strndup(merged ? file : header->executable, sizeof header->executable - 1);
-    process->command = merged ? (struct arguments){.bytes = calloc(1, 1)} : copy_command(header);
+    process->command = arguments_copy(merged ? (struct arguments){0} : arguments_of(header));
     process->file = strdup(file);
     process->start_ns = header->start_realtime_ns;
     process->end_ns = header->start_realtime_ns + (duration < most ? duration : most);
@@ -374,7 +365,7 @@ static int finish(struct scan *scan) {
 int runfiles_read(struct run *run) {
     struct scan scan = {.run = run};
     int result;
-    run->command = (struct arguments){.bytes = calloc(1, 1)};
+    run->command = arguments_copy((struct arguments){0});
     scan.origins = calloc(run->file_count + 1, sizeof *scan.origins);
     result = run->command.bytes != NULL && scan.origins != NULL ? 0 : -1;
     for (size_t i = 0; result == 0 && i < run->file_count; i++) {

@@ -266,8 +266,8 @@ struct rows_scope {
 /* Fills of->scopes, which the caller frees. 0, or -1: out of memory. */
 int rows_pair_scopes(struct rows_of *of);
 
-/* Arguments, each of which ends with a zero and the last with two, with blanks between them. The
- * caller frees them. NULL: out of memory. */
+/* With blanks between them, an empty one as two quotes. The caller frees it. NULL: out of memory.
+ */
 char *rows_join_arguments(struct arguments all);
 
 #endif
