@@ -258,45 +258,29 @@ static void put_wholeness(const struct writer *writer, const struct recording *c
     }
 }
 
-/* When events were lost. */
-static int put_gaps(const struct writer *writer, const struct recording *const *parts,
-                    size_t count) {
+/* When events were lost (MEMTRACE_BLOCK_GAP), or left out since too many came (_THINNED). */
+static int put_gaps(const struct writer *writer, const struct recording *const *parts, size_t count,
+                    enum memtrace_block_kind kind) {
+    bool are_lost = kind == MEMTRACE_BLOCK_GAP;
     struct model_gap *gaps;
     size_t gap_count;
-    int result = recordinggaps_read((struct timeorder_parts){parts, count}, MEMTRACE_BLOCK_GAP,
-                                    &gaps, &gap_count);
+    int result =
+        recordinggaps_read((struct timeorder_parts){parts, count}, kind, &gaps, &gap_count);
     if (writer->json != NULL) {
-        report_json_gaps(writer->json, gaps, gap_count);
+        (are_lost ? report_json_gaps : report_json_thinned)(writer->json, gaps, gap_count);
     }
     for (size_t i = 0; writer->json == NULL && i < gap_count; i++) {
-        char text[80];
-        snprintf(text, sizeof text, "%.3f s to %.3f s", (double)gaps[i].from_ns / 1e9,
-                 (double)gaps[i].to_ns / 1e9);
-        put_line(writer, "events missing", text);
+        char text[120];
+        struct number bytes;
+        int length = snprintf(text, sizeof text, "%.3f s to %.3f s", (double)gaps[i].from_ns / 1e9,
+                              (double)gaps[i].to_ns / 1e9);
+        if (!are_lost) {
+            snprintf(text + length, sizeof text - (size_t)length, ": one allocation in up to %s",
+                     number_bytes(&bytes, gaps[i].distance));
+        }
+        put_line(writer, are_lost ? "events missing" : "thinned", text);
     }
     free(gaps);
-    return result;
-}
-
-/* When they were left out, since too many came. */
-static int put_thinned(const struct writer *writer, const struct recording *const *parts,
-                       size_t count) {
-    struct model_gap *thinned;
-    size_t thinned_count;
-    int result = recordinggaps_read((struct timeorder_parts){parts, count}, MEMTRACE_BLOCK_THINNED,
-                                    &thinned, &thinned_count);
-    if (writer->json != NULL) {
-        report_json_thinned(writer->json, thinned, thinned_count);
-    }
-    for (size_t i = 0; writer->json == NULL && i < thinned_count; i++) {
-        struct number bytes;
-        char text[120];
-        snprintf(text, sizeof text, "%.3f s to %.3f s: one allocation in up to %s",
-                 (double)thinned[i].from_ns / 1e9, (double)thinned[i].to_ns / 1e9,
-                 number_bytes(&bytes, thinned[i].distance));
-        put_line(writer, "thinned", text);
-    }
-    free(thinned);
     return result;
 }
 
@@ -314,7 +298,8 @@ static int put_recording(const struct writer *writer, const struct recording *co
     }
     put_traits(writer, last);
     put_events(writer, sum);
-    if (put_gaps(writer, parts, count) != 0 || put_thinned(writer, parts, count) != 0) {
+    if (put_gaps(writer, parts, count, MEMTRACE_BLOCK_GAP) != 0 ||
+        put_gaps(writer, parts, count, MEMTRACE_BLOCK_THINNED) != 0) {
         return -1;
     }
     put_kinds(writer, "blocks", "Blocks", block_names, sum->kinds, BLOCK_KINDS);
