@@ -25,13 +25,18 @@ enum {
 };
 #define STRANGER_LINE_NS (10 * SECOND)
 
-void gathering_tell(const struct gatherer *gatherer, const char *format, ...) {
+__attribute__((format(printf, 2, 0))) static void tell_line(const struct gatherer *gatherer,
+                                                            const char *format, va_list arguments) {
     char line[1024];
+    vsnprintf(line, sizeof line, format, arguments);
+    gatherer->options->tell(line);
+}
+
+void gathering_tell(const struct gatherer *gatherer, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(line, sizeof line, format, arguments);
+    tell_line(gatherer, format, arguments);
     va_end(arguments);
-    gatherer->options->tell(line);
 }
 
 static void tell_hidden(struct gatherer *gatherer) {
@@ -47,7 +52,6 @@ static void tell_hidden(struct gatherer *gatherer) {
 void gathering_tell_stranger(struct gatherer *gatherer, const char *format, ...) {
     struct told_strangers *told = &gatherer->told;
     uint64_t now = clock_now_ns();
-    char line[1024];
     va_list arguments;
     for (; told->lines > 0 && now >= told->since_ns + STRANGER_LINE_NS; told->lines--) {
         told->since_ns += STRANGER_LINE_NS;
@@ -62,9 +66,13 @@ void gathering_tell_stranger(struct gatherer *gatherer, const char *format, ...)
     told->lines++;
     tell_hidden(gatherer);
     va_start(arguments, format);
-    vsnprintf(line, sizeof line, format, arguments);
+    tell_line(gatherer, format, arguments);
     va_end(arguments);
-    gatherer->options->tell(line);
+}
+
+bool gathering_is_removed(int fd) {
+    struct stat status;
+    return fstat(fd, &status) == 0 && status.st_nlink == 0;
 }
 
 /* ---- All sources ---- */
@@ -143,10 +151,9 @@ static bool is_over(const struct gatherer *gatherer) {
 
 /* What is received into a folder that nobody can find is not here. */
 static bool is_removed(struct gatherer *gatherer, uint64_t now) {
-    struct stat status;
     if (now >= gatherer->looked_ns + SECOND) {
         gatherer->looked_ns = now;
-        gatherer->is_removed = fstat(gatherer->folder, &status) == 0 && status.st_nlink == 0;
+        gatherer->is_removed = gathering_is_removed(gatherer->folder);
     }
     return gatherer->is_removed;
 }

@@ -97,6 +97,8 @@ __attribute__((format(printf, 2, 3))) void gathering_tell(const struct gatherer 
 /* Of a stranger. */
 __attribute__((format(printf, 2, 3))) void gathering_tell_stranger(struct gatherer *gatherer,
                                                                    const char *format, ...);
+/* Whether nobody can find the open file or folder any more: what is put there is not here. */
+bool gathering_is_removed(int fd);
 /* Counts again what is in the folder, of which somebody may have deleted something. */
 void gathering_count(struct gatherer *gatherer);
 

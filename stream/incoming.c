@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define HELLO_NS   (10 * SECOND)  /* from the connection to what it says of itself */
@@ -192,6 +191,12 @@ static void take_hello(struct gatherer *gatherer, struct source *source,
     }
 }
 
+/* As far as was counted last. */
+static bool is_over_total(const struct gatherer *gatherer, uint64_t more) {
+    uint64_t most = gatherer->options->total_bytes;
+    return most != 0 && more != 0 && gatherer->used_bytes + more > most;
+}
+
 /* Whether there is no place for a file of this size. */
 static bool is_over_quota(struct gatherer *gatherer, const struct source *source, uint64_t size,
                           char text[WIRE_REASON_MOST]) {
@@ -203,12 +208,10 @@ static bool is_over_quota(struct gatherer *gatherer, const struct source *source
                  number_bytes(&n, options->quota_bytes));
         return true;
     }
-    if (options->total_bytes != 0 && more != 0 &&
-        gatherer->used_bytes + more > options->total_bytes) {
+    if (is_over_total(gatherer, more)) {
         gathering_count(gatherer);
     }
-    if (options->total_bytes != 0 && more != 0 &&
-        gatherer->used_bytes + more > options->total_bytes) {
+    if (is_over_total(gatherer, more)) {
         snprintf(text, WIRE_REASON_MOST, "the quota of all recordings, %s, is used up",
                  number_bytes(&n, options->total_bytes));
         return true;
@@ -418,12 +421,6 @@ static void begin_sync(struct gatherer *gatherer, struct source *source, uint64_
     source->waiting_ns = 0;
 }
 
-/* What nobody can find any more is not here. */
-static bool is_removed(const struct arrival *arrival) {
-    struct stat status;
-    return fstat(arrival->fd, &status) == 0 && status.st_nlink == 0;
-}
-
 /* Says what it was waited for with. */
 static void tell_synced(struct gatherer *gatherer, struct source *source,
                         const struct sync_job *job) {
@@ -436,7 +433,7 @@ static void tell_synced(struct gatherer *gatherer, struct source *source,
         fail(gatherer, source, job->reason);
         return;
     }
-    if (is_removed(arrival)) {
+    if (gathering_is_removed(arrival->fd)) {
         refuse(gatherer, source, WIRE_NO_SPACE, "it was removed here while it came");
         return;
     }
