@@ -81,16 +81,25 @@ def frees(program):
     matches_own_counts(data, run.counts, "frees")
 
 
+def while_it_stands(run, events):
+    """Until the program, whose receiver stands still, has done so many: bytes of the local file at most."""
+    most = 0
+    while run.done() < events:
+        if run.process.poll() is not None:
+            fail("the recorder ended", run.process.stderr.read())
+            finish()
+        most = max(most, allocated(run.path))
+        pause(0.02)
+    return most
+
+
 def bounded(program):
     """The receiver stands still: the file grows to the queue and no further, and what is lost is counted."""
     there = scratch()
     gather = Gather(there)
     run = Recorded(program, gather.port, "--queue", "1M", "--on-lag", "drop", events=3000000)
     gather.process.send_signal(signal.SIGSTOP)
-    most = 0
-    while run.done() < 6000000:
-        most = max(most, allocated(run.path))
-        pause(0.02)
+    most = while_it_stands(run, 6000000)
     gather.process.send_signal(signal.SIGCONT)
     if most > QUEUED_MOST:
         fail("the local file took", most)
@@ -113,13 +122,7 @@ def thinned(program):
     gather = Gather(there)
     gather.process.send_signal(signal.SIGSTOP)
     run = Recorded(program, gather.port, "--queue", "1M", "--on-lag", "thin", events=2500000)
-    most = 0
-    while run.done() < 5000000:
-        if run.process.poll() is not None:
-            fail("the recorder ended", run.process.stderr.read())
-            finish()
-        most = max(most, allocated(run.path))
-        pause(0.02)
+    most = while_it_stands(run, 5000000)
     gather.process.send_signal(signal.SIGCONT)
     if most > QUEUED_MOST:
         fail("the local file took", most)
