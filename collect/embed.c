@@ -53,8 +53,9 @@ static int write_piece(struct embed *embed, struct memtrace_embedded *head, cons
 
 static int write_file(struct embed *embed, enum memtrace_embedded_what what, const char *path,
                       const unsigned char *bytes, size_t size) {
-    struct memtrace_embedded head = {.module = embed->module->id,
-                                     .what = what,
+    /* No number of this recording's: the same file is the same bytes in others, too, and goes over
+     * a network once (stream/reuse). */
+    struct memtrace_embedded head = {.what = what,
                                      .size = size,
                                      .build_id_size = embed->module->build_id_size,
                                      .path_size = (uint32_t)strlen(path) + 1};

@@ -291,6 +291,10 @@ static int begin(struct gatherer *gatherer, struct error *error) {
     if (gatherer->syncing == NULL) {
         return -1;
     }
+    gatherer->known = knownpieces_new();
+    if (gatherer->known == NULL) {
+        return error_set(error, "out of memory");
+    }
     if (options->hosts != NULL && options->hosts[0] != NULL) {
         gatherer->puller = puller_new(options);
         if (gatherer->puller == NULL) {
@@ -329,6 +333,7 @@ int gatherer_run(const struct gatherer_options *options, struct error *error) {
     }
     controlling_close(gatherer->controlling);
     syncing_free(gatherer->syncing);
+    knownpieces_free(gatherer->known);
     puller_free(gatherer->puller);
     discovery_close(gatherer->beacon);
     if (gatherer->listener >= 0) {

@@ -11,6 +11,7 @@
 
 #include "stream/arrival.h"
 #include "stream/gatherer.h"
+#include "stream/knownpieces.h"
 #include "stream/syncing.h"
 #include "stream/wire.h"
 
@@ -22,6 +23,13 @@
 enum {
     SOURCES_MOST = 4096,
     OUT_BYTES = 4 * WIRE_SMALL_MOST,
+    LACKING_MOST = 16, /* a sender asks for no more at once */
+};
+
+/* A sender has asked for it, and sends it. */
+struct lacking {
+    uint64_t offset;
+    struct wire_piece piece;
 };
 
 /*
@@ -54,6 +62,9 @@ struct source {
     uint64_t asked;                                  /* a control that it has not answered; 0 */
     struct sync_job *sync;                           /* on its way to the disk; NULL: nothing */
     uint64_t born_ns, heard_ns, said_ns, waiting_ns; /* waiting: since when bytes are not synced */
+    size_t taken; /* bytes, in this turn */
+    struct lacking lacking[LACKING_MOST];
+    size_t lacking_count;
     size_t in_size, out_size;
     uint8_t out[OUT_BYTES];
     uint8_t in[WIRE_FRAME_MOST];
@@ -86,6 +97,7 @@ struct gatherer {
     struct puller *puller;  /* NULL: we connect to nobody */
     struct discovery_beacon *beacon; /* NULL: nobody is to find us */
     struct syncing *syncing;
+    struct knownpieces *known;
     struct controlling *controlling; /* NULL: nobody can ask for anything */
     struct source *sources[SOURCES_MOST];
     struct pollfd polls[SOURCES_MOST + POLLS_OWN];

@@ -219,27 +219,37 @@ static bool is_over_quota(struct gatherer *gatherer, const struct source *source
     return false;
 }
 
+/* Whether so many bytes may come at this offset; if not, it was told why. */
+static bool is_next(struct gatherer *gatherer, struct source *source, uint64_t offset,
+                    uint64_t size) {
+    const struct arrival *arrival = &source->arrival;
+    char text[WIRE_REASON_MOST];
+    if (offset != arrival->next || source->owes_welcome || source->owes_end ||
+        arrival->hash.is_running) {
+        refuse(gatherer, source, WIRE_BAD, "its bytes do not follow each other");
+        return false;
+    }
+    if (is_over_quota(gatherer, source, offset + size, text)) {
+        refuse(gatherer, source, WIRE_QUOTA, text);
+        return false;
+    }
+    if (source->waiting_ns == 0) {
+        source->waiting_ns = clock_now_ns();
+    }
+    return true;
+}
+
 static void take_data(struct gatherer *gatherer, struct source *source,
                       const struct wire_frame *frame) {
     struct arrival *arrival = &source->arrival;
-    char text[WIRE_REASON_MOST];
     uint64_t before = arrival->size;
     int reason = 0;
     if (frame->offset == 0) {
         forget_sync(source);
         arrival->next = arrival->synced = 0; /* the file here has more than there is: all anew */
     }
-    if (frame->offset != arrival->next || source->owes_welcome || source->owes_end ||
-        arrival->hash.is_running) {
-        refuse(gatherer, source, WIRE_BAD, "its bytes do not follow each other");
+    if (!is_next(gatherer, source, frame->offset, frame->length)) {
         return;
-    }
-    if (is_over_quota(gatherer, source, frame->offset + frame->length, text)) {
-        refuse(gatherer, source, WIRE_QUOTA, text);
-        return;
-    }
-    if (source->waiting_ns == 0) {
-        source->waiting_ns = clock_now_ns();
     }
     if (arrival_write(arrival, frame->payload, frame->length) != 0) {
         reason = errno;
@@ -248,6 +258,65 @@ static void take_data(struct gatherer *gatherer, struct source *source,
     if (reason != 0) {
         fail(gatherer, source, reason);
     }
+}
+
+/* Whether what comes later in this recording is in another one. If not, it is in this one then. */
+static void take_question(struct gatherer *gatherer, struct source *source,
+                          const struct wire_frame *frame) {
+    struct wire_piece piece;
+    bool has;
+    if (wire_read_piece(frame, &piece) != 0 || frame->offset < source->arrival.next ||
+        source->lacking_count == LACKING_MOST) {
+        refuse(gatherer, source, WIRE_BAD, "what it asks for makes no sense");
+        return;
+    }
+    has = knownpieces_has(gatherer->known, gatherer->folder, &piece);
+    source->taken += has ? piece.size : 0;
+    if (!has) {
+        source->lacking[source->lacking_count++] = (struct lacking){frame->offset, piece};
+    }
+    source->out_size += wire_put_has(incoming_out(source), frame->offset, has);
+}
+
+/* They are put here from where they are. */
+static void take_known(struct gatherer *gatherer, struct source *source,
+                       const struct wire_frame *frame) {
+    struct arrival *arrival = &source->arrival;
+    uint64_t before = arrival->size;
+    struct wire_piece piece;
+    int written;
+    int reason;
+    if (wire_read_piece(frame, &piece) != 0 || frame->offset == 0) {
+        refuse(gatherer, source, WIRE_BAD, "what it says is known makes no sense");
+        return;
+    }
+    if (!is_next(gatherer, source, frame->offset, piece.size)) {
+        return;
+    }
+    written = knownpieces_write(gatherer->known, gatherer->folder, &piece, arrival);
+    reason = errno;
+    gatherer->used_bytes += arrival->size - before;
+    source->taken += piece.size;
+    if (written < 0) {
+        fail(gatherer, source, reason);
+    } else if (written == 0) {
+        turn_away(source, WIRE_NO_SPACE, "symbols that were known are not there any more");
+    }
+}
+
+/* What was lacking, and is on the disk now, need not come again. */
+static void learn(struct gatherer *gatherer, struct source *source) {
+    size_t kept = 0;
+    for (size_t i = 0; i < source->lacking_count; i++) {
+        const struct lacking *lacking = &source->lacking[i];
+        if (lacking->offset + lacking->piece.size <= source->arrival.synced) {
+            knownpieces_add(gatherer->known, &lacking->piece, source->arrival.name,
+                            lacking->offset);
+        } else {
+            source->lacking[kept++] = *lacking;
+        }
+    }
+    source->lacking_count = kept;
 }
 
 static void take_end(struct gatherer *gatherer, struct source *source,
@@ -285,6 +354,10 @@ static void take_frame(struct gatherer *gatherer, struct source *source,
         take_hello(gatherer, source, frame);
     } else if (frame->type == WIRE_DATA && is_greeted) {
         take_data(gatherer, source, frame);
+    } else if (frame->type == WIRE_ASK && is_greeted) {
+        take_question(gatherer, source, frame);
+    } else if (frame->type == WIRE_KNOWN && is_greeted) {
+        take_known(gatherer, source, frame);
     } else if (frame->type == WIRE_END && is_greeted) {
         take_end(gatherer, source, frame);
     } else if (frame->type == WIRE_ANSWER && is_greeted &&
@@ -307,7 +380,7 @@ static void take_frames(struct gatherer *gatherer, struct source *source) {
     struct wire_frame frame;
     size_t at = 0;
     long size = 0;
-    while (source->state < PARTING && incoming_has_room(source) &&
+    while (source->state < PARTING && incoming_has_room(source) && source->taken < TURN_BYTES &&
            (size = wire_parse(source->in + at, source->in_size - at, &frame)) > 0) {
         take_frame(gatherer, source, &frame);
         at += (size_t)size;
@@ -350,9 +423,10 @@ static bool look_at_first(struct gatherer *gatherer, struct source *source) {
 
 static void hear(struct gatherer *gatherer, struct source *source) {
     struct error error = {""};
-    size_t taken = 0;
     source->is_hungry = false;
-    while (source->state != GONE && taken < TURN_BYTES && incoming_has_room(source)) {
+    source->taken = 0;
+    take_frames(gatherer, source); /* for which there was no room, or no time */
+    while (source->state != GONE && source->taken < TURN_BYTES && incoming_has_room(source)) {
         size_t room = sizeof source->in - source->in_size;
         ssize_t got = channel_read(&source->channel, source->in + source->in_size, room, &error);
         if (got < 0) {
@@ -363,7 +437,7 @@ static void hear(struct gatherer *gatherer, struct source *source) {
         }
         source->heard_ns = clock_now_ns();
         source->in_size += (size_t)got;
-        taken += (size_t)got;
+        source->taken += (size_t)got;
         take_frames(gatherer, source);
     }
     source->is_hungry = source->state != GONE;
@@ -444,6 +518,7 @@ static void tell_synced(struct gatherer *gatherer, struct source *source,
         tell_come(gatherer, source);
     }
     arrival_synced(arrival, job->target);
+    learn(gatherer, source);
     if (source->owes_welcome) {
         source->owes_welcome = false;
         source->out_size += wire_put_welcome(incoming_out(source), arrival->next, WINDOW);

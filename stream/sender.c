@@ -9,6 +9,7 @@
 #include "stream/discovery.h"
 #include "stream/filehash.h"
 #include "stream/punch.h"
+#include "stream/reuse.h"
 #include "stream/sourcename.h"
 #include "stream/tail.h"
 #include "stream/wire.h"
@@ -47,6 +48,7 @@ struct sender {
     struct discovery_found gatherer; /* `auto`: which one, the last time */
     char wanted[CHANNEL_HOST];       /* that one alone; "": any */
     char peer[CHANNEL_HOST + CHANNEL_SHOWN];
+    struct reuse reuse;
     struct punch punch;
     bool frees; /* what is acknowledged */
     int fd;
@@ -269,6 +271,7 @@ static enum outcome begin_anew(struct sender *sender, uint64_t from) {
     tell(sender, "%s has other bytes of %s than are here: sending it anew", sender->peer,
          name_of(sender));
     sender->next = sender->acked = sender->there = from;
+    reuse_stop(&sender->reuse, from);
     sender->end_said = false;
     return GOING;
 }
@@ -304,6 +307,7 @@ static enum outcome take_welcome(struct sender *sender, const struct wire_frame 
         return refuse_freed(sender, "lacks");
     }
     sender->next = sender->acked = sender->there = frame->offset;
+    reuse_begin(&sender->reuse, frame->offset);
     return GOING;
 }
 
@@ -342,6 +346,8 @@ static enum outcome take_frame(struct sender *sender, const struct wire_frame *f
         return ENDED;
     case WIRE_REFUSE:
         return take_refusal(sender, frame);
+    case WIRE_HAS:
+        return reuse_take(&sender->reuse, frame) == 0 ? GOING : REFUSED;
     case WIRE_CONTROL:
         return sender->is_welcome && controlled_take(&sender->controlled, frame) == 0 ? GOING
                                                                                       : REFUSED;
@@ -400,7 +406,8 @@ static uint64_t sendable(const struct sender *sender) {
         return 0;
     }
     end = end < sender->tail.steady ? end : sender->tail.steady;
-    return end > sender->next ? end - sender->next : 0;
+    return end > sender->next ? reuse_sendable(&sender->reuse, sender->next, end - sender->next)
+                              : 0;
 }
 
 /* All is sent, and only the end is to be said. */
@@ -418,6 +425,13 @@ static int put_data(struct sender *sender, uint64_t bytes) {
     sender->out_size = WIRE_HEADER + size;
     sender->next += size;
     return 0;
+}
+
+/* What the receiver has already. */
+static void put_known(struct sender *sender) {
+    uint64_t known;
+    sender->out_size = reuse_put(&sender->reuse, sender->next, sender->out, &known);
+    sender->next += known;
 }
 
 /* One slice of the hash, or the frame when it is done. */
@@ -441,12 +455,16 @@ static int put_end(struct sender *sender) {
 
 /* The next frame into the empty buffer, if there is one. 0 or -1. */
 static int choose(struct sender *sender, uint64_t now) {
-    uint64_t bytes = sendable(sender);
+    uint64_t bytes;
     sender->out_done = 0;
     sender->out_size = controlled_put(&sender->controlled, sender->out);
+    if (sender->out_size == 0 && sender->is_welcome) {
+        put_known(sender);
+    }
     if (sender->out_size != 0) {
         return 0;
     }
+    bytes = sendable(sender);
     if (bytes != 0) {
         return put_data(sender, bytes);
     }
@@ -657,7 +675,9 @@ static int prepare(struct sender *sender) {
 }
 
 static int note_block(void *context, uint64_t offset, const struct memtrace_block_header *block) {
-    return punch_note(context, offset, block);
+    struct sender *sender = context;
+    reuse_note(&sender->reuse, offset, block);
+    return sender->frees ? punch_note(&sender->punch, offset, block) : 0;
 }
 
 /* What an earlier sender freed is not looked at again. 0, or -1 with errno. */
@@ -668,10 +688,9 @@ static int open_file(struct sender *sender) {
         return -1;
     }
     sender->frees = sender->options->frees_sent;
-    if (sender->frees) {
-        sender->tail.passed = note_block;
-        sender->tail.context = &sender->punch;
-    }
+    sender->reuse.fd = sender->fd;
+    sender->tail.passed = note_block;
+    sender->tail.context = sender;
     sender->tail.steady = sender->punch.sent.last.end;
     return 0;
 }
@@ -698,6 +717,7 @@ enum sender_result sender_run(const struct sender_options *options,
             (struct sender_progress){sender->there, sender->tail.size, sender->tail.indexed};
     }
     tail_end(&sender->tail);
+    reuse_end(&sender->reuse);
     punch_close(&sender->punch);
     if (sender->fd >= 0) {
         close(sender->fd);

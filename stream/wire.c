@@ -41,6 +41,9 @@ static bool bounds_of(uint8_t type, uint32_t *least, uint32_t *most) {
         [WIRE_ANSWER] = {4, 4 + WIRE_REASON_MOST},
         [WIRE_PULL] = {4, 4 + WIRE_ID},
         [WIRE_OFFER] = {WIRE_HELLO_FIXED, WIRE_SMALL_MOST - WIRE_HEADER},
+        [WIRE_ASK] = {4 + WIRE_DIGEST, 4 + WIRE_DIGEST},
+        [WIRE_HAS] = {4, 4},
+        [WIRE_KNOWN] = {4 + WIRE_DIGEST, 4 + WIRE_DIGEST},
     };
     if (type == 0 || type >= sizeof bounds / sizeof *bounds) {
         return false;
@@ -144,6 +147,18 @@ int wire_read_answer(const struct wire_frame *frame, struct programask_answer *a
     return is_done <= 1 ? 0 : -1;
 }
 
+int wire_read_piece(const struct wire_frame *frame, struct wire_piece *piece) {
+    piece->size = (uint32_t)get(frame->payload, 4);
+    memcpy(piece->digest, frame->payload + 4, WIRE_DIGEST);
+    return piece->size != 0 && piece->size <= WIRE_PIECE_MOST ? 0 : -1;
+}
+
+int wire_read_has(const struct wire_frame *frame, bool *has) {
+    uint64_t there = get(frame->payload, 4);
+    *has = there == 1;
+    return there <= 1 ? 0 : -1;
+}
+
 int wire_read_pull(const struct wire_frame *frame, uint32_t *version, uint8_t id[WIRE_ID]) {
     memset(id, 0, WIRE_ID);
     *version = (uint32_t)get(frame->payload, 4);
@@ -241,6 +256,18 @@ size_t wire_put_pull(uint8_t *to, const uint8_t id[WIRE_ID]) {
     put(to + WIRE_HEADER, WIRE_VERSION, 4);
     memcpy(to + WIRE_HEADER + 4, id, WIRE_ID);
     return put_header(to, WIRE_PULL, 4 + WIRE_ID, 0);
+}
+
+size_t wire_put_piece(uint8_t *to, enum wire_type type, uint64_t offset,
+                      const struct wire_piece *piece) {
+    put(to + WIRE_HEADER, piece->size, 4);
+    memcpy(to + WIRE_HEADER + 4, piece->digest, WIRE_DIGEST);
+    return put_header(to, type, 4 + WIRE_DIGEST, offset);
+}
+
+size_t wire_put_has(uint8_t *to, uint64_t offset, bool has) {
+    put(to + WIRE_HEADER, has, 4);
+    return put_header(to, WIRE_HAS, 4, offset);
 }
 
 size_t wire_put_data(uint8_t *to, uint64_t offset, uint32_t length) {

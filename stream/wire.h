@@ -30,15 +30,20 @@ enum wire_type {
     WIRE_ANSWER = 9,  /* sender: what has become of that, struct programask_answer */
     WIRE_PULL = 10,   /* receiver that has connected: which recording it wants, or the list */
     WIRE_OFFER = 11,  /* sender: one of those that it has, of `offset` bytes: struct wire_hello */
+    WIRE_ASK = 12,    /* sender: has the receiver got these bytes of a file? struct wire_piece */
+    WIRE_HAS = 13,    /* receiver: whether it has those that come at `offset` */
+    WIRE_KNOWN = 14,  /* sender, instead of DATA: those which the receiver has, struct wire_piece */
 };
 
 enum {
-    WIRE_VERSION = 2,
+    WIRE_VERSION = 3,
     WIRE_HEADER = 16,
     WIRE_ID = 16,
+    WIRE_DIGEST = 32,
     WIRE_NAME_MOST = 255,     /* of a host or a program */
     WIRE_REASON_MOST = 255,   /* text of a refusal, a mark, an answer */
     WIRE_DATA_MOST = 1 << 16, /* payload of one DATA frame */
+    WIRE_PIECE_MOST = 8 << 20, /* bytes of a file that one ASK or KNOWN stands for */
     WIRE_FRAME_MOST = WIRE_HEADER + WIRE_DATA_MOST,
     WIRE_HELLO_FIXED = 40,
     WIRE_SMALL_MOST = 640, /* any other frame, header included */
@@ -72,6 +77,12 @@ struct wire_refusal {
     char reason[WIRE_REASON_MOST + 1];
 };
 
+/* Bytes that may be in other recordings, too: the frame's offset is where they stand in this one. */
+struct wire_piece {
+    uint32_t size;
+    uint8_t digest[WIRE_DIGEST]; /* SHA-256 of them: who has the token cannot pass others off as them */
+};
+
 /* A frame among received bytes; the payload is not copied. */
 struct wire_frame {
     enum wire_type type;
@@ -93,6 +104,8 @@ int wire_read_refusal(const struct wire_frame *frame, struct wire_refusal *refus
 /* The frame's offset is a number: an answer has that of its control. */
 int wire_read_control(const struct wire_frame *frame, struct programask_wish *wish);
 int wire_read_answer(const struct wire_frame *frame, struct programask_answer *answer);
+int wire_read_piece(const struct wire_frame *frame, struct wire_piece *piece); /* ASK, KNOWN */
+int wire_read_has(const struct wire_frame *frame, bool *has);
 /* The recording's id, all zeros for the list; a pull of another version has only its version. */
 int wire_read_pull(const struct wire_frame *frame, uint32_t *version, uint8_t id[WIRE_ID]);
 
@@ -107,6 +120,9 @@ size_t wire_put_control(uint8_t *to, uint64_t number, const struct programask_wi
 size_t wire_put_answer(uint8_t *to, uint64_t number, const struct programask_answer *answer);
 size_t wire_put_pull(uint8_t *to, const uint8_t id[WIRE_ID]);
 size_t wire_put_offer(uint8_t *to, const struct wire_hello *hello, uint64_t size);
+size_t wire_put_piece(uint8_t *to, enum wire_type type, uint64_t offset,
+                      const struct wire_piece *piece); /* ASK, KNOWN */
+size_t wire_put_has(uint8_t *to, uint64_t offset, bool has);
 /* The header alone: `length` bytes of the file follow. */
 size_t wire_put_data(uint8_t *to, uint64_t offset, uint32_t length);
 

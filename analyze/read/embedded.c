@@ -49,8 +49,7 @@ static int read_piece(const struct recording_buffer *buffer, struct piece *piece
     *piece = (struct piece){.offset = head.offset,
                             .bytes = buffer->bytes + sizeof head + head.path_size,
                             .size = rest - head.path_size};
-    piece->file = (struct embedded){.module = head.module,
-                                    .what = head.what,
+    piece->file = (struct embedded){.what = head.what,
                                     .size = head.size,
                                     .build_id_size = head.build_id_size};
     memcpy(piece->file.build_id, head.build_id, sizeof head.build_id);

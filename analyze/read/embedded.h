@@ -11,7 +11,6 @@
 #include "analyze/read/recording.h"
 
 struct embedded {
-    uint32_t module;
     uint32_t what; /* enum memtrace_embedded_what */
     uint64_t size;
     uint8_t build_id[32];

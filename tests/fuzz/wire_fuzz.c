@@ -25,6 +25,8 @@ static size_t put_again(const struct wire_frame *frame, uint8_t *to) {
     uint8_t id[WIRE_ID];
     uint32_t window;
     uint64_t hash;
+    struct wire_piece piece;
+    bool has;
     switch (frame->type) {
     case WIRE_HELLO:
         if (wire_read_hello(frame, &hello) != 0 || hello.version != WIRE_VERSION) {
@@ -67,6 +69,13 @@ static size_t put_again(const struct wire_frame *frame, uint8_t *to) {
             return 0;
         }
         return wire_put_offer(to, &hello, frame->offset);
+    case WIRE_ASK:
+    case WIRE_KNOWN:
+        return wire_read_piece(frame, &piece) == 0
+                   ? wire_put_piece(to, frame->type, frame->offset, &piece)
+                   : 0;
+    case WIRE_HAS:
+        return wire_read_has(frame, &has) == 0 ? wire_put_has(to, frame->offset, has) : 0;
     }
     abort(); /* a type that there is not */
 }

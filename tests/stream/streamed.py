@@ -135,6 +135,7 @@ class Proxy:
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
         self.connections = 0
+        self.carried = 0  # bytes of the sender's
         threading.Thread(target=self.serve, daemon=True).start()
 
     def serve(self):
@@ -160,6 +161,7 @@ class Proxy:
                         data = key.fileobj.recv(most)
                         if not data:
                             return
+                        self.carried += len(data) if key.fileobj is here else 0
                         time.sleep(self.delay)
                         key.data.sendall(data)
                     except OSError:
@@ -193,5 +195,5 @@ def frame(kind, payload=b"", offset=0):
     return b"MTS" + struct.pack("<BIQ", kind, len(payload), offset) + payload
 
 
-def hello(version=2, host=b"there", program=b"program", ident=bytes(16)):
+def hello(version=3, host=b"there", program=b"program", ident=bytes(16)):
     return frame(1, struct.pack("<IIIIQ", version, 17, 0, 0, 10**18) + ident + host + b"\0" + program + b"\0")

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/* knownpieces.c: what was received before. See knownpieces.h. */
+#include "stream/knownpieces.h"
+
+#include "analyze/read/block.h"
+#include "stream/digest.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { CHUNK = 1 << 16 };
+
+struct place {
+    struct wire_piece piece;
+    uint64_t offset;
+    char *name; /* of the recording, below the folder; NULL: nothing is here */
+};
+
+struct knownpieces {
+    size_t count, oldest;
+    struct place places[KNOWNPIECES_MOST];
+};
+
+struct knownpieces *knownpieces_new(void) {
+    return calloc(1, sizeof(struct knownpieces));
+}
+
+void knownpieces_free(struct knownpieces *known) {
+    for (size_t i = 0; known != NULL && i < known->count; i++) {
+        free(known->places[i].name);
+    }
+    free(known);
+}
+
+static size_t find(const struct knownpieces *known, const struct wire_piece *piece) {
+    for (size_t i = 0; i < known->count; i++) {
+        const struct place *place = &known->places[i];
+        if (place->name != NULL && place->piece.size == piece->size &&
+            memcmp(place->piece.digest, piece->digest, WIRE_DIGEST) == 0) {
+            return i;
+        }
+    }
+    return KNOWNPIECES_MOST;
+}
+
+static int open_place(const struct place *place, int folder) {
+    return openat(folder, place->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+}
+
+static bool is_there(const struct place *place, int folder) {
+    uint8_t digest[WIRE_DIGEST];
+    int fd = open_place(place, folder);
+    bool result = fd >= 0 && digest_of_file(fd, place->offset, place->piece.size, digest) == 0 &&
+                  memcmp(digest, place->piece.digest, WIRE_DIGEST) == 0;
+    if (fd >= 0) {
+        close(fd);
+    }
+    return result;
+}
+
+bool knownpieces_has(struct knownpieces *known, int folder, const struct wire_piece *piece) {
+    size_t at = find(known, piece);
+    if (at == KNOWNPIECES_MOST || is_there(&known->places[at], folder)) {
+        return at != KNOWNPIECES_MOST;
+    }
+    free(known->places[at].name);
+    known->places[at].name = NULL;
+    return false;
+}
+
+void knownpieces_add(struct knownpieces *known, const struct wire_piece *piece, const char *name,
+                     uint64_t offset) {
+    size_t at = known->count < KNOWNPIECES_MOST ? known->count : known->oldest;
+    char *copy = find(known, piece) != KNOWNPIECES_MOST ? NULL : strdup(name);
+    if (copy == NULL) {
+        return;
+    }
+    if (known->count < KNOWNPIECES_MOST) {
+        known->count++;
+    } else {
+        known->oldest = (known->oldest + 1) % KNOWNPIECES_MOST;
+    }
+    free(known->places[at].name);
+    known->places[at] = (struct place){*piece, offset, copy};
+}
+
+/* As knownpieces_write(). */
+static int copy(int fd, const struct place *place, struct arrival *arrival) {
+    uint8_t chunk[CHUNK];
+    uint64_t from = place->offset;
+    uint64_t end = from + place->piece.size;
+    while (from < end) {
+        size_t part = end - from < CHUNK ? (size_t)(end - from) : CHUNK;
+        if (block_read_at(fd, chunk, part, from) != (ssize_t)part) {
+            return 0;
+        }
+        if (arrival_write(arrival, chunk, part) != 0) {
+            return -1;
+        }
+        from += part;
+    }
+    return 1;
+}
+
+int knownpieces_write(const struct knownpieces *known, int folder, const struct wire_piece *piece,
+                      struct arrival *arrival) {
+    size_t at = find(known, piece);
+    int fd = at != KNOWNPIECES_MOST ? open_place(&known->places[at], folder) : -1;
+    int result = 0;
+    if (fd >= 0) {
+        result = copy(fd, &known->places[at], arrival);
+        close(fd);
+    }
+    return result;
+}
