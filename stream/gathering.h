@@ -23,7 +23,7 @@
 enum {
     SOURCES_MOST = 4096,
     OUT_BYTES = 4 * WIRE_SMALL_MOST,
-    LACKING_MOST = 16, /* a sender asks for no more at once */
+    LACKING_MOST = 32, /* a sender asks for 16 ahead */
 };
 
 /* A sender has asked for it, and sends it. */

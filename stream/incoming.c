@@ -239,6 +239,21 @@ static bool is_next(struct gatherer *gatherer, struct source *source, uint64_t o
     return true;
 }
 
+/* What was lacking, and has come now, need not come again. */
+static void learn(struct gatherer *gatherer, struct source *source) {
+    size_t kept = 0;
+    for (size_t i = 0; i < source->lacking_count; i++) {
+        const struct lacking *lacking = &source->lacking[i];
+        if (lacking->offset + lacking->piece.size <= source->arrival.next) {
+            knownpieces_add(gatherer->known, &lacking->piece, source->arrival.name,
+                            lacking->offset);
+        } else {
+            source->lacking[kept++] = *lacking;
+        }
+    }
+    source->lacking_count = kept;
+}
+
 static void take_data(struct gatherer *gatherer, struct source *source,
                       const struct wire_frame *frame) {
     struct arrival *arrival = &source->arrival;
@@ -257,6 +272,8 @@ static void take_data(struct gatherer *gatherer, struct source *source,
     gatherer->used_bytes += arrival->size - before;
     if (reason != 0) {
         fail(gatherer, source, reason);
+    } else {
+        learn(gatherer, source);
     }
 }
 
@@ -302,21 +319,6 @@ static void take_known(struct gatherer *gatherer, struct source *source,
     } else if (written == 0) {
         turn_away(source, WIRE_NO_SPACE, "symbols that were known are not there any more");
     }
-}
-
-/* What was lacking, and is on the disk now, need not come again. */
-static void learn(struct gatherer *gatherer, struct source *source) {
-    size_t kept = 0;
-    for (size_t i = 0; i < source->lacking_count; i++) {
-        const struct lacking *lacking = &source->lacking[i];
-        if (lacking->offset + lacking->piece.size <= source->arrival.synced) {
-            knownpieces_add(gatherer->known, &lacking->piece, source->arrival.name,
-                            lacking->offset);
-        } else {
-            source->lacking[kept++] = *lacking;
-        }
-    }
-    source->lacking_count = kept;
 }
 
 static void take_end(struct gatherer *gatherer, struct source *source,
@@ -518,7 +520,6 @@ static void tell_synced(struct gatherer *gatherer, struct source *source,
         tell_come(gatherer, source);
     }
     arrival_synced(arrival, job->target);
-    learn(gatherer, source);
     if (source->owes_welcome) {
         source->owes_welcome = false;
         source->out_size += wire_put_welcome(incoming_out(source), arrival->next, WINDOW);

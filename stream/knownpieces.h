@@ -21,7 +21,7 @@ void knownpieces_free(struct knownpieces *known); /* NULL is allowed */
 /* The recording that has them may be gone, or somebody may have changed it: they are looked at, all
  * of them. What is not there any more is forgotten. */
 bool knownpieces_has(struct knownpieces *known, int folder, const struct wire_piece *piece);
-/* They stand at this offset of a recording, on the disk. Without memory nothing is kept. */
+/* They stand at this offset of a recording. Without memory nothing is kept. */
 void knownpieces_add(struct knownpieces *known, const struct wire_piece *piece, const char *name,
                      uint64_t offset);
 /* Writes them as what comes next, as they are now: whoever was told that they are here compares

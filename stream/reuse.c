@@ -8,7 +8,7 @@
 
 enum {
     PIECE_LEAST = 4096, /* what is smaller is sent as fast as it is asked for */
-    ASKED_MOST = 16,
+    AHEAD_MOST = 16,    /* of those that come next; the receiver remembers what it lacks of them */
 };
 
 void reuse_end(struct reuse *reuse) {
@@ -58,9 +58,9 @@ void reuse_stop(struct reuse *reuse, uint64_t next) {
     set_all(reuse, next, REUSE_LACKS);
 }
 
-/* The next one that was not asked for; NULL: there is none, or enough were. */
+/* The next one that was not asked for; NULL: there is none soon. */
 static struct reuse_piece *to_ask(struct reuse *reuse) {
-    for (size_t i = reuse->at; i < reuse->count && reuse->asked < ASKED_MOST; i++) {
+    for (size_t i = reuse->at; i < reuse->count && i < reuse->at + AHEAD_MOST; i++) {
         struct reuse_piece *piece = &reuse->pieces[i];
         if (piece->state != REUSE_NEW) {
             continue;
