@@ -62,7 +62,7 @@ struct source {
     uint64_t asked;                                  /* a control that it has not answered; 0 */
     struct sync_job *sync;                           /* on its way to the disk; NULL: nothing */
     uint64_t born_ns, heard_ns, said_ns, waiting_ns; /* waiting: since when bytes are not synced */
-    size_t taken; /* bytes, in this turn */
+    size_t taken;                                    /* bytes, in this turn */
     struct lacking lacking[LACKING_MOST];
     size_t lacking_count;
     size_t in_size, out_size;

@@ -40,9 +40,9 @@ enum {
     WIRE_HEADER = 16,
     WIRE_ID = 16,
     WIRE_DIGEST = 32,
-    WIRE_NAME_MOST = 255,     /* of a host or a program */
-    WIRE_REASON_MOST = 255,   /* text of a refusal, a mark, an answer */
-    WIRE_DATA_MOST = 1 << 16, /* payload of one DATA frame */
+    WIRE_NAME_MOST = 255,      /* of a host or a program */
+    WIRE_REASON_MOST = 255,    /* text of a refusal, a mark, an answer */
+    WIRE_DATA_MOST = 1 << 16,  /* payload of one DATA frame */
     WIRE_PIECE_MOST = 8 << 20, /* bytes of a file that one ASK or KNOWN stands for */
     WIRE_FRAME_MOST = WIRE_HEADER + WIRE_DATA_MOST,
     WIRE_HELLO_FIXED = 40,
@@ -77,10 +77,12 @@ struct wire_refusal {
     char reason[WIRE_REASON_MOST + 1];
 };
 
-/* Bytes that may be in other recordings, too: the frame's offset is where they stand in this one. */
+/* Bytes that may be in other recordings, too: the frame's offset is where they stand in this one.
+ */
 struct wire_piece {
     uint32_t size;
-    uint8_t digest[WIRE_DIGEST]; /* SHA-256 of them: who has the token cannot pass others off as them */
+    uint8_t
+        digest[WIRE_DIGEST]; /* SHA-256 of them: who has the token cannot pass others off as them */
 };
 
 /* A frame among received bytes; the payload is not copied. */

@@ -49,9 +49,8 @@ static int read_piece(const struct recording_buffer *buffer, struct piece *piece
     *piece = (struct piece){.offset = head.offset,
                             .bytes = buffer->bytes + sizeof head + head.path_size,
                             .size = rest - head.path_size};
-    piece->file = (struct embedded){.what = head.what,
-                                    .size = head.size,
-                                    .build_id_size = head.build_id_size};
+    piece->file = (struct embedded){
+        .what = head.what, .size = head.size, .build_id_size = head.build_id_size};
     memcpy(piece->file.build_id, head.build_id, sizeof head.build_id);
     snprintf(piece->file.path, sizeof piece->file.path, "%s", path);
     return head.offset <= head.size && piece->size <= head.size - head.offset ? 0 : -1;

@@ -164,7 +164,7 @@ def no_token(folder, path):
     sender = Listening("send", "--listen", "127.0.0.1:0", path)
     talk(sender.port(), b"GET / HTTP/1.1\r\n\r\n", b"does not speak")
     talk(sender.port(), frame(10, (7).to_bytes(4, "little") + bytes(16)), b"it speaks version 7 of the protocol")
-    talk(sender.port(), frame(10, (2).to_bytes(4, "little") + b"x" * 16), b"a recording that is not here")
+    talk(sender.port(), frame(10, (3).to_bytes(4, "little") + b"x" * 16), b"a recording that is not here")
     other = Command("send", path, "--to", sender.at())
     equal((other.wait(), len(other.said("recordings are taken from here, not to here"))), (1, 1), other.lines)
     sender.end()
