@@ -148,10 +148,8 @@ void arrival_synced(struct arrival *arrival, uint64_t below) {
     arrival->folder = -1;
 }
 
-void arrival_not_synced(struct arrival *arrival) {
-    if (arrival->size == arrival->next && ftruncate(arrival->fd, (off_t)arrival->synced) == 0) {
-        arrival->size = arrival->next = arrival->synced;
-    }
+void arrival_cut(struct arrival *arrival, uint64_t size) {
+    arrival->size = arrival->next = arrival->synced = size;
 }
 
 int arrival_end(struct arrival *arrival, uint64_t size, uint64_t hash) {

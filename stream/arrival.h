@@ -39,8 +39,8 @@ void arrival_close(struct arrival *arrival);
 int arrival_write(struct arrival *arrival, const void *bytes, size_t size);
 /* What was written below this is on the disk. */
 void arrival_synced(struct arrival *arrival, uint64_t below);
-/* It is not, nobody knows how much of it: what was not synced before is not in the file either. */
-void arrival_not_synced(struct arrival *arrival);
+/* It is not, and the file was cut: it goes on here. */
+void arrival_cut(struct arrival *arrival, uint64_t size);
 
 /* All was sent, and is compared once it is on the disk. 0; -1: errno. */
 int arrival_end(struct arrival *arrival, uint64_t size, uint64_t hash);

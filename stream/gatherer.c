@@ -332,7 +332,13 @@ int gatherer_run(const struct gatherer_options *options, struct error *error) {
         result = error_set(error, "not all recordings are here");
     }
     controlling_close(gatherer->controlling);
-    syncing_free(gatherer->syncing);
+    size_t unsynced = syncing_free(gatherer->syncing);
+    if (unsynced != 0) {
+        gathering_tell(gatherer,
+                       "the disk stands still: the last bytes of %zu recordings may not be on it; "
+                       "they were not acknowledged, and come again",
+                       unsynced);
+    }
     knownpieces_free(gatherer->known);
     puller_free(gatherer->puller);
     discovery_close(gatherer->beacon);

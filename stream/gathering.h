@@ -59,8 +59,9 @@ struct source {
     bool owes_end;     /* all has come, and is not compared yet */
     bool owes_line;    /* that it came was not told yet */
     bool allows_control;
-    uint64_t asked;                                  /* a control that it has not answered; 0 */
-    struct sync_job *sync;                           /* on its way to the disk; NULL: nothing */
+    uint64_t held_from;    /* the sender has freed what is below: all of that was acknowledged */
+    uint64_t asked;        /* a control that it has not answered; 0 */
+    struct sync_job *sync; /* on its way to the disk; NULL: nothing */
     uint64_t born_ns, heard_ns, said_ns, waiting_ns; /* waiting: since when bytes are not synced */
     size_t taken;                                    /* bytes, in this turn */
     struct lacking lacking[LACKING_MOST];

@@ -178,6 +178,7 @@ static void take_hello(struct gatherer *gatherer, struct source *source,
     } else {
         take_over(gatherer, source);
         source->state = GREETED;
+        source->held_from = hello.held_from;
         source->allows_control = (hello.flags & WIRE_ALLOWS_CONTROL) != 0;
         if (source->arrival.next != 0) {
             source->owes_welcome = true;
@@ -487,28 +488,38 @@ static void begin_sync(struct gatherer *gatherer, struct source *source, uint64_
     /* Or a received file would not be found after a power failure. */
     const int folders[SYNCING_FOLDERS] = {arrival->folder,
                                           arrival->folder >= 0 ? gatherer->folder : -1};
-    if (!is_sync_due(gatherer, source, now)) {
+    if (!is_sync_due(gatherer, source, now) || syncing_has(gatherer->syncing, arrival->fd)) {
         return;
     }
-    source->sync = syncing_begin(gatherer->syncing, source, arrival->next, arrival->fd, folders);
+    /* Of what was here before it came, it is known only of what the sender has not got any more. */
+    uint64_t safe = !source->owes_welcome                 ? arrival->synced
+                    : source->held_from < arrival->synced ? source->held_from
+                                                          : arrival->synced;
+    source->sync =
+        syncing_begin(gatherer->syncing, source, arrival->next, safe, arrival->fd, folders);
     if (source->sync == NULL) {
         fail(gatherer, source, errno);
     }
     source->waiting_ns = 0;
 }
 
+/* Whoever receives this file goes on with what is left of it, and what fails is its failure. */
+static void cut(struct gatherer *gatherer, const struct sync_job *job) {
+    gatherer->used_bytes -= syncing_cut(job);
+    for (size_t i = 0; i < gatherer->count; i++) {
+        struct source *source = gatherer->sources[i];
+        if (source->state == GREETED && syncing_is_of(job, source->arrival.fd)) {
+            arrival_cut(&source->arrival, job->safe);
+            fail(gatherer, source, job->reason);
+        }
+    }
+}
+
 /* Says what it was waited for with. */
 static void tell_synced(struct gatherer *gatherer, struct source *source,
                         const struct sync_job *job) {
     struct arrival *arrival = &source->arrival;
-    uint64_t before = arrival->size;
     source->sync = NULL;
-    if (job->reason != 0) {
-        arrival_not_synced(arrival);
-        gatherer->used_bytes -= before - arrival->size;
-        fail(gatherer, source, job->reason);
-        return;
-    }
     if (gathering_is_removed(arrival->fd)) {
         refuse(gatherer, source, WIRE_NO_SPACE, "it was removed here while it came");
         return;
@@ -535,10 +546,15 @@ static void tell_synced(struct gatherer *gatherer, struct source *source,
 void incoming_synced(struct gatherer *gatherer) {
     for (struct sync_job *job; (job = syncing_take(gatherer->syncing)) != NULL;) {
         struct source *source = job->owner;
-        if (source != NULL) {
+        if (job->reason != 0) {
+            if (source != NULL) {
+                source->sync = NULL;
+            }
+            cut(gatherer, job);
+        } else if (source != NULL) {
             tell_synced(gatherer, source, job);
         }
-        free(job);
+        syncing_free_job(job);
     }
 }
 

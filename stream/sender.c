@@ -536,6 +536,7 @@ static enum outcome talk(struct sender *sender) {
     sender->is_welcome = sender->end_said = false;
     sender->next = sender->acked = 0;
     sender->in_size = sender->out_done = 0;
+    sender->hello.held_from = first_held(sender);
     sender->out_size = wire_put_hello(sender->out, &sender->hello);
     sender->heard_ns = sender->said_ns = clock_now_ns();
     while (outcome == GOING && !is_stopped(sender)) {

@@ -10,10 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 /* File systems commit what several ask for at once together: more threads make fewer commits. */
-enum { THREADS = 4, STACK_BYTES = 256 << 10 };
+enum { THREADS = 4, STACK_BYTES = 256 << 10, PATIENCE_S = 5 };
 
 struct queue {
     struct sync_job *first, **last;
@@ -23,6 +25,7 @@ struct syncing {
     pthread_mutex_t lock; /* of all below */
     pthread_cond_t more;
     struct queue asked, done;
+    struct sync_job *all; /* those two, and what the threads have */
     bool is_over;
     int event; /* counts those that are done */
     size_t threads;
@@ -48,17 +51,47 @@ static struct sync_job *take(struct queue *queue) {
     return job;
 }
 
-static void close_job(struct sync_job *job) {
-    if (job->fd >= 0) {
-        close(job->fd);
-    }
-    job->fd = -1;
+static void close_folders(struct sync_job *job) {
     for (size_t i = 0; i < SYNCING_FOLDERS; i++) {
         if (job->folders[i] >= 0) {
             close(job->folders[i]);
         }
         job->folders[i] = -1;
     }
+}
+
+void syncing_free_job(struct sync_job *job) {
+    close_folders(job);
+    if (job->fd >= 0) {
+        close(job->fd);
+    }
+    free(job);
+}
+
+static bool is_of(const struct sync_job *job, const struct stat *status) {
+    return job->device == (uint64_t)status->st_dev && job->inode == (uint64_t)status->st_ino;
+}
+
+bool syncing_is_of(const struct sync_job *job, int fd) {
+    struct stat status;
+    return fstat(fd, &status) == 0 && is_of(job, &status);
+}
+
+uint64_t syncing_cut(const struct sync_job *job) {
+    struct stat status;
+    return fstat(job->fd, &status) == 0 && (uint64_t)status.st_size > job->safe &&
+                   ftruncate(job->fd, (off_t)job->safe) == 0
+               ? (uint64_t)status.st_size - job->safe
+               : 0;
+}
+
+/* Under the lock. */
+static void forget(struct syncing *syncing, const struct sync_job *job) {
+    struct sync_job **at = &syncing->all;
+    while (*at != job) {
+        at = &(*at)->next_of_all;
+    }
+    *at = job->next_of_all;
 }
 
 static void sync_it(struct sync_job *job) {
@@ -68,7 +101,7 @@ static void sync_it(struct sync_job *job) {
             job->reason = errno;
         }
     }
-    close_job(job);
+    close_folders(job);
 }
 
 static void *work(void *argument) {
@@ -95,33 +128,60 @@ static void *work(void *argument) {
     return NULL;
 }
 
-struct sync_job *syncing_begin(struct syncing *syncing, void *owner, uint64_t target, int fd,
-                               const int folders[SYNCING_FOLDERS]) {
-    struct sync_job *job = calloc(1, sizeof *job);
+/* 0, or -1: errno. */
+static int take_descriptors(struct sync_job *job, int fd, const int folders[SYNCING_FOLDERS]) {
+    struct stat status;
     bool failed;
+    job->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    failed = job->fd < 0 || fstat(job->fd, &status) != 0;
+    for (size_t i = 0; i < SYNCING_FOLDERS; i++) {
+        job->folders[i] = folders[i] >= 0 && !failed ? fcntl(folders[i], F_DUPFD_CLOEXEC, 0) : -1;
+        failed = failed || (folders[i] >= 0 && job->folders[i] < 0);
+    }
+    if (!failed) {
+        job->device = (uint64_t)status.st_dev;
+        job->inode = (uint64_t)status.st_ino;
+    }
+    return failed ? -1 : 0;
+}
+
+struct sync_job *syncing_begin(struct syncing *syncing, void *owner, uint64_t target, uint64_t safe,
+                               int fd, const int folders[SYNCING_FOLDERS]) {
+    struct sync_job *job = calloc(1, sizeof *job);
     if (job == NULL) {
         return NULL;
     }
     job->owner = owner;
     job->target = target;
-    job->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-    failed = job->fd < 0;
-    for (size_t i = 0; i < SYNCING_FOLDERS; i++) {
-        job->folders[i] = folders[i] >= 0 ? fcntl(folders[i], F_DUPFD_CLOEXEC, 0) : -1;
-        failed = failed || (folders[i] >= 0 && job->folders[i] < 0);
-    }
-    if (failed) {
+    job->safe = safe;
+    if (take_descriptors(job, fd, folders) != 0) {
         int reason = errno;
-        close_job(job);
-        free(job);
+        syncing_free_job(job);
         errno = reason;
         return NULL;
     }
     pthread_mutex_lock(&syncing->lock);
+    job->next_of_all = syncing->all;
+    syncing->all = job;
     append(&syncing->asked, job);
     pthread_cond_signal(&syncing->more);
     pthread_mutex_unlock(&syncing->lock);
     return job;
+}
+
+bool syncing_has(struct syncing *syncing, int fd) {
+    struct stat status;
+    const struct sync_job *job;
+    if (fstat(fd, &status) != 0) {
+        return false;
+    }
+    pthread_mutex_lock(&syncing->lock);
+    job = syncing->all;
+    while (job != NULL && !is_of(job, &status)) {
+        job = job->next_of_all;
+    }
+    pthread_mutex_unlock(&syncing->lock);
+    return job != NULL;
 }
 
 struct sync_job *syncing_take(struct syncing *syncing) {
@@ -133,6 +193,8 @@ struct sync_job *syncing_take(struct syncing *syncing) {
         /* Under the lock: none that is done later is forgotten with it. */
         while (read(syncing->event, &count, sizeof count) < 0 && errno == EINTR) {
         }
+    } else {
+        forget(syncing, job);
     }
     pthread_mutex_unlock(&syncing->lock);
     return job;
@@ -186,20 +248,48 @@ struct syncing *syncing_new(struct error *error) {
     return syncing;
 }
 
-void syncing_free(struct syncing *syncing) {
+/* Whether all threads have ended, which they do when nothing is left to do. */
+static bool have_ended(struct syncing *syncing) {
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += PATIENCE_S;
+    for (size_t i = 0; i < syncing->threads; i++) {
+        if (pthread_clockjoin_np(syncing->thread[i], NULL, CLOCK_MONOTONIC, &until) != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static size_t count_all(struct syncing *syncing) {
+    size_t count = 0;
+    pthread_mutex_lock(&syncing->lock);
+    for (const struct sync_job *job = syncing->all; job != NULL; job = job->next_of_all) {
+        count++;
+    }
+    pthread_mutex_unlock(&syncing->lock);
+    return count;
+}
+
+size_t syncing_free(struct syncing *syncing) {
     struct sync_job *job;
+    bool ended;
     if (syncing == NULL) {
-        return;
+        return 0;
     }
     pthread_mutex_lock(&syncing->lock);
     syncing->is_over = true;
     pthread_cond_broadcast(&syncing->more);
     pthread_mutex_unlock(&syncing->lock);
-    for (size_t i = 0; i < syncing->threads; i++) {
-        pthread_join(syncing->thread[i], NULL);
+    ended = have_ended(syncing);
+    while ((job = syncing_take(syncing)) != NULL) {
+        if (job->reason != 0) {
+            syncing_cut(job);
+        }
+        syncing_free_job(job);
     }
-    while ((job = take(&syncing->done)) != NULL) {
-        free(job);
+    if (!ended) {
+        return count_all(syncing); /* its threads go with the process */
     }
     if (syncing->event >= 0) {
         close(syncing->event);
@@ -207,4 +297,5 @@ void syncing_free(struct syncing *syncing) {
     pthread_cond_destroy(&syncing->more);
     pthread_mutex_destroy(&syncing->lock);
     free(syncing);
+    return 0;
 }

@@ -102,6 +102,7 @@ int wire_read_hello(const struct wire_frame *frame, struct wire_hello *hello) {
     hello->flags = (uint32_t)get(at + 12, 4);
     hello->started_ns = get(at + 16, 8);
     memcpy(hello->id, at + 24, WIRE_ID);
+    hello->held_from = get(at + 40, 8);
     at += WIRE_HELLO_FIXED;
     left -= WIRE_HELLO_FIXED;
     return read_name(&at, &left, hello->host) == 0 && read_name(&at, &left, hello->program) == 0 &&
@@ -202,6 +203,7 @@ static size_t put_described(uint8_t *to, enum wire_type type, const struct wire_
     put(payload + 12, hello->flags, 4);
     put(payload + 16, hello->started_ns, 8);
     memcpy(payload + 24, hello->id, WIRE_ID);
+    put(payload + 40, hello->held_from, 8);
     length += put_name(payload + length, hello->host);
     length += put_name(payload + length, hello->program);
     return put_header(to, type, length, offset);

@@ -45,7 +45,7 @@ enum {
     WIRE_DATA_MOST = 1 << 16,  /* payload of one DATA frame */
     WIRE_PIECE_MOST = 8 << 20, /* bytes of a file that one ASK or KNOWN stands for */
     WIRE_FRAME_MOST = WIRE_HEADER + WIRE_DATA_MOST,
-    WIRE_HELLO_FIXED = 40,
+    WIRE_HELLO_FIXED = 48,
     WIRE_SMALL_MOST = 640, /* any other frame, header included */
 };
 
@@ -55,6 +55,7 @@ struct wire_hello {
     uint32_t part;       /* of a rotated recording */
     uint32_t flags;      /* enum wire_hello_flag */
     uint64_t started_ns; /* of the program, by the clock of its machine */
+    uint64_t held_from;  /* bytes below are not there any more: a receiver has them */
     uint8_t id[WIRE_ID]; /* what the file begins with tells: source_id() */
     char host[WIRE_NAME_MOST + 1];
     char program[WIRE_NAME_MOST + 1];

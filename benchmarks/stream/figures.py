@@ -152,14 +152,15 @@ def outage(bench):
 
 
 def device(bench):
-    """The same outage, on a device without a disk: what is there is freed, and what waits lies in memory."""
+    """The same outage, on a device without a disk, by the command that is built for devices: what is there is freed, and
+    what waits lies in memory."""
     gone_s, rate_bytes = (10 if bench.quick else 60), 1_000_000
     if not peers.Device.can_be():
         yield Row("a device without a disk: skipped, it takes root and a mount namespace", {"of": "0"}, [])
         return
     receiver = peers.Receiver(bench)
     network = peers.Network(receiver.port)
-    box = peers.Device(os.path.join(bench.scratch, "device"), QUEUE * 5 // 4)
+    box = peers.Device(bench, QUEUE * 5 // 4)
     process = peers.record(bench, receiver, network.port, ["--precise", "--queue", str(QUEUE)],
                            [sys.executable, "-c", PACED, box.folder + "/recording.mtr", rate_bytes, gone_s + 20], box)
     peers.wait_until(lambda: receiver.received_bytes() > 100_000, "something is received")

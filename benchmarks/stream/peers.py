@@ -14,6 +14,7 @@ import time
 from harness import RunFailed, status_mib
 
 PATIENCE_S = 120
+SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
 def wait_until(condition, what, seconds=PATIENCE_S):
@@ -112,14 +113,26 @@ class Network:
         self.gone = False
 
 
+def agent_of(bench):
+    """The command as devices have it (MEMTRACE_TOOLS=agent), built if it is not there."""
+    folder = os.path.join(os.path.dirname(bench.programs), "agent")
+    bench.progress("the command for devices")
+    for words in (["cmake", "-S", SOURCE, "-B", folder, "-DMEMTRACE_TOOLS=agent", "-DMEMTRACE_TESTS=OFF",
+                   "-DCMAKE_BUILD_TYPE=Release"], ["cmake", "--build", folder, "-j", str(os.cpu_count() or 1)]):
+        if subprocess.run(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False).returncode != 0:
+            raise RunFailed("the command for devices could not be built")
+    return os.path.join(folder, "bin", "memtrace")
+
+
 class Device:
     """What a recorder takes of a machine without a disk, seen from outside: its file and the region that it shares with the
     program lie on a tmpfs of this size, which only they see. Counted are the blocks in use there, and what of the memory of
     recorder and senders does not lie there (proportional set size). Not the program itself."""
 
-    def __init__(self, folder, size):
-        self.folder, self.size = folder, size
-        os.makedirs(folder, exist_ok=True)
+    def __init__(self, bench, size):
+        self.folder, self.size = os.path.join(bench.scratch, "device"), size
+        self.memtrace = agent_of(bench)
+        os.makedirs(self.folder, exist_ok=True)
         self.process = None
         self.most = self.most_blocks = self.most_memory = 0
 
@@ -171,7 +184,7 @@ def environment(bench):
 
 def record(bench, receiver, port, options, program, device=None):
     """A recorder that runs, and sends to the port with the receiver's token; on a device: a Device."""
-    words = [bench.command, "record", "--embed", "none", "--to", f"127.0.0.1:{port}", "--token", receiver.token, *options,
+    words = [device.memtrace if device is not None else bench.command, "record", "--embed", "none", "--to", f"127.0.0.1:{port}", "--token", receiver.token, *options,
              "--", *map(str, program)]
     settings = environment(bench)
     if device is not None:

@@ -196,4 +196,4 @@ def frame(kind, payload=b"", offset=0):
 
 
 def hello(version=3, host=b"there", program=b"program", ident=bytes(16)):
-    return frame(1, struct.pack("<IIIIQ", version, 17, 0, 0, 10**18) + ident + host + b"\0" + program + b"\0")
+    return frame(1, struct.pack("<IIIIQ", version, 17, 0, 0, 10**18) + ident + bytes(8) + host + b"\0" + program + b"\0")
