@@ -225,17 +225,8 @@ static int control_process(pid_t pid, const struct wish *wish) {
 static int control_recorded(const char *path, const struct wish *wish) {
     struct error error;
     struct region region;
-    struct recording *recording = recording_open(path, &error);
-    int found;
-    if (recording == NULL) {
-        return cli_error("%s", error.message);
-    }
-    found = recording->closed
-                ? error_set(&error, "complete; its program has ended")
-                : region_find_recorded(recording->header.pid, recording->header.process_start_ticks,
-                                       recording->program.start_realtime_ns, &region, &error);
-    recording_close(recording);
-    return found == 0 ? control_region(&region, wish) : cli_error("%s: %s", path, error.message);
+    return programask_find(path, &region, &error) == 0 ? control_region(&region, wish)
+                                                       : cli_error("%s", error.message);
 }
 
 static int control_file(const char *path, const struct wish *wish) {

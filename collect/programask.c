@@ -2,6 +2,7 @@
 /* programask.c: see programask.h. */
 #include "collect/programask.h"
 
+#include "analyze/read/recording.h"
 #include "analyze/rows/safetext.h"
 #include "collect/clock.h"
 #include "collect/liveword.h"
@@ -99,6 +100,21 @@ static int check(const struct programask_wish *wish, struct error *error) {
         return error_set(error, "a mark needs a text");
     }
     return 0;
+}
+
+int programask_find(const char *path, struct region *region, struct error *error) {
+    struct recording *recording = recording_open(path, error);
+    struct error why = {""};
+    int found;
+    if (recording == NULL) {
+        return -1;
+    }
+    found = recording->closed
+                ? error_set(&why, "complete; its program has ended")
+                : region_find_recorded(recording->header.pid, recording->header.process_start_ticks,
+                                       recording->program.start_realtime_ns, region, &why);
+    recording_close(recording);
+    return found == 0 ? 0 : error_set(error, "%s: %s", path, why.message);
 }
 
 int programask_begin(struct programask *ask, const struct region *region,

@@ -44,6 +44,9 @@ struct programask {
     uint64_t until_ns; /* so long it is waited for */
 };
 
+/* The program of this machine that a recording is of, while it runs. 0, or -1: error. */
+int programask_find(const char *recording, struct region *region, struct error *error);
+
 /* The region is that of a program that ran a moment ago. 0, or -1: error. */
 int programask_begin(struct programask *ask, const struct region *region,
                      const struct programask_wish *wish, struct error *error);

@@ -479,6 +479,7 @@ static const char help[] =
     "s  save the profile as it is now, to a new file of this folder\n"
     "o  count nothing new, or again     O  count a sample, or all\n"
     "R  record each event from now on, to a new file of this folder; or end that\n"
+    "M  put a mark into the recording\n"
     "q  quit; the program goes on in any case\n";
 
 /* ---- The foot ---- */

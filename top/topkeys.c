@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #define SECOND UINT64_C(1000000000)
 
@@ -63,10 +64,51 @@ static void ask_for(struct topstate *state, struct modeswitch wish, const char *
     say(state, said);
 }
 
+/* Of a recording: its program may be on another machine. */
+static void wish_for(struct topstate *state, const struct programask_wish *wish) {
+    const struct topsource *source = state->source;
+    struct error error;
+    int asked;
+    if (!source->is_live) {
+        say(state, "it does not run");
+        return;
+    }
+    asked = source->file != NULL ? topask_begin(&state->ask, source->file->path, wish, &error)
+                                 : topask_begin_process(&state->ask, source->pid, wish, &error);
+    say(state, asked == 0 ? "asked ..." : error.message);
+}
+
+static enum topkeys_then record_otherwise(struct topstate *state, unsigned key) {
+    struct programask_wish wish = {.what = PROGRAMASK_OFF, .mean = MODESWITCH_MEAN};
+    if (key == 'o' && state->ask.is_off) {
+        wish.what = PROGRAMASK_ON;
+    } else if (key == 'O') {
+        wish.what = state->ask.is_sampled ? PROGRAMASK_EXACT : PROGRAMASK_SAMPLE;
+    }
+    wish_for(state, &wish);
+    return TOPKEYS_DRAW;
+}
+
+/* By the clock on the wall, as the user who looks for it later remembers it. */
+static enum topkeys_then put_mark(struct topstate *state) {
+    struct programask_wish wish = {.what = PROGRAMASK_MARK};
+    time_t now = time(NULL);
+    struct tm clock;
+    if (localtime_r(&now, &clock) == NULL ||
+        strftime(wish.text, sizeof wish.text, "top %H:%M:%S", &clock) == 0) {
+        snprintf(wish.text, sizeof wish.text, "top");
+    }
+    wish_for(state, &wish);
+    return TOPKEYS_DRAW;
+}
+
 static enum topkeys_then count_otherwise(struct topstate *state, unsigned key) {
     const struct profile *profile = state->source->profile;
     uint32_t mode;
-    if (profile == NULL || !state->source->is_live) {
+    if (profile == NULL) {
+        return record_otherwise(state, key);
+    }
+    if (!state->source->is_live) {
         say(state, "it does not run");
         return TOPKEYS_DRAW;
     }
@@ -110,8 +152,10 @@ static enum topkeys_then record(struct topstate *state) {
     struct memtrace_header *header;
     struct region region;
     struct error error;
-    if (profile == NULL || !state->source->is_live) {
+    if (!state->source->is_live) {
         say(state, "it does not run");
+    } else if (profile == NULL) {
+        say(state, "it is recorded already");
     } else if (region_find(state->source->pid, &region, &error) != 0 ||
                (header = modeswitch_map(region.path, &error)) == NULL) {
         say(state, error.message);
@@ -359,6 +403,8 @@ static enum topkeys_then press_do(struct topstate *state, unsigned key) {
         return save(state);
     case 'R':
         return record(state);
+    case 'M':
+        return put_mark(state);
     case 'o':
     case 'O':
         return count_otherwise(state, key);

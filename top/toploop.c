@@ -260,6 +260,9 @@ static int wait_ms(const struct loop *loop) {
     if (is_naming(loop) && ms > NAMES_MS) {
         ms = NAMES_MS;
     }
+    if (loop->state.ask.whom != TOPASK_NOTHING && ms > TOPASK_LOOK_MS) {
+        ms = TOPASK_LOOK_MS;
+    }
     return ms < INT32_MAX ? (int)ms : -1;
 }
 
@@ -312,6 +315,7 @@ static int go_on(struct loop *loop) {
         if (mind_keys(loop) || (descriptors[0].revents & (POLLHUP | POLLERR | POLLNVAL)) != 0) {
             return 0;
         }
+        topstate_hear(&loop->state);
         if (look_if_due(loop) != 0 && loop->state.source != NULL) {
             loop->source.is_live = false; /* what was read of it stays on the screen */
         }

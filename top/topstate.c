@@ -111,6 +111,15 @@ void topstate_begin(struct topstate *state) {
     state->page = TOPSTATE_ROWS;
     state->is_paused = false;
     state->selected = state->top = 0;
+    topask_end(&state->ask);
+    state->ask.is_off = state->ask.is_sampled = false;
+}
+
+void topstate_hear(struct topstate *state) {
+    struct programask_answer answer;
+    if (topask_look(&state->ask, &answer)) {
+        snprintf(state->message, sizeof state->message, "%s", answer.text);
+    }
 }
 
 static void drop_filter(struct topstate *state) {
@@ -147,6 +156,7 @@ void topstate_mark(struct topstate *state) {
 }
 
 void topstate_free(struct topstate *state) {
+    topask_end(&state->ask);
     drop_filter(state);
     toprows_free(&state->rows);
 }

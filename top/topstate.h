@@ -7,6 +7,7 @@
 #ifndef TOP_TOPSTATE_H
 #define TOP_TOPSTATE_H
 
+#include "top/topask.h"
 #include "top/toplist.h"
 #include "top/toprows.h"
 #include "top/topsource.h"
@@ -45,6 +46,7 @@ struct topstate {
     char typed[TOPSTATE_FILTER];  /* what of it is there */
     char filter[TOPSTATE_FILTER]; /* in use; "": none */
     regex_t regex;
+    struct topask ask; /* of the program whose recording is shown */
     char message[512]; /* of the last key; "": none */
     char copied[32];   /* what the terminal is to keep, for its user to paste; "": nothing */
 };
@@ -66,6 +68,8 @@ void topstate_begin(struct topstate *state);
 int topstate_filter(struct topstate *state, const char *text);
 /* DELTA counts from now on. */
 void topstate_mark(struct topstate *state);
+/* If an answer has come, message says it. */
+void topstate_hear(struct topstate *state);
 void topstate_free(struct topstate *state);
 
 #endif
