@@ -127,14 +127,15 @@ def agent_of(bench):
 class Device:
     """What a recorder takes of a machine without a disk, seen from outside: its file and the region that it shares with the
     program lie on a tmpfs of this size, which only they see. Counted are the blocks in use there, and what of the memory of
-    recorder and senders does not lie there (proportional set size). Not the program itself."""
+    recorder and senders does not lie there (proportional set size). Not the program itself. What is kept counts without
+    pages of program files and libraries, which the kernel reads again when it needs them."""
 
     def __init__(self, bench, size):
         self.folder, self.size = os.path.join(bench.scratch, "device"), size
         self.memtrace = agent_of(bench)
         os.makedirs(self.folder, exist_ok=True)
         self.process = None
-        self.most = self.most_blocks = self.most_memory = 0
+        self.most = self.most_kept = self.most_blocks = self.most_memory = 0
 
     @staticmethod
     def can_be():
@@ -149,8 +150,10 @@ class Device:
         """Now; keeps the most."""
         blocks = os.statvfs(f"/proc/{self.process.pid}/root{self.folder}")
         blocks = (blocks.f_blocks - blocks.f_bfree) * blocks.f_frsize
-        memory = sum(map(memory_outside, our_processes(self.process.pid)))
+        shares = [shares_of(pid) for pid in our_processes(self.process.pid)]
+        memory = sum(share["Pss"] - share["Pss_Shmem"] for share in shares)
         self.most = max(self.most, blocks + memory)
+        self.most_kept = max(self.most_kept, blocks + sum(share["Pss_Anon"] for share in shares))
         self.most_blocks, self.most_memory = max(self.most_blocks, blocks), max(self.most_memory, memory)
 
 
@@ -165,14 +168,16 @@ def our_processes(pid):
         return []
 
 
-def memory_outside(pid):
-    """Bytes: its share of all pages but those of shared memory, where the tmpfs is."""
+def shares_of(pid):
+    """Bytes: its share of all pages (Pss), of shared memory, where the tmpfs is (Pss_Shmem), of its own (Pss_Anon)."""
+    shares = dict.fromkeys(("Pss", "Pss_Shmem", "Pss_Anon"), 0)
     try:
         with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as rollup:
-            kib = {line.split()[0]: int(line.split()[1]) for line in rollup if line.startswith("Pss")}
+            for name, size, *_ in (line.split() for line in rollup if line.startswith("Pss")):
+                shares[name.rstrip(":")] = int(size) * 1024
     except (OSError, ValueError):
-        return 0
-    return (kib["Pss:"] - kib["Pss_Shmem:"]) * 1024
+        pass  # it has ended
+    return shares
 
 
 def environment(bench):
