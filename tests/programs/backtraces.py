@@ -75,7 +75,7 @@ def from_gdb(frames, program):
         out.append({
             "names": {plain_name(frame["function"]), plain_name(demangle(frame["linkage"]))} - {""},
             "line": frame["line"], "lines": frame["lines"], "inlined": frame["inlined"], "dwarf": frame["dwarf"],
-            "signal": frame["function"] == "<signal>",
+            "signal": frame["function"] == "<signal>", "guessed": 0,
             "module": os.path.basename(os.path.realpath(frame["module"] or program))})
     # Nobody called what a fiber's first function returns to, but gdb goes on, to wherever that leads.
     for index, frame in enumerate(out):
@@ -128,7 +128,7 @@ def stack_differs(ours, true):
         wrong = frame_differs(mine, theirs)
         if wrong:
             return "frame %d: %s differs" % (index, wrong)
-    guessed = true[-1].get("guessed", 0) if true else 0
+    guessed = true[-1]["guessed"] if true else 0
     if not len(true) <= len(ours) <= len(true) + guessed:
         return "%d frames, gdb has %d" % (len(ours), len(true))
     return None
@@ -143,6 +143,12 @@ def show(frames):
     return "\n".join(text)
 
 
+def shape(frames):
+    """The same for the stacks that compare() tells apart: not by other calls in the same line, nor by
+    what gdb guessed."""
+    return tuple((*sorted(frame["names"]), frame["line"], frame["module"], frame["inlined"]) for frame in frames)
+
+
 def compare(data, stacks, program, what, part=lambda frames: frames):
     """Contexts know no sizes, only sums: all of gdb's allocations on one stack must be what our
     contexts with that stack hold together. `part` of a path leaves out what is not to be compared."""
@@ -150,14 +156,14 @@ def compare(data, stacks, program, what, part=lambda frames: frames):
     groups = {}
     for size, found in stacks.items():
         for frames in found:
-            same = json.dumps([{**frame, "lines": None} for frame in frames])
-            group = groups.setdefault(same, [frames, 0, 0])
-            for known, frame in zip(group[0], frames):  # other calls in the same line
+            true = part(from_gdb(frames, program))
+            group = groups.setdefault(shape(true), [true, 0, 0])
+            for known, frame in zip(group[0], true):
                 known["lines"] = sorted({*known["lines"], *frame["lines"]})
+                known["guessed"] = max(known["guessed"], frame["guessed"])
             group[1] += 1
             group[2] += size
-    for frames, count, size in groups.values():
-        true = part(from_gdb(frames, program))
+    for true, count, size in groups.values():
         if not true:
             continue
         same = [context for context in contexts if stack_differs(context["frames"], true) is None]

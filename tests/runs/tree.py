@@ -85,7 +85,7 @@ def check_without(run):
     """No run.json: it goes on still, or was killed."""
     os.remove(run + "/run.json")
     base = 10**18
-    part = 100 * MS  # longer than the programs ran: their samples are not moved
+    part = 10000 * MS  # longer than the programs ran: their samples are not moved
     patch(run + "/make.100.mtp", pid=100, parent_pid=1, start_realtime_ns=base, start_ns=0,
           end_ns=100 * part, start_ticks=5)
     patch(run + "/cc1.102.mtp", pid=102, parent_pid=100, start_realtime_ns=base + 20 * part, start_ns=0,
