@@ -81,11 +81,22 @@ def check_forms(run):
     equal(len(lines(text, "```")) % 2, 0, "fences of Markdown")
 
 
+def write_timeline(path, points):
+    """In place of what a program had time to see: of each its ms, live bytes, resident bytes, blocks, peak."""
+    with open(path, "r+b") as file:
+        data = file.read()
+        for offset in range(16384, len(data), 4096):
+            if data[offset:offset + 8] == b"SEMG\x07\0\x40\0":
+                file.seek(offset + 64)
+                file.write(struct.pack("<IIQQ", len(points), 0, 0, 0) + b"".join(
+                    struct.pack("<5Q", p[0] * MS, *p[1:]) for p in points))
+
+
 def check_without(run):
     """No run.json: it goes on still, or was killed."""
     os.remove(run + "/run.json")
     base = 10**18
-    part = 10000 * MS  # longer than the programs ran: their samples are not moved
+    part = 100 * MS
     patch(run + "/make.100.mtp", pid=100, parent_pid=1, start_realtime_ns=base, start_ns=0,
           end_ns=100 * part, start_ticks=5)
     patch(run + "/cc1.102.mtp", pid=102, parent_pid=100, start_realtime_ns=base + 20 * part, start_ns=0,
@@ -95,6 +106,8 @@ def check_without(run):
     record(run + "/sh.102.mtp", "sh", 4000)
     patch(run + "/sh.102.mtp", pid=102, parent_pid=100, start_realtime_ns=base + 10 * part, start_ns=0,
           end_ns=9 * part, start_ticks=6, state=EXECED)
+    for name in ("make.100", "cc1.102", "ld.103", "sh.102"):
+        write_timeline(run + "/%s.mtp" % name, [])
     text = command("report", run)[0]
     one(text, "no usable run.json")
     one(text, "sh -> cc1 300000 7")
@@ -115,14 +128,7 @@ def check_timelines():
     run = make("timelines")
     for pid, size in ((11, 1000000), (12, 2000000)):
         path = record(run + "/p.%d.mtp" % pid, "p%d" % pid, size)
-        with open(path, "r+b") as file:
-            data = file.read()
-            for offset in range(16384, len(data), 4096):
-                if data[offset:offset + 8] == b"SEMG\x07\0\x40\0":
-                    file.seek(offset + 64)
-                    points = [(5, size // 2, 4096, 1, size), (50, size, 8192, 1, size)]
-                    file.write(struct.pack("<IIQQ", 2, 0, 0, 0) + b"".join(
-                        struct.pack("<5Q", p[0] * MS, *p[1:]) for p in points))
+        write_timeline(path, [(5, size // 2, 4096, 1, size), (50, size, 8192, 1, size)])
         patch(path, pid=pid, start_realtime_ns=10**18 + (pid - 11) * 20 * MS, start_ns=0,
               end_ns=60 * MS, start_ticks=pid)
     data = told(run)["run"]
