@@ -16,15 +16,22 @@ static uint64_t frame_at(const struct toprows *rows, uint32_t node) {
     return rows->costs->nodes[node].frame;
 }
 
+static struct topnames_found names_at(const struct toprows *rows, uint32_t node) {
+    return topnames_find(rows->names, frame_at(rows, node));
+}
+
+static const struct names_frame *one_of(struct topnames_found found, uint32_t index) {
+    return index < found.count ? &found.frames[index] : NULL;
+}
+
 static const struct names_frame *name_at(const struct toprows *rows, struct toprows_place place) {
-    struct topnames_found found = topnames_find(rows->names, frame_at(rows, place.node));
-    return place.index < found.count ? &found.frames[place.index] : NULL;
+    return one_of(names_at(rows, place.node), place.index);
 }
 
 /* The next function outwards; none beyond main, or where the system's own code begins. */
 static struct toprows_place step(const struct toprows *rows, struct toprows_place place) {
-    const struct names_frame *name = name_at(rows, place);
-    struct topnames_found found = topnames_find(rows->names, frame_at(rows, place.node));
+    struct topnames_found found = names_at(rows, place.node);
+    const struct names_frame *name = one_of(found, place.index);
     if (name != NULL && pathwalk_is_main(name)) {
         return (struct toprows_place){0};
     }

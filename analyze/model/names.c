@@ -4,6 +4,7 @@
 
 #include "analyze/base/arena.h"
 #include "analyze/base/numbermap.h"
+#include "analyze/model/roles.h"
 #include "analyze/model/uncounted.h"
 #include "analyze/symbol/debugfile.h"
 #include "analyze/symbol/symbol.h"
@@ -57,8 +58,8 @@ static uint64_t hash_text(const char *text, uint64_t seed) {
     return XXH3_64bits_withSeed(text, strlen(text), seed);
 }
 
-/* Unknown functions are told apart by their address. */
-static void set_keys(struct names_frame *frame) {
+/* What follows from a name and a place. Unknown functions are told apart by their address. */
+static void set_derived(struct names_frame *frame) {
     uint64_t seed = hash_text(frame->module, 0);
     uint64_t place[2] = {frame->line, frame->column};
     frame->function_key = frame->function != NULL
@@ -66,6 +67,7 @@ static void set_keys(struct names_frame *frame) {
                               : XXH3_64bits_withSeed(&frame->offset, sizeof frame->offset, seed);
     frame->place_key = hash_text(frame->file != NULL ? frame->file : "", frame->function_key);
     frame->place_key = XXH3_64bits_withSeed(place, sizeof place[0], frame->place_key);
+    frame->roles = roles_of(frame->function, frame->file);
 }
 
 /* count is at least 1. */
@@ -99,7 +101,7 @@ static struct entry *make_given(const struct names *names, uint64_t frame,
         to->line = given[i].line;
         to->column = given[i].column;
         to->inlined = i + 1 < count;
-        set_keys(to);
+        set_derived(to);
     }
     return entry;
 }
@@ -122,7 +124,7 @@ static struct entry *make_resolved(const struct names *names, uint64_t frame) {
             to->column = from->column;
             to->inlined = from->inlined;
         }
-        set_keys(to);
+        set_derived(to);
     }
     return entry;
 }
@@ -132,7 +134,7 @@ static struct entry *make_before(const struct names *names, uint64_t frame) {
     struct entry *entry = new_entry(names, frame, 1);
     if (entry != NULL) {
         entry->frames[0].function = "[before attach]";
-        set_keys(&entry->frames[0]);
+        set_derived(&entry->frames[0]);
     }
     return entry;
 }

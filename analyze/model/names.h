@@ -26,6 +26,7 @@ struct names_frame {
     unsigned line;         /* 0: unknown */
     unsigned column;       /* 0: unknown */
     bool inlined;          /* into the next frame of the same array */
+    unsigned char roles;   /* roles.h */
     const char *module;    /* path; "" where the address is in no known module */
     uint64_t offset;       /* in the file's own terms; in no module: the address */
     uint64_t function_key; /* the same for the same function of the same module */

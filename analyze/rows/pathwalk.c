@@ -3,66 +3,22 @@
 #include "analyze/rows/pathwalk.h"
 
 #include "analyze/model/names.h"
+#include "analyze/model/roles.h"
 
 #include <string.h>
 
 /* ---- Which functions ---- */
 
 bool pathwalk_is_startup(const struct names_frame *frame) {
-    static const char *const names[] = {
-        "_start",
-        "__libc_start_main",
-        "__libc_start_main_impl",
-        "__libc_start_call_main",
-        "clone",
-        "clone3",
-        "__clone3",
-        "__clone",
-        "__clone3_internal",
-        "start_thread",
-        "__GI___clone3",
-        "thread_start",
-    };
-    const char *function = frame->function;
-    if (function == NULL ||
-        (function[0] != '_' && function[0] != 'c' && function[0] != 's' && function[0] != 't')) {
-        return false;
-    }
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        /* asked of each frame of a tree: most are told apart by their first letters */
-        if (names[i][0] == function[0] && names[i][1] == function[1] &&
-            strcmp(function, names[i]) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool starts_with(const char *text, const char *word) {
-    return strncmp(text, word, strlen(word)) == 0;
-}
-
-static bool is_library_name(const char *name) {
-    return starts_with(name, "std::") || starts_with(name, "__gnu_cxx::") ||
-           starts_with(name, "operator new");
+    return (frame->roles & ROLES_STARTUP) != 0;
 }
 
 bool pathwalk_is_library(const struct names_frame *frame) {
-    char brief[256];
-    if (frame->function == NULL) {
-        return false;
-    }
-    if (is_library_name(frame->function) ||
-        (frame->file != NULL && starts_with(frame->file, "/rustc/"))) {
-        return true;
-    }
-    /* "void std::vector<...>::_M_realloc_insert<...>(...)" */
-    return strchr(frame->function, ' ') != NULL && strstr(frame->function, "std::") != NULL &&
-           is_library_name(shortname(frame->function, brief, sizeof brief));
+    return (frame->roles & ROLES_LIBRARY) != 0;
 }
 
 bool pathwalk_is_main(const struct names_frame *frame) {
-    return frame->function != NULL && strcmp(frame->function, "main") == 0;
+    return (frame->roles & ROLES_MAIN) != 0;
 }
 
 /* ---- Walking one path ---- */

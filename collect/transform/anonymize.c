@@ -8,7 +8,8 @@
 #include "collect/transform/anonymize.h"
 
 #include "analyze/base/numbermap.h"
-#include "analyze/report/calltree.h"
+#include "analyze/model/roles.h"
+#include "analyze/read/arguments.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -229,8 +230,7 @@ static void hide_header(void *context, struct memtrace_recording_header *header)
 
 /* Names by which tools know where a program begins; every program has them. */
 static bool is_public(const char *function) {
-    const struct names_frame frame = {.function = function};
-    return strcmp(function, "main") == 0 || pathwalk_is_startup(&frame);
+    return (roles_of(function, NULL) & (ROLES_MAIN | ROLES_STARTUP)) != 0;
 }
 
 static const char *hide_function(struct anonymize *anonymize, const char *function) {

@@ -4,6 +4,7 @@
 #include "web/server/apilist.h"
 
 #include "analyze/base/array.h"
+#include "analyze/model/roles.h"
 #include "analyze/report/reports.h"
 #include "analyze/report/treediff.h"
 #include "analyze/rows/safetext.h"
@@ -503,7 +504,7 @@ static const struct names_frame *focus_of(const struct api_call *call,
 static void put_focus(struct api_call *call, const struct around *around, const char *name) {
     const struct call *root = &around->callees[1].calls[0];
     const struct names_frame *known = focus_of(call, around);
-    struct names_frame focus = {.function = name, .module = ""};
+    struct names_frame focus = {.function = name, .roles = roles_of(name, NULL), .module = ""};
     if (known != NULL) {
         focus = *known;
     }
