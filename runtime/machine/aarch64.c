@@ -13,6 +13,13 @@ int machine_follows_call(uintptr_t pc) {
            (code & 0xfffffc1f) == 0xd63f0000;   /* blr */
 }
 
+int machine_read_way_back(uintptr_t pc, uintptr_t end, struct machine_way_back *way) {
+    (void)pc;
+    (void)end;
+    (void)way;
+    return 0;
+}
+
 uint64_t machine_ask_valgrind(const uint64_t request[6]) {
     (void)request;
     return 0;

@@ -13,6 +13,7 @@
  *                               pointer with which a handler returns
  *   MACHINE_RELOC_{CALL,GOT,DATA}   relocations that hold the address of a function
  *   MACHINE_HAS_GUARDS          there is code that may stand in for return addresses on the stack
+ *   MACHINE_KNOWS_GO            machine_read_way_back() knows the code of Go's runtime
  *   MACHINE_STORES_CONSTANTS    one instruction stores 32 bits that it holds to the stack
  *   MACHINE_GUARD_{CELL,COUNT}  measures of the guards' code (stack/guard.h)
  *   MACHINE_LONGEST_CALL        bytes of its longest call instruction
@@ -37,6 +38,20 @@
 /* Whether there is an instruction before this address that calls and comes back to it.
  * MACHINE_LONGEST_CALL bytes before it can be read. */
 int machine_follows_call(uintptr_t pc);
+
+/* How Go's runtime.asmcgocall comes back from C, which it called on the thread's stack, to its
+ * frame on the goroutine's. That may have been moved meanwhile, so fp may not lead there any more.
+ * The new sp is the word at sp + goroutine, plus `high` (there the goroutine keeps the end of its
+ * stack), less the word at sp + depth. */
+struct machine_way_back {
+    uint8_t goroutine, high, depth;
+    uint8_t pops_fp; /* what lies there first is fp, which it has kept since Go 1.21 */
+};
+
+enum { MACHINE_WAY_BACK = 64 }; /* bytes of code, at most */
+
+/* Whether the code [pc, end), to which C returns, is that. */
+int machine_read_way_back(uintptr_t pc, uintptr_t end, struct machine_way_back *way);
 
 /* A client request to valgrind (its manual, "The client request mechanism"): a number and five
  * arguments. 0 where valgrind does not run the program. */

@@ -99,6 +99,62 @@ int machine_follows_call(uintptr_t pc) {
     return 0;
 }
 
+/* Steps over these bytes; NULL: others are there. */
+static const uint8_t *over(const uint8_t *at, const uint8_t *end, const char *bytes, size_t count) {
+    int is_there = at != NULL && (size_t)(end - at) >= count && memcmp(at, bytes, count) == 0;
+    return is_there ? at + count : NULL;
+}
+#define OVER(at, end, bytes) over(at, end, bytes, sizeof bytes - 1)
+
+/* Over `plain`, or over `with`, behind which a displacement of one byte stands. */
+static const uint8_t *over_either(const uint8_t *at, const uint8_t *end, const char *plain,
+                                  const char *with, uint8_t *displacement) {
+    const uint8_t *next = over(at, end, plain, 4);
+    *displacement = 0;
+    if (next == NULL && (next = over(at, end, with, 4)) != NULL && next < end) {
+        *displacement = *next++;
+    }
+    return next;
+}
+
+/* Over the store of rdi to the thread's g: MOV FS:disp32, RDI, or MOV FS:[RCX], RDI. */
+static const uint8_t *over_store(const uint8_t *at, const uint8_t *end) {
+    const uint8_t *next = OVER(at, end, "\x64\x48\x89\x3c\x25");
+    if (next != NULL) {
+        return end - next >= 4 ? next + 4 : NULL;
+    }
+    return OVER(at, end, "\x64\x48\x89\x39");
+}
+
+/* go/src/runtime/asm_amd64.s, asmcgocall, behind its call. */
+int machine_read_way_back(uintptr_t pc, uintptr_t limit, struct machine_way_back *way) {
+    enum { RCX_IS_SET = 7 }; /* MOV RCX, imm32 or MOV RCX, [RIP + disp32]: code for any place */
+    const uint8_t *end = (const uint8_t *)limit;
+    const uint8_t *at = (const uint8_t *)pc;
+    if (end - at < MACHINE_WAY_BACK) {
+        return 0;
+    }
+    if (OVER(at, end, "\x48\xc7\xc1") != NULL || OVER(at, end, "\x48\x8b\x0d") != NULL) {
+        at += RCX_IS_SET;
+    }
+    at = over_either(at, end, "\x48\x8b\x3c\x24", "\x48\x8b\x7c\x24", &way->goroutine);
+    at = OVER(at, end, "\x48\x8b\x77"); /* MOV RSI, [RDI + high] */
+    if (at == NULL) {
+        return 0;
+    }
+    way->high = *at++;
+    at = over_either(at, end, "\x48\x2b\x34\x24", "\x48\x2b\x74\x24", &way->depth); /* SUB RSI */
+    if (at == NULL || (at = over_store(at, end)) == NULL) {
+        return 0;
+    }
+    at = OVER(at, end, "\x48\x89\xf4\x89\x44\x24"); /* MOV RSP, RSI; MOV [RSP + disp8], EAX */
+    if (at == NULL) {
+        return 0;
+    }
+    way->pops_fp = at[1] == 0x5d;
+    return 1;
+}
+
 /* Rotations that come to nothing on a CPU. */
 uint64_t machine_ask_valgrind(const uint64_t request[6]) {
     uint64_t answer = 0;

@@ -28,7 +28,7 @@ enum { STACK_PAGE = 4096 }; /* on x86-64; elsewhere a page is this or more */
 struct stack_bounds {
     uintptr_t low, high; /* of the thread's own; high 0: not known */
     uintptr_t entry;     /* where the kernel set the stack pointer at the start; 0: elsewhere */
-    uintptr_t there, there_end; /* pages elsewhere that the present walk may read */
+    uintptr_t there, there_end; /* what the present walk may read elsewhere, mostly pages */
     uint32_t begun;             /* stack_unmappings when the present walk began */
     int grows; /* the thread's own stack goes on below `low`, nobody told how far */
 };
@@ -65,6 +65,12 @@ INLINE void stack_begin(struct stack_bounds *stack, uintptr_t slot) {
     stack->there = slot & ~(uintptr_t)(STACK_PAGE - 1);
     stack->there_end = stack->there + STACK_PAGE;
     stack->begun = LOAD_RELAXED(&stack_unmappings);
+}
+
+/* It is known otherwise that [from, to), on another stack, belongs to functions that go on. */
+INLINE void stack_believe(struct stack_bounds *stack, uintptr_t from, uintptr_t to) {
+    stack->there = from;
+    stack->there_end = to;
 }
 
 /* Asks the kernel for the page of this address. */

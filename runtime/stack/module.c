@@ -21,42 +21,66 @@ static int is_own_path(const char *path) {
     return path[0] == '/' && !text_starts(path, "/lib") && !text_starts(path, "/usr/lib");
 }
 
-static void copy_build_id(struct memtrace_module *module, const ElfW(Phdr) * note, uintptr_t bias) {
-    const uint8_t *at = (const uint8_t *)(bias + note->p_vaddr);
-    const uint8_t *end = at + note->p_memsz;
+struct note {
+    const void *body;
+    size_t size; /* 0: there is none */
+};
+
+/* The first note of this type with this name, of 4 bytes, in a segment of notes. */
+static struct note note_in(const ElfW(Phdr) * segment, uintptr_t bias, const char *name,
+                           uint32_t type) {
+    const uint8_t *at = (const uint8_t *)(bias + segment->p_vaddr);
+    const uint8_t *end = at + segment->p_memsz;
     while (at + sizeof(ElfW(Nhdr)) <= end) {
         const ElfW(Nhdr) *header = (const ElfW(Nhdr) *)at;
         size_t name_size = (header->n_namesz + 3u) & ~3u;
         size_t body_size = (header->n_descsz + 3u) & ~3u;
         const uint8_t *body = at + sizeof *header + name_size;
         if (body + body_size > end) {
-            return;
+            break;
         }
-        if (header->n_type == NT_GNU_BUILD_ID && header->n_descsz <= sizeof module->build_id) {
-            module->build_id_size = header->n_descsz;
-            __builtin_memcpy(module->build_id, body, header->n_descsz);
-            return;
+        if (header->n_type == type && name_size == 4 &&
+            __builtin_memcmp(header + 1, name, name_size) == 0) {
+            return (struct note){body, header->n_descsz};
         }
         at = body + body_size;
     }
+    return (struct note){0};
 }
 
-/* The first page of a mapped object is its ELF header and, where linkers put them, the program
- * headers. */
-static void read_headers(struct memtrace_module *module, uintptr_t start, uintptr_t bias) {
+/* The same in the object that is mapped there. Its first page is its ELF header and, where linkers
+ * put them, the program headers. */
+static struct note find_note(uintptr_t start, uintptr_t bias, const char *name, uint32_t type) {
     const ElfW(Ehdr) *header = (const ElfW(Ehdr) *)start;
     const ElfW(Phdr) * program;
+    struct note note = {0};
     if (__builtin_memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
         header->e_phentsize != sizeof *program ||
         header->e_phoff + header->e_phnum * sizeof *program > MEMTRACE_PAGE_SIZE) {
-        return;
+        return note;
     }
     program = (const ElfW(Phdr) *)(start + header->e_phoff);
-    for (size_t i = 0; i < header->e_phnum; i++) {
-        if (program[i].p_type == PT_NOTE && module->build_id_size == 0) {
-            copy_build_id(module, &program[i], bias);
+    for (size_t i = 0; i < header->e_phnum && note.size == 0; i++) {
+        if (program[i].p_type == PT_NOTE) {
+            note = note_in(&program[i], bias, name, type);
         }
     }
+    return note;
+}
+
+static void read_build_id(struct memtrace_module *module, uintptr_t start, uintptr_t bias) {
+    struct note note = find_note(start, bias, "GNU", NT_GNU_BUILD_ID);
+    if (note.size <= sizeof module->build_id) {
+        module->build_id_size = (uint32_t)note.size;
+        __builtin_memcpy(module->build_id, note.body, note.size);
+    }
+}
+
+int module_is_go(const struct modules *modules, const struct module_place *place) {
+    enum { GO_BUILD_ID = 4 }; /* cmd/link/internal/ld/elf.go: ELF_NOTE_GOBUILDID_TAG */
+    const struct memtrace_module *module = module_get(modules, place->id);
+    return module != NULL && place->is_known &&
+           find_note(module->start, module->bias, "Go\0", GO_BUILD_ID).size != 0;
 }
 
 static void fill(struct modules *modules, struct memtrace_module *module,
@@ -84,7 +108,7 @@ static void fill(struct modules *modules, struct memtrace_module *module,
     } else {
         text_copy(module->path, sizeof module->path, path);
     }
-    read_headers(module, module->start, module->bias);
+    read_build_id(module, module->start, module->bias);
 }
 
 /* Whether this object, which cannot go meanwhile, is the one of the record: another one may lie
@@ -149,7 +173,7 @@ static int has_build_id(const struct memtrace_module *module, const struct memtr
 static uint32_t take_again(struct modules *modules, const struct libc_object *object,
                            int without_build_id) {
     struct memtrace_module now = {0};
-    read_headers(&now, object->start, object->bias);
+    read_build_id(&now, object->start, object->bias);
     if (modules->space->is_private || (now.build_id_size == 0) != without_build_id) {
         return 0;
     }

@@ -35,6 +35,8 @@ struct module_place {
 void module_init(struct modules *modules, struct space *space, const char *executable);
 /* 0, or -1: no object there (JIT code, a wild address). */
 int module_find(struct modules *modules, uintptr_t address, struct module_place *place);
+/* Whether Go's linker made the object: nearly all functions of Go keep frame pointers. */
+int module_is_go(const struct modules *modules, const struct module_place *place);
 /* The object at this address is about to be unmapped. Until a sweep notes that it is gone nothing
  * that is learnt of it is known: at its addresses there may be another at any moment. Calls gone()
  * if it was known. */

@@ -113,7 +113,6 @@ struct walk_frame *path_add(const struct walk_world *world, struct walker *walke
     newest->sp = at->frame.sp;
     newest->how = at->flags | how_of(found, walk_fp_bits(at->fp_at));
     if (UNLIKELY(!rule.plain || world->own_frames_only)) {
-        newest->how |= rule.plain ? 0 : WALK_UNPATCHED;
         if (rule.hidden || (world->own_frames_only && !rule.own)) {
             newest->how |= WALK_SKIPPED;
             at->odd |= ODD_SKIPPED;

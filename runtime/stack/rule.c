@@ -171,7 +171,7 @@ static struct rule where_saved(struct rule rule, const struct cfi_row *row) {
 }
 
 static struct rule from_row(const struct cfi_row *row) {
-    struct rule rule = {.kind = classify(row), .may_catch = row->may_catch != 0};
+    struct rule rule = {.kind = classify(row), .unpatched = row->may_catch != 0};
     int64_t fp_offset = row->frame_pointer.place == CFI_OFFSET ? row->frame_pointer.offset : 0;
     if (!MACHINE_CALL_PUSHES && (rule.kind == RULE_SP || rule.kind == RULE_FP)) {
         return where_saved(rule, row);
@@ -247,7 +247,7 @@ static int returns_from_signal(const struct rules *rules, uintptr_t pc) {
 
 /* (The kernel's code stays, wherever it has put it.) */
 static COLD struct rule compute_for_signal(struct rules *rules, uintptr_t pc) {
-    struct rule rule = {.kind = RULE_SIGNAL, .own = 1, .entry = 1};
+    struct rule rule = {.kind = RULE_SIGNAL, .own = 1, .entry = 1, .unpatched = 1};
     struct module_place place;
     int is_known = module_find(rules->modules, pc, &place) == 0;
     rule.area = area_of(rules, rule, pc, is_known ? place.id : 0);
@@ -258,7 +258,7 @@ static COLD struct rule compute_for_signal(struct rules *rules, uintptr_t pc) {
 /* Code that the loader does not know. Its rules are never plain: who made it may know its frames by
  * their return addresses, so no guard may stand there. */
 static COLD struct rule compute_for_jit(struct rules *rules, uintptr_t pc, uintptr_t address) {
-    struct rule rule = {.kind = RULE_UNKNOWN, .own = 1};
+    struct rule rule = {.kind = RULE_UNKNOWN, .own = 1, .unpatched = 1};
     struct cfi_row row;
     rule.area = area_of(rules, rule, pc, 0);
     if (jit_find(address, &row) != 0) {
@@ -268,13 +268,25 @@ static COLD struct rule compute_for_jit(struct rules *rules, uintptr_t pc, uintp
     if (rules->by_frame_pointer) {
         rule = follow_frame_pointer(rule);
     }
-    rule.own = 1;
+    rule.own = rule.unpatched = 1;
     rule.area = area_of(rules, rule, pc, 0);
     keep(rules, pc, rule);
     return rule;
 }
 
-/* The loader's first code is described nowhere, and met in every process: not worth a file. */
+static int is_go(const struct rules *rules, const struct module_place *place) {
+    return MACHINE_KNOWS_GO && module_is_go(rules->modules, place);
+}
+
+/* Go's runtime knows the frames of its code by their return addresses, but for
+ * runtime.asmcgocall's, while C has been called. */
+static int is_calling_c(uintptr_t pc, const struct module_place *place) {
+    struct machine_way_back way;
+    return machine_read_way_back(pc, place->end, &way);
+}
+
+/* The loader's first code is described nowhere, and met in every process: not worth a file. What Go
+ * has in files is not about stacks that are switched (step.c). */
 int rule_find_row(struct rules *rules, struct module_place *place, uintptr_t address,
                   struct cfi_row *row) {
     const struct memtrace_module *module;
@@ -283,7 +295,7 @@ int rule_find_row(struct rules *rules, struct module_place *place, uintptr_t add
         return 0;
     }
     module = module_get(rules->modules, place->id);
-    if (module == NULL || lies_in(place, rules->loader)) {
+    if (module == NULL || lies_in(place, rules->loader) || is_go(rules, place)) {
         return -1;
     }
     found = debug_frame_find(&rules->debug_frames, module, address, row);
@@ -320,6 +332,8 @@ COLD struct rule rule_compute(struct rules *rules, uintptr_t pc) {
         }
     } else if (libc_is_outermost(pc)) {
         rule.kind = RULE_END;
+    } else if (is_go(rules, &place)) {
+        rule.kind = RULE_GO;
     }
     if (UNLIKELY(rules->by_frame_pointer)) {
         rule = follow_frame_pointer(rule);
@@ -330,6 +344,7 @@ COLD struct rule rule_compute(struct rules *rules, uintptr_t pc) {
     rule.loader = lies_in(&place, rules->loader);
     rule.own = place.own != 0;
     rule.plain = leads_out(rule) && !rule.hidden && !rule.entry && !rule.loader;
+    rule.unpatched |= !rule.plain && !(rule.kind == RULE_GO && is_calling_c(pc, &place));
     if (place.is_known) {
         keep(rules, pc, rule);
     }

@@ -28,6 +28,7 @@ enum rule_kind {
     RULE_SIGNAL,  /* the kernel's signal frame: registers lie in memory */
     RULE_END,     /* outermost frame */
     RULE_UNKNOWN, /* no unwind information */
+    RULE_GO,      /* Go's code: by fp, also from stack to stack */
 };
 
 enum { RULE_WORD_BITS = 16 };
@@ -42,8 +43,9 @@ struct rule {
     uint64_t kind : 3;
     /* RULE_SP that leads further out or RULE_FP, and none of hidden, entry, loader. */
     uint64_t plain : 1;
-    /* Exceptions may end here: nothing may stand between it and its callee. */
-    uint64_t may_catch : 1;
+    /* Nothing may stand between it and its callee: exceptions may end here, or no plain rule leads
+     * on, so that others may know the frame by its return address. */
+    uint64_t unpatched : 1;
     /* Saves its caller's fp and does not need it for itself: RULE_SP. */
     uint64_t own_fp : 1;
     int64_t cfa_offset : 17;   /* in words: up to 512 KiB */
@@ -61,12 +63,12 @@ union rule_word {
     struct rule rule;
 };
 
-/* Of a rule's word: frame_word, RULE_FP (with a plain rule), plain, may_catch and own_fp. */
+/* Of a rule's word: frame_word, RULE_FP (with a plain rule), plain, unpatched and own_fp. */
 enum {
     RULE_WORD_MASK = ((1 << RULE_WORD_BITS) - 1) << 8,
     RULE_BY_FP = 1 << 25,
     RULE_PLAIN = 1 << 27,
-    RULE_MAY_CATCH = 1 << 28,
+    RULE_UNPATCHED = 1 << 28,
     RULE_OWN_FP = 1 << 29
 };
 #define RULE_AREA_MASK ((uint64_t)(AREA_LIMIT - 1) << MEMTRACE_NODE_AREA_SHIFT)

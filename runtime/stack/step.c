@@ -103,6 +103,71 @@ static COLD int step_interpreted(struct rules *rules, struct stack_bounds *stack
     return 0;
 }
 
+/* --- Go ----------------------------------------------------------------------------------------
+ *
+ * Its tables are compressed, and say nothing of stacks that are switched. But nearly all of its
+ * functions keep fp, also those that move from a goroutine's stack to the thread's and back, and 0
+ * there marks a stack's outermost frame (https://go.dev/s/regabi; on amd64 since Go 1.7, in
+ * runtime.asmcgocall and runtime.systemstack since 1.21).
+ */
+
+/* From runtime.asmcgocall, which called C, to its caller on the goroutine's stack, which goes on
+ * there: no need to ask what of it can be read. 0: that is not where `from` is. */
+static int step_from_c(struct stack_bounds *stack, const struct frame *from, struct frame *to) {
+    struct machine_way_back way;
+    uintptr_t sp = frame_sp(from->slot, from->sp);
+    uintptr_t high;
+    if (!machine_read_way_back(from->pc, from->pc + MACHINE_WAY_BACK, &way)) {
+        return 0;
+    }
+    high = stack_load(stack_load(sp + way.goroutine) + way.high);
+    sp = high - stack_load(sp + way.depth);
+    stack_believe(stack, sp, high);
+    to->slot = sp + (way.pops_fp ? sizeof(uintptr_t) : 0);
+    to->pc = stack_load(to->slot);
+    to->sp = machine_keep_sp(to->slot + sizeof(uintptr_t));
+    if (way.pops_fp) {
+        to->fp = stack_load(sp);
+    } else { /* still its caller's, unless the stack was moved */
+        to->fp = from->fp > sp && from->fp < high ? from->fp : 0;
+    }
+    return 1;
+}
+
+static int can_read_two(struct stack_bounds *stack, uintptr_t at) {
+    return stack_can_read(stack, at) && stack_can_read(stack, at + sizeof(uintptr_t));
+}
+
+static COLD int step_by_go(struct rules *rules, struct stack_bounds *stack, int may_call_c,
+                           const struct frame *from, struct frame *to) {
+    struct module_place place;
+    uintptr_t record = from->fp;
+    if (may_call_c && step_from_c(stack, from, to)) {
+        return 0;
+    }
+    if (record == 0) {
+        to->pc = 0;
+        return 0;
+    }
+    if (!can_read_two(stack, record)) {
+        return -1;
+    }
+    if (stack_load(record) == record + sizeof(uintptr_t)) {
+        record += sizeof(uintptr_t); /* runtime.crosscall2 keeps it twice, side by side */
+        if (!can_read_two(stack, record)) {
+            return -1;
+        }
+    }
+    to->fp = stack_load(record);
+    to->slot = record + sizeof(uintptr_t);
+    to->pc = stack_load(to->slot);
+    to->sp = machine_keep_sp(0);
+    return to->pc == 0 || rule_find(rules, to->pc).kind != RULE_UNKNOWN ||
+                   module_find(rules->modules, to->pc - 1, &place) == 0
+               ? 0
+               : -1;
+}
+
 /* No unwind information: the frame pointer may still chain, if what it leads to is code. */
 static COLD int step_guessing(struct rules *rules, struct stack_bounds *stack,
                               const struct frame *from, struct frame *to) {
@@ -171,6 +236,9 @@ COLD enum step step_slow(struct rules *rules, struct stack_bounds *stack, struct
         break;
     case RULE_SLOW:
         failed = step_interpreted(rules, stack, from, to);
+        break;
+    case RULE_GO:
+        failed = step_by_go(rules, stack, !rule.unpatched, from, to);
         break;
     default:
         failed = step_guessing(rules, stack, from, to);

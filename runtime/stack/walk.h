@@ -41,7 +41,7 @@ enum {
     /* Never patched: no plain rule leads on, so others may know this frame by its return address;
      * or an exception may end here, and unwinders know the frame by its distance from its callee.
      */
-    WALK_UNPATCHED = RULE_MAY_CATCH,
+    WALK_UNPATCHED = RULE_UNPATCHED,
     /* Whatever fp is in this frame, nothing older depends on it: the function uses the register for
      * something else, and has saved its caller's. */
     WALK_OWN_FP = RULE_OWN_FP,
