@@ -491,18 +491,37 @@ static void take_parenthesis(struct shortening *name) {
     name->at = stop;
 }
 
+/* Whether a path goes on at this bracket by a part that has no other name: Rust's "<impl A for B>",
+ * GCC's "<lambda(int)>". */
+static bool is_part(const char *at) {
+    static const char *const parts[] = {"<impl ", "<lambda", "<unnamed", "<anonymous"};
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        if (strncmp(at, parts[i], strlen(parts[i])) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void take(struct shortening *name) {
     const char *from = name->at;
     const char *stop;
     bool after_name = name->to > name->start && is_name(name->to[-1]);
+    bool after_path = name->to - name->start > 2 && strncmp(name->to - 2, "::", 2) == 0;
     if (take_operator(name)) {
         return;
     }
     switch (*from) {
     case '<':
-        if (after_name) {
+        stop = behind(from);
+        if (after_path && is_part(from)) {
+            put(name, from, (size_t)(stop - from));
+            name->at = stop;
+            return;
+        }
+        if (after_name || after_path) { /* of a type, or of a function: Rust's call::<A> */
             put(name, "<>", 2);
-            name->at = behind(from);
+            name->at = stop;
             return;
         }
         break; /* Rust's <T as Trait> */

@@ -185,6 +185,17 @@ static void shortens_names(void **state) {
         {"run(int)::{lambda()#2}::operator()() const", "run()::{lambda()#2}::operator()"},
         {"<alloc::vec::Vec<T> as core::ops::Drop>::drop",
          "<alloc::vec::Vec<> as core::ops::Drop>::drop"},
+        {"std::panic::catch_unwind::<&dyn core::ops::function::Fn<(), Output = i32> + "
+         "core::marker::Sync, i32>",
+         "std::panic::catch_unwind::<>"},
+        {"<&dyn core::ops::function::Fn<(i32,), Output = i32> + core::marker::Send as "
+         "core::ops::function::FnOnce<(i32,)>>::call_once",
+         "<&dyn core::ops::function::Fn<> + core::marker::Send as "
+         "core::ops::function::FnOnce<>>::call_once"},
+        {"core::ops::function::impls::<impl core::ops::function::Fn<(A,)> for &F>::call",
+         "core::ops::function::impls::<impl core::ops::function::Fn<(A,)> for &F>::call"},
+        {"<&A as a::B<(u8, &dyn C + D)>>::map::<E, {closure#0}>::f", "<&A as a::B<>>::map::<>::f"},
+        {"main()::<lambda(int)>::operator()", "main()::<lambda(int)>::operator()"},
         {"core::ptr::drop_in_place<alloc::string::String>", "core::ptr::drop_in_place<>"},
         {"app::main::{{closure}}", "app::main::{{closure}}"},
         {"non-virtual thunk to A::f()", "non-virtual thunk to A::f"},
