@@ -282,7 +282,7 @@ static int is_go(const struct rules *rules, const struct module_place *place) {
  * runtime.asmcgocall's, while C has been called. */
 static int is_calling_c(uintptr_t pc, const struct module_place *place) {
     struct machine_way_back way;
-    return machine_read_way_back(pc, place->end, &way);
+    return (pc & RULE_EXACT) == 0 && machine_read_way_back(pc, place->end, &way);
 }
 
 /* The loader's first code is described nowhere, and met in every process: not worth a file. What Go
