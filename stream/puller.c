@@ -9,9 +9,9 @@
 
 #include "collect/clock.h"
 #include "stream/backoff.h"
+#include "stream/lookup.h"
 
 #include <errno.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <signal.h>
@@ -36,12 +36,8 @@ struct pull_offer {
 struct pull_host {
     const char *text; /* as it was asked for */
     char name[CHANNEL_HOST];
-    char port_text[8];
     uint16_t port;
-    /* Its addresses, found by a thread of the C library's: a name may take seconds. */
-    struct gaicb lookup;
-    struct addrinfo hints;
-    bool is_looked_up;              /* lookup is under way */
+    struct lookup *lookup;          /* of its addresses; NULL: not begun */
     const struct addrinfo *address; /* the next to try; then the one that worked */
     bool works;                     /* it does */
     /* The list. */
@@ -83,7 +79,6 @@ struct puller *puller_new(const struct gatherer_options *options) {
         struct pull_host *host = &puller->hosts[i];
         host->text = options->hosts[i];
         channel_peer(host->text, host->name, &host->port, &error); /* gather.c has looked at it */
-        snprintf(host->port_text, sizeof host->port_text, "%u", host->port);
         host->backoff_ns = BACKOFF_LEAST;
         host->contact_ns = clock_now_ns();
     }
@@ -91,10 +86,8 @@ struct puller *puller_new(const struct gatherer_options *options) {
 }
 
 static void forget_addresses(struct pull_host *host) {
-    if (host->lookup.ar_result != NULL) {
-        freeaddrinfo(host->lookup.ar_result);
-        host->lookup.ar_result = NULL;
-    }
+    lookup_end(host->lookup);
+    host->lookup = NULL;
     host->address = NULL;
     host->works = false;
 }
@@ -102,12 +95,6 @@ static void forget_addresses(struct pull_host *host) {
 void puller_free(struct puller *puller) {
     for (size_t i = 0; puller != NULL && i < puller->count; i++) {
         struct pull_host *host = &puller->hosts[i];
-        if (host->is_looked_up && gai_cancel(&host->lookup) != EAI_CANCELED) {
-            const struct gaicb *const list[] = {&host->lookup};
-            while (gai_error(&host->lookup) == EAI_INPROGRESS) {
-                gai_suspend(list, 1, NULL);
-            }
-        }
         forget_addresses(host);
         free(host->offers);
     }
@@ -168,31 +155,18 @@ static void put_off(struct gatherer *gatherer, struct pull_host *host, const cha
 
 /* Whether an address is known. */
 static bool look_up(struct gatherer *gatherer, struct pull_host *host) {
-    struct gaicb *list[] = {&host->lookup};
     int found;
     if (host->address != NULL) {
         return true;
     }
-    if (!host->is_looked_up) {
-        host->hints = (struct addrinfo){.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
-        host->lookup = (struct gaicb){
-            .ar_name = host->name, .ar_service = host->port_text, .ar_request = &host->hints};
-        if (getaddrinfo_a(GAI_NOWAIT, list, 1, NULL) != 0) {
-            put_off(gatherer, host, "out of memory");
-            return false;
-        }
-        host->is_looked_up = true;
-    }
-    found = gai_error(&host->lookup);
-    if (found == EAI_INPROGRESS) {
+    if (host->lookup == NULL && (host->lookup = lookup_begin(host->name, host->port)) == NULL) {
+        put_off(gatherer, host, "out of memory");
         return false;
     }
-    host->is_looked_up = false;
-    if (found == 0) {
-        host->address = host->lookup.ar_result;
-    } else if (found == EAI_AGAIN || found == EAI_SYSTEM) {
+    found = lookup_result(host->lookup, &host->address);
+    if (found == EAI_AGAIN || found == EAI_SYSTEM) {
         put_off(gatherer, host, gai_strerror(found));
-    } else {
+    } else if (found != 0 && found != EAI_INPROGRESS) {
         fail(gatherer, host, gai_strerror(found));
     }
     return found == 0;

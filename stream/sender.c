@@ -8,6 +8,7 @@
 #include "stream/controlled.h"
 #include "stream/discovery.h"
 #include "stream/filehash.h"
+#include "stream/lookup.h"
 #include "stream/punch.h"
 #include "stream/reuse.h"
 #include "stream/sourcename.h"
@@ -16,7 +17,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -178,48 +178,68 @@ static enum outcome find_gatherer(struct sender *sender) {
     return GOING;
 }
 
-/* Names are looked up each time: the other machine may have moved. */
-static enum outcome reach(struct sender *sender) {
-    const struct sender_options *options = sender->options;
-    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
-    const char *host = options->host;
-    unsigned number = options->port;
-    struct addrinfo *all;
-    char port[8];
-    int fd = -1;
+/* 0 with the addresses, or EAI_... */
+static int wait_for_addresses(struct sender *sender, const struct lookup *lookup,
+                              const struct addrinfo **addresses) {
     int found;
-    if (discovery_is_auto(options->host)) {
-        enum outcome outcome = find_gatherer(sender);
-        if (outcome != GOING) {
-            return outcome;
-        }
-        host = sender->gatherer.address;
-        number = sender->gatherer.answer.port;
+    while ((found = lookup_result(lookup, addresses)) == EAI_INPROGRESS && !is_stopped(sender) &&
+           look(sender) == 0) {
+        lookup_wait(lookup, 100);
     }
-    snprintf(port, sizeof port, "%u", number);
-    found = getaddrinfo(host, port, &hints, &all);
+    return found;
+}
+
+/* To the first of its addresses that can be reached. */
+static enum outcome connect_to_one(struct sender *sender, const struct lookup *lookup) {
+    const struct addrinfo *one;
+    int found = wait_for_addresses(sender, lookup, &one);
+    int fd = -1;
     if (found != 0) {
         error_set(sender->error, "%s", gai_strerror(found));
-        return found == EAI_AGAIN || found == EAI_SYSTEM ? LOST : REFUSED;
+        return found == EAI_AGAIN || found == EAI_SYSTEM || found == EAI_INPROGRESS ? LOST
+                                                                                    : REFUSED;
     }
-    for (const struct addrinfo *one = all; one != NULL && fd < 0; one = one->ai_next) {
-        if (options->token == NULL && !channel_is_loopback(one->ai_addr)) {
-            freeaddrinfo(all);
+    for (; one != NULL && fd < 0; one = one->ai_next) {
+        if (sender->options->token == NULL && !channel_is_loopback(one->ai_addr)) {
             error_set(sender->error, "another machine is sent to with --token FILE only");
             return REFUSED;
         }
         fd = connect_to(sender, one);
     }
-    freeaddrinfo(all);
     if (fd < 0) {
         error_set(sender->error, "%s", strerror(errno));
         return LOST;
     }
-    if (channel_open(&sender->channel, fd, false, options->token) != 0) {
+    if (channel_open(&sender->channel, fd, false, sender->options->token) != 0) {
         error_set(sender->error, "out of memory");
         return REFUSED;
     }
     return GOING;
+}
+
+/* Names are looked up each time: the other machine may have moved. */
+static enum outcome reach(struct sender *sender) {
+    const struct sender_options *options = sender->options;
+    const char *host = options->host;
+    uint16_t port = options->port;
+    struct lookup *lookup;
+    enum outcome outcome;
+    if (discovery_is_auto(options->host)) {
+        outcome = find_gatherer(sender);
+        if (outcome != GOING) {
+            return outcome;
+        }
+        host = sender->gatherer.address;
+        port = sender->gatherer.answer.port;
+    }
+    lookup = lookup_begin(host, port);
+    if (lookup == NULL) {
+        error_set(sender->error, "out of memory");
+        return LOST;
+    }
+    outcome = connect_to_one(sender, lookup);
+    lookup_end(lookup);
+    return outcome;
 }
 
 static enum outcome shake_hands(struct sender *sender) {
