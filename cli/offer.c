@@ -106,6 +106,7 @@ static void add_file(const char *path) {
 
 int offer_begin(const struct variables *variables, bool rotates) {
     char host[CHANNEL_HOST];
+    char name[CHANNEL_SHOWN];
     uint16_t port;
     struct error error = {""};
     struct token *token = NULL;
@@ -121,6 +122,7 @@ int offer_begin(const struct variables *variables, bool rotates) {
         return cli_error("%s", error.message);
     }
     listening_show(offer.listener, offer.at);
+    listening_show_name(offer.listener, name);
     offer.token = variables->token != NULL ? variables->token : "";
     offer.rotates = rotates;
     offer.allows_control = variables->allows_control;
@@ -132,7 +134,7 @@ int offer_begin(const struct variables *variables, bool rotates) {
     recordparts_opened = add_file;
     cli_error("what is recorded can be had at %s%s: memtrace gather %s%s DIR", offer.at,
               token != NULL ? " with the token" : ", on this machine only",
-              token != NULL ? "--token FILE " : "", offer.at);
+              token != NULL ? "--token FILE " : "", name);
     return CLI_OK;
 }
 

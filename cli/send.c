@@ -98,6 +98,7 @@ static int offer_files(const struct request *request, const struct token *token,
     struct error error = {""};
     char host[CHANNEL_HOST];
     char shown[CHANNEL_SHOWN];
+    char name[CHANNEL_SHOWN];
     uint16_t port;
     int result;
     if (channel_split(request->listen, host, &port, &error) != 0) {
@@ -112,9 +113,10 @@ static int offer_files(const struct request *request, const struct token *token,
         return cli_error("%s", error.message);
     }
     listening_show(asked.listener, shown);
+    listening_show_name(asked.listener, name);
     cli_error("listening at %s, %s: memtrace gather %s%s DIR", shown,
               token != NULL ? "TLS with the token" : "this machine only, no token",
-              token != NULL ? "--token FILE " : "", shown);
+              token != NULL ? "--token FILE " : "", name);
     result = offering_run(&asked, &rest, &error);
     close(asked.listener);
     return offered_status(result, &rest, &error);

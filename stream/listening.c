@@ -4,8 +4,10 @@
 
 #include "stream/wire.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -56,6 +58,26 @@ void listening_show(int fd, char shown[CHANNEL_SHOWN]) {
     socklen_t size = sizeof address;
     getsockname(fd, (struct sockaddr *)&address, &size);
     channel_show((struct sockaddr *)&address, shown);
+}
+
+static bool is_any(const struct sockaddr_storage *address) {
+    return address->ss_family == AF_INET6
+               ? IN6_IS_ADDR_UNSPECIFIED(&((const struct sockaddr_in6 *)address)->sin6_addr)
+               : ((const struct sockaddr_in *)address)->sin_addr.s_addr == INADDR_ANY;
+}
+
+void listening_show_name(int fd, char shown[CHANNEL_SHOWN]) {
+    struct sockaddr_storage address = {0};
+    socklen_t size = sizeof address;
+    char name[65]; /* HOST_NAME_MAX and its end */
+    getsockname(fd, (struct sockaddr *)&address, &size);
+    if (is_any(&address) && gethostname(name, sizeof name) == 0) {
+        /* the port lies in the same place in both families */
+        in_port_t port = ((const struct sockaddr_in *)&address)->sin_port;
+        snprintf(shown, CHANNEL_SHOWN, "%s:%u", name, ntohs(port));
+    } else {
+        channel_show((struct sockaddr *)&address, shown);
+    }
 }
 
 int listening_accept(int fd, char peer[CHANNEL_SHOWN]) {

@@ -14,6 +14,8 @@
 int listening_open(const char *host, uint16_t port, const struct token *token, struct error *error);
 /* Where it listens, as people are told. */
 void listening_show(int fd, char shown[CHANNEL_SHOWN]);
+/* The same for who is to connect: where it listens at all addresses, this machine's name. */
+void listening_show_name(int fd, char shown[CHANNEL_SHOWN]);
 /* The next connection, not blocking, with whose it is; -1: errno. */
 int listening_accept(int fd, char peer[CHANNEL_SHOWN]);
 

@@ -196,8 +196,21 @@ def asked_wrongly():
     equal((done.returncode, len(re.findall(r"nobody has taken .* offers it", done.stderr.decode()))), (7, 1), done.stderr)
 
 
+def at_all_addresses():
+    """What it tells others to ask is what they can call it by."""
+    folder = scratch()
+    token = make_token(folder)
+    for words in (["send", make_recording(folder), "--listen", "0.0.0.0:0", "--token", token],
+                  ["record", "--listen", "0.0.0.0:0", "--token", token, "--linger", "1s", "--", "/bin/true"]):
+        command = Command(*words, settings=settings_for(folder))
+        wait_until(lambda asked=command: asked.said("memtrace gather"), "it says how to ask")
+        equal(len(command.said(r"at 0\.0\.0\.0:(\d+).* memtrace gather --token FILE %s:\1 DIR$"
+                               % re.escape(socket.gethostname()))), 1, command.lines)
+        command.end()
+
+
 def main():
-    for test in (several, kills, recorder_killed, machines, refused, asked_wrongly):
+    for test in (several, kills, recorder_killed, machines, refused, asked_wrongly, at_all_addresses):
         test()
     finish()
 
