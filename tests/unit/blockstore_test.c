@@ -40,7 +40,12 @@ static void check(const struct blockstore *store, size_t count) {
     assert_int_equal(store->count, count);
     for (size_t i = 0; i < count; i++) {
         struct life wanted = life_number(i);
-        assert_memory_equal(&store->lives[i], &wanted, sizeof wanted);
+        const struct life *life = &store->lives[i];
+        assert_int_equal(life->block.number, wanted.block.number);
+        assert_int_equal(life->size, wanted.size);
+        assert_int_equal(life->birth_order, wanted.birth_order);
+        assert_int_equal(life->chain_length, 0);
+        assert_int_equal(life->scope, wanted.scope);
     }
 }
 

@@ -6,6 +6,7 @@
 #include "analyze/read/nodecode.h"
 #include "analyze/read/recording.h"
 #include "collect/record.h"
+#include "tests/unit/event_same.h"
 #include "tests/unit/event_stream.h"
 #include "tests/unit/region_build.h"
 
@@ -33,19 +34,6 @@ static void write_stream(struct region_build *build, uint32_t count) {
         stream_next(&stream, &event);
         region_write(&writer, &event);
     }
-}
-
-static void assert_same(const struct event *got, const struct event *wanted) {
-    struct event a = *got;
-    struct event b = *wanted;
-    if (a.kind == EVENT_MARK && b.kind == EVENT_MARK) {
-        assert_int_equal(a.text_size, b.text_size);
-        if (b.text_size != 0) {
-            assert_memory_equal(a.text, b.text, b.text_size);
-        }
-        a.text = b.text = NULL;
-    }
-    assert_memory_equal(&a, &b, sizeof a);
 }
 
 /* What is known of each stream while a file is read. */

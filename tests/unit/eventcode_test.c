@@ -9,41 +9,10 @@
 // clang-format on
 
 #include "analyze/read/eventcode.h"
+#include "tests/unit/event_same.h"
 #include "tests/unit/event_stream.h"
 
 #include <stdlib.h>
-
-static void assert_same(const struct event *a, const struct event *b) {
-    struct event x = *a;
-    struct event y = *b;
-    assert_int_equal(x.kind, y.kind);
-    if (x.kind == EVENT_MARK) {
-        assert_int_equal(x.text_size, y.text_size);
-        if (x.text_size != 0) {
-            assert_memory_equal(x.text, y.text, x.text_size);
-        }
-        x.text = y.text = NULL;
-    }
-    assert_int_equal(x.time_ns, y.time_ns);
-    assert_int_equal(x.context, y.context);
-    assert_int_equal(x.block.number, y.block.number);
-    assert_int_equal(x.block.thread, y.block.thread);
-    assert_int_equal(x.old.number, y.old.number);
-    assert_int_equal(x.old.thread, y.old.thread);
-    assert_int_equal(x.address, y.address);
-    assert_int_equal(x.size, y.size);
-    assert_int_equal(x.slack, y.slack);
-    assert_int_equal(x.weight, y.weight);
-    assert_int_equal(x.flags, y.flags);
-    assert_int_equal(x.alignment, y.alignment);
-    assert_int_equal(x.operation, y.operation);
-    assert_int_equal(x.protection, y.protection);
-    assert_int_equal(x.old_address, y.old_address);
-    assert_int_equal(x.old_size, y.old_size);
-    assert_int_equal(x.id, y.id);
-    assert_int_equal(x.lost_allocs, y.lost_allocs);
-    assert_int_equal(x.lost_frees, y.lost_frees);
-}
 
 /* A copy of exactly these bytes, so that a sanitizer sees each one read beyond them. */
 static void *exact_copy(const void *bytes, size_t size) {
