@@ -70,7 +70,7 @@ static struct note find_note(uintptr_t start, uintptr_t bias, const char *name, 
 
 static void read_build_id(struct memtrace_module *module, uintptr_t start, uintptr_t bias) {
     struct note note = find_note(start, bias, "GNU", NT_GNU_BUILD_ID);
-    if (note.size <= sizeof module->build_id) {
+    if (note.size != 0 && note.size <= sizeof module->build_id) {
         module->build_id_size = (uint32_t)note.size;
         __builtin_memcpy(module->build_id, note.body, note.size);
     }
