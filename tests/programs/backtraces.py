@@ -146,7 +146,8 @@ def show(frames):
 def shape(frames):
     """The same for the stacks that compare() tells apart: not by other calls in the same line, nor by
     what gdb guessed."""
-    return tuple((*sorted(frame["names"]), frame["line"], frame["module"], frame["inlined"]) for frame in frames)
+    return tuple((*sorted(frame["names"]), frame["line"], frame["module"], frame["inlined"], frame["signal"],
+                  frame["dwarf"]) for frame in frames)
 
 
 def compare(data, stacks, program, what, part=lambda frames: frames):
