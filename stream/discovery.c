@@ -3,6 +3,7 @@
 #define XXH_INLINE_ALL
 #include "stream/discovery.h"
 
+#include "analyze/base/anyaddress.h"
 #include "collect/clock.h"
 
 #include <arpa/inet.h>
@@ -153,17 +154,19 @@ void discovery_answer(struct discovery_beacon *beacon, uint32_t count, const cha
 static void describe(struct discover_answer *answer, int listener) {
     struct sockaddr_storage address = {0};
     socklen_t size = sizeof address;
+    bool is_any;
     getsockname(listener, (struct sockaddr *)&address, &size);
+    is_any = anyaddress_is((struct sockaddr *)&address);
     if (address.ss_family == AF_INET) {
         const struct sockaddr_in *in = (const struct sockaddr_in *)&address;
         answer->port = ntohs(in->sin_port);
-        if (in->sin_addr.s_addr != htonl(INADDR_ANY)) {
+        if (!is_any) {
             inet_ntop(AF_INET, &in->sin_addr, answer->address, sizeof answer->address);
         }
     } else {
         const struct sockaddr_in6 *in = (const struct sockaddr_in6 *)&address;
         answer->port = ntohs(in->sin6_port);
-        if (!IN6_IS_ADDR_UNSPECIFIED(&in->sin6_addr)) {
+        if (!is_any) {
             inet_ntop(AF_INET6, &in->sin6_addr, answer->address, sizeof answer->address);
         }
     }

@@ -2,12 +2,12 @@
 /* listening.c: see listening.h. */
 #include "stream/listening.h"
 
+#include "analyze/base/anyaddress.h"
 #include "stream/wire.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -53,25 +53,22 @@ int listening_open(const char *host, uint16_t port, const struct token *token,
     return fd;
 }
 
-void listening_show(int fd, char shown[CHANNEL_SHOWN]) {
+static struct sockaddr_storage own_address(int fd) {
     struct sockaddr_storage address = {0};
     socklen_t size = sizeof address;
     getsockname(fd, (struct sockaddr *)&address, &size);
+    return address;
+}
+
+void listening_show(int fd, char shown[CHANNEL_SHOWN]) {
+    struct sockaddr_storage address = own_address(fd);
     channel_show((struct sockaddr *)&address, shown);
 }
 
-static bool is_any(const struct sockaddr_storage *address) {
-    return address->ss_family == AF_INET6
-               ? IN6_IS_ADDR_UNSPECIFIED(&((const struct sockaddr_in6 *)address)->sin6_addr)
-               : ((const struct sockaddr_in *)address)->sin_addr.s_addr == INADDR_ANY;
-}
-
 void listening_show_name(int fd, char shown[CHANNEL_SHOWN]) {
-    struct sockaddr_storage address = {0};
-    socklen_t size = sizeof address;
+    struct sockaddr_storage address = own_address(fd);
     char name[65]; /* HOST_NAME_MAX and its end */
-    getsockname(fd, (struct sockaddr *)&address, &size);
-    if (is_any(&address) && gethostname(name, sizeof name) == 0) {
+    if (anyaddress_is((struct sockaddr *)&address) && gethostname(name, sizeof name) == 0) {
         /* the port lies in the same place in both families */
         in_port_t port = ((const struct sockaddr_in *)&address)->sin_port;
         snprintf(shown, CHANNEL_SHOWN, "%s:%u", name, ntohs(port));

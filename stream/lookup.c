@@ -46,6 +46,10 @@ int lookup_result(const struct lookup *lookup, const struct addrinfo **addresses
     return found;
 }
 
+bool lookup_is_final(int reason) {
+    return reason != EAI_AGAIN && reason != EAI_SYSTEM && reason != EAI_INPROGRESS;
+}
+
 void lookup_wait(const struct lookup *lookup, unsigned ms) {
     const struct gaicb *const list[] = {&lookup->request};
     const struct timespec longest = {ms / 1000, (long)(ms % 1000) * 1000000};

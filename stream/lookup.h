@@ -9,6 +9,7 @@
 #define STREAM_LOOKUP_H
 
 #include <netdb.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct lookup;
@@ -18,6 +19,8 @@ struct lookup *lookup_begin(const char *host, uint16_t port);
 /* EAI_INPROGRESS; another reason (gai_strerror()); or 0 with the addresses, which lookup_end()
  * frees. */
 int lookup_result(const struct lookup *lookup, const struct addrinfo **addresses);
+/* Of such a reason: whether it will be the same next time. */
+bool lookup_is_final(int reason);
 /* Waits for the result, or a signal, or for so long. */
 void lookup_wait(const struct lookup *lookup, unsigned ms);
 /* NULL is allowed. What is under way goes on by itself, and its memory is given up. */

@@ -164,12 +164,15 @@ static bool look_up(struct gatherer *gatherer, struct pull_host *host) {
         return false;
     }
     found = lookup_result(host->lookup, &host->address);
-    if (found == EAI_AGAIN || found == EAI_SYSTEM) {
-        put_off(gatherer, host, gai_strerror(found));
-    } else if (found != 0 && found != EAI_INPROGRESS) {
-        fail(gatherer, host, gai_strerror(found));
+    if (found == 0 || found == EAI_INPROGRESS) {
+        return found == 0;
     }
-    return found == 0;
+    if (lookup_is_final(found)) {
+        fail(gatherer, host, gai_strerror(found));
+    } else {
+        put_off(gatherer, host, gai_strerror(found));
+    }
+    return false;
 }
 
 /* Begins a connection for the list (NO_OFFER) or a recording. */

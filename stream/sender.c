@@ -196,8 +196,7 @@ static enum outcome connect_to_one(struct sender *sender, const struct lookup *l
     int fd = -1;
     if (found != 0) {
         error_set(sender->error, "%s", gai_strerror(found));
-        return found == EAI_AGAIN || found == EAI_SYSTEM || found == EAI_INPROGRESS ? LOST
-                                                                                    : REFUSED;
+        return lookup_is_final(found) ? REFUSED : LOST;
     }
     for (; one != NULL && fd < 0; one = one->ai_next) {
         if (sender->options->token == NULL && !channel_is_loopback(one->ai_addr)) {

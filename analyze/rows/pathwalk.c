@@ -5,8 +5,6 @@
 #include "analyze/model/names.h"
 #include "analyze/model/roles.h"
 
-#include <string.h>
-
 /* ---- Which functions ---- */
 
 bool pathwalk_is_startup(const struct names_frame *frame) {

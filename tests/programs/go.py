@@ -8,7 +8,7 @@ import re
 import sys
 
 from harness import (SUBJECTS, bare, consistent, equal, execute, fail, finish, have, heap, only_profile,
-                     same_behaviour, scratch, traced)
+                     same_behaviour, scratch, sums_by_path, traced)
 
 FLAGS = {"compressed": ["-ldflags="], "plain": ["-ldflags=-compressdwarf=false"], "pie": ["-buildmode=pie"]}
 ROUNDS = 50  # of each call, in program.go
@@ -25,7 +25,7 @@ def is_old():
 
 def what_old_tells(paths):
     """Its callers in the program itself, where C did not call back."""
-    return by_path((tuple(name for name in path[:path.index("main.each")] if name.startswith("main.")), *sums)
+    return sums_by_path((tuple(name for name in path[:path.index("main.each")] if name.startswith("main.")), *sums)
                    for path, sums in paths.items()
                    if "main.each" in path and "main.goAgain" not in path and sums[0] <= 4 * ROUNDS)
 
@@ -48,18 +48,9 @@ def plain(names):
                  if "." in name and name not in MARKS and not re.search(r"\.gowrap\d+$", name))
 
 
-def by_path(paths):
-    """{path: (allocations, bytes)} of (path, allocations, bytes)."""
-    sums = {}
-    for path, count, size in paths:
-        before = sums.get(path, (0, 0))
-        sums[path] = (before[0] + count, before[1] + size)
-    return sums
-
-
 def of_go(output):
     lines = [line.split(" ", 2) for line in output.decode().splitlines()]
-    return by_path((plain(names.split(";")), ROUNDS * int(count), ROUNDS * int(count) * int(size))
+    return sums_by_path((plain(names.split(";")), ROUNDS * int(count), ROUNDS * int(count) * int(size))
                    for size, count, names in lines)
 
 
@@ -73,7 +64,7 @@ def of_ours(data):
         if takers and "runtime.newm" not in names[:takers[0]]:  # Go starts threads when it likes
             outside = names[takers[0] + 1:]
             paths.append((plain(outside), context["allocations"], context["total_bytes"]))
-    return by_path(paths)
+    return sums_by_path(paths)
 
 
 def main():

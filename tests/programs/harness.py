@@ -304,6 +304,15 @@ def by_size(data):
     return sizes
 
 
+def sums_by_path(rows):
+    """{path: (allocations, bytes)} of (path, allocations, bytes): all on it, wherever in its functions."""
+    sums = {}
+    for path, count, size in rows:
+        before = sums.get(path, (0, 0))
+        sums[path] = (before[0] + count, before[1] + size)
+    return sums
+
+
 def totals(data):
     return {"allocations": data["total_allocations"], "bytes": data["total_bytes"],
             "frees": data["total_frees"], "live": data["leaked_bytes"],

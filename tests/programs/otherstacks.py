@@ -8,7 +8,7 @@ path is the one that its size stands for, and no word is read that is not there 
 import sys
 
 from harness import (build, clean_environment, equal, execute, fail, finish, heap, only_profile, scratch,
-                     skip, traced)
+                     skip, sums_by_path, traced)
 
 SUBJECT = "otherstacks.c"
 WHERE = ["own", "fiber", "thread", "timer", "handler", "clone"]
@@ -68,21 +68,12 @@ def check_paths(program, case, mode):
         return
     data = only_profile(folder, what)
     known = {name for _, _, frames in CASES[case] for name in frames}
-    expected = dict_of_sums((tuple(frames), count, count * size) for size, count, frames in CASES[case])
-    got = dict_of_sums((tuple(frame["function"] for frame in context["frames"] if frame["function"] in known),
+    expected = sums_by_path((tuple(frames), count, count * size) for size, count, frames in CASES[case])
+    got = sums_by_path((tuple(frame["function"] for frame in context["frames"] if frame["function"] in known),
                         context["allocations"], context["total_bytes"])
                        for context in heap(data) if context["allocations"])
     for frames in sorted(set(expected) | set(got) - {(), ("main",)}):
         equal(got.get(frames), expected.get(frames), what, "blocks and bytes of", *frames)
-
-
-def dict_of_sums(rows):
-    """By path: all that was allocated on it, wherever in its functions."""
-    sums = {}
-    for frames, count, size in rows:
-        before = sums.get(frames, (0, 0))
-        sums[frames] = (before[0] + count, before[1] + size)
-    return sums
 
 
 def main():

@@ -3,6 +3,7 @@
 #include "web/server/server.h"
 
 #include "analyze/ask/cleanup.h"
+#include "analyze/base/anyaddress.h"
 #include "web/server/http.h"
 
 #include <errno.h>
@@ -83,14 +84,6 @@ static int listen_here(struct server *server, uint16_t port) {
     return 0;
 }
 
-/* Whether it stands for all addresses of the machine: 0.0.0.0, ::. */
-static bool is_any(const struct addrinfo *found) {
-    const void *address = found->ai_addr;
-    return found->ai_family == AF_INET6
-               ? IN6_IS_ADDR_UNSPECIFIED(&((const struct sockaddr_in6 *)address)->sin6_addr)
-               : ((const struct sockaddr_in *)address)->sin_addr.s_addr == htonl(INADDR_ANY);
-}
-
 /* Another address. 0, or -1: error is set, and errno where it is the kernel's reason. */
 static int listen_there(struct server *server, const char *host, uint16_t port,
                         struct error *error) {
@@ -108,7 +101,7 @@ static int listen_there(struct server *server, const char *host, uint16_t port,
     }
     fd = listen_at(found->ai_addr, found->ai_addrlen);
     reason = errno;
-    server->access.is_any = is_any(found);
+    server->access.is_any = anyaddress_is(found->ai_addr);
     freeaddrinfo(found);
     if (fd < 0) {
         error_set(error, "cannot listen at %s, port %u: %s", host, port, strerror(reason));
