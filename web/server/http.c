@@ -550,15 +550,22 @@ struct http *http_start(const struct access *access, struct hub *hub, const int 
     return http;
 }
 
+/* Nobody new from here on. Its descriptor stays open, for the daemon's thread may be in accept. */
+static MHD_socket quiesce(struct MHD_Daemon *daemon) {
+    MHD_socket listener = MHD_quiesce_daemon(daemon);
+    if (listener != MHD_INVALID_SOCKET) {
+        shutdown(listener, SHUT_RD); /* whoever comes is refused, not kept waiting */
+    }
+    return listener;
+}
+
 void http_stop(struct http *http) {
     if (http == NULL) {
         return;
     }
+    MHD_socket listeners[DAEMONS];
     for (size_t i = 0; i < http->daemon_count; i++) {
-        MHD_socket listener = MHD_quiesce_daemon(http->daemons[i]);
-        if (listener != MHD_INVALID_SOCKET) {
-            close(listener);
-        }
+        listeners[i] = quiesce(http->daemons[i]);
     }
     pthread_mutex_lock(&http->lock);
     http->stops = true;
@@ -572,6 +579,9 @@ void http_stop(struct http *http) {
     jobs_end(http->jobs); /* all connections are resumed */
     for (size_t i = 0; i < http->daemon_count; i++) {
         MHD_stop_daemon(http->daemons[i]);
+        if (listeners[i] != MHD_INVALID_SOCKET) {
+            close(listeners[i]);
+        }
     }
     jobs_free(http->jobs);
     clients_stop(&http->clients);
