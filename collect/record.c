@@ -487,9 +487,18 @@ static bool lingers(uint64_t since_ns) {
     return clock_now_ns() - since_ns < LINGER_MS * MS;
 }
 
+/* A chunk that its thread took and put nothing in stays, and is none. */
 static bool has_rest(struct record *record) {
-    return !record->stopped && drain_look(&record->events.drain) == 0 &&
-           any_is_due(record, true, FLUSH_ALL);
+    struct drain_span span = {0};
+    if (record->stopped || drain_look(&record->events.drain) != 0) {
+        return false;
+    }
+    while (drain_next_span(&record->events.drain, true, &span)) {
+        if (span.words != 0) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* Where only so much may wait to be sent, also now: writes as what is sent makes room. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * counted.c FILE THREADS [EVENTS [wait|asked|forked]]: threads that allocate and free, each
+ * counted.c FILE THREADS [EVENTS [wait|paced|asked|forked]]: threads that allocate and free, each
  * counting in the shared FILE before and after each event what it did, so that whoever kills the
  * program knows what was done, to the event under way. For ever, or until EVENTS pairs are done by
- * each thread. wait: after that the program waits for the end of its standard input. asked: it also
- * waits for a byte of that before, with 256 blocks in hand, which the threads free. forked: a child
- * of it does so, at once.
+ * each thread. wait: after that the program waits for the end of its standard input. paced: each
+ * byte of that lets one thread do EVENTS more. asked: it also waits for a byte of it before, with
+ * 256 blocks in hand, which the threads free. forked: a child of it does so, at once.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -28,6 +28,7 @@ struct counts {
 
 static struct counts *counts;
 static uint64_t most_events = UINT64_MAX;
+static int is_paced;
 static void *slots[SLOTS];
 
 /* The kernel keeps the order of one thread's stores to shared memory; so must the compiler. */
@@ -35,10 +36,7 @@ static void bump(uint64_t *counter) {
     __atomic_store_n(counter, *counter + 1, __ATOMIC_SEQ_CST);
 }
 
-static void *churn(void *argument) {
-    struct counts *own = argument;
-    unsigned seed = (unsigned)(own - counts) + 99;
-    own->tid = (uint64_t)syscall(SYS_gettid);
+static void do_events(struct counts *own, unsigned seed) {
     for (uint64_t i = 0; i < most_events; i++) {
         void *block;
         seed = seed * 1664525u + 1013904223u;
@@ -52,6 +50,15 @@ static void *churn(void *argument) {
             bump(&own->frees_done);
         }
     }
+}
+
+static void *churn(void *argument) {
+    struct counts *own = argument;
+    unsigned seed = (unsigned)(own - counts) + 99;
+    own->tid = (uint64_t)syscall(SYS_gettid);
+    do {
+        do_events(own, seed++);
+    } while (is_paced && read(0, (char[1]){0}, 1) > 0);
     return NULL;
 }
 
@@ -80,7 +87,8 @@ static int begin(const char *how) {
     char byte;
     int status;
     pid_t child;
-    if (how[0] == 'w') {
+    is_paced = how[0] == 'p';
+    if (how[0] == 'w' || is_paced) {
         return 1;
     }
     fill();

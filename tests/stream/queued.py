@@ -32,10 +32,10 @@ def allocated(path):
 class Recorded:
     """A recorder of tests/recording/counted.c, which says itself what it does."""
 
-    def __init__(self, program, port, *options, events=None, threads=2, regions=None):
+    def __init__(self, program, port, *options, events=None, how="wait", threads=2, regions=None):
         self.folder, self.counts = scratch(), os.path.join(scratch(), "counts")
         self.regions = regions or scratch(where="/dev/shm")
-        words = [program, self.counts, str(threads), *([str(events), "wait"] if events else [])]
+        words = [program, self.counts, str(threads), *([str(events), how] if events else [])]
         self.settings = clean_environment(**settings_for(self.folder, regions=self.regions))
         self.process = subprocess.Popen(
             [MEMTRACE, "record", "--embed", "none", "--to", "127.0.0.1:%d" % port, *options, "--", *words],
@@ -217,12 +217,13 @@ def kills(program, count):
     there, regions = scratch(), scratch(where="/dev/shm")
     gather = Gather(there)
     port = gather.port
-    events = 600000 * (count + 1)
-    run = Recorded(program, port, "--queue", "64M", events=events, regions=regions)
+    run = Recorded(program, port, "--queue", "64M", events=600000, how="paced", regions=regions)
     for _ in range(count):
         before = sum(map(os.path.getsize, received(there)))
-        wait_until(lambda: sum(map(os.path.getsize, received(there))) > before or run.done() == 2 * events,
-                   "more arrives, or all is done")  # a quick program's last kills meet senders that have nothing to send
+        run.process.stdin.write(b"..")  # also who was quick has more to send
+        run.process.stdin.flush()
+        wait_until(lambda: sum(map(os.path.getsize, received(there))) > before or run.process.poll() is not None,
+                   "more arrives")
         for sender in senders(run.process.pid)[:random.randint(0, 1)]:
             os.kill(sender, signal.SIGKILL)
         pause(0.3)
