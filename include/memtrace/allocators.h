@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * allocators.h: what the runtime and `memtrace allocators` agree on: the plan by which functions of
+ * a program that allocate (--alloc) are led to the runtime.
+ *
+ * The runtime starts the command in the program's name, with what it has loaded; the command finds
+ * the functions, reads their first instructions and writes a plan; the runtime carries it out. So
+ * no decoder of instructions is in the program. All addresses are those of the running process.
+ *
+ *     memtrace allocators PID FILE ENTRIES SITES FIRST SPECIFICATIONS
+ *
+ * FILE is where the plan goes, which is there whole or not at all. ENTRIES: where a struct
+ * memtrace_allocator_entries lies in that process, as hexadecimal numbers with commas between.
+ * SITES: where its sites lie, hexadecimal; FIRST: the number of the first that is free.
+ * SPECIFICATIONS: those of --alloc (docs/allocators.md), one a line.
+ */
+#ifndef MEMTRACE_ALLOCATORS_H
+#define MEMTRACE_ALLOCATORS_H
+
+#include <stdint.h>
+
+#define MEMTRACE_PLAN_MAGIC "MTPLAN1"
+
+enum {
+    MEMTRACE_SITES = 1024,         /* at most, in a process */
+    MEMTRACE_SITE_SHIFT = 8,       /* a site of the runtime is 256 bytes */
+    MEMTRACE_PLAN_BLOCKS = 64,     /* at most, in a plan */
+    MEMTRACE_PATCH_BYTES = 24,     /* at most, of one function */
+    MEMTRACE_SITE_NAME = 64,       /* of a pool, its end included */
+    MEMTRACE_ALLOCATOR_NUMBERS = 6 /* arguments that a function may get in registers */
+};
+
+/* What a function does. */
+enum memtrace_allocator_kind {
+    MEMTRACE_ALLOCATOR_ALLOC,
+    MEMTRACE_ALLOCATOR_ZALLOC,  /* the same, filled with zeros */
+    MEMTRACE_ALLOCATOR_REALLOC, /* `old` ends, if there is a result, or none was asked for */
+    MEMTRACE_ALLOCATOR_FREE,
+    MEMTRACE_ALLOCATOR_RESET, /* all blocks of the pool end */
+    MEMTRACE_ALLOCATOR_KINDS
+};
+
+/* One of the functions to which stubs lead. A stub begins with
+ *     push %rbp; mov %rsp, %rbp; push %r11; movabs $SITE, %r11
+ * where SITE is the address of the runtime's site. That of a function which allocates (kinds ALLOC,
+ * ZALLOC: enter; REALLOC: resize) then jumps to the entry, which calls the function's moved
+ * instructions (`original`) with all registers as they were, and returns to the caller itself. That
+ * of others (leave) calls the entry, which comes back with all registers as they were, but r11;
+ * then it pops r11 and rbp, and its moved instructions follow. */
+struct memtrace_allocator_entries {
+    uint64_t enter;
+    uint64_t resize;
+    uint64_t leave;
+};
+
+/* One function. */
+struct memtrace_plan_site {
+    uint64_t address;  /* where its bytes are replaced: behind an endbr64 */
+    uint64_t original; /* its moved instructions, which then jump back behind what is replaced */
+    uint32_t length;   /* of what is replaced */
+    uint8_t old[MEMTRACE_PATCH_BYTES];
+    uint8_t new[MEMTRACE_PATCH_BYTES];
+    uint8_t kind; /* enum memtrace_allocator_kind */
+    /* Numbers of arguments, 1 to MEMTRACE_ALLOCATOR_NUMBERS; 0: there is none. */
+    uint8_t size, times; /* how large: their product. No size: 0 bytes */
+    uint8_t align;
+    uint8_t old_block; /* of kind REALLOC */
+    uint8_t pointer;   /* FREE: the block. Others: where the function writes the block's address,
+                          and its result is an int that is 0 if there is one; 0: it returns it */
+    uint8_t is_heap;   /* blocks of the heap, not of a pool */
+    char pool[MEMTRACE_SITE_NAME]; /* its name; empty where is_heap */
+};
+
+/* Memory near an object, free in the process when the plan was made: filled, then made executable.
+ */
+struct memtrace_plan_block {
+    uint64_t address; /* of a page */
+    uint64_t size;    /* whole pages */
+    uint64_t at;      /* where its bytes begin in the plan's file */
+};
+
+/* The file: this, the blocks' bytes where they say. */
+struct memtrace_plan {
+    char magic[8];
+    uint32_t site_count, block_count;
+    struct memtrace_plan_block block[MEMTRACE_PLAN_BLOCKS];
+    struct memtrace_plan_site site[]; /* site i is number FIRST + i of the runtime's */
+};
+
+#endif
