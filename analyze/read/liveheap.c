@@ -272,14 +272,15 @@ int liveheap_find(pid_t pid, const struct memtrace_header *header, uint64_t addr
     uint64_t zero_ns =
         header->birth_zero_ns != 0 ? header->birth_zero_ns : header->start_monotonic_ns;
     uint64_t tick = now_ns > zero_ns ? (now_ns - zero_ns) >> MEMTRACE_TICK_SHIFT : 0;
-    struct table tables[2] = {
+    struct table tables[3] = {
         {pid, header->pool_heap, MEMTRACE_POOL_SHIFT, true, tick},
+        {pid, header->foreign_heap, MEMTRACE_POOL_SHIFT, false, tick},
         {pid, header->shadow_heap, MEMTRACE_FINE_SHIFT, false, tick},
     };
     if (!header->shadow_heap && !header->pool_heap)
         return error_set(error, "process %ld keeps no record of its blocks", (long)pid);
     struct table sampled = {pid, header->sampled_heap, 0, false, tick};
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
         int found = tables[i].root ? find_in_table(&tables[i], address, block) : 0;
         if (found < 0)
             return explain(pid, errno, error);

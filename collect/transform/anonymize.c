@@ -75,12 +75,11 @@ static int hide_command(struct anonymize *anonymize, struct memtrace_header *hea
 static void forget_host(struct memtrace_header *header) {
     header->parent_pid = header->uid = header->collector_pid = 0;
     header->process_start_ticks = 0;
-    header->shadow_heap = header->pool_heap = 0;
+    header->shadow_heap = header->pool_heap = header->foreign_heap = 0;
     header->owner = (struct memtrace_owner){0};
     if (header->malloc_by.place == MEMTRACE_MALLOC_LIBRARY) {
         memset(header->malloc_by.name, 0, sizeof header->malloc_by.name);
     }
-    memset(header->reserved, 0, sizeof header->reserved);
 }
 
 static int hide_program(struct anonymize *anonymize, struct transform_payload *payload) {
@@ -225,7 +224,6 @@ static int hide_event(void *context, const struct memtrace_block_header *stream,
 static void hide_header(void *context, struct memtrace_recording_header *header) {
     (void)context;
     header->process_start_ticks = 0;
-    memset(header->reserved, 0, sizeof header->reserved);
 }
 
 /* Names by which tools know where a program begins; every program has them. */

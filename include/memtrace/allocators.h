@@ -9,10 +9,11 @@
  *
  *     memtrace allocators PID FILE ENTRIES SITES FIRST SPECIFICATIONS
  *
- * FILE is where the plan goes, which is there whole or not at all. ENTRIES: where a struct
- * memtrace_allocator_entries lies in that process, as hexadecimal numbers with commas between.
- * SITES: where its sites lie, hexadecimal; FIRST: the number of the first that is free.
- * SPECIFICATIONS: those of --alloc (docs/allocators.md), one a line.
+ * FILE is where the plan goes, which is there whole or not at all. ENTRIES: the three addresses of
+ * a struct memtrace_allocator_entries, hexadecimal, with commas between. SITES: where the runtime's
+ * sites lie, hexadecimal: number n is at SITES + (n << MEMTRACE_SITE_SHIFT). FIRST: the number of
+ * the first that is free; a plus sign behind it: it has been asked before, so nothing is said of
+ * what is not there. SPECIFICATIONS: those of --alloc (docs/allocators.md), one a line.
  */
 #ifndef MEMTRACE_ALLOCATORS_H
 #define MEMTRACE_ALLOCATORS_H

@@ -226,7 +226,8 @@ struct memtrace_header {
     uint64_t own_maps;      /* address of the program's struct memtrace_own_maps; 0: not told */
     uint64_t command_bytes; /* of `command`; 0: up to the first empty argument, as in older files */
     char name[40];          /* of the program, as it was called; empty: as its file is called */
-    char reserved[8];
+    uint64_t
+        foreign_heap; /* address of the same for blocks of allocators that stand in for malloc */
     struct memtrace_malloc malloc_by;
     char executable[2048]; /* absolute path of the program */
     char command[4096];    /* arguments, each ended by NUL */

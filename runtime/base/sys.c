@@ -251,6 +251,16 @@ long sys_map_at(void *address, size_t size) {
     return is_error(result) ? result : 0;
 }
 
+long sys_map_free(void *address, size_t size) {
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE;
+    long result = CALL6(SYS_mmap, address, size, PROT_READ | PROT_WRITE, flags, -1, 0);
+    if (!is_error(result) && (void *)result != address) { /* a kernel before 4.17 */
+        CALL2(SYS_munmap, result, size);
+        return -EEXIST;
+    }
+    return is_error(result) ? result : 0;
+}
+
 void *sys_map_file(size_t size, int fd, uint64_t offset) {
     long result = CALL6(SYS_mmap, 0, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, offset);
     return is_error(result) ? NULL : (void *)result;
@@ -269,6 +279,10 @@ void sys_unmap(void *address, size_t size) {
 
 long sys_protect(void *address, size_t size, int writable) {
     return CALL3(SYS_mprotect, address, size, PROT_READ | (writable ? PROT_WRITE : 0));
+}
+
+long sys_protect_code(void *address, size_t size, int writable) {
+    return CALL3(SYS_mprotect, address, size, PROT_READ | PROT_EXEC | (writable ? PROT_WRITE : 0));
 }
 
 size_t sys_page_bytes(void) {
@@ -424,15 +438,35 @@ static long fork_unseen(int *signal) {
 }
 
 /* Waits for it; all signals are blocked. The signal of its end is taken, unless another of that
- * kind was there before: then the program cannot tell one from two. */
-static void reap(long child, int signal, uint64_t pending) {
+ * kind was there before: then the program cannot tell one from two. How it ended, as wait tells. */
+static int reap(long child, int signal, uint64_t pending) {
     uint64_t ours = signal != 0 ? UINT64_C(1) << (signal - 1) & ~pending : 0;
     const struct timespec at_once = {0};
-    while (CALL4(SYS_wait4, child, 0, __WALL, 0) == -EINTR) {
+    int status = -1;
+    while (CALL4(SYS_wait4, child, &status, __WALL, 0) == -EINTR) {
     }
     if (ours != 0) {
         CALL4(SYS_rt_sigtimedwait, &ours, 0, &at_once, 8);
     }
+    return status;
+}
+
+int sys_run(const char *path, char *const argv[], char *const environment[]) {
+    uint64_t mask = sys_block_signals();
+    uint64_t pending = 0;
+    int signal;
+    int status = -1;
+    CALL2(SYS_rt_sigpending, &pending, 8);
+    long child = fork_unseen(&signal);
+    if (child == 0) {
+        become(path, argv, environment);
+        CALL1(SYS_exit_group, 127);
+    }
+    if (child > 0) {
+        status = reap(child, signal, pending);
+    }
+    sys_restore_signals(mask);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 long sys_spawn_detached(const char *path, char *const argv[], char *const environment[]) {

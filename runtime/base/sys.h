@@ -66,6 +66,8 @@ enum sys_pages { SYS_PAGES_NOW, SYS_PAGES_LATER };
 long sys_map_file_at(void *address, size_t size, int fd, uint64_t offset, enum sys_pages pages);
 /* Private zeroed memory at exactly `address` (inside a reservation of ours). 0 or an errno. */
 long sys_map_at(void *address, size_t size);
+/* The same where nothing is mapped yet. 0 or an errno. */
+long sys_map_free(void *address, size_t size);
 /* Part of a file, shared, anywhere; NULL on failure. */
 void *sys_map_file(size_t size, int fd, uint64_t offset);
 /* The same pages of a shared mapping once more, elsewhere; NULL on failure. */
@@ -73,6 +75,8 @@ void *sys_map_again(void *address, size_t size);
 void sys_unmap(void *address, size_t size);
 /* Whether these pages can be written; reading stays. 0 or a negative errno. */
 long sys_protect(void *address, size_t size, int writable);
+/* The same of pages whose code can be run. */
+long sys_protect_code(void *address, size_t size, int writable);
 /* Of the kernel: 4 KiB, or on some machines 16 or 64. */
 size_t sys_page_bytes(void);
 /* Up to whole pages of it. */
@@ -116,6 +120,10 @@ void sys_quiet_end(const struct sys_quiet *quiet);
 /* A process that is nobody's child: no exit signal, forked twice. Runs path with argv and
  * environment, stdin and stdout on /dev/null, only stderr kept. 0 if the first fork worked. */
 long sys_spawn_detached(const char *path, char *const argv[], char *const environment[]);
+
+/* The same process, waited for; unseen, too. Its exit status, or -1: it was not started or did not
+ * end by itself. */
+int sys_run(const char *path, char *const argv[], char *const environment[]);
 
 /* A copy of the process as it is now, of this name, that does nothing: not seen by the program's
  * wait(), without its descriptors; over when it is killed or after so long. Waits for that. 0, or a

@@ -7,6 +7,7 @@
 #include "runtime/base/text.h"
 #include "runtime/entry/child.h"
 #include "runtime/entry/event.h"
+#include "runtime/entry/pool.h"
 #include "runtime/entry/switch.h"
 #include "runtime/record/survey.h"
 
@@ -197,6 +198,7 @@ static int find_block(uintptr_t address, struct heap_block *block) {
     struct memtrace_sampled_block picked;
     uint32_t tick = tick_now();
     if (heap_find(&runtime.pools, address, tick, block) ||
+        heap_find(&runtime.foreign, address, tick, block) ||
         heap_find(&runtime.heap, address, tick, block)) {
         return 1;
     }
@@ -250,120 +252,19 @@ PUBLIC void memtrace_print_trace(const void *address) {
     survey_write_frames(2, &runtime.tree, &runtime.modules, block.context);
 }
 
-/* --- custom pools: the same path, another shadow heap, no part in the heap's totals -------------
- */
+/* --- custom pools ----------------------------------------------------------------------------- */
 
-/* Few programs have pools: their table is made for the first block. */
-static int ensure_pools(void) {
-    static struct trylock lock;
-    if (LIKELY(LOAD_ACQUIRE(&runtime.space.header->pool_heap) != 0)) {
-        return 1;
-    }
-    if (!sys_take(&lock)) {
-        return 0;
-    }
-    if (runtime.pools.root == NULL) {
-        heap_init(&runtime.pools, MEMTRACE_POOL_SHIFT);
-    }
-    STORE_RELEASE(&runtime.space.header->pool_heap, (uintptr_t)runtime.pools.root);
-    trylock_release(&lock);
-    return runtime.pools.root != NULL;
-}
-
-static void record_added(struct thread *thread, const struct heap_block *block, uint64_t replaces) {
-    struct recorder_alloc alloc = {.address = block->start,
-                                   .size = block->size,
-                                   .replaces = replaces,
-                                   .context = block->context};
-    event_record_pool(thread, &alloc);
-}
-
-/* The object is gone, and counted as freed. 1, and its name in the recording (0: it is not in it);
- * or 0: there was none. */
-static int take_object(struct thread *thread, uintptr_t address, uint64_t *name) {
-    struct heap_block block;
-    struct ledger_event event;
-    *name = 0;
-    if (!heap_remove(&runtime.pools, address, thread->tick, &block)) {
-        return 0;
-    }
-    event = (struct ledger_event){
-        .context = block.context,
-        .size = block.size,
-        .lifetime_bucket = ledger_lifetime_bucket(heap_age(block.birth_tick, thread->tick))};
-    child_inherited_pool_freed(block.thread, block.context, block.size);
-    ledger_free(&runtime.ledger, thread->column, &event);
-    if (thread->stream != NULL) {
-        *name = event_take_name(&runtime.pools, block.start, block.thread, block.birth_tick);
-    }
-    return 1;
-}
-
-/* An object that is still here has gone without our being told. */
-static void end_missed(struct thread *thread, const void *pointer) {
-    uint64_t name;
-    if (take_object(thread, (uintptr_t)pointer, &name)) {
-        space_lost(&runtime.space, MEMTRACE_LOST_FREES, 1);
-        if (name != 0) {
-            event_record_free(thread, name);
-        }
-    }
-}
-
-/* replaces: the name of the object that memtrace_realloc() ended; 0: none that is recorded. */
-static void pool_added(struct thread *thread, const char *pool, const void *pointer, size_t size,
-                       uint64_t replaces, struct frame caller) {
-    struct heap_block block = {.size = size, .thread = thread->id, .start = (uintptr_t)pointer};
-    struct ledger_event event = {.size = size};
-    int number = region_pool(&runtime.region, pool);
-    if (number < 0 && child_is_light() && child_grow()) { /* a new name is not its parent's */
-        number = region_pool(&runtime.region, pool);
-    }
-    if (!event_enter(thread, event_place(caller))) {
-        return;
-    }
-    event_tick(thread);
-    block.context = event.context = event_class_context(
-        thread, caller, MEMTRACE_FRAME_POOL + (uint64_t)(number > 0 ? number : 0));
-    block.birth_tick = thread->tick;
-    end_missed(thread, pointer);
-    if (block.context == 0 || number < 0 || !ensure_pools() ||
-        heap_insert(&runtime.pools, &block) != 0) {
-        space_lost(&runtime.space, MEMTRACE_LOST_BLOCKS, 1);
-        if (replaces != 0) {
-            event_record_free(thread, replaces);
-        }
-    } else {
-        ledger_alloc(&runtime.ledger, thread->column, &event);
-        if (thread->stream != NULL) {
-            record_added(thread, &block, replaces);
-        }
-    }
-    event_leave(thread);
-}
-
-/* The name of the object, if it is recorded and another replaces it; else 0. */
-static uint64_t pool_removed(struct thread *thread, const void *pointer, int replaced,
-                             struct frame caller) {
-    uint64_t name = 0;
-    if (!event_enter(thread, event_place(caller))) {
-        return 0;
-    }
-    event_tick(thread);
-    take_object(thread, (uintptr_t)pointer, &name);
-    if (name != 0 && !replaced) {
-        event_record_free(thread, name);
-        name = 0;
-    }
-    event_leave(thread);
-    return name;
+static struct pool named(const char *name) {
+    return (struct pool){.heap = &runtime.pools, .number = pool_number(name)};
 }
 
 PUBLIC void memtrace_alloc(const char *pool, const void *pointer, size_t size) {
     struct frame caller = EVENT_CALLER();
     struct thread *thread = pointer != NULL ? thread_get(event_place(caller)) : NULL;
     if (thread != NULL) {
-        pool_added(thread, pool, pointer, size, 0, caller);
+        const struct pool to = named(pool);
+        const struct pool_object object = {.address = (uintptr_t)pointer, .size = size};
+        pool_add(thread, &to, &object, caller);
         thread_done(thread);
     }
 }
@@ -372,15 +273,17 @@ PUBLIC void memtrace_realloc(const char *pool, const void *old_pointer, const vo
                              size_t size) {
     struct frame caller = EVENT_CALLER();
     struct thread *thread = thread_get(event_place(caller));
-    uint64_t replaces = 0;
+    struct pool_object object = {.address = (uintptr_t)pointer, .size = size};
     if (thread == NULL) {
         return;
     }
     if (old_pointer != NULL) {
-        replaces = pool_removed(thread, old_pointer, pointer != NULL, caller);
+        object.replaces =
+            pool_remove(thread, &runtime.pools, (uintptr_t)old_pointer, pointer != NULL, caller);
     }
     if (pointer != NULL) {
-        pool_added(thread, pool, pointer, size, replaces, caller);
+        const struct pool to = named(pool);
+        pool_add(thread, &to, &object, caller);
     }
     thread_done(thread);
 }
@@ -391,7 +294,7 @@ PUBLIC void memtrace_free(const char *pool, const void *pointer) {
     (void)pool;
     if (thread != NULL) {
         if (pointer != NULL) {
-            pool_removed(thread, pointer, 0, caller);
+            pool_remove(thread, &runtime.pools, (uintptr_t)pointer, 0, caller);
         }
         thread_done(thread);
     }

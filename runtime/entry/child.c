@@ -113,6 +113,14 @@ static void inherit_pool_block(void *argument, const struct heap_block *block) {
     }
 }
 
+/* As a pool's: it is no record of the child's. */
+static void inherit_foreign_block(void *argument, const struct heap_block *block) {
+    (void)argument;
+    if (is_inherited(block->thread)) {
+        count_born_blocks(block->context, block->size, 1);
+    }
+}
+
 static void inherit_mapping(void *argument, const struct interval *item) {
     struct thread *thread = argument;
     uint64_t size = item->end - item->start;
@@ -136,6 +144,7 @@ static void inherit(struct thread *thread) {
     int is_recorded = runtime.recorder.recording != NULL;
     if (is_recorded) {
         heap_visit(&runtime.pools, forget_number, &runtime.pools);
+        heap_visit(&runtime.foreign, forget_number, &runtime.foreign);
     }
     if (is_recorded && thread == NULL) {
         heap_visit(&runtime.heap, forget_number, &runtime.heap);
@@ -143,6 +152,7 @@ static void inherit(struct thread *thread) {
     heap_visit(&runtime.heap, inherit_block, thread);
     sampled_visit(inherit_sampled, NULL);
     heap_visit(&runtime.pools, inherit_pool_block, NULL);
+    heap_visit(&runtime.foreign, inherit_foreign_block, NULL);
     mapping_inherit(inherit_mapping, thread);
 }
 

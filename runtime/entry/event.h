@@ -259,7 +259,8 @@ void event_record_alloc(struct thread *thread, const struct shadow_heap *heap,
                         const struct recorder_alloc *alloc);
 /* The same of a pool's object, where it is one of those that are wanted: as for the heap's blocks,
  * by chance, size and module. If not, what it replaces is freed. */
-void event_record_pool(struct thread *thread, const struct recorder_alloc *alloc);
+void event_record_pool(struct thread *thread, const struct shadow_heap *heap,
+                       const struct recorder_alloc *alloc);
 /* The name of a block that was just taken out, by which it is recorded as freed; 0: it is not in
  * the recording. birth: the tick. */
 uint64_t event_take_name(const struct shadow_heap *heap, uintptr_t address, uint32_t owner,

@@ -165,11 +165,12 @@ static int is_chosen(struct thread *thread, uint64_t size, uint32_t context, uin
 
 /* --- those of pools --------------------------------------------------------------------------- */
 
-void event_record_pool(struct thread *thread, const struct recorder_alloc *alloc) {
+void event_record_pool(struct thread *thread, const struct shadow_heap *heap,
+                       const struct recorder_alloc *alloc) {
     struct recorder_alloc chosen = *alloc;
     if (!is_selective(runtime.recorder.recording) ||
         is_chosen(thread, alloc->size, alloc->context, &chosen.weight)) {
-        record_alloc(thread, &runtime.pools, &chosen);
+        record_alloc(thread, heap, &chosen);
     } else if (alloc->replaces != 0) {
         record_free(thread, alloc->replaces);
     }

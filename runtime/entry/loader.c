@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * loader.c: what loads and unloads code. Objects are found by address when they first appear in a
- * backtrace, so that opening one needs nothing, MEMTRACE_INJECT apart; after a close addresses may
- * mean other code. What is known of an object is forgotten when its last destructor has run, since
- * another thread may load something to its place before dlclose is back; and after dlclose whatever
- * did not say so. A close that we did not see (by the C library itself, by a library in another
- * namespace) is noticed before the program opens the next thing.
+ * backtrace, so that opening one needs nothing, MEMTRACE_INJECT and MEMTRACE_ALLOC apart; after a
+ * close addresses may mean other code. What is known of an object is forgotten when its last
+ * destructor has run, since another thread may load something to its place before dlclose is back;
+ * and after dlclose whatever did not say so. A close that we did not see (by the C library itself,
+ * by a library in another namespace) is noticed before the program opens the next thing.
  */
 #define _GNU_SOURCE
 #include "runtime/base/compiler.h"
 #include "runtime/base/sys.h"
+#include "runtime/entry/allocators.h"
 #include "runtime/entry/inject.h"
 #include "runtime/entry/objects.h"
 #include "runtime/entry/real.h"
@@ -44,6 +45,31 @@ static void forget_what_is_gone(void) {
     }
 }
 
+/* Whether something is to be done with what was opened. */
+static int looks_at_opened(void) {
+    return injects() || allocators_are_named();
+}
+
+/* Another number where other objects are there. */
+static void add_object(void *sum, struct link_map *map) {
+    *(uint64_t *)sum = *(uint64_t *)sum * 31 + (uintptr_t)map->l_ld;
+}
+
+/* By now, or before what a jump goes on to open. */
+static void look_at_opened(void) {
+    static uint64_t seen;
+    uint64_t sum = 0;
+    if (injects()) {
+        inject_run();
+    }
+    if (allocators_are_named()) {
+        objects_visit(add_object, &sum);
+        if (__atomic_exchange_n(&seen, sum, __ATOMIC_RELAXED) != sum) {
+            allocators_lead();
+        }
+    }
+}
+
 /* A library that is bound at once has no words that the loader would fill in later. */
 static int at_once(int mode) {
     return (mode & RTLD_LAZY) != 0 ? (mode & ~RTLD_LAZY) | RTLD_NOW : mode;
@@ -56,20 +82,20 @@ PUBLIC void *dlopen(const char *file, int mode) {
     const void *caller = (const void *)guard_restore(__builtin_frame_address(0));
     void *handle = NULL;
     forget_what_is_gone();
-    if (LIKELY(!injects())) {
+    if (LIKELY(!looks_at_opened())) {
         return real_open(file, mode);
     }
     if (!inject_may_open(file, caller)) {
-        inject_run(); /* of what came this way before */
+        look_at_opened(); /* of what came this way before */
         return real_open(file, mode);
     }
-    if ((mode & RTLD_DEEPBIND) != 0) {
+    if ((mode & RTLD_DEEPBIND) != 0 && injects()) {
         handle = real_open(file, at_once(mode));
     }
     if (handle == NULL) {
         handle = real_open(file, mode);
     }
-    inject_run();
+    look_at_opened();
     return handle;
 }
 
@@ -78,18 +104,18 @@ PUBLIC void *dlmopen(Lmid_t space, const char *file, int mode) {
     const void *caller = (const void *)guard_restore(__builtin_frame_address(0));
     void *handle;
     forget_what_is_gone();
-    if (LIKELY(!injects())) {
+    if (LIKELY(!looks_at_opened())) {
         return real_open(space, file, mode);
     }
     if (!inject_may_open(file, caller)) {
-        inject_run();
+        look_at_opened();
         return real_open(space, file, mode);
     }
-    handle = real_open(space, file, at_once(mode));
+    handle = injects() ? real_open(space, file, at_once(mode)) : NULL;
     if (handle == NULL) {
         handle = real_open(space, file, mode);
     }
-    inject_run();
+    look_at_opened();
     return handle;
 }
 

@@ -125,6 +125,7 @@ static void write_base(struct thread *thread) {
     before_record(base.stream);
     mapping_visit(write_mapping, &base);
     heap_name_all(&runtime.heap, &naming);
+    heap_name_all(&runtime.foreign, &naming);
     mark(thread, "recording: begun; ", &base);
     heap_name_all(&runtime.pools, &naming);
     recorder_leave(base.stream);
@@ -238,6 +239,7 @@ static int go_on_ending(void) {
     }
     heap_forget_numbers(&runtime.heap);
     heap_forget_numbers(&runtime.pools);
+    heap_forget_numbers(&runtime.foreign);
     arrive(IDLE);
     move_state(MEMTRACE_RECORD_ENDING, MEMTRACE_RECORD_LEFT);
     return 1;

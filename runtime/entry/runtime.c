@@ -13,6 +13,7 @@
 #include "runtime/base/ourmaps.h"
 #include "runtime/base/sys.h"
 #include "runtime/base/text.h"
+#include "runtime/entry/allocators.h"
 #include "runtime/entry/attach.h"
 #include "runtime/entry/before.h"
 #include "runtime/entry/child.h"
@@ -86,6 +87,7 @@ void runtime_tell_tables(void) {
     header->own_maps = (uintptr_t)&ourmaps;
     header->shadow_heap = (uintptr_t)runtime.heap.root;
     header->pool_heap = (uintptr_t)runtime.pools.root;
+    header->foreign_heap = (uintptr_t)runtime.foreign.root;
 }
 
 static int make_structures(void) {
@@ -100,7 +102,7 @@ static int make_structures(void) {
         .space = &runtime.space,
         .own_frames_only = runtime.settings.stacks == MEMTRACE_STACKS_SHORT,
     };
-    runtime.heap.numbered = runtime.pools.numbered =
+    runtime.heap.numbered = runtime.pools.numbered = runtime.foreign.numbered =
         runtime.settings.recording.state != MEMTRACE_RECORD_NONE ||
         sys_address_limit() == UINT64_MAX; /* else it is the program's: ulimit -v */
     if (heap_init(&runtime.heap, MEMTRACE_FINE_SHIFT) != 0 ||
@@ -203,6 +205,7 @@ static int start(void) {
         zero_start();
     }
     switch_start(&runtime.settings);
+    allocators_name_pools();
     *runtime.alive = 1;
     STORE_RELEASE(&runtime.state, (uint32_t)RUNTIME_READY);
     signals_start(&runtime.settings.signals);
@@ -306,6 +309,7 @@ __attribute__((constructor)) static void wake_up(int argc, char **argv, char **e
     if (runtime_ensure()) {
         unwind_choose();
         look_for_other_malloc();
+        allocators_lead();
     }
     thread_pass_through(0);
     if (environ != NULL) {

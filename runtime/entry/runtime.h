@@ -32,6 +32,7 @@ struct runtime {
     struct walk_world world;
     struct shadow_heap heap;
     struct shadow_heap pools;
+    struct shadow_heap foreign; /* blocks of allocators that stand in for malloc (pool.h) */
     struct ledger ledger;
     struct recorder recorder;
     const volatile clock_word *clock_word; /* what its threads watch: clock.h */

@@ -276,6 +276,7 @@ static const struct variable variables[] = {
     SETS("CULL_PENDING", set_number, recording.cull_pending, ANY),
     SETS("QUEUE", set_number, recording.queue_bytes, ANY, .units = size_units),
     SETS("EMBED", set_word, recording.embed, .words = embeds),
+    SETS("ALLOC", set_text, alloc),
     SETS("REGION_DIR", set_text, folder),
     SETS("COMMAND", set_text, command),
     /* between `memtrace run` and us */

@@ -22,6 +22,7 @@
 #ifndef RUNTIME_MACHINE_MACHINE_H
 #define RUNTIME_MACHINE_MACHINE_H
 
+#include "memtrace/allocators.h"
 #include "runtime/base/compiler.h"
 
 #include <elf.h>
@@ -69,5 +70,23 @@ struct machine_store {
  * have). */
 int machine_find_store(uintptr_t start, uintptr_t end, uint32_t constant,
                        struct machine_store *store);
+
+/* What functions that allocate are led to (entry/allocators.c), where the machine has that
+ * (x_allocators.S); else its address is NULL. They call
+ *     uint64_t allocator_returned(struct allocator_call *call, uint64_t result)
+ *     void allocator_resizes(struct allocator_call *call)
+ *     void allocator_leaves(struct allocator_call *call)
+ * with the call that they were led from. */
+extern const struct memtrace_allocator_entries machine_allocator_entries
+    __attribute__((weak, visibility("hidden")));
+
+/* A call of a function that was led to us, as the entries leave it on the stack. */
+struct allocator_call {
+    uint64_t taken[8]; /* for who wants to keep something from before the function to behind it */
+    uint64_t number[MEMTRACE_ALLOCATOR_NUMBERS]; /* its arguments */
+    uint64_t site;                               /* of the runtime's */
+    uint64_t scratch;                            /* a register of the caller's */
+    uint64_t frame[2];                           /* its frame pointer and return address */
+};
 
 #endif

@@ -58,15 +58,21 @@ static void copy_environment(char *const environment[], char **to, size_t capaci
     to[count] = NULL;
 }
 
-int companion_start(struct region *region, char *const environment[]) {
-    static char path[1024];
-    static char *clean[512];
-    char *argv[] = {(char *)"memtrace", (char *)"companion", region->space->path, NULL};
-    const char *command = region->settings->command;
-    if (command[0] != '\0') {
-        text_copy(path, sizeof path, command);
+/* The command that the settings name, or the one beside the library. 0, or -1: it is not there. */
+static int choose_command(const struct settings *settings, char *path, size_t capacity) {
+    if (settings->command[0] == '\0') {
+        return find_command(path, capacity);
     }
-    if (command[0] != '\0' ? !exists(path) : find_command(path, sizeof path) != 0) {
+    text_copy(path, capacity, settings->command);
+    return exists(path) ? 0 : -1;
+}
+
+static char command_path[1024];
+static char *clean[512];
+
+int companion_start(struct region *region, char *const environment[]) {
+    char *argv[] = {(char *)"memtrace", (char *)"companion", region->space->path, NULL};
+    if (choose_command(region->settings, command_path, sizeof command_path) != 0) {
         log_line(region_recording(region->space->header)->state != MEMTRACE_RECORD_NONE
                      ? "no memtrace command beside the library: nothing is recorded"
                      : "no memtrace command beside the library: the program itself prints the "
@@ -76,11 +82,20 @@ int companion_start(struct region *region, char *const environment[]) {
         return -1;
     }
     copy_environment(environment, clean, sizeof clean / sizeof clean[0]);
-    if (sys_spawn_detached(path, argv, clean) != 0) {
+    if (sys_spawn_detached(command_path, argv, clean) != 0) {
         log_line("the memtrace command cannot be started: nothing is recorded or reported "
                  "meanwhile",
                  NULL, NULL);
         return -1;
     }
     return 0;
+}
+
+int companion_ask(const struct settings *settings, char *const argv[], char *const environment[]) {
+    if (choose_command(settings, command_path, sizeof command_path) != 0) {
+        log_error("no memtrace command beside the library: ", argv[1], " cannot be asked");
+        return -1;
+    }
+    copy_environment(environment, clean, sizeof clean / sizeof clean[0]);
+    return sys_run(command_path, argv, clean);
 }

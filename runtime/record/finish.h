@@ -18,4 +18,8 @@ long finish_open_log(const struct memtrace_header *header);
 /* Starts `memtrace companion REGION`. 0, or -1 after one line: none can be had. */
 int companion_start(struct region *region, char *const environment[]);
 
+/* Runs the command with these arguments, without being seen by the program, and waits. Its exit
+ * status, or -1. One thread at a time. */
+int companion_ask(const struct settings *settings, char *const argv[], char *const environment[]);
+
 #endif

@@ -53,6 +53,7 @@ struct settings {
     char log[1024];
     char modules[256];                   /* whose allocations are recorded; empty: all */
     char folder[192];                    /* where regions go; empty: the usual places */
+    char alloc[4096];                    /* functions that allocate, one a line */
     char command[512];                   /* the memtrace command; empty: beside the library */
     struct memtrace_recording recording; /* as the header gets it; path: a pattern */
 };

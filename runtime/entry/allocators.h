@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * allocators.h: functions of the program that allocate, named by the user (--alloc,
+ * MEMTRACE_ALLOC): their first instructions are replaced by a jump to us. Which bytes go where is
+ * planned by the command (memtrace/allocators.h), which knows symbols and instructions; here the
+ * plan is carried out, and calls are counted.
+ */
+#ifndef RUNTIME_ENTRY_ALLOCATORS_H
+#define RUNTIME_ENTRY_ALLOCATORS_H
+
+/* Leads what the settings name, in all objects that are loaded by now, to us; again: what has come
+ * since. Does nothing where nothing is named. From outside of events, where no thread runs code of
+ * objects that came since: at the start, and after an object was opened. */
+void allocators_lead(void);
+
+/* Whether the settings name any. */
+int allocators_are_named(void);
+
+/* The region is a new one, with names of pools of its own. */
+void allocators_name_pools(void);
+
+#endif
