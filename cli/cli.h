@@ -36,7 +36,8 @@ extern const struct command run_command, record_command, report_command, diff_co
     extract_command, repack_command, strip_command, anonymize_command, merge_command, info_command,
     list_command, trace_command, control_command, attach_command, detach_command, symbolize_command,
     flags_command, completion_command, send_command, gather_command, sender_command,
-    offerer_command, companion_command, manual_command, replay_command, replaychild_command;
+    offerer_command, companion_command, allocators_command, manual_command, replay_command,
+    replaychild_command;
 extern const struct command *const commands[];
 const struct command *command_find(const char *name); /* NULL: there is none */
 /* Of a command that was left out of this build: CMake's option that brings it. NULL: it was not. */

@@ -3,6 +3,7 @@
 #include "cli/variables.h"
 
 #include "cli/cli.h"
+#include "collect/allocators/allocspec.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -162,6 +163,36 @@ static int set_sizes(void *variables, const struct option *option, const char *v
     return 0;
 }
 
+/* It may be said several times: the specifications are joined, one a line. */
+static int set_alloc(void *context, const struct option *option, const char *value,
+                     struct error *error) {
+    struct variables *variables = context;
+    const char *before = variables->alloc != NULL ? variables->alloc : "";
+    struct error why;
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    int status = out != NULL ? 0 : error_set(error, "out of memory");
+    if (out != NULL) {
+        fputs(before, out);
+        if (allocspec_expand(value, out, &why) != 0) {
+            status = error_set(error, "--%s %s", option->name, why.message);
+        }
+        fclose(out);
+    }
+    if (status == 0 && text == NULL) {
+        status = error_set(error, "out of memory");
+    }
+    if (status != 0) {
+        free(text);
+        return -1;
+    }
+    free(variables->alloc);
+    variables->alloc = text;
+    variables_set(variables, option->data, text);
+    return 0;
+}
+
 /* --- the tables ------------------------------------------------------------------------------- */
 
 #define VARIABLE(name_, letter_, value_, help_, set, variable)                                     \
@@ -199,6 +230,10 @@ static const struct option common_options[] = {
     {"serve", 0, NULL, "show it in the browser while it runs, and until Ctrl-C (memtrace serve)",
      OPTION_FLAG, OPTION_IN(struct variables, serves)},
 #endif
+    VARIABLE("alloc", 0, "SPECIFICATION",
+             "also follow these functions of the program, which allocate: "
+             "'my_alloc(size=1)=alloc', a set such as jemalloc, auto, @FILE; more than once",
+             set_alloc, "MEMTRACE_ALLOC"),
     VARIABLE("limit", 0, "HOW-MUCH", "watch the program's memory: 2G, or 80% of what it may use",
              set_memory, "MEMTRACE_LIMIT"),
     VARIABLE("on-limit", 0, "report|dump|abort",

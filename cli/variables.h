@@ -20,6 +20,7 @@ struct variables {
     struct child_variable list[VARIABLES_LIMIT];
     char numbers[VARIABLES_LIMIT][VARIABLES_NUMBER_SIZE]; /* texts of values that we spell anew */
     size_t count;
+    char *alloc;                     /* MEMTRACE_ALLOC, of all --alloc */
     bool serves;                     /* --serve */
     const char *library;             /* --library; NULL: that of this installation */
     const char *to, *listen, *token; /* --to, --listen, --token */

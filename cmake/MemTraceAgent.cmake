@@ -17,17 +17,25 @@ function(memtrace_choose_tools)
     endif()
 endfunction()
 
+# memtrace_without_patching(LIST): of collect, without what decodes instructions.
+function(memtrace_without_patching list)
+    set(sources "${${list}}")
+    list(FILTER sources EXCLUDE REGEX "/(allocators/allocators|allocfind|allocplan|allocprocess|patch[a-z]+)\\.c$")
+    set(${list} "${sources}" PARENT_SCOPE)
+endfunction()
+
 # memtrace_agent_sources(LIST): leaves what the agent has of the sources of a folder (analyze, analyze/ask, collect, cli).
 function(memtrace_agent_sources list)
     set(sources "${${list}}")
     # analyze
     list(FILTER sources EXCLUDE REGEX "/analyze/(blocks|export|filter|import|query|report)/")
-    list(FILTER sources EXCLUDE REGEX "/symbol/(symbol|symbolcache|dwarffile|demangle|sourcehash)\\.c$")
+    list(FILTER sources EXCLUDE REGEX "/symbol/(codefile|symbol|symbolcache|dwarffile|demangle|sourcehash)\\.c$")
     # analyze/ask
     list(FILTER sources EXCLUDE REGEX "/ask/(cleanup|filters|filtervalue|question|reportmaking|runregions|runsource|source)\\.c$")
     # collect
     list(FILTER sources EXCLUDE REGEX "/transform/(anonymize|fakename|importer|merge|recordwriter|strip|transform)\\.c$")
     list(FILTER sources EXCLUDE REGEX "/recordslices\\.c$")
+    memtrace_without_patching(sources)
     # cli: no page, no reports, no files written anew
     list(FILTER sources EXCLUDE REGEX
          "/cli/(anonymize|asking|budget|check|diff|export|extract|flags|frames|gather|import|info|merge|outfile|progress|query[a-z]*|repack|replay|replaychild|report|reportshow|rewriting|serve|strip|symbolize|top|trace)\\.c$")

@@ -57,7 +57,7 @@ _memtrace() {
     local command=${COMP_WORDS[1]} options='' i
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        _memtrace_reply -W '--help --version run record report diff query serve top check export replay import extract repack strip anonymize merge info list trace send gather control attach detach symbolize flags completion'
+        _memtrace_reply -W '--help --version run record report diff query serve top check export replay import extract repack strip anonymize merge info list allocators trace send gather control attach detach symbolize flags completion'
         return
     fi
     for ((i = 2; i < COMP_CWORD; i++)); do
@@ -77,13 +77,14 @@ _memtrace() {
         --stacks) _memtrace_reply -W 'none short full'; return 0 ;;
         --contexts) :; return 0 ;;
         --unwind) _memtrace_reply -W 'auto patch verify fp libunwind'; return 0 ;;
+        --alloc) :; return 0 ;;
         --limit) :; return 0 ;;
         --on-limit) _memtrace_reply -W 'report dump abort'; return 0 ;;
         --signals) :; return 0 ;;
         --children) _memtrace_reply -W 'all exec none'; return 0 ;;
         --library) _memtrace_files '*'; return 0 ;;
         esac
-        options=' --output --sample --every --churn --top --log --summary --no-summary --stacks --contexts --unwind --inject --serve --limit --on-limit --start-off --signals --children --follow-children --library --keep-small --help'
+        options=' --output --sample --every --churn --top --log --summary --no-summary --stacks --contexts --unwind --inject --serve --alloc --limit --on-limit --start-off --signals --children --follow-children --library --keep-small --help'
         ;;
     record)
         case $previous in
@@ -110,13 +111,14 @@ _memtrace() {
         --stacks) _memtrace_reply -W 'none short full'; return 0 ;;
         --contexts) :; return 0 ;;
         --unwind) _memtrace_reply -W 'auto patch verify fp libunwind'; return 0 ;;
+        --alloc) :; return 0 ;;
         --limit) :; return 0 ;;
         --on-limit) _memtrace_reply -W 'report dump abort'; return 0 ;;
         --signals) :; return 0 ;;
         --children) _memtrace_reply -W 'all exec none'; return 0 ;;
         --library) _memtrace_files '*'; return 0 ;;
         esac
-        options=' --output --precise --free-stacks --no-addresses --no-slices --sample --sizes --modules --cull-below --cull-pending --duration --rotate --embed --on-lag --profile --to --listen --discoverable --discovery-port --token --queue --allow-control --linger --every --churn --top --log --summary --no-summary --stacks --contexts --unwind --inject --serve --limit --on-limit --start-off --signals --children --follow-children --library --keep-small --help'
+        options=' --output --precise --free-stacks --no-addresses --no-slices --sample --sizes --modules --cull-below --cull-pending --duration --rotate --embed --on-lag --profile --to --listen --discoverable --discovery-port --token --queue --allow-control --linger --every --churn --top --log --summary --no-summary --stacks --contexts --unwind --inject --serve --alloc --limit --on-limit --start-off --signals --children --follow-children --library --keep-small --help'
         ;;
     report)
         case $previous in
@@ -353,6 +355,13 @@ _memtrace() {
         case $previous in
         esac
         options=' --json --help'
+        ;;
+    allocators)
+        case $previous in
+        esac
+        options=' --all --json --help'
+        [[ $current == -* || COMP_CWORD -eq 2 ]] || { :; return; }
+        [[ $current == -* ]] || { _memtrace_reply -c; return; }
         ;;
     trace)
         case $previous in

@@ -22,6 +22,7 @@ _memtrace() {
         'merge:make one recording or profile of several'
         'info:show what is in a profile or recording'
         'list:list profiles of running and of killed programs'
+        'allocators:list functions of a program that --alloc can follow'
         'trace:say which code allocated the block at an address'
         'send:send a recording to another machine, also while it grows'
         'gather:receive recordings of other machines'
@@ -106,6 +107,7 @@ _memtrace() {
             '*--unwind[how prebuilt code is walked ]:auto|patch|verify|fp|libunwind:(auto patch verify fp libunwind)' \
             '*--inject[also follow libraries that bind an allocator of their own]' \
             '*--serve[show it in the browser while it runs, and until Ctrl-C ]' \
+            '*--alloc[also follow these functions of the program, which allocate]:SPECIFICATION:' \
             '*--limit[watch the program'\''s memory]:HOW-MUCH:' \
             '*--on-limit[report ]:report|dump|abort:(report dump abort)' \
             '*--start-off[count nothing until the program or a signal switches it on]' \
@@ -159,6 +161,7 @@ _memtrace() {
             '*--unwind[how prebuilt code is walked ]:auto|patch|verify|fp|libunwind:(auto patch verify fp libunwind)' \
             '*--inject[also follow libraries that bind an allocator of their own]' \
             '*--serve[show it in the browser while it runs, and until Ctrl-C ]' \
+            '*--alloc[also follow these functions of the program, which allocate]:SPECIFICATION:' \
             '*--limit[watch the program'\''s memory]:HOW-MUCH:' \
             '*--on-limit[report ]:report|dump|abort:(report dump abort)' \
             '*--start-off[count nothing until the program or a signal switches it on]' \
@@ -539,6 +542,17 @@ _memtrace() {
             '*-j[for other programs]' \
             '*--help[show this]' \
             '*-h[show this]'
+        ;;
+    allocators)
+        _arguments \
+            '*--all[each function of PROGRAM]' \
+            '*-a[each function of PROGRAM]' \
+            '*--json[for other programs]' \
+            '*-j[for other programs]' \
+            '*--help[show this]' \
+            '*-h[show this]' \
+            '1:COMMAND:_command_names' \
+            '*:SPECIFICATION:'
         ;;
     trace)
         _arguments \

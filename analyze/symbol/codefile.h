@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * codefile.h: the code of an ELF file: its bytes, which functions there are by symbols, where they
+ * begin and end by unwind tables, and where jumps and calls lead.
+ *
+ * Called by collect/allocators. A struct codefile belongs to one thread at a time. All addresses
+ * are the file's own (st_value).
+ */
+#ifndef ANALYZE_SYMBOL_CODEFILE_H
+#define ANALYZE_SYMBOL_CODEFILE_H
+
+#include "analyze/read/error.h"
+#include "analyze/symbol/debugfile.h"
+
+#include <elfutils/libdw.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { CODEFILE_SEGMENTS = 16 };
+
+struct codefile_symbol {
+    uint64_t address;
+    uint64_t size;           /* 0: unknown */
+    const char *name;        /* as in the file */
+    bool is_chosen_at_start; /* STT_GNU_IFUNC: it returns the function's address */
+    bool is_typed;           /* the file says that it is a function */
+};
+
+struct codefile_range {
+    uint64_t low, high;
+};
+
+/* Loaded bytes of the file. */
+struct codefile_segment {
+    uint64_t address, size;
+    uint64_t offset; /* in the file */
+    const uint8_t *bytes;
+    bool is_code;
+};
+
+struct codefile {
+    struct debugfile_paths paths;
+    struct debugfile_elf files[2];   /* the file, its separate debug file */
+    struct codefile_symbol *symbols; /* of functions, by address, then by name */
+    size_t symbol_count, symbol_room;
+    struct codefile_range *frames; /* by .eh_frame, by address */
+    size_t frame_count, frame_room;
+    struct codefile_segment segments[CODEFILE_SEGMENTS];
+    size_t segment_count;
+    struct codefile_range plt[4];
+    size_t plt_count;
+    Dwarf_CFI *cfi;      /* NULL: there are no unwind tables */
+    uint8_t **is_target; /* of each segment with code: a bit for each byte (codefile_is_target) */
+    unsigned machine;    /* e_machine */
+    bool has_symtab;     /* else it is stripped */
+    bool is_shared;      /* ET_DYN */
+};
+
+/* debug_folders may be NULL (as for the symbolizer). 0, or -1. codefile_close() in either case. */
+int codefile_open(struct codefile *code, const char *path, const char *debug_folders,
+                  struct error *error);
+void codefile_close(struct codefile *code);
+
+/* The bytes at the address, and how many follow it in its segment. NULL: there are none. */
+const uint8_t *codefile_bytes(const struct codefile *code, uint64_t address, size_t *left);
+/* The same, if it is code. */
+const uint8_t *codefile_text(const struct codefile *code, uint64_t address, size_t *left);
+bool codefile_is_plt(const struct codefile *code, uint64_t address);
+
+/* The first symbol at or behind the address, by its place: symbol_count: there is none. */
+size_t codefile_symbol_from(const struct codefile *code, uint64_t address);
+/* The extent of a function by unwind tables; NULL: they know none there. */
+const struct codefile_range *codefile_frame(const struct codefile *code, uint64_t address);
+/* The first extent that ends behind the address, by its place. */
+size_t codefile_frame_from(const struct codefile *code, uint64_t address);
+
+/* Whether the bytes of a call, jump or conditional jump over 32 bits, wherever such bytes are in
+ * the code, lead to the address. */
+bool codefile_is_target(struct codefile *code, uint64_t address);
+
+#endif

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * allocators.c: `memtrace allocators PROGRAM`: which functions of a program can be followed by name
+ * (--alloc). And, not for people, what the runtime starts in a program that runs so: it writes the
+ * plan by which functions are led to the runtime (memtrace/allocators.h).
+ */
+#include "collect/allocators/allocators.h"
+#include "analyze/rows/jsonwriter.h"
+#include "analyze/rows/table.h"
+#include "cli/cli.h"
+#include "cli/target.h"
+#include "cli/terminal.h"
+
+#include <ctype.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static void tell(const char *line) {
+    cli_error("--alloc: %s", line);
+}
+
+/* ---- For the runtime ---- */
+
+enum { PID = 1, FILE_NAME, ENTRIES, SITES, FIRST, SPECIFICATIONS, RUNTIME_ARGUMENTS };
+
+static bool is_from_runtime(int argc, char **argv) {
+    return argc == RUNTIME_ARGUMENTS && argv[FILE_NAME][0] == '/' && argv[PID][0] != '\0' &&
+           strspn(argv[PID], "0123456789") == strlen(argv[PID]);
+}
+
+/* "7f00,7f10,7f20" */
+static bool read_entries(const char *text, struct memtrace_allocator_entries *entries) {
+    int end = 0;
+    return sscanf(text, "%" SCNx64 ",%" SCNx64 ",%" SCNx64 "%n", &entries->enter, &entries->resize,
+                  &entries->leave, &end) == 3 &&
+           text[end] == '\0';
+}
+
+/* Nothing of the program's is kept but stderr; a library preloaded into it came along: start again
+ * without it. */
+static void detach(char **argv) {
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (null >= 0) {
+        dup2(null, STDIN_FILENO);
+        dup2(null, STDOUT_FILENO);
+    }
+    syscall(SYS_close_range, STDERR_FILENO + 1, ~0u, 0);
+    if (getenv("LD_PRELOAD") != NULL) {
+        char self[] = "memtrace";
+        char *again[] = {self,          argv[0],     argv[PID],   argv[FILE_NAME],
+                         argv[ENTRIES], argv[SITES], argv[FIRST], argv[SPECIFICATIONS],
+                         NULL};
+        unsetenv("LD_PRELOAD");
+        execv("/proc/self/exe", again);
+    }
+}
+
+static int make_plan(char **argv) {
+    struct allocators_request request = {
+        .file = argv[FILE_NAME], .specifications = argv[SPECIFICATIONS], .tell = tell};
+    struct error error;
+    char *end;
+    request.pid = (pid_t)strtol(argv[PID], NULL, 10);
+    request.sites = strtoull(argv[SITES], &end, 16);
+    request.first = (uint32_t)strtoul(argv[FIRST], NULL, 10);
+    if (!read_entries(argv[ENTRIES], &request.entries) || *end != '\0') {
+        return cli_usage("allocators", "started by the runtime with other addresses than its own");
+    }
+    detach(argv);
+    if (allocators_plan(&request, &error) != 0) {
+        return cli_error("--alloc: %s", error.message);
+    }
+    return CLI_OK;
+}
+
+/* ---- For people ---- */
+
+struct request {
+    bool all;
+    bool json;
+};
+
+static const struct option options[] = {
+    {"all", 'a', NULL, "each function of PROGRAM: which could be followed, and why others cannot",
+     OPTION_FLAG, OPTION_IN(struct request, all)},
+    {"json", 'j', NULL, "for other programs", OPTION_FLAG, OPTION_IN(struct request, json)},
+    OPTION_END};
+
+static const struct table_column columns[] = {
+    {"function", "function", TABLE_TEXT, 36},
+    {"wanted_by", "by", TABLE_TEXT, 10},
+    {"kind", "kind", TABLE_TEXT, 8},
+    {"address", "address", TABLE_ADDRESS, 0},
+    {"bytes", "bytes", TABLE_COUNT, 6},
+    {"obstacle", "cannot be followed because", TABLE_TEXT, 60},
+};
+enum { COLUMNS = sizeof columns / sizeof columns[0] };
+
+static void put_row(void *context, const struct allocators_row *row) {
+    table_row(context, (struct table_cell[]){table_text(row->function), table_text(row->wanted_by),
+                                             table_text(row->what), table_number(row->address),
+                                             table_number_if(row->length != 0, row->length),
+                                             table_text(row->why)});
+}
+
+/* 0, or CLI_FAILURE with the line printed. */
+static int list(const char *path, struct allocspecs *specs, const struct request *request) {
+    struct report report = {.out = stdout,
+                            .options = {.format = request->json ? REPORT_JSON : REPORT_TEXT}};
+    struct table_document document;
+    struct table table;
+    struct error error;
+    struct allocators_listing listing = {.path = path,
+                                         .specs = specs,
+                                         .all = request->all,
+                                         .row = put_row,
+                                         .context = &table,
+                                         .tell = tell};
+    int status;
+    if (!request->json) {
+        terminal_style(&report.options, NULL, NULL);
+    }
+    if (table_document_open(&document, &report) != 0) {
+        return cli_error("out of memory");
+    }
+    report.document = &document;
+    table = table_open(&report, "functions", "Functions", columns, COLUMNS);
+    status = allocators_list(&listing, &error);
+    table_close(&table);
+    table_document_close(&document, &report);
+    return status != 0 ? cli_error("%s", error.message) : CLI_OK;
+}
+
+static int show(int argc, char **argv, const struct request *request) {
+    struct allocspecs specs = {0};
+    struct error error;
+    char path[PATH_MAX];
+    int status = CLI_OK;
+    if (strchr(argv[0], '/') != NULL || access(argv[0], F_OK) == 0 ||
+        target_find(argv[0], path) != 0) {
+        snprintf(path, sizeof path, "%s", argv[0]);
+    }
+    for (int i = 1; status == CLI_OK && i < argc; i++) {
+        if (allocspec_add(&specs, argv[i], &error) != 0) {
+            status = cli_error("%s", error.message);
+        }
+    }
+    status = status == CLI_OK ? list(path, &specs, request) : CLI_USAGE;
+    allocspec_free(&specs);
+    return status;
+}
+
+static int run_allocators(int argc, char **argv) {
+    struct request request = {0};
+    int status;
+    if (is_from_runtime(argc, argv)) {
+        return make_plan(argv);
+    }
+    status = cli_read(&allocators_command, &argc, &argv, &request);
+    if (status == CLI_OK && argc == 0) {
+        status = cli_usage("allocators", "which program?");
+    }
+    return status == CLI_OK ? cli_finish(show(argc, argv, &request)) : status;
+}
+
+const struct command allocators_command = {
+    .name = "allocators",
+    .run = run_allocators,
+    .summary = "list functions of a program that --alloc can follow",
+    .usage = "[OPTION]... PROGRAM [SPECIFICATION]...",
+    .about = "Shows which functions of PROGRAM, or of a library, the specifications of --alloc "
+             "(memtrace run, memtrace record) mean, whether they can be followed, and if not, why. "
+             "Without a specification: those of the ready-made sets whose allocator PROGRAM has. "
+             "Nothing is run.",
+    .options = options,
+    .operands = "FILE SPECIFICATION",
+};

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/* allocators.c: see allocators.h. */
+#include "collect/allocators/allocators.h"
+
+#include "collect/allocators/allocfind.h"
+#include "collect/allocators/allocplan.h"
+#include "collect/allocators/allocsets.h"
+#include "collect/allocators/patchcheck.h"
+
+#include <elf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Specifications ---- */
+
+/* Sets whose allocator the program itself has. */
+static int add_sets(struct allocspecs *specs, const struct allocprocess *process,
+                    bool only_automatic, struct error *error) {
+    const struct allocobject *program = &process->objects[0];
+    int status = 0;
+    for (size_t i = 0; status == 0 && allocsets[i].name != NULL; i++) {
+        if (allocsets[i].marks != NULL && (allocsets[i].is_automatic || !only_automatic) &&
+            process->object_count != 0 && program->is_open &&
+            allocfind_shows(&program->code, allocsets[i].marks)) {
+            status = allocspec_add_set(specs, i, error);
+        }
+    }
+    return status;
+}
+
+/* A line that is wrong is told, and the others count. */
+static void read_specifications(struct allocspecs *specs,
+                                const struct allocators_request *request) {
+    char *text = strdup(request->specifications);
+    char *state;
+    struct error error;
+    for (char *line = text != NULL ? strtok_r(text, "\n", &state) : NULL; line != NULL;
+         line = strtok_r(NULL, "\n", &state)) {
+        if (allocspec_add(specs, line, &error) != 0) {
+            request->tell(error.message);
+        }
+    }
+    free(text);
+}
+
+/* ---- Functions ---- */
+
+static int check(const struct allocfound *found, struct patchmove *move, char why[PATCH_WHY]) {
+    const struct patchsubject subject = {
+        .code = &found->object->code,
+        .function = found->symbol->address,
+        .size = found->symbol->size,
+        .bias = found->object->bias,
+        .nests = found->spec == NULL || found->spec->kind < MEMTRACE_ALLOCATOR_FREE,
+        .is_claimed = found->spec != NULL && !found->spec->is_pattern,
+    };
+    if (found->object->code.machine != EM_X86_64) {
+        snprintf(why, PATCH_WHY, "functions of x86-64 programs alone can be followed");
+        return -1;
+    }
+    return patchcheck_function(&subject, move, why);
+}
+
+static void tell_why(const struct allocfound *found, const char *why,
+                     void (*tell)(const char *line)) {
+    char line[1024];
+    char *name = allocfind_name(found->symbol->name);
+    snprintf(line, sizeof line, "%s cannot be followed: %s",
+             name != NULL ? name : found->symbol->name, why);
+    free(name);
+    tell(line);
+}
+
+/* ---- The plan ---- */
+
+static int fill(struct allocplan *plan, struct allocprocess *process, struct allocspecs *specs,
+                const struct allocators_request *request, struct error *error) {
+    struct allocfounds founds = {0};
+    struct patchmove move;
+    char why[PATCH_WHY];
+    int status = specs->has_auto ? add_sets(specs, process, true, error) : 0;
+    if (status == 0 && allocfind_all(process, specs, &founds, request->tell) != 0) {
+        status = error_set(error, "out of memory");
+    }
+    for (size_t i = 0; status == 0 && i < founds.count; i++) {
+        if (check(&founds.items[i], &move, why) != 0) {
+            tell_why(&founds.items[i], why, request->tell);
+        } else if (allocplan_add(plan, &founds.items[i], &move) != 0) {
+            status = error_set(error, "out of memory");
+        }
+    }
+    if (status == 0 && plan->count == 0) {
+        status = error_set(error, "no function is followed");
+    }
+    free(founds.items);
+    return status == 0 ? allocplan_place(plan, process, request->tell, error) : status;
+}
+
+int allocators_plan(const struct allocators_request *request, struct error *error) {
+    struct allocspecs specs = {0};
+    struct allocprocess process;
+    struct allocplan plan = {
+        .entries = request->entries, .sites = request->sites, .first = request->first};
+    int status = allocprocess_open(&process, request->pid, request->entries.enter, error);
+    read_specifications(&specs, request);
+    if (status == 0) {
+        status = fill(&plan, &process, &specs, request, error);
+    }
+    if (status == 0) {
+        status = allocplan_write(&plan, request->file, error);
+    }
+    allocplan_free(&plan);
+    allocprocess_close(&process);
+    allocspec_free(&specs);
+    return status;
+}
+
+/* ---- The list ---- */
+
+static const char *const kinds[MEMTRACE_ALLOCATOR_KINDS] = {"alloc", "zalloc", "realloc", "free",
+                                                            "reset"};
+
+static void list_one(const struct allocators_listing *listing, const struct allocfound *found) {
+    char why[PATCH_WHY];
+    struct patchmove move;
+    bool fits = check(found, &move, why) == 0;
+    char *name = allocfind_name(found->symbol->name);
+    const struct allocspec *spec = found->spec;
+    struct allocators_row row = {
+        .function = name != NULL ? name : found->symbol->name,
+        .wanted_by = spec == NULL        ? NULL
+                     : spec->set != NULL ? spec->set
+                                         : spec->text,
+        .what = spec != NULL ? kinds[spec->kind] : NULL,
+        .address = found->symbol->address,
+        .length = fits ? move.length : 0,
+        .why = fits ? NULL : why,
+    };
+    listing->row(listing->context, &row);
+    free(name);
+}
+
+static void list_all(const struct allocators_listing *listing, struct allocprocess *process) {
+    struct allocfound found = {.object = &process->objects[0]};
+    const struct codefile *code = &found.object->code;
+    for (size_t i = 0; i < code->symbol_count; i++) {
+        found.symbol = &code->symbols[i];
+        if (found.symbol->is_typed && !found.symbol->is_chosen_at_start &&
+            (i == 0 || found.symbol->address != code->symbols[i - 1].address)) {
+            list_one(listing, &found);
+        }
+    }
+}
+
+int allocators_list(const struct allocators_listing *listing, struct error *error) {
+    struct allocprocess process;
+    struct allocfounds founds = {0};
+    bool wants_sets = listing->specs->count == 0 && (listing->specs->has_auto || !listing->all);
+    int status = allocprocess_open_file(&process, listing->path, error);
+    if (status == 0 && wants_sets) {
+        status = add_sets(listing->specs, &process, listing->specs->has_auto, error);
+    }
+    if (status == 0 && allocfind_all(&process, listing->specs, &founds, listing->tell) != 0) {
+        status = error_set(error, "out of memory");
+    }
+    for (size_t i = 0; status == 0 && i < founds.count; i++) {
+        list_one(listing, &founds.items[i]);
+    }
+    if (status == 0 && listing->all) {
+        list_all(listing, &process);
+    }
+    free(founds.items);
+    allocprocess_close(&process);
+    return status;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * allocators.h: functions of a program that allocate (--alloc): which there are, which can be led
+ * to the runtime, and the plan for that (memtrace/allocators.h).
+ *
+ * Called by cli/allocators.c. Once a process. In builds that cannot decode instructions
+ * allocatorsnone.c stands for all of it.
+ */
+#ifndef COLLECT_ALLOCATORS_ALLOCATORS_H
+#define COLLECT_ALLOCATORS_ALLOCATORS_H
+
+#include "collect/allocators/allocspec.h"
+
+#include <sys/types.h>
+
+struct allocators_request {
+    pid_t pid;
+    const char *file;
+    struct memtrace_allocator_entries entries;
+    uint64_t sites;
+    uint32_t first;
+    const char *specifications; /* one a line */
+    void (*tell)(const char *line);
+};
+
+/* Writes the plan. 0, or -1: there is none. What is left out is told. */
+int allocators_plan(const struct allocators_request *request, struct error *error);
+
+/* A function of a file, for who asks what could be followed. */
+struct allocators_row {
+    const char *function;  /* as programmers write it */
+    const char *wanted_by; /* the specification or the set; NULL: nobody, it is just there */
+    const char *what;      /* "alloc"; NULL as above */
+    uint64_t address;      /* in the file's terms */
+    uint32_t length;       /* of what would be replaced; 0: it cannot be */
+    const char *why;       /* it cannot; NULL: it can */
+};
+
+struct allocators_listing {
+    const char *path;
+    struct allocspecs *specs; /* none: those of all sets that the file shows are added */
+    bool all;                 /* each function of the file */
+    void (*row)(void *context, const struct allocators_row *row);
+    void *context;
+    void (*tell)(const char *line);
+};
+
+/* 0, or -1: the file cannot be read, or functions cannot be patched at all. */
+int allocators_list(const struct allocators_listing *listing, struct error *error);
+
+#endif

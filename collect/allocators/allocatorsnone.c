@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * allocatorsnone.c: in place of allocators.c and what it stands on: this build decodes no
+ * instructions (no Zydis, a build for devices).
+ */
+#include "collect/allocators/allocators.h"
+
+static int refuse(struct error *error) {
+    return error_set(error,
+                     "functions cannot be followed by name: this build of MemTrace decodes no "
+                     "instructions (it was built for devices, or without Zydis)");
+}
+
+int allocators_plan(const struct allocators_request *request, struct error *error) {
+    (void)request;
+    return refuse(error);
+}
+
+int allocators_list(const struct allocators_listing *listing, struct error *error) {
+    (void)listing;
+    return refuse(error);
+}

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: MIT */
+/* allocfind.c: see allocfind.h. */
+#define _GNU_SOURCE
+#include "collect/allocators/allocfind.h"
+
+#include "analyze/base/array.h"
+#include "analyze/base/pathname.h"
+#include "analyze/symbol/symbol.h"
+#include "collect/allocators/allocsets.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Names ---- */
+
+/* Parts and copies that the compiler made, whose arguments may be others. */
+static bool is_clone(const char *name) {
+    static const char *const ends[] = {".cold", ".part.", ".constprop.", ".isra."};
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        if (strstr(name, ends[i]) != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Up to its parameters. */
+static size_t length_without_parameters(const char *name) {
+    const char *at = strrchr(name, ')');
+    int depth = 0;
+    if (at == NULL) {
+        return strlen(name);
+    }
+    do {
+        depth += *at == ')' ? 1 : *at == '(' ? -1 : 0;
+    } while (depth > 0 && at-- > name);
+    return depth == 0 && at > name ? (size_t)(at - name) : strlen(name);
+}
+
+char *allocfind_name(const char *symbol) {
+    char *name = symbol_demangle(symbol);
+    if (name == NULL) {
+        return strndup(symbol, strcspn(symbol, "@"));
+    }
+    name[length_without_parameters(name)] = '\0';
+    return name;
+}
+
+/* Names with * and ? in the pattern's place of many and of one. */
+static bool fits(const char *pattern, const char *name, size_t length) {
+    const char *end = name + length;
+    const char *star = NULL;
+    const char *again = NULL;
+    while (name < end || *pattern == '*') {
+        if (*pattern == '*') {
+            star = pattern++;
+            again = name;
+        } else if (name < end && (*pattern == '?' || *pattern == *name) && *pattern != '\0') {
+            pattern++;
+            name++;
+        } else if (star != NULL && again < end) {
+            pattern = star + 1;
+            name = ++again;
+        } else {
+            return false;
+        }
+    }
+    return *pattern == '\0';
+}
+
+static bool is_same(const char *wanted, const char *name, size_t length) {
+    return strncmp(wanted, name, length) == 0 && wanted[length] == '\0';
+}
+
+/* The last word of a name as programmers write it: mangled names hold it as it is. */
+static const char *last_word(const char *symbol, size_t *length) {
+    const char *end = symbol + length_without_parameters(symbol);
+    const char *start;
+    while (end > symbol && !isalnum((unsigned char)end[-1]) && end[-1] != '_') {
+        end--;
+    }
+    start = end;
+    while (start > symbol && (isalnum((unsigned char)start[-1]) || start[-1] == '_')) {
+        start--;
+    }
+    *length = (size_t)(end - start);
+    return start;
+}
+
+static bool may_be(const struct allocspec *spec, const char *name) {
+    size_t length;
+    const char *word = last_word(spec->symbol, &length);
+    return spec->is_pattern || strstr(spec->symbol, "operator") != NULL ||
+           memmem(name, strlen(name), word, length) != NULL;
+}
+
+static bool matches_demangled(const struct allocspec *spec, const char *name) {
+    bool (*compare)(const char *, const char *, size_t) = spec->is_pattern ? fits : is_same;
+    size_t length = strlen(name);
+    char *text = may_be(spec, name) ? symbol_demangle(name) : NULL;
+    bool result = false;
+    if (text != NULL) {
+        length = strlen(text);
+        result = compare(spec->symbol, text, length) ||
+                 compare(spec->symbol, text, length_without_parameters(text));
+    } else if (spec->is_pattern) {
+        result = compare(spec->symbol, name, strcspn(name, "@"));
+    }
+    free(text);
+    return result;
+}
+
+static bool matches(const struct allocspec *spec, const char *name) {
+    return (!spec->is_pattern && is_same(spec->symbol, name, strcspn(name, "@"))) ||
+           (!is_clone(name) && matches_demangled(spec, name));
+}
+
+/* A file's name, or its beginning up to a dot. */
+static bool is_object(const struct allocspec *spec, const struct allocobject *object) {
+    const char *name = pathname_base(object->path);
+    size_t length = spec->object != NULL ? strlen(spec->object) : 0;
+    return object->is_open &&
+           (object->is_program || (!spec->in_program_only || spec->object != NULL)) &&
+           (spec->object == NULL || strcmp(spec->object, object->path) == 0 ||
+            (strncmp(spec->object, name, length) == 0 &&
+             (name[length] == '\0' || name[length] == '.')));
+}
+
+bool allocfind_shows(const struct codefile *code, const char *const *marks) {
+    for (size_t i = 0; i < code->symbol_count; i++) {
+        for (const char *const *mark = marks; *mark != NULL; mark++) {
+            if (is_same(*mark, code->symbols[i].name, strcspn(code->symbols[i].name, "@"))) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static const char *const *marks_of(const char *set) {
+    size_t i = 0;
+    while (strcmp(allocsets[i].name, set) != 0) {
+        i++;
+    }
+    return allocsets[i].marks;
+}
+
+/* ---- Finding ---- */
+
+struct finder {
+    struct allocprocess *process;
+    struct allocfounds *founds;
+    void (*tell)(const char *line);
+    struct allocfounds one; /* of the specification that is being looked for */
+};
+
+static void tell(const struct finder *finder, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+static void tell(const struct finder *finder, const char *format, ...) {
+    char line[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    finder->tell(line);
+}
+
+static int add(struct allocfounds *founds, const struct allocfound *found) {
+    for (size_t i = 0; i < founds->count; i++) {
+        if (founds->items[i].object == found->object &&
+            founds->items[i].symbol->address == found->symbol->address) {
+            return 0; /* another name of it */
+        }
+    }
+    if (array_grow(&founds->items, &founds->room, founds->count, sizeof *founds->items) != 0) {
+        return -1;
+    }
+    founds->items[founds->count++] = *found;
+    return 0;
+}
+
+static int look_in(struct finder *finder, const struct allocspec *spec,
+                   struct allocobject *object) {
+    int status = 0;
+    if (spec->in_program_only && !allocfind_shows(&object->code, marks_of(spec->set))) {
+        return 0; /* it is another allocator's malloc */
+    }
+    for (size_t i = 0; status == 0 && i < object->code.symbol_count; i++) {
+        const struct codefile_symbol *symbol = &object->code.symbols[i];
+        if (matches(spec, symbol->name) && !(spec->is_pattern && symbol->is_chosen_at_start)) {
+            status = add(&finder->one,
+                         &(struct allocfound){.object = object, .symbol = symbol, .spec = spec});
+        }
+    }
+    return status;
+}
+
+/* Of a set and by an object's name all are meant; else those of the program, and of libraries only
+ * where the program has none. */
+static int look(struct finder *finder, const struct allocspec *spec) {
+    int status = 0;
+    finder->one.count = 0;
+    for (size_t i = 0; status == 0 && i < finder->process->object_count; i++) {
+        struct allocobject *object = &finder->process->objects[i];
+        if (is_object(spec, object)) {
+            status = look_in(finder, spec, object);
+        }
+        if (object->is_program && finder->one.count != 0 && spec->set == NULL) {
+            break;
+        }
+    }
+    return status;
+}
+
+static void tell_absent(const struct finder *finder, const struct allocspec *spec) {
+    const char *where = "";
+    bool is_there = false;
+    bool is_stripped = false;
+    for (size_t i = 0; i < finder->process->object_count; i++) {
+        const struct allocobject *object = &finder->process->objects[i];
+        if (is_object(spec, object)) {
+            is_stripped |= (object->is_program || spec->object != NULL) && !object->code.has_symtab;
+            where = where[0] == '\0' ? pathname_base(object->path) : where;
+            is_there = true;
+        }
+    }
+    if (!is_there) {
+        tell(finder, "\"%s\": no object called %s is loaded", spec->text, spec->object);
+    } else if (is_stripped) {
+        tell(finder,
+             "\"%s\": no function is called %s, as far as can be seen: %s is stripped; its debug "
+             "information would name all functions",
+             spec->text, spec->symbol, where);
+    } else {
+        tell(finder, "\"%s\": no function is called %s in %s%s", spec->text, spec->symbol, where,
+             spec->object == NULL && finder->process->object_count > 1 ? " or its libraries" : "");
+    }
+}
+
+static void tell_several(const struct finder *finder, const struct allocspec *spec) {
+    const struct allocfound *a = &finder->one.items[0];
+    const struct allocfound *b = &finder->one.items[1];
+    bool in_one = a->object == b->object;
+    tell(finder,
+         "\"%s\": %zu functions are called %s: at %s+%#" PRIx64 ", %s+%#" PRIx64
+         "%s: none of them is taken; %s",
+         spec->text, finder->one.count, spec->symbol, pathname_base(a->object->path),
+         a->symbol->address, pathname_base(b->object->path), b->symbol->address,
+         finder->one.count > 2 ? ", ..." : "",
+         in_one ? "name it with its parameters, or mangled"
+                : "name its object, as in OBJECT!SYMBOL");
+}
+
+/* 0, or -1: out of memory. */
+static int find_one(struct finder *finder, const struct allocspec *spec) {
+    bool is_loose = spec->is_pattern || spec->set != NULL;
+    int status = look(finder, spec);
+    if (status != 0 || (finder->one.count == 0 && spec->set != NULL)) {
+        return status;
+    }
+    if (finder->one.count == 0) {
+        tell_absent(finder, spec);
+        return 0;
+    }
+    if (finder->one.count > 1 && !is_loose) {
+        tell_several(finder, spec);
+        return 0;
+    }
+    for (size_t i = 0; status == 0 && i < finder->one.count; i++) {
+        const struct allocfound *found = &finder->one.items[i];
+        if (found->symbol->is_chosen_at_start) {
+            tell(finder,
+                 "\"%s\": %s chooses another function when the program starts (IFUNC): name that",
+                 spec->text, found->symbol->name);
+        } else {
+            status = add(finder->founds, found);
+        }
+    }
+    return status;
+}
+
+int allocfind_all(struct allocprocess *process, const struct allocspecs *specs,
+                  struct allocfounds *founds, void (*tell_line)(const char *line)) {
+    struct finder finder = {.process = process, .founds = founds, .tell = tell_line};
+    int status = 0;
+    for (size_t i = 0; status == 0 && i < specs->count; i++) {
+        status = find_one(&finder, &specs->items[i]);
+    }
+    free(finder.one.items);
+    return status;
+}

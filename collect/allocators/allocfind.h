@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * allocfind.h: which functions of a process's objects specifications mean.
+ *
+ * Called by allocators.c. Belongs to one thread.
+ */
+#ifndef COLLECT_ALLOCATORS_ALLOCFIND_H
+#define COLLECT_ALLOCATORS_ALLOCFIND_H
+
+#include "collect/allocators/allocprocess.h"
+#include "collect/allocators/allocspec.h"
+
+struct allocfound {
+    struct allocobject *object;
+    const struct codefile_symbol *symbol;
+    const struct allocspec *spec;
+};
+
+struct allocfounds {
+    struct allocfound *items;
+    size_t count, room;
+};
+
+/* Each function once. What somebody named and is not found, or found twice, is told by a line, and
+ * left out. 0, or -1: out of memory. */
+int allocfind_all(struct allocprocess *process, const struct allocspecs *specs,
+                  struct allocfounds *founds, void (*tell)(const char *line));
+
+/* Whether an object has the allocator of a set (allocsets.h). */
+bool allocfind_shows(const struct codefile *code, const char *const *marks);
+
+/* The function's name as programmers write it, without its parameters: to be freed. NULL: out of
+ * memory. */
+char *allocfind_name(const char *symbol);
+
+#endif

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: MIT */
+/* allocprocess.c: see allocprocess.h. */
+#include "collect/allocators/allocprocess.h"
+
+#include "analyze/base/array.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- Mappings ---- */
+
+struct mapping {
+    uint64_t low, high, offset;
+    bool is_code;
+    char path[PATH_MAX];
+};
+
+/* false: the line is none. */
+static bool read_mapping(const char *line, struct mapping *mapping) {
+    char rights[8];
+    int path = 0;
+    if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %*s %*s %n", &mapping->low,
+               &mapping->high, rights, &mapping->offset, &path) != 4 ||
+        path == 0) {
+        return false;
+    }
+    mapping->is_code = rights[2] == 'x';
+    snprintf(mapping->path, sizeof mapping->path, "%.*s", (int)strcspn(line + path, "\n"),
+             line + path);
+    return true;
+}
+
+static int take(struct allocprocess *process, uint64_t low, uint64_t high) {
+    struct codefile_range *last =
+        process->taken_count > 0 ? &process->taken[process->taken_count - 1] : NULL;
+    if (last != NULL && low <= last->high) { /* they come by address */
+        last->high = high > last->high ? high : last->high;
+        return 0;
+    }
+    if (array_grow(&process->taken, &process->taken_room, process->taken_count,
+                   sizeof *process->taken) != 0) {
+        return -1;
+    }
+    process->taken[process->taken_count++] = (struct codefile_range){low, high};
+    return 0;
+}
+
+/* Where the heap and the stack grow nothing of ours is put. */
+#define GROWTH (UINT64_C(1) << 30)
+
+static bool grows(const struct mapping *mapping, const char *name) {
+    return strcmp(mapping->path, name) == 0;
+}
+
+/* Where the heap begins, which may not be there yet; 0: not known. */
+static uint64_t heap_start(pid_t pid) {
+    enum { START_BRK = 47 };
+    char path[64];
+    char line[4096] = "";
+    FILE *in;
+    const char *at;
+    snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
+    in = fopen(path, "re");
+    if (in == NULL) {
+        return 0;
+    }
+    at = fgets(line, sizeof line, in) != NULL ? strrchr(line, ')') : NULL;
+    fclose(in);
+    for (int field = 2; at != NULL && field < START_BRK; field++) {
+        at = strchr(at + 1, ' ');
+    }
+    return at != NULL ? strtoull(at, NULL, 10) : 0;
+}
+
+/* ---- Objects ---- */
+
+/* Whether the mapping is more of the last object, or of one before. NULL: of none. */
+static struct allocobject *object_of(struct allocprocess *process, const struct mapping *mapping) {
+    for (size_t i = process->object_count; i-- > 0;) {
+        struct allocobject *object = &process->objects[i];
+        if (strcmp(object->path, mapping->path) == 0 &&
+            (mapping->offset != 0 || object->low == mapping->low)) {
+            return object;
+        }
+    }
+    return NULL;
+}
+
+/* The same file may be loaded at several places (dlmopen): each begins with its first bytes. */
+static int add_mapping(struct allocprocess *process, const struct mapping *mapping) {
+    struct allocobject *object;
+    if (mapping->path[0] != '/') {
+        return 0;
+    }
+    object = object_of(process, mapping);
+    if (object != NULL) {
+        object->high = mapping->high;
+        object->is_open |= mapping->is_code;
+        return 0;
+    }
+    if (array_grow(&process->objects, &process->object_room, process->object_count,
+                   sizeof *process->objects) != 0) {
+        return -1;
+    }
+    object = &process->objects[process->object_count++];
+    memset(object, 0, sizeof *object);
+    memcpy(object->path, mapping->path, sizeof object->path);
+    object->low = mapping->low;
+    object->high = mapping->high;
+    object->bias = mapping->low - mapping->offset; /* of the file's first byte, until it is read */
+    object->is_open = mapping->is_code;
+    return 0;
+}
+
+/* How the file's addresses become the process's. false: it cannot be told. */
+static bool find_bias(struct allocobject *object) {
+    const struct codefile *code = &object->code;
+    for (size_t i = 0; i < code->segment_count; i++) {
+        if (code->segments[i].offset == 0) {
+            object->bias -= code->segments[i].address;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Opens what was loaded: through the process's own root, where names may mean other files. */
+static void open_object(const struct allocprocess *process, struct allocobject *object) {
+    char path[PATH_MAX + 64];
+    struct error ignored;
+    object->is_open = false;
+    snprintf(path, sizeof path, "/proc/%ld/root%s", (long)process->pid, object->path);
+    if (object->is_program) {
+        snprintf(path, sizeof path, "/proc/%ld/exe", (long)process->pid);
+    } else if (access(path, R_OK) != 0) {
+        snprintf(path, sizeof path, "%s", object->path);
+    }
+    if (codefile_open(&object->code, path, NULL, &ignored) == 0 && find_bias(object)) {
+        object->is_open = true;
+    }
+}
+
+static void put_program_first(struct allocprocess *process) {
+    char link[64];
+    char path[PATH_MAX] = "";
+    snprintf(link, sizeof link, "/proc/%ld/exe", (long)process->pid);
+    if (readlink(link, path, sizeof path - 1) < 0) {
+        return;
+    }
+    for (size_t i = 0; i < process->object_count; i++) {
+        if (strcmp(process->objects[i].path, path) == 0) {
+            struct allocobject program = process->objects[i];
+            memmove(&process->objects[1], &process->objects[0], i * sizeof program);
+            program.is_program = true;
+            process->objects[0] = program;
+            return;
+        }
+    }
+}
+
+/* ---- The process ---- */
+
+static int add(struct allocprocess *process, const struct mapping *mapping) {
+    uint64_t low = mapping->low;
+    uint64_t high = mapping->high;
+    high += grows(mapping, "[heap]") ? GROWTH : 0;
+    low -= grows(mapping, "[stack]") && low > GROWTH ? GROWTH : 0;
+    return take(process, low, high) != 0 ? -1 : add_mapping(process, mapping);
+}
+
+static int compare_ranges(const void *left, const void *right) {
+    const struct codefile_range *a = left;
+    const struct codefile_range *b = right;
+    return (a->low > b->low) - (a->low < b->low);
+}
+
+/* Takes what is not next to the last one. */
+static int take_more(struct allocprocess *process, uint64_t low, uint64_t high) {
+    if (array_grow(&process->taken, &process->taken_room, process->taken_count,
+                   sizeof *process->taken) != 0) {
+        return -1;
+    }
+    process->taken[process->taken_count++] = (struct codefile_range){low, high};
+    qsort(process->taken, process->taken_count, sizeof *process->taken, compare_ranges);
+    return 0;
+}
+
+int allocprocess_open(struct allocprocess *process, pid_t pid, uint64_t runtime,
+                      struct error *error) {
+    char path[64];
+    char line[PATH_MAX + 256];
+    uint64_t heap = heap_start(pid);
+    struct mapping mapping;
+    int status = 0;
+    FILE *in;
+    *process = (struct allocprocess){.pid = pid};
+    snprintf(path, sizeof path, "/proc/%ld/maps", (long)pid);
+    in = fopen(path, "re");
+    if (in == NULL) {
+        return error_set(error, "%s: %s", path, strerror(errno));
+    }
+    while (status == 0 && fgets(line, sizeof line, in) != NULL) {
+        status = read_mapping(line, &mapping) ? add(process, &mapping) : 0;
+    }
+    fclose(in);
+    if (status != 0 || (heap != 0 && take_more(process, heap, heap + GROWTH) != 0)) {
+        return error_set(error, "out of memory");
+    }
+    put_program_first(process);
+    for (size_t i = 0; i < process->object_count; i++) {
+        struct allocobject *object = &process->objects[i];
+        bool is_runtime = runtime >= object->low && runtime < object->high;
+        if (object->is_open && (object->is_program || !is_runtime)) {
+            open_object(process, object);
+        } else {
+            object->is_open = false;
+        }
+    }
+    return 0;
+}
+
+int allocprocess_open_file(struct allocprocess *process, const char *path, struct error *error) {
+    struct allocobject *object;
+    *process = (struct allocprocess){0};
+    object = process->objects = calloc(1, sizeof *object);
+    if (object == NULL) {
+        return error_set(error, "out of memory");
+    }
+    process->object_count = 1;
+    object->is_program = true;
+    snprintf(object->path, sizeof object->path, "%s", path);
+    if (codefile_open(&object->code, path, NULL, error) != 0) {
+        return -1;
+    }
+    object->is_open = true;
+    return 0;
+}
+
+void allocprocess_close(struct allocprocess *process) {
+    for (size_t i = 0; i < process->object_count; i++) {
+        codefile_close(&process->objects[i].code);
+    }
+    free(process->objects);
+    free(process->taken);
+    *process = (struct allocprocess){0};
+}
+
+/* ---- Room ---- */
+
+enum { SPACING = 1 << 16 }; /* to what is there, which may grow or have guards */
+#define REACH   UINT64_C(1900000000)
+#define LOWEST  (UINT64_C(1) << 20)
+#define HIGHEST UINT64_C(0x7ffffffe0000)
+
+/* The place in a gap, that is nearest to the object. 0: there is none. */
+static uint64_t place_in(uint64_t low, uint64_t high, uint64_t size,
+                         const struct allocobject *object) {
+    uint64_t least = object->high > REACH ? object->high - REACH : 0;
+    low = low > least ? low : least;
+    high = high < object->low + REACH ? high : object->low + REACH;
+    low = (low + SPACING - 1) & ~(uint64_t)(SPACING - 1);
+    if (high < low || high - low < size) {
+        return 0;
+    }
+    return low >= object->high ? low : (high - size) & ~(uint64_t)(SPACING - 1);
+}
+
+static uint64_t distance_to(uint64_t address, const struct allocobject *object) {
+    return address < object->low ? object->low - address : address - object->low;
+}
+
+uint64_t allocprocess_take(struct allocprocess *process, const struct allocobject *object,
+                           uint64_t size) {
+    uint64_t best = 0;
+    uint64_t low = LOWEST;
+    for (size_t i = 0; i <= process->taken_count; i++) {
+        bool is_last = i == process->taken_count;
+        uint64_t high = is_last ? HIGHEST : process->taken[i].low;
+        uint64_t place = high > low + 2 * (uint64_t)SPACING
+                             ? place_in(low + SPACING, high - SPACING, size, object)
+                             : 0;
+        if (place != 0 && (best == 0 || distance_to(place, object) < distance_to(best, object))) {
+            best = place;
+        }
+        low = !is_last && process->taken[i].high > low ? process->taken[i].high : low;
+    }
+    return best != 0 && take_more(process, best, best + size) == 0 ? best : 0;
+}

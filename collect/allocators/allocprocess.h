@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * allocprocess.h: what a process has loaded, and where there is room beside it: by /proc/PID/maps.
+ *
+ * Called by allocators.c and allocplan.c. Belongs to one thread.
+ */
+#ifndef COLLECT_ALLOCATORS_ALLOCPROCESS_H
+#define COLLECT_ALLOCATORS_ALLOCPROCESS_H
+
+#include "analyze/symbol/codefile.h"
+
+#include <limits.h>
+#include <sys/types.h>
+
+/* A file that is mapped as code, at one place. */
+struct allocobject {
+    char path[PATH_MAX]; /* as the process names it */
+    uint64_t bias;       /* the process's addresses are the file's and this */
+    uint64_t low, high;  /* all of its mappings, in the process */
+    bool is_program;
+    bool is_open; /* `code` can be used */
+    struct codefile code;
+};
+
+struct allocprocess {
+    pid_t pid;
+    struct codefile_range *taken; /* by address; one's end is before the next one's begin */
+    size_t taken_count, taken_room;
+    struct allocobject *objects; /* the program first */
+    size_t object_count, object_room;
+};
+
+/* Reads the maps, and opens the files, but for the one that holds the address `runtime`, unless
+ * that is the program itself. What cannot be read is not opened. 0, or -1. allocprocess_close() in
+ * either case. */
+int allocprocess_open(struct allocprocess *process, pid_t pid, uint64_t runtime,
+                      struct error *error);
+/* A file alone, not loaded, as the program of a process that is none. */
+int allocprocess_open_file(struct allocprocess *process, const char *path, struct error *error);
+void allocprocess_close(struct allocprocess *process);
+
+/* Finds room for `size` bytes, whole pages, from which all of the object is in reach of jumps,
+ * takes it, and returns its address. 0: there is none. */
+uint64_t allocprocess_take(struct allocprocess *process, const struct allocobject *object,
+                           uint64_t size);
+
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * allocspec.h: which functions of a program allocate, as users say it (--alloc;
+ * docs/allocators.md):
+ *
+ *     [OBJECT!]SYMBOL(size=N[*M],align=K,old=J,ptr=P)=alloc|zalloc|realloc|free|reset[:POOL]
+ *
+ * or the name of a ready-made set (allocsets.h), "auto", or @FILE, which has one a line.
+ *
+ * Called by allocators.c and cli. Any thread.
+ */
+#ifndef COLLECT_ALLOCATORS_ALLOCSPEC_H
+#define COLLECT_ALLOCATORS_ALLOCSPEC_H
+
+#include "analyze/read/error.h"
+#include "memtrace/allocators.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct allocspec {
+    char *text;      /* as it was written */
+    char *object;    /* only in objects of this name; NULL: wherever it is */
+    char *symbol;    /* mangled, or as programmers write it */
+    bool is_pattern; /* with * and ?, on names as programmers write them */
+    uint8_t kind;    /* enum memtrace_allocator_kind */
+    uint8_t size, times, align, old_block, pointer; /* as in struct memtrace_plan_site */
+    bool is_heap;
+    bool in_program_only;          /* libraries are not looked at */
+    char pool[MEMTRACE_SITE_NAME]; /* empty, and no heap: the function's own name */
+    const char *set;               /* the ready-made set that it is from; NULL: the user's own */
+};
+
+/* All zero is empty. */
+struct allocspecs {
+    struct allocspec *items;
+    size_t count, room;
+    bool has_auto; /* known allocators in the program itself are wanted, too */
+};
+
+/* Adds what one specification says: one function, or those of a set. No @FILE. 0, or -1: the error
+ * is one line that says what, where in it, and what to do. */
+int allocspec_add(struct allocspecs *specs, const char *text, struct error *error);
+/* Adds a whole set, by its place in allocsets[]. */
+int allocspec_add_set(struct allocspecs *specs, size_t set, struct error *error);
+void allocspec_free(struct allocspecs *specs);
+
+/* Writes a specification, or those in @FILE without comments and empty lines, one a line, if all
+ * are right. 0, or -1 with the first error. */
+int allocspec_expand(const char *text, FILE *out, struct error *error);
+
+#endif
