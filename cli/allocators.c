@@ -108,31 +108,43 @@ static void put_row(void *context, const struct allocators_row *row) {
                                              table_text(row->why)});
 }
 
-/* 0, or CLI_FAILURE with the line printed. */
-static int list(const char *path, struct allocspecs *specs, const struct request *request) {
-    struct report report = {.out = stdout,
-                            .options = {.format = request->json ? REPORT_JSON : REPORT_TEXT}};
-    struct table_document document;
+/* For people. 0, or -1. */
+static int list_as_text(struct allocators_listing *listing, struct error *error) {
+    struct report report = {.out = stdout};
     struct table table;
-    struct error error;
-    struct allocators_listing listing = {.path = path,
-                                         .specs = specs,
-                                         .all = request->all,
-                                         .row = put_row,
-                                         .context = &table,
-                                         .tell = tell};
     int status;
-    if (!request->json) {
-        terminal_style(&report.options, NULL, NULL);
-    }
-    if (table_document_open(&document, &report) != 0) {
-        return cli_error("out of memory");
-    }
-    report.document = &document;
+    terminal_style(&report.options, NULL, NULL);
     table = table_open(&report, "functions", "Functions", columns, COLUMNS);
-    status = allocators_list(&listing, &error);
+    listing->context = &table;
+    status = allocators_list(listing, error);
     table_close(&table);
-    table_document_close(&document, &report);
+    return status;
+}
+
+static int list_as_json(struct allocators_listing *listing, struct error *error) {
+    const struct report report = {.out = stdout, .options = {.format = REPORT_JSON}};
+    struct jsonwriter *json = jsonwriter_open(stdout, JSONWRITER_INDENTED);
+    struct table table;
+    int status;
+    if (json == NULL) {
+        return error_set(error, "out of memory");
+    }
+    jsonwriter_map(json, NULL);
+    table = table_begin_member(&report, json, "functions", NULL, columns, COLUMNS);
+    listing->context = &table;
+    status = allocators_list(listing, error);
+    table_end_member(&table);
+    jsonwriter_end_map(json);
+    jsonwriter_close(json);
+    return status;
+}
+
+/* CLI_OK, or CLI_FAILURE with the line printed. */
+static int list(const char *path, struct allocspecs *specs, const struct request *request) {
+    struct error error;
+    struct allocators_listing listing = {
+        .path = path, .specs = specs, .all = request->all, .row = put_row, .tell = tell};
+    int status = request->json ? list_as_json(&listing, &error) : list_as_text(&listing, &error);
     return status != 0 ? cli_error("%s", error.message) : CLI_OK;
 }
 

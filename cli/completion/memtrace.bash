@@ -361,7 +361,7 @@ _memtrace() {
         esac
         options=' --all --json --help'
         [[ $current == -* || COMP_CWORD -eq 2 ]] || { :; return; }
-        [[ $current == -* ]] || { _memtrace_reply -c; return; }
+        [[ $current == -* ]] || { _memtrace_files '*'; return; }
         ;;
     trace)
         case $previous in

@@ -334,7 +334,7 @@ complete -c memtrace -f -n __fish_use_subcommand -a list -d 'list profiles of ru
 complete -c memtrace -n '__memtrace_on list' -l json -s j -d 'for other programs'
 complete -c memtrace -n '__memtrace_on list' -l help -s h -d 'show this'
 complete -c memtrace -f -n __fish_use_subcommand -a allocators -d 'list functions of a program that --alloc can follow'
-complete -c memtrace -n '__memtrace_on allocators' -x -a '(__fish_complete_command)'
+complete -c memtrace -n '__memtrace_on allocators' -r -F
 complete -c memtrace -n '__memtrace_on allocators' -x
 complete -c memtrace -n '__memtrace_on allocators' -l all -s a -d 'each function of PROGRAM'
 complete -c memtrace -n '__memtrace_on allocators' -l json -s j -d 'for other programs'

@@ -551,7 +551,7 @@ _memtrace() {
             '*-j[for other programs]' \
             '*--help[show this]' \
             '*-h[show this]' \
-            '1:COMMAND:_command_names' \
+            '1:FILE:_files' \
             '*:SPECIFICATION:'
         ;;
     trace)

@@ -46,6 +46,8 @@ static void read_specifications(struct allocspecs *specs,
 
 /* ---- Functions ---- */
 
+_Static_assert((int)ALLOCARGUMENTS_WHY <= (int)PATCH_WHY, "a reason is a reason");
+
 static int check(const struct allocfound *found, struct patchmove *move, char why[PATCH_WHY]) {
     const struct patchsubject subject = {
         .code = &found->object->code,
@@ -57,6 +59,11 @@ static int check(const struct allocfound *found, struct patchmove *move, char wh
     };
     if (found->object->code.machine != EM_X86_64) {
         snprintf(why, PATCH_WHY, "functions of x86-64 programs alone can be followed");
+        return -1;
+    }
+    if (found->spec != NULL &&
+        allocarguments_check(&found->object->arguments, found->object->code.paths.debug,
+                             found->symbol->address, found->spec, why) != 0) {
         return -1;
     }
     return patchcheck_function(&subject, move, why);

@@ -242,6 +242,7 @@ int allocprocess_open_file(struct allocprocess *process, const char *path, struc
 
 void allocprocess_close(struct allocprocess *process) {
     for (size_t i = 0; i < process->object_count; i++) {
+        allocarguments_close(&process->objects[i].arguments);
         codefile_close(&process->objects[i].code);
     }
     free(process->objects);

@@ -8,6 +8,7 @@
 #define COLLECT_ALLOCATORS_ALLOCPROCESS_H
 
 #include "analyze/symbol/codefile.h"
+#include "collect/allocators/allocarguments.h"
 
 #include <limits.h>
 #include <sys/types.h>
@@ -20,6 +21,7 @@ struct allocobject {
     bool is_program;
     bool is_open; /* `code` can be used */
     struct codefile code;
+    struct allocarguments arguments;
 };
 
 struct allocprocess {

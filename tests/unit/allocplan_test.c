@@ -90,6 +90,16 @@ compiled_switch(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint
     }
 }
 
+/* What debug information says of arguments. */
+void *__attribute__((noinline)) takes_pointer(void *pool, const char *name, size_t size);
+void *takes_pointer(void *pool, const char *name, size_t size) {
+    return name[size] != '\0' ? pool : NULL;
+}
+double __attribute__((noinline)) takes_double(double factor, unsigned short count);
+double takes_double(double factor, unsigned short count) {
+    return factor * count + (factor > 1);
+}
+
 static const struct {
     const char *name;
     function *function;
@@ -347,6 +357,33 @@ static void test_refused(void **state) {
     }
 }
 
+static void test_arguments(void **state) {
+    static const struct {
+        const char *specification, *why;
+    } cases[] = {
+        {"takes_pointer(size=1)=alloc", "size=1: its argument 1 (pool) is a pointer"},
+        {"takes_pointer(size=3*2)=alloc", "size=2: its argument 2 (name) is a pointer"},
+        {"takes_pointer(size=4)=alloc", "size=4: it has 3 arguments"},
+        {"takes_pointer(size=3,align=1)=alloc", "align=1"},
+        {"takes_pointer(size=3,old=4)=realloc", "old=4: it has 3 arguments"},
+        {"takes_pointer(ptr=5)=free", "ptr=5: it has 3 arguments"},
+        {"takes_pointer(size=3)=alloc", NULL},
+        {"takes_pointer(ptr=2)=free", NULL},
+        {"takes_double(size=1)=alloc", NULL},
+        {"takes_double(size=2)=alloc", "size=2: it has 1 argument"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct memtrace_plan *plan = ask(cases[i].specification);
+        if ((plan != NULL) != (cases[i].why == NULL) ||
+            (cases[i].why != NULL && strstr(told, cases[i].why) == NULL)) {
+            print_error("%s: %s", cases[i].specification, told);
+            fail();
+        }
+        forget_plan();
+    }
+}
+
 /* ---- What the plan says ---- */
 
 static void test_sites(void **state) {
@@ -384,7 +421,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_enter_goes_on), cmocka_unit_test(test_resize_goes_on),
         cmocka_unit_test(test_leave_goes_on), cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_sites),
+        cmocka_unit_test(test_arguments),     cmocka_unit_test(test_sites),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
