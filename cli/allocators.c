@@ -183,10 +183,11 @@ static int run_allocators(int argc, char **argv) {
 const struct command allocators_command = {
     .name = "allocators",
     .run = run_allocators,
-    .summary = "list functions of a program that --alloc can follow",
+    .summary = "list functions of a program that can be followed",
     .usage = "[OPTION]... PROGRAM [SPECIFICATION]...",
-    .about = "Shows which functions of PROGRAM, or of a library, the specifications of --alloc "
-             "(memtrace run, memtrace record) mean, whether they can be followed, and if not, why. "
+    .about = "Shows which functions of PROGRAM, or of a library, specifications of functions that "
+             "allocate mean, as memtrace run and memtrace record take them, whether they can be "
+             "followed, and if not, why. "
              "Without a specification: those of the ready-made sets whose allocator PROGRAM has. "
              "Nothing is run.",
     .options = options,

@@ -64,7 +64,7 @@
     X(WHOLE, merge)                                                                                \
     X(WHOLE, info)                                                                                 \
     X(ALWAYS, list)                                                                                \
-    X(ALWAYS, allocators)                                                                          \
+    X(WHOLE, allocators)                                                                           \
     X(WHOLE, trace)                                                                                \
     X(STREAM, send)                                                                                \
     X(GATHER, gather)                                                                              \

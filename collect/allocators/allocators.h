@@ -3,7 +3,7 @@
  * allocators.h: functions of a program that allocate (--alloc): which there are, which can be led
  * to the runtime, and the plan for that (memtrace/allocators.h).
  *
- * Called by cli/allocators.c. Once a process. In builds that cannot decode instructions
+ * Called by cli/allocators.c. Once a process. Without Zydis
  * allocatorsnone.c stands for all of it.
  */
 #ifndef COLLECT_ALLOCATORS_ALLOCATORS_H

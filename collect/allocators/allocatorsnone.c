@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * allocatorsnone.c: in place of allocators.c and what it stands on: this build decodes no
- * instructions (no Zydis, a build for devices).
+ * allocatorsnone.c: in place of allocators.c and what it stands on, where there is no Zydis.
  */
 #include "collect/allocators/allocators.h"
 
