@@ -333,7 +333,7 @@ complete -c memtrace -n '__memtrace_on info' -l help -s h -d 'show this'
 complete -c memtrace -f -n __fish_use_subcommand -a list -d 'list profiles of running and of killed programs'
 complete -c memtrace -n '__memtrace_on list' -l json -s j -d 'for other programs'
 complete -c memtrace -n '__memtrace_on list' -l help -s h -d 'show this'
-complete -c memtrace -f -n __fish_use_subcommand -a allocators -d 'list functions of a program that --alloc can follow'
+complete -c memtrace -f -n __fish_use_subcommand -a allocators -d 'list functions of a program that can be followed'
 complete -c memtrace -n '__memtrace_on allocators' -r -F
 complete -c memtrace -n '__memtrace_on allocators' -x
 complete -c memtrace -n '__memtrace_on allocators' -l all -s a -d 'each function of PROGRAM'

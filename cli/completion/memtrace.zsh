@@ -22,7 +22,7 @@ _memtrace() {
         'merge:make one recording or profile of several'
         'info:show what is in a profile or recording'
         'list:list profiles of running and of killed programs'
-        'allocators:list functions of a program that --alloc can follow'
+        'allocators:list functions of a program that can be followed'
         'trace:say which code allocated the block at an address'
         'send:send a recording to another machine, also while it grows'
         'gather:receive recordings of other machines'
