@@ -20,15 +20,17 @@ extern const Elf64_Ehdr __ehdr_start __attribute__((visibility("hidden")));
 /* Those that runtime/machine knows. */
 static const struct emulated machines[] = {
     {"AArch64", "aarch64-linux-gnu", "aarch64", EM_AARCH64, false},
+    {"MIPS64", "mips64el-linux-gnuabi64", "mips64el", EM_MIPS, false},
     {"x86-64", "x86_64-linux-gnu", "x86_64", EM_X86_64, false}};
 
-/* Of an ELF file; EM_NONE: it is none of 64 bits. */
+/* Of an ELF file; EM_NONE: it is none of 64 bits, least significant byte first. */
 static unsigned machine_of(const char *path) {
     Elf64_Ehdr header = {0};
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     bool is_elf = fd >= 0 && pread(fd, &header, sizeof header, 0) == sizeof header &&
                   memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 &&
-                  header.e_ident[EI_CLASS] == ELFCLASS64;
+                  header.e_ident[EI_CLASS] == ELFCLASS64 &&
+                  header.e_ident[EI_DATA] == ELFDATA2LSB;
     if (fd >= 0) {
         close(fd);
     }

@@ -257,7 +257,7 @@ static int choose_emulator(struct launch *launch, char **argv, const char *own) 
     char ignored[EMULATED_PROBLEM];
     if (emulated_library(&launch->emulated, own, launch->library, problem) == 0) {
         launch->typed = program != NULL ? program : argv[0];
-        cli_error("%s emulates %s, an %s program: that is profiled, with %s", argv[0],
+        cli_error("%s emulates %s, a program for %s: that is profiled, with %s", argv[0],
                   launch->typed, launch->emulated.machine, launch->library);
         return CLI_OK;
     }
@@ -293,11 +293,11 @@ static int choose_library(struct launch *launch, char **argv, const char **obsta
         }
         *obstacle = target_obstacle(launch->program);
     } else if (emulated_library(emulated, own, launch->library, reason) == 0) {
-        cli_error("%s is an %s program, which an emulator runs: profiled with %s", argv[0],
+        cli_error("%s is a program for %s, which an emulator runs: profiled with %s", argv[0],
                   emulated->machine, launch->library);
         *obstacle = target_obstacle_of(launch->program, emulated->elf_machine);
     } else {
-        snprintf(problem, sizeof problem, "is an %s program, and %s", emulated->machine, reason);
+        snprintf(problem, sizeof problem, "is a program for %s, and %s", emulated->machine, reason);
         *obstacle = problem;
     }
     return CLI_OK;

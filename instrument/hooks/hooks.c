@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * hooks.c: the functions that -finstrument-functions calls. MODE hooks also keeps frame pointers,
- * so the function's return slot is known: one word above the frame pointer it saved for us.
+ * so the function's return slot is known: one word above the frame pointer it saved for us. Where
+ * frame pointers do not lead there, nothing is noted: the walk goes by unwind tables alone.
  */
 #include "runtime/base/compiler.h"
 #include "runtime/entry/thread.h"
+#include "runtime/machine/machine.h"
 
 PUBLIC void __cyg_profile_func_enter(void *function, void *call_site);
 PUBLIC void __cyg_profile_func_exit(void *function, void *call_site);
@@ -16,6 +18,9 @@ PUBLIC void __cyg_profile_func_enter(void *function, void *call_site) {
     struct shadow_stack *shadow = thread_shadow;
     (void)function;
     (void)call_site;
+    if (!MACHINE_HAS_FP_CHAIN) {
+        return;
+    }
     if (UNLIKELY(shadow == NULL)) {
         shadow = thread_shadow_slow();
         if (shadow == NULL) {
@@ -29,7 +34,7 @@ PUBLIC void __cyg_profile_func_exit(void *function, void *call_site) {
     struct shadow_stack *shadow = thread_shadow;
     (void)function;
     (void)call_site;
-    if (LIKELY(shadow != NULL)) {
+    if (LIKELY(MACHINE_HAS_FP_CHAIN && shadow != NULL)) {
         shadow_pop(shadow, CALLER_RETURN_SLOT());
     }
 }

@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -46,6 +47,8 @@ long sys_set_seccomp(unsigned operation, unsigned flags, const void *argument) {
 #define CALL4(n, a, b, c, d) call6((n), (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
 #define CALL6(n, a, b, c, d, e, f)                                                                 \
     call6((n), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
+
+enum { SIGNALS_SIZE = sizeof(struct sys_signals) };
 
 static int is_error(long result) {
     return (unsigned long)result > -4096UL;
@@ -88,11 +91,13 @@ long sys_pwrite_all(int fd, const void *buffer, size_t size, uint64_t offset) {
 }
 
 long sys_fstat(int fd, struct stat *out) {
-    return CALL2(SYS_fstat, fd, out);
+    return MACHINE_HAS_OWN_STAT ? machine_stat(call6, fd, "", AT_EMPTY_PATH, out)
+                                : CALL2(SYS_fstat, fd, out);
 }
 
 long sys_lstat(const char *path, struct stat *out) {
-    return CALL4(SYS_newfstatat, AT_FDCWD, path, out, AT_SYMLINK_NOFOLLOW);
+    return MACHINE_HAS_OWN_STAT ? machine_stat(call6, AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, out)
+                                : CALL4(SYS_newfstatat, AT_FDCWD, path, out, AT_SYMLINK_NOFOLLOW);
 }
 
 long sys_fchown(int fd, uint32_t uid, uint32_t gid) {
@@ -330,8 +335,8 @@ int sys_readable(const void *address) {
      * invalid `how` it changes nothing and answers EFAULT for memory that cannot be read, else
      * EINVAL (man sigprocmask; kernel/signal.c). NULL means no mask there, and is not looked at.
      * Any other answer is a filter's. */
-    uintptr_t word = (uintptr_t)address & ~(uintptr_t)7;
-    return word != 0 && CALL4(SYS_rt_sigprocmask, 12345, word, 0, 8) == -EINVAL;
+    uintptr_t word = (uintptr_t)address & ~(uintptr_t)(SIGNALS_SIZE - 1);
+    return word != 0 && CALL4(SYS_rt_sigprocmask, 12345, word, 0, SIGNALS_SIZE) == -EINVAL;
 }
 
 /* By the vdso: sets no errno, these clocks exist. */
@@ -374,38 +379,40 @@ int sys_take(struct trylock *lock) {
     return 0;
 }
 
-uint64_t sys_block_signals(void) {
-    uint64_t all = ~UINT64_C(0);
-    uint64_t old = 0;
-    CALL4(SYS_rt_sigprocmask, SIG_SETMASK, &all, &old, 8);
+struct sys_signals sys_block_signals(void) {
+    struct sys_signals all;
+    struct sys_signals old = {{0}};
+    memset(&all, 0xff, sizeof all);
+    CALL4(SYS_rt_sigprocmask, SIG_SETMASK, &all, &old, SIGNALS_SIZE);
     return old;
 }
 
-void sys_restore_signals(uint64_t mask) {
-    CALL4(SYS_rt_sigprocmask, SIG_SETMASK, &mask, 0, 8);
+void sys_restore_signals(struct sys_signals mask) {
+    CALL4(SYS_rt_sigprocmask, SIG_SETMASK, &mask, 0, SIGNALS_SIZE);
 }
 
-static const uint64_t write_signals = UINT64_C(1) << (SIGPIPE - 1) | UINT64_C(1) << (SIGXFSZ - 1);
+/* (Both are in the first word.) */
+static const struct sys_signals write_signals = {
+    {UINT64_C(1) << (SIGPIPE - 1) | UINT64_C(1) << (SIGXFSZ - 1)}};
 
 void sys_quiet_begin(struct sys_quiet *quiet) {
-    quiet->mask = 0;
-    quiet->pending = 0;
-    CALL4(SYS_rt_sigprocmask, SIG_BLOCK, &write_signals, &quiet->mask, 8);
-    CALL2(SYS_rt_sigpending, &quiet->pending, 8);
+    *quiet = (struct sys_quiet){{{0}}};
+    CALL4(SYS_rt_sigprocmask, SIG_BLOCK, &write_signals, &quiet->mask, SIGNALS_SIZE);
+    CALL2(SYS_rt_sigpending, &quiet->pending, SIGNALS_SIZE);
 }
 
 void sys_quiet_end(const struct sys_quiet *quiet) {
-    uint64_t ours = write_signals & ~quiet->pending;
+    struct sys_signals ours = {{write_signals.word[0] & ~quiet->pending.word[0]}};
     struct timespec at_once = {0};
     /* A write signals its own thread, and what is pending for the thread is taken first. */
-    while (CALL4(SYS_rt_sigtimedwait, &ours, 0, &at_once, 8) > 0) {
+    while (CALL4(SYS_rt_sigtimedwait, &ours, 0, &at_once, SIGNALS_SIZE) > 0) {
     }
     sys_restore_signals(quiet->mask);
 }
 
 /* In the grandchild: everything but stderr goes, and the program takes over. */
 static void become(const char *path, char *const argv[], char *const environment[]) {
-    uint64_t none = 0;
+    const struct sys_signals none = {{0}};
     long null = sys_open("/dev/null", O_RDWR, 0);
     CALL0(SYS_setsid);
     CALL3(SYS_dup3, null, 0, 0);
@@ -416,15 +423,15 @@ static void become(const char *path, char *const argv[], char *const environment
         }
     }
     for (int signal = 1; signal < NSIG; signal++) {
-        struct {
+        struct { /* their order differs from machine to machine: all of them are 0 */
             void *handler;
             unsigned long flags;
             void *restorer;
-            uint64_t mask;
+            struct sys_signals mask;
         } by_default = {0};
-        CALL4(SYS_rt_sigaction, signal, &by_default, 0, 8);
+        CALL4(SYS_rt_sigaction, signal, &by_default, 0, SIGNALS_SIZE);
     }
-    CALL4(SYS_rt_sigprocmask, SIG_SETMASK, &none, 0, 8);
+    CALL4(SYS_rt_sigprocmask, SIG_SETMASK, &none, 0, SIGNALS_SIZE);
     CALL3(SYS_execve, path, argv, environment);
 }
 
@@ -439,24 +446,25 @@ static long fork_unseen(int *signal) {
 
 /* Waits for it; all signals are blocked. The signal of its end is taken, unless another of that
  * kind was there before: then the program cannot tell one from two. How it ended, as wait tells. */
-static int reap(long child, int signal, uint64_t pending) {
-    uint64_t ours = signal != 0 ? UINT64_C(1) << (signal - 1) & ~pending : 0;
+static int reap(long child, int signal, struct sys_signals pending) {
+    uint64_t bit = signal != 0 ? UINT64_C(1) << (signal - 1) : 0;
+    const struct sys_signals ours = {{bit & ~pending.word[0]}};
     const struct timespec at_once = {0};
     int status = -1;
     while (CALL4(SYS_wait4, child, &status, __WALL, 0) == -EINTR) {
     }
-    if (ours != 0) {
-        CALL4(SYS_rt_sigtimedwait, &ours, 0, &at_once, 8);
+    if (ours.word[0] != 0) {
+        CALL4(SYS_rt_sigtimedwait, &ours, 0, &at_once, SIGNALS_SIZE);
     }
     return status;
 }
 
 int sys_run(const char *path, char *const argv[], char *const environment[]) {
-    uint64_t mask = sys_block_signals();
-    uint64_t pending = 0;
+    struct sys_signals mask = sys_block_signals();
+    struct sys_signals pending = {{0}};
     int signal;
     int status = -1;
-    CALL2(SYS_rt_sigpending, &pending, 8);
+    CALL2(SYS_rt_sigpending, &pending, SIGNALS_SIZE);
     long child = fork_unseen(&signal);
     if (child == 0) {
         become(path, argv, environment);
@@ -470,10 +478,10 @@ int sys_run(const char *path, char *const argv[], char *const environment[]) {
 }
 
 long sys_spawn_detached(const char *path, char *const argv[], char *const environment[]) {
-    uint64_t mask = sys_block_signals();
-    uint64_t pending = 0;
+    struct sys_signals mask = sys_block_signals();
+    struct sys_signals pending = {{0}};
     int signal;
-    CALL2(SYS_rt_sigpending, &pending, 8);
+    CALL2(SYS_rt_sigpending, &pending, SIGNALS_SIZE);
     long child = fork_unseen(&signal);
     if (child == 0) {
         if (fork_unseen(&signal) == 0) {
@@ -499,7 +507,7 @@ static void idle(const char *name, uint64_t seconds) {
 }
 
 long sys_copy_process(const char *name, uint64_t seconds) {
-    uint64_t mask = sys_block_signals();
+    struct sys_signals mask = sys_block_signals();
     int signal;
     long child = fork_unseen(&signal);
     if (child == 0) {

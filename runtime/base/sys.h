@@ -7,6 +7,8 @@
 #ifndef RUNTIME_BASE_SYS_H
 #define RUNTIME_BASE_SYS_H
 
+#include "runtime/machine/machine.h"
+
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/stat.h>
@@ -105,14 +107,19 @@ void sys_sleep_ns(uint64_t ns); /* a signal may end it early */
 struct trylock;
 int sys_take(struct trylock *lock);
 
+/* As the kernel has a set of them. */
+struct sys_signals {
+    uint64_t word[MACHINE_SIGNAL_WORDS];
+};
+
 /* Blocks every signal of this thread and returns the old mask; and puts it back. */
-uint64_t sys_block_signals(void);
-void sys_restore_signals(uint64_t mask);
+struct sys_signals sys_block_signals(void);
+void sys_restore_signals(struct sys_signals mask);
 
 /* Around writes of ours, which may meet a closed pipe or the end of what a file may hold: the
  * SIGPIPE or SIGXFSZ that they raise is taken back, one that was pending before stays. */
 struct sys_quiet {
-    uint64_t mask, pending;
+    struct sys_signals mask, pending;
 };
 void sys_quiet_begin(struct sys_quiet *quiet);
 void sys_quiet_end(const struct sys_quiet *quiet);

@@ -21,7 +21,7 @@ static void remove_guards(uintptr_t frame) {
     struct stack_bounds unknown = {0};
     const struct thread *thread = thread_self;
     struct frame caller = event_caller(frame);
-    caller.pc = guard_restore((void *)machine_frame_record(frame));
+    caller.pc = guard_restore(frame);
     if (runtime.world.patches) {
         walk_remove_guards(&runtime.world, thread->walker != NULL ? thread->walker->stack : unknown,
                            caller);
@@ -71,7 +71,7 @@ typedef uintptr_t get_ip_function(struct _Unwind_Context *context);
 PUBLIC _Unwind_Reason_Code _Unwind_Backtrace(_Unwind_Trace_Fn callback, void *argument) {
     static unwind_function *global;
     static get_ip_function *global_get_ip;
-    const void *caller = (const void *)guard_restore(__builtin_frame_address(0));
+    const void *caller = (const void *)guard_restore(MACHINE_FRAME());
     struct trace trace = {callback, argument, LOAD_RELAXED(&global_get_ip), 1};
     unwind_function *walk = LOAD_RELAXED(&global);
     if (walk == NULL || trace.get_ip == NULL) {

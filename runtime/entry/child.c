@@ -189,7 +189,7 @@ static int move_to_own_region(void) {
 
 /* Signals wait: a handler would count in what is being moved. */
 static int grow(void) {
-    uint64_t mask = sys_block_signals();
+    struct sys_signals mask = sys_block_signals();
     int is_grown;
     thread_pass_through(1);
     child.is_wanted = 0;

@@ -79,7 +79,7 @@ static int at_once(int mode) {
  * who called it, for the run path and the namespace. */
 PUBLIC void *dlopen(const char *file, int mode) {
     __auto_type real_open = REAL(dlopen);
-    const void *caller = (const void *)guard_restore(__builtin_frame_address(0));
+    const void *caller = (const void *)guard_restore(MACHINE_FRAME());
     void *handle = NULL;
     forget_what_is_gone();
     if (LIKELY(!looks_at_opened())) {
@@ -101,7 +101,7 @@ PUBLIC void *dlopen(const char *file, int mode) {
 
 PUBLIC void *dlmopen(Lmid_t space, const char *file, int mode) {
     __auto_type real_open = REAL(dlmopen);
-    const void *caller = (const void *)guard_restore(__builtin_frame_address(0));
+    const void *caller = (const void *)guard_restore(MACHINE_FRAME());
     void *handle;
     forget_what_is_gone();
     if (LIKELY(!looks_at_opened())) {

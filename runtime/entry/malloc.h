@@ -4,6 +4,7 @@
 #ifndef RUNTIME_ENTRY_MALLOC_H
 #define RUNTIME_ENTRY_MALLOC_H
 
+#include "runtime/base/compiler.h"
 #include "runtime/entry/real.h"
 
 #include <stddef.h>
@@ -21,27 +22,28 @@ enum malloc_way {
 void malloc_prepare(enum malloc_way way);
 
 /* The events that fast.c leaves to others, by a jump: who called it is their caller. */
-void *malloc_slow(size_t size);
-void *malloc_count_slow(void *pointer, size_t size); /* what real.malloc returned; returns it */
-void *calloc_slow(size_t number, size_t size);
-void *realloc_slow(void *old, size_t size);
-void *calloc_count_slow(void *pointer, size_t size);
-void *malloc_raise_peak_slow(void *pointer); /* what was counted; returns it */
-void free_slow(void *pointer);
+HIDDEN void *malloc_slow(size_t size);
+HIDDEN void *malloc_count_slow(void *pointer,
+                               size_t size); /* what real.malloc returned; returns it */
+HIDDEN void *calloc_slow(size_t number, size_t size);
+HIDDEN void *realloc_slow(void *old, size_t size);
+HIDDEN void *calloc_count_slow(void *pointer, size_t size);
+HIDDEN void *malloc_raise_peak_slow(void *pointer); /* what was counted; returns it */
+HIDDEN void free_slow(void *pointer);
 /* Of a block whose size was added to the bytes freed in `totals`, too early: at the maximum. */
-void free_from_peak_slow(void *pointer, size_t size, struct memtrace_thread_record *totals);
+HIDDEN void free_from_peak_slow(void *pointer, size_t size, struct memtrace_thread_record *totals);
 
-void *malloc_count_aligned_slow(void *pointer, size_t size, size_t alignment);
-void *aligned_alloc_slow(size_t alignment, size_t size);
-void *memalign_slow(size_t alignment, size_t size);
+HIDDEN void *malloc_count_aligned_slow(void *pointer, size_t size, size_t alignment);
+HIDDEN void *aligned_alloc_slow(size_t alignment, size_t size);
+HIDDEN void *memalign_slow(size_t alignment, size_t size);
 
 /* Operators new and new[]. */
-void *new_slow(size_t size);
-void *new_array_slow(size_t size);
-void *new_nothrow_slow(size_t size, const void *tag);
-void *new_array_nothrow_slow(size_t size, const void *tag);
-void *new_aligned_slow(size_t size, size_t alignment);
-void *new_array_aligned_slow(size_t size, size_t alignment);
+HIDDEN void *new_slow(size_t size);
+HIDDEN void *new_array_slow(size_t size);
+HIDDEN void *new_nothrow_slow(size_t size, const void *tag);
+HIDDEN void *new_array_nothrow_slow(size_t size, const void *tag);
+HIDDEN void *new_aligned_slow(size_t size, size_t alignment);
+HIDDEN void *new_array_aligned_slow(size_t size, size_t alignment);
 
 /* frame: MACHINE_FRAME() of the operator, whose caller is charged. */
 void *malloc_for_new(size_t size, uintptr_t frame);

@@ -13,7 +13,6 @@
 #include "runtime/entry/real.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -223,18 +222,15 @@ PUBLIC int munmap(void *address, size_t size) {
     return result;
 }
 
-PUBLIC void *mremap(void *old, size_t old_size, size_t new_size, int flags, ...) {
+/* mremap with all arguments that it may have: where a function takes any number of them is not
+ * where others have their callers. */
+PUBLIC void *remap(void *old, size_t old_size, size_t new_size, int flags,
+                   void *target) __asm__("mremap");
+PUBLIC void *remap(void *old, size_t old_size, size_t new_size, int flags, void *target) {
     struct frame caller = EVENT_CALLER();
     uintptr_t start = (uintptr_t)old;
-    void *target = NULL;
     void *result;
     stack_note_unmapping();
-    if (flags & MREMAP_FIXED) {
-        va_list list;
-        va_start(list, flags);
-        target = va_arg(list, void *);
-        va_end(list);
-    }
     result = real.mremap != NULL
                  ? real.mremap(old, old_size, new_size, flags, target)
                  : (void *)syscall(SYS_mremap, old, old_size, new_size, flags, target);

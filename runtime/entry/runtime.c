@@ -94,7 +94,7 @@ static int make_structures(void) {
     struct memtrace_header *header = runtime.space.header;
     module_init(&runtime.modules, &runtime.space, header->executable);
     rule_init(&runtime.rules, &runtime.modules, &runtime.tree.areas);
-    runtime.rules.by_frame_pointer = runtime.settings.unwind == UNWIND_FP;
+    runtime.rules.by_frame_pointer = MACHINE_HAS_FP_CHAIN && runtime.settings.unwind == UNWIND_FP;
     context_init(&runtime.tree, &runtime.space, (uint32_t)runtime.settings.context_limit);
     runtime.world = (struct walk_world){
         .tree = &runtime.tree,
@@ -251,7 +251,7 @@ int runtime_ensure(void) {
         return 0;
     }
     if (state == RUNTIME_READY) { /* a forked child: this thread is its only one */
-        uint64_t mask = sys_block_signals();
+        struct sys_signals mask = sys_block_signals();
         runtime.state = RUNTIME_STARTING;
         started = child_start() == 0;
         if (!started) {

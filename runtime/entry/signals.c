@@ -236,7 +236,7 @@ static int does_something(int number) {
 }
 
 static int set(int number, const struct sigaction *action, struct sigaction *old) {
-    uint64_t mask = sys_block_signals(); /* a handler in between would see halves */
+    struct sys_signals mask = sys_block_signals(); /* a handler in between would see halves */
     int locked = sys_take(&signals.lock);
     int result = set_both(number, action, old);
     if (locked) {

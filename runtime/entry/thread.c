@@ -104,7 +104,7 @@ void thread_begin(struct thread *thread, struct recorder_stream *stream) {
 
 /* What it had of another recording is left as it is: its collector has what was in it. */
 COLD void thread_settle(struct thread *thread) {
-    uint64_t mask = sys_block_signals();
+    struct sys_signals mask = sys_block_signals();
     if (thread->generation != LOAD_ACQUIRE(&runtime.recorder.generation)) {
         join_recording(thread,
                        thread->is_late ? latethread_stream() : &own.stream[++own.streams % 2]);
@@ -157,7 +157,7 @@ static struct thread *own_struct(void) {
 /* Makes the calling thread known. NULL: cannot be had; the event that asked is lost. Where only its
  * record cannot be had, those to come are counted with those of threads that said goodbye. */
 struct thread *thread_join(void) {
-    uint64_t mask = sys_block_signals();
+    struct sys_signals mask = sys_block_signals();
     struct thread *thread = NULL;
     if (make_walker() == 0) {
         thread = own_struct();
@@ -195,7 +195,7 @@ static void tell_of_end(struct thread *thread) {
 
 /* Where the program was left, all that told of the thread may be gone. */
 static void retire(struct thread *thread) {
-    uint64_t mask = sys_block_signals();
+    struct sys_signals mask = sys_block_signals();
     thread_self = (struct thread *)&thread_none;
     thread_shadow = NULL;
     own.is_late = 1;
@@ -414,7 +414,7 @@ void thread_expect_company(void) {
 COLD struct shadow_stack *thread_shadow_slow(void) {
     const struct stack_bounds *stack;
     int saved = errno;
-    uint64_t mask;
+    struct sys_signals mask;
     if (own.passing_through != 0 || own.is_late || runtime.state != RUNTIME_READY) {
         return NULL;
     }

@@ -61,6 +61,13 @@ void unwind_choose(void) {
                      NULL, NULL);
         }
         break;
+    case UNWIND_FP:
+        if (!MACHINE_HAS_FP_CHAIN) {
+            log_line("MEMTRACE_UNWIND=fp: on this machine frame pointers make no chain; stacks are "
+                     "verified",
+                     NULL, NULL);
+        }
+        break;
     default:
         break;
     }

@@ -40,21 +40,40 @@ static int find_kind(uint32_t type, enum word_kind *kind) {
     }
 }
 
+static void visit_word(const struct visit *visit, const struct object *object, uintptr_t at,
+                       enum word_kind kind, uint32_t symbol) {
+    struct word word = {.at = (uintptr_t *)at, .object = object->map, .kind = kind};
+    word.symbol = &object->symbols[symbol];
+    word.name = object->strings + word.symbol->st_name;
+    word.is_protected =
+        at - object->protected_start < object->protected_end - object->protected_start;
+    visit->function(visit->argument, &word);
+}
+
+/* `each`: the size of one. What has no addend has it where it is applied, and the loader has added
+ * to it: a word that leads to a function leads to its start. */
 static void visit_relocations(const struct visit *visit, const struct object *object,
-                              const ElfW(Rela) * relocation, size_t size) {
-    const ElfW(Rela) *end = relocation + size / sizeof *relocation;
-    for (; relocation < end; relocation++) {
-        uintptr_t at = object->map->l_addr + relocation->r_offset;
-        struct word word = {.at = (uintptr_t *)at, .object = object->map};
-        if (!find_kind(ELF64_R_TYPE(relocation->r_info), &word.kind) ||
-            (word.kind == WORD_DATA && relocation->r_addend != 0)) {
-            continue;
+                              const char *relocations, size_t size, size_t each) {
+    for (size_t i = 0; i < size / each; i++) {
+        const ElfW(Rela) *relocation = (const void *)(relocations + i * each);
+        uint64_t info = relocation->r_info;
+        enum word_kind kind;
+        if (find_kind(machine_relocation_type(info), &kind) &&
+            (kind != WORD_DATA || each < sizeof *relocation || relocation->r_addend == 0)) {
+            visit_word(visit, object, object->map->l_addr + relocation->r_offset, kind,
+                       machine_relocation_symbol(info));
         }
-        word.symbol = &object->symbols[ELF64_R_SYM(relocation->r_info)];
-        word.name = object->strings + word.symbol->st_name;
-        word.is_protected =
-            at - object->protected_start < object->protected_end - object->protected_start;
-        visit->function(visit->argument, &word);
+    }
+}
+
+/* Where the GOT is as long as the list of symbols. */
+static void visit_got(const struct visit *visit, const struct object *object) {
+    const uintptr_t *got = objects_address(object->map, DT_PLTGOT);
+    uint32_t first = (uint32_t)objects_value(object->map, DT_MIPS_GOTSYM);
+    uint32_t end = (uint32_t)objects_value(object->map, DT_MIPS_SYMTABNO);
+    got += objects_value(object->map, DT_MIPS_LOCAL_GOTNO);
+    for (uint32_t symbol = first; symbol < end; symbol++) {
+        visit_word(visit, object, (uintptr_t)(got + (symbol - first)), WORD_CALL, symbol);
     }
 }
 
@@ -87,12 +106,20 @@ static void visit_object(void *argument, struct link_map *map) {
     object.strings = objects_address(map, DT_STRTAB);
     find_protected(&object, (uintptr_t)found.dlfo_map_start);
     if (objects_dynamic(map, DT_JMPREL) != NULL) {
-        visit_relocations(visit, &object, objects_address(map, DT_JMPREL),
-                          objects_value(map, DT_PLTRELSZ));
+        visit_relocations(
+            visit, &object, objects_address(map, DT_JMPREL), objects_value(map, DT_PLTRELSZ),
+            objects_value(map, DT_PLTREL) == DT_REL ? sizeof(ElfW(Rel)) : sizeof(ElfW(Rela)));
     }
     if (objects_dynamic(map, DT_RELA) != NULL) { /* those without a symbol come first */
-        visit_relocations(visit, &object, (const ElfW(Rela) *)(relocations + relative),
-                          objects_value(map, DT_RELASZ) - relative);
+        visit_relocations(visit, &object, relocations + relative,
+                          objects_value(map, DT_RELASZ) - relative, sizeof(ElfW(Rela)));
+    }
+    if (objects_dynamic(map, DT_REL) != NULL) {
+        visit_relocations(visit, &object, objects_address(map, DT_REL),
+                          objects_value(map, DT_RELSZ), sizeof(ElfW(Rel)));
+    }
+    if (MACHINE_GOT_IS_BY_SYMBOLS && objects_dynamic(map, DT_MIPS_GOTSYM) != NULL) {
+        visit_got(visit, &object);
     }
 }
 

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "runtime/base/text.h"
 #include "runtime/libc/libc.h"
+#include "runtime/machine/machine.h"
 
 #include <dlfcn.h>
 #include <gnu/lib-names.h>
@@ -36,7 +37,7 @@ uintptr_t libc_loader(void) {
 }
 
 const char *libc_loader_name(void) {
-    return "ld-linux";
+    return MACHINE_LOADER;
 }
 
 int libc_allows_guards(void) {

@@ -42,6 +42,8 @@ enum {
 #define MACHINE_NAME        "aarch64"
 #define MACHINE_FIRST_GLIBC "GLIBC_2.17"
 
+#include "runtime/machine/linked.h"
+
 /* --- system calls ------------------------------------------------------------------------------
  */
 
@@ -66,65 +68,16 @@ INLINE int machine_has_shadow_stack(long (*call)(long, long, long, long, long, l
     return 0;
 }
 
-/* --- counters ----------------------------------------------------------------------------------
- */
-
-/* One writer, but a handler on its thread may add in between: so in one atomic step. Who reads them
- * while they change (heap/peak.c, the collector) relies on their order, which x86-64 keeps by
- * itself: an addition is seen after all that its thread stored before. */
-INLINE void counter_add(uint64_t *counter, uint64_t value) {
-    __atomic_fetch_add(counter, value, __ATOMIC_RELEASE);
-}
-
-/* The same, down. 1: it was smaller, and is now what it was plus 2^64 minus `value`. */
-INLINE int counter_take(uint64_t *counter, uint64_t value) {
-    return __atomic_fetch_sub(counter, value, __ATOMIC_RELEASE) < value;
-}
-
-INLINE void counter_increment(uint32_t *counter) {
-    __atomic_fetch_add(counter, 1, __ATOMIC_RELEASE);
-}
-
-INLINE int machine_is_less(int64_t a, const int64_t *b) {
-    return a < LOAD_RELAXED(b);
-}
-
-INLINE int machine_is_greater(int64_t a, const int64_t *b) {
-    return a > LOAD_RELAXED(b);
-}
-
 /* --- frames ------------------------------------------------------------------------------------
  */
-
-/* Functions save x29 and x30 side by side, where they like. */
-struct machine_sp {
-    uintptr_t value; /* 0: not known */
-    uintptr_t link;  /* of an interrupted frame: where its x30 lies; else 0 */
-};
-
-INLINE struct machine_sp machine_keep_sp(uintptr_t sp) {
-    return (struct machine_sp){sp, 0};
-}
-
-INLINE uintptr_t machine_sp(uintptr_t slot, struct machine_sp kept) {
-    (void)slot;
-    return kept.value;
-}
-
-INLINE int machine_same_sp(struct machine_sp a, struct machine_sp b) {
-    return a.value == b.value;
-}
-
-INLINE uintptr_t machine_link(struct machine_sp kept) {
-    return kept.link;
-}
 
 /* Without its signature (PAC), and without a tag. */
 INLINE uintptr_t machine_plain(uintptr_t word) {
     return word & (((uintptr_t)1 << MACHINE_ADDRESS_BITS) - 1);
 }
 
-/* The frame record, and from bit 48 on how far it is from the CFA: both are multiples of 16. */
+/* The frame record, in which functions save x29 and x30 side by side, where they like; and from bit
+ * 48 on how far it is from the CFA: both are multiples of 16. */
 #define MACHINE_FRAME()                                                                            \
     ((uintptr_t)__builtin_frame_address(0) +                                                       \
      (((uintptr_t)__builtin_dwarf_cfa() - (uintptr_t)__builtin_frame_address(0)) << 44))
@@ -152,16 +105,6 @@ INLINE uintptr_t machine_marked_slot(uintptr_t slot, struct machine_sp kept) {
 #define MACHINE_RESERVE_REGISTERS() _Static_assert(1, "nothing to reserve")
 #define MACHINE_CALLER_FP()         (*(const uintptr_t *)__builtin_frame_address(0))
 
-/* The stack pointer with which the caller goes on: where the functions of the runtime keep the
- * return address differs. */
-#define MACHINE_PLACE()           ((uintptr_t)__builtin_dwarf_cfa())
-#define MACHINE_RETURNS_TO(place) machine_plain((uintptr_t)__builtin_return_address(0))
-
-INLINE uintptr_t machine_place_of(uintptr_t slot, struct machine_sp kept) {
-    (void)slot;
-    return kept.value;
-}
-
 /* --- signals, tables ---------------------------------------------------------------------------
  */
 
@@ -173,10 +116,6 @@ enum { MACHINE_HAS_SIGNAL_CODE = 1 };
 INLINE int machine_returns_from_signal(uintptr_t pc) {
     const uint32_t *code = (const uint32_t *)pc;
     return pc % sizeof *code == 0 && code[0] == 0xd2801168 && code[1] == 0xd4000001;
-}
-
-INLINE struct machine_sp machine_interrupted_sp(uintptr_t frame, uintptr_t sp) {
-    return (struct machine_sp){sp, frame + MACHINE_SIGNAL_LINK};
 }
 
 /* DW_CFA_AARCH64_negate_ra_state and negate_ra_state_with_pc: return addresses are signed from here

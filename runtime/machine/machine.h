@@ -17,7 +17,9 @@
  *   MACHINE_STORES_CONSTANTS    one instruction stores 32 bits that it holds to the stack
  *   MACHINE_GUARD_{CELL,COUNT}  measures of the guards' code (stack/guard.h)
  *   MACHINE_LONGEST_CALL        bytes of its longest call instruction
- * and the functions below. All that is inlined costs nothing where there is nothing to do.
+ * and the functions below, and what few machines have in a way of their own (further down). All
+ * that is inlined costs nothing where there is nothing to do. linked.h is what those share whose
+ * calls push nothing.
  */
 #ifndef RUNTIME_MACHINE_MACHINE_H
 #define RUNTIME_MACHINE_MACHINE_H
@@ -32,9 +34,59 @@
 #include "runtime/machine/x86_64.h"
 #elif defined(__aarch64__)
 #include "runtime/machine/aarch64.h"
+#elif defined(__mips64) && _MIPS_SIM == _ABI64
+#include "runtime/machine/mips64.h"
 #else
 #error "unknown machine"
 #endif
+
+/* Of a machine whose header does not say otherwise: how the loader's file begins; words of 64
+ * signals in a mask of the kernel's; whether its struct stat is another than the C library's, which
+ * machine_stat() fills. */
+#ifndef MACHINE_LOADER
+#define MACHINE_LOADER "ld-linux"
+#endif
+#ifndef MACHINE_SIGNAL_WORDS
+#define MACHINE_SIGNAL_WORDS 1
+#endif
+#ifndef MACHINE_HAS_OWN_STAT
+#define MACHINE_HAS_OWN_STAT 0
+#endif
+
+/* Whether functions that keep a frame pointer make a chain: it points to where the caller's is, and
+ * the return address right above. And whether something may be guessed of code without tables: it
+ * keeps one, or has saved nothing. */
+#ifndef MACHINE_HAS_FP_CHAIN
+#define MACHINE_HAS_FP_CHAIN 1
+#endif
+#ifndef MACHINE_GUESSES
+#define MACHINE_GUESSES 1
+#endif
+
+/* The type of sections that debuggers read. */
+#ifndef MACHINE_DEBUG_SECTION
+#define MACHINE_DEBUG_SECTION SHT_PROGBITS
+#endif
+
+/* The GOT has a word for each of the last symbols, in their order, and no relocation tells of it
+ * (DT_MIPS_GOTSYM). Relocations have their addends where they are applied, and what their r_info
+ * says is asked of functions. */
+#ifndef MACHINE_GOT_IS_BY_SYMBOLS
+#define MACHINE_GOT_IS_BY_SYMBOLS 0
+
+INLINE uint32_t machine_relocation_type(uint64_t info) {
+    return (uint32_t)ELF64_R_TYPE(info);
+}
+
+INLINE uint32_t machine_relocation_symbol(uint64_t info) {
+    return (uint32_t)ELF64_R_SYM(info);
+}
+#endif
+
+/* newfstatat, in the C library's form, by `call`. */
+struct stat;
+typedef long machine_caller(long, long, long, long, long, long, long);
+long machine_stat(machine_caller *call, int fd, const char *path, int flags, struct stat *out);
 
 /* Whether there is an instruction before this address that calls and comes back to it.
  * MACHINE_LONGEST_CALL bytes before it can be read. */

@@ -112,7 +112,7 @@ void recorder_leave(struct recorder_stream *stream) {
 }
 
 void recorder_abandon(struct recorder_stream *stream) {
-    uint64_t mask = sys_block_signals();
+    struct sys_signals mask = sys_block_signals();
     if (stream->generation != LOAD_ACQUIRE(&stream->recorder->generation)) {
         stream->chunk = NULL; /* another's by now */
     }
@@ -266,7 +266,7 @@ static void thin_if_short(struct recorder *recorder) {
 int recorder_claim(struct recorder_stream *stream) {
     struct recorder *recorder = stream->recorder;
     struct memtrace_chunk *chunk = NULL;
-    uint64_t mask;
+    struct sys_signals mask;
     if (stream->chunk == NULL && !may_have_room(recorder)) {
         return 0;
     }
@@ -364,7 +364,7 @@ static uint32_t note_wrap(struct recorder *recorder, uint32_t thread, uint32_t h
 
 /* No number has a low half of 0, which stands for blocks that are not recorded. */
 int recorder_renumber(struct recorder_stream *stream) {
-    uint64_t mask = sys_block_signals();
+    struct sys_signals mask = sys_block_signals();
     int done;
     if (stream->thread == MEMTRACE_THREAD_OTHERS) {
         done = take_run(stream);

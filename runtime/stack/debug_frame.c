@@ -56,7 +56,7 @@ static int find_section(int fd, const Elf64_Ehdr *header, const char *wanted, ui
         if (section_header(fd, header, i, section) != 0) {
             return -1;
         }
-        if (section->sh_type == SHT_PROGBITS &&
+        if ((section->sh_type == SHT_PROGBITS || section->sh_type == MACHINE_DEBUG_SECTION) &&
             (section->sh_flags & (SHF_ALLOC | SHF_COMPRESSED)) == flags &&
             section->sh_size - 1 < MOST_BYTES &&
             read_all(fd, name, length, names.sh_offset + section->sh_name) == 0 &&
@@ -236,7 +236,7 @@ static uint16_t read_file(struct debug_frames *frames, const struct memtrace_mod
 
 /* Signals are held back: a handler that leaves by longjmp must not leave the lock behind. */
 static COLD uint16_t ask(struct debug_frames *frames, const struct memtrace_module *module) {
-    uint64_t mask = sys_block_signals();
+    struct sys_signals mask = sys_block_signals();
     uint16_t found = MODULE_UNKNOWN;
     if (sys_take(&frames->lock)) {
         found = LOAD_RELAXED(&frames->of_module[module->id]);

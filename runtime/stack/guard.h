@@ -38,10 +38,10 @@ INLINE uintptr_t guard_see_through(uintptr_t pc) {
 }
 
 /* For a function that looks at who called it: entered by a jump, it has its caller's return slot,
- * where a guard may stand. Puts the address itself back and returns it; `frame`:
- * __builtin_frame_address(0). */
-INLINE uintptr_t guard_restore(void *frame) {
-    uintptr_t *slot = (uintptr_t *)frame + 1;
+ * where a guard may stand. Puts the address itself back and returns it; `frame`: its
+ * MACHINE_FRAME(). */
+INLINE uintptr_t guard_restore(uintptr_t frame) {
+    uintptr_t *slot = (uintptr_t *)machine_frame_record(frame) + 1;
     uintptr_t caller = guard_see_through(machine_plain(*slot));
     if (MACHINE_HAS_GUARDS) { /* elsewhere the address may be signed */
         *slot = caller;

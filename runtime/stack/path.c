@@ -12,7 +12,7 @@ enum { MOST_WITHOUT_WORD = 4 };
  * was moved away. */
 COLD int path_grow(struct walker *walker) {
     size_t old = walker->capacity * sizeof(struct walk_frame);
-    uint64_t mask = sys_block_signals();
+    struct sys_signals mask = sys_block_signals();
     void *remembered = walker->capacity < MOST_FRAMES
                            ? sys_grow_map(walker->remembered.frame, old, 2 * old)
                            : NULL;

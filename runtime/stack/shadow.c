@@ -28,7 +28,7 @@ void shadow_free(struct shadow_stack *shadow) {
 
 /* Twice the room. Signals are held back: a handler must not push into the array that moves. */
 static int grow(struct shadow_stack *shadow) {
-    uint64_t mask = sys_block_signals();
+    struct sys_signals mask = sys_block_signals();
     size_t old = shadow->capacity;
     uintptr_t *slot = sys_grow_map(shadow->slot, old * sizeof *slot, 2 * old * sizeof *slot);
     struct shadow_entry *entry = NULL;

@@ -177,17 +177,17 @@ static COLD int step_guessing(struct rules *rules, struct stack_bounds *stack,
         to->pc = 0; /* the loader's first code, which nobody called and nothing describes */
         return 0;
     }
-    if (step_by_link(stack, from, to) == 0 &&
+    if (MACHINE_GUESSES && step_by_link(stack, from, to) == 0 &&
         module_find(rules->modules, to->pc - 1, &place) == 0) {
         to->slot = step_return_slot(sp); /* a linkage stub, which keeps nothing on the stack */
         to->fp = from->fp;
         to->sp = machine_keep_sp(sp);
         return 0;
     }
-    if (!libc_may_keep_frame_pointers(from->pc & ~RULE_EXACT) || from->slot < stack->low ||
-        from->slot >= stack->high || from->fp <= from->slot || from->fp < stack->low ||
-        from->fp >= stack->high || stack->high - from->fp < 2 * sizeof(uintptr_t) ||
-        from->fp % sizeof(uintptr_t) != 0) {
+    if (!MACHINE_GUESSES || !libc_may_keep_frame_pointers(from->pc & ~RULE_EXACT) ||
+        from->slot < stack->low || from->slot >= stack->high || from->fp <= from->slot ||
+        from->fp < stack->low || from->fp >= stack->high ||
+        stack->high - from->fp < 2 * sizeof(uintptr_t) || from->fp % sizeof(uintptr_t) != 0) {
         return -1;
     }
     to->slot = from->fp + sizeof(uintptr_t);

@@ -225,7 +225,7 @@ def runs(foreign):
 
     machine, library = foreign.machine.name, foreign.machine.library
     expect(start("--library", library, "--", *emulator, program),
-           "emulates %s, an AArch64 program: that is profiled, with %s" % (program, os.path.realpath(library)), "left ")
+           "emulates %s, a program for AArch64: that is profiled, with %s" % (program, os.path.realpath(library)), "left ")
     left = [name for name in os.listdir(foreign.folder) if name.startswith("memtrace.pieces.")]
     if len(left) != 1 or report(foreign.path(left[0]))[0]["executable"] != program:
         fail("it left", os.listdir(foreign.folder))
@@ -241,7 +241,7 @@ def runs(foreign):
     # By its name alone it is for the kernel to say, which may know no emulator.
     text = start("--", program, status=126) if not os.path.exists("/proc/sys/fs/binfmt_misc/qemu-" + machine) else None
     if text is not None:
-        expect(text, "is an AArch64 program, and libmemtrace.so for AArch64 is not in ", "nothing will be recorded",
+        expect(text, "is a program for AArch64, and libmemtrace.so for AArch64 is not in ", "nothing will be recorded",
                "cannot run %s: Exec format error" % program)
         expect(start("--library", library, "--", program, status=126),
                "the kernel knows no emulator for AArch64 (binfmt_misc): memtrace run -- qemu-aarch64 " + program)
