@@ -119,7 +119,7 @@ def check_includes():
 def check_conditionals():
     """#if on CPU, OS or compiler: only in runtime/machine/*.h. What users include may ask for the compiler."""
     machine = re.compile(r"\s*#\s*(if|ifdef|ifndef|elif)\b.*\b(__x86_64__|__i386__|__aarch64__|"
-                         r"__arm__|__riscv|__powerpc\w*|__s390x?__|__linux__|__APPLE__|__FreeBSD__|"
+                         r"__arm__|__riscv|__mips\w*|_MIPS\w*|__MIPS\w*|__powerpc\w*|__s390x?__|__linux__|__APPLE__|__FreeBSD__|"
                          r"__GNUC__|__clang__|__GLIBC__|__GLIBC_PREREQ|__ANDROID__|_MSC_VER)")
     return ["%s:%d: %s" % (path, number, line.strip())
             for path in sources("*.c", "*.h", "*.S")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""foreign.py MACHINE CASE [STACKS]: the runtime, cross-compiled for MACHINE (aarch64) and run by qemu's emulation
+"""foreign.py MACHINE CASE [STACKS]: the runtime, cross-compiled for MACHINE (aarch64, mips64el) and run by qemu's emulation
 of user space, with its profiles read by the memtrace command of this machine. The machine "here" is this one, for
 the same stacks without an emulator; "static", "musl" and "musl-static" are this one, too, with the program linked
 statically, with musl, and both. CASE is
@@ -28,6 +28,10 @@ PATIENCE = 600
 MACHINES = {
     "aarch64": {"triplet": "aarch64-linux-gnu", "emulator": ["qemu-aarch64", "-cpu", "max"],
                 "packages": "qemu-user gcc-aarch64-linux-gnu g++-aarch64-linux-gnu"},
+    "mips64el": {"triplet": "mips64el-linux-gnuabi64", "emulator": ["qemu-mips64el"], "elf": "MIPS R3000",
+                 "packages": "qemu-user gcc-mips64el-linux-gnuabi64 g++-mips64el-linux-gnuabi64",
+                 "flags": ["-fasynchronous-unwind-tables"], "lacks_tables": True,
+                 "builds": ["O2", "own", "O0", "omit-frame-pointer", "hooks"]},
     "here": {"triplet": "", "emulator": ["env"], "packages": "g++"},
     "static": {"triplet": "", "emulator": ["env"], "packages": "g++", "static": "static"},
     "musl": {"triplet": "", "emulator": ["env"], "packages": "g++ musl-tools", "library": "libmemtrace-musl.so"},
@@ -83,6 +87,10 @@ class Machine:
         self.library = os.path.join(self.built, "lib", MACHINES[name].get("library", "libmemtrace.so"))
         self.static = MACHINES[name].get("static")
         self.is_musl = "musl" in name
+        # The C library's functions have no unwind tables, or not all of them.
+        self.lacks_tables = self.is_musl or MACHINES[name].get("lacks_tables", False)
+        self.flags = MACHINES[name].get("flags", [])
+        self.builds = MACHINES[name].get("builds", BUILDS)
         self.toolchain = os.path.join(HERE, name + ".cmake")
         self.compiler = self.triplet + "-g++" if self.triplet else "g++"
         if self.is_musl and not os.path.exists(os.path.join(BUILD, "lib", "libmemtrace-musl.so")):
@@ -98,7 +106,7 @@ class Machine:
              "-DCMAKE_TOOLCHAIN_FILE=" + self.toolchain])
         run(["cmake", "--build", self.folder])
         described = run(["readelf", "-h", self.library])
-        if not re.search(r"Machine:\s+" + self.name, described, re.IGNORECASE):
+        if not re.search(r"Machine:\s+" + MACHINES[self.name].get("elf", self.name), described, re.IGNORECASE):
             fail("the library is for another machine:\n" + described)
 
     def plugin(self):
@@ -121,7 +129,7 @@ class Machine:
 
     def compile(self, source, flags, program):
         flags = ["-g", "-pthread", "-I" + os.path.join(SOURCE, "include"), "-I" + os.path.join(self.built, "include"),
-                 *[flag + self.plugin() if flag == PASS else flag for flag in flags]]
+                 *self.flags, *[flag + self.plugin() if flag == PASS else flag for flag in flags]]
         source = os.path.join(HERE, source)
         if not self.is_musl:
             run([self.compiler, *flags, source, *self.linked(program, True)])
@@ -177,11 +185,12 @@ def test_stacks(machine, build, stacks):
     checked = [context for context in data["contexts"]
                if context["frames"] and "check" in (context["frames"][0]["function"] or "")]
     counted = (sum(context["allocations"] for context in checked), sum(context["total_bytes"] for context in checked))
-    # musl's own functions have no unwind tables: a path through one of them (raise, and what calls constructors)
+    # A path through a function of the C library that has no unwind tables (musl's raise, and what calls constructors)
     # ends there, and that is told, once for many that end at one place; with "own" it is the constructors alone.
-    cut = [context for context in data["contexts"] if context["frames"] and machine.is_musl and not
+    cut = [context for context in data["contexts"] if context["frames"] and machine.lacks_tables and not
            {"main", "run"} & {re.sub(r".*::|\(.*", "", frame["function"] or "") for frame in context["frames"]}]
-    is_told = data["lost"] == len(cut) if not machine.is_musl or arguments == ["own"] else 0 < data["lost"] <= len(cut)
+    is_told = (data["lost"] == len(cut) if not machine.lacks_tables or arguments == ["own"]
+               else 0 < data["lost"] <= len(cut))
     if counted != (int(said[3]), int(said[4])) or not is_told:
         fail("the profile has", counted, "lost", data["lost"], "in", len(cut), "paths, but the program says", said[0])
     print(machine.name, build + ":", said[0], "in", len(checked), "call paths, lost", data["lost"])
@@ -193,7 +202,7 @@ def main():
         machine.build()
     elif case == "list":
         # (Debian's C library for x86-64 keeps no frame pointers: that chain ends in it.)
-        print(*[build for build in BUILDS
+        print(*[build for build in machine.builds
                 if not machine.is_here or not (build in PAGES or build == "fp" or build.endswith("signed"))])
     else:
         test_stacks(machine, case, int(sys.argv[3]) if len(sys.argv) > 3 else 150)
