@@ -2,9 +2,8 @@
 /*
  * musl_common.c: what is musl's, shared or static. See musl_common.h.
  *
- * musl has no unwind tables. So what calls main and a thread's first function is told from the
- * return address with which these are entered, and paths end there; a path that comes to another
- * function of musl ends, too, and is counted as cut.
+ * musl has no unwind tables: paths end at what calls main or a thread's first function
+ * (outermost.c); a path that comes to another function of musl ends, too, and is counted as cut.
  */
 #define _GNU_SOURCE
 #include "runtime/libc/musl_common.h"
@@ -16,32 +15,6 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/auxv.h>
-
-/* --- where paths end -------------------------------------------------------------------------- */
-
-enum { OUTERMOST = 4 }; /* main, pthread_create's function; each has one caller */
-
-static uintptr_t outermost[OUTERMOST];
-
-int libc_is_outermost(uintptr_t pc) {
-    for (int i = 0; i < OUTERMOST; i++) {
-        if (LOAD_RELAXED(&outermost[i]) == pc) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
-void libc_note_outermost(const void *pc) {
-    for (int i = 0; i < OUTERMOST; i++) {
-        uintptr_t free_place = 0;
-        if (LOAD_RELAXED(&outermost[i]) == (uintptr_t)pc ||
-            __atomic_compare_exchange_n(&outermost[i], &free_place, (uintptr_t)pc, 0,
-                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
-            return;
-        }
-    }
-}
 
 int libc_describes_signals(void) {
     return 0;
