@@ -29,8 +29,7 @@ static unsigned machine_of(const char *path) {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     bool is_elf = fd >= 0 && pread(fd, &header, sizeof header, 0) == sizeof header &&
                   memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 &&
-                  header.e_ident[EI_CLASS] == ELFCLASS64 &&
-                  header.e_ident[EI_DATA] == ELFDATA2LSB;
+                  header.e_ident[EI_CLASS] == ELFCLASS64 && header.e_ident[EI_DATA] == ELFDATA2LSB;
     if (fd >= 0) {
         close(fd);
     }

@@ -92,8 +92,8 @@ void compare(const memtrace_block &block, const Path &path) {
     const auto *frame = reinterpret_cast<const uintptr_t *>(block.frames);
     bool same = block.frame_count == path.count;
     for (size_t i = 1; same && i < count; i++) {
-        same = frame[i] == path.frame[i] || (MORE != 0 && path.frame[i] % 4 == MORE &&
-                                             frame[i] == path.frame[i] - MORE);
+        same = frame[i] == path.frame[i] ||
+               (MORE != 0 && path.frame[i] % 4 == MORE && frame[i] == path.frame[i] - MORE);
     }
     if (!same || frame[0] - path.frame[0] + 4096 > 8192) {
         fprintf(stderr, "another path (%s): %u frames, not %zu\n", what, block.frame_count,
