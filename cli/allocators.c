@@ -65,17 +65,19 @@ static int make_plan(char **argv) {
         .file = argv[FILE_NAME], .specifications = argv[SPECIFICATIONS], .tell = tell};
     struct error error;
     char *end;
+    char *plus;
     request.pid = (pid_t)strtol(argv[PID], NULL, 10);
     request.sites = strtoull(argv[SITES], &end, 16);
-    request.first = (uint32_t)strtoul(argv[FIRST], NULL, 10);
+    request.first = (uint32_t)strtoul(argv[FIRST], &plus, 10);
+    request.is_again = *plus == '+';
     if (!read_entries(argv[ENTRIES], &request.entries) || *end != '\0') {
         return cli_usage("allocators", "started by the runtime with other addresses than its own");
     }
     detach(argv);
-    if (allocators_plan(&request, &error) != 0) {
-        return cli_error("--alloc: %s", error.message);
+    if (allocators_plan(&request, &error) == 0) {
+        return CLI_OK;
     }
-    return CLI_OK;
+    return request.is_again ? CLI_FAILURE : cli_error("--alloc: %s", error.message);
 }
 
 /* ---- For people ---- */
@@ -93,7 +95,7 @@ static const struct option options[] = {
 
 static const struct table_column columns[] = {
     {"function", "function", TABLE_TEXT, 36},
-    {"wanted_by", "by", TABLE_TEXT, 10},
+    {"set", "set", TABLE_TEXT, 8},
     {"kind", "kind", TABLE_TEXT, 8},
     {"address", "address", TABLE_ADDRESS, 0},
     {"bytes", "bytes", TABLE_COUNT, 6},
@@ -102,7 +104,7 @@ static const struct table_column columns[] = {
 enum { COLUMNS = sizeof columns / sizeof columns[0] };
 
 static void put_row(void *context, const struct allocators_row *row) {
-    table_row(context, (struct table_cell[]){table_text(row->function), table_text(row->wanted_by),
+    table_row(context, (struct table_cell[]){table_text(row->function), table_text(row->set),
                                              table_text(row->what), table_number(row->address),
                                              table_number_if(row->length != 0, row->length),
                                              table_text(row->why)});

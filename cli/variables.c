@@ -13,7 +13,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { TEXT_LIMIT = 1024, NS_PER_MS = 1000000 };
+enum {
+    TEXT_LIMIT = 1024,
+    ALLOC_LIMIT = 4096 /* as the runtime has room for */,
+    NS_PER_MS = 1000000
+};
 
 /* Its place; that behind the last one where it is not set. */
 static size_t find(const struct variables *variables, const char *name) {
@@ -182,6 +186,12 @@ static int set_alloc(void *context, const struct option *option, const char *val
     }
     if (status == 0 && text == NULL) {
         status = error_set(error, "out of memory");
+    }
+    if (status == 0 && size >= ALLOC_LIMIT) {
+        status = error_set(error,
+                           "--%s: all together have %zu bytes, and may have %d: patterns and "
+                           "sets are shorter",
+                           option->name, size, ALLOC_LIMIT - 1);
     }
     if (status != 0) {
         free(text);

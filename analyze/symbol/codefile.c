@@ -134,12 +134,14 @@ static uint8_t encoding_of(const struct tables *tables, uint64_t cie) {
     Dwarf_CFI_Entry entry;
     Dwarf_Off next;
     const uint8_t *at;
+    const uint8_t *end;
     if (dwarf_next_cfi((const unsigned char *)ident, tables->data, true, cie, &next, &entry) != 0 ||
         !dwarf_cfi_cie_p(&entry) || entry.cie.augmentation[0] != 'z') {
         return DW_EH_PE_absptr;
     }
     at = entry.cie.augmentation_data;
-    for (const char *letter = entry.cie.augmentation + 1; *letter != '\0'; letter++) {
+    end = at + entry.cie.augmentation_data_size;
+    for (const char *letter = entry.cie.augmentation + 1; *letter != '\0' && at < end; letter++) {
         if (*letter == 'R') {
             return *at;
         }
@@ -309,6 +311,29 @@ static int read_sections(struct codefile *code, Elf *elf, bool is_own) {
     return status;
 }
 
+/* Whether an ET_DYN is a program: it names its loader, or says so. */
+static bool is_started(Elf *elf) {
+    size_t count = 0;
+    bool result = false;
+    elf_getphdrnum(elf, &count);
+    for (size_t i = 0; i < count && !result; i++) {
+        GElf_Phdr header;
+        Elf_Data *data;
+        GElf_Dyn entry;
+        if (gelf_getphdr(elf, (int)i, &header) == NULL) {
+            continue;
+        }
+        result = header.p_type == PT_INTERP;
+        data = header.p_type == PT_DYNAMIC
+                   ? elf_getdata_rawchunk(elf, (int64_t)header.p_offset, header.p_filesz, ELF_T_DYN)
+                   : NULL;
+        for (int j = 0; data != NULL && gelf_getdyn(data, j, &entry) != NULL; j++) {
+            result |= entry.d_tag == DT_FLAGS_1 && (entry.d_un.d_val & DF_1_PIE) != 0;
+        }
+    }
+    return result;
+}
+
 int codefile_open(struct codefile *code, const char *path, const char *debug_folders,
                   struct error *error) {
     const struct symbol_module module = {.path = path};
@@ -323,7 +348,7 @@ int codefile_open(struct codefile *code, const char *path, const char *debug_fol
         return error_set(error, "%s cannot be read as an ELF file", path);
     }
     code->machine = header.e_machine;
-    code->is_shared = header.e_type == ET_DYN;
+    code->is_program = header.e_type == ET_EXEC || is_started(code->files[0].elf);
     read_segments(code, code->files[0].elf);
     if (code->paths.debug != NULL && strcmp(code->paths.debug, path) != 0) {
         debugfile_open(code->paths.debug, &code->files[1], NULL);

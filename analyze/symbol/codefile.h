@@ -54,7 +54,7 @@ struct codefile {
     uint8_t **is_target; /* of each segment with code: a bit for each byte (codefile_is_target) */
     unsigned machine;    /* e_machine */
     bool has_symtab;     /* else it is stripped */
-    bool is_shared;      /* ET_DYN */
+    bool is_program;     /* no library */
 };
 
 /* debug_folders may be NULL (as for the symbolizer). 0, or -1. codefile_close() in either case. */

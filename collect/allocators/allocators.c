@@ -81,6 +81,25 @@ static void tell_why(const struct allocfound *found, const char *why,
 
 /* ---- The plan ---- */
 
+/* What an earlier plan has led away is not planned again. */
+static bool is_done(const struct allocators_request *request, const struct allocprocess *process,
+                    const struct allocfound *found) {
+    return request->is_again &&
+           allocprocess_has_changed(process, found->symbol->address + found->object->bias);
+}
+
+/* A moved call leaves a return address on the stack that the processor's own copy does not have. */
+static int check_shadow_stack(const struct allocprocess *process, const struct patchmove *move,
+                              char why[PATCH_WHY]) {
+    if (move->has_call && allocprocess_has_shadow_stack(process)) {
+        snprintf(why, PATCH_WHY,
+                 "it calls another function at once, and the process has a "
+                 "hardware shadow stack");
+        return -1;
+    }
+    return 0;
+}
+
 static int fill(struct allocplan *plan, struct allocprocess *process, struct allocspecs *specs,
                 const struct allocators_request *request, struct error *error) {
     struct allocfounds founds = {0};
@@ -91,7 +110,11 @@ static int fill(struct allocplan *plan, struct allocprocess *process, struct all
         status = error_set(error, "out of memory");
     }
     for (size_t i = 0; status == 0 && i < founds.count; i++) {
-        if (check(&founds.items[i], &move, why) != 0) {
+        if (is_done(request, process, &founds.items[i])) {
+            continue;
+        }
+        if (check(&founds.items[i], &move, why) != 0 ||
+            check_shadow_stack(process, &move, why) != 0) {
             tell_why(&founds.items[i], why, request->tell);
         } else if (allocplan_add(plan, &founds.items[i], &move) != 0) {
             status = error_set(error, "out of memory");
@@ -104,12 +127,19 @@ static int fill(struct allocplan *plan, struct allocprocess *process, struct all
     return status == 0 ? allocplan_place(plan, process, request->tell, error) : status;
 }
 
-int allocators_plan(const struct allocators_request *request, struct error *error) {
+static void say_nothing(const char *line) {
+    (void)line;
+}
+
+int allocators_plan(const struct allocators_request *asked, struct error *error) {
+    struct allocators_request copy = *asked;
+    const struct allocators_request *request = &copy;
     struct allocspecs specs = {0};
     struct allocprocess process;
     struct allocplan plan = {
         .entries = request->entries, .sites = request->sites, .first = request->first};
     int status = allocprocess_open(&process, request->pid, request->entries.enter, error);
+    copy.tell = asked->is_again ? say_nothing : asked->tell;
     read_specifications(&specs, request);
     if (status == 0) {
         status = fill(&plan, &process, &specs, request, error);
@@ -136,9 +166,7 @@ static void list_one(const struct allocators_listing *listing, const struct allo
     const struct allocspec *spec = found->spec;
     struct allocators_row row = {
         .function = name != NULL ? name : found->symbol->name,
-        .wanted_by = spec == NULL        ? NULL
-                     : spec->set != NULL ? spec->set
-                                         : spec->text,
+        .set = spec != NULL ? spec->set : NULL,
         .what = spec != NULL ? kinds[spec->kind] : NULL,
         .address = found->symbol->address,
         .length = fits ? move.length : 0,

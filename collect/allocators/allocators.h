@@ -19,6 +19,8 @@ struct allocators_request {
     struct memtrace_allocator_entries entries;
     uint64_t sites;
     uint32_t first;
+    bool is_again; /* it has been asked before: only what has come since matters, and nothing is
+                      said of what is not there, or cannot be followed */
     const char *specifications; /* one a line */
     void (*tell)(const char *line);
 };
@@ -28,12 +30,12 @@ int allocators_plan(const struct allocators_request *request, struct error *erro
 
 /* A function of a file, for who asks what could be followed. */
 struct allocators_row {
-    const char *function;  /* as programmers write it */
-    const char *wanted_by; /* the specification or the set; NULL: nobody, it is just there */
-    const char *what;      /* "alloc"; NULL as above */
-    uint64_t address;      /* in the file's terms */
-    uint32_t length;       /* of what would be replaced; 0: it cannot be */
-    const char *why;       /* it cannot; NULL: it can */
+    const char *function; /* as programmers write it */
+    const char *set;      /* the ready-made one that has it; else NULL */
+    const char *what;     /* "alloc"; NULL: nobody named it, it is just there */
+    uint64_t address;     /* in the file's terms */
+    uint32_t length;      /* of what would be replaced; 0: it cannot be */
+    const char *why;      /* it cannot; NULL: it can */
 };
 
 struct allocators_listing {

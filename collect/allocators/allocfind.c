@@ -183,11 +183,41 @@ static int add(struct allocfounds *founds, const struct allocfound *found) {
     return 0;
 }
 
+static const char *const malloc_family[] = {
+    "malloc",  "calloc",  "realloc", "free",  "aligned_alloc", "posix_memalign", "memalign",
+    "valloc",  "pvalloc", "_Znwm",   "_Znam", "_ZdlPv",        "_ZdaPv",         "_ZdlPvm",
+    "_ZdaPvm", "cfree",   NULL};
+
+/* Whether the library's function is what malloc and the like of MemTrace's call, and count. */
+static bool is_counted(const struct allocobject *object, const struct codefile_symbol *symbol) {
+    const struct codefile *code = &object->code;
+    for (size_t i = codefile_symbol_from(code, symbol->address);
+         !object->is_program && i < code->symbol_count &&
+         code->symbols[i].address == symbol->address;
+         i++) {
+        const char *name = code->symbols[i].name;
+        for (const char *const *one = malloc_family; *one != NULL; one++) {
+            if (is_same(*one, name, strcspn(name, "@"))) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* Of sets: not the malloc of another allocator, and not what the malloc of a library is made of. */
+static bool is_for_set(const struct allocspec *spec, const struct allocobject *object) {
+    static const char *const as_malloc[] = {"malloc", NULL};
+    return object->is_program
+               ? !spec->in_program_only || allocfind_shows(&object->code, marks_of(spec->set))
+               : !spec->is_heap || !allocfind_shows(&object->code, as_malloc);
+}
+
 static int look_in(struct finder *finder, const struct allocspec *spec,
                    struct allocobject *object) {
     int status = 0;
-    if (spec->in_program_only && !allocfind_shows(&object->code, marks_of(spec->set))) {
-        return 0; /* it is another allocator's malloc */
+    if (spec->set != NULL && !is_for_set(spec, object)) {
+        return 0;
     }
     for (size_t i = 0; status == 0 && i < object->code.symbol_count; i++) {
         const struct codefile_symbol *symbol = &object->code.symbols[i];
@@ -223,7 +253,9 @@ static void tell_absent(const struct finder *finder, const struct allocspec *spe
     for (size_t i = 0; i < finder->process->object_count; i++) {
         const struct allocobject *object = &finder->process->objects[i];
         if (is_object(spec, object)) {
-            is_stripped |= (object->is_program || spec->object != NULL) && !object->code.has_symtab;
+            is_stripped |= (object->is_program || spec->object != NULL ||
+                            finder->process->object_count == 1) &&
+                           !object->code.has_symtab;
             where = where[0] == '\0' ? pathname_base(object->path) : where;
             is_there = true;
         }
@@ -244,15 +276,16 @@ static void tell_absent(const struct finder *finder, const struct allocspec *spe
 static void tell_several(const struct finder *finder, const struct allocspec *spec) {
     const struct allocfound *a = &finder->one.items[0];
     const struct allocfound *b = &finder->one.items[1];
-    bool in_one = a->object == b->object;
+    const char *advice = a->object != b->object ? "name its object, as in OBJECT!SYMBOL"
+                         : strcmp(a->symbol->name, b->symbol->name) != 0
+                             ? "name it with its parameters, or mangled"
+                             : "nothing tells them apart";
     tell(finder,
          "\"%s\": %zu functions are called %s: at %s+%#" PRIx64 ", %s+%#" PRIx64
          "%s: none of them is taken; %s",
          spec->text, finder->one.count, spec->symbol, pathname_base(a->object->path),
          a->symbol->address, pathname_base(b->object->path), b->symbol->address,
-         finder->one.count > 2 ? ", ..." : "",
-         in_one ? "name it with its parameters, or mangled"
-                : "name its object, as in OBJECT!SYMBOL");
+         finder->one.count > 2 ? ", ..." : "", advice);
 }
 
 /* 0, or -1: out of memory. */
@@ -272,7 +305,10 @@ static int find_one(struct finder *finder, const struct allocspec *spec) {
     }
     for (size_t i = 0; status == 0 && i < finder->one.count; i++) {
         const struct allocfound *found = &finder->one.items[i];
-        if (found->symbol->is_chosen_at_start) {
+        if (is_counted(found->object, found->symbol)) {
+            tell(finder, "\"%s\": %s of %s is called by MemTrace's own, and counted anyway",
+                 spec->text, found->symbol->name, pathname_base(found->object->path));
+        } else if (found->symbol->is_chosen_at_start) {
             tell(finder,
                  "\"%s\": %s chooses another function when the program starts (IFUNC): name that",
                  spec->text, found->symbol->name);

@@ -5,6 +5,7 @@
 #include "analyze/base/array.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -231,11 +232,11 @@ int allocprocess_open_file(struct allocprocess *process, const char *path, struc
         return error_set(error, "out of memory");
     }
     process->object_count = 1;
-    object->is_program = true;
     snprintf(object->path, sizeof object->path, "%s", path);
     if (codefile_open(&object->code, path, NULL, error) != 0) {
         return -1;
     }
+    object->is_program = object->code.is_program;
     object->is_open = true;
     return 0;
 }
@@ -248,6 +249,51 @@ void allocprocess_close(struct allocprocess *process) {
     free(process->objects);
     free(process->taken);
     *process = (struct allocprocess){0};
+}
+
+/* ---- Its memory ---- */
+
+/* What /proc/PID/pagemap says of a page. */
+#define PAGE_IS_THERE   (UINT64_C(1) << 63)
+#define PAGE_IS_SWAPPED (UINT64_C(1) << 62)
+#define PAGE_IS_OF_FILE (UINT64_C(1) << 61)
+enum { PAGE_SIZE = 4096 };
+
+static bool is_own_page(int fd, uint64_t address) {
+    uint64_t page = 0;
+    return pread(fd, &page, sizeof page, (off_t)(address / PAGE_SIZE * sizeof page)) ==
+               sizeof page &&
+           (page & (PAGE_IS_THERE | PAGE_IS_SWAPPED)) != 0 && (page & PAGE_IS_OF_FILE) == 0;
+}
+
+bool allocprocess_has_changed(const struct allocprocess *process, uint64_t address) {
+    char path[64];
+    bool result;
+    int fd;
+    snprintf(path, sizeof path, "/proc/%ld/pagemap", (long)process->pid);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return false;
+    }
+    result = is_own_page(fd, address);
+    close(fd);
+    return result;
+}
+
+bool allocprocess_has_shadow_stack(const struct allocprocess *process) {
+    char path[64];
+    char line[256];
+    bool result = false;
+    FILE *in;
+    snprintf(path, sizeof path, "/proc/%ld/status", (long)process->pid);
+    in = fopen(path, "re");
+    while (in != NULL && fgets(line, sizeof line, in) != NULL) {
+        result |= strncmp(line, "x86_Thread_features:", 20) == 0 && strstr(line, "shstk") != NULL;
+    }
+    if (in != NULL) {
+        fclose(in);
+    }
+    return result;
 }
 
 /* ---- Room ---- */

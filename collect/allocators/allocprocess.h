@@ -37,9 +37,15 @@ struct allocprocess {
  * either case. */
 int allocprocess_open(struct allocprocess *process, pid_t pid, uint64_t runtime,
                       struct error *error);
-/* A file alone, not loaded, as the program of a process that is none. */
+/* A file alone, not loaded: the only object of a process that is none. */
 int allocprocess_open_file(struct allocprocess *process, const char *path, struct error *error);
 void allocprocess_close(struct allocprocess *process);
+
+/* Whether the process has a page of its own there, in place of the file's: something was written.
+ */
+bool allocprocess_has_changed(const struct allocprocess *process, uint64_t address);
+/* Whether its return addresses are kept a second time, by the processor. */
+bool allocprocess_has_shadow_stack(const struct allocprocess *process);
 
 /* Finds room for `size` bytes, whole pages, from which all of the object is in reach of jumps,
  * takes it, and returns its address. 0: there is none. */

@@ -10,13 +10,14 @@
 #include <stddef.h>
 
 /* malloc and its kin, by a prefix; those of jemalloc besides. */
-#define MALLOC_FAMILY(prefix)                                                                      \
+#define MALLOC_CORE(prefix)                                                                        \
     prefix "malloc(size=1)=alloc:heap", prefix "calloc(size=1*2)=zalloc:heap",                     \
         prefix "realloc(old=1,size=2)=realloc:heap", prefix "free(ptr=1)=free:heap",               \
         prefix "aligned_alloc(align=1,size=2)=alloc:heap",                                         \
-        prefix "posix_memalign(ptr=1,align=2,size=3)=alloc:heap",                                  \
-        prefix "memalign(align=1,size=2)=alloc:heap", prefix "valloc(size=1)=alloc:heap",          \
-        prefix "pvalloc(size=1)=alloc:heap"
+        prefix "memalign(align=1,size=2)=alloc:heap"
+#define MALLOC_FAMILY(prefix)                                                                      \
+    MALLOC_CORE(prefix), prefix "posix_memalign(ptr=1,align=2,size=3)=alloc:heap",                 \
+        prefix "valloc(size=1)=alloc:heap", prefix "pvalloc(size=1)=alloc:heap"
 #define JEMALLOC_FAMILY(prefix)                                                                    \
     prefix "mallocx(size=1)=alloc:heap", prefix "rallocx(old=1,size=2)=realloc:heap",              \
         prefix "dallocx(ptr=1)=free:heap", prefix "sdallocx(ptr=1)=free:heap"
@@ -53,39 +54,42 @@ static const char *const jemalloc_marks[] = {
     "mallocx",      "je_mallocx",    "_rjem_mallocx",       "je_malloc",
     "_rjem_malloc", "je_arena_boot", "_rjem_je_arena_boot", NULL};
 
-/* In a library it stands for malloc, which is seen anyway. */
-static const char *const tcmalloc[] = {MALLOC_FAMILY("^tc_"), "^tc_cfree(ptr=1)=free:heap",
-                                       MALLOC_FAMILY("^"), OPERATORS("^"), NULL};
+/* In a library it stands for malloc, which is seen anyway. gperftools' posix_memalign, valloc and
+ * pvalloc call memalign; those of Google's newer one do not. */
+static const char *const tcmalloc[] = {
+    MALLOC_CORE("^tc_"),
+    "^tc_cfree(ptr=1)=free:heap",
+    MALLOC_CORE("^"),
+    "^TCMallocInternalPosixMemalign(ptr=1,align=2,size=3)=alloc:heap",
+    "^TCMallocInternalValloc(size=1)=alloc:heap",
+    "^TCMallocInternalPvalloc(size=1)=alloc:heap",
+    OPERATORS("^"),
+    NULL};
 static const char *const tcmalloc_marks[] = {"tc_malloc", "TCMallocInternalMalloc", NULL};
 
-static const char *const mimalloc[] = {
-    "mi_malloc(size=1)=alloc:heap",
-    "mi_malloc_small(size=1)=alloc:heap",
-    "mi_zalloc(size=1)=zalloc:heap",
-    "mi_zalloc_small(size=1)=zalloc:heap",
-    "mi_calloc(size=1*2)=zalloc:heap",
-    "mi_realloc(old=1,size=2)=realloc:heap",
-    "mi_free(ptr=1)=free:heap",
-    "mi_free_size(ptr=1)=free:heap",
-    "mi_new(size=1)=alloc:heap",
-    "mi_new_n(size=1*2)=alloc:heap",
-    "mi_new_nothrow(size=1)=alloc:heap",
-    "mi_heap_alloc_new(size=2)=alloc:heap",
-    "mi_heap_alloc_new_n(size=2*3)=alloc:heap",
-    "mi_heap_malloc(size=2)=alloc:heap",
-    "mi_heap_malloc_small(size=2)=alloc:heap",
-    "mi_heap_mallocn(size=2*3)=alloc:heap",
-    "mi_heap_zalloc(size=2)=zalloc:heap",
-    "mi_heap_calloc(size=2*3)=zalloc:heap",
-    "mi_heap_malloc_aligned_at(size=2,align=3)=alloc:heap",
-    "mi_heap_zalloc_aligned_at(size=2,align=3)=zalloc:heap",
-    "mi_heap_realloc(old=2,size=3)=realloc:heap",
-    "mi_heap_rezalloc(old=2,size=3)=realloc:heap",
-    "mi_heap_realloc_aligned(old=2,size=3,align=4)=realloc:heap",
-    "mi_heap_realloc_aligned_at(old=2,size=3,align=4)=realloc:heap",
-    "mi_heap_rezalloc_aligned(old=2,size=3,align=4)=realloc:heap",
-    "mi_heap_rezalloc_aligned_at(old=2,size=3,align=4)=realloc:heap",
-    NULL};
+/* mi_realloc and mi_free_size jump to others; what reallocates aligned blocks makes and frees them
+ * by others. */
+static const char *const mimalloc[] = {"mi_malloc(size=1)=alloc:heap",
+                                       "mi_malloc_small(size=1)=alloc:heap",
+                                       "mi_zalloc(size=1)=zalloc:heap",
+                                       "mi_zalloc_small(size=1)=zalloc:heap",
+                                       "mi_calloc(size=1*2)=zalloc:heap",
+                                       "mi_free(ptr=1)=free:heap",
+                                       "mi_new(size=1)=alloc:heap",
+                                       "mi_new_n(size=1*2)=alloc:heap",
+                                       "mi_new_nothrow(size=1)=alloc:heap",
+                                       "mi_heap_alloc_new(size=2)=alloc:heap",
+                                       "mi_heap_alloc_new_n(size=2*3)=alloc:heap",
+                                       "mi_heap_malloc(size=2)=alloc:heap",
+                                       "mi_heap_malloc_small(size=2)=alloc:heap",
+                                       "mi_heap_mallocn(size=2*3)=alloc:heap",
+                                       "mi_heap_zalloc(size=2)=zalloc:heap",
+                                       "mi_heap_calloc(size=2*3)=zalloc:heap",
+                                       "mi_heap_malloc_aligned_at(size=2,align=3)=alloc:heap",
+                                       "mi_heap_zalloc_aligned_at(size=2,align=3)=zalloc:heap",
+                                       "mi_heap_realloc(old=2,size=3)=realloc:heap",
+                                       "mi_heap_rezalloc(old=2,size=3)=realloc:heap",
+                                       NULL};
 static const char *const mimalloc_marks[] = {"mi_malloc", NULL};
 
 /* Where the program's allocator is malloc these call it: it is for others. */
@@ -126,13 +130,10 @@ static const char *const ggc[] = {"ggc_internal_alloc(size=1)=alloc:ggc",
 static const char *const ggc_marks[] = {"_Z18ggc_internal_allocmPFvPvEmm",
                                         "_Z18ggc_internal_allocmPFvPvEmmPKciS3_", NULL};
 
-/* GC_malloc and GC_malloc_atomic jump to GC_malloc_kind. */
-static const char *const boehm[] = {"GC_malloc_kind(size=1)=alloc:boehm",
-                                    "GC_generic_malloc_uncollectable(size=1)=alloc:boehm",
-                                    "GC_generic_malloc_ignore_off_page(size=1)=alloc:boehm",
-                                    "GC_realloc(old=1,size=2)=realloc:boehm",
-                                    "GC_free(ptr=1)=free:boehm",
-                                    NULL};
+/* GC_malloc and GC_malloc_atomic jump to GC_malloc_kind; GC_realloc calls that and GC_free. */
+static const char *const boehm[] = {
+    "GC_malloc_kind(size=1)=alloc:boehm", "GC_generic_malloc_uncollectable(size=1)=alloc:boehm",
+    "GC_generic_malloc_ignore_off_page(size=1)=alloc:boehm", "GC_free(ptr=1)=free:boehm", NULL};
 static const char *const boehm_marks[] = {"GC_malloc_kind", NULL};
 
 const struct allocset allocsets[] = {
