@@ -183,34 +183,20 @@ static int add(struct allocfounds *founds, const struct allocfound *found) {
     return 0;
 }
 
-static const char *const malloc_family[] = {
-    "malloc",  "calloc",  "realloc", "free",  "aligned_alloc", "posix_memalign", "memalign",
-    "valloc",  "pvalloc", "_Znwm",   "_Znam", "_ZdlPv",        "_ZdaPv",         "_ZdlPvm",
-    "_ZdaPvm", "cfree",   NULL};
-
-/* Whether the library's function is what malloc and the like of MemTrace's call, and count. */
-static bool is_counted(const struct allocobject *object, const struct codefile_symbol *symbol) {
-    const struct codefile *code = &object->code;
-    for (size_t i = codefile_symbol_from(code, symbol->address);
-         !object->is_program && i < code->symbol_count &&
-         code->symbols[i].address == symbol->address;
-         i++) {
-        const char *name = code->symbols[i].name;
-        for (const char *const *one = malloc_family; *one != NULL; one++) {
-            if (is_same(*one, name, strcspn(name, "@"))) {
-                return true;
-            }
-        }
+bool allocfind_has_malloc(struct allocobject *object) {
+    static const char *const as_malloc[] = {"malloc", NULL};
+    if (!object->is_asked_for_malloc) {
+        object->is_asked_for_malloc = true;
+        object->has_malloc = allocfind_shows(&object->code, as_malloc);
     }
-    return false;
+    return object->has_malloc;
 }
 
-/* Of sets: not the malloc of another allocator, and not what the malloc of a library is made of. */
-static bool is_for_set(const struct allocspec *spec, const struct allocobject *object) {
-    static const char *const as_malloc[] = {"malloc", NULL};
+/* Of sets: not the malloc of another allocator, and not what malloc of a library calls. */
+static bool is_for_set(const struct allocspec *spec, struct allocobject *object) {
     return object->is_program
                ? !spec->in_program_only || allocfind_shows(&object->code, marks_of(spec->set))
-               : !spec->is_heap || !allocfind_shows(&object->code, as_malloc);
+               : !spec->is_inner || !allocfind_has_malloc(object);
 }
 
 static int look_in(struct finder *finder, const struct allocspec *spec,
@@ -305,10 +291,7 @@ static int find_one(struct finder *finder, const struct allocspec *spec) {
     }
     for (size_t i = 0; status == 0 && i < finder->one.count; i++) {
         const struct allocfound *found = &finder->one.items[i];
-        if (is_counted(found->object, found->symbol)) {
-            tell(finder, "\"%s\": %s of %s is called by MemTrace's own, and counted anyway",
-                 spec->text, found->symbol->name, pathname_base(found->object->path));
-        } else if (found->symbol->is_chosen_at_start) {
+        if (found->symbol->is_chosen_at_start) {
             tell(finder,
                  "\"%s\": %s chooses another function when the program starts (IFUNC): name that",
                  spec->text, found->symbol->name);

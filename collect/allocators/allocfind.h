@@ -29,6 +29,8 @@ int allocfind_all(struct allocprocess *process, const struct allocspecs *specs,
 /* Whether an object has the allocator of a set (allocsets.h). */
 bool allocfind_shows(const struct codefile *code, const char *const *marks);
 
+bool allocfind_has_malloc(struct allocobject *object);
+
 /* The function's name as programmers write it, without its parameters: to be freed. NULL: out of
  * memory. */
 char *allocfind_name(const char *symbol);

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PAGE = 4096, STUB_ROOM = 64, ROOM = 256 /* of one function */, INT3 = 0xcc };
+enum { PAGE = 4096, STUB_ROOM = 96, ROOM = 256 /* of one function */, INT3 = 0xcc };
 _Static_assert((int)STUB_ROOM + (int)PATCHMOVE_ROOM <= (int)ROOM, "a function's code fits");
 
 /* ---- Code ---- */
@@ -30,6 +30,25 @@ static void put(struct writer *writer, const void *bytes, size_t size) {
 
 #define PUT(writer, ...)                                                                           \
     put(writer, (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}))
+
+/* Before the stub of a function of a library that defines malloc: what MemTrace calls there itself,
+ * as the malloc behind its own, it counts itself. Flags mean nothing where a function begins. */
+static size_t write_guard(const struct codefile_range *runtime, size_t stub, uint8_t *to) {
+    struct writer writer = {.to = to};
+    uint64_t negative = -runtime->low;
+    uint32_t size = (uint32_t)(runtime->high - runtime->low);
+    uint32_t over = (uint32_t)stub;
+    PUT(&writer, 0x41, 0x53); /* push %r11 */
+    PUT(&writer, 0x49, 0xbb); /* movabs $-LOW, %r11 */
+    put(&writer, &negative, sizeof negative);
+    PUT(&writer, 0x4c, 0x03, 0x5c, 0x24, 0x08); /* add 8(%rsp), %r11: the return address */
+    PUT(&writer, 0x49, 0x81, 0xfb);             /* cmp $SIZE, %r11 */
+    put(&writer, &size, sizeof size);
+    PUT(&writer, 0x41, 0x5b); /* pop %r11 */
+    PUT(&writer, 0x0f, 0x82); /* jb: over the stub */
+    put(&writer, &over, sizeof over);
+    return writer.size;
+}
 
 /* The stub, as memtrace/allocators.h describes it. The entry's address lies at its end, since it
  * may be anywhere. */
@@ -64,9 +83,13 @@ static bool write_function(struct allocplan *plan, size_t number) {
     uint64_t runtime_site = plan->sites + ((uint64_t)(plan->first + number) << MEMTRACE_SITE_SHIFT);
     uint64_t at = plan->blocks[code->block].address + code->at;
     uint8_t *to = plan->bytes[code->block] + code->at;
-    size_t stub = write_stub(site->kind, &plan->entries, runtime_site, to);
+    uint8_t unguarded[STUB_ROOM];
+    size_t stub = write_stub(site->kind, &plan->entries, runtime_site, unguarded);
+    size_t guard = code->is_guarded ? write_guard(&plan->runtime, stub, to) : 0;
     int64_t distance = (int64_t)(at - (site->address + PATCH_JUMP));
     int32_t field = (int32_t)distance;
+    memcpy(to + guard, unguarded, stub);
+    stub += guard;
     site->original = at + stub;
     site->new[0] = 0xe9;
     memcpy(site->new + 1, &field, sizeof field);
@@ -90,7 +113,10 @@ int allocplan_add(struct allocplan *plan, const struct allocfound *found,
         array_grow(&plan->code, &plan->code_room, plan->count, sizeof *plan->code) != 0) {
         return -1;
     }
-    plan->code[plan->count] = (struct allocplan_code){.object = found->object, .move = *move};
+    plan->code[plan->count] = (struct allocplan_code){
+        .object = found->object,
+        .move = *move,
+        .is_guarded = !found->object->is_program && allocfind_has_malloc(found->object)};
     site = &plan->list[plan->count++];
     memset(site, 0, sizeof *site);
     site->address = move->address;
@@ -183,6 +209,7 @@ static void limit(struct allocplan *plan, void (*tell)(const char *line)) {
 int allocplan_place(struct allocplan *plan, struct allocprocess *process,
                     void (*tell)(const char *line), struct error *error) {
     limit(plan, tell);
+    plan->runtime = process->runtime;
     for (size_t i = 0; i < process->object_count; i++) {
         const struct allocobject *object = &process->objects[i];
         size_t number = 0;

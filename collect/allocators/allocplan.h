@@ -13,12 +13,14 @@
 struct allocplan {
     struct memtrace_allocator_entries entries;
     uint64_t sites; /* of the runtime's */
+    struct codefile_range runtime;
     uint32_t first;
     struct memtrace_plan_site *list; /* `original` and `new` are set by allocplan_place() */
     struct allocplan_code {
         struct allocobject *object;
         struct patchmove move;
-        size_t block; /* where its code goes, and how far in it */
+        bool is_guarded; /* calls of MemTrace's own are not for it */
+        size_t block;    /* where its code goes, and how far in it */
         uint64_t at;
     } * code; /* of each */
     size_t count, room, code_room;

@@ -215,6 +215,8 @@ int allocprocess_open(struct allocprocess *process, pid_t pid, uint64_t runtime,
     for (size_t i = 0; i < process->object_count; i++) {
         struct allocobject *object = &process->objects[i];
         bool is_runtime = runtime >= object->low && runtime < object->high;
+        process->runtime =
+            is_runtime ? (struct codefile_range){object->low, object->high} : process->runtime;
         if (object->is_open && (object->is_program || !is_runtime)) {
             open_object(process, object);
         } else {

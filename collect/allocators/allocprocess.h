@@ -19,7 +19,8 @@ struct allocobject {
     uint64_t bias;       /* the process's addresses are the file's and this */
     uint64_t low, high;  /* all of its mappings, in the process */
     bool is_program;
-    bool is_open; /* `code` can be used */
+    bool is_open;                         /* `code` can be used */
+    bool is_asked_for_malloc, has_malloc; /* allocfind_has_malloc() */
     struct codefile code;
     struct allocarguments arguments;
 };
@@ -30,6 +31,7 @@ struct allocprocess {
     size_t taken_count, taken_room;
     struct allocobject *objects; /* the program first */
     size_t object_count, object_room;
+    struct codefile_range runtime; /* where the code of MemTrace's own library is */
 };
 
 /* Reads the maps, and opens the files, but for the one that holds the address `runtime`, unless

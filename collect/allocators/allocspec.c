@@ -267,11 +267,12 @@ int allocspec_add_set(struct allocspecs *specs, size_t set, struct error *error)
         return error_set(error, "\"%s\": %s", it->name, it->hint);
     }
     for (const char *const *one = it->functions; *one != NULL; one++) {
-        bool in_program_only = **one == '^';
-        if (add_one(specs, *one + in_program_only, it->name, error) != 0) {
+        size_t mark = **one == '^' || **one == '-' ? 1 : 0;
+        if (add_one(specs, *one + mark, it->name, error) != 0) {
             return -1;
         }
-        specs->items[specs->count - 1].in_program_only = in_program_only;
+        specs->items[specs->count - 1].in_program_only = **one == '^';
+        specs->items[specs->count - 1].is_inner = **one == '-';
     }
     return 0;
 }

@@ -28,7 +28,8 @@ struct allocspec {
     uint8_t kind;    /* enum memtrace_allocator_kind */
     uint8_t size, times, align, old_block, pointer; /* as in struct memtrace_plan_site */
     bool is_heap;
-    bool in_program_only;          /* libraries are not looked at */
+    bool in_program_only; /* libraries are not looked at */
+    bool is_inner;        /* not in libraries that define malloc: others of theirs call it */
     char pool[MEMTRACE_SITE_NAME]; /* empty, and no heap: the function's own name */
     const char *set;               /* the ready-made set that it is from; NULL: the user's own */
 };
