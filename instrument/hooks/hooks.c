@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * hooks.c: the functions that -finstrument-functions calls. MODE hooks also keeps frame pointers,
- * so the function's return slot is known: one word above the frame pointer it saved for us. Where
+ * so the function's return slot is known by the frame pointer that it saved for us. Where
  * frame pointers do not lead there, nothing is noted: the walk goes by unwind tables alone.
  */
 #include "runtime/base/compiler.h"
@@ -11,8 +11,8 @@
 PUBLIC void __cyg_profile_func_enter(void *function, void *call_site);
 PUBLIC void __cyg_profile_func_exit(void *function, void *call_site);
 
-/* The return slot of our caller: its frame pointer, which our own frame saved, points one below. */
-#define CALLER_RETURN_SLOT() (*(uintptr_t *)__builtin_frame_address(0) + sizeof(uintptr_t))
+/* The return slot of our caller, by its frame pointer, which our own frame saved. */
+#define CALLER_RETURN_SLOT() machine_fp_slot(machine_frame_record(MACHINE_FRAME())[0])
 
 PUBLIC void __cyg_profile_func_enter(void *function, void *call_site) {
     struct shadow_stack *shadow = thread_shadow;

@@ -3,6 +3,7 @@
 #include "runtime/heap/sampled_heap.h"
 
 #include "runtime/base/sys.h"
+#include "runtime/machine/machine.h"
 
 enum { FIRST_GROUPS = 512, TAKEN = 1, FILTER_FULL = UINT8_MAX };
 
@@ -17,16 +18,14 @@ struct group {
 
 static void filter_add(uint8_t *count) {
     uint8_t old = LOAD_RELAXED(count);
-    while (old != FILTER_FULL && !__atomic_compare_exchange_n(count, &old, (uint8_t)(old + 1), 1,
-                                                              __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    while (old != FILTER_FULL && !machine_replace_byte(count, &old, (uint8_t)(old + 1))) {
     }
 }
 
 static void filter_take(uint8_t *count) {
     uint8_t old = LOAD_RELAXED(count);
     while (old != FILTER_FULL && old != 0 &&
-           !__atomic_compare_exchange_n(count, &old, (uint8_t)(old - 1), 1, __ATOMIC_RELAXED,
-                                        __ATOMIC_RELAXED)) {
+           !machine_replace_byte(count, &old, (uint8_t)(old - 1))) {
     }
 }
 

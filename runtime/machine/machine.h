@@ -34,6 +34,8 @@
 #include "runtime/machine/x86_64.h"
 #elif defined(__aarch64__)
 #include "runtime/machine/aarch64.h"
+#elif defined(__riscv) && __riscv_xlen == 64
+#include "runtime/machine/riscv64.h"
 #elif defined(__mips64) && _MIPS_SIM == _ABI64
 #include "runtime/machine/mips64.h"
 #else
@@ -53,14 +55,37 @@
 #define MACHINE_HAS_OWN_STAT 0
 #endif
 
-/* Whether functions that keep a frame pointer make a chain: it points to where the caller's is, and
- * the return address right above. And whether something may be guessed of code without tables: it
- * keeps one, or has saved nothing. */
+/* Whether functions that keep a frame pointer make a chain: so many bytes from where it points to
+ * lies the caller's, and the return address right above. And whether something may be guessed of
+ * code without tables: it keeps one, or has saved nothing; else stubs of the linker's are known. */
 #ifndef MACHINE_HAS_FP_CHAIN
 #define MACHINE_HAS_FP_CHAIN 1
 #endif
+#ifndef MACHINE_FP_RECORD
+#define MACHINE_FP_RECORD 0
+#endif
 #ifndef MACHINE_GUESSES
 #define MACHINE_GUESSES 1
+#endif
+#ifndef MACHINE_KNOWS_STUBS
+#define MACHINE_KNOWS_STUBS 0
+#endif
+
+/* Where a function of such a chain has its return address, by its own frame pointer. */
+INLINE uintptr_t machine_fp_slot(uintptr_t fp) {
+    return fp + (uintptr_t)(intptr_t)MACHINE_FP_RECORD + sizeof(uintptr_t);
+}
+
+/* Whether the code at `pc`, whose page can be read, is a stub by which functions of other objects
+ * are called: the return address is in its register. */
+int machine_is_stub(uintptr_t pc);
+
+/* Puts `value` into a byte that is *old; else tells in *old what it is, or that it is changing. 1,
+ * or 0. */
+#ifndef MACHINE_EXCHANGES_WORDS_ONLY
+INLINE int machine_replace_byte(uint8_t *byte, uint8_t *old, uint8_t value) {
+    return __atomic_compare_exchange_n(byte, old, value, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
 #endif
 
 /* The type of sections that debuggers read. */

@@ -222,7 +222,7 @@ static int leads_out(struct rule rule) {
 static struct rule follow_frame_pointer(struct rule rule) {
     if (rule.kind != RULE_SIGNAL && rule.kind != RULE_END) {
         rule.kind = RULE_FP;
-        rule.cfa_offset = 2;
+        rule.cfa_offset = 2 + MACHINE_FP_RECORD / (int)sizeof(uintptr_t);
         rule.fp_offset = MACHINE_CALL_PUSHES ? -2 : -1;
         rule.own_fp = 0;
         rule.frame_word = 0;

@@ -2,6 +2,7 @@
 /* step.c: the steps that a compact rule alone cannot take. See step.h. */
 #include "runtime/stack/step.h"
 
+#include "runtime/base/sys.h"
 #include "runtime/libc/libc.h"
 #include "runtime/machine/machine.h"
 #include "runtime/stack/cfi.h"
@@ -168,31 +169,38 @@ static COLD int step_by_go(struct rules *rules, struct stack_bounds *stack, int 
                : -1;
 }
 
+static int may_be_stub(uintptr_t pc) {
+    return MACHINE_GUESSES ||
+           (MACHINE_KNOWS_STUBS && sys_readable((const void *)pc) && machine_is_stub(pc));
+}
+
 /* No unwind information: the frame pointer may still chain, if what it leads to is code. */
 static COLD int step_guessing(struct rules *rules, struct stack_bounds *stack,
                               const struct frame *from, struct frame *to) {
     struct module_place place;
     uintptr_t sp = frame_sp(from->slot, from->sp);
+    uintptr_t slot = machine_fp_slot(from->fp);
+    uintptr_t record = slot - sizeof(uintptr_t);
+    uintptr_t pc = from->pc & ~RULE_EXACT;
     if (stack->entry != 0 && sp >= stack->entry) {
         to->pc = 0; /* the loader's first code, which nobody called and nothing describes */
         return 0;
     }
-    if (MACHINE_GUESSES && step_by_link(stack, from, to) == 0 &&
-        module_find(rules->modules, to->pc - 1, &place) == 0) {
+    if (step_by_link(stack, from, to) == 0 &&
+        module_find(rules->modules, to->pc - 1, &place) == 0 && may_be_stub(pc)) {
         to->slot = step_return_slot(sp); /* a linkage stub, which keeps nothing on the stack */
         to->fp = from->fp;
         to->sp = machine_keep_sp(sp);
         return 0;
     }
-    if (!MACHINE_GUESSES || !libc_may_keep_frame_pointers(from->pc & ~RULE_EXACT) ||
-        from->slot < stack->low || from->slot >= stack->high || from->fp <= from->slot ||
-        from->fp < stack->low || from->fp >= stack->high ||
-        stack->high - from->fp < 2 * sizeof(uintptr_t) || from->fp % sizeof(uintptr_t) != 0) {
+    if (!MACHINE_GUESSES || !libc_may_keep_frame_pointers(pc) || !stack_holds(stack, from->slot) ||
+        record <= from->slot || !stack_holds(stack, record) || !stack_holds(stack, slot) ||
+        record % sizeof(uintptr_t) != 0) {
         return -1;
     }
-    to->slot = from->fp + sizeof(uintptr_t);
-    to->pc = machine_plain(stack_load(to->slot));
-    to->fp = stack_load(from->fp);
+    to->slot = slot;
+    to->pc = machine_plain(stack_load(slot));
+    to->fp = stack_load(record);
     to->sp = machine_keep_sp(0);
     return module_find(rules->modules, to->pc - 1, &place) == 0 || jit_holds(to->pc - 1) ? 0 : -1;
 }
