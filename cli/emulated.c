@@ -21,6 +21,7 @@ extern const Elf64_Ehdr __ehdr_start __attribute__((visibility("hidden")));
 static const struct emulated machines[] = {
     {"AArch64", "aarch64-linux-gnu", "aarch64", EM_AARCH64, false},
     {"MIPS64", "mips64el-linux-gnuabi64", "mips64el", EM_MIPS, false},
+    {"RISC-V", "riscv64-linux-gnu", "riscv64", EM_RISCV, false},
     {"x86-64", "x86_64-linux-gnu", "x86_64", EM_X86_64, false}};
 
 /* Of an ELF file; EM_NONE: it is none of 64 bits, least significant byte first. */

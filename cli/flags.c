@@ -165,24 +165,27 @@ struct mode {
     const struct flag {
         const char *text;
         const char *purpose;
+        bool is_usual; /* not for compilers that is_lean() tells of */
     } flags[3];
 };
 
 enum { FRAME_POINTER, HOOKS, PASS, MODES };
+
+#define TABLES "-fasynchronous-unwind-tables"
 
 static const struct mode modes[MODES] = {
     [FRAME_POINTER] =
         {"frame-pointer",
          "nothing is added to calls, the stack is read when memory is allocated",
          {{"-fno-omit-frame-pointer", "functions keep a frame pointer, so stacks are read fast"},
-          {"-mno-omit-leaf-frame-pointer", "functions that call nothing keep it, too"}}},
+          {"-mno-omit-leaf-frame-pointer", "functions that call nothing keep it, too", true}}},
     [HOOKS] = {"hooks",
                "every function reports its entry and exit, which costs about 70%",
                {{"-finstrument-functions", "functions report their entry and exit"},
                 {"-fno-omit-frame-pointer", "functions keep a frame pointer"}}},
     [PASS] = {"pass",
               "functions that may allocate get one store, by a plugin of the compiler",
-              {{"-fasynchronous-unwind-tables", "every function has unwind information"}}},
+              {{TABLES, "every function has unwind information"}}},
 };
 
 /* What auto takes where there is a plugin (docs/performance.md has the figures). */
@@ -285,14 +288,32 @@ static const char *plugin_option(const struct plan *plan) {
     return plan->plugin.gcc ? "-fplugin=" : "-fpass-plugin=";
 }
 
+/* Whether compilers for that machine leave unwind tables out, unless they are asked for, and have
+ * no option by which functions that call nothing keep a frame pointer. */
+static bool is_lean(const struct plan *plan) {
+    static const char *const lean[] = {"riscv", "mips", "arm"};
+    struct utsname here = {0};
+    const char *machine = plan->plugin.triplet;
+    if (machine[0] == '\0' && uname(&here) == 0)
+        machine = here.machine;
+    for (size_t i = 0; i < sizeof(lean) / sizeof(lean[0]); i++)
+        if (strncmp(machine, lean[i], strlen(lean[i])) == 0)
+            return true;
+    return false;
+}
+
 static void print_cflags(const struct plan *plan, const struct places *places, bool explain) {
     if (places->include_dir[0])
         print_flag("-I", places->include_dir, explain ? "finds memtrace/memtrace.h" : NULL);
     if (plan->mode == &modes[PASS])
         print_flag(plugin_option(plan), plan->plugin.file,
                    explain ? "the plugin, for exactly this compiler and version" : NULL);
+    bool lean = is_lean(plan);
     for (const struct flag *flag = plan->mode->flags; flag->text; flag++)
-        print_flag(flag->text, "", explain ? flag->purpose : NULL);
+        if (!lean || !flag->is_usual)
+            print_flag(flag->text, "", explain ? flag->purpose : NULL);
+    if (lean && plan->mode != &modes[PASS])
+        print_flag(TABLES, "", explain ? "every function has unwind information" : NULL);
 }
 
 static void print_libs(const struct plan *plan, const struct places *places, bool explain) {

@@ -52,15 +52,18 @@ function(_memtrace_instrument target)
     elseif(mode STREQUAL "hooks")
         _memtrace_hooks(${target} "${arg_EXCLUDE_FUNCTIONS}" "${arg_EXCLUDE_FILES}")
     elseif(mode STREQUAL "frame-pointer")
-        _memtrace_compile_options(${target} "C;CXX;Fortran" -fno-omit-frame-pointer
-                                  -mno-omit-leaf-frame-pointer)
+        _memtrace_compile_options(${target} "C;CXX;Fortran" -fno-omit-frame-pointer)
+        _memtrace_is_lean(lean)
+        if(NOT lean)
+            _memtrace_compile_options(${target} "C;CXX;Fortran" -mno-omit-leaf-frame-pointer)
+        endif()
         if(arg_EXCLUDE_FUNCTIONS OR arg_EXCLUDE_FILES)
             string(APPEND why "; EXCLUDE_* does nothing in this mode")
         endif()
     endif()
 
-    _memtrace_machine_of_project(machine)
-    if(machine MATCHES "^mips") # where compilers write tables for exceptions alone
+    _memtrace_is_lean(lean)
+    if(lean)
         _memtrace_compile_options(${target} "C;CXX;Fortran" -fasynchronous-unwind-tables)
     endif()
 
@@ -69,6 +72,16 @@ function(_memtrace_instrument target)
     set_property(TARGET ${target} PROPERTY MEMTRACE_INSTRUMENTED TRUE)
     set(mode "${mode}" PARENT_SCOPE)
     set(why "${why}" PARENT_SCOPE)
+endfunction()
+
+# Whether compilers for the project's machine write unwind tables for exceptions alone, unless they are asked for more,
+# and have no option by which functions that call nothing keep a frame pointer.
+function(_memtrace_is_lean result)
+    _memtrace_machine_of_project(machine)
+    set(${result} FALSE PARENT_SCOPE)
+    if(machine MATCHES "^(arm|mips|riscv)")
+        set(${result} TRUE PARENT_SCOPE)
+    endif()
 endfunction()
 
 # Sets in the caller: mode, why, and for pass pass_languages.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Which machine a project is built for, as MemTrace calls it: x86_64, aarch64. Included by MemTrace's own build, by the
+# Which machine a project is built for, as MemTrace calls it: x86_64, aarch64, riscv64. Included by MemTrace's own build, by the
 # version file of its package, which refuses other machines' projects, and by what looks for plugins.
 
 # Sets `result` to the machine that the processor's name stands for.

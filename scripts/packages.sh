@@ -133,10 +133,12 @@ major_version() {
 
 # plugin_packages: what plugins for the compilers at hand are built with.
 plugin_packages() {
-    local version
+    local version triplet
     version=$(major_version gcc) && echo "gcc-$version-plugin-dev"
     version=$(major_version clang) && echo "llvm-$version-dev"
-    version=$(major_version aarch64-linux-gnu-gcc) && echo "gcc-$version-plugin-dev-aarch64-linux-gnu"
+    for triplet in aarch64-linux-gnu riscv64-linux-gnu; do
+        version=$(major_version "$triplet-gcc") && echo "gcc-$version-plugin-dev-$triplet"
+    done
     return 0
 }
 

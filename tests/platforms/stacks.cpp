@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stacks.cpp SEED STACKS [own|musl]: random stacks, at many places of which a block is allocated.
- * Its call path as MemTrace has it (memtrace_lookup) is compared with the one that the compiler's
- * own unwinder finds at the same place (_Unwind_Backtrace), which needs no debugger: so this runs
- * in emulators, too.
+ * stacks.cpp SEED STACKS [own|fp|musl]: random stacks, at many places of which a block is
+ * allocated. Its call path as MemTrace has it (memtrace_lookup) is compared with the one that the
+ * compiler's own unwinder finds at the same place (_Unwind_Backtrace), which needs no debugger: so
+ * this runs in emulators, too.
  *
  * With "own" there are but usual frames of its own functions: no handlers, fibers or calls back.
+ * With "fp" the same, and paths are compared up to the first frame that is not its own, as for a C
+ * library that keeps no frame pointers.
  * With "musl" there are no fibers and calls back.
  *
  * The last line is "STACKS stacks, N paths, M blocks, B bytes": all that it allocated itself
@@ -59,6 +61,9 @@ struct Path {
 
 uint64_t paths, blocks, bytes;
 const char *what = "";
+bool ends_in_libc; /* paths need not be known beyond the program's own frames */
+
+extern "C" const char __executable_start[], etext[];
 
 _Unwind_Reason_Code add_frame(struct _Unwind_Context *context, void *argument) {
     auto *path = static_cast<Path *>(argument);
@@ -86,11 +91,22 @@ constexpr uintptr_t MORE = 2;
 constexpr uintptr_t MORE = 0;
 #endif
 
+size_t own_frames(const Path &path) {
+    const auto start = reinterpret_cast<uintptr_t>(__executable_start);
+    const auto end = reinterpret_cast<uintptr_t>(etext);
+    size_t own = 0;
+    while (own < path.count && path.frame[own] - start < end - start) {
+        own++;
+    }
+    return own;
+}
+
 /* Both begin in the calling function, at two places. */
 void compare(const memtrace_block &block, const Path &path) {
-    size_t count = block.frame_count < 64 ? block.frame_count : 64;
     const auto *frame = reinterpret_cast<const uintptr_t *>(block.frames);
-    bool same = block.frame_count == path.count;
+    size_t wanted = ends_in_libc ? own_frames(path) + 1 : path.count;
+    size_t count = wanted < 64 ? wanted : 64;
+    bool same = ends_in_libc ? block.frame_count >= wanted : block.frame_count == wanted;
     for (size_t i = 1; same && i < count; i++) {
         same = frame[i] == path.frame[i] ||
                (MORE != 0 && path.frame[i] % 4 == MORE && frame[i] == path.frame[i] - MORE);
@@ -98,7 +114,7 @@ void compare(const memtrace_block &block, const Path &path) {
     if (!same || frame[0] - path.frame[0] + 4096 > 8192) {
         fprintf(stderr, "another path (%s): %u frames, not %zu\n", what, block.frame_count,
                 path.count);
-        write_path("MemTrace", frame, count);
+        write_path("MemTrace", frame, block.frame_count < 64 ? block.frame_count : 64);
         write_path("unwinder", path.frame, path.count);
         _exit(1);
     }
@@ -500,7 +516,10 @@ int main(int count, char **arguments) {
                      count > 2 ? strtoull(arguments[2], nullptr, 10) : 100};
     pthread_t other;
     const char *which = count > 3 ? arguments[3] : "";
-    kinds = strcmp(which, "own") == 0 ? OWN_KINDS : strcmp(which, "musl") == 0 ? MUSL_KINDS : KINDS;
+    ends_in_libc = strcmp(which, "fp") == 0;
+    kinds = strcmp(which, "own") == 0 || ends_in_libc ? OWN_KINDS
+            : strcmp(which, "musl") == 0              ? MUSL_KINDS
+                                                      : KINDS;
     if (memtrace_lookup == nullptr) {
         fputs("MemTrace is not there\n", stderr);
         return 2;

@@ -107,7 +107,7 @@ class System:
         os.makedirs(self.folder, exist_ok=True)
         self.files = {}
         self.tests = []
-        self.builds = [build for build in BUILDS if build not in PAGES]
+        self.builds = [build for build in machine.builds() if build not in PAGES]
 
     def add_command(self):
         """The command for devices, with its libraries."""
