@@ -28,8 +28,9 @@ enum {
     MACHINE_SIGNAL_LINK = 128 + 176 + 8 + 8 * 30,
     MACHINE_SIGNAL_SP = 128 + 176 + 8 + 8 * 31,
     MACHINE_SIGNAL_PC = 128 + 176 + 8 + 8 * 32,
-    /* libunwind-aarch64.h: UNW_AARCH64_PC, UNW_AARCH64_SP. */
-    MACHINE_LIBUNWIND_PC = 32,
+    /* libunwind-aarch64.h: UNW_TDEP_IP, which is its X30 (its PC does not change with the steps),
+     * and UNW_AARCH64_SP. */
+    MACHINE_LIBUNWIND_PC = 30,
     MACHINE_LIBUNWIND_SP = 31,
     MACHINE_RELOC_CALL = R_AARCH64_JUMP_SLOT,
     MACHINE_RELOC_GOT = R_AARCH64_GLOB_DAT,
@@ -39,8 +40,9 @@ enum {
     MACHINE_KNOWS_GO = 0,
     MACHINE_STORES_CONSTANTS = 0,
 };
-#define MACHINE_NAME        "aarch64"
-#define MACHINE_FIRST_GLIBC "GLIBC_2.17"
+#define MACHINE_NAME            "aarch64"
+#define MACHINE_FIRST_GLIBC     "GLIBC_2.17"
+#define MACHINE_NOTES_REGISTERS 1
 
 #include "runtime/machine/linked.h"
 
@@ -97,6 +99,26 @@ INLINE uintptr_t machine_marked_slot(uintptr_t slot, struct machine_sp kept) {
     uintptr_t record = slot - sizeof(uintptr_t);
     return kept.value > record ? slot + ((kept.value - record) << (MACHINE_ADDRESS_BITS - 4))
                                : slot;
+}
+
+/* The frame that calls this goes into a context of libunwind's, which is a ucontext_t up to pc.
+ * libunwind has no function for it here, only a macro. What a call may change is not needed. */
+INLINE void machine_note_registers(void *context) {
+    enum { REGISTERS = MACHINE_SIGNAL_FP - 128 - 8 * 29 };
+    char *registers = (char *)context + REGISTERS;
+    __asm__ volatile("stp x19, x20, [%0, #152]\n\t"
+                     "stp x21, x22, [%0, #168]\n\t"
+                     "stp x23, x24, [%0, #184]\n\t"
+                     "stp x25, x26, [%0, #200]\n\t"
+                     "stp x27, x28, [%0, #216]\n\t"
+                     "stp x29, x30, [%0, #232]\n\t"
+                     "mov x9, sp\n\t"
+                     "adr x10, 1f\n"
+                     "1:\n\t"
+                     "stp x9, x10, [%0, #248]"
+                     :
+                     : "r"(registers)
+                     : "x9", "x10", "memory");
 }
 
 /* --- fast halves (entry/fast.c) ----------------------------------------------------------------

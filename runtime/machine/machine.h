@@ -16,6 +16,8 @@
  *   MACHINE_KNOWS_GO            machine_read_way_back() knows the code of Go's runtime
  *   MACHINE_STORES_CONSTANTS    one instruction stores 32 bits that it holds to the stack
  *   MACHINE_GUARD_{CELL,COUNT}  measures of the guards' code (stack/guard.h)
+ *   MACHINE_NOTES_REGISTERS     machine_note_registers() fills libunwind's context, which has no
+ *                               function of its own for it
  *   MACHINE_LONGEST_CALL        bytes of its longest call instruction
  * and the functions below, and what few machines have in a way of their own (further down). All
  * that is inlined costs nothing where there is nothing to do. linked.h is what those share whose
@@ -40,6 +42,13 @@
 #include "runtime/machine/mips64.h"
 #else
 #error "unknown machine"
+#endif
+
+#ifndef MACHINE_NOTES_REGISTERS
+#define MACHINE_NOTES_REGISTERS 0
+INLINE void machine_note_registers(void *context) {
+    (void)context;
+}
 #endif
 
 /* Of a machine whose header does not say otherwise: how the loader's file begins; words of 64

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libunwind.c: see libunwind.h. Its interface (libunwind.h and libunwind-x86_64.h of version 1.6,
- * the same since 1.0) is declared here in its own terms, so that building needs no header of it.
+ * libunwind.c: see libunwind.h. Its interface (libunwind.h and libunwind-x86_64.h or -aarch64.h of
+ * version 1.6, the same since 1.0) is declared here in its own terms, so that building needs no
+ * header of it.
  */
 #define _GNU_SOURCE
 #include "runtime/stack/libunwind.h"
@@ -27,7 +28,8 @@ struct libunwind {
 const struct libunwind *libunwind_load(void) {
     static struct libunwind loaded;
     void *library = dlopen("libunwind.so.8", RTLD_NOW | RTLD_LOCAL);
-    if (library == NULL || FIND(getcontext, "_U" MACHINE_NAME "_getcontext") == NULL ||
+    if (library == NULL ||
+        (!MACHINE_NOTES_REGISTERS && FIND(getcontext, "_U" MACHINE_NAME "_getcontext") == NULL) ||
         FIND(init_local, LOCAL("init_local")) == NULL || FIND(step, LOCAL("step")) == NULL ||
         FIND(get_reg, LOCAL("get_reg")) == NULL ||
         libc_find_object((uintptr_t)loaded.step, &loaded.object) != 0) {
@@ -54,17 +56,22 @@ static int look(const struct libunwind *libunwind, struct libunwind_walk *walk) 
     return 0;
 }
 
+/* From the outermost frame of a fiber it may come to that frame again (AArch64, 1.6). */
 int libunwind_step(const struct libunwind *libunwind, struct libunwind_walk *walk) {
-    return libunwind->step(walk->cursor) > 0 && look(libunwind, walk) == 0;
+    struct frame before = walk->frame;
+    return libunwind->step(walk->cursor) > 0 && look(libunwind, walk) == 0 &&
+           (walk->frame.pc != before.pc || walk->frame.slot != before.slot);
 }
 
 COLD int libunwind_start(const struct libunwind *libunwind, struct libunwind_walk *walk,
                          uintptr_t sp) {
     ucontext_t context;
-    if (libunwind->getcontext(&context) != 0 ||
+    machine_note_registers(&context);
+    if ((!MACHINE_NOTES_REGISTERS && libunwind->getcontext(&context) != 0) ||
         libunwind->init_local(walk->cursor, &context) != 0) {
         return -1;
     }
+    walk->frame = (struct frame){.pc = 0};
     do {
         if (!libunwind_step(libunwind, walk)) {
             return -1;

@@ -58,6 +58,7 @@ BUILDS = {
     "pass-omit": (["-O2", "-fomit-frame-pointer", PASS], [], {"MEMTRACE_UNWIND": "verify"}),
     "pass-signed": (["-O2", "-mbranch-protection=standard", PASS], [], {}),
     "hooks": (["-O2", "-finstrument-functions", "-fno-omit-frame-pointer"], [], {}),
+    "libunwind": (["-O2"], [], {"MEMTRACE_UNWIND": "libunwind"}),
     "pages-16K": (["-O2"], [], {}),
     "pages-64K": (["-O2"], [], {}),
 }
@@ -130,6 +131,16 @@ class Machine:
                  (self.compiler, version, "-" + self.triplet if self.triplet else ""))
         return found
 
+    def libunwind(self, folder):
+        """Of the other machine, with what it needs, copied to a folder by themselves."""
+        root = os.path.join(SOURCE, "build-" + self.name, "root")
+        places = [os.path.join(root, place, self.triplet) for place in ("usr/lib", "lib")]
+        for name in ("libunwind.so.8", "liblzma.so.5"):
+            found = [place for place in places if os.path.exists(os.path.join(place, name))]
+            if not found:
+                skip("no libunwind for %s here (scripts/cross %s)" % (self.name, self.name))
+            shutil.copy(os.path.join(found[0], name), folder)
+
     def linked(self, program, cxx):
         """What the program is linked with: the library, or the object file with its options."""
         if not self.static:
@@ -165,7 +176,7 @@ class Machine:
         profile = os.path.join(folder, "profile.mtp")
         if os.path.exists(profile):
             os.unlink(profile)
-        settings = {"LD_LIBRARY_PATH": os.path.dirname(self.library), "MEMTRACE_OUTPUT": profile,
+        settings = {"LD_LIBRARY_PATH": os.path.dirname(self.library) + ":" + folder, "MEMTRACE_OUTPUT": profile,
                     "MEMTRACE_REGION_DIR": folder, "MEMTRACE_SUMMARY": "0", **settings}
         command = [*self.emulator, *(["-p", str(page), "-L", "/usr/" + self.triplet] if self.triplet else [])]
         for name, value in settings.items():
@@ -187,6 +198,8 @@ def test_stacks(machine, build, stacks):
     os.makedirs(folder, mode=0o700, exist_ok=True)
     program = os.path.join(folder, "stacks")
     machine.compile("stacks.cpp", flags, program)
+    if build == "libunwind" and machine.triplet:
+        machine.libunwind(folder)
     text, profile = machine.emulate(program, ["1", str(stacks), *arguments], settings, folder,
                                     PAGES.get(build, 4096))
     said = re.search(r"(\d+) stacks, (\d+) paths, (\d+) blocks, (\d+) bytes$", text.strip())
@@ -217,7 +230,8 @@ def main():
     elif case == "list":
         # (Debian's C library for x86-64 keeps no frame pointers: that chain ends in it.)
         print(*[build for build in machine.builds
-                if not machine.is_here or not (build in PAGES or build == "fp" or build.endswith("signed"))])
+                if not machine.is_here or not (build in PAGES or build == "fp" or build.endswith("signed") or
+                                               build == "libunwind" and (machine.static or machine.is_musl))])
     else:
         test_stacks(machine, case, int(sys.argv[3]) if len(sys.argv) > 3 else 150)
 
