@@ -57,7 +57,7 @@ target_link_libraries(memtrace_tool_libraries INTERFACE Threads::Threads m)
 
 # Decodes x86-64 instructions, for functions that are followed by name (--alloc). A build without it says so there. Some
 # packages of it have a file for pkg-config, others have none.
-if(NOT MEMTRACE_AGENT)
+if(NOT MEMTRACE_AGENT AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
     pkg_check_modules(MEMTRACE_ZYDIS QUIET IMPORTED_TARGET GLOBAL zydis)
     if(MEMTRACE_ZYDIS_FOUND)
         target_link_libraries(memtrace_tool_libraries INTERFACE PkgConfig::MEMTRACE_ZYDIS)

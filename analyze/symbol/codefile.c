@@ -348,6 +348,7 @@ int codefile_open(struct codefile *code, const char *path, const char *debug_fol
         return error_set(error, "%s cannot be read as an ELF file", path);
     }
     code->machine = header.e_machine;
+    code->entry = header.e_entry;
     code->is_program = header.e_type == ET_EXEC || is_started(code->files[0].elf);
     read_segments(code, code->files[0].elf);
     if (code->paths.debug != NULL && strcmp(code->paths.debug, path) != 0) {

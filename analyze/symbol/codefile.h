@@ -53,6 +53,7 @@ struct codefile {
     Dwarf_CFI *cfi;      /* NULL: there are no unwind tables */
     uint8_t **is_target; /* of each segment with code: a bit for each byte (codefile_is_target) */
     unsigned machine;    /* e_machine */
+    uint64_t entry;      /* e_entry: where a program begins */
     bool has_symtab;     /* else it is stripped */
     bool is_program;     /* no library */
 };

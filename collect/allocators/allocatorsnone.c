@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * allocatorsnone.c: in place of allocators.c and what it stands on, where there is no Zydis.
+ * allocatorsnone.c: in place of allocators.c and what it stands on, where there is no Zydis, and on
+ * other machines than x86-64.
  */
 #include "collect/allocators/allocators.h"
 
 static int refuse(struct error *error) {
-    return error_set(error,
-                     "functions cannot be followed by name: this build of MemTrace decodes no "
-                     "instructions (it was built for devices, or without Zydis)");
+    return error_set(error, "functions cannot be followed by name: that is for x86-64, where "
+                            "MemTrace was built with Zydis (libzydis-dev)");
 }
 
 int allocators_plan(const struct allocators_request *request, struct error *error) {

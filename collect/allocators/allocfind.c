@@ -105,7 +105,7 @@ static bool matches_demangled(const struct allocspec *spec, const char *name) {
     bool result = false;
     if (text != NULL) {
         length = strlen(text);
-        result = compare(spec->symbol, text, length) ||
+        result = (!spec->is_pattern && compare(spec->symbol, text, length)) ||
                  compare(spec->symbol, text, length_without_parameters(text));
     } else if (spec->is_pattern) {
         result = compare(spec->symbol, name, strcspn(name, "@"));
@@ -274,6 +274,17 @@ static void tell_several(const struct finder *finder, const struct allocspec *sp
          finder->one.count > 2 ? ", ..." : "", advice);
 }
 
+/* Whether somebody named the function itself before, by this or by another name of it. */
+static bool is_named(const struct allocfounds *founds, const struct allocfound *found) {
+    for (size_t i = 0; i < founds->count; i++) {
+        const struct allocfound *one = &founds->items[i];
+        if (one->object == found->object && one->symbol->address == found->symbol->address) {
+            return one->spec->set == NULL;
+        }
+    }
+    return false;
+}
+
 /* 0, or -1: out of memory. */
 static int find_one(struct finder *finder, const struct allocspec *spec) {
     bool is_loose = spec->is_pattern || spec->set != NULL;
@@ -294,6 +305,9 @@ static int find_one(struct finder *finder, const struct allocspec *spec) {
         if (found->symbol->is_chosen_at_start) {
             tell(finder,
                  "\"%s\": %s chooses another function when the program starts (IFUNC): name that",
+                 spec->text, found->symbol->name);
+        } else if (!is_loose && is_named(finder->founds, found)) {
+            tell(finder, "\"%s\": %s is followed already, as another specification says",
                  spec->text, found->symbol->name);
         } else {
             status = add(finder->founds, found);

@@ -277,7 +277,29 @@ int allocspec_add_set(struct allocspecs *specs, size_t set, struct error *error)
     return 0;
 }
 
+/* Those of @FILE. */
+static int add_file(struct allocspecs *specs, const char *text, struct error *error) {
+    char *lines = NULL;
+    char *state = NULL;
+    size_t size;
+    FILE *out = open_memstream(&lines, &size);
+    int status =
+        out != NULL ? allocspec_expand(text, out, error) : error_set(error, "out of memory");
+    if (out != NULL && fclose(out) != 0 && status == 0) {
+        status = error_set(error, "out of memory");
+    }
+    for (char *line = status == 0 ? strtok_r(lines, "\n", &state) : NULL;
+         status == 0 && line != NULL; line = strtok_r(NULL, "\n", &state)) {
+        status = allocspec_add(specs, line, error);
+    }
+    free(lines);
+    return status;
+}
+
 int allocspec_add(struct allocspecs *specs, const char *text, struct error *error) {
+    if (text[0] == '@') {
+        return add_file(specs, text, error);
+    }
     if (strcmp(text, "auto") == 0) {
         specs->has_auto = true;
         return 0;

@@ -41,7 +41,8 @@ struct allocspecs {
     bool has_auto; /* known allocators in the program itself are wanted, too */
 };
 
-/* Adds what one specification says: one function, or those of a set. No @FILE. 0, or -1: the error
+/* Adds what one specification says: one function, those of a set or of
+ * @FILE. 0, or -1: the error
  * is one line that says what, where in it, and what to do. */
 int allocspec_add(struct allocspecs *specs, const char *text, struct error *error);
 /* Adds a whole set, by its place in allocsets[]. */

@@ -332,7 +332,9 @@ int patchcheck_function(const struct patchsubject *subject, struct patchmove *mo
     struct check check = {
         .subject = subject, .code = subject->code, .address = subject->function, .why = why};
     uint64_t end = end_of(&check, subject->function, subject->size);
-    int status = read_start(&check, end);
+    int status = subject->function == subject->code->entry
+                     ? refuse(&check, "it is where the program begins, and is not called")
+                     : read_start(&check, end);
     if (status != 0 || check_symbols(&check) != 0) {
         return -1;
     }

@@ -395,6 +395,7 @@ static void test_sites(void **state) {
     (void)state;
     assert_non_null(plan);
     assert_non_null(strstr(told, "\"nonsense\""));
+    assert_non_null(strstr(told, "another_name is followed already"));
     assert_int_equal(plan->site_count, 6); /* another_name is pushes; a pattern has two */
     site = &plan->site[0];
     assert_int_equal(site->address, (uintptr_t)pushes);

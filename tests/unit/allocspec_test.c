@@ -197,6 +197,11 @@ static void test_files(void **state) {
     assert_int_equal(status, 0);
     assert_string_equal(text, "f(size=1)=alloc\njemalloc\nauto\ng#h(size=1)=alloc\n");
     free(text);
+    allocspec_free(&specs);
+    assert_int_equal(allocspec_add(&specs, name, &problem), 0);
+    assert_true(specs.has_auto && specs.count > 10);
+    assert_string_equal(specs.items[0].text, "f(size=1)=alloc");
+    assert_string_equal(specs.items[specs.count - 1].symbol, "g#h");
     write_file(path, "f(size=1)=alloc\n\nf(siz=1)=alloc\n");
     free(expand(name, &status));
     assert_int_equal(status, -1);
