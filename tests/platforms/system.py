@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: MIT
 """system.py MACHINE [STACKS]: the same stacks as foreign.py on a real kernel of MACHINE, in qemu's system emulation:
 addresses of 48 bits, signed return addresses with the kernel's keys, fork, and pages of 16 KiB as a kernel has them.
-Each of KERNELS is booted with an initramfs of the test programs; what they print and the profiles that they leave
+Each kernel of SYSTEMS is booted with an initramfs of the test programs; what they print and the profiles that they leave
 come back over the serial line. The memtrace command for devices (MEMTRACE_TOOLS=agent), cross-compiled, runs there, too.
 
 Not part of scripts/test: it downloads Debian packages of that architecture (some 130 MB, kept in the build folder), which
-are unpacked, never installed. `scripts/test-platforms aarch64 --system` is the way to run it."""
+are unpacked, never installed. `scripts/test-platforms MACHINE --system` is the way to run it."""
 
 import base64
 import glob
@@ -24,9 +24,16 @@ from foreign import BUILDS, PAGES, Machine, fail, report, run
 PATIENCE = 1800
 MIRROR = "http://deb.debian.org/debian"
 KEYS = "/usr/share/keyrings/debian-archive-keyring.gpg"
-# Release; the package that depends on its newest kernel; the size of its pages.
-KERNELS = {"aarch64": [("bookworm", "linux-image-arm64", 4096), ("trixie", "linux-image-arm64-16k", 16384)]}
-ARCHITECTURES = {"aarch64": "arm64"}
+# "architecture" is Debian's name. Of each kernel: release, the package that depends on the newest, the size of its pages.
+# The C library is the cross compiler's, or with "own_libraries" the first release's: there is no Debian 12 for RISC-V, and
+# the C library of its cross compiler lacks unwind tables. "command" is the build that memtrace run and record are tried with.
+SYSTEMS = {
+    "aarch64": {"architecture": "arm64", "loader": "ld-linux-aarch64.so.1", "console": "ttyAMA0", "command": "signed",
+                "qemu": ["-M", "virt", "-cpu", "max"], "own_libraries": False,
+                "kernels": [("bookworm", "linux-image-arm64", 4096), ("trixie", "linux-image-arm64-16k", 16384)]},
+    "riscv64": {"architecture": "riscv64", "loader": "ld-linux-riscv64-lp64d.so.1", "console": "ttyS0", "command": "O2",
+                "qemu": ["-M", "virt"], "own_libraries": True, "kernels": [("trixie", "linux-image-riscv64", 4096)]},
+}
 # What the command for devices is linked with, and the shell of the initramfs.
 LIBRARIES = "libelf-dev zlib1g-dev libzstd-dev libyajl-dev libssl-dev libxxhash-dev busybox-static".split()
 
@@ -102,18 +109,23 @@ def initramfs(files, to):
 class System:
     def __init__(self, machine, stacks):
         self.machine = machine
+        self.about = SYSTEMS[machine.name]
         self.stacks = stacks
         self.folder = os.path.join(machine.folder, "system")
         os.makedirs(self.folder, exist_ok=True)
+        self.root = os.path.join(self.folder, "root")
+        self.libraries = os.path.join("/usr", machine.triplet, "lib")
+        if self.about["own_libraries"]:
+            self.libraries = os.path.join(self.root, "usr", "lib", machine.triplet)
         self.files = {}
         self.tests = []
-        self.builds = [build for build in machine.builds() if build not in PAGES]
+        self.builds = [build for build in machine.builds if build not in PAGES]
 
     def add_command(self):
         """The command for devices, with its libraries."""
-        release = KERNELS[self.machine.name][0][0]
-        root, built = os.path.join(self.folder, "root"), os.path.join(self.folder, "agent")
-        Packages(self.folder, ARCHITECTURES[self.machine.name], release).unpack(root, LIBRARIES)
+        release = self.about["kernels"][0][0]
+        root, built = self.root, os.path.join(self.folder, "agent")
+        Packages(self.folder, self.about["architecture"], release).unpack(root, LIBRARIES + ["libstdc++6"])
         toolchain = os.path.join(self.folder, "toolchain.cmake")
         with open(toolchain, "w", encoding="utf-8") as file:
             file.write('include("%s")\nset(CMAKE_SYSROOT "%s")\n' % (self.machine.toolchain, root))
@@ -126,7 +138,7 @@ class System:
         run(["cmake", "-S", source, "-B", built, "-G", "Ninja", "--toolchain", toolchain, "-DMEMTRACE_TOOLS=agent"])
         run(["cmake", "--build", built])
         self.files["bin/memtrace"] = os.path.join(built, "bin", "memtrace")
-        self.files["bin/busybox"] = os.path.join(root, "bin", "busybox")
+        self.files["bin/busybox"] = (glob.glob(root + "/bin/busybox") + glob.glob(root + "/usr/bin/busybox"))[0]
         folder = os.path.join(root, "usr", "lib", self.machine.triplet)
         for name in ("libelf.so.1", "libz.so.1", "libzstd.so.1", "libyajl.so.2", "libssl.so.3", "libcrypto.so.3"):
             found = [path for path in (os.path.join(folder, name), os.path.join(root, "lib", self.machine.triplet, name))
@@ -136,20 +148,20 @@ class System:
     def add_programs(self):
         """stacks.cpp in each way, with the C library that it was linked with."""
         for build in self.builds:
-            flags, arguments, settings = BUILDS[build]
+            flags, _, settings = BUILDS[build]
             program = os.path.join(self.folder, "stacks." + build)
             self.machine.compile("stacks.cpp", flags, program)
             self.files["bin/stacks." + build] = program
             words = " ".join("%s=%s" % pair for pair in settings.items())
             self.tests.append(("own." + build, "%s MEMTRACE_OUTPUT=/tmp/profile stacks.%s 1 %d %s" %
-                               (words, build, self.stacks, " ".join(arguments))))
+                               (words, build, self.stacks, " ".join(self.machine.arguments(build)))))
         for kind in ("run", "record"):
-            self.tests.append((kind, "memtrace %s --no-summary --output /tmp/profile -- stacks.signed 1 %d" %
-                               (kind, self.stacks)))
+            self.tests.append((kind, "memtrace %s --no-summary --output /tmp/profile -- stacks.%s 1 %d" %
+                               (kind, self.about["command"], self.stacks)))
         self.files["lib/libmemtrace.so"] = self.machine.library
         self.files["lib/libmemtrace.so.0"] = self.machine.library
-        for name in ("ld-linux-aarch64.so.1", "libc.so.6", "libm.so.6", "libgcc_s.so.1", "libstdc++.so.6"):
-            self.files["lib/" + name] = os.path.join("/usr", self.machine.triplet, "lib", name)
+        for name in (self.about["loader"], "libc.so.6", "libm.so.6", "libgcc_s.so.1", "libstdc++.so.6"):
+            self.files["lib/" + name] = os.path.join(self.libraries, name)
 
     def boot(self, kernel, page):
         """What each test printed, and the profile that it left."""
@@ -163,9 +175,9 @@ class System:
         self.files["init"] = INIT
         image = os.path.join(self.folder, "initramfs.gz")
         initramfs(self.files, image)
-        text = subprocess.run(["qemu-system-" + self.machine.name, "-M", "virt", "-cpu", "max", "-smp", "2", "-m", "1024",
+        text = subprocess.run(["qemu-system-" + self.machine.name, *self.about["qemu"], "-smp", "2", "-m", "1024",
                                "-nographic", "-no-reboot", "-nic", "none", "-kernel", kernel, "-initrd", image, "-append",
-                               "console=ttyAMA0 panic=-1 quiet"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               "console=%s panic=-1 quiet" % self.about["console"]], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, timeout=PATIENCE, check=False).stdout.decode(errors="replace")
         text = text.replace("\r", "")
         with open(os.path.join(self.folder, "console.%d" % page), "w", encoding="utf-8") as file:
@@ -188,12 +200,13 @@ class System:
         told = re.search(r"(\d+) stacks, (\d+) paths, (\d+) blocks, (\d+) bytes", said)
         if status != 0 or not told or int(told[1]) != 2 * self.stacks or told[2] != told[3]:
             fail(name, "ended with", status, "and said", said)
-        program = os.path.join(self.folder, "stacks." + (name.split(".", 1)[1] if "." in name else "signed"))
+        program = os.path.join(self.folder, "stacks." + (name.split(".", 1)[1] if "." in name else
+                                                         self.about["command"]))
         root = os.path.join(self.folder, "copies")
         shutil.rmtree(root, ignore_errors=True)
         os.makedirs(root)
         shutil.copy(program, root)
-        found = report(profile, "--root", root + ":/usr/" + self.machine.triplet)
+        found = report(profile, "--root", ":".join([root, self.libraries, "/usr/" + self.machine.triplet]))
         checked = [context for context in found["contexts"]
                    if context["frames"] and "check" in (context["frames"][0]["function"] or "")]
         counted = tuple(sum(context[what] for context in checked) for what in ("allocations", "total_bytes"))
@@ -208,8 +221,8 @@ def main():
     machine.build()
     system.add_command()
     system.add_programs()
-    for release, package, page in KERNELS[machine.name]:
-        kernel = Packages(system.folder, ARCHITECTURES[machine.name], release).kernel(package)
+    for release, package, page in system.about["kernels"]:
+        kernel = Packages(system.folder, system.about["architecture"], release).kernel(package)
         version, results = system.boot(kernel, page)
         if sorted(results) != sorted(name for name, _ in system.tests):
             fail("came back:", sorted(results))
