@@ -230,6 +230,15 @@ static struct rule follow_frame_pointer(struct rule rule) {
     return rule;
 }
 
+/* Whether a frame pointer is its function's CFA, the stack pointer of what called it. */
+enum { FP_TELLS_SP = MACHINE_FP_RECORD == -2 * (int)sizeof(uintptr_t) };
+
+/* Of an interrupted function, which may keep a frame pointer elsewhere or none yet: whether its
+ * table tells more. */
+static int tells_interrupted(struct rule rule, uintptr_t pc) {
+    return FP_TELLS_SP && (pc & RULE_EXACT) != 0 && rule.kind != RULE_UNKNOWN;
+}
+
 /* The rule's area: that of its return address in this module, `pc` as a frame has it. */
 static uint32_t area_of(struct rules *rules, struct rule rule, uintptr_t pc, uint32_t module) {
     uint64_t frame = pc | (uint64_t)module << MEMTRACE_FRAME_MODULE_SHIFT;
@@ -237,12 +246,13 @@ static uint32_t area_of(struct rules *rules, struct rule rule, uintptr_t pc, uin
 }
 
 /* Whether a handler returns by this address, which no table describes. (Who follows frame pointers
- * alone has no stack pointer by which to find the interrupted registers; but the kernel makes a
- * link of that chain.) */
+ * alone has no stack pointer by which to find the interrupted registers, unless these tell it; but
+ * where they do not, the kernel makes a link of that chain.) */
 static int returns_from_signal(const struct rules *rules, uintptr_t pc) {
-    return (MACHINE_HAS_SIGNAL_CODE || !libc_describes_signals()) && !rules->by_frame_pointer &&
-           (pc & RULE_EXACT) == 0 && sys_readable((const void *)pc) &&
-           sys_readable((const void *)(pc + 7)) && machine_returns_from_signal(pc);
+    return (MACHINE_HAS_SIGNAL_CODE || !libc_describes_signals()) &&
+           (!rules->by_frame_pointer || FP_TELLS_SP) && (pc & RULE_EXACT) == 0 &&
+           sys_readable((const void *)pc) && sys_readable((const void *)(pc + 7)) &&
+           machine_returns_from_signal(pc);
 }
 
 /* (The kernel's code stays, wherever it has put it.) */
@@ -335,7 +345,7 @@ COLD struct rule rule_compute(struct rules *rules, uintptr_t pc) {
     } else if (is_go(rules, &place)) {
         rule.kind = RULE_GO;
     }
-    if (UNLIKELY(rules->by_frame_pointer)) {
+    if (UNLIKELY(rules->by_frame_pointer) && !tells_interrupted(rule, pc)) {
         rule = follow_frame_pointer(rule);
     }
     rule.entry |= rule.kind == RULE_SIGNAL;

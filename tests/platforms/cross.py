@@ -75,9 +75,9 @@ class Cross:
         os.unlink(profile)
 
     def has_words(self, program):
-        """MODE pass: an instruction that makes the word of FRAME_WORD_FRESH, mov wN, #0x5a17 << 16."""
+        """MODE pass: the instruction that marks stores to words has the constant FRAME_WORD_MARK."""
         text = run([self.machine.triplet + "-objdump", "-d", self.path(program)])
-        return "#0x5a17" in text
+        return "0x5a17" in text
 
 
 def unchanged(prefix):

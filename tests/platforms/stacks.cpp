@@ -6,9 +6,8 @@
  * this runs in emulators, too.
  *
  * With "own" there are but usual frames of its own functions: no handlers, fibers or calls back.
- * With "fp" the same, and paths are compared up to the first frame that is not its own, as for a C
- * library that keeps no frame pointers.
- * With "musl" there are no fibers and calls back.
+ * With "musl" there are no fibers and calls back. With "fp" neither, and paths are compared up to
+ * the first frame of a library, as for a C library that keeps no frame pointers.
  *
  * The last line is "STACKS stacks, N paths, M blocks, B bytes": all that it allocated itself
  * between the two calls of sum(). Status 1: a path was another, which is said.
@@ -21,6 +20,7 @@
 #include <cstring>
 
 #include <alloca.h>
+#include <dlfcn.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -91,11 +91,14 @@ constexpr uintptr_t MORE = 2;
 constexpr uintptr_t MORE = 0;
 #endif
 
+/* Up to the first of a library: handlers return to code of no object. */
 size_t own_frames(const Path &path) {
     const auto start = reinterpret_cast<uintptr_t>(__executable_start);
     const auto end = reinterpret_cast<uintptr_t>(etext);
+    Dl_info info;
     size_t own = 0;
-    while (own < path.count && path.frame[own] - start < end - start) {
+    while (own < path.count && (path.frame[own] - start < end - start ||
+                                dladdr(reinterpret_cast<void *>(path.frame[own]), &info) == 0)) {
         own++;
     }
     return own;
@@ -517,9 +520,9 @@ int main(int count, char **arguments) {
     pthread_t other;
     const char *which = count > 3 ? arguments[3] : "";
     ends_in_libc = strcmp(which, "fp") == 0;
-    kinds = strcmp(which, "own") == 0 || ends_in_libc ? OWN_KINDS
-            : strcmp(which, "musl") == 0              ? MUSL_KINDS
-                                                      : KINDS;
+    kinds = strcmp(which, "own") == 0                    ? OWN_KINDS
+            : strcmp(which, "musl") == 0 || ends_in_libc ? MUSL_KINDS
+                                                         : KINDS;
     if (memtrace_lookup == nullptr) {
         fputs("MemTrace is not there\n", stderr);
         return 2;
