@@ -14,8 +14,9 @@
 struct queryshell {
     struct query *query;
     struct statement_writer writer;
-    atomic_bool is_printing; /* rows come: no progress any more */
-    char *pending;           /* lines of a statement that is not complete yet */
+    atomic_int is_printing; /* rows come: no progress any more (an int: not every machine exchanges
+                               a bool) */
+    char *pending;          /* lines of a statement that is not complete yet */
     size_t pending_size;
     bool wants_to_quit;
 };

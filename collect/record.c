@@ -71,7 +71,8 @@ struct record {
     bool stopped;   /* nothing more can be written */
     bool came_late; /* recording had stopped before: events are missing */
     struct error trouble;
-    bool news; /* the trouble is there and was not told; not changed any more while stopped */
+    int news; /* the trouble is there and was not told; not changed any more while stopped. (An int:
+               * not every machine can exchange a bool.) */
     pthread_t thread;
     bool running;
     bool ended; /* by who ends the thread */

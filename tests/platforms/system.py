@@ -129,6 +129,8 @@ class System:
         toolchain = os.path.join(self.folder, "toolchain.cmake")
         with open(toolchain, "w", encoding="utf-8") as file:
             file.write('include("%s")\nset(CMAKE_SYSROOT "%s")\n' % (self.machine.toolchain, root))
+            if self.about["own_libraries"]: # they need a newer C library than the compiler's, which is there at run time
+                file.write('set(CMAKE_EXE_LINKER_FLAGS_INIT "-Wl,--allow-shlib-undefined")\n')
             for kind in ("LIBRARY", "INCLUDE", "PACKAGE"):
                 file.write("set(CMAKE_FIND_ROOT_PATH_MODE_%s ONLY)\n" % kind)
             file.write('set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)\nset(ENV{PKG_CONFIG_SYSROOT_DIR} "%s")\n'
