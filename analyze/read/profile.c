@@ -4,6 +4,7 @@
 
 #include "analyze/base/array.h"
 #include "analyze/read/block.h"
+#include "analyze/read/byteorder.h"
 #include "analyze/read/compressed.h"
 #include "analyze/read/filemap.h"
 #include "analyze/read/region.h"
@@ -183,7 +184,7 @@ static int check_header(const struct memtrace_header *header, const char *path,
     if (memcmp(header->magic, MEMTRACE_MAGIC, sizeof header->magic) != 0) {
         return error_set(error, "%s is not a MemTrace profile", path);
     }
-    if (header->byte_order == __builtin_bswap32(MEMTRACE_BYTE_ORDER)) {
+    if (byteorder_is_other(header)) { /* in memory that is not ours to turn */
         return error_set(
             error, "%s was written on a machine with the other byte order; read it there", path);
     }
@@ -283,6 +284,10 @@ static int peek(struct profile *profile, int fd, uint64_t *size, struct error *e
         return error_set(error, "%s is not a MemTrace profile%s", profile->path,
                          count == 0 ? ", it is empty" : "");
     }
+    profile->is_turned = byteorder_is_other(&profile->header);
+    if (profile->is_turned) {
+        byteorder_turn_header(&profile->header);
+    }
     return check_header(&profile->header, profile->path, error);
 }
 
@@ -304,6 +309,11 @@ static int open_file(struct profile *profile, int fd, struct error *error) {
     if (peek(profile, fd, &size, error) != 0) {
         return -1;
     }
+    if (compressed_is(&profile->header) && profile->is_turned) {
+        return error_set(error,
+                         "%s was compressed on a machine with the other byte order; read it there",
+                         profile->path);
+    }
     if (compressed_is(&profile->header)) {
         return open_compressed(profile, fd, error);
     }
@@ -311,9 +321,9 @@ static int open_file(struct profile *profile, int fd, struct error *error) {
     if (wanted < MEMTRACE_HEADER_SIZE) {
         wanted = MEMTRACE_HEADER_SIZE;
     }
-    profile->live =
-        profile->header.state == MEMTRACE_STATE_RUNNING && region_runs(fd, &profile->header);
-    if (profile->live || wanted > COPY_LIMIT) {
+    profile->live = !profile->is_turned && profile->header.state == MEMTRACE_STATE_RUNNING &&
+                    region_runs(fd, &profile->header);
+    if (profile->live || (wanted > COPY_LIMIT && !profile->is_turned)) {
         if (map_file(profile, fd, size, error) != 0) {
             return -1;
         }
@@ -322,6 +332,9 @@ static int open_file(struct profile *profile, int fd, struct error *error) {
     }
     if (profile->size < MEMTRACE_HEADER_SIZE) {
         return error_set(error, "%s became shorter while it was read", profile->path);
+    }
+    if (profile->is_turned) {
+        byteorder_turn_file(profile->owned, profile->size);
     }
     if (profile->live) {
         profile->fd = dup(fd);

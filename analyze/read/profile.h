@@ -5,10 +5,11 @@
  *
  * Called by analyze/model, collect and cli. A profile belongs to one thread at a time.
  *
- * A finished file is copied into memory, uncompressed if it was not. The region of a running
- * program is mapped (`live`): its counters change under the reader, so they are read with the
- * profile_load_* functions, and profile_refresh() finds what was added since. A file that is cut
- * off or damaged opens as long as its header is whole; `damage` then says where it breaks.
+ * A finished file is copied into memory, uncompressed if it was not, and with the byte order of
+ * this machine (byteorder.h). The region of a running program is mapped (`live`): its counters
+ * change under the reader, so they are read with the profile_load_* functions, and
+ * profile_refresh() finds what was added since. A file that is cut off or damaged opens as long as
+ * its header is whole; `damage` then says where it breaks.
  *
  * Invariants, whatever the file says:
  *   segments[i].offset + segments[i].size <= size
@@ -46,6 +47,7 @@ struct profile {
     size_t segment_room;
     uint32_t area_leaves[MEMTRACE_AREA_LEAVES]; /* by index: number of the segment + 1; 0: none */
     bool live;        /* mapped from a file whose writer may still write */
+    bool is_turned;   /* a copy of what a machine with the other byte order wrote */
     char damage[256]; /* empty: whole; else one phrase, e.g. "cut off at byte 8192 of 40960" */
     char *path;
 
@@ -66,7 +68,7 @@ static inline bool profile_knows_version(uint32_t version) {
 void profile_end_strings(struct memtrace_header *header);
 
 /* Opens a file or a region. NULL on failure: no such file, no profile, another format version,
- * foreign byte order, header cut off; error then holds one line. */
+ * header cut off; error then holds one line. */
 struct profile *profile_open(const char *path, struct error *error);
 
 /* The same over bytes in memory, which must outlive the profile. `name` is for messages. */

@@ -14,6 +14,14 @@
 #define HIDDEN       __attribute__((visibility("hidden"))) /* not looked up in the GOT */
 #define THREAD_LOCAL __thread __attribute__((tls_model("initial-exec")))
 
+/* Of a struct of bit fields, and of a union with the word that it is: they begin at the lowest bit.
+ */
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+#define FROM_LOWEST_BIT __attribute__((scalar_storage_order("little-endian")))
+#else
+#define FROM_LOWEST_BIT
+#endif
+
 /* Keeps the compiler from moving memory accesses across: for data shared with a signal handler on
  * the same thread, where no CPU fence is needed. */
 #define SIGNAL_FENCE() __atomic_signal_fence(__ATOMIC_SEQ_CST)

@@ -16,6 +16,7 @@ struct cursor {
     int failed; /* read past the end, or something unknown: every later read gives 0 */
 };
 
+/* 1 to 8 bytes, in the machine's order. */
 static inline uint64_t cursor_take(struct cursor *cursor, size_t size) {
     uint64_t value = 0;
     if ((size_t)(cursor->end - cursor->at) < size) {
@@ -25,7 +26,7 @@ static inline uint64_t cursor_take(struct cursor *cursor, size_t size) {
     }
     memcpy(&value, cursor->at, size);
     cursor->at += size;
-    return value;
+    return __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? value >> (64 - 8 * size) : value;
 }
 
 static inline uint64_t cursor_uleb(struct cursor *cursor) {

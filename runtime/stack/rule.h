@@ -54,14 +54,14 @@ struct rule {
     uint64_t hidden : 1;       /* in the runtime itself: our pthread_create */
     uint64_t entry : 1;  /* pc is where a function starts: it returns to it, but nobody called */
     uint64_t loader : 1; /* in the dynamic loader, which lazy binding enters from any call */
-};
+} FROM_LOWEST_BIT;
 _Static_assert(sizeof(struct rule) == 8, "a rule is one word");
 
 /* Loaded and stored in one piece. */
 union rule_word {
     uint64_t word;
     struct rule rule;
-};
+} FROM_LOWEST_BIT;
 
 /* Of a rule's word: frame_word, RULE_FP (with a plain rule), plain, unpatched and own_fp. */
 enum {

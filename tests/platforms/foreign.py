@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""foreign.py MACHINE CASE [STACKS]: the runtime, cross-compiled for MACHINE (aarch64, mips64el, riscv64) and run by qemu's emulation
+"""foreign.py MACHINE CASE [STACKS]: the runtime, cross-compiled for MACHINE (aarch64, mips64el, mips64, riscv64) and run by qemu's emulation
 of user space, with its profiles read by the memtrace command of this machine. The machine "here" is this one, for
 the same stacks without an emulator; "static", "musl" and "musl-static" are this one, too, with the program linked
 statically, with musl, and both. CASE is
@@ -37,6 +37,10 @@ MACHINES = {
                 "packages": "qemu-user gcc-riscv64-linux-gnu g++-riscv64-linux-gnu",
                 "flags": ["-fasynchronous-unwind-tables"], "lacks_tables": True,
                 "builds": ["O2", "own", "O0", "omit-frame-pointer", "fp", "pass", "pass-O0", "pass-omit", "hooks"]},
+    "mips64": {"triplet": "mips64-linux-gnuabi64", "emulator": ["qemu-mips64"], "elf": "MIPS R3000",
+               "packages": "qemu-user gcc-mips64-linux-gnuabi64 g++-mips64-linux-gnuabi64",
+               "flags": ["-fasynchronous-unwind-tables"], "lacks_tables": True,
+               "builds": ["O2", "own", "O0", "omit-frame-pointer", "hooks"]},
     "here": {"triplet": "", "emulator": ["env"], "packages": "g++"},
     "static": {"triplet": "", "emulator": ["env"], "packages": "g++", "static": "static"},
     "musl": {"triplet": "", "emulator": ["env"], "packages": "g++ musl-tools", "library": "libmemtrace-musl.so"},
