@@ -12,7 +12,7 @@ import subprocess
 from foreign import BUILD, Machine, fail, report
 
 MEMTRACE = os.path.join(BUILD, "bin", "memtrace")
-STACKS = "100"
+STACKS = "40"
 
 
 def profiled(name):
