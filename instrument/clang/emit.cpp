@@ -1,57 +1,30 @@
 /* SPDX-License-Identifier: MIT */
-/* emit.cpp: the store, as inline assembly, so that nothing changes its form. */
+/* emit.cpp: see emit.h; what the store is like is the machine's business. */
 #include "instrument/clang/emit.h"
-
-#include "runtime/stack/frame_word.h"
 
 #include <llvm/ADT/SmallPtrSet.h>
 #include <llvm/ADT/STLExtras.h>
-#include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/IntrinsicInst.h>
-#include <llvm/IR/IRBuilder.h>
-#include <llvm/IR/Module.h>
+#include <llvm/IR/PatternMatch.h>
 
 using namespace llvm;
+using PatternMatch::m_Zero;
+using PatternMatch::match;
 
 namespace {
 
-/* Same text for every store, so that a later run knows them. */
-std::string store_text() {
-    const std::string value = std::to_string(FRAME_WORD_FRESH);
-    return "movl $$" + value + ", $0";
+/* All that may be left of a word of which the runtime is told no more: stores, where the machine
+ * has one in LLVM's terms, and marks of its lifetime, which inlining added. */
+bool is_left_over(const User *user) {
+    const auto *store = dyn_cast<StoreInst>(user);
+    return store != nullptr ? store->isVolatile() && match(store->getValueOperand(), m_Zero())
+                            : cast<Instruction>(user)->isLifetimeStartOrEnd();
 }
 
-InlineAsm *store_assembly(PointerType *pointer) {
-    FunctionType *type =
-        FunctionType::get(Type::getVoidTy(pointer->getContext()), {pointer}, false);
-    return InlineAsm::get(type, store_text(), "=*m", /*hasSideEffects=*/true);
-}
-
-AllocaInst *add_word(Function &function) {
-    BasicBlock &entry = function.getEntryBlock();
-    IRBuilder<> builder(&entry, entry.begin());
-    return builder.CreateAlloca(builder.getInt32Ty(), nullptr, "memtrace.word");
-}
-
-void add_store(AllocaInst *word, Instruction *before) {
-    IRBuilder<> builder(before);
-    builder.SetCurrentDebugLocation(DebugLoc());
-    CallInst *store = builder.CreateCall(store_assembly(word->getType()), {word});
-    store->addParamAttr(
-        0, Attribute::get(word->getContext(), Attribute::ElementType, word->getAllocatedType()));
-    store->addFnAttr(Attribute::NoUnwind);
-}
-
-bool is_lifetime_mark(const User *user) {
-    const auto *instruction = dyn_cast<Instruction>(user);
-    return instruction != nullptr && instruction->isLifetimeStartOrEnd();
-}
-
-/* A word without stores; inlining may have added marks of its lifetime. */
 void drop_if_unused(Value *word) {
     auto *variable = dyn_cast<AllocaInst>(word);
-    if (variable == nullptr || !all_of(variable->users(), is_lifetime_mark)) {
+    if (variable == nullptr || !all_of(variable->users(), is_left_over)) {
         return;
     }
     while (!variable->use_empty()) {
@@ -78,7 +51,7 @@ bool same_in_registers(Type *a, Type *b) {
 }
 
 /* Whether all arguments of the type are passed in registers, whatever they are. */
-bool plain_arguments(const FunctionType &type) {
+bool plain_arguments(const machine &target, const FunctionType &type) {
     unsigned general = 0;
     unsigned vector = 0;
     for (Type *parameter : type.params()) {
@@ -93,7 +66,7 @@ bool plain_arguments(const FunctionType &type) {
             return false;
         }
     }
-    return general <= 6 && vector <= 8;
+    return general <= target.general_registers() && vector <= target.vector_registers();
 }
 
 bool has_special_argument(const AttributeList &attributes, unsigned count) {
@@ -132,13 +105,13 @@ bool is_followed_by_return(const CallInst &call) {
 }
 
 /* The rules of musttail, and a function whose frame is plain. */
-bool can_be_musttail(const CallInst &call) {
+bool can_be_musttail(const machine &target, const CallInst &call) {
     const Function &function = *call.getFunction();
     const FunctionType &own = *function.getFunctionType();
     const FunctionType &called = *call.getFunctionType();
     if (own.isVarArg() || called.isVarArg() || own.getNumParams() != called.getNumParams() ||
-        !same_in_registers(own.getReturnType(), called.getReturnType()) || !plain_arguments(own) ||
-        !plain_arguments(called)) {
+        !same_in_registers(own.getReturnType(), called.getReturnType()) ||
+        !plain_arguments(target, own) || !plain_arguments(target, called)) {
         return false;
     }
     for (unsigned i = 0; i < own.getNumParams(); i++) {
@@ -147,6 +120,8 @@ bool can_be_musttail(const CallInst &call) {
         }
     }
     return call.getCallingConv() == function.getCallingConv() && !call.hasOperandBundles() &&
+           !target.is_special(function.getAttributes()) &&
+           !target.is_special(call.getAttributes()) &&
            !has_special_argument(function.getAttributes(), own.getNumParams()) &&
            !has_special_argument(call.getAttributes(), called.getNumParams()) &&
            same_extension(function.getAttributes(), call.getAttributes()) &&
@@ -156,32 +131,29 @@ bool can_be_musttail(const CallInst &call) {
 
 } // namespace
 
-void emit_frame_word(Function &function, ArrayRef<Instruction *> places) {
+void emit_frame_word(const machine &target, Function &function, ArrayRef<Instruction *> places) {
     /* Only variables ask for a stack protector, and the word is not one to protect. */
     if (!has_alloca(function)) {
         function.removeFnAttr(Attribute::StackProtectStrong);
     }
-    AllocaInst *word = add_word(function);
+    AllocaInst *word = target.add_word(function);
     for (Instruction *place : places) {
-        add_store(word, place);
+        target.add_store(word, place);
     }
     want_unwind_table(function);
 }
 
-void emit_strip(Function &function) {
-    SmallVector<Instruction *, 8> stores;
+void emit_strip(const machine &target, Function &function) {
+    SmallVector<Instruction *, 8> marks;
+    SmallPtrSet<Value *, 8> words;
     for (Instruction &instruction : instructions(function)) {
-        const auto *call = dyn_cast<CallInst>(&instruction);
-        const auto *assembly =
-            call == nullptr ? nullptr : dyn_cast<InlineAsm>(call->getCalledOperand());
-        if (assembly != nullptr && StringRef(assembly->getAsmString()) == store_text()) {
-            stores.push_back(&instruction);
+        if (Value *word = target.word_of(instruction)) {
+            marks.push_back(&instruction);
+            words.insert(word);
         }
     }
-    SmallPtrSet<Value *, 8> words;
-    for (Instruction *store : stores) {
-        words.insert(store->getOperand(0));
-        store->eraseFromParent();
+    for (Instruction *mark : marks) {
+        mark->eraseFromParent();
     }
     for (Value *word : words) {
         drop_if_unused(word);
@@ -191,16 +163,18 @@ void emit_strip(Function &function) {
 void emit_judged(Function &function) {
     /* Direct calls are inlined by now; what is left must obey the attribute below. */
     function.removeFnAttr(Attribute::AlwaysInline);
-    /* On this target it means nothing else than "do not inline into functions without it". */
-    function.addFnAttr(Attribute::SanitizeMemTag);
+    /* A function is inlined into those alone whose attribute is the same. This one says whether a
+     * profile of samples is to be used, by being there: with this value it means what no value
+     * means, and is another. */
+    function.addFnAttr("use-sample-profile", "false");
 }
 
-bool emit_leaves_frame(CallBase &call) {
+bool emit_leaves_frame(const machine &target, CallBase &call) {
     auto *plain = dyn_cast<CallInst>(&call);
     if (plain == nullptr) {
         return false;
     }
-    if (plain->isTailCall() && !plain->isMustTailCall() && can_be_musttail(*plain)) {
+    if (plain->isTailCall() && !plain->isMustTailCall() && can_be_musttail(target, *plain)) {
         plain->setTailCallKind(CallInst::TCK_MustTail);
     }
     return plain->isMustTailCall();

@@ -6,6 +6,7 @@
 #include "instrument/clang/pass.h"
 
 #include "instrument/clang/emit.h"
+#include "instrument/clang/machine.h"
 #include "instrument/clang/options.h"
 #include "instrument/clang/placement.h"
 #include "instrument/clang/reach.h"
@@ -16,11 +17,6 @@
 #include <llvm/IR/DiagnosticInfo.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/Module.h>
-#if __has_include(<llvm/TargetParser/Triple.h>)
-#include <llvm/TargetParser/Triple.h>
-#else
-#include <llvm/ADT/Triple.h>
-#endif
 
 #include <cerrno>
 #include <cstring>
@@ -54,9 +50,9 @@ bool is_realigned(Function &function) {
 
 /* Assembly that calls writes its return address below the stack pointer, where the compiler, which
  * does not know, may have put the word. */
-bool has_assembly_call(Function &function) {
-    return any_of(instructions(function), [](const Instruction &instruction) {
-        return call_reach::is_assembly_call(instruction);
+bool has_assembly_call(const call_reach &reach, Function &function) {
+    return any_of(instructions(function), [&](const Instruction &instruction) {
+        return reach.is_assembly_call(instruction);
     });
 }
 
@@ -71,9 +67,9 @@ bool is_unsplit_coroutine(const Function &function) {
 
 class unit_pass {
   public:
-    unit_pass(Module &unit, FunctionAnalysisManager &manager)
-        : module(unit), analyses(manager),
-          reach(unit, [&](Function &function) -> const TargetLibraryInfo & {
+    unit_pass(const machine &its_machine, Module &unit, FunctionAnalysisManager &manager)
+        : target(its_machine), module(unit), analyses(manager),
+          reach(its_machine, unit, [&](Function &function) -> const TargetLibraryInfo & {
               return manager.getResult<TargetLibraryAnalysis>(function);
           }) {
     }
@@ -97,6 +93,7 @@ class unit_pass {
     void describe(const Function &function, size_t stores, size_t calls, const std::string &reason);
     void instrument(Function &function, const SmallVectorImpl<Instruction *> &calls);
 
+    const machine &target;
     Module &module;
     FunctionAnalysisManager &analyses;
     call_reach reach;
@@ -123,10 +120,10 @@ const char *unit_pass::obstacle(Function &function) const {
     if (function.hasFnAttribute(Attribute::SafeStack) || function.hasFnAttribute("split-stack")) {
         return "stack in parts";
     }
-    if (function.getCallingConv() == CallingConv::X86_INTR) {
+    if (target.is_interrupt_handler(function)) {
         return "interrupt handler";
     }
-    if (has_assembly_call(function)) {
+    if (has_assembly_call(reach, function)) {
         return "asm";
     }
     return is_realigned(function) ? "realigns its stack" : nullptr;
@@ -147,7 +144,7 @@ void unit_pass::handle(Function &function) {
             continue;
         }
         auto *call = dyn_cast<CallBase>(&instruction);
-        if (reason == nullptr && call != nullptr && emit_leaves_frame(*call)) {
+        if (reason == nullptr && call != nullptr && emit_leaves_frame(target, *call)) {
             tail_calls += 1;
         } else {
             calls.push_back(&instruction);
@@ -189,22 +186,24 @@ void unit_pass::instrument(Function &function, const SmallVectorImpl<Instruction
         return;
     }
     describe(function, places.size(), calls.size(), call_reach::reason(*calls.front()));
-    emit_frame_word(function, places);
+    emit_frame_word(target, function, places);
 }
 
 } // namespace
 
 PreservedAnalyses frame_word_pass::run(Module &module, ModuleAnalysisManager &analyses) {
-    const Triple target(module.getTargetTriple());
-    if (target.getArch() != Triple::x86_64 || target.isX32() || !target.isOSBinFormatELF()) {
-        module.getContext().emitError("memtrace: the pass is for x86-64 ELF targets, not for " +
-                                      target.str());
+    const machine *target = machine_of(module);
+    if (target == nullptr) {
+        module.getContext().emitError(
+            "memtrace: the pass is for x86-64 and AArch64 ELF targets, not for " +
+            Twine(machine_name(module)));
         return PreservedAnalyses::all();
     }
     for (Function &function : module) {
-        emit_strip(function);
+        emit_strip(*target, function);
     }
-    unit_pass(module, analyses.getResult<FunctionAnalysisManagerModuleProxy>(module).getManager())
+    unit_pass(*target, module,
+              analyses.getResult<FunctionAnalysisManagerModuleProxy>(module).getManager())
         .run();
     return PreservedAnalyses::none();
 }

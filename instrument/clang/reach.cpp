@@ -10,7 +10,6 @@
 #include "instrument/no_alloc.h"
 
 #include <llvm/ADT/SmallVector.h>
-#include <llvm/ADT/StringExtras.h>
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/GlobalAlias.h>
 #include <llvm/IR/InlineAsm.h>
@@ -47,24 +46,6 @@ const Function *callee_of(const CallBase &call) {
     return dyn_cast_or_null<Function>(callee);
 }
 
-/* Whether the assembler code may leave for other code: by call, jump or return. Not by a system
- * call; jumps to numbered labels are inside. */
-bool assembly_calls(const InlineAsm &assembly) {
-    const std::string text = StringRef(assembly.getAsmString()).lower();
-    for (const std::string word : {"call", "jmp", "ret"}) {
-        for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
-            const size_t target = text.find_first_not_of("q \t", at + word.size());
-            const bool system = word == "call" && at >= 3 && text.compare(at - 3, 3, "sys") == 0;
-            const bool label =
-                word == "jmp" && target != std::string::npos && isDigit(text[target]);
-            if (!system && !label) {
-                return true;
-            }
-        }
-    }
-    return false;
-}
-
 /* Intrinsics are instructions or calls of libc's plain functions, but these. */
 bool intrinsic_calls(const Function &intrinsic) {
     const StringRef name = intrinsic.getName();
@@ -82,7 +63,8 @@ bool has_assumption(Attribute assumption) {
 
 } // namespace
 
-call_reach::call_reach(Module &module, library_of library) {
+call_reach::call_reach(const machine &its_machine, Module &module, library_of library)
+    : target(its_machine) {
     read_annotations(module);
     find_library(module, library);
     propagate(module);
@@ -190,10 +172,11 @@ bool call_reach::may_allocate(const Instruction &instruction) const {
     return reaching.count(callee_of(cast<CallBase>(instruction))) != 0;
 }
 
-bool call_reach::is_assembly_call(const Instruction &instruction) {
+bool call_reach::is_assembly_call(const Instruction &instruction) const {
     const auto *call = dyn_cast<CallBase>(&instruction);
     return call != nullptr && call->isInlineAsm() &&
-           assembly_calls(*cast<InlineAsm>(call->getCalledOperand()));
+           target.assembly_leaves(
+               StringRef(cast<InlineAsm>(call->getCalledOperand())->getAsmString()).lower());
 }
 
 std::string call_reach::reason(const Instruction &instruction) {

@@ -6,6 +6,8 @@
 #ifndef INSTRUMENT_CLANG_REACH_H
 #define INSTRUMENT_CLANG_REACH_H
 
+#include "instrument/clang/machine.h"
+
 #include <llvm/ADT/DenseMap.h>
 #include <llvm/ADT/DenseSet.h>
 #include <llvm/ADT/STLFunctionalExtras.h>
@@ -21,7 +23,7 @@ class call_reach {
 
     /* Judges every function of the unit; `library` tells what the target's library functions look
      * like. */
-    call_reach(llvm::Module &module, library_of library);
+    call_reach(const machine &target, llvm::Module &module, library_of library);
 
     /* Whether executing `instruction` may reach an allocator below this frame. */
     bool may_allocate(const llvm::Instruction &instruction) const;
@@ -32,7 +34,7 @@ class call_reach {
     }
 
     /* Whether it is inline assembly that leaves for other code. */
-    static bool is_assembly_call(const llvm::Instruction &instruction);
+    bool is_assembly_call(const llvm::Instruction &instruction) const;
 
     /* What makes it so, for the report: "calls f" */
     static std::string reason(const llvm::Instruction &instruction);
@@ -46,6 +48,7 @@ class call_reach {
     void find_library(llvm::Module &module, library_of library);
     void propagate(llvm::Module &module);
 
+    const machine &target;
     llvm::DenseSet<const llvm::Function *> promised; /* by attribute or option */
     llvm::DenseSet<const llvm::Function *> library_never;
     llvm::DenseSet<const llvm::Function *> reaching; /* defined here, and may allocate */

@@ -12,4 +12,7 @@ const char *machine_unfit();
 /* Makes the word %0 fresh, in the form that runtime/machine finds (machine_find_store). */
 std::string machine_store_text();
 
+/* Whether inline assembly may leave for other code: by call, jump or return. */
+bool machine_asm_leaves(const std::string &text);
+
 #endif

@@ -2,6 +2,7 @@
 /* machine_aarch64.cpp: AArch64, for machine.h. */
 #include "instrument/gcc/headers.h"
 
+#include "instrument/assembly.h"
 #include "instrument/gcc/machine.h"
 
 const char *machine_unfit() {
@@ -15,4 +16,8 @@ std::string machine_store_text() {
     char text[100];
     snprintf(text, sizeof text, "str\twzr, %%0\n\tmovz\twzr, %#x", FRAME_WORD_MARK);
     return text;
+}
+
+bool machine_asm_leaves(const std::string &text) {
+    return assembly::any_statement(text, assembly::aarch64_leaves);
 }

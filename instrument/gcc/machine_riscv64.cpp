@@ -2,6 +2,7 @@
 /* machine_riscv64.cpp: RISC-V with 64 bits, for machine.h. */
 #include "instrument/gcc/headers.h"
 
+#include "instrument/assembly.h"
 #include "instrument/gcc/machine.h"
 
 const char *machine_unfit() {
@@ -18,4 +19,25 @@ std::string machine_store_text() {
              ".option push\n\t.option norvc\n\tsw\tzero, %%0\n\tlui\tzero, %#x\n\t.option pop",
              FRAME_WORD_MARK);
     return text;
+}
+
+static bool leaves(std::string_view statement) {
+    std::string_view name = assembly::name_of(statement);
+    if (assembly::begins(name, "c.")) {
+        name.remove_prefix(2);
+    }
+    if (name == "j" || name == "jal" || assembly::begins(name, "b")) {
+        return !assembly::goes_inside(statement);
+    }
+    for (const char *leaving :
+         {"jr", "jalr", "call", "tail", "ret", ".insn", ".word", ".half", ".4byte", ".2byte"}) {
+        if (name == leaving) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool machine_asm_leaves(const std::string &text) {
+    return assembly::any_statement(text, leaves);
 }

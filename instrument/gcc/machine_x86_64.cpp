@@ -14,3 +14,12 @@ std::string machine_store_text() {
              FRAME_WORD_FRESH);
     return text;
 }
+
+bool machine_asm_leaves(const std::string &text) {
+    for (const char *word : {"call", "jmp", "ret", ".byte"}) {
+        if (text.find(word) != text.npos) {
+            return true;
+        }
+    }
+    return false;
+}

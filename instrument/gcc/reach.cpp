@@ -9,6 +9,7 @@
  */
 #include "instrument/gcc/reach.h"
 
+#include "instrument/gcc/machine.h"
 #include "instrument/gcc/settings.h"
 
 namespace {
@@ -196,10 +197,5 @@ std::string reach_of_symbol(const char *symbol) {
 }
 
 std::string reach_of_asm(const char *text) {
-    for (const char *word : {"call", "jmp", "ret", ".byte"}) {
-        if (strstr(text, word)) {
-            return "asm";
-        }
-    }
-    return "";
+    return machine_asm_leaves(text) ? "asm" : "";
 }

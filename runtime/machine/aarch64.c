@@ -25,16 +25,25 @@ uint64_t machine_ask_valgrind(const uint64_t request[6]) {
     return 0;
 }
 
-/* STR Wt, [Xn, #imm12 * 4] or STUR Wt, [Xn, #imm9] of the zero register, by sp or x29. */
-static int decode_store(uint32_t code, struct machine_store *store) {
-    enum { ZERO = 31 };
+#define OF_SCALED   0xffc00000u /* the bits of the operation, with an address [Xn, #imm12 * size] */
+#define OF_UNSCALED 0xffe00c00u /* and with [Xn, #imm9] */
+#define STR_W       0xb9000000u
+#define STUR_W      0xb8000000u
+#define PRFM        0xf9800000u
+#define PRFUM       0xf8800000u
+#define ZERO        31 /* WZR */
+#define PLIL3KEEP   12 /* what PRFM is to do: prepare for instructions to be run there */
+
+/* Whether the instruction is `scaled` or `unscaled`, with `operand` for its first, by sp or x29. */
+static int decode_address(uint32_t code, uint32_t scaled, uint32_t unscaled, uint32_t operand,
+                          struct machine_store *store) {
     uint32_t base = (code >> 5) & 31;
-    if ((code & 31) != ZERO || (base != MACHINE_DWARF_SP && base != MACHINE_DWARF_FP)) {
+    if ((code & 31) != operand || (base != MACHINE_DWARF_SP && base != MACHINE_DWARF_FP)) {
         return 0;
     }
-    if ((code & 0xffc00000) == 0xb9000000) {
-        store->displacement = (int32_t)((code >> 10) & 0xfff) * 4;
-    } else if ((code & 0xffe00c00) == 0xb8000000) {
+    if ((code & OF_SCALED) == scaled) {
+        store->displacement = (int32_t)((code >> 10) & 0xfff) << (code >> 30);
+    } else if ((code & OF_UNSCALED) == unscaled) {
         uint32_t bits = (code >> 12) & 0x1ff;
         store->displacement = bits < 0x100 ? (int32_t)bits : (int32_t)bits - 0x200;
     } else {
@@ -44,17 +53,58 @@ static int decode_store(uint32_t code, struct machine_store *store) {
     return 1;
 }
 
-/* MOVZ WZR, #constant, right behind it. */
+/* GCC's pass: a store of zero, and right behind it MOVZ WZR, #constant. Clang's: a prefetch of the
+ * word. How many instructions it is, or 0. */
+static uint32_t decode_store(const uint32_t *code, uintptr_t end, uint32_t constant,
+                             struct machine_store *store) {
+    const uint32_t mark = 0x5280001f | (constant & 0xffff) << 5;
+    if ((uintptr_t)(code + 2) <= end && code[1] == mark) {
+        return decode_address(code[0], STR_W, STUR_W, ZERO, store) ? 2 : 0;
+    }
+    return decode_address(code[0], PRFM, PRFUM, PLIL3KEEP, store) ? 1 : 0;
+}
+
 int machine_find_store(uintptr_t start, uintptr_t end, uint32_t constant,
                        struct machine_store *store) {
-    const uint32_t mark = 0x5280001f | (constant & 0xffff) << 5;
     const uint32_t *code = (const uint32_t *)((start + 3) & ~(uintptr_t)3);
-    for (; (uintptr_t)(code + 2) <= end; code++) {
-        if (code[1] == mark && decode_store(code[0], store)) {
+    for (; (uintptr_t)(code + 1) <= end; code++) {
+        uint32_t length = decode_store(code, end, constant, store);
+        if (length != 0) {
             store->start = (uintptr_t)code;
-            store->end = (uintptr_t)(code + 2);
+            store->end = (uintptr_t)(code + length);
             return 1;
         }
     }
     return 0;
+}
+
+/* As Clang makes code: ADD X29, SP, #distance, once; then, in the same straight line, SUB SP, SP,
+ * #bytes, as often as it takes. */
+int64_t machine_fp_above_sp(uintptr_t start, uintptr_t end) {
+    int64_t distance = 0;
+    int is_set = 0;
+    int may_repeat = 0;
+    for (const uint32_t *code = (const uint32_t *)((start + 3) & ~(uintptr_t)3);
+         (uintptr_t)(code + 1) <= end; code++) {
+        int64_t bytes = (int64_t)((*code >> 10) & 0xfff) << (*code >> 22 & 1 ? 12 : 0);
+        if ((*code & 0xff8003ff) == 0x910003fd) { /* ADD X29, SP, #imm */
+            if (is_set) {
+                return -1;
+            }
+            is_set = 1;
+            may_repeat = 0;
+            distance = bytes;
+        } else if ((*code & 0xff8003ff) == 0xd10003ff) { /* SUB SP, SP, #imm */
+            if (is_set && may_repeat) {
+                return -1;
+            }
+            distance += is_set ? bytes : 0;
+        } else if ((*code & 0xffe0f81f) ==
+                   0x0420501f) { /* ADDVL SP, Xn, #imm: by as much as the machine has */
+            return -1;
+        } else if ((*code & 0x1c000000) == 0x14000000) { /* a branch, or a system instruction */
+            may_repeat = 1;
+        }
+    }
+    return is_set ? distance : -1;
 }

@@ -157,6 +157,11 @@ struct machine_store {
 int machine_find_store(uintptr_t start, uintptr_t end, uint32_t constant,
                        struct machine_store *store);
 
+/* How far the frame pointer is above the stack pointer at `end`, by the code before it: that of a
+ * function that begins at `start`, has set it, and keeps its variables at one distance from either.
+ * -1: the code does not tell. */
+int64_t machine_fp_above_sp(uintptr_t start, uintptr_t end);
+
 /* What functions that allocate are led to (entry/allocators.c), where the machine has that
  * (x_allocators.S); else its address is NULL. They call
  *     uint64_t allocator_returned(struct allocator_call *call, uint64_t result)

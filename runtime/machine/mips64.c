@@ -57,3 +57,9 @@ int machine_find_store(uintptr_t start, uintptr_t end, uint32_t constant,
     (void)store;
     return 0;
 }
+
+int64_t machine_fp_above_sp(uintptr_t start, uintptr_t end) {
+    (void)start;
+    (void)end;
+    return -1;
+}

@@ -81,3 +81,9 @@ int machine_find_store(uintptr_t start, uintptr_t end, uint32_t constant,
     }
     return 0;
 }
+
+int64_t machine_fp_above_sp(uintptr_t start, uintptr_t end) {
+    (void)start;
+    (void)end;
+    return -1;
+}

@@ -68,6 +68,12 @@ int machine_find_store(uintptr_t start, uintptr_t end, uint32_t constant,
     return 0;
 }
 
+int64_t machine_fp_above_sp(uintptr_t start, uintptr_t end) {
+    (void)start;
+    (void)end;
+    return -1;
+}
+
 /* Of CALL r/m64 (FF /2) with these bytes after the opcode. */
 static size_t indirect_call_length(const uint8_t *code) {
     uint8_t mode = code[0] >> 6;

@@ -9,15 +9,26 @@
 
 #define FRAME_WORD_SIGN (MACHINE_STORES_CONSTANTS ? FRAME_WORD_FRESH : FRAME_WORD_MARK)
 
+/* How far the CFA is above the register that the store goes by; negative: not known. */
+static int64_t cfa_above(const struct cfi_row *row, const struct machine_store *store) {
+    int64_t distance = 0;
+    if (row->cfa_register != store->base_register) {
+        distance = row->cfa_register == MACHINE_DWARF_FP && store->base_register == MACHINE_DWARF_SP
+                       ? machine_fp_above_sp(row->start, store->start)
+                       : -1;
+    }
+    return distance < 0 ? -1 : row->cfa_offset + distance;
+}
+
 /* The place that one store tells; 0: not relative to the CFA. */
 static uint32_t place_of(const uint8_t *eh_frame_header, const struct machine_store *store) {
     struct cfi_row row;
-    int64_t below;
+    int64_t above, below;
     if (cfi_find(eh_frame_header, store->start, &row) != 0 || row.cfa_expression != NULL ||
-        row.cfa_register != store->base_register) {
+        (above = cfa_above(&row, store)) < 0) {
         return 0;
     }
-    below = row.cfa_offset - store->displacement;
+    below = above - store->displacement;
     /* Where calls push it the return address lies above. */
     return below > (MACHINE_CALL_PUSHES ? (int64_t)sizeof(uintptr_t) : 0) && below <= INT32_MAX &&
                    below % 4 == 0

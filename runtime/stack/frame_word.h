@@ -28,8 +28,9 @@
 
 /* The store can be found in the code of a function, and with it the word. On x86-64 it is
  * `mov dword [rsp|rbp + displacement], FRAME_WORD_FRESH` (Intel SDM volume 2, MOV: C7 /0 id), on
- * AArch64 `str wzr, [sp|x29, displacement]`, right before `movz wzr, FRAME_WORD_MARK`, on
- * RISC-V `sw zero, displacement(sp|s0)`, right before `lui zero, FRAME_WORD_MARK`. */
+ * AArch64 `str wzr, [sp|x29, displacement]`, right before `movz wzr, FRAME_WORD_MARK`; or any store
+ * of zero, where `prfm plil3keep, [sp|x29, displacement]` is in the function, too. On RISC-V it is
+ * `sw zero, displacement(sp|s0)`, right before `lui zero, FRAME_WORD_MARK`. */
 struct cfi_row;
 
 /* Where the frame word of the function that `row` (cfi.h) is about lies: bytes below the CFA; 0: it
