@@ -5,6 +5,8 @@ MemTrace of the machine that builds, the runtime from the one that was built for
 
     beside    both in one prefix: memtrace_instrument() by each mode, a whole project unchanged, Make
     sysroot   the runtime in a root of the other machine's files, the other one where MEMTRACE_HOST_PATH says
+    clang     both in one prefix, and each Clang that there is a plugin for as the cross compiler: one project, a
+              whole one, Make; and what is told where its plugin is not there
     lacking   what is not there is told: the runtime, the plugins, plugins of the same version
 
 Programs run in qemu; what is in their profiles is known by arithmetic (tests/consumer/project)."""
@@ -19,7 +21,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "consumer"))
 
 from consumer_test import C_PATH, CXX_PATH, check_profile, environment  # pylint: disable=wrong-import-position
-from foreign import BUILD, PATIENCE, Machine, fail, run  # pylint: disable=wrong-import-position
+from foreign import BUILD, NO_CLANG, PATIENCE, Machine, fail, run, skip  # pylint: disable=wrong-import-position
 
 CONSUMER = os.path.join(os.path.dirname(HERE), "consumer")
 MEMTRACE = os.path.join(BUILD, "bin", "memtrace")
@@ -74,10 +76,17 @@ class Cross:
         check_profile(MEMTRACE, profile, [path], may_cut=self.machine.lacks_tables)
         os.unlink(profile)
 
-    def has_words(self, program):
-        """MODE pass: the instruction that marks stores to words has the constant FRAME_WORD_MARK."""
+    def has_words(self, program, mark=r"0x5a17\b"):
+        """MODE pass: the instruction by which the runtime finds a frame word; GCC's has FRAME_WORD_MARK."""
         text = run([self.machine.triplet + "-objdump", "-d", self.path(program)])
-        return re.search(r"0x5a17\b", text) is not None
+        return re.search(mark, text) is not None
+
+    def make(self, command, *compilers):
+        """By the flags that the command prints."""
+        for name in ("main.c", "main.cpp", "store.c", "store.h"):
+            shutil.copy(os.path.join(CONSUMER, "project", name), self.folder)
+        run(["make", "-B", "-C", self.folder, "-f", os.path.join(CONSUMER, "make", "Makefile"), "MEMTRACE=" + command,
+             *compilers], env=environment())
 
 
 def unchanged(prefix):
@@ -104,15 +113,54 @@ def beside(cross):
         if cross.has_words(os.path.join(mode, "later/with_objects")) != (mode == "pass"):
             fail(mode, "has frame words, or has none")
     command = os.path.join(prefix, "bin", "memtrace")
-    for name in ("main.c", "main.cpp", "store.c", "store.h"):
-        shutil.copy(os.path.join(CONSUMER, "project", name), cross.folder)
-    compilers = ["CC=%s-gcc" % cross.machine.triplet, "CXX=%s-g++" % cross.machine.triplet]
-    run(["make", "-C", cross.folder, "-f", os.path.join(CONSUMER, "make", "Makefile"), "MEMTRACE=" + command, *compilers],
-        env=environment())
+    cross.make(command, "CC=%s-gcc" % cross.machine.triplet, "CXX=%s-g++" % cross.machine.triplet)
     for program in ("c_make", "mixed_make"):
         cross.check(program, C_PATH)
         if not cross.has_words(program):
             fail(program, "has no frame words")
+
+
+TOOLCHAIN = """set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_PROCESSOR %s)
+foreach(language C CXX)
+    set(CMAKE_${language}_COMPILER_TARGET %s)
+endforeach()
+set(CMAKE_C_COMPILER %s)
+set(CMAKE_CXX_COMPILER %s)
+"""
+
+
+def clang(cross):
+    """One compiler for all machines, and one plugin."""
+    prefix = cross.path("prefix")
+    if not cross.machine.clangs():
+        skip(NO_CLANG)
+    cross.install(prefix, BUILD, cross.machine.folder)
+    for compiler, plugin in cross.machine.clangs():
+        name = os.path.basename(os.path.dirname(plugin))
+        clang_of(cross, prefix, name, compiler[0].replace("++", ""), compiler[0])
+
+
+def clang_of(cross, prefix, name, c, cxx):
+    toolchain = cross.path(name + ".cmake")
+    with open(toolchain, "w", encoding="utf-8") as file:
+        file.write(TOOLCHAIN % (cross.machine.name, cross.machine.triplet, c, cxx))
+    with_prefix = "-DCMAKE_PREFIX_PATH=" + prefix
+    cross.expect("one_language", name, [r"mode pass \(auto: plugin for Clang \d+ in " + prefix], "-DLANGUAGE=C",
+                 with_prefix, toolchain=toolchain)
+    cross.expect("whole", name + "-whole", ["MemTrace: mode pass .*: 6 targets"], unchanged(prefix), toolchain=toolchain)
+    target = " --target=" + cross.machine.triplet
+    cross.make(os.path.join(prefix, "bin", "memtrace"), "CC=" + c + target, "CXX=" + cxx + target)
+    for program, path in ((name + "/one", C_PATH), (name + "-whole/c/with_store", C_PATH),
+                          (name + "-whole/cxx/cxx_program", CXX_PATH), (name + "-whole/c/static_program", C_PATH),
+                          ("c_make", C_PATH), ("mixed_make", C_PATH)):
+        cross.check(program, path)
+        if not cross.has_words(program, "plil3keep"):
+            fail(name, program, "has no frame words")
+    cross.expect("one_language", name + "-no-plugin", [r"mode frame-pointer \(auto: no plugin %s for the machine that "
+                 "builds in /nowhere" % name], "-DLANGUAGE=C", "-DMEMTRACE_HOST_PATH=/nowhere",
+                 "-DMemTrace_DIR=%s/lib/%s/cmake/MemTrace" % (prefix, cross.machine.triplet), toolchain=toolchain)
+    cross.check(name + "-no-plugin/one", C_PATH)
 
 
 def sysroot(cross):
@@ -167,7 +215,7 @@ def lacking(cross):
 
 def main():
     machine, case = Machine(sys.argv[1]), sys.argv[2]
-    {"beside": beside, "sysroot": sysroot, "lacking": lacking}[case](Cross(machine, case))
+    {"beside": beside, "sysroot": sysroot, "clang": clang, "lacking": lacking}[case](Cross(machine, case))
     print(machine.name, "cross-compiled,", case + ": right")
 
 

@@ -8,11 +8,13 @@ statically, with musl, and both. CASE is
     build       cross-compiles the runtime, by CMake; all others need it
     list        names the others
     BUILD       stacks.cpp in one of the ways of BUILDS: each of its paths is what the compiler's unwinder says;
-                what it counted itself is in the profile, and nothing is lost
+                what it counted itself is in the profile, and nothing is lost. With a pass, framewords.c, too: its
+                words are found
 
 What emulation cannot show is in docs/platforms.md. Skipped, with a line that says why, where the cross compiler
 or qemu is missing."""
 
+import glob
 import json
 import os
 import re
@@ -49,7 +51,9 @@ MACHINES = {
 
 # Flags; arguments of the program; settings. In those that are named so the emulator tells of larger pages.
 PAGES = {"pages-16K": 16384, "pages-64K": 65536}
+NO_CLANG = "no clang++ with a plugin here (Debian: apt-get install clang-14 llvm-14-dev, then build anew)"
 PASS = "-fplugin="
+CLANG = "-fpass-plugin=" # by each version that there is a plugin for
 BUILDS = {
     "O2": (["-O2"], [], {"MEMTRACE_UNWIND": "verify"}),
     "own": (["-O2"], ["own"], {}),
@@ -61,6 +65,11 @@ BUILDS = {
     "pass-O0": (["-O0", PASS], [], {}),
     "pass-omit": (["-O2", "-fomit-frame-pointer", PASS], [], {"MEMTRACE_UNWIND": "verify"}),
     "pass-signed": (["-O2", "-mbranch-protection=standard", PASS], [], {}),
+    "clang-pass": (["-O2", "-fno-omit-frame-pointer", CLANG], [], {}),
+    "clang-pass-O0": (["-O0", CLANG], [], {}),
+    "clang-pass-omit": (["-O2", "-fomit-frame-pointer", CLANG], [], {"MEMTRACE_UNWIND": "verify"}),
+    "clang-pass-signed": (["-O2", "-mbranch-protection=standard", CLANG], [], {}),
+    "clang-pass-protected": (["-O2", "-fstack-protector-strong", CLANG], [], {}),
     "hooks": (["-O2", "-finstrument-functions", "-fno-omit-frame-pointer"], [], {}),
     "libunwind": (["-O2"], [], {"MEMTRACE_UNWIND": "libunwind"}),
     "pages-16K": (["-O2"], [], {}),
@@ -145,6 +154,26 @@ class Machine:
                 skip("no libunwind for %s here (scripts/cross %s)" % (self.name, self.name))
             shutil.copy(os.path.join(found[0], name), folder)
 
+    def clangs(self):
+        """The commands for C++, with their plugins."""
+        plugins = glob.glob(os.path.join(BUILD, "lib", "memtrace", "clang-*", "memtrace.so"))
+        found = []
+        for plugin in sorted(plugins):
+            command = shutil.which("clang++-" + plugin.split("-")[-1].split("/")[0])
+            if command is not None:
+                target = ["--target=" + self.triplet] if self.triplet else []
+                found.append(([command, *target, "-Wno-unknown-attributes"], plugin))
+        return found
+
+    def ways(self, build):
+        """Names, compilers, flags: one, or one for each Clang, of which there may be none."""
+        flags = BUILDS[build][0]
+        if CLANG not in flags:
+            return [(build, [self.compiler], flags)]
+        return [(build.replace("clang", os.path.basename(os.path.dirname(plugin))), compiler,
+                 [flag + plugin if flag == CLANG else flag for flag in flags])
+                for compiler, plugin in self.clangs()]
+
     def linked(self, program, cxx):
         """What the program is linked with: the library, or the object file with its options."""
         if not self.static:
@@ -154,12 +183,12 @@ class Machine:
         options = runtime + ("-c++.options" if cxx else ".options")
         return ["-o", program, "-static", runtime + ".o", "@" + options]
 
-    def compile(self, source, flags, program):
+    def compile(self, source, flags, program, compiler=None):
         flags = ["-g", "-pthread", "-I" + os.path.join(SOURCE, "include"), "-I" + os.path.join(self.built, "include"),
                  *self.flags, *[flag + self.plugin() if flag == PASS else flag for flag in flags]]
         source = os.path.join(HERE, source)
         if not self.is_musl:
-            run([self.compiler, *flags, source, *self.linked(program, True)])
+            run([*(compiler or [self.compiler]), *flags, source, *self.linked(program, True)])
             return
         # Debian has no C++ for musl: its headers are glibc's, its unwinder is told of objects by musl.c. A thread's
         # stack is as large as the program's, which musl takes from its headers.
@@ -196,12 +225,20 @@ def report(profile, *options):
 
 
 def test_stacks(machine, build, stacks):
-    flags, _, settings = BUILDS[build]
+    if not machine.ways(build):
+        skip(NO_CLANG)
+    for name, compiler, flags in machine.ways(build):
+        test_way(machine, build, name, stacks, compiler, flags, BUILDS[build][2])
+
+
+def test_way(machine, build, name, stacks, compiler, flags, settings):
     arguments = machine.arguments(build)
-    folder = os.path.join(machine.folder, "stacks." + build)
+    folder = os.path.join(machine.folder, "stacks." + name)
     os.makedirs(folder, mode=0o700, exist_ok=True)
+    if machine.name == "aarch64" and "pass" in build:
+        test_frame_words(machine, folder, flags, settings, compiler)
     program = os.path.join(folder, "stacks")
-    machine.compile("stacks.cpp", flags, program)
+    machine.compile("stacks.cpp", flags, program, compiler)
     if build == "libunwind" and machine.triplet:
         machine.libunwind(folder)
     text, profile = machine.emulate(program, ["1", str(stacks), *arguments], settings, folder,
@@ -224,7 +261,16 @@ def test_stacks(machine, build, stacks):
     is_told = least <= data["lost"] <= most
     if counted != (int(said[3]), int(said[4])) or not is_told:
         fail("the profile has", counted, "lost", data["lost"], "in", len(cut), "paths, but the program says", said[0])
-    print(machine.name, build + ":", said[0], "in", len(checked), "call paths, lost", data["lost"])
+    print(machine.name, name + ":", said[0], "in", len(checked), "call paths, lost", data["lost"])
+
+
+def test_frame_words(machine, folder, flags, settings, compiler):
+    """The runtime finds the words, and notes contexts there: without, paths would be right, too, but dear."""
+    program = os.path.join(folder, "framewords")
+    machine.compile("framewords.c", ["-x", "c", *flags], program, compiler)
+    # Without a frame pointer Clang saves x29 apart from x30 in a large frame, for which there is no plain rule.
+    left_out = ["large"] if "clang" in compiler[0] and "-fomit-frame-pointer" in flags else []
+    print(machine.emulate(program, left_out, settings, folder)[0].strip())
 
 
 def main():
@@ -234,8 +280,9 @@ def main():
     elif case == "list":
         # (Debian's C library for x86-64 keeps no frame pointers: that chain ends in it.)
         print(*[build for build in machine.builds
-                if not machine.is_here or not (build in PAGES or build == "fp" or build.endswith("signed") or
-                                               build == "libunwind" and (machine.static or machine.is_musl))])
+                if machine.ways(build) and not (machine.is_musl and build.startswith("clang"))
+                and not (machine.is_here and (build in PAGES or build == "fp" or build.endswith("signed") or
+                                              build == "libunwind" and (machine.static or machine.is_musl)))])
     else:
         test_stacks(machine, case, int(sys.argv[3]) if len(sys.argv) > 3 else 150)
 

@@ -150,13 +150,8 @@ class System:
     def add_programs(self):
         """stacks.cpp in each way, with the C library that it was linked with."""
         for build in self.builds:
-            flags, _, settings = BUILDS[build]
-            program = os.path.join(self.folder, "stacks." + build)
-            self.machine.compile("stacks.cpp", flags, program)
-            self.files["bin/stacks." + build] = program
-            words = " ".join("%s=%s" % pair for pair in settings.items())
-            self.tests.append(("own." + build, "%s MEMTRACE_OUTPUT=/tmp/profile stacks.%s 1 %d %s" %
-                               (words, build, self.stacks, " ".join(self.machine.arguments(build)))))
+            for name, compiler, flags in self.machine.ways(build):
+                self.add_stacks(name, compiler, flags, self.machine.arguments(build), BUILDS[build][2])
         for kind in ("run", "record"):
             self.tests.append((kind, "memtrace %s --no-summary --output /tmp/profile -- stacks.%s 1 %d" %
                                (kind, self.about["command"], self.stacks)))
@@ -164,6 +159,14 @@ class System:
         self.files["lib/libmemtrace.so.0"] = self.machine.library
         for name in (self.about["loader"], "libc.so.6", "libm.so.6", "libgcc_s.so.1", "libstdc++.so.6"):
             self.files["lib/" + name] = os.path.join(self.libraries, name)
+
+    def add_stacks(self, name, compiler, flags, arguments, settings):
+        program = os.path.join(self.folder, "stacks." + name)
+        self.machine.compile("stacks.cpp", flags, program, compiler)
+        self.files["bin/stacks." + name] = program
+        words = " ".join("%s=%s" % pair for pair in settings.items())
+        self.tests.append(("own." + name, "%s MEMTRACE_OUTPUT=/tmp/profile stacks.%s 1 %d %s" %
+                           (words, name, self.stacks, " ".join(arguments))))
 
     def boot(self, kernel, page):
         """What each test printed, and the profile that it left."""
