@@ -3,8 +3,8 @@
 #define _GNU_SOURCE
 #include "cli/emulated.h"
 
-#include "analyze/base/pathname.h"
 #include "cli/ownfolder.h"
+#include "memtrace/emulator.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -37,13 +37,6 @@ static unsigned machine_of(const char *path) {
     return is_elf ? header.e_machine : EM_NONE;
 }
 
-/* "qemu-aarch64", "qemu-aarch64-static" */
-static bool is_emulator(const char *name, const char *machine) {
-    size_t length = strlen(machine);
-    return strncmp(name, "qemu-", 5) == 0 && strncmp(name + 5, machine, length) == 0 &&
-           (name[5 + length] == '\0' || strcmp(name + 5 + length, "-static") == 0);
-}
-
 struct emulated emulated_find(const char *path) {
     struct emulated none = {0};
     unsigned machine = machine_of(path);
@@ -52,34 +45,13 @@ struct emulated emulated_find(const char *path) {
         if (found.elf_machine == __ehdr_start.e_machine) {
             continue;
         }
-        found.is_by_name = is_emulator(pathname_base(path), found.qemu);
+        found.is_by_name = memtrace_emulated_by(path) != NULL &&
+                           memtrace_emulated_by(path)->elf == found.elf_machine;
         if (found.is_by_name || machine == found.elf_machine) {
             return found;
         }
     }
     return none;
-}
-
-/* qemu's options without a value; all others have one, as the next word. */
-static bool is_alone(const char *option) {
-    static const char *const alone[] = {"-h",      "-help",   "-singlestep", "-one-insn-per-tb",
-                                        "-strace", "-version"};
-    option += option[0] == '-' && option[1] == '-';
-    for (size_t i = 0; i < sizeof alone / sizeof alone[0]; i++) {
-        if (strcmp(option, alone[i]) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-const char *emulated_program(char **argv) {
-    for (argv++; *argv != NULL && (*argv)[0] == '-'; argv++) {
-        if (!is_alone(*argv) && *++argv == NULL) {
-            break;
-        }
-    }
-    return *argv;
 }
 
 struct emulated emulated_not(void) {
@@ -108,17 +80,35 @@ bool emulated_folder(const char *triplet, char folder[PATH_MAX]) {
     return false;
 }
 
-int emulated_library(const struct emulated *emulated, const char *own, char path[PATH_MAX],
-                     char problem[EMULATED_PROBLEM]) {
+/* False: `folder` is where it should be. */
+static bool find_library(const struct emulated *emulated, bool is_musl, char folder[PATH_MAX],
+                         char path[PATH_MAX]) {
+    bool is_there = emulated_folder(emulated->triplet, folder);
+    snprintf(path, PATH_MAX, "%.*s/%s", PATH_MAX - 32, folder,
+             is_musl ? EMULATED_MUSL_LIBRARY : EMULATED_LIBRARY);
+    return is_there && access(path, R_OK) == 0;
+}
+
+bool emulated_find_library(unsigned machine, bool is_musl, char path[PATH_MAX]) {
+    char folder[PATH_MAX];
+    for (size_t i = 0; i < sizeof machines / sizeof machines[0]; i++) {
+        if (machines[i].elf_machine == machine) {
+            return find_library(&machines[i], is_musl, folder, path);
+        }
+    }
+    return false;
+}
+
+int emulated_library(const struct emulated *emulated, bool is_musl, const char *own,
+                     char path[PATH_MAX], char problem[EMULATED_PROBLEM]) {
     char folder[PATH_MAX];
     problem[0] = '\0';
     if (own == NULL || own[0] == '\0') {
-        if (!emulated_folder(emulated->triplet, folder)) {
-            snprintf(problem, EMULATED_PROBLEM, "libmemtrace.so for %s is not in %s",
-                     emulated->machine, folder);
+        if (!find_library(emulated, is_musl, folder, path)) {
+            snprintf(problem, EMULATED_PROBLEM, "%s for %s is not in %s",
+                     is_musl ? EMULATED_MUSL_LIBRARY : EMULATED_LIBRARY, emulated->machine, folder);
             return -1;
         }
-        snprintf(path, PATH_MAX, "%.*s/libmemtrace.so", PATH_MAX - 32, folder);
     } else if (realpath(own, path) == NULL) {
         snprintf(problem, EMULATED_PROBLEM, "%s: %s", own, strerror(errno));
         return -1;

@@ -22,8 +22,6 @@ struct emulated {
 
 /* What this command is. The machines are those that the library can be built for. */
 struct emulated emulated_find(const char *path);
-/* Of an emulator's words, from its own name on: its program's; NULL: none is among them. */
-const char *emulated_program(char **argv);
 /* What runs without an emulator. */
 struct emulated emulated_not(void);
 
@@ -31,11 +29,18 @@ struct emulated emulated_not(void);
  * where it is or, if false is returned, where it should be. */
 bool emulated_folder(const char *triplet, char folder[PATH_MAX]);
 
-/* The library for that machine: `own` if it is given, else that of this installation. 0, or -1 with
- * one phrase in `problem`: "/x is not a library for AArch64". */
+/* How the files are named, on each machine. */
+#define EMULATED_LIBRARY      "libmemtrace.so"
+#define EMULATED_MUSL_LIBRARY "libmemtrace-musl.so"
+
+/* The library for another machine in this installation. False: there is none. */
+bool emulated_find_library(unsigned machine, bool is_musl, char path[PATH_MAX]);
+
+/* The library for that machine and C library: `own` if it is given, else that of this installation.
+ * 0, or -1 with one phrase in `problem`: "/x is not a library for AArch64". */
 enum { EMULATED_PROBLEM = PATH_MAX + 128 };
-int emulated_library(const struct emulated *emulated, const char *own, char path[PATH_MAX],
-                     char problem[EMULATED_PROBLEM]);
+int emulated_library(const struct emulated *emulated, bool is_musl, const char *own,
+                     char path[PATH_MAX], char problem[EMULATED_PROBLEM]);
 
 /* A value of QEMU_SET_ENV by which qemu sets LD_PRELOAD for its program, not for itself, besides
  * what `old` sets (NULL or empty: nothing). To be freed; NULL: out of memory, or a name has a

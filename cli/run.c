@@ -8,11 +8,13 @@
 #include "cli/child.h"
 #include "cli/cli.h"
 #include "cli/emulated.h"
+#include "cli/libraries.h"
 #include "cli/serving.h"
 #include "cli/streaming.h"
 #include "cli/target.h"
 #include "cli/variables.h"
 #include "collect/runwatch.h"
+#include "memtrace/emulator.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -142,7 +144,9 @@ struct launch {
     char *preload;
     const char *typed;        /* the program's name */
     struct emulated emulated; /* machine NULL: the program runs here as it is */
+    bool is_musl;             /* the C library of the program that is profiled */
     char *qemu_environment;
+    char *libraries;
     struct launchfiles files;
     char program[PATH_MAX];
     char library[PATH_MAX]; /* of another machine, or --library; empty: that of this installation */
@@ -167,11 +171,25 @@ static int set_emulated_preload(struct launch *launch) {
     return 0;
 }
 
+/* For what the program starts. */
+static int set_libraries(struct launch *launch, const char *library) {
+    struct libraries_own own = {.is_musl = launch->is_musl, .preload = library};
+    own.machine = launch->emulated.machine != NULL ? launch->emulated.elf_machine
+                                                   : emulated_not().elf_machine;
+    launch->libraries = libraries_text(&own);
+    if (launch->libraries == NULL) {
+        return cli_error("out of memory");
+    }
+    variables_set(launch->variables, "MEMTRACE_LIBRARIES", launch->libraries);
+    return 0;
+}
+
 static int set_preload(struct launch *launch) {
     char library[PATH_MAX];
     const char *old = getenv("LD_PRELOAD");
     if ((launch->library[0] != '\0' ? preload_path_of(launch->library, library)
-                                    : preload_path(launch->program, library)) != 0) {
+                                    : preload_path(launch->program, library)) != 0 ||
+        set_libraries(launch, library) != 0) {
         return CLI_FAILURE;
     }
     if (asprintf(&launch->preload, "%s%s%s", library, old != NULL && old[0] != '\0' ? ":" : "",
@@ -242,31 +260,39 @@ static int prepare(struct launch *launch, const char *typed) {
 /* What cannot be recorded takes our place. Returns only if it cannot be run either. */
 static int run_bare(const struct launch *launch, char **argv, const char *obstacle) {
     int reason;
-    cli_error("%s %s: nothing will be recorded", argv[0], obstacle);
+    cli_error("%s %s: nothing will be recorded", launch->typed, obstacle);
     reason = execute_program(launch->program, argv);
     cli_error("cannot run %s: %s", argv[0], strerror(reason));
     return execute_status(reason);
 }
 
-/* Of an emulator: its program is profiled, or itself, with the library that was named or found. 0,
- * or CLI_FAILURE with the line printed. */
-static int choose_emulator(struct launch *launch, char **argv, const char *own) {
+/* Of an emulator: its program is profiled, or itself, with the library that was named or found.
+ * `obstacle`: why neither can be; NULL: one can. 0, or CLI_FAILURE with the line printed. */
+static int choose_emulator(struct launch *launch, char **argv, const char *own,
+                           const char **obstacle) {
     const struct emulated here = emulated_not();
-    const char *program = emulated_program(argv);
+    const char *program = memtrace_emulated_program(argv);
     char problem[EMULATED_PROBLEM];
     char ignored[EMULATED_PROBLEM];
-    if (emulated_library(&launch->emulated, own, launch->library, problem) == 0) {
-        launch->typed = program != NULL ? program : argv[0];
-        cli_error("%s emulates %s, a program for %s: that is profiled, with %s", argv[0],
-                  launch->typed, launch->emulated.machine, launch->library);
+    launch->typed = program != NULL ? program : argv[0];
+    launch->is_musl = target_is_of_musl(launch->typed);
+    if (emulated_library(&launch->emulated, launch->is_musl, own, launch->library, problem) == 0) {
+        *obstacle = target_obstacle_of(launch->typed, launch->emulated.elf_machine);
+        if (*obstacle == NULL) {
+            cli_error("%s emulates %s, a program for %s: that is profiled, with %s", argv[0],
+                      launch->typed, launch->emulated.machine, launch->library);
+        }
         return CLI_OK;
     }
+    launch->typed = argv[0];
+    launch->is_musl = target_is_of_musl(launch->program);
     launch->library[0] = '\0';
-    if (own != NULL && emulated_library(&here, own, launch->library, ignored) != 0) {
+    if (own != NULL && emulated_library(&here, false, own, launch->library, ignored) != 0) {
         return cli_error("%s", problem);
     }
     cli_error("%s: the emulator itself is profiled, not its program: %s", argv[0], problem);
     launch->emulated.machine = NULL;
+    *obstacle = target_obstacle(launch->program);
     return CLI_OK;
 }
 
@@ -283,16 +309,16 @@ static int choose_library(struct launch *launch, char **argv, const char **obsta
     if (own == NULL && emulated->machine != NULL) {
         own = getenv("MEMTRACE_LIBRARY");
     }
-    if (emulated->is_by_name && choose_emulator(launch, argv, own) != CLI_OK) {
-        return CLI_FAILURE;
+    launch->is_musl = target_is_of_musl(launch->program);
+    if (emulated->is_by_name) {
+        return choose_emulator(launch, argv, own, obstacle);
     }
-    if (emulated->is_by_name || emulated->machine == NULL) {
-        if (emulated->machine == NULL && own != NULL && launch->library[0] == '\0' &&
-            emulated_library(&here, own, launch->library, reason) != 0) {
+    if (emulated->machine == NULL) {
+        if (own != NULL && emulated_library(&here, false, own, launch->library, reason) != 0) {
             return cli_error("%s", reason);
         }
         *obstacle = target_obstacle(launch->program);
-    } else if (emulated_library(emulated, own, launch->library, reason) == 0) {
+    } else if (emulated_library(emulated, launch->is_musl, own, launch->library, reason) == 0) {
         cli_error("%s is a program for %s, which an emulator runs: profiled with %s", argv[0],
                   emulated->machine, launch->library);
         *obstacle = target_obstacle_of(launch->program, emulated->elf_machine);
@@ -402,6 +428,31 @@ static void tell_of_run(struct launch *launch) {
     free(text);
 }
 
+/* One line, whatever the number. */
+static void tell_not_followed(const struct runwriter *run) {
+    static const char *const reasons[MEMTRACE_NOT_FOLLOWED_KINDS] = {
+        "linked with another C library, for which no library of MemTrace's is there",
+        "linked statically, without MemTrace in it",
+        "for another machine, for which no library of MemTrace's is there",
+        "with a sanitizer's library, which must come first"};
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    uint64_t sum = 0;
+    for (size_t i = 0; out != NULL && i < MEMTRACE_NOT_FOLLOWED_KINDS; i++) {
+        uint64_t count = run->not_followed[i];
+        if (count != 0) {
+            fprintf(out, "%s%" PRIu64 " %s", sum != 0 ? "; " : "", count, reasons[i]);
+        }
+        sum += count;
+    }
+    if (out != NULL && fclose(out) == 0 && sum != 0) {
+        cli_error("programs that it started ran without being profiled: %s%s",
+                  run->not_followed_more ? "at least " : "", text);
+    }
+    free(text);
+}
+
 /* The child is a zombie here, so that nobody else has its pid and other commands can see that its
  * parent will finish the region. */
 static void finish_all(struct launch *launch) {
@@ -415,6 +466,7 @@ static void finish_all(struct launch *launch) {
         cli_error("%zu of its processes %s on; what %s will be beside it or in its folder", left,
                   left == 1 ? "goes" : "go", left == 1 ? "it leaves" : "they leave");
     }
+    tell_not_followed(&launch->run);
     if (!launch->watch.found_any && (mode == NULL || strcmp(mode, "off") != 0)) {
         cli_error("nothing was recorded of %s", launch->program);
     }
@@ -479,6 +531,7 @@ static int run(struct variables *variables, char **argv) {
     launchfiles_free(&launch.files);
     free(launch.preload);
     free(launch.qemu_environment);
+    free(launch.libraries);
     return status;
 }
 

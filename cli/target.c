@@ -6,6 +6,7 @@
 #include "analyze/base/pathname.h"
 #include "analyze/symbol/programfile.h"
 #include "cli/cli.h"
+#include "cli/emulated.h"
 #include "cli/ownfolder.h"
 
 #define XXH_INLINE_ALL
@@ -100,8 +101,8 @@ static bool find_loader(int fd, const Elf64_Ehdr *header, char name[INTERPRETER_
 
 /* ---- Which library ---- */
 
-#define LIBRARY      "libmemtrace.so"
-#define MUSL_LIBRARY "libmemtrace-musl.so"
+#define LIBRARY      EMULATED_LIBRARY
+#define MUSL_LIBRARY EMULATED_MUSL_LIBRARY
 
 /* The library of this name beside this command. 0, or -1: `base` is the command's folder, empty if
  * that cannot be told. */
@@ -147,10 +148,17 @@ static bool is_of_musl(const char *loader) {
     return strncmp(pathname_base(loader), "ld-musl", 7) == 0;
 }
 
-/* Another C library: its loader cannot load ours, and ends the program. */
-static const char *library_obstacle(const char *loader) {
-    char library[PATH_MAX];
+bool target_library(unsigned machine, bool is_musl, char path[PATH_MAX]) {
     char base[PATH_MAX];
+    return machine == __ehdr_start.e_machine
+               ? find_beside(is_musl ? MUSL_LIBRARY : LIBRARY, path, base) == 0
+               : emulated_find_library(machine, is_musl, path);
+}
+
+/* Another C library: its loader cannot load ours, and ends the program. (Of another machine's the
+ * library was looked for already.) */
+static const char *library_obstacle(const char *loader, unsigned machine) {
+    char library[PATH_MAX];
     static const struct {
         const char *loader;
         const char *reason;
@@ -158,7 +166,8 @@ static const char *library_obstacle(const char *loader) {
                   {"ld64-uClibc", "is linked with uClibc, not with glibc"},
                   {"linker64", "is linked with Android's C library, not with glibc"}};
     if (is_of_musl(loader)) {
-        return named_library() != NULL || find_beside(MUSL_LIBRARY, library, base) == 0
+        return named_library() != NULL || machine != __ehdr_start.e_machine ||
+                       target_library(machine, true, library)
                    ? NULL
                    : "is linked with musl, and " MUSL_LIBRARY
                      " is not there (build MemTrace where musl-gcc is)";
@@ -214,10 +223,10 @@ static const char *elf_obstacle(int fd, const Elf64_Ehdr *header, const char *pa
         return NULL;
     }
     if (loader[0] == '\0') {
-        reason = library_obstacle(path); /* another library's loader, run as a command */
+        reason = library_obstacle(path, machine); /* another library's loader, run as a command */
         return reason != NULL ? reason : profiles_itself(path) ? NULL : "is statically linked";
     }
-    reason = library_obstacle(loader);
+    reason = library_obstacle(loader, machine);
     return reason != NULL ? reason : sanitizer_obstacle(path);
 }
 
@@ -309,8 +318,7 @@ static const char *surrounding_obstacle(void) {
                                                 : descriptor_obstacle();
 }
 
-/* Whether musl's loader loads this program, or the one that runs this script. */
-static bool runs_by_musl(const char *path) {
+bool target_is_of_musl(const char *path) {
     struct started started;
     char loader[INTERPRETER_SIZE] = "";
     bool is_musl;
@@ -442,7 +450,7 @@ static int link_in(const char *parent, const char *target, const char *base, cha
 
 int preload_path(const char *program, char path[PATH_MAX]) {
     char library[PATH_MAX];
-    bool musl = program != NULL && runs_by_musl(program);
+    bool musl = program != NULL && target_is_of_musl(program);
     return find_library(musl ? MUSL_LIBRARY : LIBRARY, library) == 0
                ? preload_path_of(library, path)
                : CLI_FAILURE;

@@ -9,6 +9,7 @@
 #define CLI_TARGET_H
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Finds `name` as execvp does: along $PATH, or as it is if it has a slash. 0, or the exit status of
@@ -21,6 +22,12 @@ const char *target_obstacle(const char *path);
 
 /* The same of a program for the machine with this e_machine, which an emulator runs. */
 const char *target_obstacle_of(const char *path, unsigned machine);
+
+/* Whether musl's loader loads this program, or the one that runs this script. */
+bool target_is_of_musl(const char *path);
+
+/* The library of this installation for that machine and C library. False: there is none. */
+bool target_library(unsigned machine, bool is_musl, char path[PATH_MAX]);
 
 /*
  * Finds the library beside this command, or the one that MEMTRACE_LIBRARY names: that for the C

@@ -574,6 +574,14 @@ static char *finish_cut(struct collector *collector) {
     return text;
 }
 
+static void note_not_followed(struct runwriter *run, const struct memtrace_header *header) {
+    for (size_t i = 0; run != NULL && i < MEMTRACE_NOT_FOLLOWED_KINDS; i++) {
+        uint8_t count = __atomic_load_n(&header->not_followed[i], __ATOMIC_RELAXED);
+        run->not_followed[i] += count;
+        run->not_followed_more |= count == UINT8_MAX;
+    }
+}
+
 char *collector_finish(struct collector *collector, bool is_last) {
     struct record_result recording;
     bool recorded;
@@ -587,6 +595,7 @@ char *collector_finish(struct collector *collector, bool is_last) {
         move_state(claim_recording(&collector->claim), MEMTRACE_RECORD_OPENED,
                    MEMTRACE_RECORD_NONE);
     }
+    note_not_followed(collector->run, collector->claim.header);
     finish_note_malloc(&collector->claim);
     recorded = finish_recording(&collector->claim, collector->record, &recording);
     whole = claim_profile(&collector->claim, NULL);

@@ -73,6 +73,9 @@ struct runwriter {
     uint64_t next_sample_ns;
     uint64_t seen_bytes; /* the highest sum of any sample, also of those that are gone */
     uint64_t seen_ns;
+    /* programs that its processes started, and that could not be followed */
+    uint64_t not_followed[MEMTRACE_NOT_FOLLOWED_KINDS];
+    bool not_followed_more; /* than these */
 };
 
 /* `path`: absolute. Nothing is written yet. 0 or -1 (out of memory). */

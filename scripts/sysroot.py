@@ -60,14 +60,19 @@ class Packages:
                 open(note, "w", encoding="utf-8").close()
         make_links_relative(to)
 
+    def unpack_alone(self, to, names):
+        """Without what they depend on; the packages themselves stay there, too."""
+        os.makedirs(to, exist_ok=True)
+        run(["apt-get", "download", *names], env=self.environment, cwd=to)
+        for package in glob.glob(to + "/*.deb"):
+            run(["dpkg", "-x", package, to])
+
     def kernel(self, name):
         """The file of the newest one."""
         package = re.search(r"Depends: (linux-image-\S+)", run(["apt-cache", "depends", name], env=self.environment))[1]
         to = os.path.join(self.folder, package)
         if not glob.glob(to + "/boot/vmlinuz-*"):
-            os.makedirs(to, exist_ok=True)
-            run(["apt-get", "download", package], env=self.environment, cwd=to)
-            run(["dpkg", "-x", glob.glob(to + "/*.deb")[0], to])
+            self.unpack_alone(to, [package])
         return glob.glob(to + "/boot/vmlinuz-*")[0]
 
 

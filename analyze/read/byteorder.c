@@ -34,7 +34,8 @@ static const struct run header_runs[] = {
     {8, 7},                             /* size_least to file_bytes, */
     {8, MEMTRACE_CHUNK_LIMIT / 64},     /* free_chunks, */
     {1, 1016},                          /* path */
-    {4, 4},                             /* owner, unused */
+    {4, 3},                             /* owner */
+    {1, MEMTRACE_NOT_FOLLOWED_KINDS},   /* not_followed */
     {8, 2},                             /* run: id, pid_namespace, */
     {4, 2},                             /* children, reserved */
     {8, 4},                             /* peak_resident_bytes to path_bytes */
@@ -42,7 +43,8 @@ static const struct run header_runs[] = {
     {8, 1},                             /* birth_zero_ns */
     {8, MEMTRACE_LOSS_MORE_KINDS},      /* more_lost */
     {8, 11},                            /* sample_bytes to command_bytes */
-    {1, 48},                            /* name, reserved */
+    {1, 40},                            /* name */
+    {8, 1},                             /* foreign_heap */
     {4, 1},                             /* malloc_by: place, */
     {1, 60 + 2048 + 4096 + 4096 + 4096} /* name; the strings */
 };

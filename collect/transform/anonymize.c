@@ -80,6 +80,7 @@ static void forget_host(struct memtrace_header *header) {
     if (header->malloc_by.place == MEMTRACE_MALLOC_LIBRARY) {
         memset(header->malloc_by.name, 0, sizeof header->malloc_by.name);
     }
+    memset(header->not_followed, 0, sizeof header->not_followed);
 }
 
 static int hide_program(struct anonymize *anonymize, struct transform_payload *payload) {

@@ -144,6 +144,15 @@ struct memtrace_owner {
     uint32_t uid, gid;
 };
 
+/* Why a program that was started is not profiled. */
+enum memtrace_not_followed {
+    MEMTRACE_NOT_FOLLOWED_LIBC,    /* another C library, and no library of ours for it is there */
+    MEMTRACE_NOT_FOLLOWED_STATIC,  /* linked statically, without MemTrace in it */
+    MEMTRACE_NOT_FOLLOWED_MACHINE, /* another machine, or 32 bits, and no library of ours for it */
+    MEMTRACE_NOT_FOLLOWED_ORDER,   /* a sanitizer's library must come before ours */
+    MEMTRACE_NOT_FOLLOWED_KINDS
+};
+
 /*
  * The first MEMTRACE_HEADER_SIZE bytes. Fields marked "live" change while the program runs.
  *
@@ -196,7 +205,8 @@ struct memtrace_header {
     struct memtrace_limit limit;
     char recording[1408]; /* struct memtrace_recording (events.h) */
     struct memtrace_owner owner;
-    uint32_t unused;
+    /* live: programs that it started and that could not be followed, by the reason; 255: or more */
+    uint8_t not_followed[MEMTRACE_NOT_FOLLOWED_KINDS];
     struct memtrace_run run;
     uint64_t peak_resident_bytes; /* live: the most memory that was resident, as the kernel counts
                                      it (VmHWM); 0: not known, as in older files */

@@ -330,8 +330,15 @@ static void start_private(struct space *space, uint64_t end) {
     space->again_from_ns = 0;
 }
 
+/* The first page of the header, once more. (An emulator may know no second mapping of the same.) */
+static struct memtrace_header *map_header_again(struct space *space) {
+    struct memtrace_header *header = sys_map_again(space->header, MEMTRACE_PAGE_SIZE);
+    long fd = header == NULL ? space_descriptor(space) : -1;
+    return fd < 0 ? header : sys_map_file(MEMTRACE_PAGE_SIZE, (int)fd, 0);
+}
+
 struct memtrace_header *space_begin_private(struct space *space) {
-    struct memtrace_header *shared = sys_map_again(space->header, MEMTRACE_PAGE_SIZE);
+    struct memtrace_header *shared = map_header_again(space);
     if (shared == NULL || sys_map_at(space->header, MEMTRACE_HEADER_SIZE) != 0) {
         return NULL;
     }

@@ -7,6 +7,7 @@
 #include "runtime/entry/event.h"
 #include "runtime/entry/mapping.h"
 #include "runtime/entry/switch.h"
+#include "runtime/entry/threadpool.h"
 #include "runtime/heap/estimates.h"
 #include "runtime/record/light.h"
 
@@ -322,6 +323,19 @@ int child_start(void) {
         child.first_thread = child.first_thread == UINT32_MAX ? 0 : child.first_thread;
     }
     return 0;
+}
+
+/* (A handler of a child that was wiped may have started it already.) */
+void child_wipe(void) {
+    if (LOAD_ACQUIRE(&runtime.state) == RUNTIME_READY && *runtime.alive != 0 &&
+        runtime.space.header->pid != sys_getpid()) {
+        *runtime.alive = 0;
+        threadpool_wipe();
+    }
+}
+
+struct memtrace_header *child_shared_header(void) {
+    return runtime.space.is_private ? child.light.ancestor : runtime.space.header;
 }
 
 /* --- while it is light ------------------------------------------------------------------------ */

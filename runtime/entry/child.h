@@ -31,12 +31,17 @@ enum {
     CHILD_SAMPLES_MOST = 16, /* in mode sampled: mean distances that it holds */
 };
 
+/* Back from fork in the child. Emulators of user space say that they wipe memory on fork, and do
+ * not (qemu 7.2): by hand then. */
+void child_wipe(void);
 /* At the first event of a forked child. 0, or -1: it cannot be profiled. */
 int child_start(void);
 INLINE int child_is_light(void) {
     return UNLIKELY(runtime.space.is_private) && *runtime.alive != 0;
 }
 
+/* Of the process or, while it is light, of its ancestor: what others read. */
+struct memtrace_header *child_shared_header(void);
 /* After an event of a light child, outside of it. May grow. */
 void child_note(void);
 /* A region of its own is needed: now, or after the event that is interrupted. 1: it is there. */

@@ -3,16 +3,21 @@
 #define _GNU_SOURCE
 #include "runtime/entry/exec_environment.h"
 
+#include "memtrace/emulator.h"
 #include "runtime/base/pathsearch.h"
 #include "runtime/base/sys.h"
 #include "runtime/base/text.h"
+#include "runtime/entry/child.h"
 #include "runtime/entry/runtime.h"
+#include "runtime/machine/machine.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <unistd.h>
 
-#define PRELOAD "LD_PRELOAD="
+#define PRELOAD  "LD_PRELOAD="
+#define EMULATOR "QEMU_SET_ENV="
 
 enum { KEPT_SIZE = 24576, MOST_KEPT = 48, LENT_PLACES = 4096 };
 
@@ -46,69 +51,208 @@ static int find_program(const char *name, char *path, size_t capacity) {
     return pathsearch_find(folders, PATHSEARCH_TAKE_EMPTY, name, path, capacity);
 }
 
-static int takes_preload(const char *program, int by_name) {
+static struct exec_target look_at(const char *program, int by_name, char *const argv[]) {
     char path[PATH_MAX];
+    if (program == NULL) {
+        return (struct exec_target){.kind = EXEC_UNTOLD};
+    }
     for (const char *at = program; *at != '\0'; at++) {
         by_name = by_name && *at != '/';
     }
     if (!by_name) {
-        return exec_target_takes_preload(program);
+        return exec_target_look(program, argv);
     }
-    return !find_program(program, path, sizeof path) || exec_target_takes_preload(path);
+    return find_program(program, path, sizeof path) ? exec_target_look(path, argv)
+                                                    : (struct exec_target){.kind = EXEC_UNTOLD};
 }
 
-int exec_follows(const char *program, int by_name, int replaces) {
+/* The value of what is kept by this name; NULL: nothing. */
+static const char *kept_value(const char *name) {
+    const char *at = kept;
+    for (unsigned i = 0; i < kept_count; i++, at += text_length(at) + 1) {
+        const char *value = memtrace_behind(at, name);
+        if (value != NULL && *value == '=') {
+            return value + 1;
+        }
+    }
+    return NULL;
+}
+
+/* --- which library ----------------------------------------------------------------------------
+ *
+ * MEMTRACE_LIBRARIES is "x86_64=PATH:x86_64-musl=PATH:aarch64=PATH", what of it there is; first is
+ * the machine that needs no emulator, perhaps without a path. */
+
+static const char *libraries(void) {
+    const char *text = kept_value("MEMTRACE_LIBRARIES");
+    return text != NULL ? text : "";
+}
+
+static int is_own_machine(unsigned machine) {
+    for (size_t i = 0; i < MEMTRACE_MACHINES; i++) {
+        if (memtrace_behind(libraries(), memtrace_machines[i].name) != NULL) {
+            return machine == memtrace_machines[i].elf;
+        }
+    }
+    return machine == MACHINE_ELF;
+}
+
+/* The path behind "NAME=" or "NAME-musl="; NULL: another entry. */
+static const char *library_in(const char *entry, const char *machine, int is_musl) {
+    const char *rest = memtrace_behind(entry, machine);
+    return rest != NULL ? memtrace_behind(rest, is_musl ? "-musl=" : "=") : NULL;
+}
+
+static void find_library(struct exec_plan *plan, unsigned machine, int is_musl) {
+    for (size_t i = 0; i < MEMTRACE_MACHINES; i++) {
+        const char *entry = memtrace_machines[i].elf == machine ? libraries() : "";
+        while (*entry != '\0') {
+            const char *path = library_in(entry, memtrace_machines[i].name, is_musl);
+            const char *end = path != NULL ? path : entry;
+            while (*end != '\0' && *end != ':') {
+                end++;
+            }
+            if (path != NULL && end != path) {
+                plan->library = path;
+                plan->library_length = (size_t)(end - path);
+                return;
+            }
+            entry = end + (*end == ':');
+        }
+    }
+}
+
+static int is_there(const char *path) {
+    long fd = sys_open(path, O_PATH, 0);
+    if (fd >= 0) {
+        sys_close((int)fd);
+    }
+    return fd >= 0;
+}
+
+/* What a static program starts finds our variables as that hands them on. Where there is another
+ * loader it may be one that our library would end. */
+static void plan_through_static(struct exec_plan *plan, unsigned machine) {
+    if (is_own_machine(machine) && !is_there("/lib/ld-musl-x86_64.so.1") &&
+        !is_there("/lib/ld-musl-aarch64.so.1")) {
+        find_library(plan, machine, 0);
+        plan->follows = plan->library != NULL;
+    }
+}
+
+static void count_not_followed(enum memtrace_not_followed why) {
+    uint8_t *counter = &child_shared_header()->not_followed[why];
+    uint8_t count = LOAD_RELAXED(counter);
+    while (count != UINT8_MAX &&
+           !__atomic_compare_exchange_n(counter, &count, (uint8_t)(count + 1), 0, __ATOMIC_RELAXED,
+                                        __ATOMIC_RELAXED)) {
+    }
+}
+
+static struct exec_plan plan_for_target(const struct exec_target *target) {
+    struct exec_plan plan = {0};
+    const char *own = kept_value("LD_PRELOAD");
+    int is_own = is_own_machine(target->machine);
+    switch (target->kind) {
+    case EXEC_UNTOLD:
+        plan.follows = 1;
+        plan.library = own;
+        plan.library_length = own != NULL ? text_length(own) : 0;
+        plan.by_emulator = !is_own_machine(MACHINE_ELF);
+        break;
+    case EXEC_STATIC_OURS:
+        plan.follows = 1;
+        break;
+    case EXEC_LOADED:
+        find_library(&plan, target->machine, target->is_musl);
+        plan.follows = plan.library != NULL;
+        plan.by_emulator = plan.follows && !is_own;
+        if (!plan.follows) {
+            count_not_followed(is_own ? MEMTRACE_NOT_FOLLOWED_LIBC : MEMTRACE_NOT_FOLLOWED_MACHINE);
+        }
+        break;
+    case EXEC_STATIC:
+        plan_through_static(&plan, target->machine);
+        count_not_followed(MEMTRACE_NOT_FOLLOWED_STATIC);
+        break;
+    default:
+        count_not_followed(target->kind == EXEC_UNFIT_LIBC    ? MEMTRACE_NOT_FOLLOWED_LIBC
+                           : target->kind == EXEC_UNFIT_WORDS ? MEMTRACE_NOT_FOLLOWED_MACHINE
+                                                              : MEMTRACE_NOT_FOLLOWED_ORDER);
+    }
+    return plan;
+}
+
+struct exec_plan exec_plan_for(const char *program, int by_name, char *const argv[], int replaces) {
     const struct settings *settings = &runtime.settings;
+    struct exec_target target;
     if (LOAD_ACQUIRE(&runtime.state) != RUNTIME_READY || kept_count == 0) {
-        return 0;
+        return (struct exec_plan){0};
     }
     if (settings->children == MEMTRACE_CHILDREN_EXEC) {
         const struct memtrace_header *header = runtime.space.header;
         replaces &= header->pid == sys_getpid() && (header->flags & MEMTRACE_FLAG_FORKED) == 0;
     }
-    return settings->children != MEMTRACE_CHILDREN_NONE &&
-           (replaces || settings->children == MEMTRACE_CHILDREN_ALL) &&
-           (program == NULL || takes_preload(program, by_name));
+    if (settings->children == MEMTRACE_CHILDREN_NONE ||
+        (!replaces && settings->children != MEMTRACE_CHILDREN_ALL)) {
+        return (struct exec_plan){0};
+    }
+    target = look_at(program, by_name, argv);
+    return plan_for_target(&target);
 }
 
 /* --- the array -------------------------------------------------------------------------------- */
 
-size_t exec_places(char *const envp[], int follows) {
+size_t exec_places(char *const envp[], const struct exec_plan *plan) {
     size_t count = 1;
-    for (; follows && envp != NULL && *envp != NULL; envp++) {
+    for (; plan->follows && envp != NULL && *envp != NULL; envp++) {
         count++;
     }
-    return count + (follows ? kept_count : 0);
+    return count + (plan->follows ? kept_count + 1 : 0);
 }
 
-/* "LD_PRELOAD=ours" before what the program has set itself. */
-static char *with_ours(const char *ours, const char *theirs, char *preload) {
+/* What loads the library: "LD_PRELOAD=ours", before what the program has set itself, or of an
+ * emulator "QEMU_SET_ENV=LD_PRELOAD=ours", behind that. */
+static char *with_library(const struct exec_plan *plan, const char *theirs,
+                          char preload[EXEC_PRELOAD_SIZE]) {
     struct text text;
     text_init(&text, preload, EXEC_PRELOAD_SIZE);
-    text_add(&text, ours);
-    text_add(&text, ":");
-    text_add(&text, theirs + sizeof PRELOAD - 1);
-    return text.cut ? (char *)ours : preload;
+    if (plan->by_emulator) {
+        text_add(&text, theirs != NULL ? theirs : EMULATOR);
+        text_add(&text, theirs != NULL ? "," : "");
+    }
+    text_add(&text, PRELOAD);
+    text_add_bytes(&text, plan->library, plan->library_length);
+    if (!plan->by_emulator && theirs != NULL) {
+        text_add(&text, ":");
+        text_add(&text, theirs + sizeof PRELOAD - 1);
+    }
+    return text.cut && theirs != NULL ? with_library(plan, NULL, preload) : preload;
 }
 
-char *const *exec_environment(char *const envp[], int follows, char **places,
+char *const *exec_environment(char *const envp[], const struct exec_plan *plan, char **places,
                               char preload[EXEC_PRELOAD_SIZE]) {
+    const char *name = plan->by_emulator ? EMULATOR : PRELOAD;
     const char *theirs = NULL;
     const char *at = kept;
     char **to = places;
-    if (!follows) {
+    if (!plan->follows) {
         return envp;
     }
     for (; envp != NULL && *envp != NULL; envp++) {
-        if (text_starts(*envp, PRELOAD)) {
+        if (plan->library != NULL && text_starts(*envp, name)) {
             theirs = *envp;
         } else {
             *to++ = *envp;
         }
     }
     for (unsigned i = 0; i < kept_count; i++, at += text_length(at) + 1) {
-        *to++ = theirs != NULL && text_starts(at, PRELOAD) ? with_ours(at, theirs, preload)
-                                                           : (char *)at;
+        if (!text_starts(at, PRELOAD)) {
+            *to++ = (char *)at;
+        }
+    }
+    if (plan->library != NULL) {
+        *to++ = with_library(plan, theirs, preload);
     }
     *to = NULL;
     return places;
@@ -127,8 +271,9 @@ static struct {
 } lent;
 
 static void lend(void) {
+    struct exec_plan plan = exec_plan_for("/bin/sh", 0, NULL, 0);
     char **own = environ;
-    if (own == NULL || !exec_follows(NULL, 0, 0) || exec_places(own, 1) > LENT_PLACES) {
+    if (own == NULL || !plan.follows || plan.by_emulator || exec_places(own, &plan) > LENT_PLACES) {
         return;
     }
     lent.own = own;
@@ -136,7 +281,7 @@ static void lend(void) {
     for (char **at = own; *at != NULL; at++) {
         lent.preload_own = text_starts(*at, PRELOAD) ? *at : lent.preload_own;
     }
-    exec_environment(own, 1, lent.places, lent.preload);
+    exec_environment(own, &plan, lent.places, lent.preload);
     environ = lent.places;
 }
 

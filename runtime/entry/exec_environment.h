@@ -3,8 +3,9 @@
  * exec_environment.h: the environment that a program gets from an exec or a spawn of ours.
  *
  * The program under us sees none of our variables: they are taken out before its main. Where
- * children are followed they are put back here, into a copy of what it hands to exec, unless the
- * new program could not run with them (its loader is not ours, or a sanitizer must come first).
+ * children are followed they are put back here, into a copy of what it hands to exec, with the
+ * library for the new program's machine and C library (of MEMTRACE_LIBRARIES, which `memtrace run`
+ * sets). Where there is none the program gets nothing of ours, and the region counts it.
  */
 #ifndef RUNTIME_ENTRY_EXEC_ENVIRONMENT_H
 #define RUNTIME_ENTRY_EXEC_ENVIRONMENT_H
@@ -15,18 +16,26 @@
  * At start only. */
 void exec_keep(const char *entry, size_t length);
 
-/* Whether our variables are to be put back for this program. `by_name`: it is looked for in $PATH,
- * as execvp does; NULL: not known. `replaces`: the process itself becomes it. Signal-safe, and safe
- * in a child of vfork, as are the next two: nothing is written to the program's memory. */
-int exec_follows(const char *program, int by_name, int replaces);
+/* Whether our variables are put back for a program, and what is preloaded there. */
+struct exec_plan {
+    int follows;
+    const char *library; /* NULL: none; else so many bytes */
+    size_t library_length;
+    int by_emulator; /* qemu is told to load it, for the program that it runs */
+};
+
+/* `by_name`: it is looked for in $PATH, as execvp does; program NULL: not known. argv NULL: not
+ * known, or of no interest. `replaces`: the process itself becomes it. Signal-safe, and safe in a
+ * child of vfork, as are the next two: nothing is written to the program's memory. */
+struct exec_plan exec_plan_for(const char *program, int by_name, char *const argv[], int replaces);
 
 /* How many places the new array needs, its NULL included. */
-size_t exec_places(char *const envp[], int follows);
+size_t exec_places(char *const envp[], const struct exec_plan *plan);
 
 /* Fills the caller's array; `preload` is for the text of one variable. Returns what to give to
  * exec: envp itself where nothing is to be done. */
 enum { EXEC_PRELOAD_SIZE = 4096 };
-char *const *exec_environment(char *const envp[], int follows, char **places,
+char *const *exec_environment(char *const envp[], const struct exec_plan *plan, char **places,
                               char preload[EXEC_PRELOAD_SIZE]);
 
 /* Around calls of libc that start a shell and take `environ` for it: system and popen. Threads may
@@ -34,12 +43,27 @@ char *const *exec_environment(char *const envp[], int follows, char **places,
 void exec_lend_environment(void);
 void exec_take_environment_back(void);
 
-/* --- exec_target.c: whether a program can run with our library preloaded -----------------------
+/* --- exec_target.c: which library a program can run with ---------------------------------------
  */
 
-/* 0: with our library its loader would end it or complain: it has another C library (PT_INTERP),
- * another word size or machine, or a sanitizer that must be loaded first. 1: it can, or that cannot
- * be told. Signal-safe, allocates nothing. */
-int exec_target_takes_preload(const char *path);
+enum exec_kind {
+    EXEC_UNTOLD = 0,  /* that cannot be told */
+    EXEC_LOADED,      /* a loader puts it together */
+    EXEC_STATIC,      /* nothing is preloaded */
+    EXEC_STATIC_OURS, /* nor need be: it holds the runtime */
+    EXEC_UNFIT_LIBC,  /* a loader that no library of ours is made for */
+    EXEC_UNFIT_WORDS, /* 32 bits, or the most significant byte first */
+    EXEC_UNFIT_ORDER  /* a sanitizer's library must come first */
+};
+
+struct exec_target {
+    enum exec_kind kind;
+    unsigned machine; /* of its ELF header */
+    int is_musl;
+};
+
+/* Of the program that this file is or, of a script, of the one that runs it; of an emulator's words
+ * the program that it runs. Signal-safe, allocates nothing. */
+struct exec_target exec_target_look(const char *path, char *const argv[]);
 
 #endif

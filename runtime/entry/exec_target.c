@@ -3,14 +3,14 @@
 #define _GNU_SOURCE
 #include "runtime/entry/exec_environment.h"
 
+#include "memtrace/emulator.h"
 #include "runtime/base/sys.h"
 #include "runtime/base/text.h"
-#include "runtime/libc/libc.h"
-#include "runtime/machine/machine.h"
 
 #include <elf.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdint.h>
 
 enum { MOST_SEGMENTS = 64, MOST_ENTRIES = 512, MOST_NAMES = 4 << 20, NAMES_AT_ONCE = 2048 };
 
@@ -72,57 +72,90 @@ static int next_entry(const struct target *target, int64_t tag, unsigned *at, ui
     return 0;
 }
 
-/* AddressSanitizer's library ends a program where another one comes before it, unless it is told
- * not to (othermalloc.c): a program that tells it something itself is not told by us. */
-static const char teller[] = "__asan_default_options";
-
-static int has_teller(const char *names, size_t size) {
-    for (size_t at = 0; at + sizeof teller <= size; at++) {
-        if (names[at] == '_' && __builtin_memcmp(names + at, teller, sizeof teller) == 0) {
-            return 1;
+/* Whether the text is somewhere in this part of the file, which is read piece by piece. */
+static int file_holds(const struct target *target, uint64_t start, uint64_t size, const char *text,
+                      size_t length) {
+    char names[NAMES_AT_ONCE];
+    for (uint64_t at = 0; at < size && at < MOST_NAMES; at += sizeof names - length) {
+        size_t piece = size - at < sizeof names ? (size_t)(size - at) : sizeof names;
+        long got = sys_pread(target->fd, names, piece, start + at);
+        for (size_t i = 0; got > 0 && i + length <= (size_t)got; i++) {
+            if (names[i] == text[0] && __builtin_memcmp(names + i, text, length) == 0) {
+                return 1;
+            }
+        }
+        if (got <= 0) {
+            return 0;
         }
     }
     return 0;
 }
 
-/* By the names of the program's dynamic symbols, read piece by piece. */
+/* AddressSanitizer's library ends a program where another one comes before it, unless it is told
+ * not to (othermalloc.c): a program that tells it something itself is not told by us. By the names
+ * of the program's dynamic symbols. */
 static int tells_sanitizer(const struct target *target) {
-    char names[NAMES_AT_ONCE];
+    static const char teller[] = "__asan_default_options";
     unsigned first = 0;
     unsigned second = 0;
     uint64_t start = 0;
     uint64_t size = 0;
-    if (target->dynamic.p_type != PT_DYNAMIC || !next_entry(target, DT_STRTAB, &first, &start) ||
-        !next_entry(target, DT_STRSZ, &second, &size) || (start = offset_of(target, start)) == 0) {
-        return 0;
-    }
-    for (uint64_t at = 0; at < size && at < MOST_NAMES; at += sizeof names - sizeof teller) {
-        size_t piece = size - at < sizeof names ? (size_t)(size - at) : sizeof names;
-        long got = sys_pread(target->fd, names, piece, start + at);
-        if (got <= 0 || has_teller(names, (size_t)got)) {
-            return got > 0;
-        }
-    }
-    return 0;
+    return target->dynamic.p_type == PT_DYNAMIC && next_entry(target, DT_STRTAB, &first, &start) &&
+           next_entry(target, DT_STRSZ, &second, &size) &&
+           (start = offset_of(target, start)) != 0 &&
+           file_holds(target, start, size, teller, sizeof teller);
 }
 
-static int has_our_loader(const struct target *target) {
-    char path[256] = "";
-    if (target->interpreter.p_type != PT_INTERP) {
-        return 1; /* static: nothing is preloaded */
-    }
-    return sys_pread(target->fd, path, sizeof path - 1, target->interpreter.p_offset) <= 0 ||
-           text_starts(text_base_name(path), libc_loader_name());
+/* By the names of its sections: Static.cmake gives the runtime's code one of its own. */
+static int holds_runtime(const struct target *target) {
+    static const char section[] = "memtrace_text";
+    Elf64_Shdr names;
+    return target->header->e_shentsize == sizeof names &&
+           read_at(target, &names, sizeof names,
+                   target->header->e_shoff + (uint64_t)target->header->e_shstrndx * sizeof names) &&
+           file_holds(target, names.sh_offset, names.sh_size, section, sizeof section);
 }
 
-static int elf_takes_preload(int fd, const Elf64_Ehdr *header) {
+/* By the name of its loader, or as it is one itself, which is run as a command. */
+static void tell_libc(const char *loader, struct exec_target *found) {
+    const char *name = text_base_name(loader);
+    found->is_musl = text_starts(name, "ld-musl");
+    if (!found->is_musl && !text_starts(name, "ld-linux") && !text_starts(name, "ld.so")) {
+        found->kind = EXEC_UNFIT_LIBC;
+    }
+}
+
+static int is_loader(const char *path) {
+    struct exec_target found = {.kind = EXEC_LOADED};
+    tell_libc(path, &found);
+    return found.kind == EXEC_LOADED;
+}
+
+static struct exec_target look_at_elf(const char *path, int fd, const Elf64_Ehdr *header) {
+    struct exec_target found = {.kind = EXEC_LOADED, .machine = header->e_machine};
     struct target target = {.fd = fd, .header = header};
-    if (header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_machine != MACHINE_ELF ||
+    char loader[256] = "";
+    if (header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_ident[EI_DATA] != ELFDATA2LSB ||
         header->e_phentsize != sizeof(Elf64_Phdr)) {
-        return 0;
+        found.kind = EXEC_UNFIT_WORDS;
+        return found;
     }
     read_segments(&target);
-    return has_our_loader(&target) && !tells_sanitizer(&target);
+    if (target.interpreter.p_type == PT_INTERP) {
+        if (sys_pread(fd, loader, sizeof loader - 1, target.interpreter.p_offset) <= 0) {
+            found.kind = EXEC_UNTOLD;
+            return found;
+        }
+        tell_libc(loader, &found);
+    } else if (is_loader(path)) {
+        tell_libc(path, &found);
+    } else {
+        found.kind = holds_runtime(&target) ? EXEC_STATIC_OURS : EXEC_STATIC;
+    }
+    if (found.kind == EXEC_LOADED && tells_sanitizer(&target)) {
+        found.kind = EXEC_UNFIT_ORDER;
+    }
+    return found;
 }
 
 /* The program behind "#!", at the start of the text; empty: there is none. */
@@ -142,7 +175,9 @@ static void take_interpreter(char *text) {
     *to = '\0';
 }
 
-int exec_target_takes_preload(const char *path) {
+/* `interpreter`: room for the path of what runs a script. */
+static struct exec_target look(const char *path, char interpreter[256]) {
+    const struct exec_target untold = {.kind = EXEC_UNTOLD};
     union {
         Elf64_Ehdr elf;
         char text[256];
@@ -152,19 +187,33 @@ int exec_target_takes_preload(const char *path) {
         long size = fd < 0 ? fd : sys_pread((int)fd, &start, sizeof start - 1, 0);
         int is_elf = size >= (long)sizeof start.elf &&
                      __builtin_memcmp(start.elf.e_ident, ELFMAG, SELFMAG) == 0;
-        int takes = is_elf ? elf_takes_preload((int)fd, &start.elf) : 1;
+        struct exec_target found = is_elf ? look_at_elf(path, (int)fd, &start.elf) : untold;
         if (fd >= 0) {
             sys_close((int)fd);
         }
         if (is_elf || size <= 0) {
-            return takes;
+            return found;
         }
         start.text[size] = '\0';
         take_interpreter(start.text);
         if (start.text[0] == '\0') {
-            return 1;
+            return untold;
         }
-        path = start.text;
+        text_copy(interpreter, 256, start.text);
+        path = interpreter;
     }
-    return 1;
+    return untold;
+}
+
+struct exec_target exec_target_look(const char *path, char *const argv[]) {
+    char interpreter[256];
+    const struct memtrace_machine *machine = memtrace_emulated_by(path);
+    const char *program = machine != NULL && argv != NULL ? memtrace_emulated_program(argv) : NULL;
+    if (program != NULL) {
+        struct exec_target found = look(program, interpreter);
+        if (found.kind != EXEC_UNTOLD && found.machine == machine->elf) {
+            return found;
+        }
+    }
+    return look(path, interpreter);
 }

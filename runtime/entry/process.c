@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * process.c: the ways a process ends without exit handlers, or becomes another program, and fork.
- * A forked child finds its gates wiped (thread.h) and needs nothing here, but one: where a signal
- * handler forks that interrupted the runtime, the child goes on inside it too.
+ * A forked child finds its gates wiped (thread.h) and needs nothing here, but two: where a signal
+ * handler forks that interrupted the runtime, the child goes on inside it too; and an emulator may
+ * have wiped nothing.
  */
 #define _GNU_SOURCE
 #include "runtime/base/compiler.h"
+#include "runtime/entry/child.h"
 #include "runtime/entry/event.h"
 #include "runtime/entry/exec_environment.h"
 #include "runtime/entry/real.h"
@@ -35,6 +37,9 @@ PUBLIC __attribute__((noreturn)) void _Exit(int status) {
 static pid_t fork_by(pid_t (*function)(void), struct frame caller) {
     int inside = thread_before_fork(caller);
     pid_t child = function();
+    if (child == 0) {
+        child_wipe();
+    }
     if (inside) {
         thread_after_fork(child == 0);
     }
@@ -53,13 +58,13 @@ PUBLIC pid_t _Fork(void) {
 
 /* Runs an exec, in which `environment_` is what the program is to get, between notes to the
  * profile: it comes back only if it failed. */
-#define EXEC(path, by_name, envp, call)                                                            \
+#define EXEC(path, by_name, argv, envp, call)                                                      \
     ({                                                                                             \
         char *const *given_ = (envp);                                                              \
-        int follows_ = exec_follows(path, by_name, 1);                                             \
-        char *places_[exec_places(given_, follows_)];                                              \
-        char preload_[follows_ ? EXEC_PRELOAD_SIZE : 1];                                           \
-        char *const *environment_ = exec_environment(given_, follows_, places_, preload_);         \
+        struct exec_plan plan_ = exec_plan_for(path, by_name, argv, 1);                            \
+        char *places_[exec_places(given_, &plan_)];                                                \
+        char preload_[plan_.follows ? EXEC_PRELOAD_SIZE : 1];                                      \
+        char *const *environment_ = exec_environment(given_, &plan_, places_, preload_);           \
         int noted_ = runtime_before_exec((by_name) ? NULL : (path));                               \
         int result_ = call;                                                                        \
         if (noted_) {                                                                              \
@@ -70,11 +75,11 @@ PUBLIC pid_t _Fork(void) {
 
 /* By names of ours: attached, a call of execve() here is the C library's. */
 static int exec_path(const char *path, char *const argv[], char *const envp[]) {
-    return EXEC(path, 0, envp, REAL(execve)(path, argv, environment_));
+    return EXEC(path, 0, argv, envp, REAL(execve)(path, argv, environment_));
 }
 
 static int exec_file(const char *file, char *const argv[], char *const envp[]) {
-    return EXEC(file, 1, envp, REAL(execvpe)(file, argv, environment_));
+    return EXEC(file, 1, argv, envp, REAL(execvpe)(file, argv, environment_));
 }
 
 PUBLIC int execve(const char *path, char *const argv[], char *const envp[]) {
@@ -94,20 +99,20 @@ PUBLIC int execvp(const char *file, char *const argv[]) {
 }
 
 PUBLIC int fexecve(int fd, char *const argv[], char *const envp[]) {
-    return EXEC(NULL, 0, envp, REAL(fexecve)(fd, argv, environment_));
+    return EXEC(NULL, 0, NULL, envp, REAL(fexecve)(fd, argv, environment_));
 }
 
 PUBLIC int execveat(int folder, const char *path, char *const argv[], char *const envp[],
                     int flags) {
-    return EXEC(NULL, 0, envp, REAL(execveat)(folder, path, argv, environment_, flags));
+    return EXEC(NULL, 0, NULL, envp, REAL(execveat)(folder, path, argv, environment_, flags));
 }
 
 #define SPAWN(name, by_name)                                                                       \
-    int follows = exec_follows(path, by_name, 0);                                                  \
-    char *places[exec_places(envp, follows)];                                                      \
-    char preload[follows ? EXEC_PRELOAD_SIZE : 1];                                                 \
+    struct exec_plan plan = exec_plan_for(path, by_name, argv, 0);                                 \
+    char *places[exec_places(envp, &plan)];                                                        \
+    char preload[plan.follows ? EXEC_PRELOAD_SIZE : 1];                                            \
     return REAL(name)(pid, path, actions, attributes, argv,                                        \
-                      exec_environment(envp, follows, places, preload));
+                      exec_environment(envp, &plan, places, preload));
 
 PUBLIC int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
                        const posix_spawnattr_t *attributes, char *const argv[],

@@ -127,6 +127,24 @@ static int drop_first_preload(char *entry) {
     return 0;
 }
 
+/* Of what qemu was told to set, the last if it is LD_PRELOAD, in place; 1: nothing is left of it.
+ * That it is to be told is found out again for each program (exec_environment.c). */
+static int drop_emulator_preload(char *entry) {
+    char *last = entry + sizeof "QEMU_SET_ENV=" - 1;
+    int is_all;
+    for (char *at = last; *at != '\0'; at++) {
+        last = *at == ',' ? at + 1 : last;
+    }
+    if (!text_starts(last, "LD_PRELOAD=")) {
+        return 0;
+    }
+    is_all = last[-1] == '=';
+    if (!is_all) {
+        last[-1] = '\0';
+    }
+    return is_all;
+}
+
 /* For what the process becomes by exec: of LD_PRELOAD the first, which is ours. */
 static void keep(const char *entry) {
     size_t length = 0;
@@ -149,6 +167,9 @@ static const char *find_added(char **environment) {
 
 /* 1: nothing of the entry is to stay. */
 static int take_added(const char *added, char *entry) {
+    if (text_starts(entry, "QEMU_SET_ENV=")) {
+        return drop_emulator_preload(entry);
+    }
     if (!in_list(added, entry) && !text_starts(entry, "MEMTRACE_ADDED=")) {
         return 0;
     }

@@ -284,9 +284,10 @@ static const struct variable variables[] = {
     SETS("RUN", set_run, run),
     {.name = "MEMTRACE_ADDED"},
     {.name = "MEMTRACE_EVEN"},
+    {.name = "MEMTRACE_LIBRARIES"},
 };
 
-enum { VARIABLES = sizeof variables / sizeof variables[0], OURS = 4 };
+enum { VARIABLES = sizeof variables / sizeof variables[0], OURS = 5 };
 
 int variable_set(struct settings *settings, const char *name, const char *value) {
     for (uint32_t i = 0; i < VARIABLES; i++) {

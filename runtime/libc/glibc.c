@@ -36,10 +36,6 @@ uintptr_t libc_loader(void) {
     return getauxval(AT_BASE) != 0 ? getauxval(AT_BASE) : (uintptr_t)_dl_find_object;
 }
 
-const char *libc_loader_name(void) {
-    return MACHINE_LOADER;
-}
-
 int libc_allows_guards(void) {
     return 1;
 }

@@ -36,8 +36,6 @@ int libc_find_object(uintptr_t address, struct libc_object *object);
 int libc_is_runtime(uintptr_t code, uintptr_t start, uintptr_t end);
 /* An address in the loader, if that is an object of its own; else 0. */
 uintptr_t libc_loader(void);
-/* How the names of its files begin: of programs that take our library. */
-const char *libc_loader_name(void);
 /* Whether the handlers' return into the kernel has an unwind table. */
 int libc_describes_signals(void);
 /* Whether the code that goes on at `pc` was called by nobody, although no table says so. */

@@ -65,10 +65,6 @@ uintptr_t libc_loader(void) {
     return 0;
 }
 
-const char *libc_loader_name(void) {
-    return "ld-musl";
-}
-
 int libc_may_keep_frame_pointers(uintptr_t pc) {
     static struct libc_object own;
     if (LOAD_ACQUIRE(&own.end) == 0) {

@@ -29,11 +29,6 @@ uintptr_t libc_loader(void) {
     return 0;
 }
 
-/* No program takes a library from us. */
-const char *libc_loader_name(void) {
-    return "/";
-}
-
 int libc_allows_guards(void) {
     return 0;
 }

@@ -51,12 +51,8 @@ INLINE void machine_note_registers(void *context) {
 }
 #endif
 
-/* Of a machine whose header does not say otherwise: how the loader's file begins; words of 64
- * signals in a mask of the kernel's; whether its struct stat is another than the C library's, which
- * machine_stat() fills. */
-#ifndef MACHINE_LOADER
-#define MACHINE_LOADER "ld-linux"
-#endif
+/* Of a machine whose header does not say otherwise: words of 64 signals in a mask of the kernel's;
+ * whether its struct stat is another than the C library's, which machine_stat() fills. */
 #ifndef MACHINE_SIGNAL_WORDS
 #define MACHINE_SIGNAL_WORDS 1
 #endif

@@ -47,7 +47,6 @@ enum {
 #define MACHINE_NAME "mips64"
 #endif
 #define MACHINE_FIRST_GLIBC       "GLIBC_2.2"
-#define MACHINE_LOADER            "ld.so.1"
 #define MACHINE_SIGNAL_WORDS      2 /* 128 signals */
 #define MACHINE_HAS_OWN_STAT      1
 #define MACHINE_HAS_FP_CHAIN      0 /* $fp is where a frame begins, far from what it saved */

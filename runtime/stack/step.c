@@ -186,6 +186,9 @@ static COLD int step_guessing(struct rules *rules, struct stack_bounds *stack,
         to->pc = 0; /* the loader's first code, which nobody called and nothing describes */
         return 0;
     }
+    if (!libc_may_keep_frame_pointers(pc)) {
+        return -1; /* nor does the link register tell more than its last call */
+    }
     if (step_by_link(stack, from, to) == 0 &&
         module_find(rules->modules, to->pc - 1, &place) == 0 && may_be_stub(pc)) {
         to->slot = step_return_slot(sp); /* a linkage stub, which keeps nothing on the stack */
@@ -193,8 +196,8 @@ static COLD int step_guessing(struct rules *rules, struct stack_bounds *stack,
         to->sp = machine_keep_sp(sp);
         return 0;
     }
-    if (!MACHINE_GUESSES || !libc_may_keep_frame_pointers(pc) || !stack_holds(stack, from->slot) ||
-        record <= from->slot || !stack_holds(stack, record) || !stack_holds(stack, slot) ||
+    if (!MACHINE_GUESSES || !stack_holds(stack, from->slot) || record <= from->slot ||
+        !stack_holds(stack, record) || !stack_holds(stack, slot) ||
         record % sizeof(uintptr_t) != 0) {
         return -1;
     }

@@ -3,7 +3,7 @@
 """foreign.py MACHINE CASE [STACKS]: the runtime, cross-compiled for MACHINE (aarch64, mips64el, mips64, riscv64) and run by qemu's emulation
 of user space, with its profiles read by the memtrace command of this machine. The machine "here" is this one, for
 the same stacks without an emulator; "static", "musl" and "musl-static" are this one, too, with the program linked
-statically, with musl, and both. CASE is
+statically, with musl, and both; "aarch64-static", "aarch64-musl" and "aarch64-musl-static" are so on AArch64. CASE is
 
     build       cross-compiles the runtime, by CMake; all others need it
     list        names the others
@@ -43,6 +43,15 @@ MACHINES = {
                "packages": "qemu-user gcc-mips64-linux-gnuabi64 g++-mips64-linux-gnuabi64",
                "flags": ["-fasynchronous-unwind-tables"], "lacks_tables": True,
                "builds": ["O2", "own", "O0", "omit-frame-pointer", "hooks"]},
+    "aarch64-static": {"triplet": "aarch64-linux-gnu", "emulator": ["qemu-aarch64", "-cpu", "max"],
+                       "packages": "qemu-user gcc-aarch64-linux-gnu g++-aarch64-linux-gnu", "static": "static",
+                       "name": "AArch64"},
+    "aarch64-musl": {"triplet": "aarch64-linux-gnu", "emulator": ["qemu-aarch64", "-cpu", "max"],
+                     "packages": "qemu-user gcc-aarch64-linux-gnu g++-aarch64-linux-gnu",
+                     "library": "libmemtrace-musl.so", "name": "AArch64"},
+    "aarch64-musl-static": {"triplet": "aarch64-linux-gnu", "emulator": ["qemu-aarch64", "-cpu", "max"],
+                            "packages": "qemu-user gcc-aarch64-linux-gnu g++-aarch64-linux-gnu",
+                            "static": "static-musl", "name": "AArch64"},
     "here": {"triplet": "", "emulator": ["env"], "packages": "g++"},
     "static": {"triplet": "", "emulator": ["env"], "packages": "g++", "static": "static"},
     "musl": {"triplet": "", "emulator": ["env"], "packages": "g++ musl-tools", "library": "libmemtrace-musl.so"},
@@ -72,6 +81,7 @@ BUILDS = {
     "clang-pass-protected": (["-O2", "-fstack-protector-strong", CLANG], [], {}),
     "hooks": (["-O2", "-finstrument-functions", "-fno-omit-frame-pointer"], [], {}),
     "libunwind": (["-O2"], [], {"MEMTRACE_UNWIND": "libunwind"}),
+    "static-pie": (["-O2", "-fPIE", "-static-pie"], [], {}),
     "pages-16K": (["-O2"], [], {}),
     "pages-64K": (["-O2"], [], {}),
 }
@@ -95,6 +105,11 @@ def run(command, **more):
     return done.stdout
 
 
+def musl_root(processor):
+    """Of another machine: where muslroot.py unpacks it."""
+    return os.path.join(BUILD, "tests", "platforms", processor + "-musl", "root")
+
+
 class Machine:
     def __init__(self, name):
         self.name = name
@@ -103,17 +118,26 @@ class Machine:
         self.emulator = MACHINES[name]["emulator"]
         self.folder = os.path.join(BUILD, "tests", "platforms", name)
         self.is_here = not self.triplet
-        self.built = BUILD if self.is_here else self.folder
+        self.processor = name.split("-")[0]
+        self.is_musl = "musl" in name
+        self.root = "/usr/" + self.triplet
+        self.musl_gcc = "musl-gcc"
+        self.built = BUILD if self.is_here else os.path.join(BUILD, "tests", "platforms", self.processor)
+        if self.is_musl and not self.is_here:
+            self.root = musl_root(self.processor)
+            self.musl_gcc = os.path.join(self.root, "musl-gcc")
+            self.built = os.path.join(os.path.dirname(self.root), "build")
         self.library = os.path.join(self.built, "lib", MACHINES[name].get("library", "libmemtrace.so"))
         self.static = MACHINES[name].get("static")
-        self.is_musl = "musl" in name
         # The C library's functions have no unwind tables, or not all of them.
         self.lacks_tables = self.is_musl or MACHINES[name].get("lacks_tables", False)
         self.flags = MACHINES[name].get("flags", [])
         self.builds = MACHINES[name].get("builds", BUILDS)
-        self.toolchain = os.path.join(HERE, name + ".cmake")
+        self.toolchain = os.path.join(HERE, self.processor + ".cmake")
         self.compiler = self.triplet + "-g++" if self.triplet else "g++"
-        if self.is_musl and not os.path.exists(os.path.join(BUILD, "lib", "libmemtrace-musl.so")):
+        if self.is_musl and not self.is_here and not os.path.exists(self.musl_gcc):
+            skip("no musl for %s here (scripts/test-platforms %s)" % (self.processor, name))
+        if self.is_musl and self.is_here and not os.path.exists(os.path.join(BUILD, "lib", "libmemtrace-musl.so")):
             skip("no library for musl here (Debian: apt-get install musl-tools, then build anew, with gcc)")
         for tool in (self.emulator[0], self.compiler, self.compiler.replace("g++", "gcc")):
             if shutil.which(tool) is None:
@@ -122,9 +146,10 @@ class Machine:
     def build(self):
         if self.is_here:
             return
-        run(["cmake", "-S", SOURCE, "-B", self.folder, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
-             "-DCMAKE_TOOLCHAIN_FILE=" + self.toolchain])
-        run(["cmake", "--build", self.folder])
+        run(["cmake", "-S", SOURCE, "-B", self.built, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
+             "-DCMAKE_TOOLCHAIN_FILE=" + self.toolchain,
+             *(["-DMEMTRACE_MUSL_GCC=" + self.musl_gcc] if self.is_musl else [])])
+        run(["cmake", "--build", self.built])
         described = run(["readelf", "-h", self.library])
         if not re.search(r"Machine:\s+" + MACHINES[self.name].get("elf", self.called), described):
             fail("the library is for another machine:\n" + described)
@@ -134,6 +159,17 @@ class Machine:
         if build == "fp" and self.lacks_tables: # nor does it keep frame pointers
             return ["fp"]
         return BUILDS[build][1] or (["musl"] if self.is_musl else [])
+
+    def can_build(self, build):
+        """(Debian's C library for x86-64 keeps no frame pointers: that chain ends in it. musl's specs know no
+        static-pie.)"""
+        if build == "static-pie":
+            return self.static == "static"
+        if build == "libunwind":
+            return not self.static and not self.is_musl
+        if build.startswith("clang") and (self.is_musl or not self.ways(build)):
+            return False
+        return not self.is_here or not (build in PAGES or build == "fp" or build.endswith("signed"))
 
     def plugin(self):
         """Of the cross compiler, or of this one: built where its plugin headers are installed."""
@@ -174,35 +210,42 @@ class Machine:
                  [flag + plugin if flag == CLANG else flag for flag in flags])
                 for compiler, plugin in self.clangs()]
 
-    def linked(self, program, cxx):
+    def linked(self, program, cxx, static="-static"):
         """What the program is linked with: the library, or the object file with its options."""
         if not self.static:
             name = os.path.basename(self.library)[3:-3]
             return ["-o", program, "-L" + os.path.dirname(self.library), "-l" + name, "-Wl,--eh-frame-hdr"]
-        runtime = os.path.join(BUILD, "lib", "memtrace", self.static)
+        runtime = os.path.join(self.built, "lib", "memtrace", self.static)
         options = runtime + ("-c++.options" if cxx else ".options")
-        return ["-o", program, "-static", runtime + ".o", "@" + options]
+        return ["-o", program, static, runtime + ".o", "@" + options]
 
     def compile(self, source, flags, program, compiler=None):
         flags = ["-g", "-pthread", "-I" + os.path.join(SOURCE, "include"), "-I" + os.path.join(self.built, "include"),
                  *self.flags, *[flag + self.plugin() if flag == PASS else flag for flag in flags]]
         source = os.path.join(HERE, source)
         if not self.is_musl:
-            run([*(compiler or [self.compiler]), *flags, source, *self.linked(program, True)])
+            static = "-static-pie" if "-static-pie" in flags else "-static"
+            run([*(compiler or [self.compiler]), *flags, source, *self.linked(program, True, static)])
             return
         # Debian has no C++ for musl: its headers are glibc's, its unwinder is told of objects by musl.c. A thread's
         # stack is as large as the program's, which musl takes from its headers.
-        with open(shutil.which("musl-gcc"), encoding="utf-8") as wrapper:
-            specs = "-specs=" + re.search(r'-specs "?([^" ]+)', wrapper.read())[1]
-        version = run(["g++", "-dumpversion"]).split(".")[0].strip()
-        places = ["/usr/include/c++/" + version, "/usr/include/x86_64-linux-gnu/c++/" + version]
-        headers = [word for place in places for word in ("-isystem", place)]
-        run(["gcc", specs, "-nostdinc++", *headers, "-D__GLIBC_PREREQ(a,b)=0", "-x", "c++", *flags, "-c", source, "-o",
+        gcc = [self.compiler.replace("g++", "gcc"), "-specs=" + self.musl_specs()]
+        told = run([self.compiler, "-E", "-v", "-x", "c++", "/dev/null"])
+        headers = [word for place in re.findall(r"^ (\S*/c\+\+/\S*)$", told, re.MULTILINE) for word in ("-isystem", place)]
+        run([*gcc, "-nostdinc++", *headers, "-D__GLIBC_PREREQ(a,b)=0", "-x", "c++", *flags, "-c", source, "-o",
              program + ".o"])
-        run(["gcc", specs, "-O2", "-c", os.path.join(HERE, "musl.c"), "-o", program + "-musl.o"])
-        run(["gcc", specs, program + ".o", program + "-musl.o", *self.linked(program, False),
-             "-Wl,-z,stack-size=0x800000,--start-group", run(["gcc", "-print-file-name=libsupc++.a"]).strip(),
+        run([*gcc, "-O2", "-c", os.path.join(HERE, "musl.c"), "-o", program + "-musl.o"])
+        run([*gcc, program + ".o", program + "-musl.o", *self.linked(program, False),
+             "-Wl,-z,stack-size=0x800000,--start-group", run([self.compiler, "-print-file-name=libsupc++.a"]).strip(),
              "-lgcc_eh", "-lc", "-Wl,--end-group"])
+
+    def musl_specs(self):
+        with open(shutil.which(self.musl_gcc), encoding="utf-8") as wrapper:
+            return re.search(r'-specs "?([^" ]+)', wrapper.read())[1].strip()
+
+    def start(self, *options):
+        """The words before a program's own."""
+        return [*self.emulator, *options, "-L", self.root] if self.triplet else []
 
     def emulate(self, program, arguments, settings, folder, page=4096):
         """What it wrote, and the profile that it left."""
@@ -211,7 +254,7 @@ class Machine:
             os.unlink(profile)
         settings = {"LD_LIBRARY_PATH": os.path.dirname(self.library) + ":" + folder, "MEMTRACE_OUTPUT": profile,
                     "MEMTRACE_REGION_DIR": folder, "MEMTRACE_SUMMARY": "0", **settings}
-        command = [*self.emulator, *(["-p", str(page), "-L", "/usr/" + self.triplet] if self.triplet else [])]
+        command = self.start("-p", str(page)) or ["env"]
         for name, value in settings.items():
             command += (["-E"] if self.triplet else []) + ["%s=%s" % (name, value)]
         return run([*command, program, *arguments]), profile
@@ -278,11 +321,7 @@ def main():
     if case == "build":
         machine.build()
     elif case == "list":
-        # (Debian's C library for x86-64 keeps no frame pointers: that chain ends in it.)
-        print(*[build for build in machine.builds
-                if machine.ways(build) and not (machine.is_musl and build.startswith("clang"))
-                and not (machine.is_here and (build in PAGES or build == "fp" or build.endswith("signed") or
-                                              build == "libunwind" and (machine.static or machine.is_musl)))])
+        print(*[build for build in machine.builds if machine.can_build(build)])
     else:
         test_stacks(machine, case, int(sys.argv[3]) if len(sys.argv) > 3 else 150)
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * libc.c WAY: every function that allocates, a known number of times, on threads, in handlers, in a
- * forked child, after main; ending as WAY says: return, exit, _exit, quick, exec (itself, with
- * "again"). A block of calloc that is not clear ends it with status 1, else it is 3.
+ * forked child, after main; ending as WAY says: return, exit, _exit, quick, exec (of the words
+ * behind it: itself, with "again"). A block of calloc that is not clear ends it with status 1, else
+ * it is 3.
  */
 #define _GNU_SOURCE
 #include <malloc.h>
@@ -114,7 +115,7 @@ int main(int count, char **arguments) {
         _exit(2);
     }
     if (strcmp(way, "exec") == 0) {
-        execl(arguments[0], arguments[0], "again", NULL);
+        execv(arguments[2], arguments + 2);
     } else if (strcmp(way, "exit") == 0) {
         exit(3);
     } else if (strcmp(way, "_exit") == 0) {

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""libcs.py KIND: libc.c with another C library, or linked statically: static, musl, musl-static. Each function that
-allocates is counted once, whichever the C library calls by its name; and whichever way the process ends, by itself
-and under `memtrace run` and `record`, what it did is in the profile."""
+"""libcs.py KIND: libc.c with another C library, on another machine, or linked statically: static, musl, musl-static,
+aarch64, aarch64-static. Each function that allocates is counted once, whichever the C library calls by its name; and
+whichever way the process ends, by itself and under `memtrace run` and `record`, what it did is in the profile."""
 
 import os
 import shutil
@@ -20,8 +20,8 @@ USES = {"return": 1117, "exit": 1117, "quick": 1113, "_exit": 1110, "exec": 1110
 
 def compiled(machine, folder, name, *flags):
     program = os.path.join(folder, name)
-    compiler = "musl-gcc" if machine.is_musl else "gcc"
-    run([compiler, "-g", "-O1", "-pthread", *flags, os.path.join(HERE, "libc.c"), "-o", program])
+    compiler = machine.musl_gcc if machine.is_musl else machine.compiler.replace("g++", "gcc")
+    run([compiler, "-g", "-O1", "-pthread", os.path.join(HERE, "libc.c"), *flags, "-o", program])
     return program
 
 
@@ -67,6 +67,13 @@ def profiles(folder):
             if name.endswith((".mtp", ".mtr"))]
 
 
+def words(machine, program, way):
+    """That start it: with "exec" followed by those that it executes, itself again."""
+    start = machine.start()
+    again = [shutil.which(start[0]), *start[1:]] if start else []
+    return [*start, program, way, *([*again, program, "again"] if way == "exec" else [])]
+
+
 def main():
     machine = Machine(sys.argv[1])
     folder = os.path.join(machine.folder, "libc")
@@ -77,23 +84,26 @@ def main():
                       "-Wl,-rpath," + os.path.dirname(machine.library))
     for way in USES:
         at = fresh(folder)
-        execute([linked, way], at, MEMTRACE_SUMMARY="0")
+        execute(words(machine, linked, way), at, MEMTRACE_SUMMARY="0")
         check(profiles(at), way, False)
     followed = linked if machine.static else plain
-    for way in ("return", "exec"):
+    library = [] if machine.is_here else ["--library", machine.library]
+    emulates = "" if machine.is_here else "memtrace: %s emulates %s, a program for AArch64: that is profiled, with %s\n" % (
+        machine.emulator[0], followed, os.path.realpath(machine.library))
+    for way in ("return", "exec") if machine.is_here else ("return",):
         at = fresh(folder)
-        said = execute([MEMTRACE, "run", "--no-summary", "--", followed, way], at)
+        said = execute([MEMTRACE, "run", "--no-summary", *library, "--", *words(machine, followed, way)], at)
         check(profiles(at), way, True)
-        if said:
+        if said != emulates:
             fail("memtrace run says", said)
     at = fresh(folder)
-    execute([MEMTRACE, "record", "--no-summary", "--children", "none", "--", followed, "return"], at)
+    execute([MEMTRACE, "record", "--no-summary", "--children", "none", *library, "--", *words(machine, followed, "return")], at)
     recordings = profiles(at)
     if len(recordings) != 1 or counted(recordings[0])[:3] != (USES["return"] * EACH, USES["return"] * BYTES, 0):
         fail("recorded are", [(name, counted(name)) for name in recordings])
     if machine.static:
-        said = execute([MEMTRACE, "run", "--", plain, "return"], folder)
-        if said != "memtrace: %s is statically linked: nothing will be recorded\n" % plain:
+        said = execute([MEMTRACE, "run", *library, "--", *words(machine, plain, "return")], folder)
+        if not said.endswith("%s is statically linked: nothing will be recorded\n" % plain) or said.count("\n") != 1:
             fail("of a program without MemTrace it says", said)
     print(machine.name + ": each function counted once,", len(USES), "ways to end")
 

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 /* Which the unwinder would use if they are there, and takes to be. */
 void *const wanted[] = {(void *)pthread_once, (void *)pthread_getspecific,
@@ -57,6 +58,12 @@ int _dl_find_object(void *address, struct dl_find_object *found);
 int _dl_find_object(void *address, struct dl_find_object *found) {
     struct search search = {(uintptr_t)address, found};
     return dl_iterate_phdr(look, &search) == 1 ? 0 : -1;
+}
+
+/* gcc's functions for atomics ask by this. */
+unsigned long __getauxval(unsigned long type);
+__attribute__((weak)) unsigned long __getauxval(unsigned long type) {
+    return getauxval(type);
 }
 
 int getcontext(void *context);
