@@ -81,11 +81,11 @@ class Packages:
         """The file of the newest one."""
         package = re.search(r"Depends: (linux-image-\S+)", run(["apt-cache", "depends", name], env=self.environment))[1]
         to = os.path.join(self.folder, package)
-        if not glob.glob(to + "/boot/vmlinuz-*"):
+        if not glob.glob(to + "/boot/vmlinu[xz]-*"):
             os.makedirs(to, exist_ok=True)
             run(["apt-get", "download", package], env=self.environment, cwd=to)
             run(["dpkg", "-x", glob.glob(to + "/*.deb")[0], to])
-        return glob.glob(to + "/boot/vmlinuz-*")[0]
+        return glob.glob(to + "/boot/vmlinu[xz]-*")[0]
 
 
 def initramfs(files, to):
