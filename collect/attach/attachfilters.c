@@ -130,10 +130,20 @@ static bool is_let_pass(const struct attachfilters *filters, const struct filter
     return true;
 }
 
+static bool is_obstacle(const struct attachfilters *filters, unsigned uses,
+                        const struct filtercall *call) {
+    return (call->uses & uses) != 0 && !is_let_pass(filters, call);
+}
+
 const char *attachfilters_obstacle(const struct attachfilters *filters, unsigned uses) {
     for (size_t i = 0; i < FILTERCALLS; i++) {
-        if ((filtercalls[i].uses & uses) != 0 && !is_let_pass(filters, &filtercalls[i])) {
+        if (is_obstacle(filters, uses, &filtercalls[i])) {
             return filtercalls[i].name;
+        }
+    }
+    for (const struct filtercall *call = attachmachine_calls; call->name != NULL; call++) {
+        if (is_obstacle(filters, uses, call)) {
+            return call->name;
         }
     }
     return NULL;

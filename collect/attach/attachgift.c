@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "collect/attach/attachgift.h"
 
+#include "collect/attach/attachmemory.h"
 #include "collect/attach/stub.h"
 
 #include <errno.h>
@@ -13,16 +14,9 @@
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 enum { PAGE = 4096 };
-
-static int write_memory(pid_t pid, uint64_t address, const void *bytes, size_t size) {
-    struct iovec from = {(void *)bytes, size};
-    struct iovec to = {(void *)address, size}; // NOLINT(performance-no-int-to-ptr)
-    return process_vm_writev(pid, &from, 1, &to, 1, 0) == (ssize_t)size ? 0 : -1;
-}
 
 /* --- filters ---------------------------------------------------------------------------------- */
 
@@ -41,9 +35,9 @@ static int give_filters(const struct attachcall *call, uint64_t place) {
     if (attachgift_filters_size(call) == 0) {
         return 0;
     }
-    return write_memory(call->pid, at, &filters->list, sizeof filters->list) == 0
-               ? write_memory(call->pid, at + sizeof filters->list, filters->code,
-                              filters->used * sizeof *filters->code)
+    return attachmemory_write(call->pid, at, &filters->list, sizeof filters->list) == 0
+               ? attachmemory_write(call->pid, at + sizeof filters->list, filters->code,
+                                    filters->used * sizeof *filters->code)
                : -1;
 }
 
@@ -99,7 +93,7 @@ static int give_file(const struct attachcall *call, uint64_t place, int file, st
     }
     snprintf(path, sizeof path, "/proc/self/fd/%d", file);
     result = copy_to(call->library, fd) == 0 && fcntl(fd, F_ADD_SEALS, ALL) == 0 &&
-                     write_memory(call->pid, place + STUB_PATH, path, sizeof path) == 0
+                     attachmemory_write(call->pid, place + STUB_PATH, path, sizeof path) == 0
                  ? 0
                  : error_set(error, "the library cannot be handed to process %ld: %s",
                              (long)call->pid, strerror(errno));
@@ -120,7 +114,7 @@ int attachgift_give(const struct attachcall *call, uint64_t place, int file, str
     if (result != 0) {
         go = STUB_GIVE_UP;
     }
-    return write_memory(call->pid, place + STUB_GO, &go, sizeof go) == 0 || result != 0
+    return attachmemory_write(call->pid, place + STUB_GO, &go, sizeof go) == 0 || result != 0
                ? result
                : error_set(error, "process %ld ended meanwhile", (long)call->pid);
 }
@@ -132,11 +126,10 @@ static bool is_same(const struct attachtarget *target, const struct attachmappin
     size_t size = own->end - own->start;
     char *here = malloc(size);
     char *there = malloc(size);
-    struct iovec to = {there, size};
-    struct iovec from = {(void *)own->start, size}; // NOLINT(performance-no-int-to-ptr)
     bool same = here != NULL && there != NULL && size < 64 << 20;
     ssize_t length = same ? pread(fd, here, size, 0) : 0;
-    same = length > PAGE && process_vm_readv(target->pid, &to, 1, &from, 1, 0) == (ssize_t)size &&
+    same = length > PAGE &&
+           attachmemory_read(target->pid, own->start, there, size) == (ssize_t)size &&
            memcmp(here, there, (size_t)length) == 0;
     free(here);
     free(there);

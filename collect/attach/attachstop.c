@@ -4,6 +4,7 @@
 #include "collect/attach/attachstop.h"
 
 #include "collect/attach/attachbeside.h"
+#include "collect/attach/attachmemory.h"
 #include "collect/clock.h"
 
 #include <ctype.h>
@@ -15,49 +16,24 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 enum {
     STOP_SECONDS = 2,
-    FRAME_ROOM = 8 << 10,       /* of a stack that grows */
-    STACK_ROOM = 48 << 10,      /* for what we put there, and pthread_create */
-    STACK_LOOK = 1 << 20,       /* a deeper stack is left alone */
-    SYSCALL_BYTES = 2,          /* of the instruction */
-    RESTART_NO_INTERRUPT = 513, /* what the kernel notes where a call is to be started again */
-    RESTART_SYSTEM = 512,
-    RESTART_NO_HANDLER = 514,
-    RESTART_BLOCK = 516,
+    FRAME_ROOM = 16 << 10, /* of a stack that grows */
+    STACK_ROOM = 48 << 10, /* for what we put there, and pthread_create */
+    STACK_LOOK = 1 << 20,  /* a deeper stack is left alone */
+    SETTLE_TRIES = 4,
 };
 
-static ssize_t read_memory(pid_t pid, uint64_t address, void *bytes, size_t size) {
-    struct iovec to = {bytes, size};
-    struct iovec from = {(void *)address, size}; // NOLINT(performance-no-int-to-ptr)
-    return process_vm_readv(pid, &to, 1, &from, 1, 0);
-}
+/* Why a thread stands. */
+enum stopped { STOPPED_GONE = -1, STOPPED_OTHERWISE, STOPPED_BY_US, STOPPED_AT_CALL };
 
 /* --- before ----------------------------------------------------------------------------------- */
-
-/* mov $15, %rax; syscall: the C library's. */
-static const unsigned char restorer[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
-
-static void find_restorers(struct attachsafety *safety, const struct attachmapping *code) {
-    enum { MOST = sizeof safety->restorers / sizeof safety->restorers[0] };
-    size_t size = code->end - code->start;
-    unsigned char *bytes = malloc(size);
-    const unsigned char *at = bytes;
-    ssize_t length =
-        bytes != NULL ? read_memory(safety->target->pid, code->start, bytes, size) : -1;
-    while (length > 0 && safety->restorer_count < MOST &&
-           (at = memmem(at, (size_t)(bytes + length - at), restorer, sizeof restorer)) != NULL) {
-        safety->restorers[safety->restorer_count++] = code->start + (uint64_t)(at - bytes);
-        at++;
-    }
-    free(bytes);
-}
 
 static void note_allocator(struct attachsafety *safety, const struct attachmapping *object) {
     enum { MOST = sizeof safety->allocators / sizeof safety->allocators[0] };
@@ -99,11 +75,10 @@ void attachsafety_find(const struct attachtarget *target, struct attachsafety *s
                                     .loader = inode_of(target, "ld-linux"),
                                     .own = inode_of(target, "libmemtrace.so"),
                                     .stack = make_room()};
+    safety->signal_word_count =
+        attachmachine_signal_words(target, safety->signal_words, ATTACHSTOP_SIGNAL_WORDS);
     for (size_t i = 0; i < target->count; i++) {
         const struct attachmapping *mapping = &target->mappings[i];
-        if (mapping->executable && libc != NULL && mapping->inode == libc->inode) {
-            find_restorers(safety, mapping);
-        }
         if (mapping->offset == 0 && mapping->inode != 0) {
             note_allocator(safety, mapping);
         }
@@ -136,13 +111,8 @@ size_t attachstop_threads(pid_t pid, pid_t tids[ATTACHSTOP_THREADS]) {
 
 /* --- asleep ----------------------------------------------------------------------------------- */
 
-struct sleeping {
-    int64_t number; /* of the system call; -1: none */
-    uint64_t arguments[6], sp, pc;
-};
-
 /* "running", "-1 sp pc" or "number six-arguments sp pc". 0, or -1: it does not sleep in a call. */
-static int read_sleeping(pid_t pid, pid_t tid, struct sleeping *sleeping) {
+static int read_sleeping(pid_t pid, pid_t tid, struct attachcallsite *sleeping) {
     char path[64];
     uint64_t *a = sleeping->arguments;
     int found = 0;
@@ -178,13 +148,10 @@ static bool waits_for_event(uint64_t operation) {
     return (operation & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET;
 }
 
-static bool is_allowed(pid_t pid, const struct sleeping *sleeping, bool has_allocator) {
-    switch (sleeping->number) {
-    case SYS_poll:
+static bool is_allowed(pid_t pid, const struct attachcallsite *sleeping, bool has_allocator) {
+    switch (attachmachine_newer_call(sleeping->number)) {
     case SYS_ppoll:
-    case SYS_epoll_wait:
     case SYS_epoll_pwait:
-    case SYS_select:
     case SYS_pselect6:
     case SYS_accept:
     case SYS_accept4:
@@ -192,7 +159,6 @@ static bool is_allowed(pid_t pid, const struct sleeping *sleeping, bool has_allo
     case SYS_recvmsg:
     case SYS_wait4:
     case SYS_waitid:
-    case SYS_pause:
         return true;
     case SYS_nanosleep: /* others wait so for their own locks */
     case SYS_clock_nanosleep:
@@ -208,19 +174,19 @@ static bool is_allowed(pid_t pid, const struct sleeping *sleeping, bool has_allo
 }
 
 /* A stop ends this call early, and to start it again is to wait the whole time again. */
-static bool is_timed_anew(const struct sleeping *sleeping) {
-    return (sleeping->number == SYS_epoll_wait || sleeping->number == SYS_epoll_pwait) &&
+static bool is_timed_anew(const struct attachcallsite *sleeping) {
+    return attachmachine_newer_call(sleeping->number) == SYS_epoll_pwait &&
            (int32_t)sleeping->arguments[3] > 0;
 }
 
-static bool is_asleep_safely(const struct attachsafety *safety, const struct sleeping *sleeping,
-                             bool may_run) {
+static bool is_asleep_safely(const struct attachsafety *safety,
+                             const struct attachcallsite *sleeping, bool may_run) {
     return is_allowed(safety->target->pid, sleeping, safety->has_allocator) &&
            (may_run || !is_timed_anew(sleeping));
 }
 
 bool attachstop_may(const struct attachsafety *safety, pid_t tid, bool may_run) {
-    struct sleeping sleeping;
+    struct attachcallsite sleeping;
     char state[32];
     if (attachtarget_status(safety->target->pid, tid, "State", state, sizeof state) != 0) {
         return false;
@@ -246,8 +212,9 @@ static bool has_pending_signal(pid_t tid) {
 /* It is on the stack that its C library's record of it lies on top of, and there is room. The end
  * of what is to be looked at; 0: it is not. */
 static uint64_t own_stack_end(const struct attachtarget *target,
-                              const struct user_regs_struct *registers) {
-    const struct attachmapping *stack = attachtarget_at(target, registers->rsp);
+                              const struct attachregisters *registers) {
+    uint64_t sp = registers->call.sp;
+    const struct attachmapping *stack = attachtarget_at(target, sp);
     uint64_t end;
     uint64_t room;
     if (stack == NULL || !stack->writable) {
@@ -256,24 +223,24 @@ static uint64_t own_stack_end(const struct attachtarget *target,
     if (strcmp(stack->path, "[stack]") == 0) {
         end = stack->end;
         room = FRAME_ROOM;
-    } else if (registers->fs_base > registers->rsp && registers->fs_base < stack->end) {
-        end = registers->fs_base;
+    } else if (registers->thread > sp && registers->thread < stack->end) {
+        end = registers->thread;
         room = STACK_ROOM;
     } else {
         return 0;
     }
-    return registers->rsp - stack->start >= room && end - registers->rsp <= STACK_LOOK ? end : 0;
+    return sp - stack->start >= room && end - sp <= STACK_LOOK ? end : 0;
 }
 
-/* A signal frame begins with where its handler returns to. An old one that was left behind looks
- * the same: then another moment will do. */
+/* A signal frame is known by a word of it. An old one that was left behind looks the same: then
+ * another moment will do. */
 static bool may_handle_signal(const struct attachsafety *safety, uint64_t sp, uint64_t end) {
     size_t size = (end - sp) / sizeof(uint64_t) * sizeof(uint64_t);
-    bool found = safety->stack == NULL || safety->restorer_count == 0 ||
-                 read_memory(safety->target->pid, sp, safety->stack, size) != (ssize_t)size;
+    bool found = safety->stack == NULL || safety->signal_word_count == 0 ||
+                 attachmemory_read(safety->target->pid, sp, safety->stack, size) != (ssize_t)size;
     for (size_t i = 0; !found && i < size / sizeof *safety->stack; i++) {
-        for (size_t j = 0; j < safety->restorer_count; j++) {
-            found |= safety->stack[i] == safety->restorers[j];
+        for (size_t j = 0; j < safety->signal_word_count; j++) {
+            found |= safety->stack[i] == safety->signal_words[j];
         }
     }
     return found;
@@ -287,14 +254,14 @@ static bool is_in_rseq(const struct attachstop *stop) {
         rseq.rseq_abi_pointer == 0) {
         return false;
     }
-    return read_memory(stop->pid, rseq.rseq_abi_pointer + 8, &section, sizeof section) !=
+    return attachmemory_read(stop->pid, rseq.rseq_abi_pointer + 8, &section, sizeof section) !=
                (ssize_t)sizeof section ||
            section != 0;
 }
 
 /* Code of the program's own. */
 static bool runs_safely(const struct attachsafety *safety, const struct attachstop *stop) {
-    const struct attachmapping *code = attachtarget_at(safety->target, stop->registers.rip);
+    const struct attachmapping *code = attachtarget_at(safety->target, stop->registers.call.pc);
     if (code == NULL || !code->executable || code->inode == 0 || code->inode == safety->loader) {
         return false;
     }
@@ -306,138 +273,145 @@ static bool runs_safely(const struct attachsafety *safety, const struct attachst
     return !is_in_rseq(stop);
 }
 
-/* Where it would go on if nothing had happened. 0, or -1: the call is over. */
-static int find_restart(struct attachstop *stop) {
-    const struct user_regs_struct *registers = &stop->registers;
-    stop->restart_pc = registers->rip - SYSCALL_BYTES;
-    stop->restart_rax = registers->orig_rax;
-    switch (-(int64_t)registers->rax) {
-    case RESTART_SYSTEM:
-    case RESTART_NO_INTERRUPT:
-    case RESTART_NO_HANDLER:
-        return 0;
-    case RESTART_BLOCK:
-        stop->restart_rax = SYS_restart_syscall;
-        return 0;
-    case EINTR: /* by our stopping it: no signal is there */
-        stop->is_cut_short = true;
-        return 0;
-    default:
-        return -1;
-    }
-}
-
 /* A call that was slept in is looked at once more: it may be another one by now. */
-static bool slept_safely(const struct attachsafety *safety, struct attachstop *stop, bool may_run) {
-    const struct user_regs_struct *registers = &stop->registers;
-    const struct attachmapping *code = attachtarget_at(safety->target, registers->rip);
-    struct sleeping sleeping = {
-        .number = (int64_t)registers->orig_rax,
-        .arguments = {registers->rdi, registers->rsi, registers->rdx, registers->r10},
-        .pc = registers->rip,
-        .sp = registers->rsp,
-    };
-    bool is_allowed = is_asleep_safely(safety, &sleeping, true);
-    if (!is_allowed || find_restart(stop) != 0) {
+static bool slept_safely(const struct attachsafety *safety, const struct attachstop *stop,
+                         bool may_run) {
+    const struct attachcallsite *call = &stop->registers.call;
+    const struct attachmapping *code = attachtarget_at(safety->target, call->pc);
+    if (stop->registers.is_over || !is_asleep_safely(safety, call, true)) {
         return false;
     }
     return code != NULL && (safety->loader == 0 || code->inode != safety->loader) &&
-           (safety->own == 0 || code->inode != safety->own) &&
-           (may_run || !is_timed_anew(&sleeping));
+           (safety->own == 0 || code->inode != safety->own) && (may_run || !is_timed_anew(call));
 }
 
-static void judge(const struct attachsafety *safety, struct attachstop *stop, bool may_run) {
+static bool is_safe(const struct attachsafety *safety, const struct attachstop *stop,
+                    bool may_run) {
+    const struct attachcallsite *call = &stop->registers.call;
     uint64_t end = own_stack_end(safety->target, &stop->registers);
     if (has_pending_signal(stop->tid)) {
-        return;
+        return false;
     }
-    if ((int64_t)stop->registers.orig_rax < 0) {
-        stop->restart_pc = stop->registers.rip;
-        stop->restart_rax = stop->registers.rax;
-        stop->is_safe = may_run && runs_safely(safety, stop);
-    } else {
-        stop->is_safe = slept_safely(safety, stop, may_run);
+    if (!(call->number < 0 ? may_run && runs_safely(safety, stop)
+                           : slept_safely(safety, stop, may_run))) {
+        return false;
     }
-    stop->is_safe =
-        stop->is_safe && end != 0 && !may_handle_signal(safety, stop->registers.rsp, end);
+    return end != 0 && !may_handle_signal(safety, call->sp, end);
 }
 
-/* 1: it stands as we asked; 0: for another reason; -1: it is gone, or does not come. SIGCHLD, which
- * is blocked, tells that something happened. */
-static int wait_for_stop(struct attachstop *stop, const sigset_t *child) {
+/* SIGCHLD, which is blocked, tells that something happened. */
+static enum stopped wait_for_stop(struct attachstop *stop, const sigset_t *child) {
     const struct timespec limit = {.tv_sec = STOP_SECONDS};
     for (;;) {
         int status;
         pid_t got = waitpid(stop->tid, &status, __WALL | WNOHANG);
         if (got < 0 || (got > 0 && !WIFSTOPPED(status))) {
-            return -1;
+            return STOPPED_GONE;
         }
         if (got > 0 && status >> 16 == PTRACE_EVENT_STOP) {
-            return WSTOPSIG(status) == SIGTRAP;
+            return WSTOPSIG(status) == SIGTRAP ? STOPPED_BY_US : STOPPED_OTHERWISE;
+        }
+        if (got > 0 && WSTOPSIG(status) == (SIGTRAP | 0x80)) {
+            return STOPPED_AT_CALL;
         }
         if (got > 0) {
             stop->signal = WSTOPSIG(status);
-            return 0;
+            return STOPPED_OTHERWISE;
         }
         if (sigtimedwait(child, NULL, &limit) < 0 && errno != EINTR) {
-            return -1;
+            return STOPPED_GONE;
         }
     }
 }
 
-static int stop_thread(struct attachstop *stop) {
+static int read_registers(struct attachstop *stop, const struct attachcallsite *before) {
+    return attachmachine_read(stop->pid, stop->tid, before, &stop->registers);
+}
+
+static bool ask(const struct attachstop *stop, enum __ptrace_request request) {
+    return ptrace(request, stop->tid, NULL, NULL) == 0;
+}
+
+/* How much of a sleep is left the kernel notes for itself, and has the thread make another call,
+ * which goes on with it. That is to be seen in the registers when it makes that call, and is
+ * interrupted in it: so it is let go as far as there. A call that had not begun begins there. */
+static bool settle(struct attachstop *stop, const sigset_t *child) {
+    for (int i = 0; i < SETTLE_TRIES && stop->registers.is_sleep; i++) {
+        if (!ask(stop, PTRACE_SYSCALL) || wait_for_stop(stop, child) != STOPPED_AT_CALL ||
+            !ask(stop, PTRACE_INTERRUPT) || !ask(stop, PTRACE_CONT) ||
+            wait_for_stop(stop, child) != STOPPED_BY_US || read_registers(stop, NULL) != 0) {
+            return false;
+        }
+    }
+    return !stop->registers.is_sleep;
+}
+
+static int look_before(const struct attachstop *stop, struct attachcallsite *before) {
+    return attachmachine_needs_look() ? read_sleeping(stop->pid, stop->tid, before) : -1;
+}
+
+/* With its registers, where it stands for no other reason. */
+static enum stopped stop_thread(struct attachstop *stop, const sigset_t *child) {
+    struct attachcallsite before;
+    enum stopped stopped = STOPPED_GONE;
+    bool is_seen;
+    stop->asked_ns = clock_now_ns();
+    if (ptrace(PTRACE_SEIZE, stop->tid, NULL, (void *)PTRACE_O_TRACESYSGOOD) != 0) {
+        return STOPPED_GONE;
+    }
+    is_seen = look_before(stop, &before) == 0;
+    if (ask(stop, PTRACE_INTERRUPT)) {
+        stopped = wait_for_stop(stop, child);
+    }
+    return stopped == STOPPED_BY_US && read_registers(stop, is_seen ? &before : NULL) != 0
+               ? STOPPED_OTHERWISE
+               : stopped;
+}
+
+static void judge(const struct attachsafety *safety, struct attachstop *stop, bool may_run,
+                  const sigset_t *child) {
+    stop->is_safe = is_safe(safety, stop, may_run);
+    if (stop->is_safe && stop->registers.is_sleep) {
+        stop->is_safe = settle(stop, child) && is_safe(safety, stop, may_run);
+    }
+}
+
+/* safety: NULL where it is not to be led. */
+static int begin(const struct attachsafety *safety, bool may_run, struct attachstop *stop) {
     sigset_t child;
     sigset_t before;
-    int asked = -1;
+    enum stopped stopped;
     attachbeside_come(stop->pid, stop->tid);
     sigemptyset(&child);
     sigaddset(&child, SIGCHLD);
     sigprocmask(SIG_BLOCK, &child, &before);
-    stop->asked_ns = clock_now_ns();
-    if (ptrace(PTRACE_SEIZE, stop->tid, NULL, NULL) == 0 &&
-        ptrace(PTRACE_INTERRUPT, stop->tid, NULL, NULL) == 0) {
-        asked = wait_for_stop(stop, &child);
+    stopped = stop_thread(stop, &child);
+    if (stopped == STOPPED_BY_US && safety != NULL) {
+        judge(safety, stop, may_run, &child);
     }
     sigprocmask(SIG_SETMASK, &before, NULL);
-    if (asked < 0) {
+    if (stopped == STOPPED_GONE) {
         attachbeside_leave();
-    }
-    return asked;
-}
-
-int attachstop_begin(const struct attachsafety *safety, pid_t tid, bool may_run,
-                     struct attachstop *stop) {
-    int asked;
-    *stop = (struct attachstop){.pid = safety->target->pid, .tid = tid};
-    asked = stop_thread(stop);
-    if (asked < 0) {
         return -1;
-    }
-    if (asked == 1 && ptrace(PTRACE_GETREGS, tid, NULL, &stop->registers) == 0) {
-        judge(safety, stop, may_run);
     }
     return 0;
 }
 
+int attachstop_begin(const struct attachsafety *safety, pid_t tid, bool may_run,
+                     struct attachstop *stop) {
+    *stop = (struct attachstop){.pid = safety->target->pid, .tid = tid};
+    return begin(safety, may_run, stop);
+}
+
 int attachstop_hold(pid_t pid, pid_t tid, struct attachstop *stop) {
-    int asked;
     *stop = (struct attachstop){.pid = pid, .tid = tid};
-    asked = stop_thread(stop);
-    if (asked == 1 && ptrace(PTRACE_GETREGS, tid, NULL, &stop->registers) == 0 &&
-        (int64_t)stop->registers.orig_rax >= 0) {
-        find_restart(stop);
-    }
-    return asked < 0 ? -1 : 0;
+    return begin(NULL, false, stop);
 }
 
 uint64_t attachstop_end(const struct attachstop *stop, bool is_led) {
     uint64_t held_ns;
-    if (!is_led && stop->is_cut_short) {
-        struct user_regs_struct registers = stop->registers;
-        registers.rip = stop->restart_pc;
-        registers.rax = stop->restart_rax;
-        registers.orig_rax = UINT64_MAX;
-        ptrace(PTRACE_SETREGS, stop->tid, NULL, &registers);
+    if (!is_led && stop->registers.is_cut_short) {
+        attachmachine_restart(stop->tid, &stop->registers);
     }
     ptrace(PTRACE_DETACH, stop->tid, NULL, (void *)(intptr_t)stop->signal);
     held_ns = clock_now_ns() - stop->asked_ns;

@@ -1,27 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * attachstop.h: stopping one thread of a program for a moment, and whether it may be led elsewhere
- * from where it stands (attachthread.h says when). Called by attachthread.c; on x86-64 only.
+ * from where it stands (attachthread.h says when). Called by attachthread.c and attachfilters.c.
  */
 #ifndef COLLECT_ATTACH_ATTACHSTOP_H
 #define COLLECT_ATTACH_ATTACHSTOP_H
 
+#include "collect/attach/attachmachine.h"
 #include "collect/attach/attachtarget.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/ptrace.h>
 #include <sys/types.h>
-#include <sys/user.h>
 
-enum { ATTACHSTOP_THREADS = 1024 };
+enum { ATTACHSTOP_THREADS = 1024, ATTACHSTOP_SIGNAL_WORDS = 8 };
 
 /* What is looked up before anything is stopped. */
 struct attachsafety {
     const struct attachtarget *target;
-    uint64_t restorers[8]; /* where handlers of signals return to */
-    size_t restorer_count;
+    uint64_t signal_words[ATTACHSTOP_SIGNAL_WORDS]; /* on a stack with a signal's frame */
+    size_t signal_word_count;
     uint64_t allocators[16]; /* inodes of objects that define malloc or pthread_create */
     size_t allocator_count;
     uint64_t loader, own; /* inodes; 0: it has none */
@@ -33,12 +32,10 @@ void attachsafety_free(struct attachsafety *safety);
 
 struct attachstop {
     pid_t pid, tid;
-    struct user_regs_struct registers;
+    struct attachregisters registers;
     bool is_safe;
-    uint64_t restart_pc, restart_rax; /* where it goes on, as the kernel would have it */
-    int signal;                       /* that it was just getting; 0: none */
-    bool is_cut_short;                /* its system call is to be started again */
-    uint64_t asked_ns;                /* when it was asked to stop */
+    int signal;        /* that it was just getting; 0: none */
+    uint64_t asked_ns; /* when it was asked to stop */
 };
 
 /* The program's threads, at most ATTACHSTOP_THREADS. */

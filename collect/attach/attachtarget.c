@@ -121,10 +121,12 @@ const struct attachmapping *attachtarget_object(const struct attachtarget *targe
 
 uint64_t attachtarget_gap(const struct attachtarget *target, uint64_t size) {
     uint64_t low = UINT64_C(1) << 32; /* far from where heaps and stacks grow to */
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
     for (size_t i = 0; i < target->count; i++) {
         const struct attachmapping *mapping = &target->mappings[i];
         if (mapping->end > low && mapping->start > low && mapping->start - low >= 2 * size) {
-            return mapping->start >> 47 == 0 ? low + (mapping->start - low) / 2 / PAGE * PAGE : 0;
+            /* beyond that is the kernel's */
+            return mapping->start >> 48 == 0 ? low + (mapping->start - low) / 2 / page * page : 0;
         }
         low = mapping->end > low ? mapping->end : low;
     }

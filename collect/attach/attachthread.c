@@ -5,6 +5,8 @@
 
 #include "collect/attach/attachfault.h"
 #include "collect/attach/attachgift.h"
+#include "collect/attach/attachmachine.h"
+#include "collect/attach/attachmemory.h"
 #include "collect/attach/attachstop.h"
 #include "collect/attach/attachtarget.h"
 #include "collect/attach/stub.h"
@@ -16,7 +18,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -139,54 +140,6 @@ static int fill(const struct attachtarget *target, const struct attachcall *call
 
 /* --- leading a thread there ------------------------------------------------------------------- */
 
-static int write_memory(pid_t pid, uint64_t address, const void *bytes, size_t size) {
-    struct iovec from = {(void *)bytes, size};
-    struct iovec to = {(void *)address, size}; // NOLINT(performance-no-int-to-ptr)
-    return process_vm_writev(pid, &from, 1, &to, 1, 0) == (ssize_t)size ? 0 : -1;
-}
-
-/* The frame lies below the red zone. Up to the change of the registers nothing has happened. */
-static int lead(const struct attachstop *stop, struct stub_frame *frame, uint64_t to) {
-    struct user_regs_struct registers = stop->registers;
-    uint64_t top = registers.rsp - STUB_GAP;
-    struct stub_registers saved = {
-        .r15 = registers.r15,
-        .r14 = registers.r14,
-        .r13 = registers.r13,
-        .r12 = registers.r12,
-        .r11 = registers.r11,
-        .r10 = registers.r10,
-        .r9 = registers.r9,
-        .r8 = registers.r8,
-        .rbp = registers.rbp,
-        .rdi = registers.rdi,
-        .rsi = registers.rsi,
-        .rdx = registers.rdx,
-        .rcx = registers.rcx,
-        .rax = stop->restart_rax,
-        .rbx = registers.rbx,
-        .flags = registers.eflags,
-        .pc = stop->restart_pc,
-    };
-    uint64_t base;
-    frame->registers = top - sizeof saved;
-    base = (frame->registers - sizeof *frame) & ~UINT64_C(63);
-    if (write_memory(stop->pid, frame->registers, &saved, sizeof saved) != 0 ||
-        write_memory(stop->pid, base, frame, sizeof *frame) != 0) {
-        return -1;
-    }
-    attachfault_at("frame");
-    registers.rip = to;
-    registers.rsp = base;
-    registers.rbx = base;
-    registers.orig_rax = UINT64_MAX; /* nothing for the kernel to start again */
-    if (ptrace(PTRACE_SETREGS, stop->tid, NULL, &registers) != 0) {
-        return -1;
-    }
-    attachfault_at("registers");
-    return 0;
-}
-
 /* 1: a thread is on its way; 0: none is where it may be stopped. */
 static int try_threads(const struct attachsafety *safety, struct stub_frame *frame, uint64_t to,
                        bool may_run, struct attachdone *done) {
@@ -203,7 +156,8 @@ static int try_threads(const struct attachsafety *safety, struct stub_frame *fra
             continue;
         }
         attachfault_at("stopped");
-        is_led = stop.is_safe && lead(&stop, frame, to) == 0;
+        is_led =
+            stop.is_safe && attachmachine_lead(stop.pid, stop.tid, &stop.registers, frame, to) == 0;
         held_ns = attachstop_end(&stop, is_led);
         done->held_ns = held_ns > done->held_ns ? held_ns : done->held_ns;
         if (is_led) {
@@ -217,9 +171,8 @@ static int try_threads(const struct attachsafety *safety, struct stub_frame *fra
 /* --- its answer ------------------------------------------------------------------------------- */
 
 static int read_state(pid_t pid, uint64_t place, struct stub_thread *thread) {
-    struct iovec to = {thread, offsetof(struct stub_thread, path)};
-    struct iovec from = {(void *)place, to.iov_len}; // NOLINT(performance-no-int-to-ptr)
-    return process_vm_readv(pid, &to, 1, &from, 1, 0) == (ssize_t)to.iov_len ? 0 : -1;
+    const size_t size = offsetof(struct stub_thread, path);
+    return attachmemory_read(pid, place, thread, size) == (ssize_t)size ? 0 : -1;
 }
 
 static int judge(pid_t pid, const struct stub_thread *thread, struct attachdone *done,
@@ -247,6 +200,9 @@ static int wait_for_answer(const struct attachcall *call, uint64_t place, struct
     while (clock_now_ns() < end) {
         if (read_state(call->pid, place, &thread) == 0) {
             was_there = true;
+            if (thread.state != STUB_WAITING) { /* what comes with the state, read after it */
+                read_state(call->pid, place, &thread);
+            }
             attachfault_at("waiting");
             if (thread.state == STUB_FILLING && !was_given) {
                 was_given = true;
@@ -261,7 +217,7 @@ static int wait_for_answer(const struct attachcall *call, uint64_t place, struct
                 end += clock_now_ns() - before;
             } else if (thread.state != STUB_WAITING && thread.state != STUB_FILLING) {
                 attachfault_at("answer");
-                write_memory(call->pid, place + STUB_ACK, &ack, sizeof ack);
+                attachmemory_write(call->pid, place + STUB_ACK, &ack, sizeof ack);
                 return judge(call->pid, &thread, done, error);
             }
         } else if (was_there || errno == ESRCH) {

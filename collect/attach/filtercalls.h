@@ -5,12 +5,11 @@
  * do without; and those that the C library makes for either. tests/attach/filtered.c allows these
  * alone, so that one that is missing here ends it.
  *
- * Called by attachfilters.c. On x86-64 only.
+ * Called by attachfilters.c. What a machine has besides: attachmachine_calls.
  */
 #ifndef COLLECT_ATTACH_FILTERCALLS_H
 #define COLLECT_ATTACH_FILTERCALLS_H
 
-#include <asm/prctl.h>
 #include <fcntl.h>
 #include <linux/sched.h>
 #include <signal.h>
@@ -41,7 +40,14 @@ struct filtercall {
 #define FILTERCALL_HERE    ((uint64_t)AT_FDCWD)
 
 /* Which of them, by enum attachfilters_use. */
-enum { ENTER = 1, LOAD = 2, FROM_FILE = 4, WRITE = 8 };
+enum { ENTER = 1, LOAD = 2, FROM_FILE = 4, WRITE = 8, FILTERCALL_ENTER = ENTER };
+
+/* The C library makes the older call where there is one. */
+#ifdef SYS_readlink
+#define FILTERCALL_LINK ENDS(LOAD, readlink, 4096, 4096, 4096)
+#else
+#define FILTERCALL_LINK ENDS(LOAD, readlinkat, FILTERCALL_HERE, 4096, 4096, 4096)
+#endif
 
 /* clang-format off */
 #define DONE(uses, name, ...) {#name, SYS_##name, uses, FILTERCALL_DONE, {__VA_ARGS__}}
@@ -49,7 +55,7 @@ enum { ENTER = 1, LOAD = 2, FROM_FILE = 4, WRITE = 8 };
 /* clang-format on */
 
 static const struct filtercall filtercalls[] = {
-    /* stub.S */
+    /* stub_x86_64.S, stub_aarch64.S */
     DONE(ENTER, rt_sigprocmask, SIG_BLOCK, 4096, 4096, 8),
     DONE(ENTER, rt_sigprocmask, SIG_SETMASK, 4096, 0, 8),
     DONE(ENTER, mmap, 4096, 8192, PROT_READ | PROT_WRITE, FILTERCALL_PRIVATE | MAP_FIXED_NOREPLACE,
@@ -88,7 +94,7 @@ static const struct filtercall filtercalls[] = {
     DONE(LOAD, mprotect, 4096, 4096, PROT_READ),
     DONE(LOAD, close, 4),
     ENDS(LOAD, getcwd, 4096, 4096),
-    ENDS(LOAD, readlink, 4096, 4096, 4096),
+    FILTERCALL_LINK,
     /* the runtime: its region */
     DONE(LOAD, prctl, PR_GET_NAME, 4096),
     DONE(LOAD, openat, FILTERCALL_HERE, 4096, O_RDWR | O_CREAT | O_CLOEXEC, 0600),
@@ -112,6 +118,10 @@ static const struct filtercall filtercalls[] = {
 };
 #undef DONE
 #undef ENDS
+#undef FILTERCALL_LINK
 enum { FILTERCALLS = sizeof filtercalls / sizeof filtercalls[0] };
+
+/* What the code for this machine calls besides; one without a name at the end. */
+extern const struct filtercall attachmachine_calls[];
 
 #endif

@@ -362,8 +362,8 @@ int preflight_check(pid_t pid, enum preflight_purpose purpose, const char *libra
     *found = (struct preflight){0};
     if (!attachthread_is_possible()) {
         return error_set(error,
-                         "process %ld cannot be attached to on this machine, only on x86-64 as "
-                         "yet: start it with memtrace run",
+                         "process %ld cannot be attached to on this machine, only on x86-64 and "
+                         "AArch64 as yet: start it with memtrace run",
                          (long)pid);
     }
     if (check_program(pid, purpose, error) != 0 ||

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stub.h: the code that runs in a program that is attached to, and what it reads (stub.S). It lies
- * in the padding behind some library's code, and is the same bytes each time.
+ * stub.h: the code that runs in a program that is attached to, and what it reads (of each machine
+ * one: stub_x86_64.S, stub_aarch64.S). It lies in the padding behind some library's code, and is
+ * the same bytes each time.
  *
  * The thread that was stopped goes on at stub_lead, which starts a thread at stub_thread and then
  * puts back every register, so that it needs nobody: whoever stopped it may be killed meanwhile.
@@ -10,7 +11,7 @@
 #define COLLECT_ATTACH_STUB_H
 
 /* Bytes between the stopped thread's stack pointer and the uppermost of ours: its red zone and
- * some. The word there is where it goes on. */
+ * some. (x86-64: the word there is where it goes on.) */
 #define STUB_GAP 512
 
 /* Of struct stub_thread, in a mapping of its own. */
@@ -49,9 +50,8 @@
 #define STUB_MASK           40
 #define STUB_OLD_MASK       48
 #define STUB_ID             56
-#define STUB_DATA           64
-
-#define STUB_XSAVE_SIZE 16384
+#define STUB_IS_SETTLED     64
+#define STUB_DATA           72
 
 /* Its state. */
 #define STUB_WAITING     0
@@ -99,23 +99,20 @@ struct stub_frame {
     uint64_t place, place_size;
     uint64_t mask, old_mask;
     uint64_t id;
+    uint64_t is_settled; /* it goes on with restart_syscall (attachmachine.h) */
     struct stub_thread thread;
 };
 
-/* Popped from the stack, in this order. */
-struct stub_registers {
-    uint64_t r15, r14, r13, r12, r11, r10, r9, r8, rbp, rdi, rsi, rdx, rcx, rax, rbx, flags, pc;
-};
-
-_Static_assert(offsetof(struct stub_thread, pthread_self) == STUB_PTHREAD_SELF, "as stub.S");
-_Static_assert(offsetof(struct stub_thread, function) == STUB_FUNCTION, "as stub.S");
-_Static_assert(offsetof(struct stub_thread, entry) == STUB_ENTRY, "as stub.S");
-_Static_assert(offsetof(struct stub_thread, settings) == STUB_SETTINGS, "as stub.S");
-_Static_assert(offsetof(struct stub_thread, file) == STUB_FILE, "as stub.S");
-_Static_assert(offsetof(struct stub_thread, wants) == STUB_WANTS, "as stub.S");
-_Static_assert(offsetof(struct stub_thread, file_name) == STUB_FILE_NAME, "as stub.S");
-_Static_assert(sizeof(struct stub_thread) == STUB_THREAD_SIZE, "as stub.S");
-_Static_assert(offsetof(struct stub_frame, thread) == STUB_DATA, "as stub.S");
+_Static_assert(offsetof(struct stub_thread, pthread_self) == STUB_PTHREAD_SELF, "as stub_*.S");
+_Static_assert(offsetof(struct stub_thread, function) == STUB_FUNCTION, "as stub_*.S");
+_Static_assert(offsetof(struct stub_thread, entry) == STUB_ENTRY, "as stub_*.S");
+_Static_assert(offsetof(struct stub_thread, settings) == STUB_SETTINGS, "as stub_*.S");
+_Static_assert(offsetof(struct stub_thread, file) == STUB_FILE, "as stub_*.S");
+_Static_assert(offsetof(struct stub_thread, wants) == STUB_WANTS, "as stub_*.S");
+_Static_assert(offsetof(struct stub_thread, file_name) == STUB_FILE_NAME, "as stub_*.S");
+_Static_assert(sizeof(struct stub_thread) == STUB_THREAD_SIZE, "as stub_*.S");
+_Static_assert(offsetof(struct stub_frame, is_settled) == STUB_IS_SETTLED, "as stub_*.S");
+_Static_assert(offsetof(struct stub_frame, thread) == STUB_DATA, "as stub_*.S");
 
 /* Of whole pages; behind them comes what it is given. */
 enum { STUB_THREAD_PAGES = (STUB_THREAD_SIZE + 4095) / 4096 * 4096 };

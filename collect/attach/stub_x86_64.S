@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* stub.S: what runs in a program that is attached to. See stub.h. */
+/* stub_x86_64.S: what runs in a program that is attached to. See stub.h. */
 #include "collect/attach/stub.h"
+
+#define STUB_XSAVE_SIZE 16384
 
     .section .rodata
     .globl stub_begin, stub_lead, stub_thread, stub_end

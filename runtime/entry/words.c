@@ -77,11 +77,23 @@ static void visit_got(const struct visit *visit, const struct object *object) {
     }
 }
 
-/* The program headers lie in the first page, where linkers put them. */
-static void find_protected(struct object *object, uintptr_t start) {
-    const ElfW(Ehdr) *header = (const ElfW(Ehdr) *)start;
-    const ElfW(Phdr) *program = (const ElfW(Phdr) *)(start + header->e_phoff);
+/* The program headers lie in the first page, where linkers put them. Of an object whose segments
+ * have room between them the loader tells one by itself: that of the symbols is the first. 0, or
+ * -1: it is not known what is protected. */
+static int find_protected(struct object *object) {
+    struct dl_find_object first;
+    const ElfW(Ehdr) * header;
+    const ElfW(Phdr) * program;
     uintptr_t page = getauxval(AT_PAGESZ);
+    if (_dl_find_object((void *)object->symbols, &first) != 0 ||
+        first.dlfo_link_map != object->map) {
+        return -1;
+    }
+    header = first.dlfo_map_start;
+    if (__builtin_memcmp(header->e_ident, ELFMAG, SELFMAG) != 0) {
+        return -1;
+    }
+    program = (const ElfW(Phdr) *)((uintptr_t)header + header->e_phoff);
     for (size_t i = 0; i < header->e_phnum; i++) {
         if (program[i].p_type == PT_GNU_RELRO) {
             uintptr_t from = object->map->l_addr + program[i].p_vaddr;
@@ -89,6 +101,7 @@ static void find_protected(struct object *object, uintptr_t start) {
             object->protected_end = (from + program[i].p_memsz) & ~(page - 1);
         }
     }
+    return 0;
 }
 
 /* An object that the loader finds by address is relocated, and protected. */
@@ -104,7 +117,9 @@ static void visit_object(void *argument, struct link_map *map) {
     }
     object.symbols = objects_address(map, DT_SYMTAB);
     object.strings = objects_address(map, DT_STRTAB);
-    find_protected(&object, (uintptr_t)found.dlfo_map_start);
+    if (find_protected(&object) != 0) {
+        return;
+    }
     if (objects_dynamic(map, DT_JMPREL) != NULL) {
         visit_relocations(
             visit, &object, objects_address(map, DT_JMPREL), objects_value(map, DT_PLTRELSZ),

@@ -72,7 +72,9 @@ class Subject:
 
 
 # System calls by which a program waits, as /proc/PID/syscall tells them.
-CALLS = {"read": 0, "poll": 7, "recv": 45, "wait": 61, "join": 202, "nanosleep": 230, "epoll": 232, "select": 270}
+CALLS = {"x86_64": {"read": 0, "poll": 7, "recv": 45, "wait": 61, "join": 202, "nanosleep": 230, "epoll": 232, "select": 270},
+         "aarch64": {"read": 63, "poll": 73, "recv": 207, "wait": 260, "join": 98, "nanosleep": 115, "epoll": 22,
+                     "select": 72}}[os.uname().machine]
 
 
 def asleep(subject, call):

@@ -14,13 +14,13 @@ import shutil
 import subprocess
 import sys
 
-from attach_test import (FOLDER, SETTINGS, Subject, attach, build, clean_environment, detach, ended, equal, fail,
+from attach_test import (CALLS, FOLDER, SETTINGS, Subject, attach, build, clean_environment, detach, ended, equal, fail,
                          finish, held, mapped, need_ptrace, report, resident, source, wait_until)
 
 # --- words ----------------------------------------------------------------------------------------
 
-RELOCATION = re.compile(r"^([0-9a-f]{16})\s+\S+\s+R_X86_64_(?:GLOB_DAT|JUMP_SLO\w*|64)\s+\S+\s+([^\s@]+)",
-                        re.MULTILINE)
+RELOCATION = re.compile(r"^([0-9a-f]{16})\s+\S+\s+R_(?:X86_64_(?:GLOB_DAT|JUMP_SLO\w*|64)|AARCH64_(?:GLOB_DA\w*|JUMP_SL\w*|"
+                        r"ABS64))\s+\S+\s+([^\s@]+)", re.MULTILINE)
 SYMBOL = re.compile(r"^\s+\d+: ([0-9a-f]{16}) .* (\S+?)(?:@\S+)?(?: .*)?$", re.MULTILINE)
 LOAD = re.compile(r"^\s+LOAD\s+0x\S+\s+0x(\S+)", re.MULTILINE)
 
@@ -57,14 +57,15 @@ def words_of(pid):
 
 def is_bound_since(pid, at, before, after):
     """The loader has bound the word at a first call, of the thread that loads the library for one: it led
-    to the object's own stub, and leads to the function that has its name."""
+    to the object's own stub, and leads to the function that has its name (AArch64's C library binds its own
+    malloc and free so)."""
     objects = objects_of(pid)
     with open("/proc/%d/maps" % pid, encoding="utf-8") as maps:
         own = [line.split()[0].split("-") for line in maps if line.split()[-1] == at[0]]
     if not any(int(start, 16) <= before < int(end, 16) for start, end in own):
         return False
     return any(name == at[2] and base + int(value, 16) == after for path, base in objects.items()
-               for value, name in SYMBOL.findall(readelf("--dyn-syms", path) if path != at[0] else ""))
+               for value, name in SYMBOL.findall(readelf("--dyn-syms", path)))
 
 
 def ours(pid):
@@ -94,7 +95,7 @@ def reading(name, *command):
 
     def reads():
         with open("/proc/%d/syscall" % process.pid, encoding="ascii") as file:
-            return file.read().split()[:2] == ["0", "0x0"]
+            return file.read().split()[:2] == [str(CALLS["read"]), "0x0"]
     wait_until(reads, name + " reads")
     return process
 

@@ -25,9 +25,9 @@ def compiled(machine, folder, name, *flags):
     return program
 
 
-def counted(profile):
+def counted(profile, *options):
     """Of use_each() alone: in glibc other functions allocate, too."""
-    data = report(profile)
+    data = report(profile, *options)
     contexts = [context for context in data["contexts"]
                 if context["frames"] and context["frames"][0]["function"] == "use_each"]
     for context in contexts:
@@ -48,12 +48,12 @@ def execute(command, folder, **settings):
     return done.stderr.decode()
 
 
-def check(profiles, way, is_run):
+def check(profiles, way, is_run, *options):
     """Of the process with its forked child, which is in its profile, and of what it became (which without `memtrace
     run` takes the place of the first, as of every process of this number)."""
     expected = [(USES[way] * EACH, USES[way] * BYTES, 0, 20 * EACH, 20 * BYTES)] if way != "exec" or is_run else []
     expected += [(1004 * EACH, 1004 * BYTES, 0, None, None)] if way == "exec" else []
-    found = sorted((counted(profile) for profile in profiles), reverse=True)
+    found = sorted((counted(profile, *options) for profile in profiles), reverse=True)
     if found != expected:
         fail(way, "left", found, "not", expected)
 
