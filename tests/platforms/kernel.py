@@ -40,7 +40,7 @@ ATTACH = {"counts": "attach_test.py", "before": "attach_test.py", "threads": "at
           "calls": "attach_test.py", "to_the_end": "attach_test.py", "record": "attach_test.py", "kill": "attach_test.py",
           "again": "attach_test.py", "again_threads": "attach_test.py", "again_child": "attach_test.py", "cxx": "attach_test.py",
           "words": "exact.py"}
-CYCLES = 2
+CYCLES = 4
 # gcc there: what the cross compiler has made of that source before.
 COMPILER = """#!/bin/busybox sh
 for word; do
