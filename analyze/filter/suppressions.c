@@ -198,6 +198,7 @@ static const struct {
     /* libstdc++ reserves memory for exceptions that are thrown when memory is out. It does so when
      * the loader initializes it, in a function that has no name in stripped libraries. */
     {"/libstdc++.so", "/ld-linux"},
+    {"/libstdc++.so", "/ld.so."}, /* as the loader is called on MIPS */
     {"/libstdc++.so", "/ld-musl"},
     {"^__gnu_cxx::__freeres", NULL},
     /* GLib registers types and interns strings for good. */

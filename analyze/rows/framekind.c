@@ -35,7 +35,8 @@ static bool is_runtime_of_language(const char *module) {
 }
 
 static bool is_libc(const char *module) {
-    static const char *const names[] = {"libc.so", "libc-2.", "ld-linux", "ld-musl", "libpthread."};
+    static const char *const names[] = {"libc.so", "libc-2.", "ld-linux",
+                                        "ld.so.",  "ld-musl", "libpthread."};
     return STARTS_WITH_ANY(pathname_base(module), names);
 }
 

@@ -81,11 +81,55 @@ def check_debug_frame(case):
         fail("with MEMTRACE_UNWIND=fp it says", said)
 
 
+PROJECT = """cmake_minimum_required(VERSION 3.20)
+project(untabled C)
+find_package(MemTrace REQUIRED)
+find_package(Threads REQUIRED)
+add_executable(app %s)
+target_link_libraries(app PRIVATE Threads::Threads)
+memtrace_instrument(app %s)
+"""
+
+
+def configure(case, mode):
+    """Its exit status, and its words."""
+    source = os.path.join(case.folder, "project")
+    build = os.path.join(case.folder, "built")
+    shutil.rmtree(build, ignore_errors=True)
+    os.makedirs(source, exist_ok=True)
+    with open(os.path.join(source, "CMakeLists.txt"), "w", encoding="utf-8") as file:
+        file.write(PROJECT % (os.path.join(HERE, "libc.c"), mode))
+    done = subprocess.run(["cmake", "-S", source, "-B", build, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
+                           "-DCMAKE_TOOLCHAIN_FILE=" + case.machine.toolchain,
+                           "-DCMAKE_PREFIX_PATH=" + os.path.join(case.folder, "prefix")],
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=PATIENCE, check=False)
+    return done.returncode, " ".join(done.stdout.split()), build
+
+
+def check_project(case):
+    """memtrace_instrument() asks the compiler for tables, without debug information, too."""
+    run(["cmake", "--install", case.machine.folder, "--prefix", os.path.join(case.folder, "prefix")])
+    for mode, said in (("", "app: mode unwind-tables (auto"), ("MODE hooks", "app: mode hooks (as asked)")):
+        status, text, build = configure(case, mode)
+        if status != 0 or said not in text:
+            fail("the project configures with", status, text)
+        run(["cmake", "--build", build])
+        data, _ = case.preloaded(os.path.join(build, "app"), "again", status=3)
+        found = sum(context["allocations"] for context in data["contexts"]
+                    if [frame["function"] for frame in context["frames"]][:3] == ["use_each", "use", "main"])
+        if found != 7000:
+            fail(mode, "has", found, "of 7000 allocations below main")
+    status, text, _ = configure(case, "MODE frame-pointer")
+    if status == 0 or "on MIPS frame pointers make no chain" not in text:
+        fail("MODE frame-pointer configures with", status, text)
+
+
 def main():
     case = Case(Machine(sys.argv[1]))
     check_words(case)
     check_debug_frame(case)
-    print(case.machine.name + ": words of the GOT, .debug_frame, mappings: as counted")
+    check_project(case)
+    print(case.machine.name + ": words of the GOT, mappings, .debug_frame, memtrace_instrument(): as counted")
 
 
 if __name__ == "__main__":
