@@ -145,7 +145,7 @@ static void test_no_room(void **state) {
     little = (struct rlimit){BLOCKSTORE_MEMORY + 100000, usual.rlim_max};
     signal(SIGXFSZ, SIG_IGN);
     setrlimit(RLIMIT_FSIZE, &little);
-    assert_in_range(fill_until_failure(&error), IN_MEMORY, IN_MEMORY + 2 * MORE);
+    assert_uint_in_range(fill_until_failure(&error), IN_MEMORY, IN_MEMORY + 2 * MORE);
     setrlimit(RLIMIT_FSIZE, &usual);
     assert_string_equal(error.message,
                         "cannot write the temporary file of single blocks: File too large");

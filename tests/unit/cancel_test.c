@@ -417,7 +417,7 @@ static void lives_after_it(void **state) {
         assert_int_not_equal(lives_visit(parts, whole, &visitor, &options, &error), 0);
         assert_string_equal(error.message, "cancelled");
         assert_int_equal(seen.before, seen.until);
-        assert_in_range(seen.after, 0, AHEAD_EVENTS);
+        assert_uint_in_range(seen.after, 0, AHEAD_EVENTS);
     }
 }
 

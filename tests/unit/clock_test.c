@@ -38,9 +38,9 @@ static void found_by_value(void **state) {
         put_times(at, &noon);
         word = find(&noon);
         assert_non_null((const void *)word);
-        assert_in_range((uintptr_t)word, (uintptr_t)&page[at + 1], (uintptr_t)&page[at + 4]);
+        assert_uint_in_range((uintptr_t)word, (uintptr_t)&page[at + 1], (uintptr_t)&page[at + 4]);
         /* one of the two places does not cross a cache line */
-        assert_in_range((uintptr_t)word % 64, 0, 64 - sizeof *word);
+        assert_uint_in_range((uintptr_t)word % 64, 0, 64 - sizeof *word);
     }
 }
 

@@ -49,7 +49,7 @@ static void check_nodes(struct check *check, const struct memtrace_block_header 
     struct memtrace_recording_node *nodes;
     assert_int_equal(nodecode_unpack(buffer->bytes, buffer->size, block->items, &nodes), 0);
     for (size_t i = 0; i < block->items; i++) {
-        assert_in_range(nodes[i].id, MEMTRACE_FIRST_CONTEXT, MEMTRACE_LEAF_ITEMS - 1);
+        assert_uint_in_range(nodes[i].id, MEMTRACE_FIRST_CONTEXT, MEMTRACE_LEAF_ITEMS - 1);
         assert_false(check->nodes[nodes[i].id]);
         assert_true(nodes[i].parent == 0 || check->nodes[nodes[i].parent]);
         assert_int_equal(nodes[i].frame, 0x400000 + nodes[i].id * 16);

@@ -312,7 +312,7 @@ static void one_block_lost(void **state) {
     profile = profile_open(path, NULL);
     assert_non_null(profile);
     assert_string_equal(profile->damage, "a block at byte 16384 is damaged");
-    assert_in_range(profile->segment_count, whole / 2, whole - 1);
+    assert_uint_in_range(profile->segment_count, whole / 2, whole - 1);
     profile_close(profile);
     unlink(path);
     free(bytes);

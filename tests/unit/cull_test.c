@@ -90,7 +90,7 @@ struct culled_check {
 static void check_kept(struct culled_check *check, const struct event *event) {
     uint32_t thread = event->block.thread;
     size_t length = strlen(check->chain);
-    assert_in_range(thread, 10, 12);
+    assert_uint_in_range(thread, 10, 12);
     if (thread == 10) {
         assert_int_equal(event->block.number % 2, 1);
     } else if (event->kind == EVENT_ALLOC && event->old.number != 0) {
@@ -114,7 +114,7 @@ static void check_culled_file(const char *path, struct culled_check *check) {
         if (block->kind == MEMTRACE_BLOCK_CULLED) {
             const struct memtrace_culled *culled = (const void *)buffer.bytes;
             for (uint32_t item = 0; item < block->items; item++) {
-                assert_in_range(culled[item].context, 4, 6);
+                assert_uint_in_range(culled[item].context, 4, 6);
                 check->culled += culled[item].count;
                 check->culled_bytes += culled[item].bytes;
             }

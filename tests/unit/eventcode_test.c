@@ -53,7 +53,7 @@ static void check_filled(const struct memtrace_block_header *block, const void *
         int result;
         stop.last_ns = at % 3 ? events[at].time_ns : UINT64_MAX;
         result = event_decoder_fill(&decoder, &stop, filled[0], sizeof filled[0], most, &found);
-        assert_in_range(found, 1, most);
+        assert_uint_in_range(found, 1, most);
         for (size_t i = 0; i < found; i++) {
             bool is_passed = may_be_passed(&events[at + i], stop.last_ns, known, block->thread);
             assert_same(&filled[i][0], &events[at + i]);

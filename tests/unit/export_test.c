@@ -166,7 +166,7 @@ static void picture_is_small(void **state) {
     (void)state;
     open_many(&subject);
     picture = written(&subject, export_flamegraph);
-    assert_in_range(subject.size, 10000, 4999999);
+    assert_uint_in_range(subject.size, 10000, 4999999);
     assert_null(strstr(picture, "<<<"));
     close_subject(&subject);
 }

@@ -100,14 +100,14 @@ static void a_quiet_first_thread_counts(void **state) {
     join(&second, header, PEAK_SHARED);
     change(&second, header, 50 << 20);
     bound = (int64_t)header->peak_error_bytes;
-    assert_in_range(header->maximum_bytes, (130 << 20) - bound, 130 << 20);
+    assert_uint_in_range(header->maximum_bytes, (130 << 20) - bound, 130 << 20);
     assert_true(header->flags & MEMTRACE_FLAG_THREADED);
     change(&first, header, -(70 << 20)); /* 10 and 50 */
     change(&second, header, 60 << 20);   /* 10 and 110: less than there were */
-    assert_in_range(header->maximum_bytes, (130 << 20) - bound, 130 << 20);
+    assert_uint_in_range(header->maximum_bytes, (130 << 20) - bound, 130 << 20);
     change(&first, header, 40 << 20);
     bound = (int64_t)header->peak_error_bytes;
-    assert_in_range(header->maximum_bytes, (160 << 20) - bound, 160 << 20);
+    assert_uint_in_range(header->maximum_bytes, (160 << 20) - bound, 160 << 20);
     peak_leave(&first.share, header);
     change(&second, header, 10 << 20);
     peak_leave(&second.share, header);
@@ -126,7 +126,7 @@ static void an_event_under_way_is_told_soon(void **state) {
     join(&second, header, PEAK_SHARED);
     first.record.alloc_bytes += 64 << 20;
     change(&second, header, 1 << 20);
-    assert_in_range(header->maximum_bytes, 64 << 20, 65 << 20);
+    assert_uint_in_range(header->maximum_bytes, 64 << 20, 65 << 20);
     peak_leave(&first.share, header);
     peak_leave(&second.share, header);
     assert_int_equal(header->live_bytes, 65 << 20);
@@ -152,7 +152,7 @@ static void seen_late_it_is_within_the_bound(void **state) {
         live -= 1000;
     }
     assert_int_equal(header->peak_epoch & 1, 0);
-    assert_in_range(maximum - kept, 65537, (int64_t)header->peak_error_bytes);
+    assert_uint_in_range(maximum - kept, 65537, (int64_t)header->peak_error_bytes);
     free(header);
 }
 

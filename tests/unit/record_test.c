@@ -106,14 +106,14 @@ static void ids_are_used_again(void **state) {
         region_note_foreign_free(region, leaves, record, 1 + record->id % 200, 2, 1);
         region_end_thread(region, record);
     }
-    assert_in_range(most, 1, REGION_THREADS_FRESH);
+    assert_uint_in_range(most, 1, REGION_THREADS_FRESH);
     assert_true(count_segments(region, MEMTRACE_SEGMENT_FREES) <= REGION_THREADS_FRESH);
     for (uint32_t place = region_next_thread(region, 0); place != 0;
          place = region_next_thread(region, place)) {
         struct memtrace_thread_record *record = region_thread(region, place);
         if (record->state != MEMTRACE_THREAD_FREE) {
             assert_int_equal(record->alloc_count, record->earlier + 1);
-            assert_in_range(record->earlier, 4, 5);
+            assert_uint_in_range(record->earlier, 4, 5);
         }
     }
     region_totals(region, &sum);

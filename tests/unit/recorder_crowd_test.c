@@ -112,14 +112,14 @@ static void note_word(void *argument, const struct memtrace_chunk *chunk, const 
                       uint64_t number) {
     (void)argument;
     if ((*word & 15) == MEMTRACE_WORD_ALLOC) {
-        assert_in_range(number, 1, STEPS);
+        assert_uint_in_range(number, 1, STEPS);
         assert_int_equal(seen.place[chunk->thread][number], 0);
         seen.place[chunk->thread][number] = (uint8_t)(1 + (word[1] & 0xffff) / 32);
     } else if ((*word & 15) == MEMTRACE_WORD_FREE_AT) {
         uint64_t owner = *word >> 4 & 0xfff;
         uint64_t freed = *word >> 16;
-        assert_in_range(owner, 2, THREADS + 1);
-        assert_in_range(freed, 1, STEPS);
+        assert_uint_in_range(owner, 2, THREADS + 1);
+        assert_uint_in_range(freed, 1, STEPS);
         assert_int_equal(seen.freed[owner][freed], 0);
         seen.freed[owner][freed] = (uint8_t)word[1];
     }

@@ -78,7 +78,7 @@ static void a_look_is_whole_or_none(void **state) {
         uint32_t count;
         if (round == 0) {
             whole = look(pid, path);
-            assert_in_range(whole, 2 * MAPPINGS, 3 * MAPPINGS);
+            assert_uint_in_range(whole, 2 * MAPPINGS, 3 * MAPPINGS);
             kill(pid, SIGKILL);
         } else {
             kill_after(pid, round * 500);

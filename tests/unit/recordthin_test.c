@@ -43,7 +43,7 @@ static void the_room_does_not_end(void **state) {
             asked++;
         }
     }
-    assert_in_range(asked, 8, 20);
+    assert_uint_in_range(asked, 8, 20);
 }
 
 int main(void) {

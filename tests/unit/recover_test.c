@@ -335,7 +335,7 @@ static void holes_take_no_room(void **state) {
         copy_region(fd, 48 << 20, place->output, COPY_REPLACE, 0, path, sizeof path, &error), 0);
     close(fd);
     assert_int_equal(stat(place->output, &status), 0);
-    assert_in_range(status.st_size, sizeof header, sizeof header + 512);
+    assert_uint_in_range(status.st_size, sizeof header, sizeof header + 512);
     profile = profile_open(place->output, NULL);
     assert_non_null(profile);
     assert_int_equal(profile->size, 48 << 20);

@@ -63,8 +63,8 @@ static void covers_a_long_life(void **state) {
         add(timeline, now);
         last = now;
     }
-    assert_in_range(timeline->count, MEMTRACE_TIMELINE_POINTS / 3, MEMTRACE_TIMELINE_POINTS);
-    assert_in_range(timeline->point[0].time_ns, 1, 2 * timeline->interval_ns);
+    assert_uint_in_range(timeline->count, MEMTRACE_TIMELINE_POINTS / 3, MEMTRACE_TIMELINE_POINTS);
+    assert_uint_in_range(timeline->point[0].time_ns, 1, 2 * timeline->interval_ns);
     assert_int_equal(timeline->point[timeline->count - 1].time_ns, last);
     for (uint32_t i = 1; i < timeline->count; i++) {
         assert_true(timeline->point[i].time_ns > timeline->point[i - 1].time_ns);
@@ -123,7 +123,7 @@ static void maps_for_writing(void **state) {
 
 static void resident(void **state) {
     (void)state;
-    assert_in_range(timeline_resident(getpid()), 64 * 1024, UINT64_C(1) << 40);
+    assert_uint_in_range(timeline_resident(getpid()), 64 * 1024, UINT64_C(1) << 40);
     assert_int_equal(timeline_resident(999999999), 0);
 }
 

@@ -37,7 +37,7 @@ static void long_lives_keep_their_peaks(void **state) {
             timepoints_add(&points, i * tick, &highest, &last);
         }
         assert_int_equal(timepoints_finish(&points, &model, NULL, 0), 0);
-        assert_in_range(model.timeline_count, 2, 2 * TIMEPOINTS_PIECES);
+        assert_uint_in_range(model.timeline_count, 2, 2 * TIMEPOINTS_PIECES);
         assert_true(ticks < 2000 || model.timeline_count >= TIMEPOINTS_PIECES / 2);
         assert_int_equal(highest_of(&model), 1000);
         timepoints_end(&points);

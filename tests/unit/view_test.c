@@ -317,7 +317,7 @@ static void check_series(const struct model *whole, struct timeorder_parts parts
     }
     assert_int_equal(
         series_make(&series, whole, parts, 0, UINT64_MAX, ids, count, MOMENTS, NULL, &error), 0);
-    assert_in_range(series.points, 2, MOMENTS);
+    assert_uint_in_range(series.points, 2, MOMENTS);
     assert_int_equal(series.is_pass, whole->index->count <= SERIES_EDGES);
     for (size_t i = is_exact ? 1 : series.points - 1; i < series.points; i++) {
         struct model *view = model_view(whole, parts, 0, series.times[i], NULL, NULL);

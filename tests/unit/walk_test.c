@@ -217,7 +217,7 @@ static int walk_over_a_guard(const void *a, const void *b) {
         if (guard_rounds == 0) {
             context = now;
             count = walker.remembered.count;
-            assert_in_range(count, 4, 64);
+            assert_uint_in_range(count, 4, 64);
             i = index_within_libraries();
         }
         assert_int_equal(now, context);

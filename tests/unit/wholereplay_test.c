@@ -179,7 +179,7 @@ static void costs_what_was_added(void **state) {
         all += look(&build, blocks, &options, &kept);
     }
     all += look(&build, build.count, &options, &kept);
-    assert_in_range(all, RANDOM_EVENTS * 9 / 10, RANDOM_EVENTS);
+    assert_uint_in_range(all, RANDOM_EVENTS * 9 / 10, RANDOM_EVENTS);
     wholereplay_free(kept);
     recording_build_free(&build);
 }
@@ -426,7 +426,7 @@ static void hostile(void **state) {
         recording_close(subject.recording);
         free(changed.bytes);
     }
-    assert_in_range(believed, 1, 599); /* some are only other numbers */
+    assert_uint_in_range(believed, 1, 599); /* some are only other numbers */
     free(slices.bytes);
     recording_build_free(&build);
 }
