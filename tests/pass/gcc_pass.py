@@ -16,6 +16,7 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "programs"))
 
+import check_contract
 from harness import BUILD, equal, fail, finish, skip
 
 MAJOR = os.environ.get("TEST_GCC", "12")
@@ -50,8 +51,8 @@ def warnings(done):
             "executable stack" not in line]  # the linker's, about nested functions
 
 
-def check(folder, language, flags, compiler=compile_to):
-    """The same program without and with the plugin."""
+def check(folder, language, flags, compiler=compile_to, least=None):
+    """The same program without and with the plugin, which gives it `least` words."""
     bare, built = os.path.join(folder, "bare"), os.path.join(folder, "built")
     without = compiler(bare, language, flags)
     if without.returncode != 0:
@@ -62,7 +63,7 @@ def check(folder, language, flags, compiler=compile_to):
     equal(warnings(done), warnings(without), "warnings")
     expected, got = run([bare]), run([built])
     equal((got.returncode, got.stdout), (expected.returncode, expected.stdout), "output", got.stderr)
-    prove(built, LEAST[language])
+    prove(built, least or LEAST[language])
 
 
 def prove(program, least, *options):
@@ -188,6 +189,29 @@ def test_link_time(folder, flags):
     for language in ("c", "cxx"):
         check(folder, language, ["-O2", "-flto", *flags])
         check(folder, language, ["-O2", *flags], two_steps)
+
+
+def realigning_functions(path):
+    """All names of those that round the stack pointer down."""
+    program = check_contract.Program(path, set())
+    places = {code.start for code in program.functions if any(
+        insn.mnemonic == "and" and re.match(r"\$0xf+[0-9a-f]0,%rsp$", insn.operands)
+        for insn in code.instructions(program))}
+    return {name for section in program.elf.sections if section.type == 2
+            for name, _, _, value, _ in program.elf.symbols_of(section) if value in places}
+
+
+def test_realigned(folder, flags):
+    """Functions without a word for that reason are those whose code does it, and they alone. How many a
+    compiler realigns depends on its version: all together there are as many as without."""
+    flags = ["-O2", "-mstackrealign", *flags]
+    check(folder, "cxx", flags, least=1)
+    realigning = realigning_functions(os.path.join(folder, "built"))
+    report = {name: entry for name, entry in report_of(folder, flags, "cxx").items() if entry[3] != 0}
+    without = {name for name, entry in report.items() if entry[1] == "realigns its stack"}
+    equal(without, realigning & set(report), "functions that realign their stack")
+    equal({name for name, entry in report.items() if entry[0] != "instrumented"}, without, "without a word")
+    equal(without != set() and len(report) >= LEAST["cxx"], True, len(without), len(report))
 
 
 def test_variables(folder, flags):
