@@ -53,7 +53,14 @@ int sys_may_signal(uint32_t pid);    /* it is alive, and one of our own user */
 void sys_thread_name(char name[16]); /* of the calling thread */
 /* Processor time of a thread of this process. 0, or -1: it has ended. */
 int sys_thread_time_ns(uint32_t tid, uint64_t *time_ns);
-/* Entries of an open folder, as the kernel writes them: struct dirent64. */
+/* Entries of an open folder, as the kernel writes them. */
+struct sys_entry {
+    uint64_t inode;
+    int64_t offset;
+    uint16_t size_bytes; /* to the next one */
+    uint8_t type;
+    char name[];
+};
 long sys_list(int fd, void *buffer, size_t size);
 
 /* Private zeroed memory, or NULL. The kernel commits pages as they are touched. */

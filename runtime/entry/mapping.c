@@ -129,7 +129,7 @@ PUBLIC void *mmap(void *address, size_t size, int protection, int flags, int fd,
     return map(address, size, protection, flags, fd, offset, EVENT_CALLER());
 }
 
-PUBLIC void *mmap64(void *address, size_t size, int protection, int flags, int fd, off64_t offset)
+PUBLIC void *mmap64(void *address, size_t size, int protection, int flags, int fd, int64_t offset)
     __attribute__((alias("mmap"), nothrow, leaf));
 
 /* What is unmapped is taken out before, since another thread may map something there at once; but

@@ -14,7 +14,6 @@
 #include "runtime/base/text.h"
 #include "runtime/entry/threadpool.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 
 enum {
@@ -64,9 +63,9 @@ static void find_threads(struct crowd *crowd) {
     long size = fd;
     while (fd >= 0 && (size = sys_list((int)fd, buffer, sizeof buffer)) > 0) {
         for (long at = 0; at < size;) {
-            const struct dirent64 *entry = (const void *)(buffer + at);
-            add(crowd, number_of(entry->d_name));
-            at += entry->d_reclen;
+            const struct sys_entry *entry = (const void *)(buffer + at);
+            add(crowd, number_of(entry->name));
+            at += entry->size_bytes;
         }
     }
     crowd->is_whole &= size == 0;
