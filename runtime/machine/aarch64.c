@@ -13,10 +13,74 @@ int machine_follows_call(uintptr_t pc) {
            (code & 0xfffffc1f) == 0xd63f0000;   /* blr */
 }
 
+/* --- Go ----------------------------------------------------------------------------------------
+ */
+
+enum { WAY_BACK = MACHINE_WAY_BACK / 4, LONGEST_WAY = 96 }; /* instructions */
+
+/* LDR Xt, [Xn, #imm12 * 8]; *displacement: in bytes. */
+static int is_load(uint32_t code, uint32_t to, uint32_t base, uint8_t *displacement) {
+    uint32_t imm = (code >> 10) & 0xfff;
+    *displacement = (uint8_t)(imm * 8);
+    return (code & 0xffc003ff) == (0xf9400000 | base << 5 | to) && imm < 32;
+}
+
+/* LDUR X29, [SP, #-8], or LDP X29, X30, [SP, #-8]: what a function of Go's has kept below its
+ * return address. */
+static int restores_fp(uint32_t code) {
+    return code == 0xf85f83fd || code == 0xa97ffbfd;
+}
+
+/* go/src/runtime/asm_arm64.s, asmcgocall, behind its call: the goroutine is in x28. */
 int machine_read_way_back(uintptr_t pc, uintptr_t end, struct machine_way_back *way) {
-    (void)pc;
-    (void)end;
-    (void)way;
+    const uint32_t *code = (const uint32_t *)pc;
+    *way = (struct machine_way_back){0};
+    if (pc % sizeof *code != 0 || end - pc < MACHINE_WAY_BACK || end < pc) {
+        return 0;
+    }
+    if (code[0] != 0xaa0003e9 || !is_load(code[1], 28, MACHINE_DWARF_SP, &way->goroutine) ||
+        code[2] >> 26 != 0x25 || /* BL save_g */
+        !is_load(code[3], 5, 28, &way->high) ||
+        !is_load(code[4], 6, MACHINE_DWARF_SP, &way->depth) || code[5] != 0xcb0600a5 ||
+        code[6] != 0xaa0903e0 || code[7] != 0x910000bf /* MOV SP, X5 */) {
+        return 0;
+    }
+    for (size_t i = 8; i < WAY_BACK; i++) {
+        way->saves_fp |= restores_fp(code[i]);
+    }
+    return 1;
+}
+
+/* ADD SP, SP, #imm12; 0: another instruction. */
+static uint32_t adds_to_sp(uint32_t code) {
+    return (code & 0xffc003ff) == 0x910003ff ? (code >> 10) & 0xfff : 0;
+}
+
+/* go/src/runtime/cgo/asm_arm64.s, crosscall2, behind its call of runtime.cgocallback: loads x19 to
+ * x28, d8 to d15, then X29 and X30, and adds to SP. */
+int machine_read_way_out(uintptr_t pc, uintptr_t end, struct machine_way_out *way) {
+    enum { REGISTERS = 9 };
+    const uint32_t *code = (const uint32_t *)pc;
+    if (pc % sizeof *code != 0 || end < pc || end - pc < (REGISTERS + 2) * sizeof *code ||
+        (code[0] & 0xffc07fff) != 0xa94053f3 /* LDP X19, X20, [SP, #imm7 * 8] */ ||
+        (code[REGISTERS] & 0xffc07fff) != 0xa9407bfd /* LDP X29, X30 */) {
+        return 0;
+    }
+    way->fp = (uint16_t)(((code[REGISTERS] >> 15) & 0x3f) * 8);
+    way->size = (uint16_t)adds_to_sp(code[REGISTERS + 1]);
+    return way->size > way->fp;
+}
+
+/* The first return: LDR X30, [SP], #imm9, or ADD SP, SP, #imm12, before RET. */
+uintptr_t machine_go_frame(uintptr_t pc, uintptr_t end) {
+    const uint32_t *code = (const uint32_t *)pc;
+    for (size_t i = 1; i < LONGEST_WAY && (uintptr_t)(code + i + 1) <= end; i++) {
+        if (code[i] == 0xd65f03c0) {
+            uint32_t post =
+                (code[i - 1] & 0xfff00fff) == 0xf84007fe ? (code[i - 1] >> 12) & 0xff : 0;
+            return post != 0 ? post : adds_to_sp(code[i - 1]);
+        }
+    }
     return 0;
 }
 

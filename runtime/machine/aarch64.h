@@ -37,7 +37,7 @@ enum {
     MACHINE_RELOC_DATA = R_AARCH64_ABS64,
     MACHINE_LONGEST_CALL = 4,
     MACHINE_HAS_GUARDS = 0, /* return addresses may be signed */
-    MACHINE_KNOWS_GO = 0,
+    MACHINE_KNOWS_GO = 1,
     MACHINE_STORES_CONSTANTS = 0,
 };
 #define MACHINE_NAME            "aarch64"

@@ -13,7 +13,7 @@
  *                               pointer with which a handler returns
  *   MACHINE_RELOC_{CALL,GOT,DATA}   relocations that hold the address of a function
  *   MACHINE_HAS_GUARDS          there is code that may stand in for return addresses on the stack
- *   MACHINE_KNOWS_GO            machine_read_way_back() knows the code of Go's runtime
+ *   MACHINE_KNOWS_GO            the functions on Go below know its runtime's code
  *   MACHINE_STORES_CONSTANTS    one instruction stores 32 bits that it holds to the stack
  *   MACHINE_GUARD_{CELL,COUNT}  measures of the guards' code (stack/guard.h)
  *   MACHINE_NOTES_REGISTERS     machine_note_registers() fills libunwind's context, which has no
@@ -128,13 +128,27 @@ int machine_follows_call(uintptr_t pc);
  * stack), less the word at sp + depth. */
 struct machine_way_back {
     uint8_t goroutine, high, depth;
-    uint8_t pops_fp; /* what lies there first is fp, which it has kept since Go 1.21 */
+    uint8_t slot;     /* where its return address lies, from the new sp on */
+    uint8_t saves_fp; /* below that lies fp, which x86-64 has kept since Go 1.21 */
 };
 
 enum { MACHINE_WAY_BACK = 64 }; /* bytes of code, at most */
 
 /* Whether the code [pc, end), to which C returns, is that. */
 int machine_read_way_back(uintptr_t pc, uintptr_t end, struct machine_way_back *way);
+
+/* How Go's crosscall2, which C calls to enter Go, goes back to C, where fp is not kept side by side
+ * with the return address as Go does it: fp lies at sp + fp, the return address above it, and C
+ * goes on with sp + size. */
+struct machine_way_out {
+    uint16_t fp, size;
+};
+
+/* Whether the code [pc, end), to which Go returns, is that. */
+int machine_read_way_out(uintptr_t pc, uintptr_t end, struct machine_way_out *way);
+/* How far above its return address the frame of Go's function ends which goes on with the code [pc,
+ * end); 0: that is not told. */
+uintptr_t machine_go_frame(uintptr_t pc, uintptr_t end);
 
 /* A client request to valgrind (its manual, "The client request mechanism"): a number and five
  * arguments. 0 where valgrind does not run the program. */

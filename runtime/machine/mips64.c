@@ -24,6 +24,19 @@ int machine_read_way_back(uintptr_t pc, uintptr_t end, struct machine_way_back *
     return 0;
 }
 
+int machine_read_way_out(uintptr_t pc, uintptr_t end, struct machine_way_out *way) {
+    (void)pc;
+    (void)end;
+    (void)way;
+    return 0;
+}
+
+uintptr_t machine_go_frame(uintptr_t pc, uintptr_t end) {
+    (void)pc;
+    (void)end;
+    return 0;
+}
+
 uint64_t machine_ask_valgrind(const uint64_t request[6]) {
     (void)request;
     return 0;

@@ -157,8 +157,23 @@ int machine_read_way_back(uintptr_t pc, uintptr_t limit, struct machine_way_back
     if (at == NULL) {
         return 0;
     }
-    way->pops_fp = at[1] == 0x5d;
+    way->saves_fp = at[1] == 0x5d;
+    way->slot = way->saves_fp ? sizeof(uintptr_t) : 0;
     return 1;
+}
+
+/* (There it keeps fp twice, side by side.) */
+int machine_read_way_out(uintptr_t pc, uintptr_t end, struct machine_way_out *way) {
+    (void)pc;
+    (void)end;
+    (void)way;
+    return 0;
+}
+
+uintptr_t machine_go_frame(uintptr_t pc, uintptr_t end) {
+    (void)pc;
+    (void)end;
+    return 0;
 }
 
 /* Rotations that come to nothing on a CPU. */

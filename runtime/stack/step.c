@@ -123,12 +123,12 @@ static int step_from_c(struct stack_bounds *stack, const struct frame *from, str
     }
     high = stack_load(stack_load(sp + way.goroutine) + way.high);
     sp = high - stack_load(sp + way.depth);
-    stack_believe(stack, sp, high);
-    to->slot = sp + (way.pops_fp ? sizeof(uintptr_t) : 0);
+    to->slot = sp + way.slot;
+    stack_believe(stack, to->slot - sizeof(uintptr_t), high);
     to->pc = stack_load(to->slot);
-    to->sp = machine_keep_sp(to->slot + sizeof(uintptr_t));
-    if (way.pops_fp) {
-        to->fp = stack_load(sp);
+    to->sp = machine_keep_sp(0);
+    if (way.saves_fp) {
+        to->fp = stack_load(to->slot - sizeof(uintptr_t));
     } else { /* still its caller's, unless the stack was moved */
         to->fp = from->fp > sp && from->fp < high ? from->fp : 0;
     }
@@ -139,11 +139,58 @@ static int can_read_two(struct stack_bounds *stack, uintptr_t at) {
     return stack_can_read(stack, at) && stack_can_read(stack, at + sizeof(uintptr_t));
 }
 
+/* From crosscall2, by which C had entered Go, to C. 0: that is not where `from` is. */
+static int step_to_c(struct rules *rules, struct stack_bounds *stack, const struct frame *from,
+                     struct frame *to) {
+    uintptr_t sp = frame_sp(from->slot, from->sp);
+    struct module_place place;
+    struct machine_way_out way;
+    if (module_find(rules->modules, from->pc - 1, &place) != 0 ||
+        !machine_read_way_out(from->pc, place.end, &way) || !can_read_two(stack, sp + way.fp)) {
+        return 0;
+    }
+    to->fp = stack_load(sp + way.fp);
+    to->slot = sp + way.fp + sizeof(uintptr_t);
+    to->pc = machine_plain(stack_load(to->slot));
+    to->sp = machine_keep_sp(sp + way.size);
+    return 1;
+}
+
+/* How far above its return address the frame of Go's function ends; 0: that is not told. */
+static uintptr_t go_frame(struct rules *rules, uintptr_t pc) {
+    struct module_place place;
+    pc &= ~RULE_EXACT;
+    return module_find(rules->modules, pc - 1, &place) == 0 ? machine_go_frame(pc, place.end) : 0;
+}
+
+/* The stack pointer of what the function returns to, if that is crosscall2, which does not keep it
+ * in fp; else 0. */
+static uintptr_t sp_of_entry(struct rules *rules, uintptr_t pc, uintptr_t slot, uintptr_t to) {
+    struct module_place place;
+    struct machine_way_out way;
+    uintptr_t size;
+    if (MACHINE_CALL_PUSHES || module_find(rules->modules, to - 1, &place) != 0 ||
+        !machine_read_way_out(to, place.end, &way)) {
+        return 0;
+    }
+    size = go_frame(rules, pc);
+    return size != 0 ? slot + size : 0;
+}
+
+/* The fp that lies there. On AArch64 asmcgocall writes its sp over it where it was on the thread's
+ * stack already; but fp is always a word below sp there. */
+static uintptr_t load_fp(struct rules *rules, uintptr_t pc, uintptr_t record) {
+    uintptr_t fp = stack_load(record);
+    return !MACHINE_CALL_PUSHES && fp == record + sizeof(uintptr_t) ? record + go_frame(rules, pc)
+                                                                    : fp;
+}
+
 static COLD int step_by_go(struct rules *rules, struct stack_bounds *stack, int may_call_c,
                            const struct frame *from, struct frame *to) {
     struct module_place place;
     uintptr_t record = from->fp;
-    if (may_call_c && step_from_c(stack, from, to)) {
+    if ((may_call_c && step_from_c(stack, from, to)) ||
+        (machine_same_sp(from->sp, machine_keep_sp(0)) == 0 && step_to_c(rules, stack, from, to))) {
         return 0;
     }
     if (record == 0) {
@@ -153,16 +200,16 @@ static COLD int step_by_go(struct rules *rules, struct stack_bounds *stack, int 
     if (!can_read_two(stack, record)) {
         return -1;
     }
-    if (stack_load(record) == record + sizeof(uintptr_t)) {
+    if (MACHINE_CALL_PUSHES && stack_load(record) == record + sizeof(uintptr_t)) {
         record += sizeof(uintptr_t); /* runtime.crosscall2 keeps it twice, side by side */
         if (!can_read_two(stack, record)) {
             return -1;
         }
     }
-    to->fp = stack_load(record);
+    to->fp = load_fp(rules, from->pc, record);
     to->slot = record + sizeof(uintptr_t);
     to->pc = stack_load(to->slot);
-    to->sp = machine_keep_sp(0);
+    to->sp = machine_keep_sp(sp_of_entry(rules, from->pc, to->slot, to->pc));
     return to->pc == 0 || rule_find(rules, to->pc).kind != RULE_UNKNOWN ||
                    module_find(rules->modules, to->pc - 1, &place) == 0
                ? 0

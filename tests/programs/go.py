@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: MIT
 """go.py HOW: a Go program that calls C (subjects/go) under `memtrace run`: it behaves as without us, each
 allocation is counted, nothing is lost, and paths are what Go's runtime itself says, in each mode of
-MEMTRACE_UNWIND that follows a stack. HOW: it is linked."""
+MEMTRACE_UNWIND that follows a stack. HOW: it is linked; or aarch64, for that machine, in an emulator."""
 
 import os
 import re
 import sys
 
-from harness import (SUBJECTS, bare, consistent, equal, execute, fail, finish, have, heap, only_profile,
-                     same_behaviour, scratch, sums_by_path, traced)
+from harness import (BUILD, SUBJECTS, bare, consistent, equal, execute, fail, finish, have, heap, only_profile,
+                     scratch, sums_by_path, traced)
 
 FLAGS = {"compressed": ["-ldflags="], "plain": ["-ldflags=-compressdwarf=false"], "pie": ["-buildmode=pie"]}
 ROUNDS = 50  # of each call, in program.go
@@ -30,10 +30,10 @@ def what_old_tells(paths):
                    if "main.each" in path and "main.goAgain" not in path and sums[0] <= 4 * ROUNDS)
 
 
-def compile_go(folder, flags):
+def compile_go(folder, flags, **machine):
     program = os.path.join(folder, "program")
     settings = {**os.environ, "GOFLAGS": "-mod=mod", "GOPROXY": "off", "GOTOOLCHAIN": "local",
-                "CGO_ENABLED": "1"}
+                "CGO_ENABLED": "1", **machine}
     result = execute(["go", "build", *flags, "-o", program, "."], settings,
                      cwd=os.path.join(SUBJECTS, "go"), timeout=600)
     if result.returncode != 0:
@@ -67,17 +67,18 @@ def of_ours(data):
     return sums_by_path(paths)
 
 
-def main():
-    have("go")
-    program = compile_go(scratch(), FLAGS[sys.argv[1]])
-    alone = bare([program])
+def check(command, modes, said=b"", **settings):
+    """The program, alone and under `memtrace run`, which says so much of it."""
+    alone = bare(command)
     equal(alone.returncode, 3, "bare exit status", alone.stderr)
     wanted, old = of_go(alone.stdout), is_old()
     equal(len(wanted), 24, "paths that the program has")
     wanted = what_old_tells(wanted) if old else wanted
-    for mode in ("patch", "verify"):
+    for mode in modes:
         folder = scratch()
-        same_behaviour(alone, traced([program], "run", folder, {"MEMTRACE_UNWIND": mode}), mode)
+        under = traced(command, "run", folder, {"MEMTRACE_UNWIND": mode, **settings})
+        check_said = under.stderr.replace(said, b"", 1)
+        equal((under.returncode, under.stdout, check_said), (alone.returncode, alone.stdout, alone.stderr), mode)
         data = only_profile(folder, mode)
         consistent(data, mode)
         if not old:
@@ -85,6 +86,28 @@ def main():
         found = what_old_tells(of_ours(data)) if old else of_ours(data)
         for path in sorted(set(wanted) | set(found)):
             equal(found.get(path), wanted.get(path), mode, "at", ";".join(path)[:500])
+
+
+def check_emulated(triplet):
+    """A program for AArch64, by its cross compiler, in qemu."""
+    library = os.path.join(BUILD, "tests", "platforms", "aarch64", "lib", "libmemtrace.so")
+    have("qemu-aarch64", triplet + "-gcc")
+    if not os.path.exists(library):
+        print("skipped: no library for AArch64 here (tests/platforms/foreign.py aarch64 build)")
+        sys.exit(77)
+    program = compile_go(scratch(), FLAGS["plain"], GOARCH="arm64", CC=triplet + "-gcc")
+    said = "memtrace: qemu-aarch64 emulates %s, a program for AArch64: that is profiled, with %s\n" % (
+        program, os.path.realpath(library))
+    check(["qemu-aarch64", "-cpu", "max", "-L", "/usr/" + triplet, program], ["verify"], said.encode(),
+          MEMTRACE_LIBRARY=library)
+
+
+def main():
+    have("go")
+    if sys.argv[1] == "aarch64":
+        check_emulated("aarch64-linux-gnu")
+    else:
+        check([compile_go(scratch(), FLAGS[sys.argv[1]])], ["patch", "verify"])
 
 
 if __name__ == "__main__":
