@@ -143,9 +143,7 @@ static void plan_through_static(struct exec_plan *plan, unsigned machine) {
 static void count_not_followed(enum memtrace_not_followed why) {
     uint8_t *counter = &child_shared_header()->not_followed[why];
     uint8_t count = LOAD_RELAXED(counter);
-    while (count != UINT8_MAX &&
-           !__atomic_compare_exchange_n(counter, &count, (uint8_t)(count + 1), 0, __ATOMIC_RELAXED,
-                                        __ATOMIC_RELAXED)) {
+    while (count != UINT8_MAX && !machine_replace_byte(counter, &count, (uint8_t)(count + 1))) {
     }
 }
 
