@@ -168,7 +168,9 @@ MEMTRACE_API size_t memtrace_describe_path(uint32_t context, char *text,
 
 /* Custom allocators. `pool` names the allocator (at most 63 bytes are kept, at most 1,000 names);
  * its objects are counted apart from the heap, by pool. Objects of pools must start at least 8
- * bytes apart. memtrace_realloc with old == NULL is an allocation. */
+ * bytes apart. memtrace_realloc with old == NULL is an allocation. pool == NULL: blocks of the
+ * heap, for an allocator that stands in for malloc and is not reached by preloading
+ * (docs/allocators.md): they are part of the heap's totals, and to be freed with NULL, too. */
 MEMTRACE_API void memtrace_alloc(const char *pool, const void *pointer,
                                  size_t size) MEMTRACE_NOEXCEPT;
 MEMTRACE_API void memtrace_realloc(const char *pool, const void *old_pointer, const void *pointer,

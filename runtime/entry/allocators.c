@@ -331,6 +331,15 @@ static uint64_t end_resized(const struct allocator_call *call, uintptr_t block) 
     return name;
 }
 
+/* Of a function that is not told how large its block is: what one that it called has just said of
+ * it, so the block is moved to the outer one with its size. */
+static uint64_t size_at(const struct site *site, uintptr_t block) {
+    struct heap_block inner;
+    return heap_find(site->pool.heap, block, tick_now(), &inner) && inner.start == block
+               ? inner.size
+               : 0;
+}
+
 HIDDEN void allocator_returned(struct allocator_call *call, uint64_t result) {
     const struct site *site = site_of(call);
     struct frame caller = caller_of(call);
@@ -338,6 +347,9 @@ HIDDEN void allocator_returned(struct allocator_call *call, uint64_t result) {
                                  .size = size_of(call),
                                  .how = event_aligned(argument(call, site->align))};
     struct thread *thread;
+    if (site->size == 0 && object.address != 0) {
+        object.size = size_at(site, object.address);
+    }
     if (site->kind == MEMTRACE_ALLOCATOR_REALLOC) {
         object.replaces = end_resized(call, object.address);
     }

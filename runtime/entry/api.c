@@ -254,8 +254,12 @@ PUBLIC void memtrace_print_trace(const void *address) {
 
 /* --- custom pools ----------------------------------------------------------------------------- */
 
+static struct shadow_heap *heap_of(const char *name) {
+    return name != NULL ? &runtime.pools : &runtime.foreign;
+}
+
 static struct pool named(const char *name) {
-    return (struct pool){.heap = &runtime.pools, .number = pool_number(name)};
+    return (struct pool){.heap = heap_of(name), .number = name != NULL ? pool_number(name) : 0};
 }
 
 PUBLIC void memtrace_alloc(const char *pool, const void *pointer, size_t size) {
@@ -279,7 +283,7 @@ PUBLIC void memtrace_realloc(const char *pool, const void *old_pointer, const vo
     }
     if (old_pointer != NULL) {
         object.replaces =
-            pool_remove(thread, &runtime.pools, (uintptr_t)old_pointer, pointer != NULL, caller);
+            pool_remove(thread, heap_of(pool), (uintptr_t)old_pointer, pointer != NULL, caller);
     }
     if (pointer != NULL) {
         const struct pool to = named(pool);
@@ -291,10 +295,9 @@ PUBLIC void memtrace_realloc(const char *pool, const void *old_pointer, const vo
 PUBLIC void memtrace_free(const char *pool, const void *pointer) {
     struct frame caller = EVENT_CALLER();
     struct thread *thread = thread_get_for_free(event_place(caller));
-    (void)pool;
     if (thread != NULL) {
         if (pointer != NULL) {
-            pool_remove(thread, &runtime.pools, (uintptr_t)pointer, 0, caller);
+            pool_remove(thread, heap_of(pool), (uintptr_t)pointer, 0, caller);
         }
         thread_done(thread);
     }

@@ -46,6 +46,14 @@ def check_pools(data, stderr, what):
             fail(what, "a custom allocation is counted as heap")
 
 
+def check_heap(data, stderr, what):
+    found = {context["total_bytes"]: context for context in heap(data)}
+    equal([(found[size]["allocations"], found[size]["frees"]) for size in (3500, 2001, 2003)],
+          [(500, 100), (1, 1), (1, 0)], what, "blocks of the heap")
+    equal([(context["pool"], context["frees"]) for context in data["pools"]], [("inside", 1)], what, "the pool's")
+    equal(data["lost"], 0, what, "lost")
+
+
 def check_lookup(data, stderr, what):
     equal("90041" in stderr or "90,041" in stderr, True, what, "print_trace says the size", stderr)
     equal("+0x" in stderr or "take" in stderr, True, what, "print_trace shows a path", stderr)
@@ -98,7 +106,7 @@ def main():
         return {"marks": check_marks, "sample": check_sample}[name]()
     if name in ("c", "cxx"):
         source = "api." + {"c": "c", "cxx": "cpp"}[name]
-        for case in ("start_stop", "filter", "threads", "pools", "lookup", "marks"):
+        for case in ("start_stop", "filter", "threads", "pools", "heap", "lookup", "marks"):
             run_case(case, "hooks", source)
         return
     if name == "without":
@@ -117,7 +125,7 @@ def main():
     for mode in ("preload", "frame-pointer"):
         result = run_case(name, mode, "api.c")
         {"start_stop": check_start_stop, "threads": check_threads, "pools": check_pools,
-         "lookup": check_lookup, "filter": lambda *_: None}[name](*result)
+         "heap": check_heap, "lookup": check_lookup, "filter": lambda *_: None}[name](*result)
 
 
 main()

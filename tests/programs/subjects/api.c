@@ -193,6 +193,27 @@ static void case_pools(void) {
     }
 }
 
+/* An allocator that stands in for malloc says so: blocks as near to each other as 8 bytes, a pool's
+ * object at the very place of one. */
+static void case_heap(void) {
+    static char memory[8192] __attribute__((aligned(64)));
+    struct memtrace_block block;
+    for (int i = 0; i < 500; i++) {
+        memtrace_alloc(NULL, memory + 8 * i, 7);
+    }
+    for (int i = 0; i < 500; i += 5) {
+        memtrace_free(NULL, memory + 8 * i);
+    }
+    memtrace_alloc(NULL, memory + 4096, 2001);
+    memtrace_alloc("inside", memory + 4096, 64);
+    check(memtrace_lookup(memory + 4100, &block) == 1 && block.size == 64, "the pool's object");
+    check(memtrace_lookup(memory + 4200, &block) == 1 && block.size == 2001, "the block around it");
+    memtrace_realloc(NULL, memory + 4096, memory + 6144, 2003);
+    check(memtrace_lookup(memory + 4200, &block) == 0, "the block that was moved");
+    memtrace_free("inside", memory + 4096);
+    check(memtrace_lookup(memory + 6200, &block) == 1 && block.size == 2003, "where it is now");
+}
+
 static void case_lookup(void) {
     struct memtrace_block block;
     char *small = (char *)take(77), *large = (char *)take(90041);
@@ -350,7 +371,7 @@ static void case_forked(void) {
 int main(int argc, char **argv) {
     static const struct subject_case cases[] = {CASE(without), CASE(start_stop), CASE(filter),
                                                 CASE(threads), CASE(pools),      CASE(lookup),
-                                                CASE(marks),   CASE(sample),     CASE(forked)};
+                                                CASE(marks),   CASE(sample),     CASE(forked), CASE(heap)};
     const struct subject_case *found = FIND_CASE(cases, argc, argv);
     if (found == NULL) {
         return 98;
