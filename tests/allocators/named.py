@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: MIT
+"""named.py CASE: functions that allocate are named by --alloc, in programs that know nothing of it
+(named.cpp). What is counted is known from the program's text; the program gives what it gives alone."""
+
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "programs"))
+from harness import (MEMTRACE, bare, build, clean_environment, equal, execute, finish,  # noqa: E402
+                     only_profile, profiles, report, scratch)
+
+ALLOC, FREE = "own_alloc(size=1)=alloc:own", "own_free(ptr=2)=free"
+KINDS = [ALLOC, FREE, "own_zalloc(size=2*3)=zalloc:own", "own_place(ptr=1,align=2,size=3)=alloc:placed",
+         "own_resize(old=1,size=2)=realloc:own"]
+
+
+def program(optimize="-O2", compiler="gcc"):
+    return build(os.path.join(HERE, "named.cpp"), compiler, optimize)
+
+
+def named(command, *specifications, record=False, settings=None):
+    """The program alone and with its functions named: the same to whoever runs it. What it said,
+    and the folder of its profiles."""
+    folder = scratch()
+    options = [word for one in specifications for word in ("--alloc", one)]
+    under = execute([MEMTRACE, "record" if record else "run", "--no-summary", *options, "--", *command],
+                    clean_environment(MEMTRACE_REGION_DIR=scratch(where="/dev/shm"), **(settings or {})), folder)
+    alone = bare(command)
+    equal((under.stdout, under.returncode), (alone.stdout, alone.returncode), *command, under.stderr.decode())
+    return under.stderr.decode(), folder
+
+
+def pools(data):
+    """{pool: (allocations, bytes, frees, live blocks)}"""
+    found = {}
+    for context in data["pools"]:
+        row = found.setdefault(context["pool"], [0, 0, 0, 0])
+        for place, value in enumerate((context["allocations"], context["total_bytes"], context["frees"],
+                                       context["allocations"] - context["frees"])):
+            row[place] += value
+    return {name: tuple(row) for name, row in found.items()}
+
+
+def check_pools(what, said, folder, expected):
+    equal(said, "", what, "lines on stderr")
+    data = only_profile(folder, what)
+    equal(pools(data), expected, what)
+    equal(data["lost"], 0, what, "lost")
+    return data
+
+
+def kinds():
+    first = sum(range(100, 200))
+    expected = {"own": (100 + 1 + 2, first + 990 + 700 + 300, 50 + 2, 51), "placed": (1, 5000, 0, 1)}
+    for optimize, compiler in (("-O0", "gcc"), ("-O2", "gcc"), ("-O2", "clang")):
+        said, folder = named([program(optimize, compiler), "kinds"], *KINDS)
+        data = check_pools(compiler + " " + optimize, said, folder, expected)
+        for context in data["pools"]:
+            names = [frame["function"] for frame in context["frames"]]
+            equal(names[:1], ["kinds()"], "the caller comes first", names)
+            equal("main" in names, True, "the path leads to main", names)
+
+
+def reset():
+    said, folder = named([program(), "reset"], ALLOC, "own_reset=reset:own")
+    check_pools("reset", said, folder, {"own": (71, 70 * 40 + 41, 70, 1)})
+
+
+def registers():
+    said, folder = named([program(), "registers"], "own_two(size=1)=alloc:two", "own_double(size=1)=alloc:double")
+    data = only_profile(folder, "registers")
+    equal(pools(data)["two"][:2], (1000, 500500), "two results")
+
+
+def throws():
+    said, folder = named([program(), "throws"], "own_throwing(size=1)=alloc:own", "own_jumping(size=1)=alloc:own")
+    check_pools("throws", said, folder, {"own": (50 + 25, 50 * 50 + 25 * 60, 0, 75)})
+
+
+def looks():
+    said, folder = named([program(), "looks"], "own_looking(size=1)=alloc:own")
+    check_pools("looks", said, folder, {"own": (2, 20, 0, 2)})
+
+
+def threads():
+    said, folder = named([program(), "threads"], ALLOC, FREE)
+    check_pools("threads", said, folder, {"own": (80000, 80000 * 24, 80000 - 800, 800)})
+
+
+def forks():
+    said, folder = named([program(), "forks"], ALLOC, settings={"MEMTRACE_CHILDREN": "all"})
+    counted = sorted(pools(report(profile))["own"][0] for profile in profiles(folder) if pools(report(profile)))
+    equal(sum(counted) in (11, 12), True, "of parent and child", counted)
+
+
+def signals():
+    said, folder = named([program(), "signals"], ALLOC, FREE)
+    data = only_profile(folder, "signals")
+    own = pools(data)["own"]
+    equal(own[0] >= 400, True, "calls in handlers, too", own)
+    equal(own[3] + data["lost"] <= 3 + data["lost"], True, "nothing stays alive", own)
+
+
+def recorded():
+    said, folder = named([program(), "kinds"], *KINDS, record=True)
+    recording = [os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(".mtr")]
+    equal(len(recording), 1, "a recording")
+    rows = execute([MEMTRACE, "query", recording[0],
+                    "SELECT count(*), sum(size) FROM allocations WHERE pool = 'own'"], clean_environment())
+    equal(b"103" in rows.stdout, True, "allocations of the pool in SQL", rows.stdout, rows.stderr)
+
+
+def heap_blocks():
+    """Of an allocator that stands in for malloc: part of the heap's totals."""
+    said, folder = named([program(), "threads"], "own_alloc(size=1)=alloc:heap", "own_free(ptr=2)=free:heap")
+    data = only_profile(folder, "heap")
+    own = [context for context in data["contexts"] if any(frame["function"] == "worker(void*)"
+                                                          for frame in context["frames"])]
+    equal((sum(context["allocations"] for context in own), sum(context["frees"] for context in own)),
+          (80000, 79200), "blocks of the heap")
+    equal(data["pools"], [], "and of no pool")
+
+
+CASES = {function.__name__: function for function in
+         (kinds, reset, registers, throws, looks, threads, forks, signals, recorded, heap_blocks)}
+CASES[sys.argv[1]]()
+finish()
