@@ -51,6 +51,10 @@ void uncounted_find(const struct memtrace_header *header, struct memtrace_malloc
     struct allocators in_file;
     *found = header->malloc_by;
     found->name[sizeof found->name - 1] = '\0';
+    if ((header->flags & MEMTRACE_FLAG_NAMED) != 0) {
+        *found = (struct memtrace_malloc){0};
+        return;
+    }
     if (found->name[0] != '\0' || !find_in_file(header, &in_file)) {
         return;
     }
@@ -66,8 +70,8 @@ void uncounted_find(const struct memtrace_header *header, struct memtrace_malloc
 static void explain_own(const struct memtrace_malloc *found, const char *program, char *line) {
     if (found->name[0] == '\0') {
         snprintf(line, UNCOUNTED_SIZE,
-                 "%.100s has a malloc of its own: what it gives out is not counted; link the "
-                 "allocator as a shared library, or build without it",
+                 "%.100s has a malloc of its own: what it gives out is not counted; try "
+                 "`memtrace run --alloc auto`, or link the allocator as a shared library",
                  program);
     } else {
         snprintf(line, UNCOUNTED_SIZE,
@@ -75,7 +79,7 @@ static void explain_own(const struct memtrace_malloc *found, const char *program
                  found->name,
                  strstr(found->name, "Sanitizer") != NULL
                      ? "profile a build without the sanitizer"
-                     : "link it as a shared library, or build without it");
+                     : "try `memtrace run --alloc auto`, or link it as a shared library");
     }
 }
 

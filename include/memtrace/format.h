@@ -90,7 +90,8 @@ enum {
     MEMTRACE_FLAG_SAMPLED = 1u << 7,  /* some allocations stood for others; version is not 1 then */
     MEMTRACE_FLAG_BEFORE_UNSURE = 1u << 8, /* MEMTRACE_FRAME_BEFORE was not followed to the end */
     MEMTRACE_FLAG_ATTACHED = 1u << 9,      /* the program ran already: it can be detached from */
-    MEMTRACE_FLAG_LEFT = 1u << 10          /* it was detached from, and went on */
+    MEMTRACE_FLAG_LEFT = 1u << 10,         /* it was detached from, and went on */
+    MEMTRACE_FLAG_NAMED = 1u << 11 /* functions that --alloc named count as the heap's malloc */
 };
 
 /* Whose malloc the program calls where it is not ours: then what it allocates is not counted, and

@@ -255,8 +255,19 @@ void allocators_lead(void) {
     } else {
         ask();
         allocators_name_pools();
+        __atomic_fetch_or(&runtime.space.header->flags, allocators_flags(), __ATOMIC_RELAXED);
     }
     trylock_release(&lock);
+}
+
+uint32_t allocators_flags(void) {
+    for (uint32_t i = 0; i < site_count; i++) {
+        const struct site *site = &sites[i].site;
+        if (site->pool.heap == &runtime.foreign && site->kind != MEMTRACE_ALLOCATOR_FREE) {
+            return MEMTRACE_FLAG_NAMED;
+        }
+    }
+    return 0;
 }
 
 void allocators_name_pools(void) {

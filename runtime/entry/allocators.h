@@ -8,6 +8,8 @@
 #ifndef RUNTIME_ENTRY_ALLOCATORS_H
 #define RUNTIME_ENTRY_ALLOCATORS_H
 
+#include <stdint.h>
+
 /* Leads what the settings name, in all objects that are loaded by now, to us; again: what has come
  * since. Does nothing where nothing is named. From outside of events, where no thread runs code of
  * objects that came since: at the start, and after an object was opened. */
@@ -15,6 +17,9 @@ void allocators_lead(void);
 
 /* Whether the settings name any. */
 int allocators_are_named(void);
+
+/* What the header's flags say of it. */
+uint32_t allocators_flags(void);
 
 /* The region is a new one, with names of pools of its own. */
 void allocators_name_pools(void);

@@ -61,7 +61,7 @@ void othermalloc_warn(const struct memtrace_malloc *found, const char *executabl
                                  : " has a malloc of its own",
                  has_sanitizer() ? ": what it gives out is not counted; profile a build without "
                                    "the sanitizer"
-                                 : ": what it gives out is not counted; link the allocator as a "
-                                   "shared library, or build without it");
+                                 : ": what it gives out is not counted; try `memtrace run "
+                                   "--alloc auto`, or link the allocator as a shared library");
     }
 }

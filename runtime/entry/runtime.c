@@ -88,6 +88,7 @@ void runtime_tell_tables(void) {
     header->shadow_heap = (uintptr_t)runtime.heap.root;
     header->pool_heap = (uintptr_t)runtime.pools.root;
     header->foreign_heap = (uintptr_t)runtime.foreign.root;
+    header->flags |= allocators_flags();
 }
 
 static int make_structures(void) {
@@ -290,7 +291,9 @@ void runtime_forget(void) {
 /* By now everything that the program starts with is loaded. */
 static void look_for_other_malloc(void) {
     struct memtrace_header *header = runtime.space.header;
-    othermalloc_look(&runtime.malloc_by);
+    if ((header->flags & MEMTRACE_FLAG_NAMED) == 0) {
+        othermalloc_look(&runtime.malloc_by);
+    }
     header->malloc_by = runtime.malloc_by;
     /* Of what a run follows its summary tells, once. */
     if (header->collector_pid == 0 || header->collector_pid == header->parent_pid) {
@@ -308,8 +311,8 @@ __attribute__((constructor)) static void wake_up(int argc, char **argv, char **e
     real_ensure();
     if (runtime_ensure()) {
         unwind_choose();
-        look_for_other_malloc();
         allocators_lead();
+        look_for_other_malloc();
     }
     thread_pass_through(0);
     if (environ != NULL) {

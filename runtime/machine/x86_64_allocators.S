@@ -34,29 +34,33 @@
     sub     $64, %rsp
     .endm
 
+    /* And so that C code may follow: a compiler that has seen a function which needs no alignment of
+     * the stack may call it without. */
     .macro  save_vectors
     sub     $VECTORS, %rsp
+    and     $-16, %rsp
     .irp    n, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
     movaps  %xmm\n, 16 * \n(%rsp)
     .endr
     .endm
 
-    .macro  load_vectors
+    /* from: where rsp was before they were saved, from rbp. */
+    .macro  load_vectors from
     .irp    n, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
     movaps  16 * \n(%rsp), %xmm\n
     .endr
-    add     $VECTORS, %rsp
+    lea     \from(%rbp), %rsp
     .endm
 
-    /* Before the function: its arguments are kept already. rsp is a multiple of 16 here. */
-    .macro  ask_before function
+    /* Before the function: its arguments are kept already. from: rsp, from rbp. */
+    .macro  ask_before function, from
     push    %rax
     push    %r10
     save_vectors
     lea     CALL(%rbp), %rdi
     cld
     call    \function
-    load_vectors
+    load_vectors (\from - 16)
     pop     %r10
     pop     %rax
     mov     NUMBER(%rbp), %rdi
@@ -75,7 +79,7 @@
     .type   allocator_resize, @function
 allocator_resize:
     begin
-    ask_before allocator_resizes
+    ask_before allocator_resizes, (CALL)
     mov     SITE(%rbp), %r11
     jmp     2f
     .cfi_endproc
@@ -98,7 +102,7 @@ allocator_enter:
     lea     CALL(%rbp), %rdi
     mov     %rax, %rsi
     call    allocator_returned
-    load_vectors
+    load_vectors (CALL - 8 * 8)
     pop     %r10
     pop     %r9
     pop     %r8
@@ -131,7 +135,7 @@ allocator_leave:
     push    SITE(%rbp)                     /* the way back */
     push    %rax
     mov     %r11, SITE(%rbp)
-    ask_before allocator_leaves
+    ask_before allocator_leaves, (CALL - 16)
     pop     %rax
     pop     SITE(%rbp)
     add     $64 + 8 * 6, %rsp

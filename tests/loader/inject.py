@@ -149,8 +149,8 @@ def case_program():
     program = host(["-include", os.path.join(HERE, "bump.c"), "-rdynamic"])
     command = [program, "plain:" + guest(99101, WAYS_TO_CALL["now"]), "apart:" + guest(98101)]
     data = run(command, {"MEMTRACE_INJECT": "1"}, "in the program",
-               b"memtrace: host has a malloc of its own: what it gives out is not counted; link the "
-               b"allocator as a shared library, or build without it\nmemtrace: inject: ")
+               b"memtrace: host has a malloc of its own: what it gives out is not counted; try "
+               b"`memtrace run --alloc auto`, or link the allocator as a shared library\nmemtrace: inject: ")
     check_unseen(data, 99101, "in the program")
     check_counted(data, 98101, "in the program")
 

@@ -149,7 +149,7 @@ def own():
         under = traced([program], mode, folder)
         equal((under.returncode, under.stdout), (alone.returncode, alone.stdout), mode)
         equal(under.stderr, b"memtrace: own_allocator has a malloc of its own: what it gives out is "
-              b"not counted; link the allocator as a shared library, or build without it\n", mode)
+              b"not counted; try `memtrace run --alloc auto`, or link the allocator as a shared library\n", mode)
         warnings = report(profile_of(folder, mode))["warnings"]
         equal([line.startswith("own_allocator has a malloc of its own") for line in warnings], [True])
 
