@@ -6,6 +6,8 @@
 #include "analyze/base/search.h"
 
 #include <dwarf.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -334,6 +336,69 @@ static bool is_started(Elf *elf) {
     return result;
 }
 
+/* ---- Functions without a symbol ---- */
+
+/* Called, and not a part of a function that is jumped to: there the return address is on top of
+ * the stack, and nothing else is saved. */
+static bool begins_function(const struct codefile *code, uint64_t address) {
+    enum { RSP = 7, WORD = 8 };
+    Dwarf_Frame *row = NULL;
+    Dwarf_Op *operations;
+    size_t count;
+    size_t left;
+    bool result;
+    if (codefile_text(code, address, &left) == NULL || codefile_is_plt(code, address) ||
+        code->cfi == NULL || dwarf_cfi_addrframe(code->cfi, address, &row) != 0) {
+        return false;
+    }
+    result = dwarf_frame_cfa(row, &operations, &count) == 0 && count == 1 &&
+             ((operations[0].atom == DW_OP_bregx && operations[0].number == RSP &&
+               operations[0].number2 == WORD) ||
+              (operations[0].atom == DW_OP_breg0 + RSP && operations[0].number == WORD));
+    free(row);
+    return result;
+}
+
+static bool has_symbol(const struct codefile *code, uint64_t address) {
+    size_t place = codefile_symbol_from(code, address);
+    return place < code->symbol_count && code->symbols[place].address == address;
+}
+
+int codefile_name_unnamed(struct codefile *code) {
+    size_t known = code->symbol_count;
+    size_t count = 0;
+    if (code->unnamed != NULL || code->machine != EM_X86_64) {
+        return 0;
+    }
+    code->unnamed = calloc(code->frame_count + 1, sizeof *code->unnamed);
+    if (code->unnamed == NULL) {
+        return -1;
+    }
+    for (size_t i = 0; i < code->frame_count; i++) {
+        const struct codefile_range *frame = &code->frames[i];
+        size_t all = code->symbol_count;
+        bool is_new;
+        code->symbol_count = known; /* what is in order */
+        is_new = !has_symbol(code, frame->low) && begins_function(code, frame->low);
+        code->symbol_count = all;
+        if (!is_new) {
+            continue;
+        }
+        if (array_grow(&code->symbols, &code->symbol_room, all, sizeof *code->symbols) != 0) {
+            return -1;
+        }
+        snprintf(code->unnamed[count], sizeof code->unnamed[count], "%#" PRIx64, frame->low);
+        code->symbols[code->symbol_count++] =
+            (struct codefile_symbol){.address = frame->low,
+                                     .size = frame->high - frame->low,
+                                     .name = code->unnamed[count++],
+                                     .is_typed = true,
+                                     .is_unnamed = true};
+    }
+    unite_symbols(code);
+    return 0;
+}
+
 int codefile_open(struct codefile *code, const char *path, const char *debug_folders,
                   struct error *error) {
     const struct symbol_module module = {.path = path};
@@ -373,6 +438,7 @@ void codefile_close(struct codefile *code) {
     }
     free(code->is_target);
     free(code->symbols);
+    free(code->unnamed);
     free(code->frames);
     debugfile_close(&code->files[0]);
     debugfile_close(&code->files[1]);

@@ -21,8 +21,9 @@ enum { CODEFILE_SEGMENTS = 16 };
 
 struct codefile_symbol {
     uint64_t address;
-    uint64_t size;           /* 0: unknown */
-    const char *name;        /* as in the file */
+    uint64_t size;    /* 0: unknown */
+    const char *name; /* as in the file; of what has no symbol there: its address, "0x1a2b" */
+    bool is_unnamed;  /* it has none: it is known by unwind tables */
     bool is_chosen_at_start; /* STT_GNU_IFUNC: it returns the function's address */
     bool is_typed;           /* the file says that it is a function */
 };
@@ -44,6 +45,7 @@ struct codefile {
     struct debugfile_elf files[2];   /* the file, its separate debug file */
     struct codefile_symbol *symbols; /* of functions, by address, then by name */
     size_t symbol_count, symbol_room;
+    char (*unnamed)[20];           /* names of those that have none */
     struct codefile_range *frames; /* by .eh_frame, by address */
     size_t frame_count, frame_room;
     struct codefile_segment segments[CODEFILE_SEGMENTS];
@@ -62,6 +64,10 @@ struct codefile {
 int codefile_open(struct codefile *code, const char *path, const char *debug_folders,
                   struct error *error);
 void codefile_close(struct codefile *code);
+
+/* Adds functions that have no symbol, as in a stripped program, but unwind tables: they are called
+ * by their address. Symbols lie elsewhere then. 0, or -1: out of memory. */
+int codefile_name_unnamed(struct codefile *code);
 
 /* The bytes at the address, and how many follow it in its segment. NULL: there are none. */
 const uint8_t *codefile_bytes(const struct codefile *code, uint64_t address, size_t *left);

@@ -193,6 +193,9 @@ int allocators_list(const struct allocators_listing *listing, struct error *erro
     struct allocfounds founds = {0};
     bool wants_sets = listing->specs->count == 0 && (listing->specs->has_auto || !listing->all);
     int status = allocprocess_open_file(&process, listing->path, error);
+    if (status == 0 && listing->all && codefile_name_unnamed(&process.objects[0].code) != 0) {
+        status = error_set(error, "out of memory");
+    }
     if (status == 0 && wants_sets) {
         status = add_sets(listing->specs, &process, listing->specs->has_auto, error);
     }

@@ -114,7 +114,15 @@ static bool matches_demangled(const struct allocspec *spec, const char *name) {
     return result;
 }
 
-static bool matches(const struct allocspec *spec, const char *name) {
+static bool is_address(const struct allocspec *spec) {
+    return strncmp(spec->symbol, "0x", 2) == 0;
+}
+
+static bool matches(const struct allocspec *spec, const struct codefile_symbol *symbol) {
+    const char *name = symbol->name;
+    if (is_address(spec)) {
+        return strtoull(spec->symbol, NULL, 16) == symbol->address;
+    }
     return (!spec->is_pattern && is_same(spec->symbol, name, strcspn(name, "@"))) ||
            (!is_clone(name) && matches_demangled(spec, name));
 }
@@ -207,7 +215,8 @@ static int look_in(struct finder *finder, const struct allocspec *spec,
     }
     for (size_t i = 0; status == 0 && i < object->code.symbol_count; i++) {
         const struct codefile_symbol *symbol = &object->code.symbols[i];
-        if (matches(spec, symbol->name) && !(spec->is_pattern && symbol->is_chosen_at_start)) {
+        if (!(spec->is_pattern && (symbol->is_chosen_at_start || symbol->is_unnamed)) &&
+            matches(spec, symbol)) {
             status = add(&finder->one,
                          &(struct allocfound){.object = object, .symbol = symbol, .spec = spec});
         }
@@ -316,10 +325,27 @@ static int find_one(struct finder *finder, const struct allocspec *spec) {
     return status;
 }
 
+static bool wants_addresses(const struct allocspecs *specs) {
+    for (size_t i = 0; i < specs->count; i++) {
+        if (is_address(&specs->items[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int name_unnamed(struct allocprocess *process) {
+    int status = 0;
+    for (size_t i = 0; status == 0 && i < process->object_count; i++) {
+        status = process->objects[i].is_open ? codefile_name_unnamed(&process->objects[i].code) : 0;
+    }
+    return status;
+}
+
 int allocfind_all(struct allocprocess *process, const struct allocspecs *specs,
                   struct allocfounds *founds, void (*tell_line)(const char *line)) {
     struct finder finder = {.process = process, .founds = founds, .tell = tell_line};
-    int status = 0;
+    int status = wants_addresses(specs) ? name_unnamed(process) : 0;
     for (size_t i = 0; status == 0 && i < specs->count; i++) {
         status = find_one(&finder, &specs->items[i]);
     }

@@ -40,6 +40,9 @@ static uint8_t *place_of(struct allocspec *spec, enum key key) {
                               : &spec->pointer;
 }
 
+/* Instead of a number: as the function says that this one calls. */
+static const char inner[] = "inner";
+
 /* The number of an argument, up to `end`. 0: it is none. */
 static uint8_t read_number(const char *text, const char *end) {
     return end - text == 1 && *text >= '1' && *text < '1' + MEMTRACE_ALLOCATOR_NUMBERS
@@ -80,8 +83,13 @@ static int read_item(struct allocspec *spec, const char *item, int length, struc
                                                                  : "allocates");
     }
     place = place_of(spec, key);
-    if (*place != 0) {
+    if (*place != 0 || (key == KEY_SIZE && spec->is_outer)) {
         return error_set(error, "\"%s\": \"%s=\" is there twice", spec->text, keys[key]);
+    }
+    if (key == KEY_SIZE && (size_t)(end - equals) == strlen(inner) + 1 &&
+        strncmp(equals + 1, inner, strlen(inner)) == 0) {
+        spec->is_outer = true;
+        return 0;
     }
     star = key == KEY_SIZE ? memchr(item, '*', (size_t)length) : NULL;
     *place = read_number(equals + 1, star != NULL ? star : end);
@@ -110,10 +118,10 @@ static int complete(struct allocspec *spec, struct error *error) {
     if (spec->kind == MEMTRACE_ALLOCATOR_FREE && spec->pointer == 0) {
         spec->pointer = 1;
     }
-    if (spec->kind < MEMTRACE_ALLOCATOR_FREE && spec->size == 0) {
+    if (spec->kind < MEMTRACE_ALLOCATOR_FREE && spec->size == 0 && !spec->is_outer) {
         return error_set(error,
                          "\"%s\": the size is missing: say which argument it is, as in "
-                         "%s(size=1)=%s",
+                         "%s(size=1)=%s, or size=inner if it calls a function that is named, too",
                          spec->text, spec->symbol, kinds[spec->kind]);
     }
     if (spec->kind == MEMTRACE_ALLOCATOR_REALLOC && spec->old_block == 0) {

@@ -3,7 +3,7 @@
  * allocspec.h: which functions of a program allocate, as users say it (--alloc;
  * docs/allocators.md):
  *
- *     [OBJECT!]SYMBOL(size=N[*M],align=K,old=J,ptr=P)=alloc|zalloc|realloc|free|reset[:POOL]
+ *     [OBJECT!]SYMBOL(size=N[*M]|inner,align=K,old=J,ptr=P)=alloc|zalloc|realloc|free|reset[:POOL]
  *
  * or the name of a ready-made set (allocsets.h), "auto", or @FILE, which has one a line.
  *
@@ -27,6 +27,7 @@ struct allocspec {
     bool is_pattern; /* with * and ?, on names as programmers write them */
     uint8_t kind;    /* enum memtrace_allocator_kind */
     uint8_t size, times, align, old_block, pointer; /* as in struct memtrace_plan_site */
+    bool is_outer; /* its block is one of another function that it calls, with that one's size */
     bool is_heap;
     bool in_program_only; /* libraries are not looked at */
     bool is_inner;        /* not in libraries that define malloc: others of theirs call it */

@@ -261,8 +261,12 @@ int runtime_ensure(void) {
         sys_restore_signals(mask);
         return started;
     }
-    return state == RUNTIME_ASLEEP && !attach_is_attached() && environ != NULL &&
-           real.free != NULL && wake(environ);
+    if (state != RUNTIME_ASLEEP || attach_is_attached() || environ == NULL || real.free == NULL ||
+        !wake(environ)) {
+        return 0;
+    }
+    allocators_lead(); /* before other constructors call them */
+    return 1;
 }
 
 void runtime_forget(void) {
@@ -311,7 +315,6 @@ __attribute__((constructor)) static void wake_up(int argc, char **argv, char **e
     real_ensure();
     if (runtime_ensure()) {
         unwind_choose();
-        allocators_lead();
         look_for_other_malloc();
     }
     thread_pass_through(0);

@@ -50,7 +50,7 @@ def large_subjects():
 def disassemble(path):
     """Where instructions begin (sorted), and who leads where: {target: [(address, mnemonic)]}"""
     starts, leads = [], collections.defaultdict(list)
-    text = subprocess.Popen(["objdump", "-d", "-w", path], stdout=subprocess.PIPE, text=True, errors="replace")
+    text = subprocess.Popen(["objdump", "-d", path], stdout=subprocess.PIPE, text=True, errors="replace")
     for line in text.stdout:
         found = LINE.match(line)
         if not found:
@@ -73,6 +73,14 @@ def sizes_of(path):
         for address, size in re.findall(r"^([0-9a-f]+) ([0-9a-f]+) [tTwWiu] ", done.stdout, re.MULTILINE):
             sizes[int(address, 16)] = max(int(size, 16), sizes.get(int(address, 16), 0))
     return sizes
+
+
+def starts_within(path, start, end):
+    """Instructions from a function's first byte on. Without symbols objdump goes through all code in one, and may come
+    to a function in the middle of what it takes for an instruction of the bytes between."""
+    done = subprocess.run(["objdump", "-d", "--start-address=%#x" % start, "--stop-address=%#x" % (end + LONGEST), path],
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    return [int(row.group(1), 16) for row in map(LINE.match, done.stdout.splitlines()) if row and row.group(2)]
 
 
 def is_endbr64(path_bytes, offset):
@@ -138,6 +146,8 @@ def check(path):
         offset = offset_of(headers, row["address"])
         start = row["address"] + (4 if is_endbr64(content, offset) else 0)
         why = wrong_with(row, starts, leads, sizes, start)
+        if why and row["function"].startswith("0x"):
+            why = wrong_with(row, starts_within(path, start, start + row["bytes"]), leads, sizes, start)
         if why:
             wrong.append("%s: %s at %#x: %s" % (path, row["function"], row["address"], why))
     return len(rows), len(rows) - sum(reasons.values()), reasons, wrong

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: MIT
+"""oracles.py CASE: allocators of other people's programs, named by --alloc. How often each of their functions was called
+is what gdb's breakpoints count in the same program without MemTrace; of jemalloc also what it says itself."""
+
+import glob
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "programs"))
+from harness import (MEMTRACE, build, clean_environment, equal, execute, finish, have, heap,  # noqa: E402
+                     only_profile, scratch, skip)
+
+
+def named(command, *specifications, **settings):
+    """Its profile, and what it wrote."""
+    folder = scratch()
+    options = [word for one in specifications for word in ("--alloc", one)]
+    under = execute([MEMTRACE, "run", "--no-summary", *options, "--", *command],
+                    clean_environment(MEMTRACE_REGION_DIR=scratch(where="/dev/shm"), **settings), folder)
+    equal(under.stderr, b"", *command)
+    return only_profile(folder, command[0]), under
+
+
+def addresses(program, symbols):
+    """Where they are in the process as gdb starts it, by binutils: gdb puts a program that may lie anywhere there."""
+    told = subprocess.run(["readelf", "-hW", program], capture_output=True, text=True, check=True).stdout
+    base = 0x555555554000 if re.search(r"Type: +DYN", told) else 0
+    table = subprocess.run(["nm", "-D", "--defined-only", program], capture_output=True, text=True, check=True).stdout
+    known = {words[2].split("@")[0]: int(words[0], 16) for words in map(str.split, table.splitlines()) if len(words) == 3}
+    return [base + known[symbol] for symbol in symbols]
+
+
+def breakpoints(command, symbols):
+    """How often the program comes to each."""
+    have("gdb", "nm", "readelf")
+    script = ["set pagination off", "set print thread-events off", "starti"]
+    script += ["break *%#x" % address for address in addresses(command[0], symbols)]
+    script += ["ignore %d 1000000000" % (i + 1) for i in range(len(symbols))]
+    script += ["continue", "info breakpoints"]
+    words = [word for line in script for word in ("-ex", line)]
+    told = subprocess.run(["gdb", "-q", "-batch", "-nx", *words, "--args", *command], capture_output=True, text=True,
+                          timeout=1200, check=False).stdout
+    counts = {}
+    for row in told.split("What\n")[-1].split("\n"):
+        number = re.match(r"(\d+) +breakpoint", row)
+        if number:
+            last = int(number[1])
+            counts[last] = 0
+        hits = re.search(r"already hit (\d+) time", row)
+        if hits:
+            counts[last] = int(hits[1])
+    equal(len(counts), len(symbols), "breakpoints", told[-2000:])
+    return [counts[number] for number in sorted(counts)]
+
+
+def sums(contexts):
+    return {key: sum(context[key] for context in contexts) for key in ("allocations", "frees", "total_bytes")}
+
+
+def cc1():
+    """GCC's garbage-collected memory, in the compiler as Debian has it."""
+    found = glob.glob("/usr/lib/gcc/x86_64-linux-gnu/*/cc1")
+    if not found:
+        skip("no cc1")
+    folder = scratch()
+    source = os.path.join(folder, "small.c")
+    with open(source, "w", encoding="ascii") as file:
+        file.write("int sum(int n) { int s = 0; for (int i = 0; i < n; i++) s += i * n; return s; }\n")
+    outputs = [os.path.join(folder, name) for name in ("alone.s", "named.s")]
+    commands = [[found[0], "-quiet", "-O2", source, "-o", output] for output in outputs]
+    expected = breakpoints(commands[0], ("_Z18ggc_internal_allocmPFvPvEmm", "_Z9rtx_alloc8rtx_code"))
+    data, _ = named(commands[1], "ggc_internal_alloc(size=1)=alloc:ggc", "rtx_alloc(size=inner)=alloc:rtx")
+    got = [sums([context for context in data["pools"] if context["pool"] == pool]) for pool in ("ggc", "rtx")]
+    equal([row["allocations"] for row in got], expected, "calls, as gdb counts them")
+    equal(expected[0] > 1000 and expected[1] > 10, True, "there are some")
+    equal(data["lost"], 0, "lost")
+    equal(open(outputs[1], "rb").read(), open(outputs[0], "rb").read(), "what the compiler makes")
+    first = [frame["function"] for frame in data["pools"][0]["frames"]]
+    equal(("main" in first, first[-1]), (True, "_start"), "whole paths", first)
+
+
+def jemalloc():
+    library = "/usr/lib/x86_64-linux-gnu/libjemalloc.a"
+    if not os.path.exists(library):
+        skip("no libjemalloc.a (Debian: apt-get install libjemalloc-dev)")
+    program = build(os.path.join(HERE, "jemalloc_counts.c"), "gcc", "-O1", libraries=[library, "-lm", "-static-libgcc",
+                                                                              "-l:libstdc++.a"])
+    for set_of in ("jemalloc", "auto"):
+        data, under = named([program], set_of)
+        requests, there = map(int, under.stdout.split())
+        equal(under.returncode, 3, "its status")
+        counted = sums([context for context in heap(data)
+                        if any(frame["function"] == "work" for frame in context["frames"])])
+        equal(counted["allocations"], requests, set_of, "allocations, as jemalloc counts them")
+        equal(counted["allocations"] - counted["frees"], there, set_of, "blocks that are there")
+        equal((data["lost"], data["all_counted"]), (0, True), set_of)
+
+
+def rustc():
+    """rustc's allocator is jemalloc, which is linked into it and tells no counts."""
+    if shutil.which("rustc") is None:
+        skip("no rustc")
+    root = subprocess.run(["rustc", "--print", "sysroot"], capture_output=True, text=True, check=True).stdout.strip()
+    command = [os.path.join(root, "bin", "rustc"), "--version"]
+    data, _ = named(command, "auto")
+    if not data["contexts"]:
+        skip("this rustc has no allocator of its own")
+    functions = ("malloc", "calloc", "realloc", "aligned_alloc", "posix_memalign", "memalign", "free")
+    counts = dict(zip(functions, breakpoints(command, functions)))
+    counted = sums(heap(data))
+    # Constructors of libraries call it before that of MemTrace runs: the first call is that by which MemTrace starts.
+    called = sum(counts[name] for name in functions[:6])
+    equal(called - 1 <= counted["allocations"] <= called, True, "allocations", counts, counted)
+
+
+CASES = {"cc1": cc1, "jemalloc": jemalloc, "rustc": rustc}
+CASES[sys.argv[1]]()
+finish()
