@@ -44,6 +44,23 @@ __asm__(".text\n"
         " mov %rdi, %rax\n ret\n .cfi_endproc\n"
         ".size jumps_to_start, . - jumps_to_start\n");
 
+/* Calls pool_free() with a stack that is a multiple of 8 alone, as gcc does within a unit. */
+void frees_crooked(void *block);
+__asm__(".text\n"
+        ".globl frees_crooked\n.type frees_crooked, @function\n"
+        "frees_crooked: .cfi_startproc\n"
+        " sub $16, %rsp\n .cfi_adjust_cfa_offset 16\n"
+        " call pool_free\n"
+        " add $16, %rsp\n .cfi_adjust_cfa_offset -16\n ret\n .cfi_endproc\n"
+        ".size frees_crooked, . - frees_crooked\n"
+        ".globl allocates_crooked\n.type allocates_crooked, @function\n"
+        "allocates_crooked: .cfi_startproc\n"
+        " sub $16, %rsp\n .cfi_adjust_cfa_offset 16\n"
+        " call pool_alloc\n"
+        " add $16, %rsp\n .cfi_adjust_cfa_offset -16\n ret\n .cfi_endproc\n"
+        ".size allocates_crooked, . - allocates_crooked\n");
+void *allocates_crooked(const char *why, size_t count, size_t size);
+
 static NOINLINE void *there_twice(size_t size) {
     return memory + size % 16;
 }
@@ -53,10 +70,12 @@ void *other(size_t size);
 int main(void) {
     size_t bytes = 0;
     for (size_t i = 1; i <= 100; i++) {
-        void *block = pool_alloc("test", i, 3);
+        void *block = i % 8 < 4 ? pool_alloc("test", i, 3) : allocates_crooked("test", i, 3);
         bytes += 3 * i;
-        if (i % 4 == 0) {
+        if (i % 8 == 0) {
             pool_free(block);
+        } else if (i % 4 == 0) {
+            frees_crooked(block);
         }
     }
     with_seven(1, 2, 3, 4, 5, 6, 7);
