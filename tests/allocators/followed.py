@@ -4,6 +4,7 @@
 cannot be followed: one line each, and the program runs on."""
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -76,6 +77,23 @@ def test_jemalloc(folder):
         count, size, freed = map(int, printed.split())
         equal(lines, [], "lines")
         equal((profile["total_allocations"], profile["total_bytes"], profile["total_frees"]), (count, size, freed), word)
+
+
+def test_everything(folder):
+    """Interpreters of which each function that can be followed is, as if it allocated, reallocated or freed: they print
+    what they print alone. What is counted so means nothing."""
+    for program, work in (("perl", "work.pl"), ("bash", "work.sh"), ("python3", "work.py")):
+        path = shutil.which(program)
+        if not path:
+            continue
+        command = [os.path.realpath(path), os.path.join(HERE, "work", work)]
+        alone = subprocess.run(command, stdout=subprocess.PIPE, timeout=120).stdout
+        for what in ("(size=1)=alloc:x", "(old=1,size=2)=realloc:x", "=free:x"):
+            specification = "%s!*%s" % (os.path.basename(command[0]), what)
+            done = subprocess.run([MEMTRACE, "run", "--children", "none", "--output", os.path.join(folder, "profile.mtp"),
+                                   "--alloc", specification, "--", *command], stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, timeout=120)
+            equal((done.returncode, done.stdout), (0, alone), specification)
 
 
 def test_words(folder):
