@@ -38,23 +38,15 @@ def breakpoints(command, symbols):
     """How often the program's first thread comes to each."""
     have("gdb", "nm", "readelf")
     script = ["set pagination off", "set print thread-events off", "starti"]
-    script += ["break *%#x thread 1" % address for address in addresses(command[0], symbols)]
-    script += ["ignore %d 1000000000" % (i + 1) for i in range(len(symbols))]
-    script += ["continue", "info breakpoints"]
+    for i, address in enumerate(addresses(command[0], symbols)):
+        script += ["set $n%d = 0" % i, "break *%#x if $_thread == 1 && ++$n%d == -1" % (address, i)]
+    script += ["continue"] + ['printf "COUNT %%d\\n", $n%d' % i for i in range(len(symbols))]
     words = [word for line in script for word in ("-ex", line)]
     told = subprocess.run(["gdb", "-q", "-batch", "-nx", *words, "--args", *command], capture_output=True, text=True,
                           timeout=1200, check=False).stdout
-    counts = {}
-    for row in told.split("What\n")[-1].split("\n"):
-        number = re.match(r"(\d+) +breakpoint", row)
-        if number:
-            last = int(number[1])
-            counts[last] = 0
-        hits = re.search(r"already hit (\d+) time", row)
-        if hits:
-            counts[last] = int(hits[1])
+    counts = [int(count) for count in re.findall(r"^COUNT (\d+)$", told, re.MULTILINE)]
     equal(len(counts), len(symbols), "breakpoints", told[-2000:])
-    return [counts[number] for number in sorted(counts)]
+    return counts
 
 
 def sums(contexts):
