@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* jemalloc_counts.c: a program with jemalloc linked into it, which tells what jemalloc itself says of work():
- * how many blocks were asked for, and how many of them are there still. */
+/* jemalloc_counts.c: a program with jemalloc linked into it, which tells what jemalloc itself says
+ * of work(): how many blocks were asked for, and how many of them are there still. */
 #include <jemalloc/jemalloc.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -139,7 +139,8 @@ static void registers() {
         double scale = 1.5 * static_cast<double>(i);
         two both = own_two(scale, i);
         check(both.first != 0 && both.second == 3 * i, "two results");
-        check(own_double(scale, 2.0, i) == 4.0 * static_cast<double>(i), "a result of floating point");
+        check(own_double(scale, 2.0, i) == 4.0 * static_cast<double>(i),
+              "a result of floating point");
     }
 }
 
@@ -233,8 +234,9 @@ int main(int argc, char **argv) {
     const struct {
         const char *name;
         void (*run)();
-    } cases[] = {{"kinds", kinds}, {"reset", reset},     {"registers", registers}, {"throws", throws},
-                 {"looks", looks}, {"threads", threads}, {"forks", forks},         {"signals", signals}};
+    } cases[] = {{"kinds", kinds},   {"reset", reset},    {"registers", registers},
+                 {"throws", throws}, {"looks", looks},    {"threads", threads},
+                 {"forks", forks},   {"signals", signals}};
     for (const auto &one : cases) {
         if (argc == 2 && strcmp(argv[1], one.name) == 0) {
             one.run();

@@ -369,9 +369,9 @@ static void case_forked(void) {
 }
 
 int main(int argc, char **argv) {
-    static const struct subject_case cases[] = {CASE(without), CASE(start_stop), CASE(filter),
-                                                CASE(threads), CASE(pools),      CASE(lookup),
-                                                CASE(marks),   CASE(sample),     CASE(forked), CASE(heap)};
+    static const struct subject_case cases[] = {
+        CASE(without), CASE(start_stop), CASE(filter), CASE(threads), CASE(pools),
+        CASE(lookup),  CASE(marks),      CASE(sample), CASE(forked),  CASE(heap)};
     const struct subject_case *found = FIND_CASE(cases, argc, argv);
     if (found == NULL) {
         return 98;
