@@ -20,17 +20,25 @@ extern const Elf64_Ehdr __ehdr_start __attribute__((visibility("hidden")));
 /* Those that runtime/machine knows. */
 static const struct emulated machines[] = {
     {"AArch64", "aarch64-linux-gnu", "aarch64", EM_AARCH64, false},
+    {"ARM", "arm-linux-gnueabihf", "arm", EM_ARM, false},
     {"MIPS64", "mips64el-linux-gnuabi64", "mips64el", EM_MIPS, false},
     {"RISC-V", "riscv64-linux-gnu", "riscv64", EM_RISCV, false},
     {"x86-64", "x86_64-linux-gnu", "x86_64", EM_X86_64, false}};
 
-/* Of an ELF file; EM_NONE: it is none of 64 bits, least significant byte first. */
+/* Whether a machine's programs are of this class: ARM's alone have 32 bits here. (The fields up to
+ * the machine are alike in both.) */
+static bool is_class_of(unsigned char class, unsigned machine) {
+    return class == (machine == EM_ARM ? ELFCLASS32 : ELFCLASS64);
+}
+
+/* Of an ELF file; EM_NONE: it is none of a machine's own class, least significant byte first. */
 static unsigned machine_of(const char *path) {
     Elf64_Ehdr header = {0};
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     bool is_elf = fd >= 0 && pread(fd, &header, sizeof header, 0) == sizeof header &&
                   memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 &&
-                  header.e_ident[EI_CLASS] == ELFCLASS64 && header.e_ident[EI_DATA] == ELFDATA2LSB;
+                  is_class_of(header.e_ident[EI_CLASS], header.e_machine) &&
+                  header.e_ident[EI_DATA] == ELFDATA2LSB;
     if (fd >= 0) {
         close(fd);
     }

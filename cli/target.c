@@ -211,7 +211,8 @@ static const char *elf_obstacle(int fd, const Elf64_Ehdr *header, const char *pa
     char loader[INTERPRETER_SIZE];
     const char *reason;
     if (header->e_ident[EI_CLASS] != ELFCLASS64) {
-        return "is a 32-bit program";
+        /* ARM's, where an emulator runs it: what it is linked with is not looked at */
+        return machine == EM_ARM && header->e_machine == EM_ARM ? NULL : "is a 32-bit program";
     }
     if (header->e_machine != machine) {
         return "is a program for another machine";

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Which machine a project is built for, as MemTrace calls it: x86_64, aarch64, riscv64. Included by MemTrace's own build, by the
+# Which machine a project is built for, as MemTrace calls it: x86_64, aarch64, riscv64, arm. Included by MemTrace's own build, by the
 # version file of its package, which refuses other machines' projects, and by what looks for plugins.
 
 # Sets `result` to the machine that the processor's name stands for.
@@ -10,6 +10,8 @@ function(_memtrace_machine_of result name)
         set(machine x86_64)
     elseif(machine STREQUAL "arm64")
         set(machine aarch64)
+    elseif(machine MATCHES "^arm(v[5-8][a-z]*|hf)?$")
+        set(machine arm)
     endif()
     set(${result} "${machine}" PARENT_SCOPE)
 endfunction()

@@ -2,6 +2,11 @@
 # The runtime for other C libraries than the one that is built for first: musl beside glibc, where
 # musl-gcc is installed; and for programs that are linked statically. Included by CMakeLists.txt.
 
+# Of 32-bit ARM neither is there (C++'s names are others, and so are the tables by which stacks are unwound).
+if(machine STREQUAL "arm")
+    return()
+endif()
+
 # --- musl beside glibc: by the same gcc, told by musl's specs where musl's files lie ----------------
 set(musl_options "")
 set(kernel_headers "${PROJECT_BINARY_DIR}/musl-include")

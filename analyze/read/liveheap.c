@@ -277,6 +277,9 @@ int liveheap_find(pid_t pid, const struct memtrace_header *header, uint64_t addr
         {pid, header->foreign_heap, MEMTRACE_POOL_SHIFT, false, tick},
         {pid, header->shadow_heap, MEMTRACE_FINE_SHIFT, false, tick},
     };
+    if (memtrace_address_bits(header->machine) <= 32)
+        return error_set(error, "process %ld has pointers of 32 bits: its records are not read",
+                         (long)pid);
     if (!header->shadow_heap && !header->pool_heap)
         return error_set(error, "process %ld keeps no record of its blocks", (long)pid);
     struct table sampled = {pid, header->sampled_heap, 0, false, tick};

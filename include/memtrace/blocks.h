@@ -41,8 +41,8 @@ enum {
 /* Of the addresses that the kernel gives to who does not ask for more, on the machine with this ELF
  * number. */
 static inline unsigned memtrace_address_bits(uint32_t elf_machine) {
-    enum { X86_64 = 62 };
-    return elf_machine == X86_64 ? 47 : 48;
+    enum { ARM = 40, X86_64 = 62 };
+    return elf_machine == X86_64 ? 47 : elf_machine == ARM ? 32 : 48;
 }
 
 /* A coarse record: `owner` packs context, thread and (low 28 bits of) birth tick; 0: none. `size`

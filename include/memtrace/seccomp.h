@@ -12,10 +12,10 @@
 #include <linux/seccomp.h>
 #include <stdint.h>
 
-/* What filters call the machine with this e_machine: of 64 bits, with the byte order of this one.
- */
+/* What filters call the machine with this e_machine: of 64 bits but for ARM (40), with the byte
+ * order of this one. */
 #define MEMTRACE_FILTER_MACHINE(elf_machine)                                                       \
-    ((uint32_t)(elf_machine) | __AUDIT_ARCH_64BIT |                                                \
+    ((uint32_t)(elf_machine) | ((elf_machine) == 40 ? 0 : __AUDIT_ARCH_64BIT) |                    \
      (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? (uint32_t)__AUDIT_ARCH_LE : 0))
 
 /* How the filters of a program are handed to the runtime: this, and behind it the instructions of

@@ -27,8 +27,9 @@ static void reserve(struct space *space) {
     uint64_t most = sys_address_limit() / 8;
     static const uint8_t shifts[] = {36, 34, 32, 30, 28, 26, 24, 22};
     for (size_t i = 0; i < sizeof shifts && space->base == NULL; i++) {
-        space->reserved = (size_t)1 << shifts[i];
-        space->base = space->reserved <= most ? sys_reserve(space->reserved) : NULL;
+        uint64_t bytes = UINT64_C(1) << shifts[i];
+        space->reserved = (size_t)bytes;
+        space->base = bytes <= most ? sys_reserve(space->reserved) : NULL;
     }
 }
 

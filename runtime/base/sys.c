@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sys.c: raw system calls. See sys.h. Not for musl-specific or 32-bit ABIs yet. */
+/* sys.c: raw system calls. See sys.h. */
 #define _GNU_SOURCE
 #include "runtime/base/sys.h"
 
@@ -18,13 +18,14 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 /* Where a filter would kill the program for it, the call is refused instead. */
 static long call6(long n, long a, long b, long c, long d, long e, long f) {
-    const uint64_t arguments[] = {(uint64_t)a, (uint64_t)b, (uint64_t)c,
-                                  (uint64_t)d, (uint64_t)e, (uint64_t)f};
+    const uint64_t arguments[] = {(unsigned long)a, (unsigned long)b, (unsigned long)c,
+                                  (unsigned long)d, (unsigned long)e, (unsigned long)f};
     return sandbox_allows(n, arguments) ? machine_call(n, a, b, c, d, e, f) : -EPERM;
 }
 
@@ -50,6 +51,26 @@ long sys_set_seccomp(unsigned operation, unsigned flags, const void *argument) {
 
 enum { SIGNALS_SIZE = sizeof(struct sys_signals) };
 
+/* Of machines with 32 bits: users had 16 bits first, and files' states are never asked for by this
+ * name. */
+#ifdef SYS_geteuid32
+enum { FCHOWN = SYS_fchown32, GETEUID = SYS_geteuid32 };
+#else
+enum { FCHOWN = SYS_fchown, GETEUID = SYS_geteuid };
+#endif
+#ifndef SYS_newfstatat
+#define SYS_newfstatat SYS_fstatat64
+#endif
+
+static long map(void *address, size_t size, int protection, int flags, int fd, uint64_t offset) {
+#ifdef SYS_mmap2
+    enum { UNIT = 4096 };
+    return CALL6(SYS_mmap2, address, size, protection, flags, fd, offset / UNIT);
+#else
+    return CALL6(SYS_mmap, address, size, protection, flags, fd, offset);
+#endif
+}
+
 static int is_error(long result) {
     return (unsigned long)result > -4096UL;
 }
@@ -71,13 +92,16 @@ long sys_write(int fd, const void *buffer, size_t size) {
 }
 
 long sys_pread(int fd, void *buffer, size_t size, uint64_t offset) {
-    return CALL4(SYS_pread64, fd, buffer, size, offset);
+    return MACHINE_SPLITS_ARGUMENTS ? CALL6(SYS_pread64, fd, buffer, size, 0, offset, offset >> 32)
+                                    : CALL4(SYS_pread64, fd, buffer, size, offset);
 }
 
 long sys_pwrite_all(int fd, const void *buffer, size_t size, uint64_t offset) {
     const char *at = buffer;
     while (size != 0) {
-        long written = CALL4(SYS_pwrite64, fd, at, size, offset);
+        long written = MACHINE_SPLITS_ARGUMENTS
+                           ? CALL6(SYS_pwrite64, fd, at, size, 0, offset, offset >> 32)
+                           : CALL4(SYS_pwrite64, fd, at, size, offset);
         if (written <= 0 && written != -EINTR) {
             return written < 0 ? written : -EIO;
         }
@@ -90,18 +114,40 @@ long sys_pwrite_all(int fd, const void *buffer, size_t size, uint64_t offset) {
     return 0;
 }
 
+#if MACHINE_HAS_OWN_STAT
+/* What the runtime asks for, in the C library's form. */
+static long by_statx(int fd, const char *path, int flags, struct stat *out) {
+    struct statx found;
+    long result = CALL6(SYS_statx, fd, path, flags, STATX_BASIC_STATS, &found, 0);
+    if (result == 0) {
+        *out = (struct stat){.st_dev = makedev(found.stx_dev_major, found.stx_dev_minor),
+                             .st_ino = found.stx_ino,
+                             .st_mode = found.stx_mode,
+                             .st_nlink = found.stx_nlink,
+                             .st_uid = found.stx_uid,
+                             .st_gid = found.stx_gid,
+                             .st_size = (off_t)found.stx_size,
+                             .st_blocks = (blkcnt_t)found.stx_blocks,
+                             .st_mtim = {.tv_sec = (time_t)found.stx_mtime.tv_sec,
+                                         .tv_nsec = (long)found.stx_mtime.tv_nsec}};
+    }
+    return result;
+}
+#else
+#define by_statx(fd, path, flags, out) (-ENOSYS)
+#endif
+
 long sys_fstat(int fd, struct stat *out) {
-    return MACHINE_HAS_OWN_STAT ? machine_stat(call6, fd, "", AT_EMPTY_PATH, out)
-                                : CALL2(SYS_fstat, fd, out);
+    return MACHINE_HAS_OWN_STAT ? by_statx(fd, "", AT_EMPTY_PATH, out) : CALL2(SYS_fstat, fd, out);
 }
 
 long sys_lstat(const char *path, struct stat *out) {
-    return MACHINE_HAS_OWN_STAT ? machine_stat(call6, AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, out)
+    return MACHINE_HAS_OWN_STAT ? by_statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, out)
                                 : CALL4(SYS_newfstatat, AT_FDCWD, path, out, AT_SYMLINK_NOFOLLOW);
 }
 
 long sys_fchown(int fd, uint32_t uid, uint32_t gid) {
-    return CALL3(SYS_fchown, fd, uid, gid);
+    return CALL3(FCHOWN, fd, uid, gid);
 }
 
 long sys_mkdir(const char *path, int mode) {
@@ -137,13 +183,17 @@ long sys_dup_high(int fd, int lowest) {
 }
 
 long sys_allocate(int fd, uint64_t offset, uint64_t size) {
-    return CALL4(SYS_fallocate, fd, 0, offset, size);
+    return MACHINE_SPLITS_ARGUMENTS
+               ? CALL6(SYS_fallocate, fd, 0, offset, offset >> 32, size, size >> 32)
+               : CALL4(SYS_fallocate, fd, 0, offset, size);
 }
 
 static long limit_of(int resource, uint64_t *limit) {
-    struct rlimit value;
+    struct {
+        uint64_t now, most;
+    } value;
     long result = CALL4(SYS_prlimit64, 0, resource, 0, &value);
-    *limit = result == 0 ? value.rlim_cur : UINT64_MAX;
+    *limit = result == 0 ? value.now : UINT64_MAX;
     return result;
 }
 
@@ -161,7 +211,7 @@ int sys_may_ask_affinity(void) {
 uint64_t sys_address_limit(void) {
     uint64_t limit;
     limit_of(RLIMIT_AS, &limit);
-    return limit;
+    return limit < UINTPTR_MAX ? limit : UINTPTR_MAX;
 }
 
 long sys_stack_limit(uint64_t *limit) {
@@ -188,7 +238,7 @@ uint32_t sys_gettid(void) {
 }
 
 uint32_t sys_getuid(void) {
-    return (uint32_t)CALL0(SYS_geteuid);
+    return (uint32_t)CALL0(GETEUID);
 }
 
 int sys_pid_alive(uint32_t pid) {
@@ -220,8 +270,8 @@ long sys_list(int fd, void *buffer, size_t size) {
 }
 
 void *sys_map(size_t size) {
-    long result = CALL6(SYS_mmap, 0, size, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    long result =
+        map(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (is_error(result)) {
         return NULL;
     }
@@ -234,8 +284,7 @@ long sys_mincore(const void *address, size_t size, unsigned char *out) {
 }
 
 void *sys_reserve(size_t size) {
-    long result =
-        CALL6(SYS_mmap, 0, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    long result = map(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (is_error(result)) {
         return NULL;
     }
@@ -246,19 +295,19 @@ void *sys_reserve(size_t size) {
 
 long sys_map_file_at(void *address, size_t size, int fd, uint64_t offset, enum sys_pages pages) {
     int flags = MAP_SHARED | MAP_FIXED | (pages == SYS_PAGES_NOW ? MAP_POPULATE : 0);
-    long result = CALL6(SYS_mmap, address, size, PROT_READ | PROT_WRITE, flags, fd, offset);
+    long result = map(address, size, PROT_READ | PROT_WRITE, flags, fd, offset);
     return is_error(result) ? result : 0;
 }
 
 long sys_map_at(void *address, size_t size) {
     int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
-    long result = CALL6(SYS_mmap, address, size, PROT_READ | PROT_WRITE, flags, -1, 0);
+    long result = map(address, size, PROT_READ | PROT_WRITE, flags, -1, 0);
     return is_error(result) ? result : 0;
 }
 
 long sys_map_free(void *address, size_t size) {
     int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE;
-    long result = CALL6(SYS_mmap, address, size, PROT_READ | PROT_WRITE, flags, -1, 0);
+    long result = map(address, size, PROT_READ | PROT_WRITE, flags, -1, 0);
     if (!is_error(result) && (void *)result != address) { /* a kernel before 4.17 */
         CALL2(SYS_munmap, result, size);
         return -EEXIST;
@@ -267,7 +316,7 @@ long sys_map_free(void *address, size_t size) {
 }
 
 void *sys_map_file(size_t size, int fd, uint64_t offset) {
-    long result = CALL6(SYS_mmap, 0, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, offset);
+    long result = map(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, offset);
     return is_error(result) ? NULL : (void *)result;
 }
 
@@ -339,9 +388,15 @@ int sys_readable(const void *address) {
     return word != 0 && CALL4(SYS_rt_sigprocmask, 12345, word, 0, SIGNALS_SIZE) == -EINVAL;
 }
 
-/* By the vdso: sets no errno, these clocks exist. */
+/* By the vdso: sets no errno, these clocks exist. (Seconds of 32 bits end in 2038.) */
 static uint64_t read_clock(int clock) {
     struct timespec now;
+#ifdef SYS_clock_gettime64
+    int64_t whole[2];
+    if (clock == CLOCK_REALTIME && CALL2(SYS_clock_gettime64, clock, whole) == 0) {
+        return (uint64_t)whole[0] * 1000000000u + (uint32_t)whole[1];
+    }
+#endif
     clock_gettime(clock, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }

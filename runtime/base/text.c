@@ -97,6 +97,7 @@ void text_add_hex(struct text *text, uint64_t number) {
 void text_add_size(struct text *text, uint64_t bytes) {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
     unsigned unit = 0;
+    uint64_t whole;
     uint64_t tenths;
     if (bytes < 1024) {
         text_add_number(text, bytes);
@@ -107,8 +108,8 @@ void text_add_size(struct text *text, uint64_t bytes) {
         unit++;
     }
     /* Rounded to the nearest tenth, without overflow up to the largest size there is. */
-    tenths = (uint64_t)(((unsigned __int128)bytes * 10 + (UINT64_C(1) << (10 * unit - 1))) >>
-                        (10 * unit));
+    whole = UINT64_C(1) << (10 * unit);
+    tenths = bytes / whole * 10 + (bytes % whole * 10 + whole / 2) / whole;
     text_add_number(text, tenths / 10);
     text_add(text, ".");
     text_add_number(text, tenths % 10);

@@ -74,11 +74,15 @@ PUBLIC _Unwind_Reason_Code _Unwind_Backtrace(_Unwind_Trace_Fn callback, void *ar
     const void *caller = (const void *)guard_restore(MACHINE_FRAME());
     struct trace trace = {callback, argument, LOAD_RELAXED(&global_get_ip), 1};
     unwind_function *walk = LOAD_RELAXED(&global);
-    if (walk == NULL || trace.get_ip == NULL) {
+    if (walk == NULL || (MACHINE_HAS_GUARDS && trace.get_ip == NULL)) {
         STORE_RELAXED(&global_get_ip, (get_ip_function *)real_symbol("_Unwind_GetIP"));
         STORE_RELAXED(&global, (unwind_function *)real_symbol("_Unwind_Backtrace"));
         trace.get_ip = (get_ip_function *)real_unwinder_symbol("_Unwind_GetIP", caller);
         walk = (unwind_function *)real_unwinder_symbol("_Unwind_Backtrace", caller);
+    }
+    if (!MACHINE_HAS_GUARDS) { /* and perhaps no such function, but a macro (ARM): nothing to hide
+                                */
+        return walk != NULL ? walk(callback, argument) : _URC_END_OF_STACK;
     }
     return walk != NULL && trace.get_ip != NULL ? walk(pass_on, &trace) : _URC_END_OF_STACK;
 }

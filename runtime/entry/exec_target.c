@@ -7,9 +7,9 @@
 #include "runtime/base/sys.h"
 #include "runtime/base/text.h"
 
-#include <elf.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <link.h>
 #include <stdint.h>
 
 enum { MOST_SEGMENTS = 64, MOST_ENTRIES = 512, MOST_NAMES = 4 << 20, NAMES_AT_ONCE = 2048 };
@@ -17,8 +17,8 @@ enum { MOST_SEGMENTS = 64, MOST_ENTRIES = 512, MOST_NAMES = 4 << 20, NAMES_AT_ON
 /* An open ELF file and what its program headers say. */
 struct target {
     int fd;
-    const Elf64_Ehdr *header;
-    Elf64_Phdr interpreter, dynamic; /* p_type PT_NULL: there is none */
+    const ElfW(Ehdr) * header;
+    ElfW(Phdr) interpreter, dynamic; /* p_type PT_NULL: there is none */
 };
 
 static int read_at(const struct target *target, void *to, size_t size, uint64_t offset) {
@@ -27,7 +27,7 @@ static int read_at(const struct target *target, void *to, size_t size, uint64_t 
 
 static void read_segments(struct target *target) {
     for (unsigned i = 0; i < target->header->e_phnum && i < MOST_SEGMENTS; i++) {
-        Elf64_Phdr segment;
+        ElfW(Phdr) segment;
         if (!read_at(target, &segment, sizeof segment,
                      target->header->e_phoff + (uint64_t)i * sizeof segment)) {
             return;
@@ -43,7 +43,7 @@ static void read_segments(struct target *target) {
 /* Where in the file an address of the program lies; 0: nowhere. */
 static uint64_t offset_of(const struct target *target, uint64_t address) {
     for (unsigned i = 0; i < target->header->e_phnum && i < MOST_SEGMENTS; i++) {
-        Elf64_Phdr segment;
+        ElfW(Phdr) segment;
         if (read_at(target, &segment, sizeof segment,
                     target->header->e_phoff + (uint64_t)i * sizeof segment) &&
             segment.p_type == PT_LOAD && address >= segment.p_vaddr &&
@@ -56,8 +56,8 @@ static uint64_t offset_of(const struct target *target, uint64_t address) {
 
 /* The value of the first dynamic entry with this tag from *at on, which moves behind it. */
 static int next_entry(const struct target *target, int64_t tag, unsigned *at, uint64_t *value) {
-    for (; *at < MOST_ENTRIES && *at < target->dynamic.p_filesz / sizeof(Elf64_Dyn);) {
-        Elf64_Dyn entry;
+    for (; *at < MOST_ENTRIES && *at < target->dynamic.p_filesz / sizeof(ElfW(Dyn));) {
+        ElfW(Dyn) entry;
         if (!read_at(target, &entry, sizeof entry,
                      target->dynamic.p_offset + (uint64_t)*at * sizeof entry) ||
             entry.d_tag == DT_NULL) {
@@ -109,7 +109,7 @@ static int tells_sanitizer(const struct target *target) {
 /* By the names of its sections: Static.cmake gives the runtime's code one of its own. */
 static int holds_runtime(const struct target *target) {
     static const char section[] = "memtrace_text";
-    Elf64_Shdr names;
+    ElfW(Shdr) names;
     return target->header->e_shentsize == sizeof names &&
            read_at(target, &names, sizeof names,
                    target->header->e_shoff + (uint64_t)target->header->e_shstrndx * sizeof names) &&
@@ -131,12 +131,12 @@ static int is_loader(const char *path) {
     return found.kind == EXEC_LOADED;
 }
 
-static struct exec_target look_at_elf(const char *path, int fd, const Elf64_Ehdr *header) {
+static struct exec_target look_at_elf(const char *path, int fd, const ElfW(Ehdr) * header) {
     struct exec_target found = {.kind = EXEC_LOADED, .machine = header->e_machine};
     struct target target = {.fd = fd, .header = header};
     char loader[256] = "";
-    if (header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_ident[EI_DATA] != ELFDATA2LSB ||
-        header->e_phentsize != sizeof(Elf64_Phdr)) {
+    if (header->e_ident[EI_CLASS] != MACHINE_ELF_CLASS || header->e_ident[EI_DATA] != ELFDATA2LSB ||
+        header->e_phentsize != sizeof(ElfW(Phdr))) {
         found.kind = EXEC_UNFIT_WORDS;
         return found;
     }
@@ -179,7 +179,7 @@ static void take_interpreter(char *text) {
 static struct exec_target look(const char *path, char interpreter[256]) {
     const struct exec_target untold = {.kind = EXEC_UNTOLD};
     union {
-        Elf64_Ehdr elf;
+        ElfW(Ehdr) elf;
         char text[256];
     } start;
     for (int scripts = 0; scripts < 2; scripts++) {

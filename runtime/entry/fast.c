@@ -109,8 +109,9 @@ INLINE enum allocated count_small(void *pointer, size_t size, uintptr_t place_of
         *birth_high(&place, block) = (uint16_t)(thread->tick >> TICK_LOW_BITS);
     }
     thread->last_block = block;
-    STORE_RELEASE(place.record, (last.context | size << MEMTRACE_BLOCK_SIZE_SHIFT) ^ thread->stamp ^
-                                    block << MEMTRACE_BLOCK_ADDRESS_SHIFT);
+    STORE_RELEASE(place.record, (last.context | (uint64_t)size << MEMTRACE_BLOCK_SIZE_SHIFT) ^
+                                    thread->stamp ^
+                                    (uint64_t)block << MEMTRACE_BLOCK_ADDRESS_SHIFT);
     return LIKELY(!peak_is_passed(&thread->peak, peak_live(hands.totals))) ? COUNTED
                                                                            : COUNTED_AT_PEAK;
 }
@@ -175,7 +176,7 @@ struct freed_bytes {
 
 /* What a record tells besides its address. */
 INLINE uint64_t decode(uint64_t record, uintptr_t block) {
-    return record ^ block << MEMTRACE_BLOCK_ADDRESS_SHIFT;
+    return record ^ (uint64_t)block << MEMTRACE_BLOCK_ADDRESS_SHIFT;
 }
 
 /* Whether the thread allocated the block, which starts here. */
@@ -334,12 +335,12 @@ static __attribute__((noinline)) void *new_other(size_t size, void *(*slow)(size
         RETURN_COUNTED(pointer, size, malloc_count_aligned_slow(pointer, size, alignment));        \
     }
 
-DEFINE_NEW(_Znwm, new_slow)
-DEFINE_NEW(_Znam, new_array_slow)
-DEFINE_NEW_NOTHROW(_ZnwmRKSt9nothrow_t, new_nothrow_slow)
-DEFINE_NEW_NOTHROW(_ZnamRKSt9nothrow_t, new_array_nothrow_slow)
-DEFINE_NEW_ALIGNED(_ZnwmSt11align_val_t, new_aligned_slow)
-DEFINE_NEW_ALIGNED(_ZnamSt11align_val_t, new_array_aligned_slow)
+DEFINE_NEW(MACHINE_OF_SIZE(_Znw, ), new_slow)
+DEFINE_NEW(MACHINE_OF_SIZE(_Zna, ), new_array_slow)
+DEFINE_NEW_NOTHROW(MACHINE_OF_SIZE(_Znw, RKSt9nothrow_t), new_nothrow_slow)
+DEFINE_NEW_NOTHROW(MACHINE_OF_SIZE(_Zna, RKSt9nothrow_t), new_array_nothrow_slow)
+DEFINE_NEW_ALIGNED(MACHINE_OF_SIZE(_Znw, St11align_val_t), new_aligned_slow)
+DEFINE_NEW_ALIGNED(MACHINE_OF_SIZE(_Zna, St11align_val_t), new_array_aligned_slow)
 
 #define DEFINE_ALIGNED(name, slow)                                                                 \
     PUBLIC void *name(size_t alignment, size_t size) {                                             \
@@ -356,7 +357,8 @@ DEFINE_ALIGNED(memalign, memalign_slow)
 
 /* The sizes, alignments and tags are promises of the caller that nobody needs. The C names are
  * ours: newer headers declare free_sized() with its size. */
-#define SAME_AS_FREE(name)                                                                         \
+#define SAME_AS_FREE(name) SAME_AS_FREE_BY_NAME(name)
+#define SAME_AS_FREE_BY_NAME(name)                                                                 \
     PUBLIC void same_as_free_##name(void *pointer) __asm__(#name)                                  \
         __attribute__((alias("free"), nothrow, leaf));
 
@@ -365,14 +367,14 @@ SAME_AS_FREE(free_sized)
 SAME_AS_FREE(free_aligned_sized)
 SAME_AS_FREE(_ZdlPv)
 SAME_AS_FREE(_ZdaPv)
-SAME_AS_FREE(_ZdlPvm)
-SAME_AS_FREE(_ZdaPvm)
+SAME_AS_FREE(MACHINE_OF_SIZE(_ZdlPv, ))
+SAME_AS_FREE(MACHINE_OF_SIZE(_ZdaPv, ))
 SAME_AS_FREE(_ZdlPvRKSt9nothrow_t)
 SAME_AS_FREE(_ZdaPvRKSt9nothrow_t)
 SAME_AS_FREE(_ZdlPvSt11align_val_t)
 SAME_AS_FREE(_ZdaPvSt11align_val_t)
-SAME_AS_FREE(_ZdlPvmSt11align_val_t)
-SAME_AS_FREE(_ZdaPvmSt11align_val_t)
+SAME_AS_FREE(MACHINE_OF_SIZE(_ZdlPv, St11align_val_t))
+SAME_AS_FREE(MACHINE_OF_SIZE(_ZdaPv, St11align_val_t))
 SAME_AS_FREE(_ZdlPvSt11align_val_tRKSt9nothrow_t)
 SAME_AS_FREE(_ZdaPvSt11align_val_tRKSt9nothrow_t)
 

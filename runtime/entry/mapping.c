@@ -99,17 +99,18 @@ static void changed(const struct change *change, struct frame caller) {
     thread_done(thread);
 }
 
-static void *map(void *address, size_t size, int protection, int flags, int fd, off_t offset,
-                 struct frame caller) {
-    void *result;
-    if ((flags & MAP_FIXED) != 0) {
-        stack_note_unmapping();
-    }
-    if (UNLIKELY(real.mmap == NULL)) {
-        result = (void *)syscall(SYS_mmap, address, size, protection, flags, fd, offset);
-    } else {
-        result = real.mmap(address, size, protection, flags, fd, offset);
-    }
+/* While the C library's is being looked for. */
+static void *map_raw(void *address, size_t size, int protection, int flags, int fd, off_t offset) {
+#ifdef SYS_mmap2
+    enum { UNIT = 4096 };
+    return (void *)syscall(SYS_mmap2, address, size, protection, flags, fd, offset / UNIT);
+#else
+    return (void *)syscall(SYS_mmap, address, size, protection, flags, fd, offset);
+#endif
+}
+
+static void mapped(const void *result, size_t size, int protection, int flags,
+                   struct frame caller) {
     if (result != MAP_FAILED) {
         uintptr_t start = (uintptr_t)result;
         int over = (flags & MAP_FIXED) != 0;
@@ -122,15 +123,33 @@ static void *map(void *address, size_t size, int protection, int flags, int fd, 
                                         .size = sys_page_up(size)}};
         changed(&change, caller);
     }
-    return result;
 }
 
 PUBLIC void *mmap(void *address, size_t size, int protection, int flags, int fd, off_t offset) {
-    return map(address, size, protection, flags, fd, offset, EVENT_CALLER());
+    void *result;
+    if ((flags & MAP_FIXED) != 0) {
+        stack_note_unmapping();
+    }
+    result = LIKELY(real.mmap != NULL) ? real.mmap(address, size, protection, flags, fd, offset)
+                                       : map_raw(address, size, protection, flags, fd, offset);
+    mapped(result, size, protection, flags, EVENT_CALLER());
+    return result;
 }
 
+#if MACHINE_HAS_SHORT_OFFSETS
+PUBLIC void *mmap64(void *address, size_t size, int protection, int flags, int fd, int64_t offset) {
+    void *result;
+    if ((flags & MAP_FIXED) != 0) {
+        stack_note_unmapping();
+    }
+    result = REAL(mmap64)(address, size, protection, flags, fd, offset);
+    mapped(result, size, protection, flags, EVENT_CALLER());
+    return result;
+}
+#else
 PUBLIC void *mmap64(void *address, size_t size, int protection, int flags, int fd, int64_t offset)
     __attribute__((alias("mmap"), nothrow, leaf));
+#endif
 
 /* What is unmapped is taken out before, since another thread may map something there at once; but
  * it is counted when that has succeeded, else put back. Of more pieces than fit the rest is counted

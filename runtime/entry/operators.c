@@ -20,9 +20,10 @@ typedef void *aligned_nothrow_function(size_t size, size_t alignment, const void
 
 /* A program without libstdc++ that calls operator new brought its own: ours is then never called.
  * NULL all the same where it cannot be found. */
+#define NAME_OF(name) #name
 #define OUT_OF_MEMORY(type, name, ...)                                                             \
     ({                                                                                             \
-        type *real_ = (type *)real_symbol(#name);                                                  \
+        type *real_ = (type *)real_symbol(NAME_OF(name));                                          \
         real_ != NULL ? real_(__VA_ARGS__) : NULL;                                                 \
     })
 
@@ -39,12 +40,14 @@ static int has_new_handler(void) {
 
 void *new_slow(size_t size) {
     void *pointer = malloc_for_new(size, MACHINE_FRAME());
-    return LIKELY(pointer != NULL) ? pointer : OUT_OF_MEMORY(new_function, _Znwm, size);
+    return LIKELY(pointer != NULL) ? pointer
+                                   : OUT_OF_MEMORY(new_function, MACHINE_OF_SIZE(_Znw, ), size);
 }
 
 void *new_array_slow(size_t size) {
     void *pointer = malloc_for_new(size, MACHINE_FRAME());
-    return LIKELY(pointer != NULL) ? pointer : OUT_OF_MEMORY(new_function, _Znam, size);
+    return LIKELY(pointer != NULL) ? pointer
+                                   : OUT_OF_MEMORY(new_function, MACHINE_OF_SIZE(_Zna, ), size);
 }
 
 #define DEFINE_NEW_NOTHROW(slow, name)                                                             \
@@ -61,10 +64,10 @@ void *new_array_slow(size_t size) {
                                        : OUT_OF_MEMORY(aligned_function, name, size, alignment);   \
     }
 
-DEFINE_NEW_NOTHROW(new_nothrow_slow, _ZnwmRKSt9nothrow_t)
-DEFINE_NEW_NOTHROW(new_array_nothrow_slow, _ZnamRKSt9nothrow_t)
-DEFINE_NEW_ALIGNED(new_aligned_slow, _ZnwmSt11align_val_t)
-DEFINE_NEW_ALIGNED(new_array_aligned_slow, _ZnamSt11align_val_t)
+DEFINE_NEW_NOTHROW(new_nothrow_slow, MACHINE_OF_SIZE(_Znw, RKSt9nothrow_t))
+DEFINE_NEW_NOTHROW(new_array_nothrow_slow, MACHINE_OF_SIZE(_Zna, RKSt9nothrow_t))
+DEFINE_NEW_ALIGNED(new_aligned_slow, MACHINE_OF_SIZE(_Znw, St11align_val_t))
+DEFINE_NEW_ALIGNED(new_array_aligned_slow, MACHINE_OF_SIZE(_Zna, St11align_val_t))
 
 /* Hardly ever called: these have no fast half. */
 #define DEFINE_NEW_ALIGNED_NOTHROW(name)                                                           \
@@ -76,5 +79,5 @@ DEFINE_NEW_ALIGNED(new_array_aligned_slow, _ZnamSt11align_val_t)
                    : OUT_OF_MEMORY_NOTHROW(aligned_nothrow_function, name, size, alignment, tag);  \
     }
 
-DEFINE_NEW_ALIGNED_NOTHROW(_ZnwmSt11align_val_tRKSt9nothrow_t)
-DEFINE_NEW_ALIGNED_NOTHROW(_ZnamSt11align_val_tRKSt9nothrow_t)
+DEFINE_NEW_ALIGNED_NOTHROW(MACHINE_OF_SIZE(_Znw, St11align_val_tRKSt9nothrow_t))
+DEFINE_NEW_ALIGNED_NOTHROW(MACHINE_OF_SIZE(_Zna, St11align_val_tRKSt9nothrow_t))

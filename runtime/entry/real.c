@@ -13,6 +13,7 @@ uintptr_t real_free_limit = REAL_ADDRESSES;
 static void *(*malloc_unpadded)(size_t);
 
 enum { EARLY_HEADER = 16 };
+static const size_t glibc_least = 4 * sizeof(size_t); /* from one of its blocks to the next */
 
 _Alignas(64) unsigned char real_early[REAL_EARLY_BYTES];
 static size_t early_used;
@@ -75,7 +76,7 @@ void real_find(void) {
     FIND(signal);
     FIND(sysv_signal);
     real.is_glibc = libc_is_glibc_malloc((void *)real.malloc);
-    real.pads = !real.is_glibc && __asan_init == NULL;
+    real.pads = (!real.is_glibc || glibc_least < REAL_PADDED) && __asan_init == NULL;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     if (real.pads) {
         malloc_unpadded = real.malloc;

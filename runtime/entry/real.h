@@ -82,7 +82,7 @@ void *real_early_alloc(size_t size, size_t alignment);
 enum { REAL_EARLY_BYTES = 64 * 1024 };
 /* free() of what lies below is counted by fast.c, if nothing is unusual: of all addresses, or of
  * none. */
-#define REAL_ADDRESSES ((uintptr_t)1 << MACHINE_ADDRESS_BITS)
+#define REAL_ADDRESSES (UINTPTR_MAX >> (8 * sizeof(uintptr_t) - MACHINE_ADDRESS_BITS))
 extern HIDDEN uintptr_t real_free_limit;
 
 extern HIDDEN unsigned char real_early[REAL_EARLY_BYTES];

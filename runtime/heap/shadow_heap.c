@@ -54,7 +54,7 @@ COLD uint8_t *heap_add_leaf(struct shadow_heap *heap, uintptr_t address) {
     uint8_t *none = NULL;
     uint8_t *leaf;
     uint8_t **place;
-    if (address >> MACHINE_ADDRESS_BITS != 0 || heap->root == NULL) {
+    if ((uint64_t)address >> MACHINE_ADDRESS_BITS != 0 || heap->root == NULL) {
         return NULL;
     }
     place = &heap->root[address >> MEMTRACE_SPAN_SHIFT];
@@ -270,7 +270,7 @@ static int find_coarse(const struct shadow_heap *heap, uintptr_t address,
 
 int heap_find(const struct shadow_heap *heap, uintptr_t address, uint32_t tick,
               struct heap_block *block) {
-    if (heap->root == NULL || address >> MACHINE_ADDRESS_BITS != 0) {
+    if (heap->root == NULL || (uint64_t)address >> MACHINE_ADDRESS_BITS != 0) {
         return 0;
     }
     if (find_fine(heap, address, block)) {

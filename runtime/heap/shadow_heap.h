@@ -116,7 +116,7 @@ INLINE struct memtrace_big_block *heap_coarse(const struct shadow_heap *heap, ui
 
 INLINE uint8_t *heap_leaf(const struct shadow_heap *heap, uintptr_t address) {
     /* Pairs with the release in heap_add_leaf(). */
-    return UNLIKELY(address >> MACHINE_ADDRESS_BITS != 0 || heap->root == NULL)
+    return UNLIKELY((uint64_t)address >> MACHINE_ADDRESS_BITS != 0 || heap->root == NULL)
                ? NULL
                : LOAD_ACQUIRE(&heap->root[address >> MEMTRACE_SPAN_SHIFT]);
 }
@@ -203,7 +203,7 @@ INLINE int heap_insert(struct shadow_heap *heap, const struct heap_block *block)
         uint64_t record = (uint64_t)block->context | block->size << MEMTRACE_BLOCK_SIZE_SHIFT |
                           (uint64_t)block->thread << MEMTRACE_BLOCK_THREAD_SHIFT |
                           (uint64_t)block->birth_tick << MEMTRACE_BLOCK_BIRTH_SHIFT;
-        record ^= (address & ~(uintptr_t)7) << MEMTRACE_BLOCK_ADDRESS_SHIFT;
+        record ^= (uint64_t)(address & ~(uintptr_t)7) << MEMTRACE_BLOCK_ADDRESS_SHIFT;
         if (UNLIKELY(LOAD_RELAXED(place) != 0)) {
             return HEAP_STALE;
         }
@@ -233,7 +233,7 @@ INLINE int heap_decode_fine(const struct shadow_heap *heap, uint8_t *leaf, uintp
     if (record == 0) {
         return 0;
     }
-    record ^= granule << MEMTRACE_BLOCK_ADDRESS_SHIFT;
+    record ^= (uint64_t)granule << MEMTRACE_BLOCK_ADDRESS_SHIFT;
     block->context = record & ((1u << MEMTRACE_CONTEXT_BITS) - 1);
     block->size = (record >> MEMTRACE_BLOCK_SIZE_SHIFT) & (FINE_SIZE_LIMIT - 1);
     block->thread = (record >> MEMTRACE_BLOCK_THREAD_SHIFT) & ((1u << MEMTRACE_THREAD_BITS) - 1);

@@ -23,6 +23,9 @@ int libc_find_object(uintptr_t address, struct libc_object *object) {
                                    .bias = found.dlfo_link_map->l_addr,
                                    .eh_frame_header = found.dlfo_eh_frame,
                                    .name = found.dlfo_link_map->l_name};
+#if DLFO_STRUCT_HAS_EH_COUNT
+    object->unwind_entries = (size_t)found.dlfo_eh_count;
+#endif
     return 0;
 }
 

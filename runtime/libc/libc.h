@@ -26,7 +26,8 @@
 struct libc_object {
     uintptr_t start, end;
     uintptr_t bias;                 /* what is to be added to addresses in its file */
-    const uint8_t *eh_frame_header; /* .eh_frame_hdr; NULL: none */
+    const uint8_t *eh_frame_header; /* .eh_frame_hdr, or ARM's .ARM.exidx; NULL: none */
+    size_t unwind_entries;          /* of the latter */
     const char *name;               /* as the loader has it; "" or NULL: the program */
 };
 

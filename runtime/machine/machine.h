@@ -40,6 +40,8 @@
 #include "runtime/machine/riscv64.h"
 #elif defined(__mips64) && _MIPS_SIM == _ABI64
 #include "runtime/machine/mips64.h"
+#elif defined(__arm__)
+#include "runtime/machine/arm.h"
 #else
 #error "unknown machine"
 #endif
@@ -52,7 +54,8 @@ INLINE void machine_note_registers(void *context) {
 #endif
 
 /* Of a machine whose header does not say otherwise: words of 64 signals in a mask of the kernel's;
- * whether its struct stat is another than the C library's, which machine_stat() fills. */
+ * whether its struct stat is another than the C library's, which
+ * is filled by statx then. */
 #ifndef MACHINE_SIGNAL_WORDS
 #define MACHINE_SIGNAL_WORDS 1
 #endif
@@ -105,18 +108,88 @@ INLINE int machine_replace_byte(uint8_t *byte, uint8_t *old, uint8_t value) {
 #define MACHINE_GOT_IS_BY_SYMBOLS 0
 
 INLINE uint32_t machine_relocation_type(uint64_t info) {
-    return (uint32_t)ELF64_R_TYPE(info);
+    return (uint32_t)(sizeof(uintptr_t) == 8 ? ELF64_R_TYPE(info) : ELF32_R_TYPE(info));
 }
 
 INLINE uint32_t machine_relocation_symbol(uint64_t info) {
-    return (uint32_t)ELF64_R_SYM(info);
+    return (uint32_t)(sizeof(uintptr_t) == 8 ? ELF64_R_SYM(info) : ELF32_R_SYM(info));
 }
 #endif
 
-/* newfstatat, in the C library's form, by `call`. */
-struct stat;
-typedef long machine_caller(long, long, long, long, long, long, long);
-long machine_stat(machine_caller *call, int fd, const char *path, int flags, struct stat *out);
+enum { MACHINE_ELF_CLASS = sizeof(uintptr_t) == 8 ? ELFCLASS64 : ELFCLASS32 };
+
+/* C++'s name of a function with an argument of type size_t, whose letter stands in between. */
+#ifndef MACHINE_OF_SIZE
+#define MACHINE_OF_SIZE(before, after) before##m##after
+#endif
+
+/* A system call's arguments of 64 bits take two of its six, the first of them one with an even
+ * number. */
+#ifndef MACHINE_SPLITS_ARGUMENTS
+#define MACHINE_SPLITS_ARGUMENTS 0
+#endif
+
+/* The C library's off_t has 32 bits, and mmap64 is another function than mmap. */
+#ifndef MACHINE_HAS_SHORT_OFFSETS
+#define MACHINE_HAS_SHORT_OFFSETS 0
+#endif
+
+/* A pass of a compiler may have made frame words. */
+#ifndef MACHINE_HAS_WORDS
+#define MACHINE_HAS_WORDS 1
+#endif
+
+/* What unwinds stacks is ARM's table of exceptions (stack/exidx.h), not .eh_frame. */
+#ifndef MACHINE_HAS_EXIDX
+#define MACHINE_HAS_EXIDX 0
+#endif
+
+/* Functions keep their frame pointer in one of two registers: MACHINE_DWARF_FP and
+ * MACHINE_DWARF_SECOND_FP, which is kept with the stack pointer. (Rules tell where both are saved
+ * then, where others tell of frame words: MACHINE_HAS_WORDS is 0.) */
+#ifndef MACHINE_HAS_SECOND_FP
+#define MACHINE_HAS_SECOND_FP   0
+#define MACHINE_DWARF_SECOND_FP UINT32_MAX
+
+INLINE uintptr_t machine_second_fp(struct machine_sp kept) {
+    (void)kept;
+    return 0;
+}
+
+INLINE struct machine_sp machine_keep_both(uintptr_t sp, uintptr_t second_fp) {
+    (void)second_fp;
+    return machine_keep_sp(sp);
+}
+#endif
+
+/* Of a function without tables that calls, in words from its stack pointer then: where it saved its
+ * return address, and its CFA; and so many words below the return address its frame pointers, 0: it
+ * did not. Read from its code before the call that comes back to `pc`, from `low` on. 1, or 0. */
+struct machine_prologue {
+    uint32_t slot, cfa, fp_below, second_fp_below;
+};
+enum { MACHINE_PROLOGUE = 1024 }; /* bytes of code, at most */
+#ifdef MACHINE_READS_PROLOGUES
+int machine_read_prologue(uintptr_t pc, uintptr_t low, struct machine_prologue *prologue);
+#else
+#define MACHINE_READS_PROLOGUES 0
+INLINE int machine_read_prologue(uintptr_t pc, uintptr_t low, struct machine_prologue *prologue) {
+    (void)pc;
+    (void)low;
+    (void)prologue;
+    return 0;
+}
+#endif
+
+/* Where the kernel's signal frame has registers: MACHINE_SIGNAL_ numbers count from here. `pc`: to
+ * where the handler returns, with this stack pointer. */
+#ifndef MACHINE_HAS_TWO_SIGNAL_FRAMES
+#define MACHINE_HAS_TWO_SIGNAL_FRAMES 0
+INLINE uintptr_t machine_signal_registers(uintptr_t pc, uintptr_t frame) {
+    (void)pc;
+    return frame;
+}
+#endif
 
 /* Whether there is an instruction before this address that calls and comes back to it.
  * MACHINE_LONGEST_CALL bytes before it can be read. */

@@ -55,8 +55,9 @@ COLD int stack_ask(struct stack_bounds *stack, uintptr_t address) {
     return 1;
 }
 
-COLD int stack_is_called(uintptr_t pc, uintptr_t slot) {
+COLD int stack_is_called(uint64_t pc, uintptr_t slot) {
     return slot % (2 * sizeof(uintptr_t)) == sizeof(uintptr_t) && pc >> 63 == 0 &&
-           pc > MACHINE_LONGEST_CALL && sys_readable((const void *)(pc - MACHINE_LONGEST_CALL)) &&
-           sys_readable((const void *)(pc - 1)) && machine_follows_call(pc);
+           pc > MACHINE_LONGEST_CALL &&
+           sys_readable((const void *)(uintptr_t)(pc - MACHINE_LONGEST_CALL)) &&
+           sys_readable((const void *)(uintptr_t)(pc - 1)) && machine_follows_call(pc);
 }

@@ -88,6 +88,6 @@ INLINE int stack_same_page(uintptr_t a, uintptr_t b) {
 
 /* The function that goes on at `pc` returns by this slot, on another page than its callee did:
  * whether the slot is sure to be there for as long as the function goes on. */
-int stack_is_called(uintptr_t pc, uintptr_t slot);
+int stack_is_called(uint64_t pc, uintptr_t slot);
 
 #endif

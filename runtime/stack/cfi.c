@@ -21,6 +21,7 @@ enum {
 static uint64_t take_format(struct cursor *cursor, uint8_t encoding) {
     switch (encoding & ENCODING_FORMAT) {
     case 0x00: /* absptr */
+        return cursor_take(cursor, sizeof(uintptr_t));
     case 0x04: /* udata8 */
     case 0x0c: /* sdata8 */
         return cursor_take(cursor, 8);
@@ -192,9 +193,10 @@ struct state {
 };
 
 static struct cfi_register *register_of(struct cfi_row *row, uint64_t number) {
-    return number == MACHINE_DWARF_FP   ? &row->frame_pointer
-           : number == MACHINE_DWARF_RA ? &row->return_address
-                                        : NULL;
+    return number == MACHINE_DWARF_FP                                   ? &row->frame_pointer
+           : number == MACHINE_DWARF_RA                                 ? &row->return_address
+           : MACHINE_HAS_SECOND_FP && number == MACHINE_DWARF_SECOND_FP ? &row->second_frame_pointer
+                                                                        : NULL;
 }
 
 static void set_register(struct state *state, uint64_t number, enum cfi_place place, int64_t offset,

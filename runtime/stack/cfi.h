@@ -30,6 +30,7 @@ struct cfi_row {
     uint32_t cfa_register;         /* DWARF number */
     int64_t cfa_offset;
     struct cfi_register frame_pointer;
+    struct cfi_register second_frame_pointer; /* where there are two: MACHINE_HAS_SECOND_FP */
     struct cfi_register return_address;
     int signal_frame;
     int may_catch;        /* there is a personality: exceptions may be caught here, or clean up */

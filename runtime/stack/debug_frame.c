@@ -3,9 +3,10 @@
 #include "runtime/stack/debug_frame.h"
 
 #include "runtime/base/sys.h"
+#include "runtime/machine/machine.h"
 
-#include <elf.h>
 #include <fcntl.h>
+#include <link.h>
 #include <string.h>
 
 enum { MODULE_UNKNOWN = 0, MODULE_WITHOUT = 1, MODULE_FILE = 2 };
@@ -27,28 +28,29 @@ static int read_all(int fd, void *to, size_t size, uint64_t offset) {
 /* --- the file --------------------------------------------------------------------------------- */
 
 /* Whether the file begins as what was loaded from it; fills its header. */
-static int is_loaded(int fd, const struct memtrace_module *module, Elf64_Ehdr *header) {
-    _Alignas(Elf64_Ehdr) uint8_t first[COMPARED_BYTES];
+static int is_loaded(int fd, const struct memtrace_module *module, ElfW(Ehdr) * header) {
+    _Alignas(ElfW(Ehdr)) uint8_t first[COMPARED_BYTES];
     if (read_all(fd, first, sizeof first, 0) != 0 ||
-        memcmp(first, (const void *)module->start, sizeof first) != 0) {
+        memcmp(first, (const void *)(uintptr_t)module->start, sizeof first) != 0) {
         return 0;
     }
     memcpy(header, first, sizeof *header);
-    return header->e_ident[EI_CLASS] == ELFCLASS64 && header->e_shentsize == sizeof(Elf64_Shdr);
+    return header->e_ident[EI_CLASS] == MACHINE_ELF_CLASS &&
+           header->e_shentsize == sizeof(ElfW(Shdr));
 }
 
-static int section_header(int fd, const Elf64_Ehdr *header, size_t number, Elf64_Shdr *section) {
+static int section_header(int fd, const ElfW(Ehdr) * header, size_t number, ElfW(Shdr) * section) {
     return number < header->e_shnum
                ? read_all(fd, section, sizeof *section, header->e_shoff + number * sizeof *section)
                : -1;
 }
 
 /* flags: SHF_ALLOC, or 0 for a section that is not loaded. */
-static int find_section(int fd, const Elf64_Ehdr *header, const char *wanted, uint64_t flags,
-                        Elf64_Shdr *section) {
+static int find_section(int fd, const ElfW(Ehdr) * header, const char *wanted, uint64_t flags,
+                        ElfW(Shdr) * section) {
     char name[16];
     size_t length = strlen(wanted) + 1;
-    Elf64_Shdr names;
+    ElfW(Shdr) names;
     if (section_header(fd, header, header->e_shstrndx, &names) != 0) {
         return -1;
     }
@@ -67,7 +69,7 @@ static int find_section(int fd, const Elf64_Ehdr *header, const char *wanted, ui
     return -1;
 }
 
-static void copy_section(int fd, const Elf64_Shdr *header, struct cfi_section *section) {
+static void copy_section(int fd, const ElfW(Shdr) * header, struct cfi_section *section) {
     uint8_t *copy = sys_map(header->sh_size + SLACK);
     if (copy != NULL && read_all(fd, copy, header->sh_size, header->sh_offset) != 0) {
         sys_unmap(copy, header->sh_size + SLACK);
@@ -169,24 +171,24 @@ static int is_file(const struct debug_frame_file *file, const struct stat *statu
 }
 
 /* An .eh_frame without its search table, as musl-gcc links programs: read where it was loaded. */
-static void find_loaded(int fd, const Elf64_Ehdr *header, const struct memtrace_module *module,
+static void find_loaded(int fd, const ElfW(Ehdr) * header, const struct memtrace_module *module,
                         struct debug_frame_file *file) {
-    Elf64_Shdr section;
+    ElfW(Shdr) section;
     if (find_section(fd, header, ".eh_frame_hdr", SHF_ALLOC, &section) == 0 ||
         find_section(fd, header, ".eh_frame", SHF_ALLOC, &section) != 0 ||
         section.sh_addr + section.sh_size > module->end - module->bias) {
         return;
     }
-    file->loaded.start = (const uint8_t *)(module->bias + section.sh_addr);
+    file->loaded.start = (const uint8_t *)(uintptr_t)(module->bias + section.sh_addr);
     file->loaded.end = file->loaded.start + section.sh_size;
     file->loaded.bias = module->bias;
 }
 
 /* What is in the open file, kept as one more. */
-static uint16_t add_file(struct debug_frames *frames, int fd, const Elf64_Ehdr *header,
+static uint16_t add_file(struct debug_frames *frames, int fd, const ElfW(Ehdr) * header,
                          const struct memtrace_module *module, const struct stat *status) {
     struct debug_frame_file *file = &frames->file[frames->count];
-    Elf64_Shdr section;
+    ElfW(Shdr) section;
     *file = (struct debug_frame_file){.device = status->st_dev,
                                       .inode = status->st_ino,
                                       .size = (uint64_t)status->st_size,
@@ -213,7 +215,7 @@ static uint16_t read_file(struct debug_frames *frames, const struct memtrace_mod
         module->path[0] == '/' ? sys_open(module->path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0) : -1;
     uint16_t found = MODULE_WITHOUT;
     struct stat status;
-    Elf64_Ehdr header;
+    ElfW(Ehdr) header;
     if (fd < 0) {
         return found;
     }

@@ -26,12 +26,12 @@ extern HIDDEN uintptr_t guard_table[MACHINE_GUARD_COUNT]; /* where each jumps to
 /* The guard for return address pc; 0: there is no place left for it. Any thread, any time. */
 uintptr_t guard_for(uintptr_t pc);
 
-INLINE int guard_is(uintptr_t pc) {
+INLINE int guard_is(uint64_t pc) {
     return pc - (uintptr_t)memtrace_guard < (uintptr_t)MACHINE_GUARD_COUNT * MACHINE_GUARD_CELL;
 }
 
 /* What `pc`, read from a return slot, stands for. */
-INLINE uintptr_t guard_see_through(uintptr_t pc) {
+INLINE uint64_t guard_see_through(uint64_t pc) {
     return LIKELY(!guard_is(pc))
                ? pc
                : LOAD_RELAXED(&guard_table[(pc - (uintptr_t)memtrace_guard) / MACHINE_GUARD_CELL]);

@@ -224,6 +224,7 @@ int module_find(struct modules *modules, uintptr_t address, struct module_place 
     *place = (struct module_place){.start = object.start,
                                    .end = object.end,
                                    .eh_frame_header = object.eh_frame_header,
+                                   .unwind_entries = object.unwind_entries,
                                    .own = 1};
     place->id = lookup(modules, &object);
     place->is_known = place->id != 0;

@@ -26,10 +26,11 @@ struct modules {
 /* Where an address is, as the loader knows it. */
 struct module_place {
     uintptr_t start, end;
-    const uint8_t *eh_frame_header; /* .eh_frame_hdr; NULL: none */
-    uint32_t id;                    /* 0: not in the table */
-    int is_known;                   /* id is final, and it stays: what is learnt may be kept */
-    int own;                        /* the program's own code, not the system's */
+    const uint8_t *eh_frame_header; /* as libc_object's */
+    size_t unwind_entries;
+    uint32_t id;  /* 0: not in the table */
+    int is_known; /* id is final, and it stays: what is learnt may be kept */
+    int own;      /* the program's own code, not the system's */
 };
 
 void module_init(struct modules *modules, struct space *space, const char *executable);

@@ -35,7 +35,7 @@ COLD int path_grow(struct walker *walker) {
  * tell the caller's context? */
 INLINE void look_at_word(struct walk_world *world, struct path *at, struct rule rule,
                          struct walk_frame *newest, const struct frame *caller) {
-    uint32_t *word = word_below(frame_sp(caller->slot, caller->sp), rule.frame_word);
+    uint32_t *word = word_below(frame_sp(caller->slot, caller->sp), rule_word(rule));
     uint32_t value;
     if (UNLIKELY(at->doubtful || (uintptr_t)word < frame_sp(newest->slot, newest->sp))) {
         at->doubtful = 0;
@@ -46,7 +46,7 @@ INLINE void look_at_word(struct walk_world *world, struct path *at, struct rule 
         return; /* no id: not a word of ours */
     }
     at->odd |= ODD_WORD;
-    newest->how |= rule.frame_word;
+    newest->how |= rule_word(rule);
     at->context = value != FRAME_WORD_NEW ? value : 0;
 }
 
@@ -54,7 +54,7 @@ INLINE void look_at_word(struct walk_world *world, struct path *at, struct rule 
  * that one stands in no slot.) */
 static inline void see_through(struct path *at, struct rule rule, enum step how,
                                struct frame *next) {
-    uintptr_t pc = next->pc & ~RULE_EXACT;
+    uint64_t pc = next->pc & ~RULE_EXACT;
     at->flags = 0;
     if (UNLIKELY(how == STEP_UNSURE)) {
         at->flags = rule.kind == RULE_SIGNAL ? WALK_UNSURE | WALK_INTERRUPTED : WALK_UNSURE;
@@ -88,7 +88,7 @@ static COLD void note_end(struct walk_world *world, const struct walker *walker,
     }
 }
 
-INLINE uint64_t code_of(uintptr_t pc, union rule_word found) {
+INLINE uint64_t code_of(uint64_t pc, union rule_word found) {
     return pc | (found.word & RULE_AREA_MASK);
 }
 
@@ -134,7 +134,7 @@ static inline int advance(struct walk_world *world, struct walker *walker, struc
     }
     at->odd |= stack_holds(&walker->stack, next.slot) ? 0 : ODD_STACK;
     see_through(at, rule, how, &next);
-    if (rule.frame_word != 0) {
+    if (rule_word(rule) != 0) {
         look_at_word(world, at, rule, newest, &next);
     } else if (at->seeks_word && at->without_word++ == MOST_WITHOUT_WORD) {
         at->seeks_word = 0; /* remembering costs less than stepping again */
@@ -151,7 +151,7 @@ static inline int is_guard_of(const struct walk_frame *it, const struct frame *h
 }
 
 /* No return address that a rule could be looked for: a guard, 0, garbage. */
-static inline int is_no_code(uintptr_t pc) {
+static inline int is_no_code(uint64_t pc) {
     return guard_is(pc) || pc - 1 >= MEMTRACE_FRAME_ADDRESS_MASK;
 }
 
@@ -159,7 +159,7 @@ static inline int is_no_code(uintptr_t pc) {
  * there is reason to stop. */
 INLINE int is_telling(struct walk_world *world, struct path *at, struct rule rule,
                       struct walk_frame *it, const struct frame *next) {
-    if (rule.frame_word != 0) {
+    if (rule_word(rule) != 0) {
         look_at_word(world, at, rule, it, next);
         return at->context != 0;
     }

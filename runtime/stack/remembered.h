@@ -45,8 +45,11 @@ INLINE int same_frame(const struct walk_frame *it, const struct frame *frame) {
 
 /* Whether all that the step to this frame read is what it was. */
 INLINE int inputs_hold(const struct walk_frame *it) {
-    return ((stack_load(it->slot) ^ it->code) & MEMTRACE_FRAME_ADDRESS_MASK) == 0 &&
-           (walk_fp_at(it) == 0 || stack_load(frame_fp_place(it->slot, walk_fp_at(it))) == it->fp);
+    return ((machine_plain(stack_load(it->slot)) ^ it->code) & MEMTRACE_FRAME_ADDRESS_MASK) == 0 &&
+           (MACHINE_HAS_SECOND_FP
+                ? frame_fps_hold(it->slot, walk_fp_at(it), it->fp, it->sp)
+                : walk_fp_at(it) == 0 ||
+                      stack_load(frame_fp_place(it->slot, walk_fp_at(it))) == it->fp);
 }
 
 /* Whether the oldest remembered frame still stands on what it stood on. */
@@ -105,7 +108,7 @@ INLINE int interruption_holds(const struct walk_frame *it) {
     if ((it->how & WALK_INTERRUPTED) == 0) {
         return 0;
     }
-    step_from_signal(it[1].slot, it[1].sp, &frame);
+    step_from_signal(remembered_pc(&it[1]), it[1].slot, it[1].sp, &frame);
     return (frame.pc & MEMTRACE_FRAME_ADDRESS_MASK) == remembered_pc(it) &&
            frame.slot == it->slot && frame.fp == it->fp && machine_same_sp(frame.sp, it->sp);
 }

@@ -6,8 +6,10 @@
 #include "runtime/libc/libc.h"
 #include "runtime/machine/machine.h"
 #include "runtime/stack/cfi.h"
+#include "runtime/stack/exidx.h"
 #include "runtime/stack/frame_word.h"
 #include "runtime/stack/jit.h"
+#include "runtime/stack/step.h"
 
 #include <string.h>
 
@@ -108,7 +110,7 @@ static int grow(struct rules *rules) {
     return 0;
 }
 
-static void keep(struct rules *rules, uintptr_t pc, struct rule rule) {
+static void keep(struct rules *rules, uint64_t pc, struct rule rule) {
     union rule_word word = {.rule = rule};
     uint64_t number;
     if (rules->table == NULL || rule_key(pc) >> RULE_KEY_BITS != 0 || !trylock_take(&rules->lock)) {
@@ -139,7 +141,10 @@ static enum rule_kind classify(const struct cfi_row *row) {
     if (row->cfa_register == MACHINE_DWARF_SP) {
         return RULE_SP;
     }
-    return row->cfa_register == MACHINE_DWARF_FP ? RULE_FP : RULE_SLOW;
+    return row->cfa_register == MACHINE_DWARF_FP ||
+                   (MACHINE_HAS_SECOND_FP && row->cfa_register == MACHINE_DWARF_SECOND_FP)
+               ? RULE_FP
+               : RULE_SLOW;
 }
 
 /* Whether so many bytes are what a rule's field says. */
@@ -170,11 +175,44 @@ static struct rule where_saved(struct rule rule, const struct cfi_row *row) {
     return rule;
 }
 
+/* How many words below the return address a frame pointer was saved; 0: it was not, -1: that cannot
+ * be told. */
+static int words_below(const struct cfi_register *saved, int64_t slot) {
+    int64_t words = (slot - saved->offset) / (int64_t)sizeof(uintptr_t);
+    if (saved->place == CFI_UNCHANGED) {
+        return 0;
+    }
+    return saved->place == CFI_OFFSET && words > 0 && words <= RULE_SAVED_FP &&
+                   fits(slot - saved->offset, words)
+               ? (int)words
+               : -1;
+}
+
+/* The same where functions have one of two frame pointers and may save both. */
+static struct rule where_both_saved(struct rule rule, const struct cfi_row *row) {
+    int64_t below = row->return_address.offset;
+    int first = words_below(&row->frame_pointer, below);
+    int second = words_below(&row->second_frame_pointer, below);
+    struct cfi_row alone = *row;
+    alone.frame_pointer.place = rule.kind == RULE_FP ? CFI_OFFSET : CFI_UNCHANGED;
+    alone.frame_pointer.offset = below - (int64_t)sizeof(uintptr_t);
+    rule = where_saved(rule, &alone);
+    if (first < 0 || second < 0) {
+        rule.kind = RULE_SLOW;
+        return rule;
+    }
+    rule.frame_word = (uint32_t)first | (uint32_t)second << RULE_SAVED_SECOND_SHIFT;
+    if (row->cfa_register == MACHINE_DWARF_SECOND_FP) {
+        rule.frame_word |= RULE_BY_SECOND_FP;
+    }
+    return rule;
+}
+
 static struct rule from_row(const struct cfi_row *row) {
     struct rule rule = {.kind = classify(row), .unpatched = row->may_catch != 0};
     int64_t fp_offset = row->frame_pointer.place == CFI_OFFSET ? row->frame_pointer.offset : 0;
     if (!MACHINE_CALL_PUSHES && (rule.kind == RULE_SP || rule.kind == RULE_FP)) {
-        return where_saved(rule, row);
+        return MACHINE_HAS_SECOND_FP ? where_both_saved(rule, row) : where_saved(rule, row);
     }
     rule.cfa_offset = row->cfa_offset / (int64_t)sizeof(uintptr_t);
     rule.fp_offset = fp_offset / (int64_t)sizeof(uintptr_t);
@@ -212,7 +250,7 @@ static int lies_in(const struct module_place *place, uintptr_t address) {
 static int leads_out(struct rule rule) {
     if (!MACHINE_CALL_PUSHES && rule.kind == RULE_SP) {
         int64_t slot = rule.fp_offset < 0 ? rule.cfa_offset + rule.fp_offset : rule.fp_offset;
-        return slot >= (rule.own_fp ? 1 : 0) && slot < rule.cfa_offset;
+        return slot >= step_lowest_saved(rule) && slot < rule.cfa_offset;
     }
     return rule.kind == RULE_FP ||
            (rule.kind == RULE_SP && rule.cfa_offset > 0 && rule.cfa_offset + rule.fp_offset >= 0);
@@ -240,7 +278,7 @@ static int tells_interrupted(struct rule rule, uintptr_t pc) {
 }
 
 /* The rule's area: that of its return address in this module, `pc` as a frame has it. */
-static uint32_t area_of(struct rules *rules, struct rule rule, uintptr_t pc, uint32_t module) {
+static uint32_t area_of(struct rules *rules, struct rule rule, uint64_t pc, uint32_t module) {
     uint64_t frame = pc | (uint64_t)module << MEMTRACE_FRAME_MODULE_SHIFT;
     return area_find(rules->areas, rule.entry ? frame | MEMTRACE_FRAME_EXACT : frame);
 }
@@ -248,15 +286,15 @@ static uint32_t area_of(struct rules *rules, struct rule rule, uintptr_t pc, uin
 /* Whether a handler returns by this address, which no table describes. (Who follows frame pointers
  * alone has no stack pointer by which to find the interrupted registers, unless these tell it; but
  * where they do not, the kernel makes a link of that chain.) */
-static int returns_from_signal(const struct rules *rules, uintptr_t pc) {
+static int returns_from_signal(const struct rules *rules, uint64_t pc) {
     return (MACHINE_HAS_SIGNAL_CODE || !libc_describes_signals()) &&
            (!rules->by_frame_pointer || FP_TELLS_SP) && (pc & RULE_EXACT) == 0 &&
-           sys_readable((const void *)pc) && sys_readable((const void *)(pc + 7)) &&
-           machine_returns_from_signal(pc);
+           sys_readable((const void *)(uintptr_t)pc) &&
+           sys_readable((const void *)(uintptr_t)(pc + 7)) && machine_returns_from_signal(pc);
 }
 
 /* (The kernel's code stays, wherever it has put it.) */
-static COLD struct rule compute_for_signal(struct rules *rules, uintptr_t pc) {
+static COLD struct rule compute_for_signal(struct rules *rules, uint64_t pc) {
     struct rule rule = {.kind = RULE_SIGNAL, .own = 1, .entry = 1, .unpatched = 1};
     struct module_place place;
     int is_known = module_find(rules->modules, pc, &place) == 0;
@@ -267,7 +305,7 @@ static COLD struct rule compute_for_signal(struct rules *rules, uintptr_t pc) {
 
 /* Code that the loader does not know. Its rules are never plain: who made it may know its frames by
  * their return addresses, so no guard may stand there. */
-static COLD struct rule compute_for_jit(struct rules *rules, uintptr_t pc, uintptr_t address) {
+static COLD struct rule compute_for_jit(struct rules *rules, uint64_t pc, uintptr_t address) {
     struct rule rule = {.kind = RULE_UNKNOWN, .own = 1, .unpatched = 1};
     struct cfi_row row;
     rule.area = area_of(rules, rule, pc, 0);
@@ -290,9 +328,16 @@ static int is_go(const struct rules *rules, const struct module_place *place) {
 
 /* Go's runtime knows the frames of its code by their return addresses, but for
  * runtime.asmcgocall's, while C has been called. */
-static int is_calling_c(uintptr_t pc, const struct module_place *place) {
+static int is_calling_c(uint64_t pc, const struct module_place *place) {
     struct machine_way_back way;
     return (pc & RULE_EXACT) == 0 && machine_read_way_back(pc, place->end, &way);
+}
+
+static int find_in_tables(const struct module_place *place, uintptr_t address,
+                          struct cfi_row *row) {
+    return MACHINE_HAS_EXIDX
+               ? exidx_find(place->eh_frame_header, place->unwind_entries, address, row)
+               : cfi_find(place->eh_frame_header, address, row);
 }
 
 /* The loader's first code is described nowhere, and met in every process: not worth a file. What Go
@@ -301,7 +346,7 @@ int rule_find_row(struct rules *rules, struct module_place *place, uintptr_t add
                   struct cfi_row *row) {
     const struct memtrace_module *module;
     int found;
-    if (place->eh_frame_header != NULL && cfi_find(place->eh_frame_header, address, row) == 0) {
+    if (place->eh_frame_header != NULL && find_in_tables(place, address, row) == 0) {
         return 0;
     }
     module = module_get(rules->modules, place->id);
@@ -313,7 +358,7 @@ int rule_find_row(struct rules *rules, struct module_place *place, uintptr_t add
     return found == 0 ? 0 : -1;
 }
 
-COLD struct rule rule_compute(struct rules *rules, uintptr_t pc) {
+COLD struct rule rule_compute(struct rules *rules, uint64_t pc) {
     uintptr_t address = (pc & RULE_EXACT) ? pc & ~RULE_EXACT : pc - 1;
     struct module_place place;
     struct cfi_row row;
@@ -327,8 +372,8 @@ COLD struct rule rule_compute(struct rules *rules, uintptr_t pc) {
     if (rule_find_row(rules, &place, address, &row) == 0) {
         rule = from_row(&row);
         /* An interrupted instruction may come before the word is made. */
-        if ((rule.kind == RULE_SP || rule.kind == RULE_FP) && !(pc & RULE_EXACT) &&
-            place.eh_frame_header != NULL) {
+        if (MACHINE_HAS_WORDS && (rule.kind == RULE_SP || rule.kind == RULE_FP) &&
+            !(pc & RULE_EXACT) && place.eh_frame_header != NULL) {
             rule.frame_word = find_frame_word(rules, &place, &row);
             if (rule.frame_word != 0) {
                 STORE_RELAXED(&rules->has_frame_words, 1);
@@ -362,7 +407,7 @@ COLD struct rule rule_compute(struct rules *rules, uintptr_t pc) {
 }
 
 COLD uint64_t rule_cache_fill(struct rules *rules, struct rule_cache *cache, size_t place,
-                              uintptr_t pc) {
+                              uint64_t pc) {
     union rule_word rule = {rule_look_up(rules, pc)};
     if (rule.word == 0) {
         rule.rule = rule_compute(rules, pc); /* perhaps not to be kept */

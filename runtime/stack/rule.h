@@ -6,7 +6,8 @@
  *   cfa  = (register sp or fp) + cfa_offset
  *   slot = cfa - 8                        where the return address lies, if calls push it
  *   fp'  = *(cfa + fp_offset), or fp      the caller's frame pointer
- * and where the function keeps its frame word, if it has one.
+ * and where the function keeps its frame word, if it has one. (ARM has two frame pointers: rules
+ * tell where both are.)
  * Code has many return addresses but few different rules: the open-addressed table holds 8 bytes
  * for each address, between 3/8 and 3/4 full, with the number of its rule. Readers take no lock,
  * writers never wait (who does not get the lock computes the rule for itself).
@@ -39,7 +40,9 @@ struct rule {
     /* From the CFA, in words; 0: unchanged. Where calls push nothing: of the return address, and if
      * it is positive, from the register; fp lies below it, if it is saved. */
     int64_t fp_offset : 8;
-    uint64_t frame_word : RULE_WORD_BITS; /* so many times 4 bytes below the CFA; 0: none */
+    /* So many times 4 bytes below the CFA; 0: none. Of machines with two frame pointers, which have
+     * no such words, what RULE_SAVED_ tells. */
+    uint64_t frame_word : RULE_WORD_BITS;
     uint64_t kind : 3;
     /* RULE_SP that leads further out or RULE_FP, and none of hidden, entry, loader. */
     uint64_t plain : 1;
@@ -65,13 +68,28 @@ union rule_word {
 
 /* Of a rule's word: frame_word, RULE_FP (with a plain rule), plain, unpatched and own_fp. */
 enum {
-    RULE_WORD_MASK = ((1 << RULE_WORD_BITS) - 1) << 8,
+    RULE_WORD_MASK = MACHINE_HAS_WORDS ? ((1 << RULE_WORD_BITS) - 1) << 8 : 0,
     RULE_BY_FP = 1 << 25,
     RULE_PLAIN = 1 << 27,
     RULE_UNPATCHED = 1 << 28,
     RULE_OWN_FP = 1 << 29
 };
 #define RULE_AREA_MASK ((uint64_t)(AREA_LIMIT - 1) << MEMTRACE_NODE_AREA_SHIFT)
+
+/* Where the function keeps its frame word; 0: it has none. */
+INLINE uint32_t rule_word(struct rule rule) {
+    return MACHINE_HAS_WORDS ? (uint32_t)rule.frame_word : 0;
+}
+
+/* Of machines with two frame pointers, of which a function keeps one (RULE_FP): so many words below
+ * the return address they are saved, 0: they are not; and whether it is the second one by which the
+ * frame is found. */
+enum {
+    RULE_SAVED_FP = 15,
+    RULE_SAVED_SECOND_SHIFT = 4,
+    RULE_SAVED_BOTH = 0xff,
+    RULE_BY_SECOND_FP = 1 << 8
+};
 
 /* Of a plain rule, where calls push nothing: what needs fp to find its frame has saved it. */
 INLINE int rule_saves_fp(struct rule rule) {
@@ -85,8 +103,11 @@ struct rule_table {
     uint64_t place[];
 };
 
-/* Of an address and whether it is exact. */
-enum { RULE_KEY_BITS = MACHINE_ADDRESS_BITS + 1, RULE_NUMBERS = 1 << (64 - RULE_KEY_BITS) };
+/* Of an address and whether it is exact; more are not needed where addresses are short. */
+enum {
+    RULE_KEY_BITS = MACHINE_ADDRESS_BITS < 47 ? 48 : MACHINE_ADDRESS_BITS + 1,
+    RULE_NUMBERS = 1 << (64 - RULE_KEY_BITS)
+};
 
 /* Numbers by hash of their rules: where to look before looking through all. */
 enum { RULE_HINTS = 1024 };
@@ -113,7 +134,7 @@ struct rules {
 void rule_init(struct rules *rules, struct modules *modules, struct areas *areas);
 /* Forgets the rules for addresses in [start, end): the object is gone. */
 void rule_forget(struct rules *rules, uintptr_t start, uintptr_t end);
-struct rule rule_compute(struct rules *rules, uintptr_t pc);
+struct rule rule_compute(struct rules *rules, uint64_t pc);
 /* The row for `address`, which lies in this object, from whatever tables it has. 0, or -1: none;
  * where that is not for good, the place is not known any more. */
 int rule_find_row(struct rules *rules, struct module_place *place, uintptr_t address,
@@ -122,12 +143,12 @@ int rule_find_row(struct rules *rules, struct module_place *place, uintptr_t add
 /* Bit 63 of a frame's pc: an interrupted instruction, not a return address (format.h). */
 #define RULE_EXACT (UINT64_C(1) << 63)
 
-INLINE size_t rule_hash(uintptr_t pc) {
+INLINE size_t rule_hash(uint64_t pc) {
     return (size_t)((pc * UINT64_C(0x9e3779b97f4a7c15)) >> 32);
 }
 
 /* Whether the address is exact moves to the lowest bit. */
-INLINE uint64_t rule_key(uintptr_t pc) {
+INLINE uint64_t rule_key(uint64_t pc) {
     return pc << 1 | pc >> 63;
 }
 
@@ -137,7 +158,7 @@ INLINE uint64_t rule_place_key(uint64_t place) {
 
 /* The rule of return address pc (RULE_EXACT: of the interrupted instruction pc), as a word; 0: it
  * is not in the table. */
-INLINE uint64_t rule_look_up(const struct rules *rules, uintptr_t pc) {
+INLINE uint64_t rule_look_up(const struct rules *rules, uint64_t pc) {
     /* Pairs with the release when a grown table is published. */
     const struct rule_table *table = LOAD_ACQUIRE(&rules->table);
     uint64_t key = rule_key(pc);
@@ -156,7 +177,7 @@ INLINE uint64_t rule_look_up(const struct rules *rules, uintptr_t pc) {
     }
 }
 
-INLINE struct rule rule_find(struct rules *rules, uintptr_t pc) {
+INLINE struct rule rule_find(struct rules *rules, uint64_t pc) {
     union rule_word rule = {rule_look_up(rules, pc)};
     return LIKELY(rule.word != 0) ? rule.rule : rule_compute(rules, pc);
 }
@@ -167,20 +188,20 @@ enum { RULE_CACHE_BITS = 9 };
 
 struct rule_cache {
     struct {
-        uintptr_t pc; /* 0: empty */
+        uint64_t pc; /* 0: empty */
         uint64_t rule;
     } place[1 << RULE_CACHE_BITS];
 };
 
 /* The slow half of rule_cached(): fills the place, unless the table does not keep the rule. */
-uint64_t rule_cache_fill(struct rules *rules, struct rule_cache *cache, size_t place, uintptr_t pc);
+uint64_t rule_cache_fill(struct rules *rules, struct rule_cache *cache, size_t place, uint64_t pc);
 
 /* As a word: what is handed on as a struct of bits is taken apart and put together again. */
-INLINE size_t rule_cache_place(uintptr_t pc) {
+INLINE size_t rule_cache_place(uint64_t pc) {
     return (uint32_t)(pc * UINT32_C(0x1e3779b1)) >> (32 - RULE_CACHE_BITS);
 }
 
-INLINE union rule_word rule_cached(struct rules *rules, struct rule_cache *cache, uintptr_t pc) {
+INLINE union rule_word rule_cached(struct rules *rules, struct rule_cache *cache, uint64_t pc) {
     size_t i = rule_cache_place(pc);
     return (union rule_word){LIKELY(cache->place[i].pc == pc)
                                  ? cache->place[i].rule

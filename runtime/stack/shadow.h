@@ -20,7 +20,7 @@
 #include "runtime/stack/context.h"
 
 struct shadow_entry {
-    uintptr_t pc;
+    uint64_t pc;
     uint32_t parent; /* context of the caller: with pc, the memo that saves a lookup */
     uint32_t context;
 };

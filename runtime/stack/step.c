@@ -11,11 +11,12 @@
 
 /* The caller's frame of a kernel signal frame: every register lies in memory. */
 static int step_signal(struct stack_bounds *stack, const struct frame *from, struct frame *to) {
-    uintptr_t context = frame_sp(from->slot, from->sp);
+    uintptr_t context =
+        machine_signal_registers((uintptr_t)from->pc, frame_sp(from->slot, from->sp));
     if (!stack_can_read(stack, context) || !stack_can_read(stack, context + MACHINE_SIGNAL_PC)) {
         return -1;
     }
-    step_from_signal(from->slot, from->sp, to);
+    step_from_signal(from->pc & ~RULE_EXACT, from->slot, from->sp, to);
     return 0;
 }
 
@@ -69,8 +70,10 @@ static COLD int step_interpreted(struct rules *rules, struct stack_bounds *stack
                                  const struct frame *from, struct frame *to) {
     struct expression_machine machine = {from->pc & ~RULE_EXACT, frame_sp(from->slot, from->sp),
                                          from->fp};
+    uintptr_t second_fp = machine_second_fp(from->sp);
     struct cfi_row row;
     uintptr_t cfa;
+    uintptr_t pc = 0;
     if (find_row(rules, machine.pc, machine.pc - ((from->pc & RULE_EXACT) == 0), &row) != 0) {
         return -1;
     }
@@ -81,26 +84,32 @@ static COLD int step_interpreted(struct rules *rules, struct stack_bounds *stack
     } else if (row.cfa_register == MACHINE_DWARF_SP || row.cfa_register == MACHINE_DWARF_FP) {
         cfa = (row.cfa_register == MACHINE_DWARF_SP ? machine.sp : machine.fp) +
               (uintptr_t)row.cfa_offset;
+    } else if (MACHINE_HAS_SECOND_FP && row.cfa_register == MACHINE_DWARF_SECOND_FP) {
+        cfa = machine_second_fp(from->sp) + (uintptr_t)row.cfa_offset;
     } else {
         return -1;
     }
     to->fp = from->fp;
     to->slot = step_return_slot(cfa);
-    to->sp = machine_keep_sp(cfa);
     if (row.frame_pointer.place != CFI_UNSUPPORTED &&
         register_value(stack, &row.frame_pointer, &machine, cfa, &to->fp) != 0) {
         return -1;
     }
+    if (MACHINE_HAS_SECOND_FP && row.second_frame_pointer.place != CFI_UNSUPPORTED &&
+        register_value(stack, &row.second_frame_pointer, &machine, cfa, &second_fp) != 0) {
+        return -1;
+    }
+    to->sp = machine_keep_both(cfa, second_fp);
     if (row.return_address.place == CFI_UNCHANGED) {
         return step_by_link(stack, from, to);
     }
     if (!MACHINE_CALL_PUSHES && row.return_address.place == CFI_OFFSET) {
         to->slot = cfa + (uintptr_t)row.return_address.offset;
     }
-    if (register_value(stack, &row.return_address, &machine, cfa, &to->pc) != 0) {
+    if (register_value(stack, &row.return_address, &machine, cfa, &pc) != 0) {
         return -1;
     }
-    to->pc = machine_plain(to->pc);
+    to->pc = machine_plain(pc);
     return 0;
 }
 
@@ -221,6 +230,34 @@ static int may_be_stub(uintptr_t pc) {
            (MACHINE_KNOWS_STUBS && sys_readable((const void *)pc) && machine_is_stub(pc));
 }
 
+/* Code without tables, whose first instructions tell what it saved: a guess, if what that leads to
+ * was called. (Only of Thumb code, to which the return address leads by an odd number.) */
+static int step_by_prologue(struct rules *rules, struct stack_bounds *stack,
+                            const struct frame *from, struct frame *to) {
+    uintptr_t pc = (uintptr_t)from->pc;
+    uintptr_t sp = frame_sp(from->slot, from->sp);
+    struct machine_prologue code;
+    struct module_place place;
+    struct rule rule = {.kind = RULE_SP};
+    uintptr_t low = pc - MACHINE_PROLOGUE;
+    if ((from->pc & RULE_EXACT) != 0 || !stack_can_read(stack, from->slot) ||
+        stack_load(from->slot) != (pc | 1) || module_find(rules->modules, pc, &place) != 0) {
+        return -1;
+    }
+    low = low > place.start && sys_readable((const void *)low) ? low : pc & ~(uintptr_t)4095;
+    if (!machine_read_prologue(pc, low, &code) || code.fp_below > RULE_SAVED_FP ||
+        !stack_can_read(stack, sp) || !stack_can_read(stack, sp + code.slot * sizeof(uintptr_t))) {
+        return -1;
+    }
+    rule.frame_word = code.fp_below | code.second_fp_below << RULE_SAVED_SECOND_SHIFT;
+    return step_saved(rule, from, sp + code.slot * sizeof(uintptr_t),
+                      sp + code.cfa * sizeof(uintptr_t), to) &&
+                   module_find(rules->modules, (uintptr_t)to->pc - 1, &place) == 0 &&
+                   machine_follows_call((uintptr_t)to->pc)
+               ? 0
+               : -1;
+}
+
 /* No unwind information: the frame pointer may still chain, if what it leads to is code. */
 static COLD int step_guessing(struct rules *rules, struct stack_bounds *stack,
                               const struct frame *from, struct frame *to) {
@@ -233,6 +270,9 @@ static COLD int step_guessing(struct rules *rules, struct stack_bounds *stack,
         to->pc = 0; /* the loader's first code, which nobody called and nothing describes */
         return 0;
     }
+    if (MACHINE_READS_PROLOGUES && step_by_prologue(rules, stack, from, to) == 0) {
+        return 0;
+    }
     if (!libc_may_keep_frame_pointers(pc)) {
         return -1; /* nor does the link register tell more than its last call */
     }
@@ -240,7 +280,7 @@ static COLD int step_guessing(struct rules *rules, struct stack_bounds *stack,
         module_find(rules->modules, to->pc - 1, &place) == 0 && may_be_stub(pc)) {
         to->slot = step_return_slot(sp); /* a linkage stub, which keeps nothing on the stack */
         to->fp = from->fp;
-        to->sp = machine_keep_sp(sp);
+        to->sp = machine_keep_both(sp, machine_second_fp(from->sp));
         return 0;
     }
     if (!MACHINE_GUESSES || !stack_holds(stack, from->slot) || record <= from->slot ||

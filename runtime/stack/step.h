@@ -10,7 +10,7 @@
 /* A frame, seen from its callee: it goes on at pc, which was read at `slot`; fp is its frame
  * pointer. Its stack pointer is frame_sp(). */
 struct frame {
-    uintptr_t pc; /* RULE_EXACT set: an interrupted instruction */
+    uint64_t pc; /* RULE_EXACT set: an interrupted instruction */
     uintptr_t slot;
     uintptr_t fp;
     struct machine_sp sp; /* where calls push nothing, so that it does not follow from the slot */
@@ -37,7 +37,30 @@ INLINE uintptr_t step_return_slot(uintptr_t cfa) {
     return cfa - sizeof(uintptr_t);
 }
 
+/* What a plain rule of a machine with two frame pointers says of them. */
+INLINE uint32_t step_saved_fp(struct rule rule) {
+    return rule.frame_word & RULE_SAVED_FP;
+}
+
+INLINE uint32_t step_saved_second(struct rule rule) {
+    return rule.frame_word >> RULE_SAVED_SECOND_SHIFT & RULE_SAVED_FP;
+}
+
+/* The lowest word that the step reads lies so many below the return address. */
+INLINE int64_t step_lowest_saved(struct rule rule) {
+    uint32_t first = step_saved_fp(rule);
+    uint32_t second = step_saved_second(rule);
+    if (!MACHINE_HAS_SECOND_FP) {
+        return rule_saves_fp(rule);
+    }
+    return first > second ? first : second;
+}
+
 INLINE uintptr_t step_by(struct rule rule, const struct frame *from) {
+    if (MACHINE_HAS_SECOND_FP && (rule.kind & RULE_FP) != 0 &&
+        (rule.frame_word & RULE_BY_SECOND_FP) != 0) {
+        return machine_second_fp(from->sp);
+    }
     return (rule.kind & RULE_FP) == 0 ? frame_sp(from->slot, from->sp) : from->fp;
 }
 
@@ -59,14 +82,36 @@ INLINE uintptr_t frame_fp_place(uintptr_t slot, intptr_t words) {
            (uintptr_t)words * sizeof(uintptr_t);
 }
 
-/* That number, of the frame that a plain rule leads to; 0: its fp is its callee's. */
+/* That number, of the frame that a plain rule leads to; 0: its fp is its callee's. (Where there are
+ * two frame pointers: RULE_SAVED_BOTH.) */
 INLINE int8_t step_fp_at(struct rule rule) {
+    if (MACHINE_HAS_SECOND_FP) {
+        return (int8_t)(rule.frame_word & RULE_SAVED_BOTH);
+    }
     return MACHINE_CALL_PUSHES ? (int8_t)rule.fp_offset : (int8_t)(rule_saves_fp(rule) ? -1 : 0);
 }
 
-/* From a kernel signal frame, whose handler returns by this slot: every register lies in memory. */
-INLINE void step_from_signal(uintptr_t slot, struct machine_sp sp, struct frame *to) {
-    uintptr_t context = frame_sp(slot, sp);
+/* The same of two frame pointers: how many words below the return address each was read. */
+INLINE uint32_t frame_first_fp_below(int8_t fp_at) {
+    return (uint8_t)fp_at & RULE_SAVED_FP;
+}
+
+INLINE uint32_t frame_second_fp_below(int8_t fp_at) {
+    return (uint8_t)fp_at >> RULE_SAVED_SECOND_SHIFT;
+}
+
+/* Whether what was read there is still what the frame has. */
+INLINE int frame_fps_hold(uintptr_t slot, int8_t fp_at, uintptr_t fp, struct machine_sp sp) {
+    uint32_t first = frame_first_fp_below(fp_at);
+    uint32_t second = frame_second_fp_below(fp_at);
+    return (first == 0 || stack_load(slot - first * sizeof(uintptr_t)) == fp) &&
+           (second == 0 || stack_load(slot - second * sizeof(uintptr_t)) == machine_second_fp(sp));
+}
+
+/* From a kernel signal frame, whose handler returns by this slot to `pc`: every register lies in
+ * memory. */
+INLINE void step_from_signal(uintptr_t pc, uintptr_t slot, struct machine_sp sp, struct frame *to) {
+    uintptr_t context = machine_signal_registers(pc, frame_sp(slot, sp));
     uintptr_t interrupted = stack_load(context + MACHINE_SIGNAL_SP);
     to->pc = stack_load(context + MACHINE_SIGNAL_PC) | RULE_EXACT;
     to->fp = stack_load(context + MACHINE_SIGNAL_FP);
@@ -80,17 +125,32 @@ INLINE void step_from_signal(uintptr_t slot, struct machine_sp sp, struct frame 
 enum step step_slow(struct rules *rules, struct stack_bounds *stack, struct rule rule,
                     const struct frame *from, struct frame *to);
 
+/* The caller's frame pointers, where there are two. */
+INLINE void step_saved_both(struct rule rule, const struct frame *from, uintptr_t slot,
+                            uintptr_t cfa, struct frame *to) {
+    uint32_t first = step_saved_fp(rule);
+    uint32_t second = step_saved_second(rule);
+    uintptr_t other =
+        second != 0 ? stack_load(slot - second * sizeof(uintptr_t)) : machine_second_fp(from->sp);
+    to->fp = first != 0 ? stack_load(slot - first * sizeof(uintptr_t)) : from->fp;
+    to->sp = machine_keep_both(cfa, other);
+}
+
 /* Where calls push nothing: the return address was saved at `slot`, and fp, if it was, below it. 0:
  * that does not lead outwards (or the stack pointer is not known). */
 INLINE int step_saved(struct rule rule, const struct frame *from, uintptr_t slot, uintptr_t cfa,
                       struct frame *to) {
     int saves_fp = rule_saves_fp(rule);
     if (slot <= from->slot || slot % sizeof(uintptr_t) != 0 ||
-        (saves_fp && slot - sizeof(uintptr_t) <= from->slot)) {
+        slot - (uintptr_t)step_lowest_saved(rule) * sizeof(uintptr_t) <= from->slot) {
         return 0;
     }
     to->slot = slot;
     to->pc = machine_plain(stack_load(slot));
+    if (MACHINE_HAS_SECOND_FP) {
+        step_saved_both(rule, from, slot, cfa, to);
+        return 1;
+    }
     to->fp = saves_fp ? stack_load(slot - sizeof(uintptr_t)) : from->fp;
     to->sp = machine_keep_sp(cfa);
     return 1;

@@ -32,6 +32,7 @@ struct walk_trail {
     /* Where it ends: a frame word; or the slot of a remembered frame. */
     uintptr_t end_at;
     uintptr_t end_fp;
+    struct machine_sp end_sp;
     uint32_t end_context; /* the frame word holds it, or the remembered frame has it */
     uint32_t end_index;   /* the remembered frame's */
     uint32_t *word;       /* the first function's frame word; NULL: none */
@@ -62,7 +63,8 @@ struct trails {
 };
 
 INLINE size_t trail_set_of(const struct frame *from) {
-    return ((from->pc ^ from->slot << 24) * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - TRAIL_SET_BITS);
+    return ((from->pc ^ (uint64_t)from->slot << 24) * UINT64_C(0x9e3779b97f4a7c15)) >>
+           (64 - TRAIL_SET_BITS);
 }
 
 /* Whether this trail starts here and nothing on it has changed. All its words lie above the present

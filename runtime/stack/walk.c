@@ -96,13 +96,25 @@ static inline void note_word(struct walker *walker, const struct frame *frame, u
 
 /* --- trails ----------------------------------------------------------------------------------- */
 
+/* Adds where the frame's two frame pointers were read. */
+static inline int add_fps(struct walk_trail *trail, const struct walk_frame *it) {
+    uint32_t first = frame_first_fp_below(walk_fp_at(it));
+    uint32_t second = frame_second_fp_below(walk_fp_at(it));
+    return (first == 0 || trail_add(trail, it->slot - first * sizeof(uintptr_t))) &&
+           (second == 0 || trail_add(trail, it->slot - second * sizeof(uintptr_t)));
+}
+
 /* Adds the frames of `from` up to `to` outwards, which are remembered. */
 static int add_frames(struct walk_trail *trail, const struct walk_frame *from,
                       const struct walk_frame *to, int uses_fp) {
     for (const struct walk_frame *it = from; it-- != to;) {
-        if (!trail_add(trail, it->slot) ||
-            (uses_fp && walk_fp_at(it) != 0 &&
-             !trail_add(trail, frame_fp_place(it->slot, walk_fp_at(it))))) {
+        if (!trail_add(trail, it->slot)) {
+            return 0;
+        }
+        if (MACHINE_HAS_SECOND_FP
+                ? uses_fp && !add_fps(trail, it)
+                : uses_fp && walk_fp_at(it) != 0 &&
+                      !trail_add(trail, frame_fp_place(it->slot, walk_fp_at(it)))) {
             return 0;
         }
     }
@@ -145,6 +157,7 @@ static __attribute__((noinline)) void keep_trail(struct walker *walker, const st
     trail->end_index = end;
     trail->end_at = frame[end].slot;
     trail->end_fp = frame[end].fp;
+    trail->end_sp = frame[end].sp;
     trail->end_context = frame[end].context;
     trail->context = newest->context;
     SIGNAL_FENCE();
@@ -200,7 +213,8 @@ static inline int end_holds(const struct walker *walker, const struct walk_trail
     if (trail->end == TRAIL_GUARD) {
         return (it->how & WALK_GUARDED) != 0;
     }
-    if ((it->how & WALK_OWN_FP) == 0 && it->fp != trail->end_fp) {
+    if (((it->how & WALK_OWN_FP) == 0 && it->fp != trail->end_fp) ||
+        !machine_same_sp(it->sp, trail->end_sp)) {
         return 0;
     }
     *verdict = look_at_older(walker, trail->end_index);
@@ -298,8 +312,7 @@ static inline struct context_id stand_on(struct walker *walker, const struct pat
 
 /* All frames as libunwind sees them, each time anew. */
 static COLD struct context_id walk_by_libunwind(struct walk_world *world, struct walker *walker,
-                                                uintptr_t pc, uintptr_t slot,
-                                                struct machine_sp sp) {
+                                                uint64_t pc, uintptr_t slot, struct machine_sp sp) {
     struct path at = {.frame = {.pc = pc, .slot = slot}, .odd = ODD_STACK};
     struct libunwind_walk walk;
     int exact = 0;
@@ -335,7 +348,7 @@ static inline void prepare_next(struct walk_world *world, struct walker *walker,
 }
 
 static __attribute__((noinline)) struct context_id walk(struct walk_world *world,
-                                                        struct walker *walker, uintptr_t pc,
+                                                        struct walker *walker, uint64_t pc,
                                                         uintptr_t slot, uintptr_t fp,
                                                         struct machine_sp sp) {
     struct frame from = {guard_see_through(pc), slot, fp, sp}; /* malloc may be called by a jump */
@@ -388,7 +401,7 @@ static inline int follow_newest(struct walk_world *world, struct walker *walker,
 
 /* From what is remembered, or by a walk. */
 static __attribute__((noinline)) struct context_id recall(struct walk_world *world,
-                                                          struct walker *walker, uintptr_t pc,
+                                                          struct walker *walker, uint64_t pc,
                                                           uintptr_t slot, uintptr_t fp,
                                                           struct machine_sp sp) {
     struct frame from = {pc, slot, fp, sp};
@@ -401,7 +414,7 @@ static __attribute__((noinline)) struct context_id recall(struct walk_world *wor
 }
 
 /* What words alone tell is looked at first, by as little code as can be. */
-struct context_id walk_context_slow(struct walk_world *world, struct walker *walker, uintptr_t pc,
+struct context_id walk_context_slow(struct walk_world *world, struct walker *walker, uint64_t pc,
                                     uintptr_t slot, uintptr_t fp, struct machine_sp sp) {
     struct frame from = {pc, slot, fp, sp};
     uint32_t context = 0;

@@ -27,7 +27,9 @@ struct walk_frame {
     uint32_t how;     /* flags, and walk_word() and walk_fp_at(): below */
     struct machine_sp sp;
 };
-_Static_assert(sizeof(struct walk_frame) == 32 + sizeof(struct machine_sp), "two a cache line");
+_Static_assert(sizeof(uintptr_t) != 8 ||
+                   sizeof(struct walk_frame) == 32 + sizeof(struct machine_sp),
+               "two a cache line");
 
 enum {
     WALK_WORD_MASK = (1 << RULE_WORD_BITS) - 1,
@@ -78,13 +80,13 @@ enum walk_unwind {
 
 /* The newest allocation, for the next one from the same place. */
 struct walk_last {
-    uintptr_t pc; /* 0: the path is not to be trusted */
+    uint64_t pc; /* 0: the path is not to be trusted */
     uintptr_t slot;
     uintptr_t fp;
     const uint32_t *word; /* its function's frame word, which holds `parent`; NULL: it has none */
     uint32_t parent;
     uint32_t context;
-    uintptr_t counted_pc;       /* pc, once it is known where `context` is counted; or 0 */
+    uint64_t counted_pc;        /* pc, once it is known where `context` is counted; or 0 */
     struct memtrace_cell *cell; /* there */
     struct machine_sp sp;
 };
@@ -99,7 +101,7 @@ struct remembered {
     uint32_t base_index; /* BASE_OUTERMOST, BASE_UNKNOWN or a slot */
     uint32_t base_context;
     uintptr_t base_slot;
-    uintptr_t base_pc;
+    uint64_t base_pc;
     /* Some frame of another stack than the thread's own is on another page than the next newer one;
      * stack_unmappings before it was read. */
     int apart;
@@ -152,7 +154,7 @@ int walk_init(struct walker *walker, uintptr_t low, uintptr_t high);
 void walk_forget(struct walker *walker);
 void walk_free(struct walker *walker);
 
-struct context_id walk_context_slow(struct walk_world *world, struct walker *walker, uintptr_t pc,
+struct context_id walk_context_slow(struct walk_world *world, struct walker *walker, uint64_t pc,
                                     uintptr_t slot, uintptr_t fp, struct machine_sp sp);
 
 /* Takes the guards off the calling thread's stack, from this frame outwards. */
