@@ -31,6 +31,7 @@ COMMANDS = {"run": ["run"], "record": RECORD, "precise": RECORD + ["--precise"],
             "profile-too": RECORD + ["--profile"]}
 # After a plus sign: the runtime is there, but does not count.
 RESTING = {"off": {"MEMTRACE": "off"}, "stopped": {"MEMTRACE_START": "off"}}
+NAMED = {"named": {"MEMTRACE_ALLOC": "pool_take(size=1)=alloc:pool\npool_give(ptr=1)=free:pool"}}
 # What is measured for comparison only: in so many rounds at most.
 PEER_ROUNDS = {"heaptrack": 5, "backtrace": 5, "libunwind": 5, "exact": 5, "jemalloc": 7,
                "jemalloc-prof": 7, "tcmalloc": 7, "tcmalloc-sample": 7}
@@ -149,7 +150,7 @@ class Bench:
         environment["MEMTRACE_RECORD_OUTPUT"] = self.recording
         environment["MEMTRACE_SUMMARY"] = "0"
         variant, _, resting = variant.partition("+")
-        environment.update(RESTING.get(resting, {}))
+        environment.update({**RESTING, **NAMED}.get(resting, {}))
         if variant == "preload" or variant in UNWINDS:
             environment["LD_PRELOAD"] = self.library
         if variant in UNWINDS:

@@ -28,7 +28,7 @@ OVERHEAD_TITLES = {"bare": "bare", "pass": "pass", "hooks": "hooks",
                    "frame-pointer": "frame pointers", "preload": "prebuilt, preload",
                    "heaptrack": "heaptrack"}
 OVERHEAD_GROUPS = {"pairs": figures.pairs, "instructions": figures.instructions,
-                   "kinds": kinds.kinds, "resting": kinds.resting, "calls": figures.calls,
+                   "kinds": kinds.kinds, "resting": kinds.resting, "named": kinds.named, "calls": figures.calls,
                    "threads": figures.threads, "company": scale.company, "stacks": scale.stacks,
                    "mappings": scale.mappings, "memory": figures.memory, "tree": figures.tree,
                    "fixed": figures.fixed, "bound": figures.bound}

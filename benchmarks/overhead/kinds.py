@@ -4,7 +4,7 @@ a pair costs while the runtime is there but does not count. Each function takes 
 core's speed and yields Rows."""
 
 from figures import INSTRUMENTED, OURS, REFERENCE_GHZ, added, added_cells, instructions_row
-from harness import RESTING
+from harness import RESTING, median
 from table import Row, check
 
 # The numbers are those of kinds.cpp.
@@ -57,3 +57,21 @@ def resting_instructions(bench):
         yield instructions_row(
             f"malloc+free pair, {RESTING_NAMES[state]}: added instructions (callgrind)", 2000,
             {variant.partition("+")[0]: count for variant, count in counts.items()})
+
+
+NAMED = "preload+named"
+NAMED_LIMIT_NS = 30
+
+
+def named(bench, ghz):
+    """What a call of a function costs that is followed by its name, over what the function takes itself."""
+    runs = bench.rounds("pool", [], ["bare", NAMED], 3 if bench.quick else 15)
+    if not runs.get("bare") or not runs.get(NAMED):
+        return
+    call = median([(one["pair_ns"] - alone["pair_ns"]) / 2
+                   for one, alone in zip(runs[NAMED], runs["bare"])]) * ghz / REFERENCE_GHZ
+    cells = added_cells(runs, lambda run: run["pair_ns"])
+    yield Row("a pool's functions, followed by name (--alloc), a call of each: added ns",
+              {variant.partition("+")[0]: cell for variant, cell in cells.items()},
+              [check(f"a call {call:.1f} of {NAMED_LIMIT_NS} ns at {REFERENCE_GHZ} GHz",
+                     call <= NAMED_LIMIT_NS)])
