@@ -39,6 +39,8 @@ static uint32_t is_asked;
 struct plan {
     const struct memtrace_plan *head;
     uint64_t size;
+    int is_alone;
+    int (*may_run)(uintptr_t address); /* asked where we are not alone; NULL: any code may run */
 };
 
 static int is_sound(const struct plan *plan) {
@@ -126,12 +128,16 @@ static long replace(const struct memtrace_plan_site *site) {
 }
 
 /* 1: it leads to us; or 0: it stays as it is. */
-static int lead(const struct memtrace_plan_site *planned, struct site *site) {
+static int lead(const struct plan *plan, const struct memtrace_plan_site *planned,
+                struct site *site) {
     if (!is_site_sound(planned)) {
         return 0;
     }
     if (!is_as_planned(planned)) {
         return is_led(planned->address);
+    }
+    if (!plan->is_alone && (plan->may_run == NULL || plan->may_run(planned->address))) {
+        return 0;
     }
     fill_site(site, planned);
     SIGNAL_FENCE();
@@ -154,12 +160,12 @@ static void carry_out(const struct plan *plan) {
     }
     for (uint32_t i = 0; i < head->site_count && site_count < MEMTRACE_SITES; i++) {
         /* A site's number is in its stub, so one that stays as it is keeps its place. */
-        failed += !lead(&head->site[i], &sites[site_count].site);
+        failed += !lead(plan, &head->site[i], &sites[site_count].site);
         site_count++;
     }
     if (failed != 0) {
-        log_error("--alloc: functions whose code may not be changed, or has been: they are not "
-                  "counted",
+        log_error("--alloc: functions whose code may not be changed, has been, or may be running: "
+                  "they are not counted",
                   NULL, NULL);
     }
 }
@@ -181,9 +187,15 @@ static void *read_file(int fd, uint64_t size) {
     return bytes;
 }
 
-static void read_plan(const char *path) {
+/* Of /proc/PID/task, which has a folder for each thread and its own two links (man proc). */
+static int is_alone(void) {
     struct stat status;
-    struct plan plan = {0};
+    return sys_lstat("/proc/self/task", &status) == 0 && status.st_nlink == 3;
+}
+
+static void read_plan(const char *path, int (*may_run)(uintptr_t address)) {
+    struct stat status;
+    struct plan plan = {.may_run = may_run, .is_alone = is_alone()};
     long fd = sys_open(path, O_RDONLY | O_CLOEXEC, 0);
     if (fd < 0) {
         return; /* the command has said why */
@@ -202,7 +214,7 @@ static void read_plan(const char *path) {
 }
 
 /* Waits for the command. */
-static void ask(void) {
+static void ask(int (*may_run)(uintptr_t address)) {
     char pid[24], entries[64], at[24], first[24], path[1100];
     char *arguments[] = {(char *)"memtrace",
                          (char *)"allocators",
@@ -232,7 +244,7 @@ static void ask(void) {
     text_add(&text, is_asked ? "+" : "");
     is_asked = 1;
     if (companion_ask(&runtime.settings, arguments, environ) == 0) {
-        read_plan(path);
+        read_plan(path, may_run);
         sys_unlink(path);
     }
 }
@@ -241,7 +253,7 @@ int allocators_are_named(void) {
     return runtime_is_ready() && runtime.settings.alloc[0] != '\0';
 }
 
-void allocators_lead(void) {
+void allocators_lead(int (*may_run)(uintptr_t address)) {
     static struct trylock lock;
     if (!allocators_are_named() || !sys_take(&lock)) {
         return;
@@ -253,7 +265,7 @@ void allocators_lead(void) {
         }
         is_asked = 1;
     } else {
-        ask();
+        ask(may_run);
         allocators_name_pools();
         __atomic_fetch_or(&runtime.space.header->flags, allocators_flags(), __ATOMIC_RELAXED);
     }

@@ -11,9 +11,10 @@
 #include <stdint.h>
 
 /* Leads what the settings name, in all objects that are loaded by now, to us; again: what has come
- * since. Does nothing where nothing is named. From outside of events, where no thread runs code of
- * objects that came since: at the start, and after an object was opened. */
-void allocators_lead(void);
+ * since. Does nothing where nothing is named. From outside of events. may_run: whether another
+ * thread may run the code at this address, which is left alone then; not asked while there is no
+ * other thread, and NULL: any may. */
+void allocators_lead(int (*may_run)(uintptr_t address));
 
 /* Whether the settings name any. */
 int allocators_are_named(void);

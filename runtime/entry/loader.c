@@ -45,29 +45,70 @@ static void forget_what_is_gone(void) {
     }
 }
 
+static void inject_opened(void) {
+    if (injects()) {
+        inject_run();
+    }
+}
+
 /* Whether something is to be done with what was opened. */
 static int looks_at_opened(void) {
     return injects() || allocators_are_named();
 }
 
-/* Another number where other objects are there. */
-static void add_object(void *sum, struct link_map *map) {
-    *(uint64_t *)sum = *(uint64_t *)sum * 31 + (uintptr_t)map->l_ld;
+/* --- functions that allocate, in what is opened ------------------------------------------------
+ *
+ * Their code is changed, so nobody may run it meanwhile: in what is just being opened no other
+ * thread does. What came where we cannot look afterwards is led only while there is one thread. */
+
+enum { OBJECTS = 2048 };
+static struct {
+    struct trylock lock; /* whoever holds it opens something */
+    const void *dynamic[OBJECTS];
+    uint32_t count;
+} before;
+
+static void note_before(void *unused, struct link_map *map) {
+    (void)unused;
+    if (before.count < OBJECTS) {
+        before.dynamic[before.count++] = map->l_ld;
+    }
 }
 
-/* By now, or before what a jump goes on to open. */
-static void look_at_opened(void) {
-    static uint64_t seen;
-    uint64_t sum = 0;
-    if (injects()) {
-        inject_run();
+static int was_there(uintptr_t address) {
+    const struct link_map *object = objects_at((const void *)address);
+    if (object == NULL || before.count == OBJECTS) {
+        return 1;
     }
-    if (allocators_are_named()) {
-        objects_visit(add_object, &sum);
-        if (__atomic_exchange_n(&seen, sum, __ATOMIC_RELAXED) != sum) {
-            allocators_lead();
+    for (uint32_t i = 0; i < before.count; i++) {
+        if (before.dynamic[i] == object->l_ld) {
+            return 1;
         }
     }
+    return 0;
+}
+
+/* 1: end_opening() is to be called. 0: nothing is named; or something that opens opens more. */
+static int begin_opening(void) {
+    if (!allocators_are_named() || !trylock_take(&before.lock)) {
+        return 0;
+    }
+    before.count = 0;
+    objects_visit(note_before, NULL);
+    return 1;
+}
+
+static void add_object(void *unknown, struct link_map *map) {
+    *(int *)unknown |= !was_there((uintptr_t)map->l_ld);
+}
+
+static void end_opening(void) {
+    int is_more = 0;
+    objects_visit(add_object, &is_more);
+    if (is_more) {
+        allocators_lead(was_there);
+    }
+    trylock_release(&before.lock);
 }
 
 /* A library that is bound at once has no words that the loader would fill in later. */
@@ -81,21 +122,26 @@ PUBLIC void *dlopen(const char *file, int mode) {
     __auto_type real_open = REAL(dlopen);
     const void *caller = (const void *)guard_restore(MACHINE_FRAME());
     void *handle = NULL;
+    int is_looked_at;
     forget_what_is_gone();
     if (LIKELY(!looks_at_opened())) {
         return real_open(file, mode);
     }
     if (!inject_may_open(file, caller)) {
-        look_at_opened(); /* of what came this way before */
+        inject_opened(); /* of what came this way before */
         return real_open(file, mode);
     }
+    is_looked_at = begin_opening();
     if ((mode & RTLD_DEEPBIND) != 0 && injects()) {
         handle = real_open(file, at_once(mode));
     }
     if (handle == NULL) {
         handle = real_open(file, mode);
     }
-    look_at_opened();
+    inject_opened();
+    if (is_looked_at) {
+        end_opening();
+    }
     return handle;
 }
 
@@ -103,19 +149,24 @@ PUBLIC void *dlmopen(Lmid_t space, const char *file, int mode) {
     __auto_type real_open = REAL(dlmopen);
     const void *caller = (const void *)guard_restore(MACHINE_FRAME());
     void *handle;
+    int is_looked_at;
     forget_what_is_gone();
     if (LIKELY(!looks_at_opened())) {
         return real_open(space, file, mode);
     }
     if (!inject_may_open(file, caller)) {
-        look_at_opened();
+        inject_opened();
         return real_open(space, file, mode);
     }
+    is_looked_at = begin_opening();
     handle = injects() ? real_open(space, file, at_once(mode)) : NULL;
     if (handle == NULL) {
         handle = real_open(space, file, mode);
     }
-    look_at_opened();
+    inject_opened();
+    if (is_looked_at) {
+        end_opening();
+    }
     return handle;
 }
 

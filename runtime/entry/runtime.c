@@ -265,7 +265,7 @@ int runtime_ensure(void) {
         !wake(environ)) {
         return 0;
     }
-    allocators_lead(); /* before other constructors call them */
+    allocators_lead(NULL); /* before other constructors call them */
     return 1;
 }
 

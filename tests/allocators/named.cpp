@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <dlfcn.h>
 #include <execinfo.h>
 #include <new>
 #include <pthread.h>
@@ -210,6 +211,33 @@ static void forks() {
     check(status == 0, "the child");
 }
 
+static volatile bool is_over;
+static void *idler(void *) {
+    while (!is_over) {
+        own_free(7, own_alloc(16));
+        used = 0;
+        usleep(100);
+    }
+    return nullptr;
+}
+
+// A library that comes while another thread runs: again after it was closed, too.
+static void opens() {
+    pthread_t thread;
+    pthread_create(&thread, nullptr, idler, nullptr);
+    for (int i = 0; i < 3; i++) {
+        void *handle = dlopen(getenv("PLUGIN"), RTLD_NOW);
+        auto work = handle != nullptr
+                        ? reinterpret_cast<void (*)(int)>(dlsym(handle, "plugin_work"))
+                        : nullptr;
+        check(work != nullptr, "the library");
+        work(100);
+        check(dlclose(handle) == 0, "closed");
+    }
+    is_over = true;
+    pthread_join(thread, nullptr);
+}
+
 static volatile int ticks;
 static void on_alarm(int) {
     own_free(7, own_alloc(32));
@@ -234,9 +262,9 @@ int main(int argc, char **argv) {
     const struct {
         const char *name;
         void (*run)();
-    } cases[] = {{"kinds", kinds},   {"reset", reset},    {"registers", registers},
-                 {"throws", throws}, {"looks", looks},    {"threads", threads},
-                 {"forks", forks},   {"signals", signals}};
+    } cases[] = {{"kinds", kinds},   {"reset", reset}, {"registers", registers},
+                 {"throws", throws}, {"looks", looks}, {"threads", threads},
+                 {"forks", forks},   {"opens", opens}, {"signals", signals}};
     for (const auto &one : cases) {
         if (argc == 2 && strcmp(argv[1], one.name) == 0) {
             one.run();

@@ -99,6 +99,15 @@ def forks():
     equal(((6000, 10, 0, 0) in counted, child.lost), (True, 0), "of the child", counted)
 
 
+def opens():
+    plugin = build(os.path.join(HERE, "plugin.c"), "gcc", "-O1", shared=True)
+    os.environ["PLUGIN"] = plugin
+    said, folder = named([program(), "opens"], ALLOC, "plugin!plugin_alloc(size=1)=alloc:plugin")
+    data = only_profile(folder, "opens")
+    equal(pools(data)["plugin"][:2], (300, 300 * 20), "of a library that is opened three times", said)
+    equal(pools(data)["own"][0] > 0, True, "and of the program")
+
+
 def signals():
     said, folder = named([program(), "signals"], ALLOC, FREE)
     data = only_profile(folder, "signals")
@@ -128,6 +137,6 @@ def heap_blocks():
 
 
 CASES = {function.__name__: function for function in
-         (kinds, reset, registers, throws, looks, threads, forks, signals, recorded, heap_blocks)}
+         (kinds, reset, registers, throws, looks, threads, forks, opens, signals, recorded, heap_blocks)}
 CASES[sys.argv[1]]()
 finish()
