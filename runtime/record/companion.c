@@ -92,10 +92,16 @@ int companion_start(struct region *region, char *const environment[]) {
 }
 
 int companion_ask(const struct settings *settings, char *const argv[], char *const environment[]) {
+    enum { CANNOT_RUN = 127 };
+    int status;
     if (choose_command(settings, command_path, sizeof command_path) != 0) {
         log_error("no memtrace command beside the library: ", argv[1], " cannot be asked");
         return -1;
     }
     copy_environment(environment, clean, sizeof clean / sizeof clean[0]);
-    return sys_run(command_path, argv, clean);
+    status = sys_run(command_path, argv, clean);
+    if (status < 0 || status == CANNOT_RUN) {
+        log_error("the memtrace command cannot be started: ", argv[1], " cannot be asked");
+    }
+    return status;
 }
