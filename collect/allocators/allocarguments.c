@@ -95,7 +95,7 @@ static void read_parameters(struct parameters *parameters, Dwarf_Die *function) 
 
 static int check_one(const struct parameters *parameters, const char *what, unsigned number,
                      bool is_pointer, char why[ALLOCARGUMENTS_WHY]) {
-    const struct parameter *parameter = &parameters->list[number - 1];
+    const struct parameter *parameter = &parameters->list[number != 0 ? number - 1 : 0];
     if (number == 0 || (number > parameters->count && !parameters->is_whole)) {
         return 0;
     }

@@ -256,7 +256,9 @@ static void tell_absent(const struct finder *finder, const struct allocspec *spe
         }
     }
     if (!is_there) {
-        tell(finder, "\"%s\": no object called %s is loaded; if it is opened later, it is looked at then", spec->text, spec->object);
+        tell(finder,
+             "\"%s\": no object called %s is loaded; if it is opened later, it is looked at then",
+             spec->text, spec->object);
     } else if (is_stripped) {
         tell(finder,
              "\"%s\": no function is called %s, as far as can be seen: %s is stripped; its debug "

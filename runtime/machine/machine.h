@@ -169,17 +169,10 @@ struct machine_prologue {
     uint32_t slot, cfa, fp_below, second_fp_below;
 };
 enum { MACHINE_PROLOGUE = 1024 }; /* bytes of code, at most */
-#ifdef MACHINE_READS_PROLOGUES
-int machine_read_prologue(uintptr_t pc, uintptr_t low, struct machine_prologue *prologue);
-#else
-#define MACHINE_READS_PROLOGUES 0
-INLINE int machine_read_prologue(uintptr_t pc, uintptr_t low, struct machine_prologue *prologue) {
-    (void)pc;
-    (void)low;
-    (void)prologue;
-    return 0;
-}
+#ifndef MACHINE_READS_PROLOGUES
+#define MACHINE_READS_PROLOGUES 0 /* else the function is there */
 #endif
+int machine_read_prologue(uintptr_t pc, uintptr_t low, struct machine_prologue *prologue);
 
 /* Where the kernel's signal frame has registers: MACHINE_SIGNAL_ numbers count from here. `pc`: to
  * where the handler returns, with this stack pointer. */

@@ -245,8 +245,9 @@ static int step_by_prologue(struct rules *rules, struct stack_bounds *stack,
         return -1;
     }
     low = low > place.start && sys_readable((const void *)low) ? low : pc & ~(uintptr_t)4095;
-    if (!machine_read_prologue(pc, low, &code) || code.fp_below > RULE_SAVED_FP ||
-        !stack_can_read(stack, sp) || !stack_can_read(stack, sp + code.slot * sizeof(uintptr_t))) {
+    if (!MACHINE_READS_PROLOGUES || !machine_read_prologue(pc, low, &code) ||
+        code.fp_below > RULE_SAVED_FP || !stack_can_read(stack, sp) ||
+        !stack_can_read(stack, sp + code.slot * sizeof(uintptr_t))) {
         return -1;
     }
     rule.frame_word = code.fp_below | code.second_fp_below << RULE_SAVED_SECOND_SHIFT;
