@@ -129,7 +129,7 @@ static int check(const struct parameters *parameters, const struct allocspec *sp
 static bool open_file(struct allocarguments *arguments, const char *path) {
     const struct debugimage none = {0};
     char problem[512];
-    bool is_split;
+    bool is_split = false;
     if (!arguments->is_looked_for) {
         arguments->is_looked_for = true;
         arguments->is_there = path != NULL &&

@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include "runtime/entry/allocators.h"
 
+#include "runtime/base/ourmaps.h"
 #include "runtime/base/sys.h"
 #include "runtime/base/text.h"
 #include "runtime/entry/pool.h"
@@ -30,7 +31,7 @@ union place {
 };
 _Static_assert(sizeof(struct site) <= sizeof(union place), "a site has its place");
 
-static union place sites[MEMTRACE_SITES];
+static union place *sites; /* mapped when functions are named: few programs have any */
 static uint32_t site_count;
 static uint32_t is_asked;
 
@@ -265,7 +266,13 @@ void allocators_lead(int (*may_run)(uintptr_t address)) {
         }
         is_asked = 1;
     } else {
-        ask(may_run);
+        if (sites == NULL) {
+            sites = sys_map(MEMTRACE_SITES * sizeof *sites);
+        }
+        if (sites != NULL) {
+            ourmaps_keep(sites);
+            ask(may_run);
+        }
         allocators_name_pools();
         __atomic_fetch_or(&runtime.space.header->flags, allocators_flags(), __ATOMIC_RELAXED);
     }
