@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "cli/emulated.h"
 
+#include "analyze/base/thismachine.h"
 #include "cli/ownfolder.h"
 #include "memtrace/emulator.h"
 
@@ -13,9 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-/* Our own ELF header, put there by the linker: what runs here without an emulator. */
-extern const Elf64_Ehdr __ehdr_start __attribute__((visibility("hidden")));
 
 /* Those that runtime/machine knows. */
 static const struct emulated machines[] = {
@@ -50,7 +48,7 @@ struct emulated emulated_find(const char *path) {
     unsigned machine = machine_of(path);
     for (size_t i = 0; i < sizeof machines / sizeof machines[0]; i++) {
         struct emulated found = machines[i];
-        if (found.elf_machine == __ehdr_start.e_machine) {
+        if (found.elf_machine == thismachine()) {
             continue;
         }
         found.is_by_name = memtrace_emulated_by(path) != NULL &&
@@ -63,7 +61,7 @@ struct emulated emulated_find(const char *path) {
 }
 
 struct emulated emulated_not(void) {
-    return (struct emulated){.machine = "this machine", .elf_machine = __ehdr_start.e_machine};
+    return (struct emulated){.machine = "this machine", .elf_machine = thismachine()};
 }
 
 bool emulated_folder(const char *triplet, char folder[PATH_MAX]) {

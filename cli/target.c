@@ -4,6 +4,7 @@
 #include "cli/target.h"
 
 #include "analyze/base/pathname.h"
+#include "analyze/base/thismachine.h"
 #include "analyze/symbol/programfile.h"
 #include "cli/cli.h"
 #include "cli/emulated.h"
@@ -26,9 +27,6 @@
 #include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
-
-/* Our own ELF header, put there by the linker: what runs here. */
-extern const Elf64_Ehdr __ehdr_start __attribute__((visibility("hidden")));
 
 static bool is_program(const char *path) {
     struct stat status;
@@ -150,9 +148,8 @@ static bool is_of_musl(const char *loader) {
 
 bool target_library(unsigned machine, bool is_musl, char path[PATH_MAX]) {
     char base[PATH_MAX];
-    return machine == __ehdr_start.e_machine
-               ? find_beside(is_musl ? MUSL_LIBRARY : LIBRARY, path, base) == 0
-               : emulated_find_library(machine, is_musl, path);
+    return machine == thismachine() ? find_beside(is_musl ? MUSL_LIBRARY : LIBRARY, path, base) == 0
+                                    : emulated_find_library(machine, is_musl, path);
 }
 
 /* Another C library: its loader cannot load ours, and ends the program. (Of another machine's the
@@ -166,7 +163,7 @@ static const char *library_obstacle(const char *loader, unsigned machine) {
                   {"ld64-uClibc", "is linked with uClibc, not with glibc"},
                   {"linker64", "is linked with Android's C library, not with glibc"}};
     if (is_of_musl(loader)) {
-        return named_library() != NULL || machine != __ehdr_start.e_machine ||
+        return named_library() != NULL || machine != thismachine() ||
                        target_library(machine, true, library)
                    ? NULL
                    : "is linked with musl, and " MUSL_LIBRARY
@@ -337,7 +334,7 @@ const char *target_obstacle_of(const char *path, unsigned machine) {
 }
 
 const char *target_obstacle(const char *path) {
-    return target_obstacle_of(path, __ehdr_start.e_machine);
+    return target_obstacle_of(path, thismachine());
 }
 
 /* ---- The library ---- */

@@ -4,6 +4,7 @@
 
 #include "analyze/base/arena.h"
 #include "analyze/base/numbermap.h"
+#include "analyze/base/thismachine.h"
 #include "analyze/model/roles.h"
 #include "analyze/model/uncounted.h"
 #include "analyze/symbol/debugfile.h"
@@ -316,14 +317,10 @@ const char *names_uncounted(const struct names *names) {
     return names->resolved->uncounted;
 }
 
-/* Our own ELF header, put there by the linker: which machine this is. */
-extern const Elf64_Ehdr __ehdr_start __attribute__((visibility("hidden")));
-
 /* Files of another machine are seldom at their paths here; NULL: they are, or the user knows. */
 static const char *elsewhere(const struct names *names, size_t problems) {
     unsigned machine = names->model->header.machine;
-    return problems != 0 && machine != 0 && machine != __ehdr_start.e_machine &&
-                   !debugfile_has_copies()
+    return problems != 0 && machine != 0 && machine != thismachine() && !debugfile_has_copies()
                ? "the program ran on another machine: --root FOLDER says where copies of its files "
                  "are"
                : NULL;

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "collect/attach/attachfilters.h"
 
+#include "analyze/base/thismachine.h"
 #include "collect/attach/attachstop.h"
 #include "collect/attach/attachtarget.h"
 #include "collect/attach/filtercalls.h"
@@ -12,9 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
-
-/* Our own ELF header, put there by the linker: the program is one for this machine, too. */
-extern const Elf64_Ehdr __ehdr_start __attribute__((visibility("hidden")));
 
 enum { INSTRUCTIONS_MOST = 16384 }; /* as the runtime has room for */
 
@@ -118,7 +116,7 @@ static bool passes(const struct filtercall *call, uint32_t answer) {
 
 static bool is_let_pass(const struct attachfilters *filters, const struct filtercall *call) {
     struct seccomp_data data = {.nr = (int)call->number,
-                                .arch = MEMTRACE_FILTER_MACHINE(__ehdr_start.e_machine)};
+                                .arch = MEMTRACE_FILTER_MACHINE(thismachine())};
     const struct sock_filter *at = filters->code;
     memcpy(data.args, call->arguments, sizeof data.args);
     for (uint32_t i = 0; i < filters->list.count; i++) {

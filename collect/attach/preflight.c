@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "collect/attach/preflight.h"
 
+#include "analyze/base/thismachine.h"
 #include "analyze/read/region.h"
 #include "collect/attach/attachtarget.h"
 #include "collect/attach/attachthread.h"
@@ -18,9 +19,6 @@
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <unistd.h>
-
-/* Our own ELF header, put there by the linker: what runs here. */
-extern const Elf64_Ehdr __ehdr_start __attribute__((visibility("hidden")));
 
 static int refuse(pid_t pid, struct error *error, const char *reason) {
     return error_set(error, "process %ld %s", (long)pid, reason);
@@ -154,7 +152,7 @@ static int check_file(pid_t pid, struct error *error) {
     if (header.e_ident[EI_CLASS] != ELFCLASS64) {
         return refuse(pid, error, "is a 32-bit program; MemTrace knows 64-bit ones only");
     }
-    if (header.e_machine != __ehdr_start.e_machine) {
+    if (header.e_machine != thismachine()) {
         return refuse(pid, error, "is a program for another machine, which an emulator runs");
     }
     return 0;
