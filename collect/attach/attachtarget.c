@@ -4,6 +4,8 @@
 #include "collect/attach/attachtarget.h"
 
 #include "analyze/base/below.h"
+#include "analyze/base/thismachine.h"
+#include "memtrace/blocks.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -126,7 +128,9 @@ uint64_t attachtarget_gap(const struct attachtarget *target, uint64_t size) {
         const struct attachmapping *mapping = &target->mappings[i];
         if (mapping->end > low && mapping->start > low && mapping->start - low >= 2 * size) {
             /* beyond that is the kernel's */
-            return mapping->start >> 48 == 0 ? low + (mapping->start - low) / 2 / page * page : 0;
+            return mapping->start >> memtrace_address_bits(thismachine()) == 0
+                       ? low + (mapping->start - low) / 2 / page * page
+                       : 0;
         }
         low = mapping->end > low ? mapping->end : low;
     }
