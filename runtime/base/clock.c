@@ -128,7 +128,9 @@ static uintptr_t find_data_page(void) {
 /* Memcheck would call each look at the page an error of the program: MAKE_MEM_DEFINED. */
 static void declare_readable(uintptr_t page) {
     const uint64_t request[6] = {UINT64_C(0x4d430002), page, LEAST_PAGE_BYTES};
-    machine_ask_valgrind(request);
+    if (MACHINE_ASKS_VALGRIND) {
+        machine_ask_valgrind(request);
+    }
 }
 
 /* ---------------------------------------------------------------------------------------------- */

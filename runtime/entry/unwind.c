@@ -27,7 +27,7 @@ static int sanitizer_unwinds(void) {
 /* It shows stacks of its own, and no guard's table is on them. */
 static int is_in_valgrind(void) {
     const uint64_t running_on_valgrind[6] = {0x1001};
-    return machine_ask_valgrind(running_on_valgrind) != 0;
+    return MACHINE_ASKS_VALGRIND && machine_ask_valgrind(running_on_valgrind) != 0;
 }
 
 static int can_patch(void) {

@@ -84,11 +84,6 @@ uintptr_t machine_go_frame(uintptr_t pc, uintptr_t end) {
     return 0;
 }
 
-uint64_t machine_ask_valgrind(const uint64_t request[6]) {
-    (void)request;
-    return 0;
-}
-
 #define OF_SCALED   0xffc00000u /* the bits of the operation, with an address [Xn, #imm12 * size] */
 #define OF_UNSCALED 0xffe00c00u /* and with [Xn, #imm9] */
 #define STR_W       0xb9000000u

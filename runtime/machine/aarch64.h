@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* aarch64.h: AArch64, little-endian, for machine.h, where it is told what all this is for; the
- * first part also for assembly. The runtime is built by GCC here: of Clang's functions nobody tells
- * the CFA. */
+/* aarch64.h: AArch64, little-endian, for machine.h, where it is told what all this is for. The
+ * runtime is built by GCC here: of Clang's functions nobody tells the CFA. */
 #ifndef RUNTIME_MACHINE_AARCH64_H
 #define RUNTIME_MACHINE_AARCH64_H
 
-#define MACHINE_GUARD_CELL  16
-#define MACHINE_GUARD_COUNT 1 /* there are none */
-
-#ifndef __ASSEMBLER__
 #include "runtime/base/compiler.h"
 
 #include <elf.h>
@@ -40,11 +35,14 @@ enum {
     MACHINE_KNOWS_GO = 1,
     MACHINE_STORES_CONSTANTS = 0,
 };
-#define MACHINE_NAME            "aarch64"
-#define MACHINE_FIRST_GLIBC     "GLIBC_2.17"
-#define MACHINE_NOTES_REGISTERS 1
+#define MACHINE_NAME              "aarch64"
+#define MACHINE_FIRST_GLIBC       "GLIBC_2.17"
+#define MACHINE_NOTES_REGISTERS   1
+#define MACHINE_HAS_VOID_CFI      1
+#define MACHINE_TELLS_FP_ABOVE_SP 1
 
 #include "runtime/machine/linked.h"
+#include "runtime/machine/marked.h"
 
 /* --- system calls ------------------------------------------------------------------------------
  */
@@ -64,42 +62,14 @@ INLINE long machine_call(long n, long a, long b, long c, long d, long e, long f)
     return x0;
 }
 
-/* GCS: not asked for yet, and there are no guards that it could meet. */
-INLINE int machine_has_shadow_stack(long (*call)(long, long, long, long, long, long, long)) {
-    (void)call;
-    return 0;
-}
-
 /* --- frames ------------------------------------------------------------------------------------
  */
-
-/* Without its signature (PAC), and without a tag. */
-INLINE uintptr_t machine_plain(uintptr_t word) {
-    return word & (((uintptr_t)1 << MACHINE_ADDRESS_BITS) - 1);
-}
 
 /* The frame record, in which functions save x29 and x30 side by side, where they like; and from bit
  * 48 on how far it is from the CFA: both are multiples of 16. */
 #define MACHINE_FRAME()                                                                            \
     ((uintptr_t)__builtin_frame_address(0) +                                                       \
      (((uintptr_t)__builtin_dwarf_cfa() - (uintptr_t)__builtin_frame_address(0)) << 44))
-
-INLINE const uintptr_t *machine_frame_record(uintptr_t frame) {
-    return (const uintptr_t *)machine_plain(frame);
-}
-
-/* Of a bare record's address: not known. */
-INLINE struct machine_sp machine_frame_sp(uintptr_t frame) {
-    uintptr_t distance = frame >> MACHINE_ADDRESS_BITS << 4;
-    return machine_keep_sp(distance != 0 ? machine_plain(frame) + distance : 0);
-}
-
-/* The same distance, above the slot's address. */
-INLINE uintptr_t machine_marked_slot(uintptr_t slot, struct machine_sp kept) {
-    uintptr_t record = slot - sizeof(uintptr_t);
-    return kept.value > record ? slot + ((kept.value - record) << (MACHINE_ADDRESS_BITS - 4))
-                               : slot;
-}
 
 /* The frame that calls this goes into a context of libunwind's, which is a ucontext_t up to pc.
  * libunwind has no function for it here, only a macro. What a call may change is not needed. */
@@ -146,5 +116,4 @@ INLINE int machine_is_void_cfi(uint8_t opcode) {
     return opcode == 0x2d || opcode == 0x2c;
 }
 
-#endif
 #endif

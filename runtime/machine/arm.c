@@ -18,31 +18,6 @@ int machine_follows_call(uintptr_t pc) {
            (code & 0x0ffffff0) == 0x012fff30; /* blx register */
 }
 
-int machine_read_way_back(uintptr_t pc, uintptr_t end, struct machine_way_back *way) {
-    (void)pc;
-    (void)end;
-    (void)way;
-    return 0;
-}
-
-int machine_read_way_out(uintptr_t pc, uintptr_t end, struct machine_way_out *way) {
-    (void)pc;
-    (void)end;
-    (void)way;
-    return 0;
-}
-
-uintptr_t machine_go_frame(uintptr_t pc, uintptr_t end) {
-    (void)pc;
-    (void)end;
-    return 0;
-}
-
-uint64_t machine_ask_valgrind(const uint64_t request[6]) {
-    (void)request;
-    return 0;
-}
-
 /* --- what a function's first instructions saved ------------------------------------------------
  *
  * Of Thumb code: the nearest instruction before the call that pushes lr, and what moves the stack
@@ -151,20 +126,4 @@ int machine_read_prologue(uintptr_t pc, uintptr_t low, struct machine_prologue *
     prologue->fp_below = below(registers, FP);
     prologue->second_fp_below = below(registers, SECOND_FP);
     return depth >= words_of(registers);
-}
-
-/* No pass of a compiler makes frame words here. */
-int machine_find_store(uintptr_t start, uintptr_t end, uint32_t constant,
-                       struct machine_store *store) {
-    (void)start;
-    (void)end;
-    (void)constant;
-    (void)store;
-    return 0;
-}
-
-int64_t machine_fp_above_sp(uintptr_t start, uintptr_t end) {
-    (void)start;
-    (void)end;
-    return -1;
 }

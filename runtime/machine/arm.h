@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * arm.h: ARMv7, 32 bits, little-endian, for machine.h, where it is told what all this is for; the
- * first part also for assembly.
+ * arm.h: ARMv7, 32 bits, little-endian, for machine.h, where it is told what all this is for.
  *
  * The runtime is ARM code here (not Thumb), whose functions keep r11 as frame pointer: it points to
  * the saved return address, and its old value lies below. Programs are mostly Thumb code, whose
@@ -10,10 +9,6 @@
 #ifndef RUNTIME_MACHINE_ARM_H
 #define RUNTIME_MACHINE_ARM_H
 
-#define MACHINE_GUARD_CELL  16
-#define MACHINE_GUARD_COUNT 1 /* there are none */
-
-#ifndef __ASSEMBLER__
 #include "runtime/base/compiler.h"
 
 #include <elf.h>
@@ -92,35 +87,6 @@ INLINE long machine_call(long n, long a, long b, long c, long d, long e, long f)
     return r0;
 }
 
-INLINE int machine_has_shadow_stack(long (*call)(long, long, long, long, long, long, long)) {
-    (void)call;
-    return 0;
-}
-
-/* --- counters ----------------------------------------------------------------------------------
- */
-
-/* As on AArch64 (aarch64.h), of two words each. */
-INLINE void counter_add(uint64_t *counter, uint64_t value) {
-    __atomic_fetch_add(counter, value, __ATOMIC_RELEASE);
-}
-
-INLINE int counter_take(uint64_t *counter, uint64_t value) {
-    return __atomic_fetch_sub(counter, value, __ATOMIC_RELEASE) < value;
-}
-
-INLINE void counter_increment(uint32_t *counter) {
-    __atomic_fetch_add(counter, 1, __ATOMIC_RELEASE);
-}
-
-INLINE int machine_is_less(int64_t a, const int64_t *b) {
-    return a < LOAD_RELAXED(b);
-}
-
-INLINE int machine_is_greater(int64_t a, const int64_t *b) {
-    return a > LOAD_RELAXED(b);
-}
-
 /* --- frames ------------------------------------------------------------------------------------
  */
 
@@ -143,23 +109,21 @@ INLINE uintptr_t machine_second_fp(struct machine_sp kept) {
     return kept.second_fp;
 }
 
-INLINE uintptr_t machine_sp(uintptr_t slot, struct machine_sp kept) {
-    (void)slot;
-    return kept.value;
-}
-
 INLINE int machine_same_sp(struct machine_sp a, struct machine_sp b) {
     return a.value == b.value && a.second_fp == b.second_fp;
 }
 
-INLINE uintptr_t machine_link(struct machine_sp kept) {
-    return kept.link;
+INLINE struct machine_sp machine_interrupted_sp(uintptr_t frame, uintptr_t sp) {
+    return (struct machine_sp){sp, frame + MACHINE_SIGNAL_LINK,
+                               *(const uintptr_t *)(frame + MACHINE_SIGNAL_SECOND_FP)};
 }
 
 /* Without the bit that says that it is Thumb code. */
 INLINE uintptr_t machine_plain(uintptr_t word) {
     return word & ~(uintptr_t)1;
 }
+
+#include "runtime/machine/linked.h"
 
 /* The word below the saved return address, where the old r11 lies. */
 #define MACHINE_FRAME() ((uintptr_t)__builtin_frame_address(0) - sizeof(uintptr_t))
@@ -184,13 +148,6 @@ INLINE uintptr_t machine_marked_slot(uintptr_t slot, struct machine_sp kept) {
 
 #define MACHINE_RESERVE_REGISTERS() register uintptr_t machine_fp __asm__("r11")
 #define MACHINE_CALLER_FP()         machine_fp
-#define MACHINE_PLACE()             ((uintptr_t)__builtin_dwarf_cfa())
-#define MACHINE_RETURNS_TO(place)   machine_plain((uintptr_t)__builtin_return_address(0))
-
-INLINE uintptr_t machine_place_of(uintptr_t slot, struct machine_sp kept) {
-    (void)slot;
-    return kept.value;
-}
 
 /* --- signals, tables ---------------------------------------------------------------------------
  */
@@ -227,15 +184,4 @@ INLINE uintptr_t machine_signal_registers(uintptr_t pc, uintptr_t frame) {
     return machine_signal_number(pc) == MACHINE_RETURNS_RT ? frame + MACHINE_SIGNAL_INFO : frame;
 }
 
-INLINE struct machine_sp machine_interrupted_sp(uintptr_t frame, uintptr_t sp) {
-    return (struct machine_sp){sp, frame + MACHINE_SIGNAL_LINK,
-                               *(const uintptr_t *)(frame + MACHINE_SIGNAL_SECOND_FP)};
-}
-
-INLINE int machine_is_void_cfi(uint8_t opcode) {
-    (void)opcode;
-    return 0;
-}
-
-#endif
 #endif

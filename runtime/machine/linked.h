@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * linked.h: what machines have in common whose calls leave the return address in a register, and
- * whose processors may change the order of what they store. Included by their headers, which have
- * MACHINE_SIGNAL_LINK (where the kernel's signal frame has that register) and machine_plain().
+ * whose processors may change the order of what they store: all but x86-64. Included by their
+ * headers, which have MACHINE_SIGNAL_LINK (where the kernel's signal frame has that register) and
+ * machine_plain(); the first part also by assembly.
  */
 #ifndef RUNTIME_MACHINE_LINKED_H
 #define RUNTIME_MACHINE_LINKED_H
 
+/* There are no guards: noguards.S stands in their place. */
+#define MACHINE_GUARD_CELL  16
+#define MACHINE_GUARD_COUNT 1
+
+#ifndef __ASSEMBLER__
 #include "runtime/base/compiler.h"
 
 #include <stdint.h>
@@ -41,6 +47,8 @@ INLINE int machine_is_greater(int64_t a, const int64_t *b) {
 /* --- frames ------------------------------------------------------------------------------------
  */
 
+/* A header that keeps more of a frame (MACHINE_HAS_SECOND_FP) has these itself. */
+#ifndef MACHINE_HAS_SECOND_FP
 struct machine_sp {
     uintptr_t value; /* 0: not known */
     uintptr_t link;  /* of an interrupted frame: where its return address lies; else 0 */
@@ -50,21 +58,22 @@ INLINE struct machine_sp machine_keep_sp(uintptr_t sp) {
     return (struct machine_sp){sp, 0};
 }
 
+INLINE int machine_same_sp(struct machine_sp a, struct machine_sp b) {
+    return a.value == b.value;
+}
+
+INLINE struct machine_sp machine_interrupted_sp(uintptr_t frame, uintptr_t sp) {
+    return (struct machine_sp){sp, frame + MACHINE_SIGNAL_LINK};
+}
+#endif
+
 INLINE uintptr_t machine_sp(uintptr_t slot, struct machine_sp kept) {
     (void)slot;
     return kept.value;
 }
 
-INLINE int machine_same_sp(struct machine_sp a, struct machine_sp b) {
-    return a.value == b.value;
-}
-
 INLINE uintptr_t machine_link(struct machine_sp kept) {
     return kept.link;
-}
-
-INLINE struct machine_sp machine_interrupted_sp(uintptr_t frame, uintptr_t sp) {
-    return (struct machine_sp){sp, frame + MACHINE_SIGNAL_LINK};
 }
 
 /* --- fast halves (entry/fast.c) ----------------------------------------------------------------
@@ -80,4 +89,11 @@ INLINE uintptr_t machine_place_of(uintptr_t slot, struct machine_sp kept) {
     return kept.value;
 }
 
+/* Shadow stacks (GCS, Zicfiss) are not asked for yet: there are no guards that they could meet. */
+INLINE int machine_has_shadow_stack(long (*call)(long, long, long, long, long, long, long)) {
+    (void)call;
+    return 0;
+}
+
+#endif
 #endif

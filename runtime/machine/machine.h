@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * machine.h: what differs from one CPU to another; the only place that asks which one it is. Each
- * has x.h (constants and what is inlined), x.c (reading its code), x_guards.S and x_entries.S.
+ * has x.h (constants and what is inlined), x.c (reading its code), x_entries.S and, where there
+ * are guards, x_guards.S.
  *
  * Of each machine are told
  *   MACHINE_ELF, MACHINE_NAME, MACHINE_FIRST_GLIBC   its ELF number, name, oldest symbols
@@ -88,6 +89,15 @@ INLINE uintptr_t machine_fp_slot(uintptr_t fp) {
  * are called: the return address is in its register. */
 int machine_is_stub(uintptr_t pc);
 
+/* Of call frame information: an instruction of this machine's own that says nothing of registers.
+ */
+#ifndef MACHINE_HAS_VOID_CFI
+INLINE int machine_is_void_cfi(uint8_t opcode) {
+    (void)opcode;
+    return 0;
+}
+#endif
+
 /* Puts `value` into a byte that is *old; else tells in *old what it is, or that it is changing. 1,
  * or 0. */
 #ifndef MACHINE_EXCHANGES_WORDS_ONLY
@@ -132,6 +142,18 @@ enum { MACHINE_ELF_CLASS = sizeof(uintptr_t) == 8 ? ELFCLASS64 : ELFCLASS32 };
 /* The C library's off_t has 32 bits, and mmap64 is another function than mmap. */
 #ifndef MACHINE_HAS_SHORT_OFFSETS
 #define MACHINE_HAS_SHORT_OFFSETS 0
+#endif
+
+/* What a machine has not is not called, and need not be there: functions of x.c that say so. */
+
+/* Requests to valgrind. */
+#ifndef MACHINE_ASKS_VALGRIND
+#define MACHINE_ASKS_VALGRIND 0
+#endif
+
+/* The code of a function may tell how far its frame pointer is above its stack pointer. */
+#ifndef MACHINE_TELLS_FP_ABOVE_SP
+#define MACHINE_TELLS_FP_ABOVE_SP 0
 #endif
 
 /* A pass of a compiler may have made frame words. */
@@ -200,7 +222,7 @@ struct machine_way_back {
 
 enum { MACHINE_WAY_BACK = 64 }; /* bytes of code, at most */
 
-/* Whether the code [pc, end), to which C returns, is that. */
+/* Whether the code [pc, end), to which C returns, is that. (MACHINE_KNOWS_GO) */
 int machine_read_way_back(uintptr_t pc, uintptr_t end, struct machine_way_back *way);
 
 /* How Go's crosscall2, which C calls to enter Go, goes back to C, where fp is not kept side by side
@@ -210,14 +232,15 @@ struct machine_way_out {
     uint16_t fp, size;
 };
 
-/* Whether the code [pc, end), to which Go returns, is that. */
+/* Whether the code [pc, end), to which Go returns, is that. (MACHINE_KNOWS_GO, where calls push
+ * nothing) */
 int machine_read_way_out(uintptr_t pc, uintptr_t end, struct machine_way_out *way);
 /* How far above its return address the frame of Go's function ends which goes on with the code [pc,
- * end); 0: that is not told. */
+ * end); 0: that is not told. (The same) */
 uintptr_t machine_go_frame(uintptr_t pc, uintptr_t end);
 
 /* A client request to valgrind (its manual, "The client request mechanism"): a number and five
- * arguments. 0 where valgrind does not run the program. */
+ * arguments. 0 where valgrind does not run the program. (MACHINE_ASKS_VALGRIND) */
 uint64_t machine_ask_valgrind(const uint64_t request[6]);
 
 /* An instruction that tells where a frame word lies (stack/frame_word.h). */
@@ -228,14 +251,13 @@ struct machine_store {
 };
 
 /* The first store of `constant`, or where the machine stores none of zero that `constant` marks, in
- * the code [start, end), which must be readable. 1, or 0: none (or none that this machine can
- * have). */
+ * the code [start, end), which must be readable. 1, or 0: none. (MACHINE_HAS_WORDS) */
 int machine_find_store(uintptr_t start, uintptr_t end, uint32_t constant,
                        struct machine_store *store);
 
 /* How far the frame pointer is above the stack pointer at `end`, by the code before it: that of a
  * function that begins at `start`, has set it, and keeps its variables at one distance from either.
- * -1: the code does not tell. */
+ * -1: the code does not tell. (MACHINE_TELLS_FP_ABOVE_SP) */
 int64_t machine_fp_above_sp(uintptr_t start, uintptr_t end);
 
 /* What functions that allocate are led to (entry/allocators.c), where the machine has that

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* mips64.h: MIPS of 64 bits with the n64 ABI, of either byte order, for machine.h, where it is told
- * what all this is for; the first part also for assembly. The runtime is built by GCC here. */
+ * what all this is for. The runtime is built by GCC here. */
 #ifndef RUNTIME_MACHINE_MIPS64_H
 #define RUNTIME_MACHINE_MIPS64_H
 
-#define MACHINE_GUARD_CELL  16
-#define MACHINE_GUARD_COUNT 1 /* there are none */
-
-#ifndef __ASSEMBLER__
 #include "runtime/base/compiler.h"
 
 #include <elf.h>
@@ -49,6 +45,7 @@ enum {
 #define MACHINE_FIRST_GLIBC       "GLIBC_2.2"
 #define MACHINE_SIGNAL_WORDS      2 /* 128 signals */
 #define MACHINE_HAS_OWN_STAT      1
+#define MACHINE_HAS_WORDS         0 /* no pass of a compiler makes any */
 #define MACHINE_HAS_FP_CHAIN      0 /* $fp is where a frame begins, far from what it saved */
 #define MACHINE_GUESSES           0
 #define MACHINE_GOT_IS_BY_SYMBOLS 1
@@ -74,11 +71,6 @@ INLINE long machine_call(long n, long a, long b, long c, long d, long e, long f)
                      : "$1", "$3", "$10", "$11", "$12", "$13", "$14", "$15", "$24", "$25", "hi",
                        "lo", "memory");
     return a3 != 0 ? -v0 : v0;
-}
-
-INLINE int machine_has_shadow_stack(long (*call)(long, long, long, long, long, long, long)) {
-    (void)call;
-    return 0;
 }
 
 /* --- relocations -------------------------------------------------------------------------------
@@ -150,10 +142,4 @@ INLINE int machine_returns_from_signal(uintptr_t pc) {
     return pc % sizeof *code == 0 && code[0] == 0x2402145b && code[1] == 0x0000000c;
 }
 
-INLINE int machine_is_void_cfi(uint8_t opcode) {
-    (void)opcode;
-    return 0;
-}
-
-#endif
 #endif

@@ -45,31 +45,6 @@ int machine_is_stub(uintptr_t pc) {
            load_code(start + 8) == 0xe0367;
 }
 
-int machine_read_way_back(uintptr_t pc, uintptr_t end, struct machine_way_back *way) {
-    (void)pc;
-    (void)end;
-    (void)way;
-    return 0;
-}
-
-int machine_read_way_out(uintptr_t pc, uintptr_t end, struct machine_way_out *way) {
-    (void)pc;
-    (void)end;
-    (void)way;
-    return 0;
-}
-
-uintptr_t machine_go_frame(uintptr_t pc, uintptr_t end) {
-    (void)pc;
-    (void)end;
-    return 0;
-}
-
-uint64_t machine_ask_valgrind(const uint64_t request[6]) {
-    (void)request;
-    return 0;
-}
-
 /* sw zero, displacement(sp or s0) */
 static int decode_store(uint32_t code, struct machine_store *store) {
     uint32_t base = first_source(code);
@@ -93,10 +68,4 @@ int machine_find_store(uintptr_t start, uintptr_t end, uint32_t constant,
         }
     }
     return 0;
-}
-
-int64_t machine_fp_above_sp(uintptr_t start, uintptr_t end) {
-    (void)start;
-    (void)end;
-    return -1;
 }

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* riscv64.h: RISC-V with 64 bits (rv64gc), for machine.h, where it is told what all this is for;
- * the first part also for assembly. The runtime is built by GCC here: of Clang's functions nobody
+ * The runtime is built by GCC here: of Clang's functions nobody
  * tells the CFA. */
 #ifndef RUNTIME_MACHINE_RISCV64_H
 #define RUNTIME_MACHINE_RISCV64_H
 
-#define MACHINE_GUARD_CELL  16
-#define MACHINE_GUARD_COUNT 1 /* there are none */
-
-#ifndef __ASSEMBLER__
 #include "runtime/base/compiler.h"
 
 #include <elf.h>
@@ -49,6 +45,7 @@ enum {
 #define MACHINE_EXCHANGES_WORDS_ONLY 1
 
 #include "runtime/machine/linked.h"
+#include "runtime/machine/marked.h"
 
 /* --- system calls ------------------------------------------------------------------------------
  */
@@ -66,12 +63,6 @@ INLINE long machine_call(long n, long a, long b, long c, long d, long e, long f)
                      : "r"(a7), "r"(a1), "r"(a2), "r"(a3), "r"(a4), "r"(a5)
                      : "memory");
     return a0;
-}
-
-/* Zicfiss: not asked for yet, and there are no guards that it could meet. */
-INLINE int machine_has_shadow_stack(long (*call)(long, long, long, long, long, long, long)) {
-    (void)call;
-    return 0;
 }
 
 /* --- bytes -------------------------------------------------------------------------------------
@@ -94,11 +85,6 @@ INLINE int machine_replace_byte(uint8_t *byte, uint8_t *old, uint8_t value) {
 /* --- frames ------------------------------------------------------------------------------------
  */
 
-/* What is put above an address by machine_frame() goes. */
-INLINE uintptr_t machine_plain(uintptr_t word) {
-    return word & (((uintptr_t)1 << MACHINE_ADDRESS_BITS) - 1);
-}
-
 /* Where s0 and ra were saved, and from bit 48 on how far that is from the CFA: both are multiples
  * of 16 (arguments of a variable number lie between). A function that only jumps to others would
  * keep ra where it is. */
@@ -109,23 +95,6 @@ INLINE uintptr_t machine_frame(uintptr_t fp, uintptr_t cfa) {
 }
 #define MACHINE_FRAME()                                                                            \
     machine_frame((uintptr_t)__builtin_frame_address(0), (uintptr_t)__builtin_dwarf_cfa())
-
-INLINE const uintptr_t *machine_frame_record(uintptr_t frame) {
-    return (const uintptr_t *)machine_plain(frame);
-}
-
-/* Of a bare record's address: not known. */
-INLINE struct machine_sp machine_frame_sp(uintptr_t frame) {
-    uintptr_t distance = frame >> MACHINE_ADDRESS_BITS << 4;
-    return machine_keep_sp(distance != 0 ? machine_plain(frame) + distance : 0);
-}
-
-/* The same distance, above the slot's address. */
-INLINE uintptr_t machine_marked_slot(uintptr_t slot, struct machine_sp kept) {
-    uintptr_t record = slot - sizeof(uintptr_t);
-    return kept.value > record ? slot + ((kept.value - record) << (MACHINE_ADDRESS_BITS - 4))
-                               : slot;
-}
 
 /* --- fast halves (entry/fast.c) ----------------------------------------------------------------
  */
@@ -148,12 +117,4 @@ INLINE int machine_returns_from_signal(uintptr_t pc) {
     return code[0] == 0x08b00893 && code[1] == 0x00000073;
 }
 
-/* Of call frame information: an instruction of this machine's own that says nothing of registers.
- */
-INLINE int machine_is_void_cfi(uint8_t opcode) {
-    (void)opcode;
-    return 0;
-}
-
-#endif
 #endif

@@ -68,12 +68,6 @@ int machine_find_store(uintptr_t start, uintptr_t end, uint32_t constant,
     return 0;
 }
 
-int64_t machine_fp_above_sp(uintptr_t start, uintptr_t end) {
-    (void)start;
-    (void)end;
-    return -1;
-}
-
 /* Of CALL r/m64 (FF /2) with these bytes after the opcode. */
 static size_t indirect_call_length(const uint8_t *code) {
     uint8_t mode = code[0] >> 6;
@@ -160,20 +154,6 @@ int machine_read_way_back(uintptr_t pc, uintptr_t limit, struct machine_way_back
     way->saves_fp = at[1] == 0x5d;
     way->slot = way->saves_fp ? sizeof(uintptr_t) : 0;
     return 1;
-}
-
-/* (There it keeps fp twice, side by side.) */
-int machine_read_way_out(uintptr_t pc, uintptr_t end, struct machine_way_out *way) {
-    (void)pc;
-    (void)end;
-    (void)way;
-    return 0;
-}
-
-uintptr_t machine_go_frame(uintptr_t pc, uintptr_t end) {
-    (void)pc;
-    (void)end;
-    return 0;
 }
 
 /* Rotations that come to nothing on a CPU. */

@@ -39,8 +39,9 @@ enum {
     MACHINE_KNOWS_GO = 1,
     MACHINE_STORES_CONSTANTS = 1,
 };
-#define MACHINE_NAME        "x86_64"
-#define MACHINE_FIRST_GLIBC "GLIBC_2.2.5"
+#define MACHINE_NAME          "x86_64"
+#define MACHINE_FIRST_GLIBC   "GLIBC_2.2.5"
+#define MACHINE_ASKS_VALGRIND 1
 
 /* --- system calls ------------------------------------------------------------------------------
  */
@@ -204,13 +205,6 @@ INLINE int machine_returns_from_signal(uintptr_t pc) {
 INLINE struct machine_sp machine_interrupted_sp(uintptr_t frame, uintptr_t sp) {
     (void)frame;
     return machine_keep_sp(sp);
-}
-
-/* Of call frame information: an instruction of this machine's own that says nothing of registers.
- */
-INLINE int machine_is_void_cfi(uint8_t opcode) {
-    (void)opcode;
-    return 0;
 }
 
 #endif

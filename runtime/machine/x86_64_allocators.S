@@ -24,7 +24,10 @@
     .cfi_startproc
     .cfi_def_cfa rbp, 16
     .cfi_offset rbp, -16
-    push    %r11
+    .endm
+
+    /* All of it below `site`. */
+    .macro  keep_call
     push    %r9
     push    %r8
     push    %rcx
@@ -79,6 +82,8 @@
     .type   allocator_resize, @function
 allocator_resize:
     begin
+    push    %r11
+    keep_call
     ask_before allocator_resizes, (CALL)
     mov     SITE(%rbp), %r11
     jmp     2f
@@ -88,6 +93,8 @@ allocator_resize:
     .type   allocator_enter, @function
 allocator_enter:
     begin
+    push    %r11
+    keep_call
 2:
     call    *(%r11)                        /* the site's first word */
     push    %rax
@@ -122,16 +129,8 @@ allocator_enter:
      * return address, at the place of `site`. */
     .type   allocator_leave, @function
 allocator_leave:
-    .cfi_startproc
-    .cfi_def_cfa rbp, 16
-    .cfi_offset rbp, -16
-    push    %r9
-    push    %r8
-    push    %rcx
-    push    %rdx
-    push    %rsi
-    push    %rdi
-    sub     $64, %rsp
+    begin
+    keep_call
     push    SITE(%rbp)                     /* the way back */
     push    %rax
     mov     %r11, SITE(%rbp)

@@ -13,7 +13,8 @@
 static int64_t cfa_above(const struct cfi_row *row, const struct machine_store *store) {
     int64_t distance = 0;
     if (row->cfa_register != store->base_register) {
-        distance = row->cfa_register == MACHINE_DWARF_FP && store->base_register == MACHINE_DWARF_SP
+        distance = MACHINE_TELLS_FP_ABOVE_SP && row->cfa_register == MACHINE_DWARF_FP &&
+                           store->base_register == MACHINE_DWARF_SP
                        ? machine_fp_above_sp(row->start, store->start)
                        : -1;
     }
@@ -40,7 +41,7 @@ uint32_t frame_word_below_cfa(const uint8_t *eh_frame_header, const struct cfi_r
     struct machine_store store;
     uint32_t place = 0;
     uintptr_t from = row->start;
-    while (machine_find_store(from, row->end, FRAME_WORD_SIGN, &store)) {
+    while (MACHINE_HAS_WORDS && machine_find_store(from, row->end, FRAME_WORD_SIGN, &store)) {
         uint32_t next = place_of(eh_frame_header, &store);
         if (next == 0 || (place != 0 && place != next)) {
             return 0; /* two words: a function with one of its own was inlined here later */

@@ -330,7 +330,8 @@ static int is_go(const struct rules *rules, const struct module_place *place) {
  * runtime.asmcgocall's, while C has been called. */
 static int is_calling_c(uint64_t pc, const struct module_place *place) {
     struct machine_way_back way;
-    return (pc & RULE_EXACT) == 0 && machine_read_way_back(pc, place->end, &way);
+    return MACHINE_KNOWS_GO && (pc & RULE_EXACT) == 0 &&
+           machine_read_way_back(pc, place->end, &way);
 }
 
 static int find_in_tables(const struct module_place *place, uintptr_t address,

@@ -127,7 +127,7 @@ static int step_from_c(struct stack_bounds *stack, const struct frame *from, str
     struct machine_way_back way;
     uintptr_t sp = frame_sp(from->slot, from->sp);
     uintptr_t high;
-    if (!machine_read_way_back(from->pc, from->pc + MACHINE_WAY_BACK, &way)) {
+    if (!MACHINE_KNOWS_GO || !machine_read_way_back(from->pc, from->pc + MACHINE_WAY_BACK, &way)) {
         return 0;
     }
     high = stack_load(stack_load(sp + way.goroutine) + way.high);
@@ -154,7 +154,8 @@ static int step_to_c(struct rules *rules, struct stack_bounds *stack, const stru
     uintptr_t sp = frame_sp(from->slot, from->sp);
     struct module_place place;
     struct machine_way_out way;
-    if (module_find(rules->modules, from->pc - 1, &place) != 0 ||
+    if (MACHINE_CALL_PUSHES || !MACHINE_KNOWS_GO ||
+        module_find(rules->modules, from->pc - 1, &place) != 0 ||
         !machine_read_way_out(from->pc, place.end, &way) || !can_read_two(stack, sp + way.fp)) {
         return 0;
     }
@@ -169,7 +170,10 @@ static int step_to_c(struct rules *rules, struct stack_bounds *stack, const stru
 static uintptr_t go_frame(struct rules *rules, uintptr_t pc) {
     struct module_place place;
     pc &= ~RULE_EXACT;
-    return module_find(rules->modules, pc - 1, &place) == 0 ? machine_go_frame(pc, place.end) : 0;
+    return !MACHINE_CALL_PUSHES && MACHINE_KNOWS_GO &&
+                   module_find(rules->modules, pc - 1, &place) == 0
+               ? machine_go_frame(pc, place.end)
+               : 0;
 }
 
 /* The stack pointer of what the function returns to, if that is crosscall2, which does not keep it
@@ -178,7 +182,8 @@ static uintptr_t sp_of_entry(struct rules *rules, uintptr_t pc, uintptr_t slot, 
     struct module_place place;
     struct machine_way_out way;
     uintptr_t size;
-    if (MACHINE_CALL_PUSHES || module_find(rules->modules, to - 1, &place) != 0 ||
+    if (MACHINE_CALL_PUSHES || !MACHINE_KNOWS_GO ||
+        module_find(rules->modules, to - 1, &place) != 0 ||
         !machine_read_way_out(to, place.end, &way)) {
         return 0;
     }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* riscv64_guards.S: no guards on this machine; this is what stands in their place, and no return
- * address leads to it. */
-#include "runtime/machine/riscv64.h"
+/* noguards.S: what stands in the guards' place on a machine that has none; no return address leads to it. */
+#include "runtime/machine/linked.h"
 
     .section .rodata
     .balign MACHINE_GUARD_CELL
@@ -9,4 +8,4 @@
     .hidden memtrace_guard
 memtrace_guard:
     .fill   MACHINE_GUARD_COUNT * MACHINE_GUARD_CELL, 1, 0
-    .section .note.GNU-stack, "", %progbits
+    .section .note.GNU-stack, ""
