@@ -71,9 +71,9 @@ class Packages:
         """The file of the newest one."""
         package = re.search(r"Depends: (linux-image-\S+)", run(["apt-cache", "depends", name], env=self.environment))[1]
         to = os.path.join(self.folder, package)
-        if not glob.glob(to + "/boot/vmlinuz-*"):
+        if not glob.glob(to + "/boot/vmlinu[xz]-*"):
             self.unpack_alone(to, [package])
-        return glob.glob(to + "/boot/vmlinuz-*")[0]
+        return glob.glob(to + "/boot/vmlinu[xz]-*")[0]
 
 
 def make_links_relative(root):

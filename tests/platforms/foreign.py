@@ -121,6 +121,21 @@ def run(command, **more):
     return done.stdout
 
 
+def checked_of(found):
+    """Contexts of what stacks.cpp has compared, and their blocks and bytes."""
+    checked = [context for context in found["contexts"]
+               if context["frames"] and "check" in (context["frames"][0]["function"] or "")]
+    return checked, tuple(sum(context[what] for context in checked) for what in ("allocations", "total_bytes"))
+
+
+def check_counts(name, found, told):
+    """The profile has what the program says that it counted: "(stacks), (paths), (blocks), (bytes)". How many paths."""
+    counted = checked_of(found)[1]
+    if counted != (int(told[3]), int(told[4])) or found["lost"] != 0:
+        fail(name, "has", counted, "lost", found["lost"], "but the program says", told[0])
+    return int(told[2])
+
+
 def musl_root(processor):
     """Of another machine: where muslroot.py unpacks it."""
     return os.path.join(BUILD, "tests", "platforms", processor + "-musl", "root")
@@ -306,9 +321,7 @@ def test_way(machine, build, name, stacks, compiler, flags, settings):
     if not said or int(said[1]) != 2 * stacks or said[2] != said[3]:
         fail("the program says", text)
     data = report(profile)
-    checked = [context for context in data["contexts"]
-               if context["frames"] and "check" in (context["frames"][0]["function"] or "")]
-    counted = (sum(context["allocations"] for context in checked), sum(context["total_bytes"] for context in checked))
+    checked, counted = checked_of(data)
     # A path through a function of the C library that has no unwind tables (musl's raise, and what calls constructors)
     # ends there, and that is told: of musl once for many that end at one place; with "own" it is the constructors alone.
     cut = [context for context in data["contexts"] if context["frames"] and machine.lacks_tables and not

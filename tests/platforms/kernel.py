@@ -26,7 +26,7 @@ SOURCE = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(SOURCE, "scripts"))
 
 import libcs  # pylint: disable=wrong-import-position
-from foreign import BUILDS, Machine, fail, report, run  # pylint: disable=wrong-import-position
+from foreign import BUILDS, Machine, check_counts, fail, report, run  # pylint: disable=wrong-import-position
 from guest import Guest  # pylint: disable=wrong-import-position
 from sysroot import MACHINES, Packages  # pylint: disable=wrong-import-position
 
@@ -146,12 +146,7 @@ class Kernel:
             fail(name, "said", said, "and left", sorted(files))
         profile = os.path.join(self.place(name, files), "profile")
         found = report(profile, *self.roots("stacks.signed"))
-        checked = [context for context in found["contexts"]
-                   if context["frames"] and "check" in (context["frames"][0]["function"] or "")]
-        counted = tuple(sum(context[what] for context in checked) for what in ("allocations", "total_bytes"))
-        if counted != (int(told[3]), int(told[4])) or found["lost"] != 0:
-            fail(name, "has", counted, "lost", found["lost"], "but the program says", told[0])
-        return int(told[2])
+        return check_counts(name, found, told)
 
     def check_reads(self, files):
         """Paths, sums and names there, with the program at its own place, are those that are found here."""

@@ -19,11 +19,12 @@ import subprocess
 import sys
 import zlib
 
-from foreign import BUILDS, PAGES, Machine, fail, report, run
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(HERE)), "scripts"))
+from foreign import BUILDS, PAGES, Machine, check_counts, fail, report, run  # pylint: disable=wrong-import-position
+from sysroot import Packages  # pylint: disable=wrong-import-position
 
 PATIENCE = 1800
-MIRROR = "http://deb.debian.org/debian"
-KEYS = "/usr/share/keyrings/debian-archive-keyring.gpg"
 # "architecture" is Debian's name. Of each kernel: release, the package that depends on the newest, the size of its pages.
 # The C library is the cross compiler's, or with "own_libraries" the first release's: there is no Debian 12 for RISC-V, and
 # the C library of its cross compiler lacks unwind tables. "command" is the build that memtrace run and record are tried with.
@@ -48,44 +49,6 @@ export PATH=/bin LD_LIBRARY_PATH=/lib MEMTRACE_SUMMARY=0
 echo '=== all'
 /bin/busybox poweroff -f
 """
-
-
-class Packages:
-    """Debian packages of another architecture, by a private state of apt."""
-
-    def __init__(self, folder, architecture, release):
-        self.folder = os.path.join(folder, "apt." + release)
-        for name in ("lists/partial", "cache/archives/partial", "dpkg"):
-            os.makedirs(os.path.join(self.folder, name), exist_ok=True)
-        settings = {"APT::Architecture": architecture, "APT::Architectures": architecture, "Dir::State": self.folder,
-                    "Dir::State::status": self.folder + "/dpkg/status", "Dir::Cache": self.folder + "/cache",
-                    "Dir::Etc::sourcelist": self.folder + "/sources.list", "Dir::Etc::sourceparts": "/nonexistent",
-                    "Acquire::Languages": "none", "APT::Sandbox::User": "root"}
-        self.write("apt.conf", "".join('%s "%s";\n' % pair for pair in settings.items()))
-        self.write("sources.list", "deb [signed-by=%s] %s %s main\n" % (KEYS, MIRROR, release))
-        self.write("dpkg/status", "")
-        self.environment = {**os.environ, "APT_CONFIG": self.folder + "/apt.conf"}
-        run(["apt-get", "update"], env=self.environment)
-
-    def write(self, name, text):
-        with open(os.path.join(self.folder, name), "w", encoding="utf-8") as file:
-            file.write(text)
-
-    def unpack(self, to, names):
-        """With all that they depend on."""
-        run(["apt-get", "install", "--download-only", "-y", "--no-install-recommends", *names], env=self.environment)
-        for package in glob.glob(self.folder + "/cache/archives/*.deb"):
-            run(["dpkg", "-x", package, to])
-
-    def kernel(self, name):
-        """The file of the newest one."""
-        package = re.search(r"Depends: (linux-image-\S+)", run(["apt-cache", "depends", name], env=self.environment))[1]
-        to = os.path.join(self.folder, package)
-        if not glob.glob(to + "/boot/vmlinu[xz]-*"):
-            os.makedirs(to, exist_ok=True)
-            run(["apt-get", "download", package], env=self.environment, cwd=to)
-            run(["dpkg", "-x", glob.glob(to + "/*.deb")[0], to])
-        return glob.glob(to + "/boot/vmlinu[xz]-*")[0]
 
 
 def initramfs(files, to):
@@ -212,12 +175,7 @@ class System:
         os.makedirs(root)
         shutil.copy(program, root)
         found = report(profile, "--root", ":".join([root, self.libraries, "/usr/" + self.machine.triplet]))
-        checked = [context for context in found["contexts"]
-                   if context["frames"] and "check" in (context["frames"][0]["function"] or "")]
-        counted = tuple(sum(context[what] for context in checked) for what in ("allocations", "total_bytes"))
-        if counted != (int(told[3]), int(told[4])) or found["lost"] != 0:
-            fail(name, "has", counted, "lost", found["lost"], "but the program says", told[0])
-        return int(told[2])
+        return check_counts(name, found, told)
 
 
 def main():
