@@ -115,11 +115,11 @@ static int check_one(const struct parameters *parameters, const char *what, unsi
 
 static int check(const struct parameters *parameters, const struct allocspec *spec,
                  char why[ALLOCARGUMENTS_WHY]) {
-    return check_one(parameters, "size", spec->size, false, why) != 0 ||
-                   check_one(parameters, "size", spec->times, false, why) != 0 ||
-                   check_one(parameters, "align", spec->align, false, why) != 0 ||
-                   check_one(parameters, "old", spec->old_block, true, why) != 0 ||
-                   check_one(parameters, "ptr", spec->pointer, true, why) != 0
+    return check_one(parameters, "size", spec->signature.size, false, why) != 0 ||
+                   check_one(parameters, "size", spec->signature.times, false, why) != 0 ||
+                   check_one(parameters, "align", spec->signature.align, false, why) != 0 ||
+                   check_one(parameters, "old", spec->signature.old_block, true, why) != 0 ||
+                   check_one(parameters, "ptr", spec->signature.pointer, true, why) != 0
                ? -1
                : 0;
 }

@@ -54,7 +54,7 @@ static int check(const struct allocfound *found, struct patchmove *move, char wh
         .function = found->symbol->address,
         .size = found->symbol->size,
         .bias = found->object->bias,
-        .nests = found->spec == NULL || found->spec->kind < MEMTRACE_ALLOCATOR_FREE,
+        .nests = found->spec == NULL || found->spec->signature.kind < MEMTRACE_ALLOCATOR_FREE,
         .is_claimed = found->spec != NULL && !found->spec->is_pattern,
     };
     if (found->object->code.machine != EM_X86_64) {
@@ -167,7 +167,7 @@ static void list_one(const struct allocators_listing *listing, const struct allo
     struct allocators_row row = {
         .function = name != NULL ? name : found->symbol->name,
         .set = spec != NULL ? spec->set : NULL,
-        .what = spec != NULL ? kinds[spec->kind] : NULL,
+        .what = spec != NULL ? kinds[spec->signature.kind] : NULL,
         .address = found->symbol->address,
         .length = fits ? move.length : 0,
         .why = fits ? NULL : why,

@@ -84,7 +84,7 @@ static bool write_function(struct allocplan *plan, size_t number) {
     uint64_t at = plan->blocks[code->block].address + code->at;
     uint8_t *to = plan->bytes[code->block] + code->at;
     uint8_t unguarded[STUB_ROOM];
-    size_t stub = write_stub(site->kind, &plan->entries, runtime_site, unguarded);
+    size_t stub = write_stub(site->signature.kind, &plan->entries, runtime_site, unguarded);
     size_t guard = code->is_guarded ? write_guard(&plan->runtime, stub, to) : 0;
     int64_t distance = (int64_t)(at - (site->address + PATCH_JUMP));
     int32_t field = (int32_t)distance;
@@ -122,14 +122,8 @@ int allocplan_add(struct allocplan *plan, const struct allocfound *found,
     site->address = move->address;
     site->length = move->length;
     memcpy(site->old, move->bytes, move->length);
-    site->kind = spec->kind;
-    site->size = spec->size;
-    site->times = spec->times;
-    site->align = spec->align;
-    site->old_block = spec->old_block;
-    site->pointer = spec->pointer;
-    site->is_heap = spec->is_heap;
-    if (!spec->is_heap) {
+    site->signature = spec->signature;
+    if (!spec->signature.is_heap) {
         name_pool(site, found);
     }
     return 0;

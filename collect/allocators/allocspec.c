@@ -34,10 +34,10 @@ static const bool fitting[MEMTRACE_ALLOCATOR_KINDS][KEYS] = {
 };
 
 static uint8_t *place_of(struct allocspec *spec, enum key key) {
-    return key == KEY_SIZE    ? &spec->size
-           : key == KEY_ALIGN ? &spec->align
-           : key == KEY_OLD   ? &spec->old_block
-                              : &spec->pointer;
+    return key == KEY_SIZE    ? &spec->signature.size
+           : key == KEY_ALIGN ? &spec->signature.align
+           : key == KEY_OLD   ? &spec->signature.old_block
+                              : &spec->signature.pointer;
 }
 
 /* Instead of a number: as the function says that this one calls. */
@@ -75,12 +75,13 @@ static int read_item(struct allocspec *spec, const char *item, int length, struc
                          "ptr= are",
                          spec->text, length, item);
     }
-    if (!fitting[spec->kind][key]) {
+    if (!fitting[spec->signature.kind][key]) {
         return error_set(error, "\"%s\": \"%.*s\" says nothing of what %s: leave it out",
                          spec->text, length, item,
-                         spec->kind == MEMTRACE_ALLOCATOR_RESET  ? "resets a pool"
-                         : spec->kind == MEMTRACE_ALLOCATOR_FREE ? "frees (ptr= alone does)"
-                                                                 : "allocates");
+                         spec->signature.kind == MEMTRACE_ALLOCATOR_RESET ? "resets a pool"
+                         : spec->signature.kind == MEMTRACE_ALLOCATOR_FREE
+                             ? "frees (ptr= alone does)"
+                             : "allocates");
     }
     place = place_of(spec, key);
     if (*place != 0 || (key == KEY_SIZE && spec->is_outer)) {
@@ -93,8 +94,8 @@ static int read_item(struct allocspec *spec, const char *item, int length, struc
     }
     star = key == KEY_SIZE ? memchr(item, '*', (size_t)length) : NULL;
     *place = read_number(equals + 1, star != NULL ? star : end);
-    spec->times = star != NULL ? read_number(star + 1, end) : spec->times;
-    if (*place == 0 || (star != NULL && spec->times == 0)) {
+    spec->signature.times = star != NULL ? read_number(star + 1, end) : spec->signature.times;
+    if (*place == 0 || (star != NULL && spec->signature.times == 0)) {
         return refuse_number(spec, item, length, error);
     }
     return 0;
@@ -115,22 +116,23 @@ static int read_items(struct allocspec *spec, const char *items, int length, str
 
 /* What must be there, and what stands for what was left out. */
 static int complete(struct allocspec *spec, struct error *error) {
-    if (spec->kind == MEMTRACE_ALLOCATOR_FREE && spec->pointer == 0) {
-        spec->pointer = 1;
+    if (spec->signature.kind == MEMTRACE_ALLOCATOR_FREE && spec->signature.pointer == 0) {
+        spec->signature.pointer = 1;
     }
-    if (spec->kind < MEMTRACE_ALLOCATOR_FREE && spec->size == 0 && !spec->is_outer) {
+    if (spec->signature.kind < MEMTRACE_ALLOCATOR_FREE && spec->signature.size == 0 &&
+        !spec->is_outer) {
         return error_set(error,
                          "\"%s\": the size is missing: say which argument it is, as in "
                          "%s(size=1)=%s, or size=inner if it calls a function that is named, too",
-                         spec->text, spec->symbol, kinds[spec->kind]);
+                         spec->text, spec->symbol, kinds[spec->signature.kind]);
     }
-    if (spec->kind == MEMTRACE_ALLOCATOR_REALLOC && spec->old_block == 0) {
+    if (spec->signature.kind == MEMTRACE_ALLOCATOR_REALLOC && spec->signature.old_block == 0) {
         return error_set(error,
                          "\"%s\": the old block is missing: say which argument it is, as in "
                          "%s(old=1,size=2)=realloc",
                          spec->text, spec->symbol);
     }
-    if (spec->kind == MEMTRACE_ALLOCATOR_RESET && spec->is_heap) {
+    if (spec->signature.kind == MEMTRACE_ALLOCATOR_RESET && spec->signature.is_heap) {
         return error_set(error, "\"%s\": the heap is not reset: name the pool, as in %s=reset:POOL",
                          spec->text, spec->symbol);
     }
@@ -153,7 +155,7 @@ static int read_kind(struct allocspec *spec, const char *text, struct error *err
                          "zalloc, realloc, free or reset",
                          spec->text, (int)length, text);
     }
-    spec->kind = (uint8_t)kind;
+    spec->signature.kind = (uint8_t)kind;
     if (text[length] == '\0') {
         return 0;
     }
@@ -167,8 +169,8 @@ static int read_kind(struct allocspec *spec, const char *text, struct error *err
             return error_set(error, "\"%s\": a control character in the pool's name", spec->text);
         }
     }
-    spec->is_heap = strcmp(text, "heap") == 0;
-    if (!spec->is_heap) {
+    spec->signature.is_heap = strcmp(text, "heap") == 0;
+    if (!spec->signature.is_heap) {
         strcpy(spec->pool, text);
     }
     return 0;

@@ -25,10 +25,8 @@ struct allocspec {
     char *object;    /* only in objects of this name; NULL: wherever it is */
     char *symbol;    /* mangled, or as programmers write it */
     bool is_pattern; /* with * and ?, on names as programmers write them */
-    uint8_t kind;    /* enum memtrace_allocator_kind */
-    uint8_t size, times, align, old_block, pointer; /* as in struct memtrace_plan_site */
+    struct memtrace_allocator_signature signature;
     bool is_outer; /* its block is one of another function that it calls, with that one's size */
-    bool is_heap;
     bool in_program_only; /* libraries are not looked at */
     bool is_inner;        /* not in libraries that define malloc: others of theirs call it */
     char pool[MEMTRACE_SITE_NAME]; /* empty, and no heap: the function's own name */

@@ -54,6 +54,18 @@ struct memtrace_allocator_entries {
     uint64_t leave;
 };
 
+/* What a function does, and what its arguments are by their numbers, 1 to
+ * MEMTRACE_ALLOCATOR_NUMBERS; 0: there is none. */
+struct memtrace_allocator_signature {
+    uint8_t kind;        /* enum memtrace_allocator_kind */
+    uint8_t size, times; /* how large: their product. No size: 0 bytes */
+    uint8_t align;
+    uint8_t old_block; /* of kind REALLOC */
+    uint8_t pointer;   /* FREE: the block. Others: where the function writes the block's address,
+                          and its result is an int that is 0 if there is one; 0: it returns it */
+    uint8_t is_heap;   /* blocks of the heap, not of a pool */
+};
+
 /* One function. */
 struct memtrace_plan_site {
     uint64_t address;  /* where its bytes are replaced: behind an endbr64 */
@@ -61,15 +73,8 @@ struct memtrace_plan_site {
     uint32_t length;   /* of what is replaced */
     uint8_t old[MEMTRACE_PATCH_BYTES];
     uint8_t new[MEMTRACE_PATCH_BYTES];
-    uint8_t kind; /* enum memtrace_allocator_kind */
-    /* Numbers of arguments, 1 to MEMTRACE_ALLOCATOR_NUMBERS; 0: there is none. */
-    uint8_t size, times; /* how large: their product. No size: 0 bytes */
-    uint8_t align;
-    uint8_t old_block; /* of kind REALLOC */
-    uint8_t pointer;   /* FREE: the block. Others: where the function writes the block's address,
-                          and its result is an int that is 0 if there is one; 0: it returns it */
-    uint8_t is_heap;   /* blocks of the heap, not of a pool */
-    char pool[MEMTRACE_SITE_NAME]; /* its name; empty where is_heap */
+    struct memtrace_allocator_signature signature;
+    char pool[MEMTRACE_SITE_NAME]; /* its name; empty where it is_heap */
 };
 
 /* Memory near an object, free in the process when the plan was made: filled, then made executable.

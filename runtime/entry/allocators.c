@@ -21,8 +21,8 @@ struct site {
     uint64_t original; /* its moved instructions: the first word, as the entries know */
     struct pool pool;
     uint64_t address;
-    uint8_t kind, size, times, align, old_block, pointer; /* as in the plan */
-    char name[MEMTRACE_SITE_NAME];                        /* of the pool */
+    struct memtrace_allocator_signature signature;
+    char name[MEMTRACE_SITE_NAME]; /* of the pool */
 };
 
 union place {
@@ -85,13 +85,9 @@ static void fill_site(struct site *site, const struct memtrace_plan_site *from) 
     *site = (struct site){
         .original = from->original,
         .address = from->address,
-        .kind = from->kind,
-        .size = from->size,
-        .times = from->times,
-        .align = from->align,
-        .old_block = from->old_block,
-        .pointer = from->pointer,
-        .pool = {.heap = from->is_heap ? &runtime.foreign : &runtime.pools, .is_reused = 1},
+        .signature = from->signature,
+        .pool = {.heap = from->signature.is_heap ? &runtime.foreign : &runtime.pools,
+                 .is_reused = 1},
     };
     text_copy(site->name, sizeof site->name, from->pool);
 }
@@ -101,10 +97,11 @@ static int is_number(uint8_t number) {
 }
 
 static int is_site_sound(const struct memtrace_plan_site *site) {
+    const struct memtrace_allocator_signature *signature = &site->signature;
     return site->length >= 5 && site->length <= MEMTRACE_PATCH_BYTES &&
-           site->kind < MEMTRACE_ALLOCATOR_KINDS && is_number(site->size) &&
-           is_number(site->times) && is_number(site->align) && is_number(site->old_block) &&
-           is_number(site->pointer) &&
+           signature->kind < MEMTRACE_ALLOCATOR_KINDS && is_number(signature->size) &&
+           is_number(signature->times) && is_number(signature->align) &&
+           is_number(signature->old_block) && is_number(signature->pointer) &&
            __builtin_memchr(site->pool, '\0', sizeof site->pool) != NULL;
 }
 
@@ -282,7 +279,8 @@ void allocators_lead(int (*may_run)(uintptr_t address)) {
 uint32_t allocators_flags(void) {
     for (uint32_t i = 0; i < site_count; i++) {
         const struct site *site = &sites[i].site;
-        if (site->pool.heap == &runtime.foreign && site->kind != MEMTRACE_ALLOCATOR_FREE) {
+        if (site->pool.heap == &runtime.foreign &&
+            site->signature.kind != MEMTRACE_ALLOCATOR_FREE) {
             return MEMTRACE_FLAG_NAMED;
         }
     }
@@ -314,24 +312,26 @@ static const struct site *site_of(const struct allocator_call *call) {
 
 static uint64_t size_of(const struct allocator_call *call) {
     const struct site *site = site_of(call);
-    uint64_t size = argument(call, site->size);
-    return site->times != 0 && __builtin_mul_overflow(size, argument(call, site->times), &size)
+    uint64_t size = argument(call, site->signature.size);
+    return site->signature.times != 0 &&
+                   __builtin_mul_overflow(size, argument(call, site->signature.times), &size)
                ? UINT64_MAX
                : size;
 }
 
 static uintptr_t block_of(const struct allocator_call *call, uint64_t result) {
     const struct site *site = site_of(call);
-    return site->pointer == 0 ? result
-           : (int)result == 0 ? *(const uintptr_t *)(uintptr_t)argument(call, site->pointer)
-                              : 0;
+    return site->signature.pointer == 0 ? result
+           : (int)result == 0
+               ? *(const uintptr_t *)(uintptr_t)argument(call, site->signature.pointer)
+               : 0;
 }
 
 /* The block that may end is taken out before the function can give its place to another thread. */
 HIDDEN void allocator_resizes(struct allocator_call *call) {
     struct pool_taken *taken = (struct pool_taken *)(void *)call->taken;
     const struct site *site = site_of(call);
-    uintptr_t old = argument(call, site->old_block);
+    uintptr_t old = argument(call, site->signature.old_block);
     struct thread *thread = old != 0 ? thread_get_for_free(event_place(caller_of(call))) : NULL;
     taken->is_known = 0;
     if (thread != NULL) {
@@ -375,15 +375,15 @@ HIDDEN void allocator_returned(struct allocator_call *call, uint64_t result) {
     struct frame caller = caller_of(call);
     struct pool_object object = {.address = block_of(call, result),
                                  .size = size_of(call),
-                                 .how = event_aligned(argument(call, site->align))};
+                                 .how = event_aligned(argument(call, site->signature.align))};
     struct thread *thread;
-    if (site->size == 0 && object.address != 0) {
+    if (site->signature.size == 0 && object.address != 0) {
         object.size = size_at(site, object.address);
     }
-    if (site->kind == MEMTRACE_ALLOCATOR_REALLOC) {
+    if (site->signature.kind == MEMTRACE_ALLOCATOR_REALLOC) {
         object.replaces = end_resized(call, object.address);
     }
-    if (site->kind == MEMTRACE_ALLOCATOR_ZALLOC) {
+    if (site->signature.kind == MEMTRACE_ALLOCATOR_ZALLOC) {
         object.how |= MEMTRACE_ALLOC_ZEROED;
     }
     thread = object.address != 0 ? thread_get(event_place(caller)) : NULL;
@@ -396,8 +396,8 @@ HIDDEN void allocator_returned(struct allocator_call *call, uint64_t result) {
 HIDDEN void allocator_leaves(struct allocator_call *call) {
     const struct site *site = site_of(call);
     struct frame caller = caller_of(call);
-    uintptr_t block = argument(call, site->pointer);
-    int is_reset = site->kind == MEMTRACE_ALLOCATOR_RESET;
+    uintptr_t block = argument(call, site->signature.pointer);
+    int is_reset = site->signature.kind == MEMTRACE_ALLOCATOR_RESET;
     struct thread *thread =
         block != 0 || is_reset ? thread_get_for_free(event_place(caller)) : NULL;
     if (thread == NULL) {

@@ -399,22 +399,22 @@ static void test_sites(void **state) {
     assert_int_equal(plan->site_count, 6); /* another_name is pushes; a pattern has two */
     site = &plan->site[0];
     assert_int_equal(site->address, (uintptr_t)pushes);
-    assert_int_equal(site->kind, MEMTRACE_ALLOCATOR_ZALLOC);
-    assert_int_equal(site->size, 2);
-    assert_int_equal(site->times, 3);
-    assert_int_equal(site->align, 4);
+    assert_int_equal(site->signature.kind, MEMTRACE_ALLOCATOR_ZALLOC);
+    assert_int_equal(site->signature.size, 2);
+    assert_int_equal(site->signature.times, 3);
+    assert_int_equal(site->signature.align, 4);
     assert_string_equal(site->pool, "numbers");
     site = &plan->site[1];
-    assert_int_equal(site->pointer, 1);
-    assert_int_equal(site->size, 6);
-    assert_true(site->is_heap);
+    assert_int_equal(site->signature.pointer, 1);
+    assert_int_equal(site->signature.size, 6);
+    assert_true(site->signature.is_heap);
     assert_string_equal(site->pool, "");
     site = &plan->site[2];
-    assert_int_equal(site->old_block, 5);
+    assert_int_equal(site->signature.old_block, 5);
     assert_string_equal(site->pool, "far_branch");
-    assert_int_equal(plan->site[3].kind, MEMTRACE_ALLOCATOR_RESET);
-    assert_int_equal(plan->site[4].kind, MEMTRACE_ALLOCATOR_FREE);
-    assert_int_equal(plan->site[4].pointer, 1);
+    assert_int_equal(plan->site[3].signature.kind, MEMTRACE_ALLOCATOR_RESET);
+    assert_int_equal(plan->site[4].signature.kind, MEMTRACE_ALLOCATOR_FREE);
+    assert_int_equal(plan->site[4].signature.pointer, 1);
     forget_plan();
 }
 

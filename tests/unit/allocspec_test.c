@@ -36,38 +36,38 @@ static void test_parts(void **state) {
     (void)state;
     assert_string_equal(spec->object, "libpool");
     assert_string_equal(spec->symbol, "pool_calloc");
-    assert_int_equal(spec->kind, MEMTRACE_ALLOCATOR_ZALLOC);
-    assert_int_equal(spec->size, 2);
-    assert_int_equal(spec->times, 3);
-    assert_int_equal(spec->align, 4);
-    assert_int_equal(spec->old_block, 0);
-    assert_int_equal(spec->pointer, 0);
+    assert_int_equal(spec->signature.kind, MEMTRACE_ALLOCATOR_ZALLOC);
+    assert_int_equal(spec->signature.size, 2);
+    assert_int_equal(spec->signature.times, 3);
+    assert_int_equal(spec->signature.align, 4);
+    assert_int_equal(spec->signature.old_block, 0);
+    assert_int_equal(spec->signature.pointer, 0);
     assert_string_equal(spec->pool, "my pool");
-    assert_false(spec->is_heap || spec->is_pattern || spec->in_program_only);
+    assert_false(spec->signature.is_heap || spec->is_pattern || spec->in_program_only);
     assert_null(spec->set);
 
     spec = parse("grow(old=1,size=6)=realloc:heap");
     assert_null(spec->object);
-    assert_int_equal(spec->kind, MEMTRACE_ALLOCATOR_REALLOC);
-    assert_int_equal(spec->old_block, 1);
-    assert_int_equal(spec->size, 6);
-    assert_int_equal(spec->times, 0);
-    assert_true(spec->is_heap);
+    assert_int_equal(spec->signature.kind, MEMTRACE_ALLOCATOR_REALLOC);
+    assert_int_equal(spec->signature.old_block, 1);
+    assert_int_equal(spec->signature.size, 6);
+    assert_int_equal(spec->signature.times, 0);
+    assert_true(spec->signature.is_heap);
     assert_string_equal(spec->pool, "");
 
     spec = parse("get(ptr=1,align=2,size=3)=alloc");
-    assert_int_equal(spec->pointer, 1);
-    assert_int_equal(spec->align, 2);
+    assert_int_equal(spec->signature.pointer, 1);
+    assert_int_equal(spec->signature.align, 2);
     assert_string_equal(spec->pool, "");
 }
 
 static void test_defaults(void **state) {
     (void)state;
-    assert_int_equal(parse("pool_free=free")->pointer, 1);
-    assert_int_equal(parse("pool_free()=free:p")->pointer, 1);
-    assert_int_equal(parse("pool_free(ptr=2)=free")->pointer, 2);
-    assert_int_equal(parse("pool_clear=reset:p")->kind, MEMTRACE_ALLOCATOR_RESET);
-    assert_int_equal(specs.items[0].pointer, 0);
+    assert_int_equal(parse("pool_free=free")->signature.pointer, 1);
+    assert_int_equal(parse("pool_free()=free:p")->signature.pointer, 1);
+    assert_int_equal(parse("pool_free(ptr=2)=free")->signature.pointer, 2);
+    assert_int_equal(parse("pool_clear=reset:p")->signature.kind, MEMTRACE_ALLOCATOR_RESET);
+    assert_int_equal(specs.items[0].signature.pointer, 0);
 }
 
 /* A function's parameters, and characters that operators have, are part of its name. */
@@ -156,7 +156,7 @@ static void test_sets(void **state) {
         for (size_t j = 0; j < specs.count; j++) {
             assert_string_equal(specs.items[j].set, allocsets[i].name);
             assert_true(specs.items[j].symbol[0] != '^' && !specs.items[j].is_pattern);
-            assert_true(specs.items[j].is_heap || specs.items[j].pool[0] != '\0');
+            assert_true(specs.items[j].signature.is_heap || specs.items[j].pool[0] != '\0');
             for (size_t k = 0; k < j; k++) {
                 assert_string_not_equal(specs.items[j].symbol, specs.items[k].symbol);
             }
