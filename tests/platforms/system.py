@@ -82,7 +82,7 @@ class System:
             self.libraries = os.path.join(self.root, "usr", "lib", machine.triplet)
         self.files = {}
         self.tests = []
-        self.builds = [build for build in machine.builds if build not in PAGES]
+        self.builds = [build for build in machine.builds if build not in PAGES and machine.can_build(build)]
 
     def add_command(self):
         """The command for devices, with its libraries."""
