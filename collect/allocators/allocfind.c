@@ -6,9 +6,9 @@
 #include "analyze/base/array.h"
 #include "analyze/base/pathname.h"
 #include "analyze/symbol/symbol.h"
+#include "collect/allocators/allocmatch.h"
 #include "collect/allocators/allocsets.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -17,101 +17,13 @@
 
 /* ---- Names ---- */
 
-/* Parts and copies that the compiler made, whose arguments may be others. */
-static bool is_clone(const char *name) {
-    static const char *const ends[] = {".cold", ".part.", ".constprop.", ".isra."};
-    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
-        if (strstr(name, ends[i]) != NULL) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Up to its parameters. */
-static size_t length_without_parameters(const char *name) {
-    const char *at = strrchr(name, ')');
-    int depth = 0;
-    if (at == NULL) {
-        return strlen(name);
-    }
-    do {
-        depth += *at == ')' ? 1 : *at == '(' ? -1 : 0;
-    } while (depth > 0 && at-- > name);
-    return depth == 0 && at > name ? (size_t)(at - name) : strlen(name);
-}
-
 char *allocfind_name(const char *symbol) {
     char *name = symbol_demangle(symbol);
     if (name == NULL) {
         return strndup(symbol, strcspn(symbol, "@"));
     }
-    name[length_without_parameters(name)] = '\0';
+    name[allocmatch_length(name)] = '\0';
     return name;
-}
-
-/* Names with * and ? in the pattern's place of many and of one. */
-static bool fits(const char *pattern, const char *name, size_t length) {
-    const char *end = name + length;
-    const char *star = NULL;
-    const char *again = NULL;
-    while (name < end || *pattern == '*') {
-        if (*pattern == '*') {
-            star = pattern++;
-            again = name;
-        } else if (name < end && (*pattern == '?' || *pattern == *name) && *pattern != '\0') {
-            pattern++;
-            name++;
-        } else if (star != NULL && again < end) {
-            pattern = star + 1;
-            name = ++again;
-        } else {
-            return false;
-        }
-    }
-    return *pattern == '\0';
-}
-
-static bool is_same(const char *wanted, const char *name, size_t length) {
-    return strncmp(wanted, name, length) == 0 && wanted[length] == '\0';
-}
-
-/* The last word of a name as programmers write it: mangled names hold it as it is. */
-static const char *last_word(const char *symbol, size_t *length) {
-    const char *end = symbol + length_without_parameters(symbol);
-    const char *start;
-    while (end > symbol && !isalnum((unsigned char)end[-1]) && end[-1] != '_') {
-        end--;
-    }
-    start = end;
-    while (start > symbol && (isalnum((unsigned char)start[-1]) || start[-1] == '_')) {
-        start--;
-    }
-    *length = (size_t)(end - start);
-    return start;
-}
-
-static bool may_be(const struct allocspec *spec, const char *name) {
-    size_t length;
-    const char *word = last_word(spec->symbol, &length);
-    return spec->is_pattern || strstr(spec->symbol, "operator") != NULL ||
-           memmem(name, strlen(name), word, length) != NULL;
-}
-
-static bool matches_demangled(const struct allocspec *spec, const char *name) {
-    bool (*compare)(const char *, const char *, size_t) = spec->is_pattern ? fits : is_same;
-    size_t length = strlen(name);
-    char *text = may_be(spec, name) ? symbol_demangle(name) : NULL;
-    bool result = false;
-    if (text != NULL) {
-        length = strlen(text);
-        result = (!spec->is_pattern && compare(spec->symbol, text, length)) ||
-                 compare(spec->symbol, text, length_without_parameters(text));
-    } else if (spec->is_pattern) {
-        result = compare(spec->symbol, name, strcspn(name, "@"));
-    }
-    free(text);
-    return result;
 }
 
 static bool is_address(const struct allocspec *spec) {
@@ -119,12 +31,8 @@ static bool is_address(const struct allocspec *spec) {
 }
 
 static bool matches(const struct allocspec *spec, const struct codefile_symbol *symbol) {
-    const char *name = symbol->name;
-    if (is_address(spec)) {
-        return strtoull(spec->symbol, NULL, 16) == symbol->address;
-    }
-    return (!spec->is_pattern && is_same(spec->symbol, name, strcspn(name, "@"))) ||
-           (!is_clone(name) && matches_demangled(spec, name));
+    return is_address(spec) ? strtoull(spec->symbol, NULL, 16) == symbol->address
+                            : allocmatch_symbol(spec, symbol->name, symbol_demangle);
 }
 
 /* A file's name, or its beginning up to a dot. */
@@ -141,7 +49,7 @@ static bool is_object(const struct allocspec *spec, const struct allocobject *ob
 bool allocfind_shows(const struct codefile *code, const char *const *marks) {
     for (size_t i = 0; i < code->symbol_count; i++) {
         for (const char *const *mark = marks; *mark != NULL; mark++) {
-            if (is_same(*mark, code->symbols[i].name, strcspn(code->symbols[i].name, "@"))) {
+            if (allocmatch_is(*mark, code->symbols[i].name, strcspn(code->symbols[i].name, "@"))) {
                 return true;
             }
         }

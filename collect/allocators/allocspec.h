@@ -7,7 +7,8 @@
  *
  * or the name of a ready-made set (allocsets.h), "auto", or @FILE, which has one a line.
  *
- * Called by allocators.c and cli. Any thread.
+ * Called by allocators.c, by cli, and by the compiler passes (instrument/allocators), so it needs
+ * no library. Any thread.
  */
 #ifndef COLLECT_ALLOCATORS_ALLOCSPEC_H
 #define COLLECT_ALLOCATORS_ALLOCSPEC_H
@@ -40,8 +41,7 @@ struct allocspecs {
     bool has_auto; /* known allocators in the program itself are wanted, too */
 };
 
-/* Adds what one specification says: one function, those of a set or of
- * @FILE. 0, or -1: the error
+/* Adds what one specification says: one function, those of a set or of @FILE. 0, or -1: the error
  * is one line that says what, where in it, and what to do. */
 int allocspec_add(struct allocspecs *specs, const char *text, struct error *error);
 /* Adds a whole set, by its place in allocsets[]. */
