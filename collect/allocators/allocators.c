@@ -3,6 +3,7 @@
 #include "collect/allocators/allocators.h"
 
 #include "collect/allocators/allocfind.h"
+#include "collect/allocators/allocnest.h"
 #include "collect/allocators/allocplan.h"
 #include "collect/allocators/allocsets.h"
 #include "collect/allocators/patchcheck.h"
@@ -120,6 +121,7 @@ static int fill(struct allocplan *plan, struct allocprocess *process, struct all
             status = error_set(error, "out of memory");
         }
     }
+    allocnest_resolve(plan);
     if (status == 0 && plan->count == 0) {
         status = error_set(error, "no function is followed");
     }
@@ -139,6 +141,7 @@ int allocators_plan(const struct allocators_request *asked, struct error *error)
     struct allocplan plan = {
         .entries = request->entries, .sites = request->sites, .first = request->first};
     int status = allocprocess_open(&process, request->pid, request->entries.enter, error);
+    plan.runtime = process.runtime;
     copy.tell = asked->is_again ? say_nothing : asked->tell;
     read_specifications(&specs, request);
     if (status == 0) {

@@ -115,6 +115,8 @@ int allocplan_add(struct allocplan *plan, const struct allocfound *found,
     }
     plan->code[plan->count] = (struct allocplan_code){
         .object = found->object,
+        .symbol = found->symbol,
+        .set = spec->set,
         .move = *move,
         .is_guarded = !found->object->is_program && allocfind_has_malloc(found->object)};
     site = &plan->list[plan->count++];
@@ -129,7 +131,7 @@ int allocplan_add(struct allocplan *plan, const struct allocfound *found,
     return 0;
 }
 
-static void leave_out(struct allocplan *plan, size_t number) {
+void allocplan_leave_out(struct allocplan *plan, size_t number) {
     size_t behind = plan->count - number - 1;
     memmove(&plan->list[number], &plan->list[number + 1], behind * sizeof *plan->list);
     memmove(&plan->code[number], &plan->code[number + 1], behind * sizeof *plan->code);
@@ -173,7 +175,7 @@ static void write_functions(struct allocplan *plan, void (*tell)(const char *lin
             snprintf(line, sizeof line, "the function at %#llx leads too far away to be moved",
                      (unsigned long long)plan->list[i].address);
             tell(line);
-            leave_out(plan, i);
+            allocplan_leave_out(plan, i);
         }
     }
     for (size_t i = 0; i < plan->count; i++) {
@@ -203,7 +205,6 @@ static void limit(struct allocplan *plan, void (*tell)(const char *line)) {
 int allocplan_place(struct allocplan *plan, struct allocprocess *process,
                     void (*tell)(const char *line), struct error *error) {
     limit(plan, tell);
-    plan->runtime = process->runtime;
     for (size_t i = 0; i < process->object_count; i++) {
         const struct allocobject *object = &process->objects[i];
         size_t number = 0;
@@ -216,7 +217,7 @@ int allocplan_place(struct allocplan *plan, struct allocprocess *process,
         tell_no_room(object, tell);
         for (size_t j = plan->count; j-- > 0;) {
             if (plan->code[j].object == object) {
-                leave_out(plan, j);
+                allocplan_leave_out(plan, j);
             }
         }
     }

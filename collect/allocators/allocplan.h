@@ -18,8 +18,12 @@ struct allocplan {
     struct memtrace_plan_site *list; /* `original` and `new` are set by allocplan_place() */
     struct allocplan_code {
         struct allocobject *object;
+        const struct codefile_symbol *symbol;
+        const char *set; /* the ready-made set that it is from; NULL: none */
         struct patchmove move;
-        bool is_guarded; /* calls of MemTrace's own are not for it */
+        bool is_guarded; /* calls of MemTrace's own are not for it, nor those that another function
+                            which is followed ends in, since these come from there, too */
+        bool is_wrapper; /* it calls another function of its set (allocnest.h) */
         size_t block;    /* where its code goes, and how far in it */
         uint64_t at;
     } * code; /* of each */
@@ -32,6 +36,7 @@ struct allocplan {
 /* One more function. 0, or -1: out of memory. */
 int allocplan_add(struct allocplan *plan, const struct allocfound *found,
                   const struct patchmove *move);
+void allocplan_leave_out(struct allocplan *plan, size_t number);
 /* Takes room for the code and makes it. 0, or -1: nothing is left, or no memory. A function for
  * which there is no room is told, and left out. */
 int allocplan_place(struct allocplan *plan, struct allocprocess *process,

@@ -3,6 +3,7 @@
 is what gdb's breakpoints count in the same program without MemTrace; of jemalloc also what it says itself."""
 
 import glob
+import json
 import os
 import re
 import shutil
@@ -11,7 +12,7 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "programs"))
-from harness import (MEMTRACE, build, clean_environment, equal, execute, finish, have, heap,  # noqa: E402
+from harness import (CACHE, MEMTRACE, build, clean_environment, equal, execute, finish, have, heap,  # noqa: E402
                      only_profile, scratch, skip)
 
 
@@ -92,6 +93,74 @@ def jemalloc():
         equal((data["lost"], data["all_counted"]), (0, True), set_of)
 
 
+def crates():
+    """A folder with a Rust program of ours whose crates are there, mimalloc among them, and where their sources are."""
+    have("cargo")
+    folder = os.path.join(CACHE, "mimalloc_rust")
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, "Cargo.toml"), "w", encoding="ascii") as file:
+        file.write('[package]\nname = "mimalloc_rust"\nversion = "1.0.0"\nedition = "2021"\n'
+                   '[[bin]]\nname = "mimalloc_rust"\npath = "%s"\n[profile.release]\ndebug = 1\n'
+                   '[dependencies]\nmimalloc = "=0.1.52"\nlibmimalloc-sys = "=0.1.49"\n[workspace]\n'
+                   % os.path.join(HERE, "mimalloc_rust.rs"))
+    for how in (["--offline"], []):
+        fetch = subprocess.run(["cargo", "fetch", *how], cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+        if fetch.returncode == 0:
+            break
+    else:
+        skip("the crate mimalloc cannot be had: " + (fetch.stderr.strip().splitlines() or ["?"])[-1].strip())
+    told = subprocess.run(["cargo", "metadata", "--format-version", "1", "--offline"], cwd=folder, capture_output=True,
+                          text=True, check=True).stdout
+    found = [os.path.dirname(package["manifest_path"]) for package in json.loads(told)["packages"]
+             if package["name"] == "libmimalloc-sys"]
+    return folder, os.path.join(found[0], "c_src", "mimalloc")
+
+
+def mimalloc():
+    """Each of its functions, in two versions that two compilers have made: what one has put into its caller is a call
+    in the other."""
+    _, sources = crates()
+    for version, compiler in (("v2", "gcc"), ("v3", "clang")):
+        folder = os.path.join(sources, version)
+        program = build([os.path.join(HERE, "mimalloc_counts.c"), os.path.join(folder, "src", "static.c")], compiler, "-O2",
+                        flags=["-DNDEBUG", "-DMI_BUILD_RELEASE", "-DMI_STAT=2", "-fPIC", "-ftls-model=initial-exec",
+                               "-I" + os.path.join(folder, "include"), "-I" + os.path.join(folder, "src")],
+                        libraries=["-lpthread"])
+        for set_of in ("mimalloc", "auto"):
+            data, under = named([program], set_of)
+            equal(under.returncode, 3, "its status")
+            for line, function in zip(under.stdout.decode().splitlines(), ("work", "aligned")):
+                made, asked, there = map(int, line.split())
+                counted = sums([context for context in heap(data)
+                                if any(frame["function"] == function for frame in context["frames"])])
+                equal((counted["allocations"], counted["frees"]), (made, made - there),
+                      version, set_of, function, "blocks, as mimalloc counts them")
+                if function == "work":
+                    equal(counted["total_bytes"], asked, version, set_of, "bytes, as mimalloc counts them")
+            equal((data["lost"], data["all_counted"]), (0, True), version, set_of)
+
+
+def rust():
+    """A Rust program whose allocator is mimalloc, with threads."""
+    folder, _ = crates()
+    made = subprocess.run(["cargo", "build", "--release", "--offline", "--quiet"], cwd=folder, capture_output=True, text=True,
+                          env={**os.environ, "CFLAGS": "-DMI_STAT=2", "CARGO_TARGET_DIR": os.path.join(folder, "target")},
+                          check=False)
+    equal(made.returncode, 0, "cargo build", made.stderr[-2000:])
+    data, under = named([os.path.join(folder, "target", "release", "mimalloc_rust")], "auto")
+    equal(under.returncode, 3, "its status")
+    before, after = map(json.loads, under.stdout.decode().splitlines())
+
+    def grown(name):
+        return after[name]["total"] - before[name]["total"] if isinstance(after[name], dict) else after[name] - before[name]
+    counted = sums([context for context in heap(data)
+                    if any(frame["function"] in ("mimalloc_rust::work", "start_thread") for frame in context["frames"])])
+    equal(counted["allocations"], grown("malloc_normal_count") + grown("malloc_huge_count"), "blocks, as mimalloc counts them")
+    equal(counted["total_bytes"], grown("malloc_requested"), "bytes, as mimalloc counts them")
+    equal(counted["allocations"] > 4000, True, "there are some", counted)
+    equal((data["lost"], data["all_counted"]), (0, True))
+
+
 def rustc():
     """rustc's allocator is jemalloc, which is linked into it and tells no counts."""
     if shutil.which("rustc") is None:
@@ -111,6 +180,6 @@ def rustc():
     equal(called - 1 <= counted["allocations"] <= called, True, "allocations", counts, counted)
 
 
-CASES = {"cc1": cc1, "jemalloc": jemalloc, "rustc": rustc}
+CASES = {"cc1": cc1, "jemalloc": jemalloc, "mimalloc": mimalloc, "rust": rust, "rustc": rustc}
 CASES[sys.argv[1]]()
 finish()
