@@ -136,7 +136,18 @@ def heap_blocks():
     equal(data["pools"], [], "and of no pool")
 
 
+def nested():
+    """Functions of a set that lead to each other: a block counts once, whichever of them the program calls."""
+    own = build(os.path.join(HERE, "nested.c"), "gcc", "-O2")
+    blocks, size, live = map(int, bare([own]).stdout.split())
+    for set_of in ("mimalloc", "auto"):
+        said, folder = named([own], set_of)
+        data = only_profile(folder, set_of)
+        equal((data["total_allocations"], data["total_bytes"], data["leaked_blocks"]), (blocks, size, live), set_of)
+        equal((said, data["lost"]), ("", 0), set_of)
+
+
 CASES = {function.__name__: function for function in
-         (kinds, reset, registers, throws, looks, threads, forks, opens, signals, recorded, heap_blocks)}
+         (kinds, reset, registers, throws, looks, threads, forks, opens, signals, recorded, heap_blocks, nested)}
 CASES[sys.argv[1]]()
 finish()
