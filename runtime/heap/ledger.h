@@ -121,6 +121,15 @@ INLINE void ledger_count_rest(struct memtrace_cell *cell) {
     }
 }
 
+/* An allocation, in the cell that counts it. */
+INLINE void ledger_alloc_in(struct memtrace_cell *cell, const struct memtrace_header *header,
+                            uint64_t size) {
+    ledger_keep_peak(cell, header);
+    counter_add(&cell->alloc_bytes, size);
+    counter_add(&cell->alloc_count, 1);
+    ledger_count_rest(cell);
+}
+
 INLINE void ledger_alloc(struct ledger *ledger, struct ledger_column *column,
                          const struct ledger_event *event) {
     struct memtrace_cell *cell = ledger_cell(column, event->context);
@@ -129,10 +138,7 @@ INLINE void ledger_alloc(struct ledger *ledger, struct ledger_column *column,
         ledger_alloc_slow(ledger, column, &copy);
         return;
     }
-    ledger_keep_peak(cell, ledger->space->header);
-    counter_add(&cell->alloc_bytes, event->size);
-    counter_add(&cell->alloc_count, 1);
-    ledger_count_rest(cell);
+    ledger_alloc_in(cell, ledger->space->header, event->size);
 }
 
 /* What counts another free of this cell; NULL: it has no record of lifetimes (in a child that
@@ -150,6 +156,16 @@ INLINE uint32_t *ledger_bucket(const struct ledger *ledger, const struct memtrac
     return &leaf[id & 1023].bucket[bucket];
 }
 
+/* A free, in the cell that counts it, but not by its lifetime. */
+INLINE void ledger_free_in(struct memtrace_cell *cell, const struct memtrace_header *header,
+                           uint64_t size, int temporary) {
+    ledger_keep_peak(cell, header);
+    counter_add(&cell->free_bytes, size);
+    counter_add(&cell->free_count, 1);
+    counter_add(&cell->temporary_count, (uint64_t)temporary);
+    ledger_count_rest(cell);
+}
+
 INLINE void ledger_free(struct ledger *ledger, struct ledger_column *column,
                         const struct ledger_event *event) {
     struct memtrace_cell *cell = ledger_cell(column, event->context);
@@ -158,11 +174,7 @@ INLINE void ledger_free(struct ledger *ledger, struct ledger_column *column,
         ledger_free_slow(ledger, column, &copy);
         return;
     }
-    ledger_keep_peak(cell, ledger->space->header);
-    counter_add(&cell->free_bytes, event->size);
-    counter_add(&cell->free_count, 1);
-    counter_add(&cell->temporary_count, (uint64_t)event->temporary);
-    ledger_count_rest(cell);
+    ledger_free_in(cell, ledger->space->header, event->size, event->temporary);
     if (event->lifetime_bucket != 0) {
         uint32_t *bucket = ledger_bucket(ledger, cell, event->lifetime_bucket);
         if (LIKELY(bucket != NULL)) {

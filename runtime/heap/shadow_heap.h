@@ -186,18 +186,11 @@ void heap_forget_numbers(const struct shadow_heap *heap);
 /* Why a block was not noted. */
 enum { HEAP_NO_ROOM = -1, HEAP_STALE = 1 };
 
-/* Notes a block. 0; HEAP_NO_ROOM; or HEAP_STALE: the record of another block is there, to be taken
- * out by heap_remove_stale(). */
-INLINE int heap_insert(struct shadow_heap *heap, const struct heap_block *block) {
+/* Notes a block, whose leaf this is. 0; or HEAP_STALE: the record of another block is there, to be
+ * taken out by heap_remove_stale(). */
+INLINE int heap_insert_into(const struct shadow_heap *heap, uint8_t *leaf,
+                            const struct heap_block *block) {
     uintptr_t address = block->start;
-    uint8_t *leaf = heap_leaf(heap, address);
-    if (UNLIKELY(leaf == NULL)) {
-        struct shadow_heap copy = *heap; /* so that the caller's can be in registers */
-        leaf = heap_add_leaf(&copy, address);
-        if (leaf == NULL) {
-            return HEAP_NO_ROOM;
-        }
-    }
     if (LIKELY(block->size < FINE_SIZE_LIMIT)) {
         uint64_t *place = heap_fine(heap, leaf, address);
         uint64_t record = (uint64_t)block->context | block->size << MEMTRACE_BLOCK_SIZE_SHIFT |
@@ -224,6 +217,20 @@ INLINE int heap_insert(struct shadow_heap *heap, const struct heap_block *block)
                                        (uint64_t)block->birth_tick << MEMTRACE_BIG_BIRTH_SHIFT);
     }
     return 0;
+}
+
+/* The same; or HEAP_NO_ROOM. */
+INLINE int heap_insert(struct shadow_heap *heap, const struct heap_block *block) {
+    uintptr_t address = block->start;
+    uint8_t *leaf = heap_leaf(heap, address);
+    if (UNLIKELY(leaf == NULL)) {
+        struct shadow_heap copy = *heap; /* so that the caller's can be in registers */
+        leaf = heap_add_leaf(&copy, address);
+        if (leaf == NULL) {
+            return HEAP_NO_ROOM;
+        }
+    }
+    return heap_insert_into(heap, leaf, block);
 }
 
 INLINE int heap_decode_fine(const struct shadow_heap *heap, uint8_t *leaf, uintptr_t address,
@@ -260,28 +267,35 @@ INLINE int heap_decode_coarse(const struct shadow_heap *heap, uint8_t *leaf, uin
     return 1;
 }
 
-/* Takes out the block that starts at `address`, before the allocator may give it to others.
- * 1, or 0: no such block is kept. `tick`: the present one, also of other threads. */
-INLINE int heap_remove(struct shadow_heap *heap, uintptr_t address, uint32_t tick,
-                       struct heap_block *block) {
-    uint8_t *leaf = heap_leaf(heap, address);
-    if (UNLIKELY(leaf == NULL)) {
-        return 0;
-    }
+/* The block that starts at `address`, whose leaf this is: the word that is 0 once it is taken out.
+ * NULL: no such block is kept. `tick`: the present one, also of other threads. */
+INLINE uint64_t *heap_look_up(const struct shadow_heap *heap, uint8_t *leaf, uintptr_t address,
+                              uint32_t tick, struct heap_block *block) {
     if (LIKELY(heap_decode_fine(heap, leaf, address, block) &&
                block->start == (address & ~(uintptr_t)7))) {
         if (UNLIKELY(heap_has_high_births(tick))) {
             block->birth_tick |= (uint32_t)*heap_birth_high(heap, leaf, address) << TICK_LOW_BITS;
         }
-        STORE_RELAXED(heap_fine(heap, leaf, address), 0);
-        return 1;
+        return heap_fine(heap, leaf, address);
     }
     if (heap_decode_coarse(heap, leaf, address, block) && block->start == address) {
         block->birth_tick = heap_whole_birth(block->birth_tick, tick);
-        STORE_RELAXED(&heap_coarse(heap, leaf, address)->owner, 0);
-        return 1;
+        return &heap_coarse(heap, leaf, address)->owner;
     }
-    return 0;
+    return NULL;
+}
+
+/* Takes out the block that starts at `address`, before the allocator may give it to others.
+ * 1, or 0: no such block is kept. `tick`: as heap_look_up()'s. */
+INLINE int heap_remove(struct shadow_heap *heap, uintptr_t address, uint32_t tick,
+                       struct heap_block *block) {
+    uint8_t *leaf = heap_leaf(heap, address);
+    uint64_t *record = LIKELY(leaf != NULL) ? heap_look_up(heap, leaf, address, tick, block) : NULL;
+    if (UNLIKELY(record == NULL)) {
+        return 0;
+    }
+    STORE_RELAXED(record, 0);
+    return 1;
 }
 
 #endif

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* walk.c: the walk, and the trails that save it. See walk.h. */
+/* walk.c: the walk, and the trails that save it. See walk.h; how they are followed: recall.h. */
 #include "runtime/stack/walk.h"
 
 #include "runtime/base/sys.h"
 #include "runtime/stack/libunwind.h"
 #include "runtime/stack/path.h"
+#include "runtime/stack/recall.h"
 
 #include <string.h>
 
@@ -80,17 +81,6 @@ static inline void note_last(struct walker *walker, const struct frame *frame) {
             .parent = caller_context(walker, &end[-1]),
             .context = end[-1].context,
             .sp = frame->sp};
-    }
-}
-
-/* At the end of a path over frame words: that of the allocating function vouches next time. */
-static inline void note_word(struct walker *walker, const struct frame *frame, uint32_t *word,
-                             uint32_t parent, uint32_t context) {
-    walker->last.pc = walker->last.counted_pc = 0;
-    if (word != NULL) {
-        *word = parent;
-        walker->last = (struct walk_last){frame->pc, frame->slot, frame->fp, word,     parent,
-                                          context,   0,           NULL,      frame->sp};
     }
 }
 
@@ -199,77 +189,6 @@ static void keep_word_trail(struct walker *walker, const struct frame *from, con
     trail->context = context;
     SIGNAL_FENCE();
     trail->from.pc = from->pc;
-}
-
-/* Whether the remembered frame that the trail ends at is what it was, with all that is older. */
-static inline int end_holds(const struct walker *walker, const struct walk_trail *trail,
-                            struct verdict *verdict) {
-    const struct walk_frame *it = &walker->remembered.frame[trail->end_index];
-    *verdict = (struct verdict){1, trail->end_index};
-    if (trail->end == TRAIL_WORD || trail->end_index >= walker->remembered.count ||
-        it->slot != trail->end_at || it->context != trail->end_context) {
-        return 0;
-    }
-    if (trail->end == TRAIL_GUARD) {
-        return (it->how & WALK_GUARDED) != 0;
-    }
-    if (((it->how & WALK_OWN_FP) == 0 && it->fp != trail->end_fp) ||
-        !machine_same_sp(it->sp, trail->end_sp)) {
-        return 0;
-    }
-    *verdict = look_at_older(walker, trail->end_index);
-    return (int)verdict->holds;
-}
-
-/* What is to be done where a trail holds. 0: a guard fails, or there is to be another. */
-static inline int take(struct walk_world *world, struct walker *walker,
-                       const struct walk_trail *trail, uint32_t voucher) {
-    if (LIKELY(trail->end == TRAIL_GUARD)) {
-        walker->guarding.compared += trail->gap;
-        return check_guard_by_chance(world, walker, voucher) == 0 &&
-               !wants_guard(world, walker, trail->gap);
-    }
-    return trust_remembered(world, walker, trail->end_index, voucher) &&
-           !wants_guard(world, walker, (int32_t)(trail->end_index - voucher));
-}
-
-/* The context, where a trail that ends at a frame word holds; 0: none does. */
-static inline uint32_t follow_to_word(struct walker *walker, const struct frame *from) {
-    size_t index = trail_set_of(from);
-    struct trail_set *set = &walker->trails.set[index];
-    const struct walk_trail *first = walker->trails.way[index];
-    if (trail_is_seldom(set)) {
-        return 0;
-    }
-    for (const struct walk_trail *trail = first; trail != first + TRAIL_WAYS; trail++) {
-        if (trail->end == TRAIL_WORD && trail_holds(trail, from) &&
-            *(const uint32_t *)trail->end_at == trail->end_context) {
-            set->missed = 0;
-            note_word(walker, from, trail->word, trail->parent, trail->context);
-            return trail->context;
-        }
-    }
-    return 0;
-}
-
-/* The same of those that end at remembered frames. */
-static inline uint32_t follow_trail(struct walk_world *world, struct walker *walker,
-                                    const struct frame *from) {
-    size_t index = trail_set_of(from);
-    struct trail_set *set = &walker->trails.set[index];
-    struct verdict verdict;
-    if (trail_is_seldom(set)) {
-        return 0;
-    }
-    for (uint32_t way = 0; way < TRAIL_WAYS; way++) {
-        const struct walk_trail *trail = &walker->trails.way[index][way];
-        if (trail_holds(trail, from) && end_holds(walker, trail, &verdict) &&
-            take(world, walker, trail, verdict.at)) {
-            set->missed = 0;
-            return trail->context;
-        }
-    }
-    return 0;
 }
 
 /* --- the walk --------------------------------------------------------------------------------- */
@@ -384,19 +303,6 @@ static __attribute__((noinline)) struct context_id walk(struct walk_world *world
     }
     prepare_next(world, walker, &from, &at);
     return context;
-}
-
-/* 1: nothing was called or left since the last allocation, and its context is this one's. */
-static inline int follow_newest(struct walk_world *world, struct walker *walker,
-                                const struct frame *frame) {
-    uint32_t newest = walker->remembered.count - 1;
-    struct verdict verdict;
-    if (newest == UINT32_MAX || !same_frame(&walker->remembered.frame[newest], frame)) {
-        return 0;
-    }
-    verdict = look_at_older(walker, newest);
-    return verdict.holds && trust_remembered(world, walker, newest, verdict.at) &&
-           !wants_guard(world, walker, (int32_t)(newest - verdict.at));
 }
 
 /* From what is remembered, or by a walk. */

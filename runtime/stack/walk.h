@@ -171,15 +171,21 @@ INLINE int walk_is_vouched(const struct walker *walker) {
            walker->shadow.slot[base] == walker->remembered.base_slot;
 }
 
-/* The context of the allocation whose caller is `frame`. At once where an instrumented function
- * calls the allocator from the same place as last time: had it been entered anew, or its slot of
- * the shadow stack been filled by another walk, the word would not be what it was. */
+/* Whether `frame` is the caller of the newest allocation, whose context is known at once: an
+ * instrumented function calls the allocator from the same place as last time. Had it been entered
+ * anew, or its slot of the shadow stack been filled by another walk, the word would not be what it
+ * was. */
+INLINE int walk_is_last(const struct walker *walker, const struct frame *frame) {
+    const struct walk_last *last = &walker->last;
+    return LIKELY(last->pc == frame->pc && last->slot == frame->slot && last->fp == frame->fp &&
+                  machine_same_sp(last->sp, frame->sp) && walk_is_vouched(walker));
+}
+
+/* The context of the allocation whose caller is `frame`. */
 INLINE struct context_id walk_context(struct walk_world *world, struct walker *walker,
                                       struct frame frame) {
-    const struct walk_last *last = &walker->last;
-    if (LIKELY(last->pc == frame.pc && last->slot == frame.slot && last->fp == frame.fp &&
-               machine_same_sp(last->sp, frame.sp) && walk_is_vouched(walker))) {
-        return (struct context_id){last->context};
+    if (walk_is_last(walker, &frame)) {
+        return (struct context_id){walker->last.context};
     }
     return walk_context_slow(world, walker, frame.pc, frame.slot, frame.fp, frame.sp);
 }
