@@ -9,27 +9,18 @@
 #include "runtime/base/ourmaps.h"
 #include "runtime/base/sys.h"
 #include "runtime/base/text.h"
-#include "runtime/entry/pool.h"
+#include "runtime/entry/followed.h"
 #include "runtime/record/finish.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A function that was led to us. Written before anything leads here, then only read. */
-struct site {
-    uint64_t original; /* its moved instructions: the first word, as the entries know */
-    struct pool pool;
-    uint64_t address;
-    struct memtrace_allocator_signature signature;
-    char name[MEMTRACE_SITE_NAME]; /* of the pool */
-};
-
 union place {
-    struct site site;
+    struct followed_site site;
     char bytes[1 << MEMTRACE_SITE_SHIFT];
 };
-_Static_assert(sizeof(struct site) <= sizeof(union place), "a site has its place");
+_Static_assert(sizeof(struct followed_site) <= sizeof(union place), "a site has its place");
 
 static union place *sites; /* mapped when functions are named: few programs have any */
 static uint32_t site_count;
@@ -81,8 +72,8 @@ static int is_led(uint64_t address) {
     return 0;
 }
 
-static void fill_site(struct site *site, const struct memtrace_plan_site *from) {
-    *site = (struct site){
+static void fill_site(struct followed_site *site, const struct memtrace_plan_site *from) {
+    *site = (struct followed_site){
         .original = from->original,
         .address = from->address,
         .signature = from->signature,
@@ -127,7 +118,7 @@ static long replace(const struct memtrace_plan_site *site) {
 
 /* 1: it leads to us; or 0: it stays as it is. */
 static int lead(const struct plan *plan, const struct memtrace_plan_site *planned,
-                struct site *site) {
+                struct followed_site *site) {
     if (!is_site_sound(planned)) {
         return 0;
     }
@@ -140,7 +131,7 @@ static int lead(const struct plan *plan, const struct memtrace_plan_site *planne
     fill_site(site, planned);
     SIGNAL_FENCE();
     if (replace(planned) != 0) {
-        *site = (struct site){0};
+        *site = (struct followed_site){0};
         return 0;
     }
     return 1;
@@ -264,6 +255,7 @@ void allocators_lead(int (*may_run)(uintptr_t address)) {
         is_asked = 1;
     } else {
         if (sites == NULL) {
+            machine_prepare_allocators();
             sites = sys_map(MEMTRACE_SITES * sizeof *sites);
         }
         if (sites != NULL) {
@@ -278,7 +270,7 @@ void allocators_lead(int (*may_run)(uintptr_t address)) {
 
 uint32_t allocators_flags(void) {
     for (uint32_t i = 0; i < site_count; i++) {
-        const struct site *site = &sites[i].site;
+        const struct followed_site *site = &sites[i].site;
         if (site->pool.heap == &runtime.foreign &&
             site->signature.kind != MEMTRACE_ALLOCATOR_FREE) {
             return MEMTRACE_FLAG_NAMED;
@@ -289,7 +281,7 @@ uint32_t allocators_flags(void) {
 
 void allocators_name_pools(void) {
     for (uint32_t i = 0; i < site_count; i++) {
-        struct site *site = &sites[i].site;
+        struct followed_site *site = &sites[i].site;
         if (site->original != 0 && site->name[0] != '\0') {
             site->pool.number = pool_number(site->name);
         }
@@ -298,41 +290,13 @@ void allocators_name_pools(void) {
 
 /* --- calls ------------------------------------------------------------------------------------ */
 
-static uint64_t argument(const struct allocator_call *call, uint8_t number) {
-    return number != 0 ? call->number[number - 1] : 0;
-}
-
-static struct frame caller_of(const struct allocator_call *call) {
-    return event_caller((uintptr_t)call->frame);
-}
-
-static const struct site *site_of(const struct allocator_call *call) {
-    return (const struct site *)(uintptr_t)call->site;
-}
-
-static uint64_t size_of(const struct allocator_call *call) {
-    const struct site *site = site_of(call);
-    uint64_t size = argument(call, site->signature.size);
-    return site->signature.times != 0 &&
-                   __builtin_mul_overflow(size, argument(call, site->signature.times), &size)
-               ? UINT64_MAX
-               : size;
-}
-
-static uintptr_t block_of(const struct allocator_call *call, uint64_t result) {
-    const struct site *site = site_of(call);
-    return site->signature.pointer == 0 ? result
-           : (int)result == 0
-               ? *(const uintptr_t *)(uintptr_t)argument(call, site->signature.pointer)
-               : 0;
-}
-
 /* The block that may end is taken out before the function can give its place to another thread. */
 HIDDEN void allocator_resizes(struct allocator_call *call) {
     struct pool_taken *taken = (struct pool_taken *)(void *)call->taken;
-    const struct site *site = site_of(call);
-    uintptr_t old = argument(call, site->signature.old_block);
-    struct thread *thread = old != 0 ? thread_get_for_free(event_place(caller_of(call))) : NULL;
+    const struct followed_site *site = followed_site(call);
+    uintptr_t old = followed_argument(call, site->signature.old_block);
+    struct thread *thread =
+        old != 0 ? thread_get_for_free(event_place(followed_caller(call))) : NULL;
     taken->is_known = 0;
     if (thread != NULL) {
         pool_take(thread, site->pool.heap, old, taken);
@@ -343,19 +307,19 @@ HIDDEN void allocator_resizes(struct allocator_call *call) {
 /* The name of the block that ended for a new one; 0: none did, or it is not recorded. */
 static uint64_t end_resized(const struct allocator_call *call, uintptr_t block) {
     const struct pool_taken *taken = (const struct pool_taken *)(const void *)call->taken;
-    const struct site *site = site_of(call);
+    const struct followed_site *site = followed_site(call);
     struct thread *thread;
     uint64_t name = 0;
     if (!taken->is_known) {
         return 0;
     }
-    if (block == 0 && size_of(call) != 0) { /* it failed */
+    if (block == 0 && followed_size(call) != 0) { /* it failed */
         pool_put_back(site->pool.heap, taken);
         return 0;
     }
-    thread = thread_get_for_free(event_place(caller_of(call)));
+    thread = thread_get_for_free(event_place(followed_caller(call)));
     if (thread != NULL) {
-        name = pool_count_taken(thread, site->pool.heap, taken, block != 0, caller_of(call));
+        name = pool_count_taken(thread, site->pool.heap, taken, block != 0, followed_caller(call));
         thread_done(thread);
     }
     return name;
@@ -363,7 +327,7 @@ static uint64_t end_resized(const struct allocator_call *call, uintptr_t block) 
 
 /* Of a function that is not told how large its block is: what one that it called has just said of
  * it, so the block is moved to the outer one with its size. */
-static uint64_t size_at(const struct site *site, uintptr_t block) {
+static uint64_t size_at(const struct followed_site *site, uintptr_t block) {
     struct heap_block inner;
     return heap_find(site->pool.heap, block, tick_now(), &inner) && inner.start == block
                ? inner.size
@@ -371,11 +335,12 @@ static uint64_t size_at(const struct site *site, uintptr_t block) {
 }
 
 HIDDEN void allocator_returned(struct allocator_call *call, uint64_t result) {
-    const struct site *site = site_of(call);
-    struct frame caller = caller_of(call);
-    struct pool_object object = {.address = block_of(call, result),
-                                 .size = size_of(call),
-                                 .how = event_aligned(argument(call, site->signature.align))};
+    const struct followed_site *site = followed_site(call);
+    struct frame caller = followed_caller(call);
+    struct pool_object object = {.address = followed_block(call, result),
+                                 .size = followed_size(call),
+                                 .how =
+                                     event_aligned(followed_argument(call, site->signature.align))};
     struct thread *thread;
     if (site->signature.size == 0 && object.address != 0) {
         object.size = size_at(site, object.address);
@@ -394,9 +359,9 @@ HIDDEN void allocator_returned(struct allocator_call *call, uint64_t result) {
 }
 
 HIDDEN void allocator_leaves(struct allocator_call *call) {
-    const struct site *site = site_of(call);
-    struct frame caller = caller_of(call);
-    uintptr_t block = argument(call, site->signature.pointer);
+    const struct followed_site *site = followed_site(call);
+    struct frame caller = followed_caller(call);
+    uintptr_t block = followed_argument(call, site->signature.pointer);
     int is_reset = site->signature.kind == MEMTRACE_ALLOCATOR_RESET;
     struct thread *thread =
         block != 0 || is_reset ? thread_get_for_free(event_place(caller)) : NULL;

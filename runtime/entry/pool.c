@@ -6,10 +6,6 @@
 #include "runtime/base/sys.h"
 #include "runtime/entry/child.h"
 
-static int is_of_heap(const struct shadow_heap *heap) {
-    return heap == &runtime.foreign;
-}
-
 int pool_number(const char *name) {
     int number = region_pool(&runtime.region, name);
     if (number < 0 && child_is_light() && child_grow()) { /* a new name is not its parent's */
@@ -21,8 +17,7 @@ int pool_number(const char *name) {
 /* Few programs have pools: their table is made for the first block. */
 static int ensure(struct shadow_heap *heap) {
     static struct trylock lock;
-    struct memtrace_header *header = runtime.space.header;
-    uint64_t *told = is_of_heap(heap) ? &header->foreign_heap : &header->pool_heap;
+    uint64_t *told = pool_told(heap);
     if (LIKELY(LOAD_ACQUIRE(told) != 0)) {
         return 1;
     }
@@ -41,7 +36,7 @@ static int ensure(struct shadow_heap *heap) {
 
 static void count_freed(struct thread *thread, const struct shadow_heap *heap,
                         const struct heap_block *block) {
-    if (is_of_heap(heap)) {
+    if (pool_is_of_heap(heap)) {
         event_count_freed(thread, block);
     } else {
         struct ledger_event event = {
@@ -127,7 +122,7 @@ static void count_added(struct thread *thread, const struct pool *pool,
                         const struct heap_block *block) {
     struct ledger_event event = {.context = block->context, .size = block->size};
     ledger_alloc(&runtime.ledger, thread->column, &event);
-    if (is_of_heap(pool->heap)) {
+    if (pool_is_of_heap(pool->heap)) {
         counter_add(&thread->record->alloc_count, 1);
         counter_add(&thread->record->alloc_bytes, block->size);
         peak_grow(&thread->peak, runtime.space.header, event_live(thread));
@@ -153,10 +148,8 @@ static void lose(struct thread *thread, const struct pool_object *object) {
 }
 
 static uint32_t context_of(struct thread *thread, const struct pool *pool, struct frame caller) {
-    int number = pool->number > 0 ? pool->number : 0;
-    return is_of_heap(pool->heap)
-               ? event_context(thread, caller)
-               : event_class_context(thread, caller, MEMTRACE_FRAME_POOL + (uint64_t)number);
+    return pool_is_of_heap(pool->heap) ? event_context(thread, caller)
+                                       : event_class_context(thread, caller, pool_class(pool));
 }
 
 void pool_add(struct thread *thread, const struct pool *pool, const struct pool_object *object,
@@ -196,7 +189,7 @@ static int is_in(uint32_t context, int number) {
 
 static void reset_one(void *argument, const struct heap_block *block) {
     const struct reset *reset = argument;
-    if (is_of_heap(reset->pool->heap) || is_in(block->context, reset->pool->number)) {
+    if (pool_is_of_heap(reset->pool->heap) || is_in(block->context, reset->pool->number)) {
         pool_remove(reset->thread, reset->pool->heap, block->start, 0, reset->caller);
     }
 }

@@ -28,6 +28,22 @@ struct pool_object {
     uint32_t how;      /* as event_alloc()'s */
 };
 
+/* Whether blocks of this table are the heap's. */
+INLINE int pool_is_of_heap(const struct shadow_heap *heap) {
+    return heap == &runtime.foreign;
+}
+
+/* The frame below which the pool's blocks are charged. */
+INLINE uint64_t pool_class(const struct pool *pool) {
+    return MEMTRACE_FRAME_POOL + (uint64_t)(pool->number > 0 ? pool->number : 0);
+}
+
+/* Where the region's header says that the table is there. */
+INLINE uint64_t *pool_told(const struct shadow_heap *heap) {
+    struct memtrace_header *header = runtime.space.header;
+    return pool_is_of_heap(heap) ? &header->foreign_heap : &header->pool_heap;
+}
+
 /* The number of this name, made if new; -1: there are too many. */
 int pool_number(const char *name);
 

@@ -262,12 +262,17 @@ int64_t machine_fp_above_sp(uintptr_t start, uintptr_t end);
 
 /* What functions that allocate are led to (entry/allocators.c), where the machine has that
  * (x_allocators.S); else its address is NULL. They call
- *     uint64_t allocator_returned(struct allocator_call *call, uint64_t result)
- *     void allocator_resizes(struct allocator_call *call)
- *     void allocator_leaves(struct allocator_call *call)
- * with the call that they were led from. */
+ *     int allocator_returned_fast(struct allocator_call *call, uint64_t result)
+ *     int allocator_resizes_fast(struct allocator_call *call)
+ *     int allocator_leaves_fast(struct allocator_call *call)
+ * with the call that they were led from; and, where these return 0, functions without `_fast` of
+ * the same arguments. Those of the first kind (entry/allocators_fast.c) use general registers
+ * alone: no others are saved before them. */
 extern const struct memtrace_allocator_entries machine_allocator_entries
     __attribute__((weak, visibility("hidden")));
+
+/* Once, before anything is led to them. */
+extern void machine_prepare_allocators(void) __attribute__((weak, visibility("hidden")));
 
 /* A call of a function that was led to us, as the entries leave it on the stack. */
 struct allocator_call {

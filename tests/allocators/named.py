@@ -3,6 +3,7 @@
 (named.cpp). What is counted is known from the program's text; the program gives what it gives alone."""
 
 import os
+import re
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -72,6 +73,53 @@ def registers():
     said, folder = named([program(), "registers"], "own_two(size=1)=alloc:two", "own_double(size=1)=alloc:double")
     data = only_profile(folder, "registers")
     equal(pools(data)["two"][:2], (1000, 500500), "two results")
+
+
+def all_registers():
+    """Those that calls may change, too, whole: an oracle is the processor, which saves them by itself (registers.c)."""
+    command = [build(os.path.join(HERE, "registers.c"), "gcc", "-O2"), "4000"]
+    if bare(command).returncode == 77:
+        sys.exit(77)
+    kinds = ["state_alloc(size=2)=alloc:own", "state_resize(old=1,size=2)=realloc:own", "state_give(ptr=1)=free:own",
+             "state_reset=reset:own"]
+    heap = ["state_alloc(size=2)=alloc:heap", "state_resize(old=1,size=2)=realloc:heap", "state_give(ptr=1)=free:heap"]
+    for specifications, record in ((kinds, False), (kinds, True), (heap, False)):
+        said, folder = named(command, *specifications, record=record)
+        equal(said, "", "lines on stderr")
+        if not record:
+            equal(only_profile(folder, "registers")["lost"], 0, "lost")
+
+
+def general_registers():
+    """What runs at each call changes no register but general ones, and calls nothing of which that is not known: what
+    may is called where all are saved."""
+    library = os.path.join(os.environ["TEST_BUILD"], "lib", "libmemtrace.so")
+    code = {}
+    for line in execute(["objdump", "-d", "--no-show-raw-insn", library], clean_environment()).stdout.decode().splitlines():
+        start = re.match(r"[0-9a-f]+ <(\S+)>:$", line)
+        if start:
+            lines = code[start[1]] = []
+        elif re.match(r" +[0-9a-f]+:\t", line):
+            lines.append(line.split("\t", 1)[1].split("#")[0])
+    todo = ["allocator_enter", "allocator_resize", "allocator_leave"]
+    seen = {"call_apart"}
+    equal([name for name in (*todo, *seen) if name not in code], [], "there are the entries")
+    while todo:
+        name = todo.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        for line in code[name]:
+            equal(re.search(r"%[xyzm]mm|%st|%k[0-7]|xrstor|emms|vzero|\bf(ld|xr|n?init)", line), None, name, line)
+            to = re.match(r"(?:\w+ )*?(?:call|j\w+) +(\S.*)", line)
+            target = re.search(r"<([^>+]+)", to[1]) if to else None
+            if target:
+                todo.append(target[1])
+            elif to:
+                equal((name.endswith("_fast"), to[1].strip()), (False, "*(%r11)"), "a call of the program's function", line)
+    for name in seen:
+        equal(name in code and "@" not in name, True, "code that is known", name)
+    equal({"allocator_returned_fast", "allocator_resizes_fast", "allocator_leaves_fast"} <= seen, True, "all are looked at", seen)
 
 
 def throws():
@@ -148,6 +196,7 @@ def nested():
 
 
 CASES = {function.__name__: function for function in
-         (kinds, reset, registers, throws, looks, threads, forks, opens, signals, recorded, heap_blocks, nested)}
+         (kinds, reset, registers, all_registers, general_registers, throws, looks, threads, forks, opens, signals, recorded,
+          heap_blocks, nested)}
 CASES[sys.argv[1]]()
 finish()
