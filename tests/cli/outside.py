@@ -13,7 +13,7 @@ import time
 SOURCE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(SOURCE), "programs"))
 
-from harness import BUILD, LIBRARY, MEMTRACE, PATIENCE, PRELOAD, raw_profile, shared  # noqa: E402, F401
+from harness import BUILD, LIBRARY, MEMTRACE, PATIENCE, PRELOAD, is_gone, raw_profile, shared  # noqa: E402, F401
 
 TOTALS = re.compile(rb"memtrace: allocations        ([0-9,]+) \(")
 

@@ -13,7 +13,7 @@ import subprocess
 import time
 
 from outside import (MEMTRACE, PRELOAD, allocations, build, case, check, child_of, equal, execute,
-                     folder, no_leftovers, profiles, regions, start, wait_until)
+                     folder, is_gone, no_leftovers, profiles, regions, start, wait_until)
 
 OUTPUT = folder + "/out.mtr"
 
@@ -110,7 +110,7 @@ def test_record_orphan():
     wait_until(lambda: os.path.exists("/proc/%d" % child) and collector(child) != process.pid, "another")
     equal(execute(MEMTRACE, "list").returncode, 0)  # no second one
     os.kill(child, signal.SIGUSR1)
-    wait_until(lambda: not os.path.exists("/proc/%d" % child), "the program's end")
+    wait_until(lambda: is_gone(child), "the program's end")
     wait_until(lambda: not os.listdir(regions), "the companion's end")
     data = report()
     there = report(folder + "/" + profiles()[0])

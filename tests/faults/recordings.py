@@ -14,7 +14,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "programs"))
 
 from faults import SUBJECT, can_unshare, needs_root, small_tmpfs
-from harness import (MEMTRACE, PRELOAD, build, clean_environment, equal, execute, fail, finish, report,
+from harness import (MEMTRACE, PRELOAD, build, clean_environment, equal, execute, fail, finish, is_gone, report,
                      scratch, skip)
 
 EVENTS = 40000 + 37500  # the subject's allocations and frees, at least
@@ -220,11 +220,6 @@ def children(pid):
         return [int(child) for child in file.read().split()]
 
 
-def has_ended(pid):
-    with open("/proc/%d/stat" % pid, encoding="ascii", errors="replace") as file:
-        return file.read().rsplit(")", 1)[1].split()[0] == "Z"
-
-
 def run_while_stopped(lag, times):
     """The collector is stopped while the program fills all its buffers. Returns the recording's report."""
     what, folder = "collector stopped, %s:" % lag, scratch()
@@ -241,9 +236,9 @@ def run_while_stopped(lag, times):
         recorder.stdin.write(b"!")
         recorder.stdin.flush()
         end = time.monotonic() + 60
-        while not has_ended(program) and time.monotonic() < end:
+        while not is_gone(program) and time.monotonic() < end:
             time.sleep(0.01)
-        equal(has_ended(program), True, what, "the program goes on")
+        equal(is_gone(program), True, what, "the program goes on")
         recorder.send_signal(signal.SIGCONT)
         output, error = recorder.communicate(timeout=60)
         equal((recorder.returncode, output), (3, b"all done\n"), what, "status and output", error)

@@ -67,6 +67,15 @@ def skip(why):
     sys.exit(SKIP)
 
 
+def is_gone(pid):
+    """It has ended, also where nobody takes notice of it: the first process of a container may be no init."""
+    try:
+        with open("/proc/%d/stat" % pid, encoding="utf-8", errors="replace") as file:
+            return file.read().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
 def wait_until(condition, what, seconds=PATIENCE):
     """Waits for something that takes its time on a slow machine; exits the test if it does not come."""
     end = time.monotonic() + seconds

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 
-from harness import equal, fail, finish, wait_until
+from harness import equal, fail, finish, is_gone, wait_until
 
 TEST = """
 import os, subprocess, sys
@@ -26,14 +26,6 @@ if "raise" in sys.argv:
 harness.fail("it does")
 harness.finish()
 """
-
-
-def is_gone(pid):
-    try:
-        with open("/proc/%d/stat" % pid, encoding="utf-8") as file:
-            return file.read().rpartition(")")[2].split()[0] == "Z"
-    except OSError:
-        return True
 
 
 def main():

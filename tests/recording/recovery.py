@@ -12,19 +12,10 @@ import time
 
 from recorded import (HERE, child_of, events, matches_own_counts, only_recording, recordings, start,
                       wait_until)
-from harness import (MEMTRACE, build, clean_environment, equal, execute, fail, finish, report, scratch)
+from harness import (MEMTRACE, build, clean_environment, equal, execute, fail, finish, is_gone, report, scratch)
 
 THREADS = 4
 PAIRS = 30000  # of each thread: all of it fits the buffers
-
-
-def is_gone(pid):
-    """Ended, if only its new parent has not noticed yet."""
-    try:
-        with open("/proc/%d/stat" % pid) as file:
-            return file.read().rsplit(")", 1)[1].split()[0] == "Z"
-    except FileNotFoundError:
-        return True
 
 
 def check_unfinished(path, what):

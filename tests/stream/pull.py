@@ -12,6 +12,7 @@ import sys
 from streamed import (MEMTRACE, Command, Proxy, clean_environment, equal, execute, fail, finish, frame,
                       make_recording, make_token, received, recordings, same, scratch, settings_for, start_recording,
                       talk, wait_until)
+from harness import is_gone
 
 # Two processes that allocate until the file "end" is there.
 BUSY = """
@@ -115,7 +116,7 @@ def recorder_killed():
     recorder.end(signal.SIGKILL)
     end(folder)
     equal(receiver.wait(), 0, "the receiver", receiver.lines[-3:])
-    wait_until(lambda: not os.path.exists("/proc/%d" % offerer), "the offerer ends")
+    wait_until(lambda: is_gone(offerer), "the offerer ends")
     same(there, *recordings(folder))
 
 
