@@ -31,7 +31,8 @@ def bash(*words):
 
 def fish(line):
     lines = in_shell(["fish", "--no-config", "-c", "source '%s'; complete -C '%s'" % (script("fish"), line)])
-    return [line.split("\t")[0] for line in lines]
+    begun = line.rpartition(" ")[2]  # fish 4 also offers what has these letters elsewhere
+    return [line.split("\t")[0] for line in lines if line.startswith(begun)]
 
 
 def files():

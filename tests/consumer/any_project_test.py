@@ -32,8 +32,7 @@ def oldest_version():
 
 def way_signatures(options):
     configure_and_build(source("signatures"), options.build, options,
-                        ["-DCMAKE_PREFIX_PATH=" + options.prefix, "-DOLDEST=" + oldest_version(),
-                         "-DCMAKE_WARN_DEPRECATED=OFF"])
+                        ["-DCMAKE_PREFIX_PATH=" + options.prefix, "-DOLDEST=" + oldest_version()])
     programs = [name for name in sorted(os.listdir(options.build))
                 if re.match(r"(program|with)_[a-z_]+$", name)]
     if len(programs) != 20:
