@@ -221,7 +221,7 @@ def region_mappings():
         listing = ""
     found = []
     for line in listing.splitlines():
-        match = re.match(r"\s*0x([0-9a-f]+)\s+0x[0-9a-f]+\s+0x[0-9a-f]+\s+0x0\s+(?:[-rwxsp]+\s+)?(/.*)$",
+        match = re.match(r"\s*0x([0-9a-f]+)\s+0x[0-9a-f]+\s+0x[0-9a-f]+\s+0x0\s+(?:[-rwxsp]+\s+)?(/.*?)\s*$",
                          line)
         if match and re.search(r"\.mtp( \(deleted\))?$", match.group(2)):
             found.append((int(match.group(1), 16), match.group(2)))

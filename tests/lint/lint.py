@@ -15,6 +15,7 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PARTS = ("runtime", "instrument", "analyze", "collect", "web", "stream", "top", "cli")
 LONGEST_FILE = 800
+LLVM = "14"
 
 # The rooms of the analysis, each of which stands on those before it.
 ANALYZE = ("base", "read", "symbol", "model", "profile", "replay", "window", "filter", "blocks", "rows", "report",
@@ -345,7 +346,16 @@ def check_benchmarks():
     return sorted("docs/performance.md: " + one for one in set(wrong))
 
 
+def need_version(tool):
+    """The rules are those of one version: newer ones know others, and set some lines otherwise."""
+    version = subprocess.run([tool, "--version"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    if re.search(r"version (\d+)", version).group(1) != LLVM:
+        print("skipped: %s is not of LLVM %s, whose rules these are" % (tool, LLVM))
+        sys.exit(77)
+
+
 def check_format():
+    need_version("clang-format")
     files = sources("*.c", "*.h", "*.cpp", parts=PARTS + ("tests", "benchmarks", "examples",
                                                           "include"))
     done = subprocess.run(["clang-format", "--dry-run", "-Werror"] + files, cwd=ROOT,
@@ -355,6 +365,7 @@ def check_format():
 
 def check_tidy(build):
     """Of what is one machine's, with headers of its C library, this machine's alone."""
+    need_version("clang-tidy")
     others = re.compile(r"/attachmachine_(?!%s\.c$)" % re.escape(os.uname().machine))
     files = [path for path in sources("*.c") if not others.search(path)]
     jobs = subprocess.run(
