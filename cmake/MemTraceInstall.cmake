@@ -23,7 +23,7 @@ configure_package_config_file(
 write_basic_package_version_file(
     "${PROJECT_BINARY_DIR}/cmake/MemTraceVersion.cmake" COMPATIBILITY SameMinorVersion)
 configure_file(cmake/MemTraceConfigVersion.cmake.in "${PROJECT_BINARY_DIR}/cmake/MemTraceConfigVersion.cmake" @ONLY)
-set(modules MemTraceInstrument MemTraceLibc MemTraceInstrumentAll MemTraceMachine MemTracePass MemTraceProject)
+set(modules MemTraceAllocators MemTraceInstrument MemTraceLibc MemTraceInstrumentAll MemTraceMachine MemTracePass MemTraceProject)
 list(TRANSFORM modules REPLACE "(.+)" "cmake/\\1.cmake")
 install(FILES ${modules} "${PROJECT_BINARY_DIR}/cmake/MemTraceConfig.cmake"
               "${PROJECT_BINARY_DIR}/cmake/MemTraceConfigVersion.cmake"

@@ -9,7 +9,8 @@
 #       [SAMPLE 512K]                         built-in MEMTRACE_SAMPLE; the environment wins
 #       [EXCLUDE_FUNCTIONS name...]           pass, hooks: functions to leave out
 #       [EXCLUDE_FILES path-part...]          pass, hooks: source files to leave out
-#       [NO_ALLOC_FUNCTIONS name...])         pass: functions that never allocate
+#       [NO_ALLOC_FUNCTIONS name...]          pass: functions that never allocate
+#       [ALLOCATORS specification...])        pass: functions that allocate, see docs/allocators.md
 #
 # MemTraceInstrumentAll.cmake does it to all targets of a project.
 
@@ -20,6 +21,7 @@ cmake_policy(VERSION 3.20)
 
 include("${CMAKE_CURRENT_LIST_DIR}/MemTraceLibc.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/MemTracePass.cmake")
+include("${CMAKE_CURRENT_LIST_DIR}/MemTraceAllocators.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/MemTraceInstrumentAll.cmake")
 
 function(memtrace_instrument target)
@@ -32,7 +34,7 @@ endfunction()
 macro(_memtrace_parse_arguments caller count)
     cmake_parse_arguments(
         PARSE_ARGV ${count} arg "" "MODE;REPORT_EVERY;TOP;SAMPLE"
-        "EXCLUDE_FUNCTIONS;EXCLUDE_FILES;NO_ALLOC_FUNCTIONS")
+        "EXCLUDE_FUNCTIONS;EXCLUDE_FILES;NO_ALLOC_FUNCTIONS;ALLOCATORS")
     if(arg_UNPARSED_ARGUMENTS)
         message(FATAL_ERROR "${caller}: what is \"${arg_UNPARSED_ARGUMENTS}\"?")
     endif()
@@ -49,6 +51,7 @@ function(_memtrace_instrument target)
         _memtrace_pass(
             ${target} "${pass_languages}" no-alloc ${arg_NO_ALLOC_FUNCTIONS} exclude-functions
             ${arg_EXCLUDE_FUNCTIONS} exclude-files ${arg_EXCLUDE_FILES})
+        _memtrace_allocators(${target} "${pass_languages}" "${arg_ALLOCATORS}")
     elseif(mode STREQUAL "hooks")
         _memtrace_hooks(${target} "${arg_EXCLUDE_FUNCTIONS}" "${arg_EXCLUDE_FILES}")
     elseif(mode STREQUAL "frame-pointer")
@@ -60,6 +63,10 @@ function(_memtrace_instrument target)
         if(arg_EXCLUDE_FUNCTIONS OR arg_EXCLUDE_FILES)
             string(APPEND why "; EXCLUDE_* does nothing in this mode")
         endif()
+    endif()
+
+    if(arg_ALLOCATORS AND NOT mode STREQUAL "pass")
+        _memtrace_lack_allocators(${target} "${mode}" "${arg_MODE}")
     endif()
 
     _memtrace_is_lean(lean)

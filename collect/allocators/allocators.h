@@ -10,6 +10,7 @@
 #define COLLECT_ALLOCATORS_ALLOCATORS_H
 
 #include "collect/allocators/allocspec.h"
+#include "memtrace/allocators.h"
 
 #include <sys/types.h>
 

@@ -14,7 +14,7 @@
 #define COLLECT_ALLOCATORS_ALLOCSPEC_H
 
 #include "analyze/read/error.h"
-#include "memtrace/allocators.h"
+#include "memtrace/signature.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -24,6 +24,12 @@
 #include <tree.h>
 #include <gimple.h>
 #include <gimple-iterator.h>
+#include <gimple-walk.h>
+#include <gimple-expr.h>
+#include <gimplify.h>
+#include <fold-const.h>
+#include <stor-layout.h>
+#include <varasm.h>
 #include <cgraph.h>
 #include <stringpool.h>
 #include <attribs.h>
@@ -36,6 +42,8 @@
 #include <target.h>
 #include <diagnostic-core.h>
 #include <opts.h>
+#include <options.h>
+#include <toplev.h>
 #include <asan.h>
 #include <sreal.h>
 // clang-format on

@@ -2,6 +2,8 @@
 /* settings.cpp: the plugin's arguments and attributes. See settings.h. */
 #include "instrument/gcc/settings.h"
 
+#include "instrument/allocators/wanted.h"
+
 namespace {
 
 std::unordered_set<std::string> no_alloc_functions;
@@ -72,6 +74,23 @@ tree only_on_functions(tree *node, tree name, tree, int, bool *add_no_attributes
     return NULL_TREE;
 }
 
+/* One in each option, whose commas are its own. GCC cuts values that have an = in them, so they are
+ * read where it has options as they were given. */
+bool read_allocators(const plugin_name_args *info) {
+    const std::string start = std::string(info->base_name) + "-allocators=";
+    for (unsigned i = 0; i < save_decoded_options_count; ++i) {
+        const cl_decoded_option &option = save_decoded_options[i];
+        std::string why;
+        if (option.opt_index == OPT_fplugin_arg_ &&
+            strncmp(option.arg, start.c_str(), start.size()) == 0 &&
+            !wanted_add(option.arg + start.size(), why)) {
+            error("plugin %qs: allocators: %s", info->base_name, why.c_str());
+            return false;
+        }
+    }
+    return true;
+}
+
 attribute_spec no_alloc_attribute = {"memtrace_no_alloc", 0,   0, true, false, false, false,
                                      only_on_functions,   NULL};
 
@@ -82,6 +101,9 @@ bool settings_read(const plugin_name_args *info) {
         const std::string key = info->argv[i].key;
         const std::vector<std::string> names =
             split(info->argv[i].value ? info->argv[i].value : "");
+        if (key == "allocators") {
+            continue; /* read_allocators() */
+        }
         if (key == "no-alloc") {
             no_alloc_functions.insert(names.begin(), names.end());
         } else if (key == "exclude-functions") {
@@ -89,12 +111,14 @@ bool settings_read(const plugin_name_args *info) {
         } else if (key == "exclude-files") {
             excluded_files.insert(excluded_files.end(), names.begin(), names.end());
         } else {
-            error("plugin %qs: no option %qs; there are no-alloc, exclude-functions, exclude-files",
-                  info->base_name, key.c_str());
+            error(
+                "plugin %qs: no option %qs; there are no-alloc, exclude-functions, exclude-files, "
+                "allocators",
+                info->base_name, key.c_str());
             return false;
         }
     }
-    return true;
+    return read_allocators(info);
 }
 
 void settings_register_attributes() {

@@ -279,10 +279,33 @@ uint32_t allocators_flags(void) {
     return 0;
 }
 
+uint32_t allocators_count(void) {
+    return LOAD_RELAXED(&site_count);
+}
+
+/* Nothing is to be resized, and what would add a block comes to allocator_returned(), since there
+ * is no pool for it. */
+static void silence(struct followed_site *site) {
+    STORE_RELAXED(&site->is_silent, 1);
+    STORE_RELAXED(&site->signature.old_block, 0);
+    STORE_RELAXED(&site->pool.number, -1);
+}
+
+/* Where instructions are replaced is behind an endbr64 (docs/allocators.md). */
+void allocators_leave_out(uintptr_t function) {
+    enum { ENDBR = 4 };
+    for (uint32_t i = 0; i < LOAD_RELAXED(&site_count); i++) {
+        uint64_t address = sites[i].site.address;
+        if (function != 0 && (address == function || address == function + ENDBR)) {
+            silence(&sites[i].site);
+        }
+    }
+}
+
 void allocators_name_pools(void) {
     for (uint32_t i = 0; i < site_count; i++) {
         struct followed_site *site = &sites[i].site;
-        if (site->original != 0 && site->name[0] != '\0') {
+        if (site->original != 0 && !site->is_silent && site->name[0] != '\0') {
             site->pool.number = pool_number(site->name);
         }
     }
@@ -304,36 +327,6 @@ HIDDEN void allocator_resizes(struct allocator_call *call) {
     }
 }
 
-/* The name of the block that ended for a new one; 0: none did, or it is not recorded. */
-static uint64_t end_resized(const struct allocator_call *call, uintptr_t block) {
-    const struct pool_taken *taken = (const struct pool_taken *)(const void *)call->taken;
-    const struct followed_site *site = followed_site(call);
-    struct thread *thread;
-    uint64_t name = 0;
-    if (!taken->is_known) {
-        return 0;
-    }
-    if (block == 0 && followed_size(call) != 0) { /* it failed */
-        pool_put_back(site->pool.heap, taken);
-        return 0;
-    }
-    thread = thread_get_for_free(event_place(followed_caller(call)));
-    if (thread != NULL) {
-        name = pool_count_taken(thread, site->pool.heap, taken, block != 0, followed_caller(call));
-        thread_done(thread);
-    }
-    return name;
-}
-
-/* Of a function that is not told how large its block is: what one that it called has just said of
- * it, so the block is moved to the outer one with its size. */
-static uint64_t size_at(const struct followed_site *site, uintptr_t block) {
-    struct heap_block inner;
-    return heap_find(site->pool.heap, block, tick_now(), &inner) && inner.start == block
-               ? inner.size
-               : 0;
-}
-
 HIDDEN void allocator_returned(struct allocator_call *call, uint64_t result) {
     const struct followed_site *site = followed_site(call);
     struct frame caller = followed_caller(call);
@@ -343,15 +336,18 @@ HIDDEN void allocator_returned(struct allocator_call *call, uint64_t result) {
                                      event_aligned(followed_argument(call, site->signature.align))};
     struct thread *thread;
     if (site->signature.size == 0 && object.address != 0) {
-        object.size = size_at(site, object.address);
+        object.size = pool_size_at(site->pool.heap, object.address);
     }
     if (site->signature.kind == MEMTRACE_ALLOCATOR_REALLOC) {
-        object.replaces = end_resized(call, object.address);
+        object.replaces = pool_end_resized(
+            site->pool.heap, (const struct pool_taken *)(const void *)call->taken, &object, caller);
     }
     if (site->signature.kind == MEMTRACE_ALLOCATOR_ZALLOC) {
         object.how |= MEMTRACE_ALLOC_ZEROED;
     }
-    thread = object.address != 0 ? thread_get(event_place(caller)) : NULL;
+    thread = object.address != 0 && !LOAD_RELAXED(&site->is_silent)
+                 ? thread_get(event_place(caller))
+                 : NULL;
     if (thread != NULL) {
         pool_add(thread, &site->pool, &object, caller);
         thread_done(thread);

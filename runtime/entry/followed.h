@@ -14,6 +14,7 @@ struct followed_site {
     struct pool pool;
     uint64_t address;
     struct memtrace_allocator_signature signature;
+    uint8_t is_silent;             /* the function was built to report by itself (named.c) */
     char name[MEMTRACE_SITE_NAME]; /* of the pool */
 };
 

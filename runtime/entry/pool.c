@@ -101,6 +101,30 @@ void pool_put_back(struct shadow_heap *heap, const struct pool_taken *taken) {
     }
 }
 
+uint64_t pool_end_resized(struct shadow_heap *heap, const struct pool_taken *taken,
+                          const struct pool_object *object, struct frame caller) {
+    struct thread *thread;
+    uint64_t name = 0;
+    if (!taken->is_known) {
+        return 0;
+    }
+    if (object->address == 0 && object->size != 0) { /* it failed */
+        pool_put_back(heap, taken);
+        return 0;
+    }
+    thread = thread_get_for_free(event_place(caller));
+    if (thread != NULL) {
+        name = pool_count_taken(thread, heap, taken, object->address != 0, caller);
+        thread_done(thread);
+    }
+    return name;
+}
+
+uint64_t pool_size_at(const struct shadow_heap *heap, uintptr_t address) {
+    struct heap_block inner;
+    return heap_find(heap, address, tick_now(), &inner) && inner.start == address ? inner.size : 0;
+}
+
 uint64_t pool_remove(struct thread *thread, struct shadow_heap *heap, uintptr_t address,
                      int replaced, struct frame caller) {
     struct pool_taken taken;

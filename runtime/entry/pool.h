@@ -67,6 +67,15 @@ void pool_take(struct thread *thread, struct shadow_heap *heap, uintptr_t addres
 uint64_t pool_count_taken(struct thread *thread, struct shadow_heap *heap,
                           const struct pool_taken *taken, int replaced, struct frame caller);
 void pool_put_back(struct shadow_heap *heap, const struct pool_taken *taken);
+/* The function that was to change it has come back, with `object` in its place, or without a block:
+ * it has failed, unless 0 bytes were asked for. Its name in the recording, if it has one and ended
+ * for the other; else 0. From outside of events, without a thread. */
+uint64_t pool_end_resized(struct shadow_heap *heap, const struct pool_taken *taken,
+                          const struct pool_object *object, struct frame caller);
+
+/* How large the block is that begins at this address, for a function that is not told: what one
+ * that it called has just said of it. 0: nothing is known. */
+uint64_t pool_size_at(const struct shadow_heap *heap, uintptr_t address);
 
 /* All objects of the pool are freed. */
 void pool_reset(struct thread *thread, const struct pool *pool, struct frame caller);

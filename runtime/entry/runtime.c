@@ -20,6 +20,7 @@
 #include "runtime/entry/event.h"
 #include "runtime/entry/malloc.h"
 #include "runtime/entry/mapping.h"
+#include "runtime/entry/named.h"
 #include "runtime/entry/othermalloc.h"
 #include "runtime/entry/real.h"
 #include "runtime/entry/recording_switch.h"
@@ -88,7 +89,7 @@ void runtime_tell_tables(void) {
     header->shadow_heap = (uintptr_t)runtime.heap.root;
     header->pool_heap = (uintptr_t)runtime.pools.root;
     header->foreign_heap = (uintptr_t)runtime.foreign.root;
-    header->flags |= allocators_flags();
+    header->flags |= allocators_flags() | named_flags();
 }
 
 static int make_structures(void) {
@@ -207,6 +208,7 @@ static int start(void) {
     }
     switch_start(&runtime.settings);
     allocators_name_pools();
+    named_forget_pools();
     *runtime.alive = 1;
     STORE_RELEASE(&runtime.state, (uint32_t)RUNTIME_READY);
     signals_start(&runtime.settings.signals);

@@ -1,0 +1,276 @@
+#SPDX - License - Identifier : MIT
+"""built.py COMPILER CASE: functions that allocate are named when a program is built (ALLOCATORS), and report by
+themselves. What is counted is known from the program's text (built.cpp, named.cpp)."""
+
+import os
+import re
+import shutil
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TESTS = os.path.dirname(HERE)
+sys.path.insert(0, os.path.join(TESTS, "programs"))
+import lightreader  # noqa: E402
+from harness import (BUILD, LIBRARY, MEMTRACE, bare, clean_environment, equal, execute, finish,  # noqa: E402
+                     only_profile, profiles, scratch, skip)
+
+COMPILER = sys.argv[1]
+PLAIN = ("-O0", "-O2")
+LIBS = ["-L" + os.path.dirname(LIBRARY), "-Wl,--push-state,--no-as-needed", "-lmemtrace", "-Wl,--pop-state",
+        "-Wl,-rpath," + os.path.dirname(LIBRARY)]
+
+
+def command_of(language):
+    name = {"gcc": "g++", "clang": "clang++"}[COMPILER] if language == "c++" else COMPILER
+    if shutil.which(name) is None:
+        skip("no " + name)
+    return name
+
+
+def plugin():
+    macro = {"gcc": "__GNUC__", "clang": "__clang_major__"}[COMPILER]
+    major = execute(["sh", "-c", "echo %s | %s -E -P -x c -" % (macro, command_of("c"))]).stdout.decode().strip()
+    path = os.path.join(BUILD, "lib", "memtrace", COMPILER + "-" + major, "memtrace.so")
+    if not os.path.exists(path):
+        skip("no plugin for " + COMPILER + " " + major)
+    return path
+
+
+def pass_flags(specifications):
+    file = plugin()
+    if COMPILER == "gcc":
+        return ["-fplugin=" + file, *("-fplugin-arg-memtrace-allocators=" + one for one in specifications)]
+    return ["-fpass-plugin=" + file, "-fplugin=" + file,
+            *(word for one in specifications for word in ("-mllvm", "-memtrace-allocators=" + one))]
+
+
+def compile_unit(folder, source, specifications, flags):
+    """What the compiler did, and the object."""
+    language = "c++" if source.endswith(".cpp") else "c"
+    unit = os.path.join(folder, os.path.basename(source) + ".o")
+    standard = ["-std=c++20"] if language == "c++" else ["-std=gnu17", "-D_GNU_SOURCE"]
+    done = execute([command_of(language), "-g", "-Wall", "-Wno-infinite-recursion", *standard, *flags,
+                    *pass_flags(specifications), "-c", os.path.join(HERE, source), "-o", unit])
+    return done, unit
+
+
+def built(sources, specifications, *flags, libraries=LIBS):
+    folder = scratch()
+    units = []
+    for source in sources:
+        done, unit = compile_unit(folder, source, specifications, flags)
+        equal((done.returncode, done.stderr), (0, b""), "compiled without a word", source, *flags)
+        units.append(unit)
+    program = os.path.join(folder, "program")
+    link = pass_flags(specifications) if COMPILER == "gcc" else []
+    done = execute([command_of("c++"), "-g", *flags, *link, *units, *libraries, "-ldl", "-pthread", "-o", program])
+    equal((done.returncode, done.stderr), (0, b""), "linked without a word", *flags)
+    return program
+
+
+def counted(command, settings=None):
+    """What the program says of itself, and its profile's folder."""
+    folder = scratch()
+    alone = bare(command)
+    done = execute(command, clean_environment(MEMTRACE_SUMMARY="0", MEMTRACE_OUTPUT=os.path.join(folder, "%e.%p.mtp"),
+                                              **(settings or {})))
+    equal((done.returncode, done.stdout, done.stderr), (alone.returncode, alone.stdout, b""), *command)
+    return folder
+
+
+def pools(data):
+    """{pool: (allocations, bytes, frees)}"""
+    found = {}
+    for context in data["pools"]:
+        row = found.setdefault(context["pool"], [0, 0, 0])
+        for place, name in enumerate(("allocations", "total_bytes", "frees")):
+            row[place] += context[name]
+    return {
+name: tuple(row) for name, row in found.items()
+}
+
+def check_pools(program, case, expected, *what):
+    data = only_profile(counted([program, case]), case)
+    equal(pools(data), expected, case, *what)
+    equal(data["lost"], 0, case, *what, "lost")
+    return data
+
+
+def check_paths(data, *functions):
+    for context in data["pools"]:
+        names = [re.sub(r"\(.*", "", frame["function"]) for frame in context["frames"]]
+        equal(any(name in names[0] for name in functions), True, "the function itself comes first", names)
+        equal("main" in names, True, "the path leads to main", names)
+
+
+BUILT = ["built.cpp", "builtother.c"]
+NAMED = ["take_inlined(size=1)=alloc", "take_changing(size=2*3)=alloc", "pool<*>::take(size=2)=alloc:typed",
+         "pool<int>::give(ptr=2)=free:typed", "arena_source::get(size=2)=alloc:virtual",
+         "source::get(unsigned long, double)(size=2)=alloc:scaled", "take_or_throw(size=1)=alloc:throw",
+         "resize_or_throw(old=1,size=2)=realloc:resized", "give(ptr=1)=free", "place_or_throw(ptr=1,size=2)=alloc:placed",
+         "take_deep(size=1)=alloc:deep", "other_take(size=1)=alloc:other", "other_outer(size=inner)=alloc:outer",
+         "other_give(ptr=1)=free:other", "other_clear=reset:other"]
+ONE_TO_20, ONE_TO_30 = 210, 465
+EXPECTED = {
+    "inlined": {"take_inlined": (101, 5057, 0)},
+    "changing": {"take_changing": (49, sum(40 * i * (i % 3 + 1) for i in range(1, 50)), 0)},
+    "methods": {"typed": (40, 2 * ONE_TO_20, 10), "scaled": (20, ONE_TO_20, 0),
+#A block that the outer one returns is no longer the inner one's.
+                "virtual": (40, ONE_TO_20 + sum(int(i * 2.5) for i in range(1, 21)), 20)},
+    "leaving": {"throw": (100, 100 * 40, 0), "resized": (100, 100 * 50, 100), "placed": (134, 134 * 60, 0)},
+    "deep": {"deep": (20, sum(range(10, 30)), 19)},
+    "other": {"other": (61, 2 * ONE_TO_30 + 1000, 60), "outer": (30, ONE_TO_30, 0)},
+}
+
+
+def check_all(*flags, has_paths=True):
+    program = built(BUILT, NAMED, *flags)
+    for case, expected in EXPECTED.items():
+        data = check_pools(program, case, expected, COMPILER, *flags)
+        if has_paths and case in ("inlined", "other"):
+            check_paths(data, "take_inlined", "other_take", "other_outer")
+    return program
+
+
+def ways():
+    """All ways in which a function can be taken apart, and left."""
+    for level in ("-O0", "-O1", "-O2", "-O3"):
+        check_all(level)
+
+
+def others():
+    check_all("-O2", "-fPIC", "-fvisibility=hidden", "-fno-semantic-interposition")
+    check_all("-O2", "-fno-pie", "-no-pie")
+    check_all("-O2", "-ffunction-sections", "-fdata-sections", "-Wl,--gc-sections")
+
+
+def link_time():
+    """Once in each call, though the code is made when the program is linked."""
+    if COMPILER == "clang" and not shutil.which("ld.lld"):
+        skip("no lld")
+    flags = ["-flto"] if COMPILER == "gcc" else ["-flto", "-fuse-ld=lld"]
+    check_all("-O2", *flags, has_paths=False)  # whose debug information leaves inlined functions out
+
+
+def both_units():
+    """Functions of one name in two units, inlined in both."""
+    for level in PLAIN:
+        program = built(BUILT, ["take_small(size=1)=alloc:small"], level)
+        check_pools(program, "inlined", {"small": (101, 5050 + 9, 0)}, level)
+        check_pools(program, "other", {"small": (61 + 30, 2 * ONE_TO_30 + 1000 + 61 * 16 + ONE_TO_30, 0)}, level)
+
+
+def named():
+    """The program of those that are followed by --alloc, with the same counts."""
+    first = sum(range(100, 200))
+    for level in PLAIN:
+        program = built(["named.cpp"], [
+            "own_alloc(size=1)=alloc:own", "own_free(ptr=2)=free:own", "own_zalloc(size=2*3)=zalloc:own",
+            "own_place(ptr=1,align=2,size=3)=alloc:placed", "own_resize(old=1,size=2)=realloc:own",
+            "own_reset=reset:own", "own_throwing(size=1)=alloc:thrown", "own_jumping(size=1)=alloc:jumped"], level)
+        check_pools(program, "kinds", {"own": (103, first + 990 + 700 + 300, 52), "placed": (1, 5000, 0)}, level)
+        check_pools(program, "reset", {"own": (71, 70 * 40 + 41, 70)}, level)
+        check_pools(program, "throws", {"thrown": (50, 2500, 0), "jumped": (25, 1500, 0)}, level)
+        check_pools(program, "threads", {"own": (80000, 80000 * 24, 79200)}, level)
+        profile = lightreader.Profile(profiles(counted([program, "forks"]))[0])
+        child, = profile.children()
+        rows = [path[2:] for path in profile.paths(child).values() if any(path[2:])]
+        equal(((6000, 10, 0, 0) in rows, child.lost), (True, 0), "of a child", rows)
+
+
+def heap_blocks():
+    program = built(["named.cpp"], ["own_alloc(size=1)=alloc:heap", "own_free(ptr=2)=free:heap"], "-O2")
+    data = only_profile(counted([program, "threads"]), "heap")
+    own = [context for context in data["contexts"]
+           if any(frame["function"] == "worker(void*)" for frame in context["frames"])]
+    equal((sum(context["allocations"] for context in own), sum(context["frees"] for context in own)),
+          (80000, 79200), "blocks of the heap")
+    equal(data["pools"], [], "and of no pool")
+
+
+def recorded():
+    folder = scratch()
+    program = built(["named.cpp"], ["own_alloc(size=1)=alloc:own", "own_zalloc(size=2*3)=zalloc:own",
+                                    "own_resize(old=1,size=2)=realloc:own"], "-O2")
+    execute([MEMTRACE, "record", "--no-summary", "-o", os.path.join(folder, "it.mtr"), "--", program, "kinds"],
+            clean_environment(MEMTRACE_REGION_DIR=scratch(where="/dev/shm")), folder)
+    rows = execute([MEMTRACE, "query", os.path.join(folder, "it.mtr"),
+                    "SELECT count(*), sum(size) FROM allocations WHERE pool = 'own'"], clean_environment())
+    equal(re.findall(rb"\d+", rows.stdout)[-2:], [b"103", b"%d" % (sum(range(100, 200)) + 990 + 700 + 300)],
+          "in a recording", rows.stderr)
+
+
+def without():
+    """The program links and runs without the library, and does what it does."""
+    program = built(BUILT, NAMED, "-O2", libraries=[])
+    for case in EXPECTED:
+        done = execute([program, case])
+        equal((done.returncode, b"done" in done.stdout), (0, True), case, done.stderr)
+
+
+def twice():
+    """Named once more when it is run: counted once, and where it was inlined, too."""
+    program = built(BUILT, NAMED, "-O2")
+    words = [word for one in NAMED if "inner" not in one and "pool" not in one for word in ("--alloc", one)]
+    for case in ("inlined", "leaving", "deep", "other"):
+        folder = scratch()
+        done = execute([MEMTRACE, "run", "--no-summary", *words, "--", program, case],
+                       clean_environment(MEMTRACE_REGION_DIR=scratch(where="/dev/shm")), folder)
+        equal(done.returncode, 0, case, done.stderr)
+        equal(pools(only_profile(folder, case)), EXPECTED[case], "named twice:", case)
+
+
+def contract():
+    """What the pass promises of frame words holds with the reports as well."""
+    for level in PLAIN:
+        program = built(BUILT, NAMED, level)
+        done = execute([sys.executable, os.path.join(TESTS, "pass", "check_contract.py"), "--least", "8", program])
+        equal(done.returncode, 0, "promises", done.stdout.decode()[-2000:], done.stderr.decode()[-1000:])
+
+
+def line_of(text):
+    with open(os.path.join(HERE, "built.cpp"), encoding="utf-8") as file:
+        return [number for number, line in enumerate(file, 1) if text in line][0]
+
+
+def misfits():
+    """What is wrong is told by the compiler, with the function's place, and nothing is guessed."""
+    for one, function, why in (
+            ("take_or_throw(size=3)=alloc", "void *take_or_throw", "size=3: it has 2 arguments"),
+            ("take_changing(size=1)=alloc", "void *take_changing",
+             "size=1: its argument 1 (why) is a pointer, not a number"),
+            ("place_or_throw(size=2)=zalloc", "", ""),  # its result could be an address
+            ("place_or_throw(ptr=2,size=2)=alloc", "int place_or_throw",
+             "ptr=2: its argument 2 (size) is no pointer to where a block's address could be written"),
+            ("take_or_throw(ptr=1,size=2)=alloc", "void *take_or_throw", "ptr=1: its argument 1 (size) is no pointer"),
+            ("leaving(size=1)=alloc", "void leaving", "size=1: it has 0 arguments"),
+            ("leaving=reset", "", "")):
+        done, _ = compile_unit(scratch(), "built.cpp", [one], ["-O1"])
+        said = done.stderr.decode()
+        equal((done.returncode != 0, why in said), (why != "", True), one, said)
+        if why:
+            equal("built.cpp:%d" % line_of(function) in said, True, one, "place", said)
+    done, _ = compile_unit(scratch(), "built.cpp", ["take_*(size=1)=alloc:some"], ["-O1"])
+    equal((done.returncode, b"take_changing" in done.stderr, b"take_small" in done.stderr), (0, True, False),
+          "a pattern that fits by chance", done.stderr)
+    for one, why in (("take_small", "what a function does is missing"), ("take_small(size=x)=alloc", "an argument is meant"),
+                     ("libx!take_small(size=1)=alloc", "leave"), ("0x12(size=1)=alloc", "no address"),
+                     ("@/nowhere/at/all", "No such file")):
+        done, _ = compile_unit(scratch(), "built.cpp", [one], [])
+        equal((done.returncode != 0, why in done.stderr.decode()), (True, True), one, done.stderr)
+
+
+def lists():
+    """From a file, with comments; and a ready-made set, of which the program has nothing."""
+    folder = scratch()
+    with open(os.path.join(folder, "named.txt"), "w", encoding="utf-8") as file:
+        file.write("# ours\n%s # too\n\n" % "\n".join(NAMED))
+    program = built(BUILT, ["@" + os.path.join(folder, "named.txt"), "jemalloc"], "-O2")
+    check_pools(program, "leaving", EXPECTED["leaving"])
+
+
+CASES = {function.__name__: function for function in
+         (ways, others, link_time, both_units, named, heap_blocks, recorded, without, twice, contract, misfits, lists)}
+if __name__ == "__main__":
+    CASES[sys.argv[2]]()
+    finish()
