@@ -410,6 +410,7 @@ static void explain_plugin(const struct plan *plan) {
         {"no-alloc=f,g", "these functions never allocate: calling them needs no store"},
         {"exclude-functions=f,g", "these functions are left out"},
         {"exclude-files=a,b", "functions of files with these parts in their paths are left out"},
+        {"allocators=SPECIFICATION", "this function allocates, and reports it; once for each"},
     };
     puts("\nNot printed above, for when you need it:");
     if (!plan->plugin.gcc)

@@ -57,14 +57,20 @@ struct claim {
     bool is_written; /* the function writes there */
 };
 
+/* "its argument 1 (size)": compilers forget names. */
+std::string describe(unsigned number, const function_shape::parameter &parameter) {
+    const std::string name = parameter.name.empty() ? "" : " (" + parameter.name + ")";
+    return "its argument " + std::to_string(number) + name;
+}
+
 /* The parameter with this number among those that count. False: there is none, see `why`. */
 bool find(const claim &it, const function_shape &shape, int &place, std::string &why) {
     unsigned count = 0;
     for (size_t i = 0; i < shape.parameters.size(); ++i) {
         const auto &parameter = shape.parameters[i];
         if (parameter.type == value_class::OTHER) {
-            why = "its argument " + std::to_string(count + 1) + " (" + parameter.name +
-                  ") is neither a number nor a pointer, so those from there on have no numbers";
+            why = describe(count + 1, parameter) +
+                  " is neither a number nor a pointer, so those from there on have no numbers";
             return false;
         }
         count += parameter.type != value_class::FLOATING;
@@ -84,8 +90,7 @@ bool fits(const claim &it, const function_shape &shape, int &place, std::string 
     bool is_right = find(it, shape, place, why);
     if (is_right) {
         const auto &parameter = shape.parameters[(size_t)place];
-        const std::string which =
-            "its argument " + std::to_string(it.number) + " (" + parameter.name + ") is ";
+        const std::string which = describe(it.number, parameter) + " is ";
         if (!it.is_pointer && parameter.type == value_class::POINTER) {
             why = which + "a pointer, not a number";
             is_right = false;

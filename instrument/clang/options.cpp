@@ -2,6 +2,8 @@
 /* options.cpp: the pass's options. */
 #include "instrument/clang/options.h"
 
+#include "instrument/allocators/wanted.h"
+
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/Demangle/Demangle.h>
 #include <llvm/IR/DebugInfoMetadata.h>
@@ -19,6 +21,7 @@ using name_list = cl::list<std::string>;
 name_list *no_alloc;
 name_list *exclude_functions;
 name_list *exclude_files;
+name_list *allocators;
 
 name_list *register_list(StringRef name, StringRef description, StringRef values) {
     return new name_list(name, cl::desc(description), cl::value_desc(values), cl::CommaSeparated);
@@ -56,6 +59,8 @@ void options_register() {
         register_list("memtrace-exclude-functions", "Functions to leave out", "f,g");
     exclude_files = register_list("memtrace-exclude-files", "Parts of paths of files to leave out",
                                   "part,part");
+    allocators = new name_list("memtrace-allocators", cl::desc("A function that allocates"),
+                               cl::value_desc("specification")); /* its commas are its own */
 }
 
 bool options_no_alloc(const Function &function) {
@@ -70,6 +75,19 @@ bool options_excluded(const Function &function) {
     const std::string file = options_source(function, &line);
     return any_of(*exclude_files,
                   [&](const std::string &part) { return file.find(part) != std::string::npos; });
+}
+
+bool options_read_allocators(std::string &why) {
+    static bool is_read = false;
+    if (!is_read) {
+        is_read = true;
+        for (const std::string &one : *allocators) {
+            if (!wanted_add(one, why)) {
+                return false;
+            }
+        }
+    }
+    return true;
 }
 
 std::string options_source(const Function &function, unsigned *line) {

@@ -22,6 +22,10 @@ bool options_no_alloc(const llvm::Function &function);
  * holds parts of paths. */
 bool options_excluded(const llvm::Function &function);
 
+/* Reads what -memtrace-allocators says (instrument/allocators/wanted.h), once. False: `why` is one
+ * line that says what is wrong. */
+bool options_read_allocators(std::string &why);
+
 /* The source file and line of `function`; without debug information the unit's file and line 0. */
 std::string options_source(const llvm::Function &function, unsigned *line);
 

@@ -8,6 +8,7 @@
  * well (lld since 15: --load-pass-plugin), it takes the first words out and runs again on the
  * linked unit.
  */
+#include "instrument/clang/named.h"
 #include "instrument/clang/options.h"
 #include "instrument/clang/pass.h"
 
@@ -72,6 +73,8 @@ void at_the_end(PassBuilder &builder) {
  * the pass is registered then; a pipeline without start (after linking) has no sanitizers. */
 void register_callbacks(PassBuilder &builder) {
     const auto registered = std::make_shared<bool>(false);
+    builder.registerPipelineStartEPCallback(
+        [](ModulePassManager &passes, auto) { passes.addPass(named_pass()); });
     builder.registerPipelineStartEPCallback([&builder, registered](ModulePassManager &, auto) {
         if (!*registered) {
             *registered = true;

@@ -121,7 +121,7 @@ function_shape shape_of(tree function) {
     function_shape shape;
     for (tree it = DECL_ARGUMENTS(function); it; it = DECL_CHAIN(it)) {
         shape.parameters.push_back(
-            {class_of(TREE_TYPE(it)), DECL_NAME(it) ? IDENTIFIER_POINTER(DECL_NAME(it)) : "?"});
+            {class_of(TREE_TYPE(it)), DECL_NAME(it) ? IDENTIFIER_POINTER(DECL_NAME(it)) : ""});
     }
     shape.result = class_of(TREE_TYPE(DECL_RESULT(function)));
     return shape;
