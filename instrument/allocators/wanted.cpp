@@ -34,6 +34,12 @@ char *demangle(const char *symbol) {
 
 /* What has a meaning only where a whole process is looked at. */
 bool is_for_units(const allocspec &spec, std::string &why) {
+    if (spec.set != nullptr) {
+        why = '"' + std::string(spec.set) +
+              "\": ready-made sets are for programs that are there already (memtrace run --alloc): "
+              "name its functions";
+        return false;
+    }
     if (spec.object != nullptr) {
         why = '"' + std::string(spec.text) +
               "\": where a function is built, its object is the one that is being built: leave \"" +
@@ -135,11 +141,10 @@ bool wanted_add(const std::string &text, std::string &why) {
     }
     for (size_t i = before; i < list.specs.count; ++i) {
         const allocspec &spec = list.specs.items[i];
-        if (spec.set == nullptr && !is_for_units(spec, why)) {
+        if (!is_for_units(spec, why)) {
             return false;
         }
-        list.items.push_back(
-            {spec.text, spec.signature, spec.pool, !spec.is_pattern && spec.set == nullptr});
+        list.items.push_back({spec.text, spec.signature, spec.pool, !spec.is_pattern});
     }
     return true;
 }
@@ -159,12 +164,9 @@ const wanted *wanted_find(const std::string &symbol) {
 }
 
 std::vector<std::string> wanted_texts() {
-    const list &list = all();
     std::vector<std::string> texts;
-    for (size_t i = 0; i < list.items.size(); ++i) {
-        if (list.specs.items[i].set == nullptr) {
-            texts.push_back(list.items[i].text);
-        }
+    for (const wanted &it : all().items) {
+        texts.push_back(it.text);
     }
     return texts;
 }

@@ -16,7 +16,7 @@ struct wanted {
     std::string text;
     memtrace_allocator_signature signature;
     std::string pool; /* empty, and no heap: the function's own name */
-    bool is_certain;  /* it names one function: no pattern, not of a set */
+    bool is_certain;  /* it names one function, and is no pattern */
 
     bool allocates() const {
         return signature.kind < MEMTRACE_ALLOCATOR_FREE;
@@ -50,7 +50,7 @@ bool wanted_is_empty();
 /* The first specification that names the function, by its linker's name; NULL: none does. */
 const wanted *wanted_find(const std::string &symbol);
 
-/* The texts of those that users wrote themselves, one for each. */
+/* The texts of all, as users wrote them. */
 std::vector<std::string> wanted_texts();
 
 /* The name of the pool: a function's own where nothing else was said, cut to its room. */
