@@ -98,6 +98,8 @@ static const struct option report_table[] = {
     {"show-fragmentation", 0, NULL, "slack, holes, pages and who keeps them, an address map [R]",
      SHOW(FRAGMENTATION)},
     {"show-mappings", 0, NULL, "mappings of the process, and who called mmap", SHOW(MAPPINGS)},
+    {"show-pools", 0, NULL, "a table of pools: what they have given out, and hold for that",
+     SHOW(POOLS)},
     {"show-timeline", 0, NULL, "memory over time as a chart", SHOW(TIMELINE)},
     {"timeline-series", 0, "SERIES",
      "the same of these, separated by commas: live, resident, swap, virtual, rate, frees, leaked",

@@ -102,7 +102,7 @@ static int write_shows(const struct report *report, const struct request *reques
         [SHOW_BLOCKS] = report_blocks,       [SHOW_FRAGMENTATION] = report_fragmentation,
         [SHOW_MAPPINGS] = report_mappings,   [SHOW_TIMELINE] = report_timeline,
         [SHOW_MARKS] = write_marks,          [SHOW_THREADS] = report_threads,
-        [SHOW_PROCESSES] = write_processes,
+        [SHOW_PROCESSES] = write_processes,  [SHOW_POOLS] = report_pools,
     };
     int result = 0;
     for (size_t i = 0; result == 0 && i < SHOW_COUNT; i++) {
@@ -160,6 +160,9 @@ static int write_default(const struct report *report, const struct request *requ
     table_drawing_end(report);
     if (result == 0) {
         result = write_wrong(report, request);
+    }
+    if (result == 0 && report_has_pools(report)) {
+        result = report_pools(report);
     }
     if (result == 0 && request->form == FORM_TREE && totals->maximum_bytes != 0) {
         result = write_top(report, request, METRIC_MAXIMUM, 5);

@@ -23,6 +23,7 @@ enum report_show {
     SHOW_BLOCKS,
     SHOW_FRAGMENTATION,
     SHOW_MAPPINGS,
+    SHOW_POOLS,
     SHOW_TIMELINE,
     SHOW_MARKS,
     SHOW_THREADS,

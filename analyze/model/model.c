@@ -22,6 +22,7 @@ void model_free(struct model *model) {
     free(model->modules);
     free(model->strings);
     free(model->pools);
+    free(model->pool_rooms);
     free(model->timeline);
     free(model->marks);
     free(model->gaps);

@@ -216,6 +216,9 @@ struct model {
     size_t module_count;
     char (*pools)[64]; /* indexed by context.pool */
     size_t pool_count;
+    struct memtrace_pool_room *pool_rooms; /* by pool, of as many as there are in the file; NULL: it
+                                              does not say where pools' blocks lay in the end */
+    size_t pool_room_count;
     struct memtrace_point *timeline; /* times grow strictly */
     size_t timeline_count;
     struct model_mark *marks; /* of recordings, by time; the first MODEL_MARKS of them */

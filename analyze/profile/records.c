@@ -303,6 +303,34 @@ static int load_pools(struct model *model, const struct profile *profile) {
     return 0;
 }
 
+static int take_rooms(struct model *model, const struct profile *profile,
+                      const struct profile_segment *segment) {
+    size_t count = segment->item_count - MEMTRACE_POOL_ROOM_FIRST;
+    free(model->pool_rooms);
+    model->pool_rooms = calloc(count, sizeof *model->pool_rooms);
+    model->pool_room_count = model->pool_rooms != NULL ? count : 0;
+    for (size_t i = 0; i < model->pool_room_count; i++) {
+        const void *item = profile_item(profile, segment, (uint32_t)i + MEMTRACE_POOL_ROOM_FIRST);
+        if (item != NULL) {
+            memcpy(&model->pool_rooms[i], item, sizeof *model->pool_rooms);
+        }
+    }
+    return model->pool_rooms != NULL ? 0 : -1;
+}
+
+/* Of several the last one counts. */
+static int load_rooms(struct model *model, const struct profile *profile) {
+    int status = 0;
+    for (size_t i = 0; status == 0 && i < profile->segment_count; i++) {
+        const struct profile_segment *segment = &profile->segments[i];
+        if (segment->kind == MEMTRACE_SEGMENT_POOL_ROOM &&
+            segment->item_count > MEMTRACE_POOL_ROOM_FIRST) {
+            status = take_rooms(model, profile, segment);
+        }
+    }
+    return status;
+}
+
 /* ---- Timeline ---- */
 
 /* Of several at one time that with the most live bytes first: it is kept. */
@@ -358,7 +386,7 @@ static int load_timeline(struct model *model, const struct profile *profile) {
 int records_load(struct model *model, const struct profile *profile) {
     if (load_modules(model, profile) != 0 || load_threads(model, profile) != 0 ||
         load_foreign(model, profile) != 0 || load_pools(model, profile) != 0 ||
-        load_timeline(model, profile) != 0) {
+        load_rooms(model, profile) != 0 || load_timeline(model, profile) != 0) {
         return -1;
     }
     records_finish(model);

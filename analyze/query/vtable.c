@@ -263,12 +263,14 @@ static const struct vtable timeline = {.rows = &rows_timeline, ARRAY};
 static const struct vtable markers = {.rows = &rows_marks, ARRAY};
 static const struct vtable scopes = {.rows = &rows_scopes, ARRAY};
 static const struct vtable foreign_frees = {.rows = &rows_foreign, ARRAY};
+static const struct vtable pools = {.rows = &rows_pools, ARRAY};
 
 /* In the order in which a written file has them: rows of the first ones are few. */
 const struct vtable *const vtable_list[] = {
-    &summary,      &processes,          &threads, &modules, &contexts,      &vtable_frames,
-    &timeline,     &vtable_samples,     &markers, &scopes,  &foreign_frees, &vtable_mappings,
-    &vtable_smaps, &vtable_allocations, NULL,
+    &summary,       &processes, &threads,         &modules,      &contexts,
+    &vtable_frames, &timeline,  &vtable_samples,  &markers,      &scopes,
+    &foreign_frees, &pools,     &vtable_mappings, &vtable_smaps, &vtable_allocations,
+    NULL,
 };
 
 /* ---- What there is ---- */

@@ -87,7 +87,7 @@ int vtable_fail(sqlite3_vtab *view, const char *format, ...) __attribute__((form
 char *vtable_declaration(const struct vtable *table, const char *schema);
 
 extern const struct vtable *const vtable_list[]; /* NULL ends it */
-enum { VTABLES = 14 };
+enum { VTABLES = 15 };
 
 extern const struct vtable vtable_allocations;
 extern const struct vtable vtable_frames;

@@ -46,6 +46,8 @@ static uint32_t item_size_of(uint32_t kind) {
         return sizeof(struct memtrace_module);
     case MEMTRACE_SEGMENT_POOLS:
         return sizeof(struct memtrace_pool);
+    case MEMTRACE_SEGMENT_POOL_ROOM:
+        return sizeof(struct memtrace_pool_room);
     case MEMTRACE_SEGMENT_TIMELINE:
         return 1; /* one struct, its size is checked where it is read */
     case MEMTRACE_SEGMENT_FREES:

@@ -365,6 +365,7 @@ static const char *const segment_names[] = {
     [MEMTRACE_SEGMENT_CELLS] = "cells",
     [MEMTRACE_SEGMENT_NODES] = "nodes",
     [MEMTRACE_SEGMENT_AREAS] = "areas",
+    [MEMTRACE_SEGMENT_POOL_ROOM] = "pool room",
 };
 enum { SEGMENT_KINDS = sizeof segment_names / sizeof segment_names[0] };
 

@@ -483,6 +483,7 @@ int report_json(const struct report *report) {
     put_contexts(json, report, "contexts", MODEL_HEAP);
     put_contexts(json, report, "mappings", MODEL_MAPPING);
     put_contexts(json, report, "pools", MODEL_POOL);
+    report_json_pools(json, report);
     put_children(json, report->model);
     if (report->run != NULL) {
         put_run(json, report);

@@ -59,6 +59,9 @@ int report_fragmentation(const struct report *report);
 /* The first of its tables and who keeps the pages, for the usual report. */
 int report_fragmentation_brief(const struct report *report);
 int report_mappings(const struct report *report);
+/* A row for each pool, with what it holds of the heap and of mappings. */
+int report_pools(const struct report *report);
+bool report_has_pools(const struct report *report);
 /* "heap", "stack", "kernel", "anonymous" or "file", by its name. */
 const char *report_mapping_kind(const char *name);
 int report_timeline(const struct report *report);
@@ -73,6 +76,8 @@ int report_json(const struct report *report);
 /* "gaps": when events were lost, an array in the map that is open. */
 struct jsonwriter;
 void report_json_gaps(struct jsonwriter *json, const struct model_gap *gaps, size_t count);
+/* "by_pool": an array with a map for each pool; the same. */
+void report_json_pools(struct jsonwriter *json, const struct report *report);
 /* "thinned": when not all were recorded, since too many came; the same. */
 void report_json_thinned(struct jsonwriter *json, const struct model_gap *thinned, size_t count);
 int report_csv(const struct report *report);

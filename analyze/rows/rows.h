@@ -101,7 +101,8 @@ void rows_put_sorted(struct table *table, const struct rows_view *view, const vo
 /* ---- The things ---- */
 
 extern const struct rows rows_summary, rows_processes, rows_threads, rows_modules, rows_contexts,
-    rows_timeline, rows_marks, rows_scopes, rows_foreign, rows_allocations, rows_details;
+    rows_timeline, rows_marks, rows_scopes, rows_foreign, rows_pools, rows_allocations,
+    rows_details;
 
 /* Places of columns that are named elsewhere. */
 enum {
@@ -171,6 +172,26 @@ enum {
     FOREIGN_FREER_NAME,
     FOREIGN_OWNER_NAME,
     FOREIGN_COLUMNS
+};
+enum {
+    POOL_NAME,
+    POOL_ALLOCATIONS,
+    POOL_TOTAL_BYTES,
+    POOL_FREES,
+    POOL_LIVE_BLOCKS,
+    POOL_LIVE_BYTES,
+    POOL_HELD_BYTES,
+    POOL_HELD_BACK,
+    POOL_HEAP_BYTES,
+    POOL_HEAP_BLOCKS,
+    POOL_MAPPING_BYTES,
+    POOL_MAPPINGS,
+    POOL_POOL_BYTES,
+    POOL_POOL_BLOCKS,
+    POOL_OUTSIDE_BYTES,
+    POOL_OUTSIDE_BLOCKS,
+    POOL_SHARE,
+    POOL_COLUMNS
 };
 enum {
     PROCESS_PID,

@@ -66,6 +66,9 @@ static int copy_parts(struct model *model, const struct model *whole) {
     model->nodes = copy_of(whole->nodes, whole->node_count, sizeof *model->nodes);
     model->pools = copy_of(whole->pools, whole->pool_count, sizeof *model->pools);
     model->timeline = copy_of(whole->timeline, whole->timeline_count, sizeof *model->timeline);
+    model->pool_rooms =
+        copy_of(whole->pool_rooms, whole->pool_room_count, sizeof *model->pool_rooms);
+    model->pool_room_count = model->pool_rooms != NULL ? whole->pool_room_count : 0;
     return model->nodes != NULL && model->pools != NULL && model->timeline != NULL &&
                    copy_modules(model, whole) == 0 && copy_threads(model, whole) == 0 &&
                    copy_gaps(model, whole) == 0 &&

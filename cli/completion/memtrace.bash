@@ -141,7 +141,7 @@ _memtrace() {
         --suppressions) _memtrace_files '*'; return 0 ;;
         *) _memtrace_filter && return ;;
         esac
-        options=' --show-peak --show-maximum --show-leaked --show-live --show-shutdown --shutdown-at --show-allocated --show-total --show-cumulative --show-allocations --show-temporary --temporary-within --show-caller-callee --show-findings --show-groups --show-lifetimes --show-sizes --show-blocks --blocks-by --show-fragmentation --show-mappings --show-timeline --timeline-series --show-marks --show-threads --show-processes --top-down --bottom-up --flat --paths --by --full-names --min-percent --limit --depth --nodes --all-frames --color --processes --process --all-processes --debug-folders --root --no-cache --format --json --csv --output --suppressions --no-builtin-suppressions --no-embedded-suppressions --help'$_memtrace_filters
+        options=' --show-peak --show-maximum --show-leaked --show-live --show-shutdown --shutdown-at --show-allocated --show-total --show-cumulative --show-allocations --show-temporary --temporary-within --show-caller-callee --show-findings --show-groups --show-lifetimes --show-sizes --show-blocks --blocks-by --show-fragmentation --show-mappings --show-pools --show-timeline --timeline-series --show-marks --show-threads --show-processes --top-down --bottom-up --flat --paths --by --full-names --min-percent --limit --depth --nodes --all-frames --color --processes --process --all-processes --debug-folders --root --no-cache --format --json --csv --output --suppressions --no-builtin-suppressions --no-embedded-suppressions --help'$_memtrace_filters
         [[ $current == -* ]] || { _memtrace_files '*.mt[pr]'; return; }
         ;;
     diff)

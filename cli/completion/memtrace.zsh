@@ -197,6 +197,7 @@ _memtrace() {
             '*--blocks-by[which of them come first \[R\]]:largest|oldest|first:(largest oldest first)' \
             '*--show-fragmentation[slack, holes, pages and who keeps them, an address map \[R\]]' \
             '*--show-mappings[mappings of the process, and who called mmap]' \
+            '*--show-pools[a table of pools]' \
             '*--show-timeline[memory over time as a chart]' \
             '*--timeline-series[the same of these, separated by commas]:SERIES:' \
             '*--show-marks[what the program marked \[R\]]' \

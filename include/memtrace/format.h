@@ -290,9 +290,11 @@ enum memtrace_segment_kind {
     MEMTRACE_SEGMENT_PATHS = 11, /* struct memtrace_path[] of light child `owner`; 0: of several */
     MEMTRACE_SEGMENT_ESTIMATES =
         12, /* struct memtrace_estimate[1024] (sampled.h), ids as of the tree */
-    MEMTRACE_SEGMENT_CELLS = 13, /* struct memtrace_cell[66] of column `owner`: see there */
-    MEMTRACE_SEGMENT_NODES = 14, /* uint64_t[1024], nodes, packed, ids index * 1024 + i */
-    MEMTRACE_SEGMENT_AREAS = 15, /* uint64_t[512], areas index * 512 + i: memtrace_unpack() */
+    MEMTRACE_SEGMENT_CELLS = 13,     /* struct memtrace_cell[66] of column `owner`: see there */
+    MEMTRACE_SEGMENT_NODES = 14,     /* uint64_t[1024], nodes, packed, ids index * 1024 + i */
+    MEMTRACE_SEGMENT_AREAS = 15,     /* uint64_t[512], areas index * 512 + i: memtrace_unpack() */
+    MEMTRACE_SEGMENT_POOL_ROOM = 16, /* struct memtrace_pool_room[], written when the process ends;
+                                        of several the last one counts */
 };
 
 #define MEMTRACE_SEGMENT_MAGIC 0x474d4553u /* "SEMG" in memory on little-endian machines */
@@ -538,6 +540,22 @@ MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_path) == 48, "path size");
 struct memtrace_pool {
     char name[64]; /* of memtrace_alloc(); frame MEMTRACE_FRAME_POOL + its index */
 };
+
+/*
+ * Where the live blocks of a pool lay when the process ended: item MEMTRACE_POOL_ROOM_FIRST + n is
+ * that of pool n. A block lies in the innermost thing that contains its first byte: a block of the
+ * heap, a mapping, or a block of a pool; each of these is counted once. One that lies in none, or
+ * is older than what it lies in, is outside.
+ */
+enum { MEMTRACE_POOL_ROOM_FIRST = 1 /* item 0 lies under the segment header */ };
+struct memtrace_pool_room {
+    uint64_t live_blocks, live_bytes;       /* of the pool, all of them */
+    uint64_t outside_blocks, outside_bytes; /* of these */
+    uint64_t heap_blocks, heap_bytes;       /* that hold some of them, with all their bytes */
+    uint64_t mappings, mapping_bytes;       /* the same */
+    uint64_t pool_blocks, pool_bytes;       /* the same, of pools */
+};
+MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_pool_room) == 80, "pool room size");
 
 /* Samples over the process's life. Bounded: when all places are taken every second one is dropped
  * and the distance doubles. `count` is stored after the point. Points may repeat after a kill in

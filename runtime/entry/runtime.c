@@ -22,6 +22,7 @@
 #include "runtime/entry/mapping.h"
 #include "runtime/entry/named.h"
 #include "runtime/entry/othermalloc.h"
+#include "runtime/entry/poolroom.h"
 #include "runtime/entry/real.h"
 #include "runtime/entry/recording_switch.h"
 #include "runtime/entry/settings.h"
@@ -389,6 +390,7 @@ static void close_region(enum memtrace_state state) {
     header->end_monotonic_ns = sys_clock_ns(CLOCK_MONOTONIC);
     proc_note_resident_peak(header);
     proc_note_own_resident(header);
+    poolroom_note();
     STORE_RELEASE(&header->state, (uint32_t)state);
     if (!has_collector(header) && !is_recorded(header) && !attach_is_collected()) {
         write_all_out(header);

@@ -136,6 +136,19 @@ void heap_visit(const struct shadow_heap *heap,
     }
 }
 
+uintptr_t heap_next_span(const struct shadow_heap *heap, uintptr_t from) {
+    uint8_t *leaf = heap->root != NULL ? LOAD_ACQUIRE(&heap->root[NEWEST]) : NULL;
+    uintptr_t next = UINTPTR_MAX;
+    for (; leaf != NULL; leaf = link_of(heap, leaf)->older) {
+        uintptr_t span = link_of(heap, leaf)->span;
+        if (span >= from && span < next &&
+            LOAD_ACQUIRE(&heap->root[span >> MEMTRACE_SPAN_SHIFT]) == leaf) {
+            next = span;
+        }
+    }
+    return next;
+}
+
 /* --- numbers in the middle of a run ------------------------------------------------------------
  *
  * A recording that begins in the middle of a run names the blocks that are there (heap_name_all),
@@ -236,13 +249,14 @@ static int contains(const struct heap_block *block, uintptr_t address) {
     return address >= block->start && address - block->start < size;
 }
 
-static int find_fine(const struct shadow_heap *heap, uintptr_t address, struct heap_block *block) {
+int heap_find_small(const struct shadow_heap *heap, uintptr_t address, uintptr_t limit,
+                    struct heap_block *block) {
     uintptr_t step = (uintptr_t)1 << heap->granule_shift;
     uintptr_t granule = address & ~(step - 1);
     for (uintptr_t back = 0; back <= FINE_SIZE_LIMIT && back <= granule; back += step) {
         uint8_t *leaf = heap_leaf(heap, granule - back);
         if (leaf != NULL && heap_decode_fine(heap, leaf, granule - back, block) &&
-            contains(block, address)) {
+            block->start < limit && contains(block, address)) {
             block->birth_tick |= (uint32_t)*heap_birth_high(heap, leaf, granule - back)
                                  << TICK_LOW_BITS;
             return 1;
@@ -273,7 +287,7 @@ int heap_find(const struct shadow_heap *heap, uintptr_t address, uint32_t tick,
     if (heap->root == NULL || (uint64_t)address >> MACHINE_ADDRESS_BITS != 0) {
         return 0;
     }
-    if (find_fine(heap, address, block)) {
+    if (heap_find_small(heap, address, address + 1, block)) {
         return 1;
     }
     if (!find_coarse(heap, address, block)) {

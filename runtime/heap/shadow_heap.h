@@ -84,6 +84,12 @@ void heap_visit(const struct shadow_heap *heap,
 /* The live block that contains `address`. 1, or 0. `tick`: as heap_remove()'s. */
 int heap_find(const struct shadow_heap *heap, uintptr_t address, uint32_t tick,
               struct heap_block *block);
+/* The same of blocks of less than 1 KiB alone that start below `limit`, which is at most address +
+ * 1: the one that starts last. */
+int heap_find_small(const struct shadow_heap *heap, uintptr_t address, uintptr_t limit,
+                    struct heap_block *block);
+/* The first span at or behind the address that has a leaf; UINTPTR_MAX: none has. */
+uintptr_t heap_next_span(const struct shadow_heap *heap, uintptr_t from);
 uint8_t *heap_add_leaf(struct shadow_heap *heap, uintptr_t address);
 /* Takes out the block whose record is where that of a small or a large one at `address` would be.
  * 1, or 0: there is none. `tick`: as heap_remove()'s. */

@@ -71,6 +71,10 @@ def cc1():
     equal([row["allocations"] for row in got], expected, "calls, as gdb counts them")
     equal(expected[0] > 1000 and expected[1] > 10, True, "there are some")
     equal(data["lost"], 0, "lost")
+    mapped = sum(context["live_bytes"] for context in data["mappings"])
+    held = {row["pool"]: row["mapping_bytes"] for row in data["by_pool"]}
+    live = {row["pool"]: row["live_bytes"] for row in data["by_pool"]}
+    equal(live["ggc"] <= held["ggc"] <= mapped and live["rtx"] <= held["rtx"] <= held["ggc"], True, "pages", held, live, mapped)
     equal(open(outputs[1], "rb").read(), open(outputs[0], "rb").read(), "what the compiler makes")
     first = [frame["function"] for frame in data["pools"][0]["frames"]]
     equal(("main" in first, first[-1]), (True, "_start"), "whole paths", first)

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/* poolrows.c: pools, each with what its allocator has given out, and what it holds for that of the
+ * heap and of mappings. See rows.h. */
+#include "analyze/rows/rows.h"
+
+/* One pool. */
+struct pool_row {
+    const char *name;
+    uint64_t allocations;
+    uint64_t total_bytes;
+    uint64_t frees;
+    uint64_t live_blocks;
+    uint64_t live_bytes;
+    const struct memtrace_pool_room *room; /* NULL: not known of what is selected */
+    uint64_t held_bytes;
+};
+_Static_assert(sizeof(struct pool_row) <= ROWS_ROOM, "a row has room");
+
+/* Of a context, also where pools stand for the heap (selection_as_heap). */
+static bool is_of(const struct model_context *context, size_t pool) {
+    return context->frame == MEMTRACE_FRAME_POOL + pool;
+}
+
+static bool is_there(const struct model *model, size_t pool) {
+    for (size_t i = 0; i < model->context_count; i++) {
+        if (is_of(&model->contexts[i], pool)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static size_t count_pools(const struct rows_of *of) {
+    size_t count = 0;
+    for (size_t pool = 0; pool < of->model->pool_count; pool++) {
+        count += is_there(of->model, pool);
+    }
+    return count;
+}
+
+/* The row'th that is there. */
+static size_t pool_at(const struct model *model, size_t row) {
+    size_t pool = 0;
+    while (pool < model->pool_count && (!is_there(model, pool) || row-- != 0)) {
+        pool++;
+    }
+    return pool;
+}
+
+/* What lay where is known of the end, and of all of the pool: not of a part of it, or of another
+ * time. */
+static const struct memtrace_pool_room *room_of(const struct model *model, size_t pool,
+                                                const struct pool_row *row) {
+    const struct memtrace_pool_room *room =
+        pool < model->pool_room_count ? &model->pool_rooms[pool] : NULL;
+    return room != NULL && room->live_blocks == row->live_blocks &&
+                   room->live_bytes == row->live_bytes && !model->live
+               ? room
+               : NULL;
+}
+
+static const void *pool_record(const struct rows_of *of, size_t number, void *made) {
+    const struct model *model = of->model;
+    size_t pool = pool_at(model, number);
+    struct pool_row *row = made;
+    *row = (struct pool_row){.name = "unnamed pool"};
+    if (pool < model->pool_count && model->pools[pool][0] != '\0') {
+        row->name = model->pools[pool];
+    }
+    for (size_t i = 0; i < model->context_count; i++) {
+        const struct model_context *context = &model->contexts[i];
+        if (is_of(context, pool)) {
+            row->allocations += context->allocations;
+            row->total_bytes += context->total_bytes;
+            row->frees += context->frees;
+            row->live_blocks += context->live_blocks;
+            row->live_bytes += context->live_bytes;
+        }
+    }
+    row->room = room_of(model, pool, row);
+    if (row->room != NULL) {
+        row->held_bytes = row->room->heap_bytes + row->room->mapping_bytes + row->room->pool_bytes;
+    }
+    return row;
+}
+
+/* Of what is held that which is no live block of the pool. What overlaps (a damaged file) is none.
+ */
+static uint64_t held_back(const struct pool_row *row) {
+    uint64_t given = row->live_bytes - row->room->outside_bytes;
+    return row->held_bytes > given ? row->held_bytes - given : 0;
+}
+
+#define ROOM_CELL(function, value)                                                                 \
+    ROWS_CELL(function, struct pool_row, row,                                                      \
+              row->room != NULL ? table_number(value) : table_none())
+ROOM_CELL(held_cell, row->held_bytes)
+ROOM_CELL(held_back_cell, held_back(row))
+ROOM_CELL(heap_cell, row->room->heap_bytes)
+ROOM_CELL(heap_blocks_cell, row->room->heap_blocks)
+ROOM_CELL(mapping_cell, row->room->mapping_bytes)
+ROOM_CELL(mappings_cell, row->room->mappings)
+ROOM_CELL(inner_cell, row->room->pool_bytes)
+ROOM_CELL(inner_blocks_cell, row->room->pool_blocks)
+ROOM_CELL(outside_cell, row->room->outside_bytes)
+ROOM_CELL(outside_blocks_cell, row->room->outside_blocks)
+#undef ROOM_CELL
+
+ROWS_CELL(share_cell, struct pool_row, row,
+          row->room != NULL && row->held_bytes != 0
+              ? table_real(100.0 * (double)held_back(row) / (double)row->held_bytes)
+              : table_none())
+
+#define OF(member) ROWS_FIELD(struct pool_row, member)
+static const struct table_column columns[POOL_COLUMNS] = {
+    [POOL_NAME] = {"pool", "pool", TABLE_TEXT, 20, "pool", "its name: contexts.pool", OF(name)},
+    [POOL_ALLOCATIONS] = {"allocations", "allocations", TABLE_COUNT, 12, "allocations", "",
+                          OF(allocations)},
+    [POOL_TOTAL_BYTES] = {"total_bytes", "in total", TABLE_BYTES, 10, "total_bytes",
+                          "ever allocated", OF(total_bytes)},
+    [POOL_FREES] = {"frees", "frees", TABLE_COUNT, 0, "frees", "", OF(frees)},
+    [POOL_LIVE_BLOCKS] = {"live_blocks", "blocks", TABLE_COUNT, 8, "live_blocks", "not freed",
+                          OF(live_blocks)},
+    [POOL_LIVE_BYTES] = {"live_bytes", "live", TABLE_BYTES, 10, "live_bytes", "", OF(live_bytes)},
+    [POOL_HELD_BYTES] = {"held_bytes", "held", TABLE_BYTES, 10, "held_bytes",
+                         "of the heap, mappings and other pools: what live blocks of it lie in; "
+                         "NULL: not known",
+                         .cell = held_cell},
+    [POOL_HELD_BACK] = {"held_back_bytes", "held back", TABLE_BYTES, 10, "held_back_bytes",
+                        "of these: no live block of the pool", .cell = held_back_cell},
+    [POOL_HEAP_BYTES] = {"heap_bytes", "in heap", TABLE_BYTES, 10, "heap_bytes",
+                         "of held_bytes: blocks of the heap", .cell = heap_cell},
+    [POOL_HEAP_BLOCKS] = {"heap_blocks", NULL, TABLE_COUNT, 0, "heap_blocks", "how many",
+                          .cell = heap_blocks_cell},
+    [POOL_MAPPING_BYTES] = {"mapping_bytes", "in mappings", TABLE_BYTES, 11, "mapping_bytes",
+                            "of held_bytes: mappings", .cell = mapping_cell},
+    [POOL_MAPPINGS] = {"mappings", NULL, TABLE_COUNT, 0, "mappings", "how many",
+                       .cell = mappings_cell},
+    [POOL_POOL_BYTES] = {"pool_bytes", "in pools", TABLE_BYTES, 10, "pool_bytes",
+                         "of held_bytes: blocks of pools", .cell = inner_cell},
+    [POOL_POOL_BLOCKS] = {"pool_blocks", NULL, TABLE_COUNT, 0, "pool_blocks", "how many",
+                          .cell = inner_blocks_cell},
+    [POOL_OUTSIDE_BYTES] = {"outside_bytes", "elsewhere", TABLE_BYTES, 10, "outside_bytes",
+                            "of live_bytes: in none of these", .cell = outside_cell},
+    [POOL_OUTSIDE_BLOCKS] = {"outside_blocks", NULL, TABLE_COUNT, 0, "outside_blocks",
+                             "of live_blocks: the same", .cell = outside_blocks_cell},
+    [POOL_SHARE] = {"held_back_percent", "%", TABLE_PERCENT, 6, .cell = share_cell},
+};
+#undef OF
+
+const struct rows rows_pools = {
+    .name = "pools",
+    .about = "allocators of the program's own, and what they hold of its memory",
+    ROWS_COLUMNS(columns),
+    .count = count_pools,
+    .record = pool_record,
+};

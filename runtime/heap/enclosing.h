@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * enclosing.h: which block of a table contains an address, for addresses that go up: a whole table
+ * is gone through once, however many are asked for. And the blocks of a table in that order.
+ *
+ * Called by entry/poolroom.c. Others may change the table meanwhile.
+ */
+#ifndef RUNTIME_HEAP_ENCLOSING_H
+#define RUNTIME_HEAP_ENCLOSING_H
+
+#include "runtime/heap/shadow_heap.h"
+
+enum { ENCLOSING_DEPTH = 8 /* blocks in each other; what lies deeper is in the last of them */ };
+
+/* Of the blocks of 1 KiB and more. Invariant: each begins within the one before it. */
+struct enclosing {
+    const struct shadow_heap *heap;
+    uintptr_t next; /* what starts below was looked at */
+    uint32_t tick;
+    int depth;
+    struct heap_block block[ENCLOSING_DEPTH];
+};
+
+void enclosing_begin(struct enclosing *it, const struct shadow_heap *heap, uint32_t tick);
+/* How many blocks that start below `limit` contain the address: the innermost is block[that - 1].
+ * `limit` is at most address + 1. */
+int enclosing_find(struct enclosing *it, uintptr_t address, uintptr_t limit);
+
+/* As heap_visit(), by address; births of large blocks are whole. */
+void enclosing_visit(const struct shadow_heap *heap, uint32_t tick,
+                     void (*visit)(void *argument, const struct heap_block *block), void *argument);
+
+#endif
