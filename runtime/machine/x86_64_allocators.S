@@ -8,8 +8,9 @@
  * function left them, those included that a call may change: a compiler that has seen a function
  * knows which ones it leaves alone (gcc: -fipa-ra). Code in C that runs at each call (*_fast)
  * changes general registers alone, which are saved; and needs no alignment of the stack, for the
- * same compiler may call a function without which needs none. What is seldom called may use all, so
- * before it all are saved, by the processor's instruction for that.
+ * same compiler may call a function without which needs none. What is called seldom may call the C
+ * library, which uses whatever vector registers there are: before it they are saved whole. (By plain
+ * moves: XSAVE and XRSTOR take ten times as long.)
  *
  * It is a frame like any other, so debuggers and exceptions find their way through it.
  */
@@ -20,12 +21,6 @@
     .set    NUMBER, CALL + 8 * 8
     .set    SCRATCH, -8
     .set    SITE, -16
-    /* struct machine_vectors (x86_64_vectors.c) */
-    .set    BY_XSAVE, 1
-    .set    BY_XSAVEC, 2
-    /* Intel SDM volume 1, 13.4.2: the header of an XSAVE area. */
-    .set    HEADER, 512
-
     .macro  begin
     .cfi_startproc
     .cfi_def_cfa rbp, 16
@@ -54,7 +49,7 @@
     jnz     1f
     lea     CALL(%rbp), %rdi
     lea     \function(%rip), %rcx
-    call    call_apart
+    call    *machine_call_apart(%rip)
 1:
     pop     %r10
     pop     %rax
@@ -73,54 +68,103 @@
     .hidden allocator_returned_fast
     .hidden allocator_resizes_fast
     .hidden allocator_leaves_fast
-    .hidden machine_vectors
+    .hidden machine_call_apart
 
-    /* Calls the function in rcx, with what is in rdi and rsi. All registers but the general ones are
-     * what they were after it. */
-    .type   call_apart, @function
-call_apart:
+    /* machine_call_apart is one of these (x86_64_vectors.c). Each calls the function in rcx, with what
+     * is in rdi and rsi. All registers but the general ones are what they were after it; those of
+     * the x87, which nobody uses there, are not looked at.
+     *
+     * A processor is slower where it does not know that the high parts of vector registers are zero,
+     * and it knows that of none that was loaded whole. So where all are zero that is told to it.
+     *
+     * register, width: of one vector register; move: what moves it; either: the logical or of two;
+     * mask: what moves a mask register, where there are any, and then there are 16 more vector
+     * registers, too. */
+    .set    MXCSR, 0
+    .set    HIGH, 8                        /* 0: the high parts of all are zero */
+    .set    MASKS, 64
+    .set    EITHER, 128                    /* the first 16, one or the other */
+    .set    FIRST, 192
+
+    .macro  apart name, register, width, move, either, mask
+    .globl  \name
+    .hidden \name
+    .type   \name, @function
+\name:
     .cfi_startproc
     push    %rbp
     .cfi_def_cfa_offset 16
     .cfi_offset rbp, -16
     mov     %rsp, %rbp
     .cfi_def_cfa_register rbp
-    mov     machine_vectors(%rip), %rax    /* which */
-    mov     %rax, %rdx
-    shr     $32, %rdx
-    sub     machine_vectors + 8(%rip), %rsp
+    .ifb \mask
+    sub     $(FIRST + 16 * \width), %rsp
+    .else
+    sub     $(FIRST + 32 * \width), %rsp
+    .endif
     and     $-64, %rsp
-    mov     machine_vectors + 16(%rip), %r8d
-    cmp     $BY_XSAVE, %r8d
-    jb      5f
-    .irp    n, 0, 1, 2, 3, 4, 5, 6, 7
-    movq    $0, HEADER + 8 * \n(%rsp)
+    stmxcsr MXCSR(%rsp)
+    .irp    n, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+    \move   %\register\n, FIRST + \width * \n(%rsp)
     .endr
-    ja      3f
-    xsave64 (%rsp)
-    jmp     4f
-3:
-    xsavec64 (%rsp)
-4:
+    .ifnb \mask
+    .irp    n, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31
+    \move   %\register\n, FIRST + \width * \n(%rsp)
+    .endr
+    .irp    n, 0, 1, 2, 3, 4, 5, 6, 7
+    \mask   %k\n, MASKS + 8 * \n(%rsp)
+    .endr
+    .endif
+    .if \width > 16
+    .irp    n, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+    \either %\register\n, %\register\()0, %\register\()0
+    .endr
+    \move   %\register\()0, EITHER(%rsp)
+    mov     EITHER + 16(%rsp), %rax
+    .irp    at, 24, 32, 40, 48, 56
+    .if \at < \width
+    or      EITHER + \at(%rsp), %rax
+    .endif
+    .endr
+    mov     %rax, HIGH(%rsp)
+    vzeroupper
+    .endif
     call    *%rcx
-    mov     machine_vectors(%rip), %rax
-    mov     %rax, %rdx
-    shr     $32, %rdx
-    xrstor64 (%rsp)
-    leave
-    .cfi_remember_state
-    .cfi_def_cfa rsp, 8
-    ret
-    .cfi_restore_state
-5:
-    fxsave64 (%rsp)
-    call    *%rcx
-    fxrstor64 (%rsp)
+    .irp    n, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+    \move   FIRST + \width * \n(%rsp), %\register\n
+    .endr
+    .ifnb \mask
+    .irp    n, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31
+    \move   FIRST + \width * \n(%rsp), %\register\n
+    .endr
+    .irp    n, 0, 1, 2, 3, 4, 5, 6, 7
+    \mask   MASKS + 8 * \n(%rsp), %k\n
+    .endr
+    .endif
+    .if \width > 16
+    cmpq    $0, HIGH(%rsp)
+    jne     1f
+    vzeroupper
+1:
+    .endif
+    stmxcsr MXCSR + 4(%rsp)
+    mov     MXCSR(%rsp), %eax
+    cmp     MXCSR + 4(%rsp), %eax
+    je      2f
+    ldmxcsr MXCSR(%rsp)
+2:
     leave
     .cfi_def_cfa rsp, 8
     ret
     .cfi_endproc
-    .size   call_apart, . - call_apart
+    .size   \name, . - \name
+    .endm
+
+    apart   machine_call_apart_xmm, xmm, 16, movaps
+    apart   machine_call_apart_ymm, ymm, 32, vmovaps, vorps
+    apart   machine_call_apart_zmm, zmm, 64, vmovaps, vporq, kmovq
+    /* Of processors whose masks have 16 bits. */
+    apart   machine_call_apart_knl, zmm, 64, vmovaps, vporq, kmovw
 
     .type   allocator_resize, @function
 allocator_resize:
@@ -172,7 +216,7 @@ allocator_enter:
     lea     CALL(%rbp), %rdi
     mov     8 * 7(%rsp), %rsi              /* what rax was */
     lea     allocator_returned(%rip), %rcx
-    call    call_apart
+    call    *machine_call_apart(%rip)
     jmp     3b
     .cfi_endproc
     .size   allocator_enter, . - allocator_enter
