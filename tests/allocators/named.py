@@ -196,6 +196,23 @@ def heap_blocks():
     equal(data["pools"], [], "and of no pool")
 
 
+def repeated():
+    """Many calls of each kind, from where calls came before and from elsewhere: what the program has counted itself."""
+    own = build(os.path.join(HERE, "repeated.c"), "gcc", "-O2")
+    blocks, size, ended, live, live_bytes, most = map(int, bare([own]).stdout.split())
+    kinds = ["own_take(size=1)=alloc", "own_clear(size=1*2)=zalloc", "own_place(ptr=1,size=2)=alloc",
+             "own_resize(old=1,size=2)=realloc", "own_give(ptr=1)=free"]
+    said, folder = named([own], *(kind + ":own" for kind in kinds))
+    check_pools("repeated", said, folder, {"own": (blocks, size, ended, live)})
+    _, alone = named([own])
+    _, folder = named([own], *(kind + ":heap" for kind in kinds))
+    data, before = only_profile(folder, "heap"), only_profile(alone, "alone")
+    for key, expected in (("total_allocations", blocks), ("total_bytes", size), ("total_frees", ended),
+                          ("leaked_blocks", live), ("leaked_bytes", live_bytes), ("total_temporary", 0), ("lost", 0)):
+        equal(data[key] - before[key], expected, key)
+    equal(data["maximum_bytes"], most, "the most there ever was, when nothing else was there", before["maximum_bytes"])
+
+
 def nested():
     """Functions of a set that lead to each other: a block counts once, whichever of them the program calls."""
     own = build(os.path.join(HERE, "nested.c"), "gcc", "-O2")
@@ -209,6 +226,6 @@ def nested():
 
 CASES = {function.__name__: function for function in
          (kinds, reset, registers, all_registers, general_registers, throws, looks, threads, forks, opens, signals, recorded,
-          heap_blocks, nested)}
+          heap_blocks, repeated, nested)}
 CASES[sys.argv[1]]()
 finish()
