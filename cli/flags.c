@@ -8,6 +8,7 @@
 #include "analyze/rows/safetext.h"
 #include "cli/cli.h"
 #include "cli/emulated.h"
+#include "cli/flagsallocators.h"
 #include "cli/ownfolder.h"
 
 #include <limits.h>
@@ -282,6 +283,7 @@ struct plan {
     const struct mode *mode;
     const char *reason; /* NULL: as asked */
     struct plugin plugin;
+    char *allocators; /* specifications, one a line; NULL: none */
 };
 
 static const char *plugin_option(const struct plan *plan) {
@@ -302,12 +304,27 @@ static bool is_lean(const struct plan *plan) {
     return false;
 }
 
+/* One for each specification. Clang reads -mllvm before it loads a pass plugin, but after any other
+ * plugin. */
+static void print_allocators(const struct plan *plan, bool explain) {
+    const char *purpose = explain ? "this function reports what it allocates" : NULL;
+    const char *name =
+        plan->plugin.gcc ? "-fplugin-arg-memtrace-allocators=" : "-mllvm -memtrace-allocators=";
+    char *state = NULL;
+    if (!plan->plugin.gcc && plan->allocators)
+        print_flag("-fplugin=", plan->plugin.file, explain ? "makes the next ones known" : NULL);
+    for (char *line = plan->allocators ? strtok_r(plan->allocators, "\n", &state) : NULL; line;
+         line = strtok_r(NULL, "\n", &state))
+        print_flag(name, line, purpose);
+}
+
 static void print_cflags(const struct plan *plan, const struct places *places, bool explain) {
     if (places->include_dir[0])
         print_flag("-I", places->include_dir, explain ? "finds memtrace/memtrace.h" : NULL);
     if (plan->mode == &modes[PASS])
         print_flag(plugin_option(plan), plan->plugin.file,
                    explain ? "the plugin, for exactly this compiler and version" : NULL);
+    print_allocators(plan, explain);
     bool lean = is_lean(plan);
     for (const struct flag *flag = plan->mode->flags; flag->text; flag++)
         if (!lean || !flag->is_usual)
@@ -355,7 +372,8 @@ static int print_gdb(void) {
 struct request {
     const char *mode;
     const char *compiler;
-    bool cflags, libs, explain, cmake, gdb;
+    bool cflags, libs, explain, cmake, gdb, list;
+    char *allocators; /* specifications, one a line */
 };
 
 /* The flags of auto must suit whatever compiler they are given to, unless one was named. */
@@ -433,6 +451,15 @@ static const struct option options[] = {
      OPTION_FLAG, IN(cmake)},
     {"gdb", 0, NULL, "the file of commands for gdb: gdb -x \"$(memtrace flags --gdb)\" app",
      OPTION_FLAG, IN(gdb)},
+    {"alloc", 0, "SPECIFICATION",
+     "pass: this function of the program allocates, and reports it: 'my_alloc(size=1)=alloc', "
+     "auto, "
+     "@FILE; more than once",
+     OPTION_CALL, IN(allocators), .call = flagsallocators_add},
+    {"list-allocators", 0, NULL,
+     "which functions of FILEs, programs or objects built in mode pass, report so; and which have "
+     "attributes that say they allocate",
+     OPTION_FLAG, IN(list)},
     {"mode", 'm', "auto|pass|hooks|frame-pointer",
      "how call paths are found; auto (the default) is pass where a compiler is named and has a "
      "plugin, else frame-pointer",
@@ -441,15 +468,27 @@ static const struct option options[] = {
      OPTION_TEXT, IN(compiler)},
     OPTION_END};
 
-static int parse(int argc, char **argv, struct request *request) {
-    int status = cli_read(&flags_command, &argc, &argv, request);
+/* Files, for --list-allocators. */
+static int check_list(int argc, const struct request *request) {
+    if (request->cflags || request->libs || request->explain || request->cmake || request->gdb ||
+        request->allocators)
+        return cli_usage("flags", "--list-allocators goes alone");
+    if (argc == 0)
+        return cli_usage("flags", "--list-allocators needs a program, a library or objects");
+    return 0;
+}
+
+static int parse(int *argc, char ***argv, struct request *request) {
+    int status = cli_read(&flags_command, argc, argv, request);
     if (status != CLI_OK)
         return status;
-    if (argc > 0)
-        return cli_usage("flags", "\"%s\" is one argument too many", argv[0]);
+    if (request->list)
+        return check_list(*argc, request);
+    if (*argc > 0)
+        return cli_usage("flags", "\"%s\" is one argument too many", (*argv)[0]);
     if ((request->cmake || request->gdb) &&
         (request->cflags || request->libs || request->explain || (request->cmake && request->gdb) ||
-         request->compiler || strcmp(request->mode, "auto") != 0))
+         request->compiler || request->allocators || strcmp(request->mode, "auto") != 0))
         return cli_usage("flags", "%s goes alone", request->cmake ? "--cmake" : "--gdb");
     if (!request->cflags && !request->libs && !request->explain && !request->cmake && !request->gdb)
         return cli_usage("flags", "which flags? --cflags, --libs, --explain, --cmake or --gdb");
@@ -468,9 +507,11 @@ static int run_flags(int argc, char **argv) {
     struct request request = {.mode = "auto"};
     struct places places;
     struct plan plan = {0};
-    int status = parse(argc, argv, &request);
+    int status = parse(&argc, &argv, &request);
     if (status > 0)
         return status;
+    if (request.list)
+        return flagsallocators_list(argv, argc);
     if (request.gdb)
         return print_gdb();
     if (find_places(&places) != 0)
@@ -480,6 +521,10 @@ static int run_flags(int argc, char **argv) {
     status = decide(&plan, &request, &places);
     if (status != 0)
         return status;
+    plan.allocators = request.allocators;
+    if (plan.allocators && plan.mode != &modes[PASS])
+        return cli_error("--alloc needs mode pass: %s",
+                         plan.reason ? plan.reason : "another was asked for");
 
     if (request.explain) {
         bool both = !request.cflags && !request.libs;
@@ -500,7 +545,7 @@ static int run_flags(int argc, char **argv) {
     if (!request.explain)
         putchar('\n');
     if (quoted && !request.explain)
-        cli_error("the flags hold a quoted path: a shell needs eval \"cc $(memtrace flags ...)\" "
+        cli_error("the flags hold quoted words: a shell needs eval \"cc $(memtrace flags ...)\" "
                   "(make and configure need nothing)");
     return cli_finish(CLI_OK);
 }
@@ -510,7 +555,8 @@ const struct command flags_command = {
     .run = run_flags,
     .summary = "print compiler and linker flags for other build systems",
     .usage = "[--mode MODE] [--compiler COMMAND] --cflags|--libs|--explain\n"
-             "--cmake|--gdb",
+             "--cmake|--gdb\n"
+             "--list-allocators FILE...",
     .about =
         "Prints the flags that build a program with MemTrace:\n"
         "  cc $(memtrace flags --cflags) -O2 -g -c app.c\n"

@@ -84,6 +84,27 @@ function(_memtrace_allocators target languages)
         _memtrace_allocator_options(options ${language} "${plugin_file}" ${escaped})
         _memtrace_compile_options(${target} ${language} ${options})
     endforeach()
+    set_property(TARGET ${target} PROPERTY MEMTRACE_ALLOCATORS "${specifications}")
+endfunction()
+
+# Says when the target is linked which specifications mean none of its functions: the plugins have written into it what
+# they found. Objects alone are not linked, and commands behind a target stand in its own folder.
+function(_memtrace_tell_unfound target)
+    get_target_property(specifications ${target} MEMTRACE_ALLOCATORS)
+    get_target_property(type ${target} TYPE)
+    get_target_property(directory ${target} SOURCE_DIR)
+    if(NOT specifications OR type STREQUAL "OBJECT_LIBRARY" OR NOT TARGET MemTrace::memtrace OR CMAKE_CROSSCOMPILING
+       OR NOT directory STREQUAL CMAKE_CURRENT_SOURCE_DIR)
+        return()
+    endif()
+    get_target_property(imported MemTrace::memtrace IMPORTED)
+    if(imported) # else it would have to be built first
+        add_custom_command(
+            TARGET ${target} POST_BUILD
+            COMMAND sh -c "\"$0\" flags --list-allocators \"$1\" 2>&1 >/dev/null | grep 'no function in' >&2 || :"
+                    "$<TARGET_FILE:MemTrace::memtrace>" "$<TARGET_FILE:${target}>"
+            VERBATIM)
+    endif()
 endfunction()
 
 # Only the plugins know of allocators: who asked for another mode is stopped, and who has no plugin is told.

@@ -27,6 +27,7 @@ include("${CMAKE_CURRENT_LIST_DIR}/MemTraceInstrumentAll.cmake")
 function(memtrace_instrument target)
     _memtrace_check_target("${target}")
     _memtrace_instrument("${target}" ${ARGN})
+    _memtrace_tell_unfound("${target}")
     message(STATUS "MemTrace: ${target}: mode ${mode} (${why})")
 endfunction()
 

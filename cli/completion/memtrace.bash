@@ -428,10 +428,11 @@ _memtrace() {
         ;;
     flags)
         case $previous in
+        --alloc) :; return 0 ;;
         --mode | -m) _memtrace_reply -W 'auto pass hooks frame-pointer'; return 0 ;;
         --compiler) _memtrace_reply -c; return 0 ;;
         esac
-        options=' --cflags --libs --explain --cmake --gdb --mode --compiler --help'
+        options=' --cflags --libs --explain --cmake --gdb --alloc --list-allocators --mode --compiler --help'
         ;;
     completion)
         case $previous in

@@ -400,6 +400,8 @@ complete -c memtrace -n '__memtrace_on flags' -l libs -d 'flags for the linker, 
 complete -c memtrace -n '__memtrace_on flags' -l explain -d 'the same, one a line, with what each is for'
 complete -c memtrace -n '__memtrace_on flags' -l cmake -d 'the file that makes CMake '
 complete -c memtrace -n '__memtrace_on flags' -l gdb -d 'the file of commands for gdb'
+complete -c memtrace -n '__memtrace_on flags' -l alloc -x -d 'pass'
+complete -c memtrace -n '__memtrace_on flags' -l list-allocators -d 'which functions of FILEs, programs or objects built in mode pass, report so'
 complete -c memtrace -n '__memtrace_on flags' -l mode -s m -x -a 'auto pass hooks frame-pointer' -d 'how call paths are found'
 complete -c memtrace -n '__memtrace_on flags' -l compiler -x -a '(__fish_complete_command)' -d 'the compiler the flags are for'
 complete -c memtrace -n '__memtrace_on flags' -l help -s h -d 'show this'

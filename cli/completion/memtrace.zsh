@@ -649,6 +649,8 @@ _memtrace() {
             '*--explain[the same, one a line, with what each is for]' \
             '*--cmake[the file that makes CMake ]' \
             '*--gdb[the file of commands for gdb]' \
+            '*--alloc[pass]:SPECIFICATION:' \
+            '*--list-allocators[which functions of FILEs, programs or objects built in mode pass, report so]' \
             '*--mode[how call paths are found]:auto|pass|hooks|frame-pointer:(auto pass hooks frame-pointer)' \
             '*-m[how call paths are found]:auto|pass|hooks|frame-pointer:(auto pass hooks frame-pointer)' \
             '*--compiler[the compiler the flags are for]:COMMAND:_command_names' \

@@ -18,6 +18,7 @@ namespace {
 struct list {
     allocspecs specs = {};
     std::deque<wanted> items; /* as many, in the same order */
+    bool is_auto = false;
 };
 
 /* Never freed: the compiler ends with it. */
@@ -30,6 +31,14 @@ char *demangle(const char *symbol) {
     int status;
     return strncmp(symbol, "_Z", 2) == 0 ? abi::__cxa_demangle(symbol, nullptr, nullptr, &status)
                                          : nullptr;
+}
+
+/* As programmers write it, without its parameters. */
+std::string plain_name(const std::string &symbol) {
+    char *text = demangle(symbol.c_str());
+    std::string name = text != nullptr ? std::string(text, allocmatch_length(text)) : symbol;
+    free(text);
+    return name;
 }
 
 /* What has a meaning only where a whole process is looked at. */
@@ -132,8 +141,8 @@ bool wanted_add(const std::string &text, std::string &why) {
     error error;
     const size_t before = list.specs.count;
     if (text == "auto") {
-        why = "\"auto\" stands for itself, not among specifications";
-        return false;
+        list.is_auto = true;
+        return true;
     }
     if (allocspec_add(&list.specs, text.c_str(), &error) != 0) {
         why = error.message;
@@ -150,7 +159,22 @@ bool wanted_add(const std::string &text, std::string &why) {
 }
 
 bool wanted_is_empty() {
-    return all().items.empty();
+    return all().items.empty() && !all().is_auto;
+}
+
+bool wanted_is_auto() {
+    return all().is_auto;
+}
+
+wanted wanted_proposed(const std::string &symbol, unsigned size, unsigned times) {
+    wanted it = {};
+    if (size != 0 && size <= MEMTRACE_ALLOCATOR_NUMBERS && times <= MEMTRACE_ALLOCATOR_NUMBERS) {
+        it.signature.size = (uint8_t)size;
+        it.signature.times = (uint8_t)times;
+        it.text = plain_name(symbol) + "(size=" + std::to_string(size) +
+                  (times != 0 ? '*' + std::to_string(times) : "") + ")=alloc";
+    }
+    return it;
 }
 
 const wanted *wanted_find(const std::string &symbol) {
@@ -175,13 +199,7 @@ std::string wanted_pool(const wanted &it, const std::string &symbol) {
     if (it.signature.is_heap) {
         return "";
     }
-    std::string name = it.pool;
-    if (name.empty()) {
-        char *text = demangle(symbol.c_str());
-        name = text != nullptr ? std::string(text, allocmatch_length(text)) : symbol;
-        free(text);
-    }
-    return name.substr(0, MEMTRACE_SITE_NAME - 1);
+    return (it.pool.empty() ? plain_name(symbol) : it.pool).substr(0, MEMTRACE_SITE_NAME - 1);
 }
 
 bool wanted_fits(const wanted &it, const function_shape &shape, wanted_places &places,

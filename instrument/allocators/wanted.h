@@ -42,10 +42,18 @@ struct wanted_places {
     int size = -1, times = -1, align = -1, old_block = -1, pointer = -1;
 };
 
-/* Adds a specification. False: `why` is one line that says what is wrong. */
+/* Adds a specification, or "auto". False: `why` is one line that says what is wrong. */
 bool wanted_add(const std::string &text, std::string &why);
 
 bool wanted_is_empty();
+
+/* Functions are to report that nobody named, but whose attributes say that they allocate, and that
+ * get their memory neither from malloc nor from what is not known. */
+bool wanted_is_auto();
+
+/* What a function's attributes come to: which of its arguments are sizes, by number, `times` may be
+ * 0. With a `size` of 0 they tell none, and the text is empty. */
+wanted wanted_proposed(const std::string &symbol, unsigned size, unsigned times);
 
 /* The first specification that names the function, by its linker's name; NULL: none does. */
 const wanted *wanted_find(const std::string &symbol);

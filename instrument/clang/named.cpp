@@ -8,10 +8,13 @@
  */
 #include "instrument/clang/named.h"
 
+#include "instrument/allocators/recorded.h"
 #include "instrument/allocators/wanted.h"
 #include "instrument/clang/options.h"
+#include "instrument/no_alloc.h"
 #include "memtrace/named.h"
 
+#include <llvm/ADT/SmallPtrSet.h>
 #include <llvm/IR/DebugInfoMetadata.h>
 #include <llvm/IR/DiagnosticInfo.h>
 #include <llvm/IR/InstIterator.h>
@@ -250,6 +253,70 @@ class reporter {
     AllocaInst *nowhere = nullptr; /* holds no block */
 };
 
+/* ---- Where a function gets its memory ---- */
+
+void look_into(const Function &function, SmallPtrSetImpl<const Function *> &seen,
+               memory_origin &found) {
+    if (!seen.insert(&function).second) {
+        return;
+    }
+    for (const Instruction &instruction : instructions(function)) {
+        const auto *call = dyn_cast<CallBase>(&instruction);
+        if (call == nullptr || call->isInlineAsm() || call->doesNotReturn()) {
+            continue; /* what never returns brings no memory */
+        }
+        const auto *callee =
+            dyn_cast<Function>(call->getCalledOperand()->stripPointerCastsAndAliases());
+        if (callee == nullptr) {
+            found.add(memory_source::UNKNOWN, "an indirect call");
+        } else if (!callee->isDeclaration()) {
+            look_into(*callee, seen, found);
+        } else if (!callee->isIntrinsic() && !callee->doesNotReturn()) {
+            const std::string symbol = symbol_of(*callee);
+            found.add(recorded_source(symbol, no_alloc_listed(symbol)), symbol);
+        }
+    }
+}
+
+/* ---- What attributes propose ---- */
+
+/* Malloc and its kin are seen anyway. */
+bool proposes(const Function &function) {
+    return (function.returnDoesNotAlias() || function.hasFnAttribute(Attribute::AllocSize)) &&
+           recorded_source(symbol_of(function), false) != memory_source::MALLOC;
+}
+
+/* The number of an argument; 0: it has none. */
+unsigned number_of(const function_shape &shape, unsigned place) {
+    unsigned number = 0;
+    for (unsigned i = 0; i <= place && i < shape.parameters.size(); ++i) {
+        const value_class type = shape.parameters[i].type;
+        if (type == value_class::OTHER) {
+            return 0;
+        }
+        number += type != value_class::FLOATING;
+    }
+    return number;
+}
+
+/* Without `malloc` it may give back an older block. */
+wanted proposed_by(const Function &function, const function_shape &shape) {
+    if (!function.returnDoesNotAlias() || !function.hasFnAttribute(Attribute::AllocSize)) {
+        return wanted_proposed(symbol_of(function), 0, 0);
+    }
+    const auto places = function.getFnAttribute(Attribute::AllocSize).getAllocSizeArgs();
+    return wanted_proposed(symbol_of(function), number_of(shape, places.first),
+                           places.second ? number_of(shape, *places.second) : 0);
+}
+
+std::string place_of(const Function &function) {
+    unsigned line;
+    const std::string file = options_source(function, &line);
+    return file + ':' + std::to_string(line);
+}
+
+/* ---- The pass ---- */
+
 /* With the function's place. What a pattern fits by chance is left alone, too. */
 void complain(const Function &function, const wanted &it, const std::string &why) {
     const DISubprogram *subprogram = function.getSubprogram();
@@ -259,22 +326,34 @@ void complain(const Function &function, const wanted &it, const std::string &why
         it.is_certain ? DS_Error : DS_Warning));
 }
 
-void handle(Function &function) {
-    const wanted *it = wanted_find(symbol_of(function));
+void handle(Function &function, const wanted &it) {
     wanted_places places;
     std::string why;
-    if (it == nullptr) {
-        return;
-    }
-    function.addFnAttr(done);
-    if (!wanted_fits(*it, shape_of(function), places, why)) {
-        complain(function, *it, why);
+    if (!wanted_fits(it, shape_of(function), places, why)) {
+        complain(function, it, why);
     } else if (function.hasFnAttribute(Attribute::Naked)) {
-        complain(function, *it, "it is naked");
-    } else if (it->allocates() && ends_in_jump(function)) {
-        complain(function, *it, "it ends in a call that has to be a jump");
+        complain(function, it, "it is naked");
+    } else if (it.allocates() && ends_in_jump(function)) {
+        complain(function, it, "it ends in a call that has to be a jump");
     } else {
-        reporter(function, *it, places).report();
+        reporter(function, it, places).report();
+        recorded_found(it.text, symbol_of(function), place_of(function));
+    }
+}
+
+void propose(Function &function) {
+    const function_shape shape = shape_of(function);
+    const wanted it = proposed_by(function, shape);
+    SmallPtrSet<const Function *, 16> seen;
+    memory_origin found;
+    wanted_places places;
+    std::string why;
+    look_into(function, seen, found);
+    recorded_proposal(symbol_of(function), place_of(function), it.text, found);
+    if (wanted_is_auto() && found.kind == memory_source::OWN && !it.text.empty() &&
+        wanted_fits(it, shape, places, why) && !ends_in_jump(function)) {
+        reporter(function, it, places).report();
+        recorded_found("auto", symbol_of(function), place_of(function));
     }
 }
 
@@ -287,9 +366,23 @@ PreservedAnalyses named_pass::run(Module &module, ModuleAnalysisManager &) {
         return PreservedAnalyses::all();
     }
     for (Function &function : module) {
-        if (!function.isDeclaration() && !function.hasFnAttribute(done)) {
-            handle(function);
+        const wanted *it = nullptr;
+        if (function.isDeclaration() || function.hasFnAttribute(done)) {
+            continue;
+        }
+        it = wanted_find(symbol_of(function));
+        if (it != nullptr || proposes(function)) {
+            function.addFnAttr(done);
+        }
+        if (it != nullptr) {
+            handle(function, *it);
+        } else if (proposes(function)) {
+            propose(function);
         }
     }
-    return wanted_is_empty() ? PreservedAnalyses::all() : PreservedAnalyses::none();
+    const std::string record = recorded_assembly();
+    if (!record.empty()) {
+        module.appendModuleInlineAsm(record);
+    }
+    return record.empty() ? PreservedAnalyses::all() : PreservedAnalyses::none();
 }

@@ -8,7 +8,10 @@
  */
 #include "instrument/gcc/named.h"
 
+#include "instrument/allocators/recorded.h"
 #include "instrument/allocators/wanted.h"
+#include "instrument/gcc/declared.h"
+#include "instrument/gcc/reach.h"
 #include "instrument/gcc/settings.h"
 #include "memtrace/named.h"
 
@@ -24,21 +27,21 @@ tree declare(const char *name, tree type) {
     return function;
 }
 
+/* No argument is a pointer to const: GCC warns where memory behind such a one has nothing in it. */
 void make_known() {
     if (known[RETURNS]) {
         return;
     }
-    known[RETURNS] = declare(
-        "memtrace_named_returns",
-        build_function_type_list(void_type_node, ptr_type_node, const_ptr_type_node, size_type_node,
-                                 size_type_node, size_type_node, ptr_type_node, NULL_TREE));
-    known[RESIZES] =
-        declare("memtrace_named_resizes",
-                build_function_type_list(void_type_node, ptr_type_node, const_ptr_type_node,
-                                         ptr_type_node, NULL_TREE));
+    known[RETURNS] = declare("memtrace_named_returns",
+                             build_function_type_list(void_type_node, ptr_type_node, ptr_type_node,
+                                                      size_type_node, size_type_node,
+                                                      size_type_node, ptr_type_node, NULL_TREE));
+    known[RESIZES] = declare("memtrace_named_resizes",
+                             build_function_type_list(void_type_node, ptr_type_node, ptr_type_node,
+                                                      ptr_type_node, NULL_TREE));
     known[LEAVES] =
-        declare("memtrace_named_leaves", build_function_type_list(void_type_node, ptr_type_node,
-                                                                  const_ptr_type_node, NULL_TREE));
+        declare("memtrace_named_leaves",
+                build_function_type_list(void_type_node, ptr_type_node, ptr_type_node, NULL_TREE));
 }
 
 /* ---- The function's struct memtrace_named ---- */
@@ -105,27 +108,7 @@ tree make_record(tree function, const wanted &it) {
     return build_fold_addr_expr(record);
 }
 
-/* ---- The function as it is declared ---- */
-
-value_class class_of(tree type) {
-    const bool is_wide = TYPE_SIZE_UNIT(type) && tree_fits_uhwi_p(TYPE_SIZE_UNIT(type)) &&
-                         tree_to_uhwi(TYPE_SIZE_UNIT(type)) > UNITS_PER_WORD;
-    return VOID_TYPE_P(type)                       ? value_class::NOTHING
-           : POINTER_TYPE_P(type)                  ? value_class::POINTER
-           : INTEGRAL_TYPE_P(type) && !is_wide     ? value_class::NUMBER
-           : SCALAR_FLOAT_TYPE_P(type) && !is_wide ? value_class::FLOATING
-                                                   : value_class::OTHER;
-}
-
-function_shape shape_of(tree function) {
-    function_shape shape;
-    for (tree it = DECL_ARGUMENTS(function); it; it = DECL_CHAIN(it)) {
-        shape.parameters.push_back(
-            {class_of(TREE_TYPE(it)), DECL_NAME(it) ? IDENTIFIER_POINTER(DECL_NAME(it)) : ""});
-    }
-    shape.result = class_of(TREE_TYPE(DECL_RESULT(function)));
-    return shape;
-}
+/* ---- The reports ---- */
 
 tree parameter(tree function, int place) {
     tree it = DECL_ARGUMENTS(function);
@@ -135,8 +118,6 @@ tree parameter(tree function, int place) {
     return it;
 }
 
-/* ---- The reports ---- */
-
 /* Puts the reports into one function. */
 class reporter {
   public:
@@ -144,7 +125,8 @@ class reporter {
         : function(its_function), it(what), places(where) {
     }
 
-    void report() {
+    /* Its struct memtrace_named. */
+    tree report() {
         gbind *bind = as_a<gbind *>(gimple_seq_first_stmt(gimple_body(function)));
         gimple_seq body = gimple_bind_body(bind);
         gimple_seq start = NULL;
@@ -162,6 +144,7 @@ class reporter {
         pop_gimplify_context(NULL);
         gimple_seq_add_seq(&start, body);
         gimple_bind_set_body(bind, start);
+        return TREE_OPERAND(record, 0);
     }
 
   private:
@@ -200,25 +183,25 @@ class reporter {
             gimple_add_tmp_var(room);
             kept = build_fold_addr_expr(room);
             call(known[RESIZES],
-                 {record, argument(places.old_block, const_ptr_type_node, NULL_TREE), kept}, start);
+                 {record, argument(places.old_block, ptr_type_node, NULL_TREE), kept}, start);
         }
     }
 
     void report_start(gimple_seq *start) {
-        call(known[LEAVES],
-             {record, argument(places.pointer, const_ptr_type_node, null_pointer_node)}, start);
+        call(known[LEAVES], {record, argument(places.pointer, ptr_type_node, null_pointer_node)},
+             start);
     }
 
     /* Where the function writes the block's address there is one if it returns 0. */
     tree block_of(tree result) {
         if (!pointer) {
-            return fold_convert(const_ptr_type_node, result);
+            return fold_convert(ptr_type_node, result);
         }
-        tree any = build_pointer_type_for_mode(const_ptr_type_node, VOIDmode, true);
+        tree any = build_pointer_type_for_mode(ptr_type_node, VOIDmode, true);
         tree is_there =
             build2(EQ_EXPR, boolean_type_node, result, build_zero_cst(TREE_TYPE(result)));
-        tree block = build2(MEM_REF, const_ptr_type_node, pointer, build_zero_cst(any));
-        return build3(COND_EXPR, const_ptr_type_node, is_there, block, null_pointer_node);
+        tree block = build2(MEM_REF, ptr_type_node, pointer, build_zero_cst(any));
+        return build3(COND_EXPR, ptr_type_node, is_there, block, null_pointer_node);
     }
 
     void report_block(tree block, tree block_size, gimple_seq *seq) {
@@ -263,7 +246,16 @@ class reporter {
     tree kept = null_pointer_node;
 };
 
-/* ---- The pass ---- */
+/* ---- What attributes propose ---- */
+
+/* By DECL_UID of the function. */
+struct proposal {
+    wanted what;
+    unsigned record; /* DECL_UID of its struct memtrace_named; 0: it has none */
+};
+std::unordered_map<unsigned, proposal> proposals;
+
+/* ---- The pass over functions ---- */
 
 /* With the function's place. What a pattern fits by chance is left alone, too. */
 void complain(tree function, const wanted &it, const std::string &why) {
@@ -285,22 +277,119 @@ class named_pass : public gimple_opt_pass {
     }
 
     unsigned int execute(function *fun) final override {
-        tree function = fun->decl;
-        const wanted *it = wanted_find(settings_symbol(function));
-        wanted_places places;
-        std::string why;
-        if (!it) {
-            return 0;
-        }
-        if (!wanted_fits(*it, shape_of(function), places, why)) {
-            complain(function, *it, why);
-        } else if (lookup_attribute("naked", DECL_ATTRIBUTES(function))) {
-            complain(function, *it, "it is naked");
-        } else {
-            make_known();
-            reporter(function, *it, places).report();
+        const wanted *it = wanted_find(settings_symbol(fun->decl));
+        if (it) {
+            handle(fun->decl, *it);
+        } else if (declared_proposes(fun->decl)) {
+            propose(fun->decl);
         }
         return 0;
+    }
+
+  private:
+    static void handle(tree function, const wanted &it) {
+        wanted_places places;
+        std::string why;
+        if (!wanted_fits(it, declared_shape(function), places, why)) {
+            complain(function, it, why);
+        } else if (lookup_attribute("naked", DECL_ATTRIBUTES(function))) {
+            complain(function, it, "it is naked");
+        } else {
+            make_known();
+            reporter(function, it, places).report();
+            recorded_found(it.text, settings_symbol(function), declared_place(function));
+        }
+    }
+
+    /* Whether it is to report is seen when all of the unit is: until then it does. */
+    static void propose(tree function) {
+        proposal it = {declared_proposal(function), 0};
+        wanted_places places;
+        std::string why;
+        if (wanted_is_auto() && !it.what.text.empty() &&
+            wanted_fits(it.what, declared_shape(function), places, why)) {
+            make_known();
+            it.record = DECL_UID(reporter(function, it.what, places).report());
+        }
+        proposals[DECL_UID(function)] = it;
+    }
+};
+
+/* ---- The record of the unit ---- */
+
+void look_into(cgraph_node *node, std::unordered_set<cgraph_node *> &seen, memory_origin &found) {
+    if (!seen.insert(node).second) {
+        return;
+    }
+    if (node->indirect_calls) {
+        found.add(memory_source::UNKNOWN, "an indirect call");
+    }
+    for (cgraph_edge *edge = node->callees; edge; edge = edge->next_callee) {
+        cgraph_node *callee = edge->callee->ultimate_alias_target();
+        if (callee->has_gimple_body_p()) {
+            look_into(callee, seen, found);
+        } else if (!TREE_THIS_VOLATILE(callee->decl)) { /* what never returns brings no memory */
+            const std::string symbol = settings_symbol(callee->decl);
+            found.add(recorded_source(symbol, reach_of(callee->decl).empty()), symbol);
+        }
+    }
+}
+
+/* The reports of a function go: they are asked for no more. */
+void silence(function *fun, unsigned record) {
+    basic_block block;
+    FOR_EACH_BB_FN(block, fun) {
+        for (gimple_stmt_iterator i = gsi_start_bb(block); !gsi_end_p(i); gsi_next(&i)) {
+            gcall *call = dyn_cast<gcall *>(gsi_stmt(i));
+            if (call && gimple_call_fndecl(call) == known[RETURNS] &&
+                DECL_UID(TREE_OPERAND(gimple_call_arg(call, 0), 0)) == record) {
+                gimple_stmt_iterator before = gsi_last_bb(single_pred(block));
+                gimple_cond_make_false(as_a<gcond *>(gsi_stmt(before)));
+            }
+        }
+    }
+}
+
+const pass_data record_pass_data = {
+    SIMPLE_IPA_PASS, "memtrace-record", OPTGROUP_NONE, TV_NONE, 0, 0, 0, 0, 0,
+};
+
+class record_pass : public simple_ipa_opt_pass {
+  public:
+    record_pass(gcc::context *context) : simple_ipa_opt_pass(record_pass_data, context) {
+    }
+
+    unsigned int execute(function *) final override {
+        cgraph_node *node;
+        FOR_EACH_FUNCTION_WITH_GIMPLE_BODY(node) {
+            auto found = proposals.find(DECL_UID(node->decl));
+            if (found != proposals.end()) {
+                judge(node, found->second);
+            }
+        }
+        const std::string text = recorded_assembly();
+        if (!text.empty()) {
+            symtab->finalize_toplevel_asm(build_string(text.size(), text.data()));
+        }
+        return 0;
+    }
+
+  private:
+    static void judge(cgraph_node *node, const proposal &it) {
+        const std::string symbol = settings_symbol(node->decl);
+        const std::string place = declared_place(node->decl);
+        std::unordered_set<cgraph_node *> seen;
+        memory_origin found;
+        look_into(node, seen, found);
+        recorded_proposal(symbol, place, it.what.text, found);
+        if (it.record == 0) {
+            return;
+        }
+        if (found.kind == memory_source::OWN) {
+            recorded_found("auto", symbol, place);
+        } else {
+            silence(DECL_STRUCT_FUNCTION(node->decl), it.record);
+        }
     }
 };
 
@@ -310,6 +399,10 @@ const ggc_root_tab roots[] = {
 };
 
 } // namespace
+
+simple_ipa_opt_pass *named_make_record_pass(gcc::context *context) {
+    return new record_pass(context);
+}
 
 gimple_opt_pass *named_make_pass(gcc::context *context) {
     return new named_pass(context);

@@ -11,6 +11,10 @@
 
 gimple_opt_pass *named_make_pass(gcc::context *context);
 
+/* A pass over the unit, after the first has seen its functions: judges those whose attributes say
+ * that they allocate, and writes what was found into the object. */
+simple_ipa_opt_pass *named_make_record_pass(gcc::context *context);
+
 /* What the pass keeps from one function to the next, for the collector of the compiler's garbage.
  */
 const ggc_root_tab *named_roots();

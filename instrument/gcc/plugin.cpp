@@ -5,7 +5,6 @@
  */
 #include "instrument/gcc/headers.h"
 
-#include "instrument/allocators/wanted.h"
 #include "instrument/gcc/insertion.h"
 #include "instrument/gcc/machine.h"
 #include "instrument/gcc/named.h"
@@ -55,11 +54,10 @@ PUBLIC int plugin_init(plugin_name_args *info, plugin_gcc_version *version) {
     global_options.x_flag_unwind_tables = 1;
     register_callback(name, PLUGIN_ATTRIBUTES, register_attributes, NULL);
     register_callback(name, PLUGIN_FINISH_UNIT, insertion_end_unit, NULL);
-    if (!wanted_is_empty()) {
-        register_callback(name, PLUGIN_REGISTER_GGC_ROOTS, NULL,
-                          const_cast<ggc_root_tab *>(named_roots()));
-        register_pass(name, named_make_pass(g), "*warn_unused_result", PASS_POS_INSERT_BEFORE);
-    }
+    register_callback(name, PLUGIN_REGISTER_GGC_ROOTS, NULL,
+                      const_cast<ggc_root_tab *>(named_roots()));
+    register_pass(name, named_make_pass(g), "*warn_unused_result", PASS_POS_INSERT_BEFORE);
+    register_pass(name, named_make_record_pass(g), "*free_lang_data", PASS_POS_INSERT_BEFORE);
     register_pass(name, reach_make_pass(g), "simdclone", PASS_POS_INSERT_AFTER);
     register_pass(name, insertion_make_pass(g), "ira", PASS_POS_INSERT_BEFORE);
     return 0;

@@ -3,6 +3,7 @@
 """built.py COMPILER CASE: functions that allocate are named when a program is built (ALLOCATORS), and report by
 themselves. What is counted is known from the program's text (built.cpp, named.cpp)."""
 
+import fcntl
 import os
 import re
 import shutil
@@ -261,8 +262,7 @@ def misfits():
           "a pattern that fits by chance", done.stderr)
     for one, why in (("take_small", "what a function does is missing"), ("take_small(size=x)=alloc", "an argument is meant"),
                      ("libx!take_small(size=1)=alloc", "leave"), ("0x12(size=1)=alloc", "no address"),
-                     ("@/nowhere/at/all", "No such file"), ("jemalloc", "ready-made sets"),
-                     ("auto", "stands for itself")):
+                     ("@/nowhere/at/all", "No such file"), ("jemalloc", "ready-made sets")):
         done, _ = compile_unit(scratch(), "built.cpp", [one], [])
         equal((done.returncode != 0, why in done.stderr.decode()), (True, True), one, done.stderr)
 
@@ -276,8 +276,113 @@ def lists():
     check_pools(program, "leaving", EXPECTED["leaving"])
 
 
+PROPOSED = ["proposed.cpp", "builtother.c"]
+# Function: where it gets its memory, by which callee, what its attributes come to.
+ATTRIBUTES = {"own_take": ("own", "-", "own_take(size=1)=alloc"),
+              "own_pool::take": ("own", "-", "own_pool::take(size=2*3)=alloc"),
+              "own_pages": ("own", "-", "own_pages(size=1)=alloc"),
+              "of_malloc": ("malloc", "malloc", "of_malloc(size=1)=alloc"),
+              "of_somewhere": ("unknown", "somewhere", "of_somewhere(size=1)=alloc"),
+              "of_pointer": ("unknown", "an indirect call", "of_pointer(size=1)=alloc"),
+              "no_size": ("own", "-", "-"), "older": ("own", "-", "-")}
+
+
+def automatic():
+    """Those alone whose attributes tell a size, and that reach neither malloc nor what is not known."""
+    for flags in ([["-O0"], ["-O2"], ["-O2", "-flto"]] if COMPILER == "gcc" else [["-O0"], ["-O2"]]):
+        program = built(PROPOSED, ["auto"], *flags)
+        folder = counted([program, "-"])
+        equal(pools(only_profile(folder, "auto")),
+              {"own_take": (20, 2 * 55, 0), "own_pool::take": (10, 3 * 55, 0), "own_pages": (10, 4096 * 55, 0)}, *flags)
+
+
+def listed_rows(done, title):
+    """{function: the other cells} of a table."""
+    parts = done.stdout.decode().split("\n" + title + "\n")
+    equal(len(parts), 2, title, done.stdout, done.stderr)
+    rows = [re.split(r"  +", line.strip()) for line in parts[-1].split("\n\n")[0].splitlines()[1:]]
+    return rows
+
+
+def recorded_functions():
+    """What `memtrace flags --list-allocators` says of programs, libraries and objects; of what nobody named, too."""
+    for specifications in ([], ["auto", "of_malloc(size=1)=alloc:mine", "nobody(size=1)=alloc", "none_*(ptr=1)=free"]):
+        program = built(PROPOSED, specifications, "-O1")
+        execute(["strip", "-s", program])
+        done = execute([MEMTRACE, "flags", "--list-allocators", program])
+        rows = listed_rows(done, "Functions whose attributes say that they allocate")
+        expected = {name: cells for name, cells in ATTRIBUTES.items() if not specifications or name != "of_malloc"}
+        equal({row[0].split("(")[0]: tuple(row[1:4]) for row in rows}, expected, "attributes")
+        equal({os.path.basename(row[4]).split(":")[0] for row in rows}, {"proposed.cpp"}, "places")
+        equal(done.returncode != 0, bool(specifications), "exit status")
+        said = [line for line in done.stderr.decode().splitlines() if "no function in" in line]
+        equal([re.search(r'"([^"]*)"', line).group(1) for line in said], specifications[2:], "named, and not there")
+        if specifications:
+            rows = listed_rows(done, "Functions that report what they allocate")
+            equal({row[1].split("(")[0]: row[0] for row in rows},
+                  {"own_take": "auto", "own_pool::take": "auto", "own_pages": "auto",
+                   "of_malloc": "of_malloc(size=1)=alloc:mine"}, "they report")
+    folder = scratch()
+    units = [compile_unit(folder, source, ["take_small(size=1)=alloc"], ["-O1"])[1] for source in BUILT]
+    archive = os.path.join(folder, "lib.a")
+    execute(["ar", "rcs", archive, *units])
+    for files in (units, [archive]):
+        done = execute([MEMTRACE, "flags", "--list-allocators", *files])
+        rows = listed_rows(done, "Functions that report what they allocate")
+        equal((len(rows), done.returncode, done.stderr), (2, 0, b""), "in both units")
+    for file in ("/bin/true", os.path.join(HERE, "built.py"), os.path.join(folder, "none")):
+        done = execute([MEMTRACE, "flags", "--list-allocators", file])
+        equal((done.returncode, done.stdout, done.stderr.count(b"\n")), (1, b"", 1), file, done.stderr)
+
+
+# What the last line says is what Lua itself counts; nothing is allocated behind it: numbers are written as they are.
+LUA = """
+local things = {}
+for i = 1, 20000 do
+    things[i] = {name = "thing " .. i, at = {i, i + 1}}
+    if i % 3 == 0 then things[i - 1] = nil end
+    if i % 5000 == 0 then collectgarbage() end
+end
+table.concat(setmetatable({}, {__index = things}), "", 0, -1)
+collectgarbage("stop")
+io.write("", 1, "\\n")
+io.write(collectgarbage("count") * 1024, "\\n")
+os.exit(0, false)
+"""
+
+
+def lua():
+    """Debian's Lua, whose one function for memory is called by a pointer: by Lua's own statistics."""
+    sys.path[:0] = [os.path.join(TESTS, "pass"), os.path.join(TESTS, "real")]
+    import corpus
+    import debian
+    os.makedirs(corpus.CACHE, exist_ok=True)
+    try:
+        with open(os.path.join(corpus.CACHE, "lua.lock"), "w", encoding="utf-8") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # other tests want the same sources
+            sources, flags, _ = corpus.lua()
+    except debian.Unavailable as problem:
+        skip(str(problem))
+    for level in PLAIN:
+        folder = scratch()
+        script = os.path.join(folder, "script.lua")
+        with open(script, "w", encoding="utf-8") as file:
+            file.write(LUA)
+        program = corpus.build(os.path.join(folder, "lua"), command_of("c"), sources, [
+            level, "-g", "-w", *flags, *pass_flags(["l_alloc(old=2,size=4)=realloc:lua"]), *LIBS])
+        done = execute([program, script], clean_environment(MEMTRACE_SUMMARY="0",
+                                                            MEMTRACE_OUTPUT=os.path.join(folder, "%e.%p.mtp")))
+        equal(done.returncode, 0, "lua", done.stderr)
+        data = only_profile(folder, "lua")
+        allocations, _, frees = pools(data)["lua"]
+        live = sum(context["live_bytes"] for context in data["pools"])
+        equal((live, data["lost"]), (int(float(done.stdout.split()[-1])), 0), level, "bytes that Lua has")
+        equal(allocations > 60000 and frees > 30000, True, level, allocations, frees)
+
+
 CASES = {function.__name__: function for function in
-         (ways, others, link_time, both_units, named, heap_blocks, recorded, without, twice, contract, misfits, lists)}
+         (ways, others, link_time, both_units, named, heap_blocks, recorded, without, twice, contract, misfits, lists,
+          automatic, recorded_functions, lua)}
 if __name__ == "__main__":
     CASES[sys.argv[2]]()
     finish()

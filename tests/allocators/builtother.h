@@ -14,6 +14,7 @@ void *other_outer(size_t size);
 void *other_static(size_t size);
 void other_give(void *block);
 void other_clear(void);
+void *somewhere(size_t size); /* of proposed.cpp */
 
 #ifdef __cplusplus
 }

@@ -4,6 +4,7 @@
 
 WAY: project (LTO, options, promises, the report), fortran, lacking (no plugin, a broken one).
 """
+import json
 import os
 import re
 import shutil
@@ -75,6 +76,45 @@ def way_project(options):
             os.path.join(options.build, "liblto_shared.so")
         if not has_fresh_word(holder):
             sys.exit("%s was not instrumented" % holder)
+
+
+def pools_of(memtrace, program, work):
+    """{pool: (allocations, bytes, frees)} of a run."""
+    profile = os.path.join(work, "pools.mtp")
+    run([program], env=environment(MEMTRACE_OUTPUT=profile, MEMTRACE_SUMMARY="0"))
+    data = json.loads(run([memtrace, "report", "--json", "--depth", "0", profile], env=environment()))
+    found = {}
+    for context in data["pools"]:
+        row = found.setdefault(context["pool"], [0, 0, 0])
+        for place, name in enumerate(("allocations", "total_bytes", "frees")):
+            row[place] += context[name]
+    return {name: tuple(row) for name, row in found.items()}
+
+
+def way_allocators(options):
+    """A library with an allocator of its own, and programs that use it."""
+    memtrace = os.path.join(options.prefix, "bin", "memtrace")
+    log = configure_and_build(os.path.join(HERE, "allocators"), options.build, options,
+                              ["-DCMAKE_PREFIX_PATH=" + options.prefix])
+    told = re.findall(r'"([^"]*)": no function in (\S+) is called so', log)
+    expect("what is told of absent functions", [(text, os.path.basename(file)) for text, file in told] ==
+           [("absent(ptr=1)=free", "both")], log)
+    pool = (150, 100 * 24 + 50 * 48, 50 + 25)
+    for name, expected in (("plain", {"pool": pool}), ("both", {"pool": pool, "arena": (101, 305, 100)})):
+        found = pools_of(memtrace, os.path.join(options.build, name), options.build)
+        expect("pools of " + name, found == expected, found)
+    for name in ("libpool.a", "plain", "both"):
+        said = subprocess.run([memtrace, "flags", "--list-allocators", os.path.join(options.build, name)],
+                              stdout=subprocess.PIPE, text=True)
+        expect("functions of " + name, len(re.findall(r"^pool_", said.stdout, re.MULTILINE)) == 4, said)
+    for call, words in (
+            ("memtrace_instrument(app MODE hooks ALLOCATORS f(size=1)=alloc)", "needs MODE pass"),
+            ("memtrace_instrument(app ALLOCATORS f(size=none)=alloc)", "an argument is meant by its number"),
+            ("memtrace_instrument(app ALLOCATORS jemalloc)", "ready-made sets"),
+            ("memtrace_instrument(app ALLOCATORS @nowhere)", "there is no"),
+            ("memtrace_instrument(app ALLOCATORS)", "ALLOCATORS needs a value")):
+        status, said = status_line(options, options.prefix, call)
+        expect(call, status != 0 and words in said, said)
 
 
 def way_fortran(options):
@@ -165,7 +205,8 @@ def way_lacking(options):
 
 def main():
     options = parse_options()
-    {"project": way_project, "fortran": way_fortran, "lacking": way_lacking}[options.way](options)
+    {"allocators": way_allocators, "project": way_project, "fortran": way_fortran,
+     "lacking": way_lacking}[options.way](options)
     shutil.rmtree(options.build, ignore_errors=True)
 
 

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * allocrecorded.h: what the compiler passes have written into a program, a library or an object of
+ * functions that allocate: strings in a section of their own, whose fields a tabulator parts.
+ *
+ *     named      SPECIFICATION                                 one of ALLOCATORS, in each unit
+ *     found      SPECIFICATION SYMBOL PLACE                    a function that reports
+ *     proposed   SPECIFICATION SYMBOL PLACE SOURCE CALLEE      one whose attributes say it
+ * allocates
+ *
+ * Written by instrument/allocators, read by cli/listallocators.c.
+ */
+#ifndef COLLECT_ALLOCATORS_ALLOCRECORDED_H
+#define COLLECT_ALLOCATORS_ALLOCRECORDED_H
+
+#include "analyze/read/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define ALLOCRECORDED_SECTION ".memtrace.allocators"
+
+#define ALLOCRECORDED_NAMED    "named"
+#define ALLOCRECORDED_FOUND    "found"
+#define ALLOCRECORDED_PROPOSED "proposed"
+
+/* SOURCE: where it gets its memory: its own, malloc's by CALLEE, or what CALLEE does, which is not
+ * known. */
+#define ALLOCRECORDED_OWN     "own"
+#define ALLOCRECORDED_MALLOC  "malloc"
+#define ALLOCRECORDED_UNKNOWN "unknown"
+
+enum { ALLOCRECORDED_FIELDS = 6 };
+
+/* A line; what it has not is empty. */
+struct allocrecorded {
+    const char *field[ALLOCRECORDED_FIELDS];
+};
+
+/* Each different one, in their order. All zero is empty. */
+struct allocrecords {
+    struct allocrecorded *items;
+    char **lines;
+    size_t count, room, lines_room;
+    bool is_for_linking; /* an object has no code yet: link-time optimisation */
+};
+
+/* Adds those of a file: a program, library, object, or archive of objects. 0, or -1. */
+int allocrecorded_read(struct allocrecords *records, const char *path, struct error *error);
+void allocrecorded_free(struct allocrecords *records);
+
+#endif
