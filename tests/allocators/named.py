@@ -210,6 +210,9 @@ def repeated():
     for key, expected in (("total_allocations", blocks), ("total_bytes", size), ("total_frees", ended),
                           ("leaked_blocks", live), ("leaked_bytes", live_bytes), ("total_temporary", 0), ("lost", 0)):
         equal(data[key] - before[key], expected, key)
+    # What is left is its thread's, although the other one has given blocks back, too.
+    left = [{thread["name"]: thread["live_bytes"] for thread in one["threads"]}["main"] for one in (before, data)]
+    equal(left[1] - left[0], live_bytes, "bytes of the first thread", data["threads"])
     equal(data["maximum_bytes"], most, "the most there ever was, when nothing else was there", before["maximum_bytes"])
 
 
