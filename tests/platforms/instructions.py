@@ -26,6 +26,8 @@ HOT = """malloc malloc_slow malloc_count_slow malloc_raise_peak_slow malloc_coun
     event_take event_count_taken event_end_alloc event_end_free event_record_alloc event_record_free
     walk_context_slow recall walk keep_trail path_go_out path_come_back path_add rule_cache_fill
     context_find context_add_path peak_grow_slow peak_shrink_slow
+    allocator_enter allocator_leave allocator_resize
+    allocator_returned_fast allocator_leaves_fast allocator_resizes_fast
     __cyg_profile_func_enter __cyg_profile_func_exit""".split()
 
 SYMBOL = re.compile(r"^([0-9a-f]+) <\S+>:$")
