@@ -495,7 +495,7 @@ def test_again_child():
     program = "import os, sys\nprint('ready', flush=True)\nsys.stdin.readline()\n" \
               "child = os.fork()\nos.write(1, b'%d\\n' % child)\n" \
               "sys.stdin.readline() if child == 0 else os.waitpid(child, 0)\n"
-    # Python 3.12 and newer warn of a fork beside threads: attach has left one.
+    # Python 3.12 and newer warn of a fork beside threads: attach has one for a moment.
     subject = Subject(sys.executable, "-u", "-W", "ignore", "-c", program)
     attach(subject.pid)
     subject.say()
