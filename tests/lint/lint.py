@@ -116,7 +116,24 @@ def check_includes():
                 wrong.append(where + "%s must not include %s" % (own[0], name))
             elif name.endswith("/thread.h") and own[0] not in ("runtime/entry", "instrument/hooks"):
                 wrong.append(where + "only entry and instrument see thread.h")
-    return wrong
+    return wrong + decoder_includes()
+
+
+def decoder_includes():
+    """A build without Zydis has none of the files that see its headers: memtrace_without_patching() leaves them out."""
+    with open(os.path.join(ROOT, "cmake", "MemTraceAgent.cmake"), encoding="utf-8") as file:
+        left_out = re.search(r"function\(memtrace_without_patching.*?REGEX \"(.*?)\"", file.read(), re.DOTALL).group(1)
+    included = {path: set(re.findall(r'^#include ["<](.+?)[">]', "\n".join(lines_of(path)), re.MULTILINE))
+                for path in sources("*.c", "*.h")}
+
+    def sees(path, seen):
+        seen.add(path)
+        return any(name.startswith("Zydis/") or (name in included and name not in seen and sees(name, seen))
+                   for name in included[path])
+
+    return ["%s: includes Zydis, and is not left out by memtrace_without_patching()" % path for path in included
+            if path.startswith("collect/") and path.endswith(".c") and sees(path, set())
+            and not re.search(left_out.replace("\\\\", "\\"), "/" + path)]
 
 
 def check_conditionals():

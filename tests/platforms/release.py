@@ -62,11 +62,18 @@ def check_words(folder):
         equal((status, len(lines), lines[0][:len(line)]), (1, 1, line), words)
 
 
+def has_namespaces():
+    """Neither in a container nor where / is no mount of its own, as in a chroot."""
+    return subprocess.run(["unshare", "--mount", "--pid", "--fork", "true"], stderr=subprocess.DEVNULL, check=False).returncode == 0
+
+
 def check_reasons(folder, keyring):
     """Each in one line, and with nothing left."""
     stand_in(folder, "debootstrap", "echo 'E: Failed getting release file'; exit 1")
     status, lines = said(folder, "trixie", KEYRING=keyring)
-    equal((status, lines[-1]), (1, "test-platforms: cannot make trixie: E: Failed getting release file"), lines)
+    reason = "E: Failed getting release file" if has_namespaces() else "unshare: "
+    line = "test-platforms: cannot make trixie: " + reason
+    equal((status, lines[-1][:len(line)]), (1, line), lines)
     status, lines = said(folder, "noble", KEYRING="/nowhere")
     equal((status, lines[-1]), (1, "test-platforms: cannot make noble: no /nowhere to check its packages with "
                                    "(KEYRING names another)"), lines)
@@ -126,7 +133,7 @@ def main():
             print("the rest needs root")
             sys.exit(77)
         check_reasons(folder, keyring)
-        if subprocess.run(["unshare", "--mount", "--pid", "--fork", "true"], stderr=subprocess.DEVNULL).returncode != 0:
+        if not has_namespaces():
             print("the rest needs namespaces")
             sys.exit(77)
         for number in (signal.SIGTERM, signal.SIGINT):

@@ -66,7 +66,7 @@ make_root() {
     say "making $release in $root"
     if ! inside debootstrap --variant=minbase --force-check-gpg --keyring="$keyring" --components="$components" \
         --include=ca-certificates "$release" "$root" "$mirror" "$script" >"$log" 2>&1; then
-        reason=$(grep -E '^(E|W):' "$log" | tail -n 1)
+        reason=$(grep -E '^(E|W|unshare):' "$log" | tail -n 1 || true)
         die "cannot make $release: ${reason:-debootstrap failed}"
     fi
     echo force-unsafe-io >"$root/etc/dpkg/dpkg.cfg.d/here" # it is not made to outlive a power cut

@@ -343,18 +343,23 @@ def test_keys_of_terminals():
 JOBS = 'set -m; "$@"; echo suspended; read -r line; fg >/dev/null; echo "ended $?"'
 
 
+def begins(lines, text):
+    """Of a line behind which the last screen's rest may stand: pyte has one screen alone, and not each ncurses clears it."""
+    return any(line.startswith(text) for line in lines)
+
+
 def test_suspending():
     """Only a shell's job can be stopped from its terminal."""
     with Subject(PROGRAM) as subject, \
             Terminal(str(subject.pid), shell=("bash", "-c", JOBS, "bash")) as terminal:
         terminal.wait_rows(FUNCTIONS)
         terminal.press(b"\x1a")
-        terminal.wait(lambda lines: "suspended" in lines, "Ctrl-Z")
+        terminal.wait(lambda lines: begins(lines, "suspended"), "Ctrl-Z")
         terminal.is_sane()
         terminal.press("\n")
         terminal.wait_rows(FUNCTIONS)
         terminal.press("q")
-        terminal.wait(lambda lines: "ended 0" in lines, "its end")
+        terminal.wait(lambda lines: begins(lines, "ended 0"), "its end")
         terminal.is_sane()
 
 

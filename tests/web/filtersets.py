@@ -5,6 +5,7 @@ allocations, which knows nothing of filters. TEST_FILTER_SETS: how many (500), T
 import json
 import os
 import random
+import re
 import shlex
 import subprocess
 import sys
@@ -90,7 +91,7 @@ def one_filter(rng, there):
     if kind in ("function", "not-function"):
         name = rng.choice(there.functions)
         found = "context %s (SELECT context FROM frames WHERE function = '%s')"
-        return kind, "^%s$" % name, found % ("IN" if kind == "function" else "NOT IN", name)
+        return kind, "^%s$" % re.escape(name), found % ("IN" if kind == "function" else "NOT IN", name)
     if kind == "allocated":
         low, high = sorted(rng.choices(there.of["born"], k=2))
         return kind, "%dns..%dns" % (low, high), "born >= %d AND born < %d" % (low, high)

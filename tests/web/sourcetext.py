@@ -91,6 +91,9 @@ def hashed(folder):
         # A relative path with a detour: frames name it without.
         equal(execute(["clang", "-g", *how, "-O0", "../inside/./subject.c", "-o", program], cwd=there).returncode, 0, "clang", how)
         equal(record([program], there).returncode, 0, "the program")
+        if b"subject.c" not in execute(["eu-addr2line", "-e", program, "main"]).stdout:
+            print("not tested with", *how, "which libdw does not read of this clang")
+            continue
         path = only_recording(there, "subject")
         has_hash = "-gdwarf-4" not in how
         equal(text_of(path)[:2], ("current", TEXT), how, "as it was compiled")
