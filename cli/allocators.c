@@ -10,6 +10,7 @@
 #include "cli/cli.h"
 #include "cli/target.h"
 #include "cli/terminal.h"
+#include "collect/allocators/alloctold.h"
 
 #include <ctype.h>
 #include <fcntl.h>
@@ -25,6 +26,14 @@ static void tell(const char *line) {
 }
 
 /* ---- For the runtime ---- */
+
+static char region[PATH_MAX]; /* of the process that asks */
+
+static void tell_once(const char *line) {
+    if (alloctold_is_news(region, line)) {
+        tell(line);
+    }
+}
 
 enum { PID = 1, FILE_NAME, ENTRIES, SITES, FIRST, SPECIFICATIONS, RUNTIME_ARGUMENTS };
 
@@ -62,7 +71,7 @@ static void detach(char **argv) {
 
 static int make_plan(char **argv) {
     struct allocators_request request = {
-        .file = argv[FILE_NAME], .specifications = argv[SPECIFICATIONS], .tell = tell};
+        .file = argv[FILE_NAME], .specifications = argv[SPECIFICATIONS], .tell = tell_once};
     struct error error;
     char *end;
     char *plus;
@@ -74,10 +83,15 @@ static int make_plan(char **argv) {
         return cli_usage("allocators", "started by the runtime with other addresses than its own");
     }
     detach(argv);
+    snprintf(region, sizeof region, "%.*s", (int)(strlen(argv[FILE_NAME]) - strlen(".plan")),
+             argv[FILE_NAME]);
     if (allocators_plan(&request, &error) == 0) {
         return CLI_OK;
     }
-    return request.is_again ? CLI_FAILURE : cli_error("--alloc: %s", error.message);
+    if (!request.is_again) {
+        tell_once(error.message);
+    }
+    return CLI_FAILURE;
 }
 
 /* ---- For people ---- */

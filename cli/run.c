@@ -13,6 +13,7 @@
 #include "cli/streaming.h"
 #include "cli/target.h"
 #include "cli/variables.h"
+#include "collect/allocators/alloctold.h"
 #include "collect/runwatch.h"
 #include "memtrace/emulator.h"
 
@@ -466,6 +467,7 @@ static void finish_all(struct launch *launch) {
         cli_error("%zu of its processes %s on; what %s will be beside it or in its folder", left,
                   left == 1 ? "goes" : "go", left == 1 ? "it leaves" : "they leave");
     }
+    alloctold_forget(launch->id);
     tell_not_followed(&launch->run);
     if (!launch->watch.found_any && (mode == NULL || strcmp(mode, "off") != 0)) {
         cli_error("nothing was recorded of %s", launch->program);
@@ -504,6 +506,7 @@ static int run_program(struct launch *launch, char **argv) {
         cli_error("out of memory");
     }
     launch->run.pid = launch->child.pid;
+    launch->run.names_allocators = variables_get(launch->variables, "MEMTRACE_ALLOC") != NULL;
     launch->run.keeps_small = is_set(launch, "MEMTRACE_KEEP_SMALL");
     launch->watch = runwatch_begin(&launch->run);
     if (launch->variables->serves) {

@@ -103,21 +103,34 @@ static int compare_pids(const void *left, const void *right) {
     return (a > b) - (a < b);
 }
 
-/* What a process was before and after an exec is one process. */
-static size_t count_processes(const struct runwriter *run) {
+/* What a process was before and after an exec is one process. Of all, or of those in which
+ * functions are followed. */
+static size_t count_processes(const struct runwriter *run, bool followed_alone) {
     pid_t *pids = calloc(run->process_count + 1, sizeof *pids);
+    size_t wanted = 0;
     size_t count = 0;
     for (size_t i = 0; pids != NULL && i < run->process_count; i++) {
-        pids[i] = run->processes[i].pid;
+        if (!followed_alone || run->processes[i].is_followed) {
+            pids[wanted++] = run->processes[i].pid;
+        }
     }
     if (pids != NULL) {
-        qsort(pids, run->process_count, sizeof *pids, compare_pids);
+        qsort(pids, wanted, sizeof *pids, compare_pids);
     }
-    for (size_t i = 0; pids != NULL && i < run->process_count; i++) {
+    for (size_t i = 0; i < wanted; i++) {
         count += i == 0 || pids[i] != pids[i - 1];
     }
     free(pids);
     return count;
+}
+
+static void print_followed(FILE *out, const struct runwriter *run) {
+    struct number n[2];
+    if (run->names_allocators) {
+        fprintf(out, "memtrace: --alloc            followed in %s of %s processes\n",
+                number_count(&n[0], count_processes(run, true)),
+                number_count(&n[1], count_processes(run, false)));
+    }
 }
 
 static void print_totals(FILE *out, const struct runwriter *run) {
@@ -130,12 +143,13 @@ static void print_totals(FILE *out, const struct runwriter *run) {
         exact = exact && run->processes[i].uncounted == NULL;
     }
     fprintf(out, "memtrace: processes          %s, peak of all at once %s",
-            number_count(&n[0], count_processes(run)), number_bytes(&n[1], peak.seen_bytes));
+            number_count(&n[0], count_processes(run, false)), number_bytes(&n[1], peak.seen_bytes));
     if (strcmp(n[1].text, number_bytes(&n[2], peak.bound_bytes)) != 0) {
         fprintf(out, " seen, at most %s", n[2].text);
     }
     fprintf(out, exact ? ", lost %s\n" : ", lost not known (%s seen)\n", number_count(&n[0], lost));
     print_uncounted(out, run);
+    print_followed(out, run);
 }
 
 char *runwriter_summary(const struct runwriter *run) {

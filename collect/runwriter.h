@@ -22,8 +22,9 @@
 struct runwriter_process {
     pid_t pid;
     pid_t parent_pid;
-    unsigned image; /* 1, 2, ... of the same pid, in the order of exec */
-    bool light;     /* a forked child that stayed light: its counts stand in its parent's profile */
+    unsigned image;   /* 1, 2, ... of the same pid, in the order of exec */
+    bool is_followed; /* functions that --alloc named were found in it */
+    bool light; /* a forked child that stayed light: its counts stand in its parent's profile */
     char *program;
     struct arguments arguments; /* bytes NULL: not known */
     uint64_t start_ns;
@@ -55,10 +56,11 @@ struct runwriter {
     uint64_t id;
     pid_t pid; /* of the command's process */
     char **arguments;
-    char path[4096];   /* what the user will find: a file or a folder */
-    char folder[4160]; /* where files lie meanwhile, once there are several */
-    bool is_recording; /* the entry is a recording, or a folder of recordings */
-    bool keeps_small;  /* also small processes have files of their own */
+    char path[4096];       /* what the user will find: a file or a folder */
+    char folder[4160];     /* where files lie meanwhile, once there are several */
+    bool is_recording;     /* the entry is a recording, or a folder of recordings */
+    bool keeps_small;      /* also small processes have files of their own */
+    bool names_allocators; /* --alloc was given */
     bool has_folder;
     bool has_first; /* the plain path is taken by a recording that is under way */
     struct memtrace_owner owner;

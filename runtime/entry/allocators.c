@@ -269,14 +269,16 @@ void allocators_lead(int (*may_run)(uintptr_t address)) {
 }
 
 uint32_t allocators_flags(void) {
+    uint32_t flags = 0;
     for (uint32_t i = 0; i < site_count; i++) {
         const struct followed_site *site = &sites[i].site;
+        flags |= site->original != 0 ? MEMTRACE_FLAG_FOLLOWED : 0;
         if (site->pool.heap == &runtime.foreign &&
             site->signature.kind != MEMTRACE_ALLOCATOR_FREE) {
-            return MEMTRACE_FLAG_NAMED;
+            flags |= MEMTRACE_FLAG_NAMED;
         }
     }
-    return 0;
+    return flags;
 }
 
 uint32_t allocators_count(void) {

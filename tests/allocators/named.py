@@ -227,8 +227,26 @@ def nested():
         equal((said, data["lost"]), ("", 0), set_of)
 
 
+def told_once():
+    """A script that starts programs: what is nowhere is told once, and in how many processes functions are followed."""
+    folder, regions = scratch(), scratch(where="/dev/shm")
+    script = os.path.join(folder, "script")
+    with open(script, "w", encoding="ascii") as file:
+        file.write("#!/bin/sh\nfor i in 1 2 3; do ls / >/dev/null; %s kinds >/dev/null; done\n" % program())
+    os.chmod(script, 0o755)
+    under = execute([MEMTRACE, "run", "--alloc", ALLOC, "--alloc", "own_nothing(size=1)=alloc", "--", script],
+                    clean_environment(MEMTRACE_REGION_DIR=regions), folder)
+    lines = under.stderr.decode().splitlines()
+    equal(sum('own_nothing(size=1)=alloc": no function is called own_nothing' in line for line in lines), 1, "told", lines)
+    equal(sum('own_alloc(size=1)=alloc:own": no function is called' in line for line in lines), 1, "of the shell", lines)
+    equal(sum(line == "memtrace: --alloc: no function is followed" for line in lines), 1, "none", lines)
+    equal([line.split()[1:] for line in lines if " followed in " in line], ["--alloc followed in 3 of 7 processes".split()],
+          "the end", lines)
+    equal(os.listdir(regions), [], "what is left behind")
+
+
 CASES = {function.__name__: function for function in
          (kinds, reset, registers, all_registers, general_registers, throws, looks, threads, forks, opens, signals, recorded,
-          heap_blocks, repeated, nested)}
+          heap_blocks, repeated, nested, told_once)}
 CASES[sys.argv[1]]()
 finish()

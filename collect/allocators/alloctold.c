@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/* alloctold.c: see alloctold.h. */
+#define _GNU_SOURCE
+#include "collect/allocators/alloctold.h"
+
+#include "analyze/base/fullwrite.h"
+#include "analyze/read/region.h"
+#include "memtrace/format.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+enum { LARGEST = 1 << 20 /* what is said beyond is not kept */ };
+
+static void name_file(char *path, size_t capacity, const char *folder, int length, uint64_t run) {
+    snprintf(path, capacity, "%.*s/%" PRIx64 ".told", length, folder, run);
+}
+
+/* The run that somebody collects; 0: none. */
+static uint64_t run_of(const char *region) {
+    struct memtrace_header header;
+    int fd = open(region, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    ssize_t size = fd >= 0 ? pread(fd, &header, sizeof header, 0) : 0;
+    if (fd >= 0) {
+        close(fd);
+    }
+    return size == (ssize_t)sizeof header && header.collector_pid != 0 ? header.run.id : 0;
+}
+
+/* "SPECIFICATION": no function is called ... in PROGRAM: up to what differs. */
+static size_t length_of_news(const char *line) {
+    const char *absent = line[0] == '"' ? strstr(line, "\": no ") : NULL;
+    return absent != NULL ? (size_t)(absent - line) + 1 : strlen(line);
+}
+
+/* What is in the file, ended by NUL. NULL: it cannot be read. */
+static char *read_all(int fd) {
+    char *text = malloc(LARGEST + 1);
+    ssize_t size = text != NULL ? pread(fd, text, LARGEST, 0) : -1;
+    if (size < 0) {
+        free(text);
+        return NULL;
+    }
+    text[size] = '\0';
+    return text;
+}
+
+/* Whether it is a line of the text. */
+static bool has_line(const char *text, const char *line, size_t length) {
+    while (*text != '\0') {
+        size_t size = strcspn(text, "\n");
+        if (size == length && memcmp(text, line, length) == 0) {
+            return true;
+        }
+        text += size + (text[size] == '\n');
+    }
+    return false;
+}
+
+static bool add(int fd, const char *line) {
+    size_t length = length_of_news(line);
+    char *text = flock(fd, LOCK_EX) == 0 ? read_all(fd) : NULL;
+    bool is_new = text == NULL || !has_line(text, line, length);
+    if (text != NULL && is_new && lseek(fd, 0, SEEK_END) < LARGEST) {
+        fullwrite(fd, line, length);
+        fullwrite(fd, "\n", 1);
+    }
+    free(text);
+    return is_new;
+}
+
+bool alloctold_is_news(const char *region, const char *line) {
+    uint64_t run = run_of(region);
+    const char *name = strrchr(region, '/');
+    char path[512];
+    bool is_news;
+    int fd;
+    if (run == 0 || name == NULL) {
+        return true;
+    }
+    name_file(path, sizeof path, region, (int)(name - region), run);
+    fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0) {
+        return true;
+    }
+    is_news = add(fd, line);
+    close(fd);
+    return is_news;
+}
+
+void alloctold_forget(uint64_t run) {
+    struct region_folders folders;
+    size_t count = region_folders(geteuid(), &folders);
+    char path[512];
+    for (size_t i = 0; i < count; i++) {
+        name_file(path, sizeof path, folders.path[i], (int)strlen(folders.path[i]), run);
+        unlink(path);
+    }
+}
