@@ -116,20 +116,40 @@ static const char *selected_of(const struct request *request, size_t side) {
     return question_narrows(&request->base) ? text : NULL;
 }
 
-static int compare(struct answer answers[2], struct request *request) {
-    struct diff_side sides[2];
+/* What a side compares: the heap, or what filters ask for in its place. NULL: out of memory. */
+static const struct model *counted_of(const struct answer *answer, struct model *heap) {
+    uint32_t classes = selection_classes(&answer->filtered.selection);
+    *heap = (struct model){0};
+    if (classes == 0 || classes == 1u << MODEL_HEAP) {
+        return answer->filtered.model;
+    }
+    return selection_as_heap(answer->filtered.model, classes, heap) == 0 ? heap : NULL;
+}
+
+static int compare_sides(const struct diff_side sides[2], struct request *request) {
     struct diff diff;
     int status;
-    for (size_t i = 0; i < 2; i++) {
-        sides[i] =
-            (struct diff_side){answers[i].filtered.model, answers[i].names, answers[i].source.path,
-                               selected_of(request, i), &answers[i].suppressions};
-    }
-    if (diff_make(&diff, sides, &request->options) != 0) {
+    if (sides[0].model == NULL || sides[1].model == NULL ||
+        diff_make(&diff, sides, &request->options) != 0) {
         return cli_error("out of memory");
     }
     status = write_diff(&diff, request);
     diff_free(&diff);
+    return status;
+}
+
+static int compare(struct answer answers[2], struct request *request) {
+    struct diff_side sides[2];
+    struct model heaps[2];
+    int status;
+    for (size_t i = 0; i < 2; i++) {
+        sides[i] = (struct diff_side){counted_of(&answers[i], &heaps[i]), answers[i].names,
+                                      answers[i].source.path, selected_of(request, i),
+                                      &answers[i].suppressions};
+    }
+    status = compare_sides(sides, request);
+    selection_as_heap_free(&heaps[0]);
+    selection_as_heap_free(&heaps[1]);
     asking_note(&answers[0]);
     asking_note(&answers[1]);
     return status;

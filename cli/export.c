@@ -186,7 +186,14 @@ static int export_answer(const struct answer *answer, const struct request *requ
                             .selected = given ? request->question.filters.text : NULL,
                             .progress = &progress,
                             .source = answer->source.path};
-    return write_file(&export, answer, request);
+    struct model heap;
+    struct error error;
+    int status = exportformat_choose(request->format, &answer->filtered.selection, &export, &heap,
+                                     &error) == 0
+                     ? write_file(&export, answer, request)
+                     : cli_error("%s", error.message);
+    selection_as_heap_free(&heap);
+    return status;
 }
 
 static int export_source(const struct request *request) {

@@ -6,22 +6,23 @@
 
 const struct exportformat exportformats[] = {
     {"folded", ".folded", "folded stacks, for flamegraph.pl, inferno, speedscope", export_folded,
-     EXPORTFORMAT_COST | EXPORTFORMAT_DEPTH},
+     EXPORTFORMAT_SUMS | EXPORTFORMAT_COST | EXPORTFORMAT_DEPTH},
     {"flamegraph", ".svg", "a flame graph to look at in a browser", export_flamegraph,
-     EXPORTFORMAT_COST},
+     EXPORTFORMAT_SUMS | EXPORTFORMAT_COST},
     {"html", ".html", "the page in one file, to mail around and open anywhere", NULL,
      EXPORTFORMAT_COST},
     {"gprof2dot", ".gprof2dot.json", "call graph, for gprof2dot --format=json", export_gprof2dot,
-     EXPORTFORMAT_COST | EXPORTFORMAT_DEPTH},
+     EXPORTFORMAT_SUMS | EXPORTFORMAT_COST | EXPORTFORMAT_DEPTH},
     {"speedscope", ".speedscope.json", "speedscope, a profile for each cost", export_speedscope,
-     EXPORTFORMAT_COST},
+     EXPORTFORMAT_SUMS | EXPORTFORMAT_COST},
     {"callgrind", ".callgrind", "call graph by line, for kcachegrind and callgrind_annotate",
-     export_callgrind, EXPORTFORMAT_COST},
+     export_callgrind, EXPORTFORMAT_SUMS | EXPORTFORMAT_COST},
     {"heaptrack", ".zst", "every event, for heaptrack_gui and heaptrack_print", export_heaptrack,
-     EXPORTFORMAT_BINARY},
-    {"massif", ".massif", "the heap over time, with call trees, for ms_print", export_massif, 0},
+     EXPORTFORMAT_HEAP | EXPORTFORMAT_BINARY},
+    {"massif", ".massif", "the heap over time, with call trees, for ms_print", export_massif,
+     EXPORTFORMAT_HEAP},
     {"pprof", ".pb.gz", "for go tool pprof, sample types as of Go's heap profiles", export_pprof,
-     EXPORTFORMAT_COST | EXPORTFORMAT_DEPTH | EXPORTFORMAT_BINARY},
+     EXPORTFORMAT_SUMS | EXPORTFORMAT_COST | EXPORTFORMAT_DEPTH | EXPORTFORMAT_BINARY},
     {"sqlite", ".sqlite", "the tables of memtrace query, as an SQLite database", export_sqlite,
      EXPORTFORMAT_BINARY | EXPORTFORMAT_FILE},
     {"replay", ".replay", "the allocations alone, for memtrace replay with other allocators",
@@ -32,6 +33,26 @@ const struct exportformat exportformats[] = {
      EXPORTFORMAT_DEPTH},
     {.name = NULL},
 };
+
+int exportformat_choose(const struct exportformat *format, const struct selection *selection,
+                        struct export *export, struct model *heap, struct error *error) {
+    uint32_t classes = selection_classes(selection);
+    *heap = (struct model){0};
+    if (classes == 0 || classes == 1u << MODEL_HEAP) {
+        return 0;
+    }
+    if ((format->traits & EXPORTFORMAT_HEAP) != 0 && (classes & 1u << MODEL_HEAP) == 0) {
+        return error_set(error, "%s holds the heap alone, no pools and no mappings", format->name);
+    }
+    if ((format->traits & EXPORTFORMAT_SUMS) == 0) {
+        return 0;
+    }
+    if (selection_as_heap(export->model, classes, heap) != 0) {
+        return error_set(error, "out of memory");
+    }
+    export->model = heap;
+    return 0;
+}
 
 const struct exportformat *exportformat_named(const char *name) {
     for (size_t i = 0; exportformats[i].name != NULL; i++) {

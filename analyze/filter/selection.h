@@ -211,5 +211,7 @@ int selection_visit(const struct selection *selection, const struct model *whole
  * memory. */
 int selection_as_heap(const struct model *model, uint32_t classes, struct model *heap);
 void selection_as_heap_free(struct model *heap);
+/* The same where the selection asks for it, of a model that belongs to the caller: 0, or -1. */
+int selection_turn_to_heap(const struct selection *selection, struct model *model);
 
 #endif

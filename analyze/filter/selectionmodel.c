@@ -696,6 +696,20 @@ int selection_as_heap(const struct model *model, uint32_t classes, struct model 
     return 0;
 }
 
+int selection_turn_to_heap(const struct selection *selection, struct model *model) {
+    uint32_t classes = selection_classes(selection);
+    struct model heap;
+    if (classes == 0 || classes == 1u << MODEL_HEAP) {
+        return 0;
+    }
+    if (selection_as_heap(model, classes, &heap) != 0) {
+        return -1;
+    }
+    free(model->contexts);
+    *model = heap;
+    return 0;
+}
+
 void selection_as_heap_free(struct model *heap) {
     free(heap->contexts);
     *heap = (struct model){0};

@@ -319,6 +319,11 @@ static const struct model *part_of(const struct check_subject *subject, struct m
     }
     *made = selection_model(subject->selection, subject->whole, subject->parts, subject->names,
                             subject->options, error);
+    if (*made != NULL && selection_turn_to_heap(subject->selection, *made) != 0) {
+        error_set(error, "out of memory");
+        model_free(*made);
+        *made = NULL;
+    }
     return *made;
 }
 

@@ -38,6 +38,7 @@ struct note {
     uint32_t tick;
     uint32_t pool_count;
     struct enclosing heap, foreign, pools;
+    struct touched visited;
     struct interval *mappings; /* by address */
     size_t mapping_count, mapping_room, mapping;
     struct pool_sum *sums; /* by the pool's number */
@@ -57,7 +58,7 @@ static void look_in(struct holder *best, struct enclosing *it, enum place small,
                     uintptr_t limit) {
     struct heap_block block;
     int depth = enclosing_find(it, address, limit);
-    if (heap_find_small(it->heap, address, limit, &block)) {
+    if (enclosing_find_small(it, address, limit, &block)) {
         keep(best, small, &block);
     }
     if (depth > 0) {
@@ -166,7 +167,7 @@ static void note_all(struct note *note) {
     enclosing_begin(&note->foreign, &runtime.foreign, note->tick);
     enclosing_begin(&note->pools, &runtime.pools, note->tick);
     mapping_visit(take_mapping, note);
-    enclosing_visit(&runtime.pools, note->tick, count, note);
+    enclosing_visit(&runtime.pools, note->tick, &note->visited, count, note);
     write_down(note);
 }
 
@@ -174,8 +175,10 @@ void poolroom_note(void) {
     static struct note note; /* much for a stack; a process ends once */
     size_t sums;
     size_t mappings;
-    note = (struct note){.tick = tick_now(),
-                         .pool_count = LOAD_ACQUIRE(&runtime.space.header->pool_count)};
+    note.tick = tick_now();
+    note.pool_count = LOAD_ACQUIRE(&runtime.space.header->pool_count);
+    note.mapping_count = note.mapping_room = note.mapping = 0;
+    note.visited.leaf = NULL;
     if (note.pool_count == 0 || runtime.pools.root == NULL) {
         return;
     }

@@ -3,7 +3,11 @@
 #include "runtime/heap/enclosing.h"
 
 void enclosing_begin(struct enclosing *it, const struct shadow_heap *heap, uint32_t tick) {
-    *it = (struct enclosing){.heap = heap, .tick = tick};
+    it->heap = heap;
+    it->tick = tick;
+    it->next = 0;
+    it->depth = 0;
+    it->touched.leaf = NULL;
 }
 
 static int contains(const struct heap_block *block, uintptr_t address) {
@@ -14,7 +18,8 @@ static int contains(const struct heap_block *block, uintptr_t address) {
 static void take(struct enclosing *it, uint8_t *leaf, uintptr_t at, uintptr_t address,
                  uintptr_t limit) {
     struct heap_block block;
-    if (!heap_decode_coarse(it->heap, leaf, at, &block) || block.start < it->next ||
+    if (!touched_at(&it->touched, it->heap, leaf, heap_coarse(it->heap, leaf, at)) ||
+        !heap_decode_coarse(it->heap, leaf, at, &block) || block.start < it->next ||
         block.start >= limit) {
         return;
     }
@@ -43,39 +48,81 @@ int enclosing_find(struct enclosing *it, uintptr_t address, uintptr_t limit) {
     return it->depth;
 }
 
+/* Whether a record of a small block that starts there may be anything but zero. */
+static int is_touched(struct enclosing *it, uintptr_t address) {
+    uint8_t *leaf = heap_leaf(it->heap, address);
+    return leaf != NULL &&
+           touched_at(&it->touched, it->heap, leaf, heap_fine(it->heap, leaf, address));
+}
+
+int enclosing_find_small(struct enclosing *it, uintptr_t address, uintptr_t limit,
+                         struct heap_block *block) {
+    uintptr_t lowest = address > FINE_SIZE_LIMIT ? address - FINE_SIZE_LIMIT : 0;
+    return (is_touched(it, lowest) || is_touched(it, address)) &&
+           heap_find_small(it->heap, address, limit, block);
+}
+
+/* What is visited. */
+struct visit {
+    const struct shadow_heap *heap;
+    uint32_t tick;
+    struct touched *touched;
+    void (*visit)(void *argument, const struct heap_block *block);
+    void *argument;
+};
+
+static int decode_large(const struct visit *visit, uint8_t *leaf, uintptr_t kib,
+                        struct heap_block *block) {
+    if (!touched_at(visit->touched, visit->heap, leaf, heap_coarse(visit->heap, leaf, kib)) ||
+        !heap_decode_coarse(visit->heap, leaf, kib, block)) {
+        return 0;
+    }
+    block->birth_tick = heap_whole_birth(block->birth_tick, visit->tick);
+    return 1;
+}
+
+static int decode_small(const struct visit *visit, uint8_t *leaf, uintptr_t at,
+                        struct heap_block *block) {
+    if (!heap_decode_fine(visit->heap, leaf, at, block)) {
+        return 0;
+    }
+    if (heap_has_high_births(visit->tick)) {
+        block->birth_tick |= (uint32_t)*heap_birth_high(visit->heap, leaf, at) << TICK_LOW_BITS;
+    }
+    return 1;
+}
+
 /* Small blocks of one KiB, and the large one that starts there, where its address puts it. */
-static void visit_kib(const struct shadow_heap *heap, uint8_t *leaf, uintptr_t kib, uint32_t tick,
-                      void (*visit)(void *, const struct heap_block *), void *argument) {
+static void visit_kib(const struct visit *visit, uint8_t *leaf, uintptr_t kib) {
     struct heap_block large;
     struct heap_block block;
-    int is_due = heap_decode_coarse(heap, leaf, kib, &large);
-    uintptr_t step = (uintptr_t)1 << heap->granule_shift;
-    if (is_due) {
-        large.birth_tick = heap_whole_birth(large.birth_tick, tick);
-    }
-    for (uintptr_t at = kib; at < kib + FINE_SIZE_LIMIT; at += step) {
-        if (heap_decode_fine(heap, leaf, at, &block)) {
+    int is_due = decode_large(visit, leaf, kib, &large);
+    uintptr_t step = (uintptr_t)1 << visit->heap->granule_shift;
+    int has_small =
+        touched_at(visit->touched, visit->heap, leaf, heap_fine(visit->heap, leaf, kib));
+    for (uintptr_t at = kib; has_small && at < kib + FINE_SIZE_LIMIT; at += step) {
+        if (decode_small(visit, leaf, at, &block)) {
             if (is_due && large.start <= block.start) {
-                visit(argument, &large);
+                visit->visit(visit->argument, &large);
                 is_due = 0;
             }
-            block.birth_tick |= (uint32_t)*heap_birth_high(heap, leaf, at) << TICK_LOW_BITS;
-            visit(argument, &block);
+            visit->visit(visit->argument, &block);
         }
     }
     if (is_due) {
-        visit(argument, &large);
+        visit->visit(visit->argument, &large);
     }
 }
 
-void enclosing_visit(const struct shadow_heap *heap, uint32_t tick,
+void enclosing_visit(const struct shadow_heap *heap, uint32_t tick, struct touched *touched,
                      void (*visit)(void *argument, const struct heap_block *block),
                      void *argument) {
+    const struct visit all = {heap, tick, touched, visit, argument};
     uintptr_t span = heap_next_span(heap, 0);
     while (span != UINTPTR_MAX) {
         uint8_t *leaf = heap_leaf(heap, span);
         for (uintptr_t kib = span; kib < span + SPAN_BYTES; kib += FINE_SIZE_LIMIT) {
-            visit_kib(heap, leaf, kib, tick, visit, argument);
+            visit_kib(&all, leaf, kib);
         }
         span = heap_next_span(heap, span + SPAN_BYTES);
     }

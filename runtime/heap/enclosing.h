@@ -8,7 +8,7 @@
 #ifndef RUNTIME_HEAP_ENCLOSING_H
 #define RUNTIME_HEAP_ENCLOSING_H
 
-#include "runtime/heap/shadow_heap.h"
+#include "runtime/heap/touched.h"
 
 enum { ENCLOSING_DEPTH = 8 /* blocks in each other; what lies deeper is in the last of them */ };
 
@@ -18,6 +18,7 @@ struct enclosing {
     uintptr_t next; /* what starts below was looked at */
     uint32_t tick;
     int depth;
+    struct touched touched;
     struct heap_block block[ENCLOSING_DEPTH];
 };
 
@@ -26,8 +27,13 @@ void enclosing_begin(struct enclosing *it, const struct shadow_heap *heap, uint3
  * `limit` is at most address + 1. */
 int enclosing_find(struct enclosing *it, uintptr_t address, uintptr_t limit);
 
-/* As heap_visit(), by address; births of large blocks are whole. */
-void enclosing_visit(const struct shadow_heap *heap, uint32_t tick,
+/* The same of smaller blocks: the one that starts last. 1, or 0. */
+int enclosing_find_small(struct enclosing *it, uintptr_t address, uintptr_t limit,
+                         struct heap_block *block);
+
+/* As heap_visit(), by address; births of large blocks are whole. `touched` is the caller's, all
+ * zero: it is large. */
+void enclosing_visit(const struct shadow_heap *heap, uint32_t tick, struct touched *touched,
                      void (*visit)(void *argument, const struct heap_block *block), void *argument);
 
 #endif

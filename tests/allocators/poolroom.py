@@ -49,6 +49,8 @@ def check_sums(case, profile):
         held = row["heap_bytes"] + row["mapping_bytes"] + row["pool_bytes"]
         equal((row["held_bytes"], row["held_back_bytes"]), (held, held - row["live_bytes"] + row["outside_bytes"]), case, row)
     equal(query(profile, "SELECT * FROM pools"), data["by_pool"], case, "pools of a query")
+    own = query(profile, "SELECT own_resident_bytes FROM summary")[0]["own_resident_bytes"]
+    equal(own < 24 << 20, True, case, "pages that nobody wrote are not looked at", own)
     text = execute([MEMTRACE, "report", "--show-pools", profile], clean_environment()).stdout.decode()
     for row in data["by_pool"]:
         equal(any(line.split()[:1] == [row["pool"]] for line in text.splitlines()), True, case, "in the table", text)
@@ -75,8 +77,40 @@ def forks():
             equal(row in got, True, "forks", tells, row, got)
 
 
+def asked(*words):
+    """Standard output, status."""
+    done = execute([MEMTRACE, *words], clean_environment())
+    return done.stdout.decode(), done.returncode
+
+
+def verbs():
+    """Each command that takes a filter takes a pool, and then it is the pool that it is about."""
+    said, (first,) = run("wrapped", False)
+    (_, (second,)) = run("chunks", False)
+    blocks, size = said[0][1:3]
+    equal(asked("check", first, "--pool", "a", "--max-leaked", str(size))[1], 0, "a budget that is kept")
+    for budget in (["--max-leaked", str(size - 1)], ["--max-allocations", str(blocks - 1)], ["--max-peak", str(size - 1)]):
+        equal(asked("check", first, "--pool", "a", *budget)[1], 1, "a budget that is not", budget)
+    rows = [[row for row in report(one)["by_pool"] if row["pool"] == "a"][0] for one in (first, second)]
+    told = json.loads(asked("diff", first, second, "--pool", "a", "--json")[0])
+    for name, key in (("leaked_bytes", "live_bytes"), ("total_bytes", "total_bytes"), ("allocations", "allocations")):
+        equal([told["totals"][name][side] for side in ("before", "after")], [row[key] for row in rows], "diff", name)
+    for form, number in (("folded", sum), ("csv", None)):
+        text = asked("export", "--format", form, "--cost", "allocated", "--pool", "a", "--output", "-", first)[0] \
+            if form == "folded" else asked("report", first, "--pool", "a", "--format", "csv")[0]
+        values = [int(line.split(" ")[-1]) for line in text.splitlines()] if number else \
+            [int(line.split(",")[6]) for line in text.splitlines()[1:]]
+        equal(sum(values), size, form, text[:500])
+    equal(asked("export", "--format", "massif", "--pool", "a", "--output", "-", first), ("", 1), "the heap alone")
+    equal(query(first, "SELECT sum(total_bytes) AS sum FROM contexts WHERE pool = 'a'"), [{"sum": size}], "query")
+    equal("there is no pool 'c'" in execute([MEMTRACE, "report", "--pool", "c", first], clean_environment()).stderr.decode(),
+          True, "no such pool")
+
+
 if sys.argv[1] == "forks":
     forks()
+elif sys.argv[1] == "verbs":
+    verbs()
 else:
     single(sys.argv[1])
 finish()

@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -14,6 +15,7 @@ enum { BLOCKS = 3000, DEEPEST = 6, TICK = 1000 };
 static struct shadow_heap heap;
 static struct heap_block all[BLOCKS];
 static size_t count;
+static struct touched touched;
 
 static void insert(uintptr_t start, uint64_t size) {
     struct heap_block block = {
@@ -89,8 +91,7 @@ static void check(struct enclosing *it, uintptr_t address, uintptr_t limit) {
 }
 
 static void finds_what_contains(void **state) {
-    struct enclosing it;
-    struct enclosing others;
+    static struct enclosing it, others; /* large */
     (void)state;
     enclosing_begin(&it, &heap, TICK);
     enclosing_begin(&others, &heap, TICK);
@@ -119,18 +120,20 @@ static void see(void *argument, const struct heap_block *block) {
 static void visits_by_address(void **state) {
     struct seen seen = {0};
     (void)state;
-    enclosing_visit(&heap, TICK, see, &seen);
+    memset(&touched, 0, sizeof touched);
+    enclosing_visit(&heap, TICK, &touched, see, &seen);
     assert_int_equal(seen.count, count);
 }
 
 static void of_nothing(void **state) {
     const struct shadow_heap none = {.granule_shift = MEMTRACE_POOL_SHIFT};
-    struct enclosing it;
+    static struct enclosing it;
     struct seen seen = {0};
     (void)state;
     enclosing_begin(&it, &none, TICK);
     assert_int_equal(enclosing_find(&it, 0x1234000, 0x1234001), 0);
-    enclosing_visit(&none, TICK, see, &seen);
+    memset(&touched, 0, sizeof touched);
+    enclosing_visit(&none, TICK, &touched, see, &seen);
     assert_int_equal(seen.count, 0);
 }
 

@@ -157,19 +157,21 @@ int api_export(struct api_call *call, struct error *error) {
                             .selected = is_given ? view->question->filters.text : NULL,
                             .progress = &call->replay,
                             .source = view->source->path};
+    struct model heap;
+    int result;
     if (format == NULL || check_cost(call, format, error) != 0 ||
         read_depth(call, format, &export, error) != 0) {
+        return -1;
+    }
+    if (exportformat_choose(format, view->selection, &export, &heap, error) != 0) {
         return -1;
     }
     call->type = "application/octet-stream";
     call->status = 400;
     call->file_name = name_file(view->source->path, format->ending);
     export.name = call->file_name;
-    if (call->file_name == NULL) {
-        return error_set(error, "out of memory");
-    }
-    if (write_file(call, format, &export, error) != 0) {
-        return -1;
-    }
-    return 0;
+    result = call->file_name != NULL ? write_file(call, format, &export, error)
+                                     : error_set(error, "out of memory");
+    selection_as_heap_free(&heap);
+    return result;
 }
