@@ -39,7 +39,7 @@ int enclosing_find(struct enclosing *it, uintptr_t address, uintptr_t limit) {
         uint8_t *leaf = heap_leaf(it->heap, at);
         if (leaf != NULL) {
             take(it, leaf, at, address, limit);
-            at += FINE_SIZE_LIMIT;
+            at = at < UINTPTR_MAX - FINE_SIZE_LIMIT ? at + FINE_SIZE_LIMIT : UINTPTR_MAX;
         } else {
             at = heap_next_span(it->heap, at);
         }
@@ -121,9 +121,10 @@ void enclosing_visit(const struct shadow_heap *heap, uint32_t tick, struct touch
     uintptr_t span = heap_next_span(heap, 0);
     while (span != UINTPTR_MAX) {
         uint8_t *leaf = heap_leaf(heap, span);
-        for (uintptr_t kib = span; kib < span + SPAN_BYTES; kib += FINE_SIZE_LIMIT) {
-            visit_kib(&all, leaf, kib);
+        for (uintptr_t at = 0; at < SPAN_BYTES; at += FINE_SIZE_LIMIT) {
+            visit_kib(&all, leaf, span + at);
         }
-        span = heap_next_span(heap, span + SPAN_BYTES);
+        span =
+            span < UINTPTR_MAX - SPAN_BYTES ? heap_next_span(heap, span + SPAN_BYTES) : UINTPTR_MAX;
     }
 }
