@@ -136,7 +136,7 @@ def check_all(*flags, has_paths=True, linked_with=()):
 
 def ways():
     """All ways in which a function can be taken apart, and left."""
-    for level in ("-O0", "-O1", "-O2", "-O3"):
+    for level in ("-O0", "-O2", "-O3"):
         check_all(level)
 
 
