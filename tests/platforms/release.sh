@@ -85,11 +85,13 @@ prepare_root() {
     [ -z "$(git status --porcelain)" ] || say "what is not committed here is not tested there"
 }
 
-# Runs in the namespaces: its arguments are the folder and what runs there, by bash, in the tree.
+# Runs in the namespaces: its arguments are the folder and what runs there, by bash, in the tree. The folder becomes
+# the root of all mounts: where / is none, as after chroot alone, no other namespaces can be made.
 run_there='
-    mount -t proc proc "$0/proc" && mount --rbind /sys "$0/sys" && mount --rbind /dev "$0/dev" &&
+    mount --bind "$0" "$0" && cd "$0" && mount -t proc proc "$0/proc" && mount --rbind /sys "$0/sys" && mount --rbind /dev "$0/dev" &&
         mount -t tmpfs tmpfs "$0/dev/shm" && mount -t tmpfs tmpfs "$0/run" || exit 1
-    exec chroot "$0" /usr/bin/env -i "${@:2}" bash -c "cd /memtrace && $1"'
+    pivot_root . . && umount -l . && cd / || exit 1
+    exec /usr/bin/env -i "${@:2}" bash -c "cd /memtrace && $1"'
 
 there() {
     local settings=()
