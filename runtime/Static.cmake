@@ -105,7 +105,7 @@ const struct static_function static_functions[] = {\n@table@    {NULL, NULL},\n}
 
     memtrace_runtime_sources(files static_${kind})
     add_library(memtrace_${name} OBJECT ${files} "${folder}/functions.c")
-    memtrace_runtime_options(memtrace_${name})
+    memtrace_runtime_options(memtrace_${name} static_${kind})
     if(NOT kind STREQUAL libc)
         memtrace_by_musl(memtrace_${name})
     endif()

@@ -1,13 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* aarch64.h: AArch64, little-endian, for machine.h, where it is told what all this is for. The
- * runtime is built by GCC here: of Clang's functions nobody tells the CFA. */
+/* aarch64.h: AArch64, little-endian, for machine.h, where it is told what all this is for; the
+ * first part also for assembly. The runtime is built by GCC here: of Clang's functions nobody tells
+ * the CFA. */
 #ifndef RUNTIME_MACHINE_AARCH64_H
 #define RUNTIME_MACHINE_AARCH64_H
 
+#define MACHINE_GUARD_CELL 16
+#ifndef MACHINE_GUARD_COUNT
+#define MACHINE_GUARD_COUNT 16384 /* as x86_64.h has it */
+#endif
+
+#ifndef __ASSEMBLER__
 #include "runtime/base/compiler.h"
 
 #include <elf.h>
 #include <stdint.h>
+#include <sys/auxv.h>
+#include <sys/syscall.h>
 
 enum {
     MACHINE_ELF = EM_AARCH64,
@@ -31,18 +40,24 @@ enum {
     MACHINE_RELOC_GOT = R_AARCH64_GLOB_DAT,
     MACHINE_RELOC_DATA = R_AARCH64_ABS64,
     MACHINE_LONGEST_CALL = 4,
-    MACHINE_HAS_GUARDS = 0, /* return addresses may be signed */
+    MACHINE_HAS_GUARDS = 1,
     MACHINE_KNOWS_GO = 1,
     MACHINE_STORES_CONSTANTS = 0,
 };
 #define MACHINE_NAME              "aarch64"
 #define MACHINE_FIRST_GLIBC       "GLIBC_2.17"
 #define MACHINE_NOTES_REGISTERS   1
-#define MACHINE_HAS_VOID_CFI      1
+#define MACHINE_MAY_SIGN          1
+#define MACHINE_ASKS_SHADOW_STACK 1
+#define MACHINE_ASKS_VALGRIND     1
+#define MACHINE_VALGRIND_INLINE   1
 #define MACHINE_TELLS_FP_ABOVE_SP 1
 
 #include "runtime/machine/linked.h"
 #include "runtime/machine/marked.h"
+
+/* Near the guards' code: .bss may be further from it than its loads reach, which are 1 MiB. */
+#define MACHINE_GUARD_TABLE __attribute__((section(".data.guards")))
 
 /* --- system calls ------------------------------------------------------------------------------
  */
@@ -60,6 +75,27 @@ INLINE long machine_call(long n, long a, long b, long c, long d, long e, long f)
                      : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
                      : "memory");
     return x0;
+}
+
+/* Whether the hardware compares this thread's return addresses with a stack of its own (GCS; Linux
+ * 6.13, include/uapi/linux/prctl.h). Asked by `call`, since a filter may forbid it. */
+INLINE int machine_has_shadow_stack(long (*call)(long, long, long, long, long, long, long)) {
+    enum { GET_SHADOW_STACK_STATUS = 74, SHADOW_STACK_ENABLE = 1 };
+    uint64_t status = 0;
+    return call(SYS_prctl, GET_SHADOW_STACK_STATUS, (long)&status, 0, 0, 0, 0) == 0 &&
+           (status & SHADOW_STACK_ENABLE) != 0;
+}
+
+/* Rotations that come to nothing on a CPU. */
+INLINE uint64_t machine_ask_valgrind(const uint64_t request[6]) {
+    register uint64_t answer __asm__("x3") = 0;
+    register const uint64_t *asked __asm__("x4") = request;
+    __asm__ volatile("ror x12, x12, #3; ror x12, x12, #13; ror x12, x12, #51; ror x12, x12, #61\n\t"
+                     "orr x10, x10, x10"
+                     : "+r"(answer)
+                     : "r"(asked)
+                     : "cc", "memory");
+    return answer;
 }
 
 /* --- frames ------------------------------------------------------------------------------------
@@ -110,10 +146,15 @@ INLINE int machine_returns_from_signal(uintptr_t pc) {
     return pc % sizeof *code == 0 && code[0] == 0xd2801168 && code[1] == 0xd4000001;
 }
 
-/* DW_CFA_AARCH64_negate_ra_state and negate_ra_state_with_pc: return addresses are signed from here
- * on, or no longer (AADWARF64). */
-INLINE int machine_is_void_cfi(uint8_t opcode) {
+/* Whether what signs return addresses does so on this processor: else it does nothing. */
+INLINE int machine_signs(void) {
+    return (getauxval(AT_HWCAP) & HWCAP_PACA) != 0;
+}
+
+/* DW_CFA_AARCH64_negate_ra_state and negate_ra_state_with_pc (AADWARF64). */
+INLINE int machine_is_signing_cfi(uint8_t opcode) {
     return opcode == 0x2d || opcode == 0x2c;
 }
 
+#endif
 #endif

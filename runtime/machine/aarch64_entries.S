@@ -2,7 +2,7 @@
 /*
  * aarch64_entries.S: syscall, as the C library's. Of seccomp(2) we want to know (entry/seccomp.c).
  * All others are made right here: some of them return twice, or on another stack, so there must be
- * no frame. (dlsym stays the C library's: there are no guards that it could meet.)
+ * no frame.
  */
 #include <sys/syscall.h>
 

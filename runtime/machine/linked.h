@@ -8,9 +8,13 @@
 #ifndef RUNTIME_MACHINE_LINKED_H
 #define RUNTIME_MACHINE_LINKED_H
 
-/* There are no guards: noguards.S stands in their place. */
-#define MACHINE_GUARD_CELL  16
+/* Where there are no guards noguards.S stands in their place. */
+#ifndef MACHINE_GUARD_CELL
+#define MACHINE_GUARD_CELL 16
+#endif
+#ifndef MACHINE_GUARD_COUNT
 #define MACHINE_GUARD_COUNT 1
+#endif
 
 #ifndef __ASSEMBLER__
 #include "runtime/base/compiler.h"
@@ -89,11 +93,13 @@ INLINE uintptr_t machine_place_of(uintptr_t slot, struct machine_sp kept) {
     return kept.value;
 }
 
-/* Shadow stacks (GCS, Zicfiss) are not asked for yet: there are no guards that they could meet. */
+/* A shadow stack (Zicfiss) is not asked for where there are no guards that it could meet. */
+#ifndef MACHINE_ASKS_SHADOW_STACK
 INLINE int machine_has_shadow_stack(long (*call)(long, long, long, long, long, long, long)) {
     (void)call;
     return 0;
 }
+#endif
 
 #endif
 #endif

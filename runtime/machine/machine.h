@@ -14,6 +14,7 @@
  *                               pointer with which a handler returns
  *   MACHINE_RELOC_{CALL,GOT,DATA}   relocations that hold the address of a function
  *   MACHINE_HAS_GUARDS          there is code that may stand in for return addresses on the stack
+ *                               (in the runtime for glibc as a shared library)
  *   MACHINE_KNOWS_GO            the functions on Go below know its runtime's code
  *   MACHINE_STORES_CONSTANTS    one instruction stores 32 bits that it holds to the stack
  *   MACHINE_GUARD_{CELL,COUNT}  measures of the guards' code (stack/guard.h)
@@ -89,10 +90,19 @@ INLINE uintptr_t machine_fp_slot(uintptr_t fp) {
  * are called: the return address is in its register. */
 int machine_is_stub(uintptr_t pc);
 
-/* Of call frame information: an instruction of this machine's own that says nothing of registers.
- */
-#ifndef MACHINE_HAS_VOID_CFI
-INLINE int machine_is_void_cfi(uint8_t opcode) {
+/* Where the guards' table lies. */
+#ifndef MACHINE_GUARD_TABLE
+#define MACHINE_GUARD_TABLE
+#endif
+
+/* Functions may sign the return addresses that they save; whether this processor does. Of call
+ * frame information: the instruction that says that they are signed from here on, or no longer. */
+#ifndef MACHINE_MAY_SIGN
+#define MACHINE_MAY_SIGN 0
+INLINE int machine_signs(void) {
+    return 0;
+}
+INLINE int machine_is_signing_cfi(uint8_t opcode) {
     (void)opcode;
     return 0;
 }
@@ -241,7 +251,9 @@ uintptr_t machine_go_frame(uintptr_t pc, uintptr_t end);
 
 /* A client request to valgrind (its manual, "The client request mechanism"): a number and five
  * arguments. 0 where valgrind does not run the program. (MACHINE_ASKS_VALGRIND) */
+#ifndef MACHINE_VALGRIND_INLINE
 uint64_t machine_ask_valgrind(const uint64_t request[6]);
+#endif
 
 /* An instruction that tells where a frame word lies (stack/frame_word.h). */
 struct machine_store {

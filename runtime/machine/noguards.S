@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* noguards.S: what stands in the guards' place on a machine that has none; no return address leads to it. */
+/*
+ * noguards.S: what stands in the guards' place on a machine that has none, and for other C libraries
+ * than glibc as a shared one. No return address leads to it.
+ */
 #include "runtime/machine/linked.h"
 
     .section .rodata

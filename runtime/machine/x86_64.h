@@ -4,8 +4,10 @@
 #ifndef RUNTIME_MACHINE_X86_64_H
 #define RUNTIME_MACHINE_X86_64_H
 
-#define MACHINE_GUARD_CELL  16
+#define MACHINE_GUARD_CELL 16
+#ifndef MACHINE_GUARD_COUNT
 #define MACHINE_GUARD_COUNT 16384 /* a large C++ program has some thousand calls that want one */
+#endif
 
 #ifndef __ASSEMBLER__
 #include "runtime/base/compiler.h"

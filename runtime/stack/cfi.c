@@ -318,7 +318,8 @@ static void run_extended(struct state *state, struct cursor *cursor, uint8_t opc
         cursor_uleb(cursor);
         break;
     default:
-        cursor->failed |= !machine_is_void_cfi(opcode);
+        row->is_signed ^= MACHINE_MAY_SIGN;
+        cursor->failed |= !machine_is_signing_cfi(opcode);
     }
 }
 

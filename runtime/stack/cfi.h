@@ -32,6 +32,7 @@ struct cfi_row {
     struct cfi_register frame_pointer;
     struct cfi_register second_frame_pointer; /* where there are two: MACHINE_HAS_SECOND_FP */
     struct cfi_register return_address;
+    int is_signed; /* the return address, since the function saved it: MACHINE_MAY_SIGN */
     int signal_frame;
     int may_catch;        /* there is a personality: exceptions may be caught here, or clean up */
     uintptr_t start, end; /* the code that this information is about: a function or a part of one */

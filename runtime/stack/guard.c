@@ -4,7 +4,7 @@
 
 enum { PROBES = 8 };
 
-uintptr_t guard_table[MACHINE_GUARD_COUNT];
+MACHINE_GUARD_TABLE uintptr_t guard_table[MACHINE_GUARD_COUNT];
 
 /* A place once taken is never given back, so that looking and taking need no lock. */
 uintptr_t guard_for(uintptr_t pc) {

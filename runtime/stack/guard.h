@@ -4,13 +4,14 @@
  * is there the function that would return by it has not, so nothing older has changed, and a walk
  * that meets it need not look.
  *
- * Guards keep no state. Guard i is one instruction that jumps to return address i, for good: to
+ * Guards keep no state. Guard i is code that jumps to return address i, for good: to
  * return by it is to return to the address itself, whoever does it and however often. So nothing
  * must be undone when a frame is left by another door (longjmp, an exception, a fiber that never
  * goes on), nor when a stack is copied, moves to another thread, or is inherited by a forked child;
- * and there is no state in which the program could be lost. Every register is preserved, since none
- * is touched. Unwinders step through: the guards' CFI says that the return address of the "frame"
- * lies in the table. docs/unwinding.md says what each of them shows.
+ * and there is no state in which the program could be lost. Every register is preserved: none
+ * is touched but, where a call leaves the return address in one, that, to become what it would be.
+ * Unwinders step through: the guards' CFI says that the return address of the "frame" lies in the
+ * table. docs/unwinding.md says what each of them shows.
  */
 #ifndef RUNTIME_STACK_GUARD_H
 #define RUNTIME_STACK_GUARD_H
@@ -38,12 +39,12 @@ INLINE uint64_t guard_see_through(uint64_t pc) {
 }
 
 /* For a function that looks at who called it: entered by a jump, it has its caller's return slot,
- * where a guard may stand. Puts the address itself back and returns it; `frame`: its
- * MACHINE_FRAME(). */
+ * or return address, which may be a guard. Puts the address itself back and returns it; `frame`:
+ * its MACHINE_FRAME(). */
 INLINE uintptr_t guard_restore(uintptr_t frame) {
     uintptr_t *slot = (uintptr_t *)machine_frame_record(frame) + 1;
     uintptr_t caller = guard_see_through(machine_plain(*slot));
-    if (MACHINE_HAS_GUARDS) { /* elsewhere the address may be signed */
+    if (MACHINE_HAS_GUARDS && (!MACHINE_MAY_SIGN || guard_is(*slot))) {
         *slot = caller;
     }
     return caller;

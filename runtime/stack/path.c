@@ -62,7 +62,8 @@ static inline void see_through(struct path *at, struct rule rule, enum step how,
         at->seeks_word = 0;
     }
     if (guard_is(pc)) {
-        at->flags |= pc == next->pc ? WALK_GUARDED : 0;
+        /* (Where calls push nothing it may have been in a register yet.) */
+        at->flags |= pc == next->pc && (MACHINE_CALL_PUSHES || how == STEP_SURE) ? WALK_GUARDED : 0;
         next->pc = guard_see_through(pc) | (next->pc & RULE_EXACT);
     }
 }
@@ -100,6 +101,7 @@ INLINE uint32_t next_fp_bits(union rule_word found) {
 
 INLINE uint32_t how_of(union rule_word found, uint32_t fp_bits) {
     uint32_t how = (uint32_t)found.word & (WALK_BY_FP | WALK_UNPATCHED | WALK_OWN_FP);
+    how |= MACHINE_MAY_SIGN ? (uint32_t)((found.word & RULE_LOADER) >> 32) : 0; /* WALK_SIGNED */
     return (found.word & RULE_OWN_FP) != 0 ? how : how | fp_bits;
 }
 
@@ -117,7 +119,7 @@ struct walk_frame *path_add(const struct walk_world *world, struct walker *walke
             newest->how |= WALK_SKIPPED;
             at->odd |= ODD_SKIPPED;
         }
-        at->doubtful |= rule.kind == RULE_SIGNAL || rule.loader;
+        at->doubtful |= rule.kind == RULE_SIGNAL || rule_is_in_loader(rule);
     }
     return newest;
 }

@@ -68,14 +68,15 @@ INLINE int base_holds(const struct walker *walker) {
            shadow->entry[base].context == remembered->base_context;
 }
 
-/* Whether this frame's slot holds a guard, as it did. Only a call writes a return slot: so its
- * function has not returned since, and all that is older is as it was. */
+/* Whether this frame's slot holds a guard, as it did. Only a call writes a return slot, or what was
+ * called before it calls anything: so that function has not returned since, and all that is older
+ * is as it was. (One that signs what it saves may have come by a jump, with the guard.) */
 INLINE int guard_holds(const struct walk_frame *it) {
     uintptr_t word;
     if ((it->how & WALK_GUARDED) == 0) {
         return 0;
     }
-    word = stack_load(it->slot);
+    word = machine_plain(stack_load(it->slot));
     return guard_is(word) && guard_see_through(word) == remembered_pc(it);
 }
 

@@ -209,7 +209,9 @@ static struct rule where_both_saved(struct rule rule, const struct cfi_row *row)
 }
 
 static struct rule from_row(const struct cfi_row *row) {
-    struct rule rule = {.kind = classify(row), .unpatched = row->may_catch != 0};
+    struct rule rule = {.kind = classify(row),
+                        .unpatched = row->may_catch != 0,
+                        .loader = row->is_signed && machine_signs()};
     int64_t fp_offset = row->frame_pointer.place == CFI_OFFSET ? row->frame_pointer.offset : 0;
     if (!MACHINE_CALL_PUSHES && (rule.kind == RULE_SP || rule.kind == RULE_FP)) {
         return MACHINE_HAS_SECOND_FP ? where_both_saved(rule, row) : where_saved(rule, row);
@@ -317,6 +319,7 @@ static COLD struct rule compute_for_jit(struct rules *rules, uint64_t pc, uintpt
         rule = follow_frame_pointer(rule);
     }
     rule.own = rule.unpatched = 1;
+    rule.loader |= MACHINE_MAY_SIGN; /* where no table tells */
     rule.area = area_of(rules, rule, pc, 0);
     keep(rules, pc, rule);
     return rule;
@@ -397,9 +400,9 @@ COLD struct rule rule_compute(struct rules *rules, uint64_t pc) {
     rule.entry |= rule.kind == RULE_SIGNAL;
     rule.area = area_of(rules, rule, pc, place.id);
     rule.hidden = libc_is_runtime(pc & ~RULE_EXACT, place.start, place.end) != 0;
-    rule.loader = lies_in(&place, rules->loader);
     rule.own = place.own != 0;
-    rule.plain = leads_out(rule) && !rule.hidden && !rule.entry && !rule.loader;
+    rule.plain = leads_out(rule) && !rule.hidden && !rule.entry && !lies_in(&place, rules->loader);
+    rule.loader |= lies_in(&place, rules->loader);
     rule.unpatched |= !rule.plain && !(rule.kind == RULE_GO && is_calling_c(pc, &place));
     if (place.is_known) {
         keep(rules, pc, rule);

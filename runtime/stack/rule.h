@@ -55,8 +55,11 @@ struct rule {
     uint64_t own : 1;          /* in the program's own code */
     uint64_t area : AREA_BITS; /* of the return address, or what of it is exact: area.h */
     uint64_t hidden : 1;       /* in the runtime itself: our pthread_create */
-    uint64_t entry : 1;  /* pc is where a function starts: it returns to it, but nobody called */
-    uint64_t loader : 1; /* in the dynamic loader, which lazy binding enters from any call */
+    uint64_t entry : 1; /* pc is where a function starts: it returns to it, but nobody called */
+    /* In the dynamic loader, which lazy binding enters from any call. Where functions may sign
+     * return addresses, also of those that do, or may do so (MACHINE_MAY_SIGN): a plain rule says
+     * no more than that. No guard stands where such a function has saved its return address. */
+    uint64_t loader : 1;
 } FROM_LOWEST_BIT;
 _Static_assert(sizeof(struct rule) == 8, "a rule is one word");
 
@@ -74,7 +77,12 @@ enum {
     RULE_UNPATCHED = 1 << 28,
     RULE_OWN_FP = 1 << 29
 };
+#define RULE_LOADER    (UINT64_C(1) << 63)
 #define RULE_AREA_MASK ((uint64_t)(AREA_LIMIT - 1) << MEMTRACE_NODE_AREA_SHIFT)
+
+INLINE int rule_is_in_loader(struct rule rule) {
+    return rule.loader && !(MACHINE_MAY_SIGN && rule.plain);
+}
 
 /* Where the function keeps its frame word; 0: it has none. */
 INLINE uint32_t rule_word(struct rule rule) {

@@ -51,6 +51,9 @@ enum {
      * remembered frame returns to, and are compared there. */
     WALK_INTERRUPTED = 1 << 30,
 };
+/* Its function may have signed the return address by which it leaves: the slot of the next older
+ * frame is not for guards. (MACHINE_MAY_SIGN) */
+#define WALK_SIGNED (UINT32_C(1) << 31)
 
 /* The function's frame word lies so many times 4 bytes below its CFA; 0: it has none. */
 INLINE uint32_t walk_word(const struct walk_frame *it) {

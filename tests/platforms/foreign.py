@@ -10,7 +10,11 @@ statically, with musl, and both; "aarch64-static", "aarch64-musl" and "aarch64-m
     BUILD       stacks.cpp in one of the ways of BUILDS: each of its paths is what the compiler's unwinder says;
                 what it counted itself is in the profile, and nothing is lost. With a pass, framewords.c, too: its
                 words are found
+                With patched return addresses some stand in frames of the program's functions, none of functions that
+                sign them
     tables      of 32-bit ARM: code without unwind tables, the program's and glibc's
+    guards      of AArch64: what patched return addresses lead to, by itself (guards.cpp)
+    deep        of AArch64: with them an allocation costs no more on a deep stack (deep.c)
 
 What emulation cannot show is in docs/platforms.md. Skipped, with a line that says why, where the cross compiler
 or qemu is missing."""
@@ -64,17 +68,24 @@ MACHINES = {
     "musl-static": {"triplet": "", "emulator": ["env"], "packages": "g++ musl-tools", "static": "static-musl"},
 }
 
-# Flags; arguments of the program; settings. In those that are named so the emulator tells of larger pages.
+# Flags; arguments of the program; settings. In those that are named so the emulator tells of larger pages, or has another
+# processor, whose instructions that sign return addresses do nothing.
 PAGES = {"pages-16K": 16384, "pages-64K": 65536}
+PROCESSORS = {"patch-no-pac": "cortex-a72"}
 NO_CLANG = "no clang++ with a plugin here (Debian: apt-get install clang-14 llvm-14-dev, then build anew)"
 PASS = "-fplugin="
 CLANG = "-fpass-plugin=" # by each version that there is a plugin for
 BUILDS = {
     "O2": (["-O2"], [], {"MEMTRACE_UNWIND": "verify"}),
     "own": (["-O2"], ["own"], {}),
-    "O0": (["-O0"], [], {}),
-    "omit-frame-pointer": (["-O2", "-fomit-frame-pointer"], [], {}),
-    "signed": (["-O2", "-mbranch-protection=standard"], [], {}),
+    "O0": (["-O0"], [], {"MEMTRACE_UNWIND": "verify"}),
+    "omit-frame-pointer": (["-O2", "-fomit-frame-pointer"], [], {"MEMTRACE_UNWIND": "verify"}),
+    "signed": (["-O2", "-mbranch-protection=standard"], [], {"MEMTRACE_UNWIND": "verify"}),
+    "patch": (["-O2"], ["patched"], {"MEMTRACE_UNWIND": "patch"}),
+    "patch-O0": (["-O0"], ["patched"], {"MEMTRACE_UNWIND": "patch"}),
+    "patch-omit": (["-O2", "-fomit-frame-pointer"], ["patched"], {}),
+    "patch-signed": (["-O2", "-mbranch-protection=standard"], ["patched"], {"MEMTRACE_UNWIND": "patch"}),
+    "patch-no-pac": (["-O2", "-mbranch-protection=standard"], ["patched"], {}),
     "fp": (["-O2", "-fno-omit-frame-pointer"], ["own"], {"MEMTRACE_UNWIND": "fp"}),
     "pass": (["-O2", "-fno-omit-frame-pointer", PASS], [], {}),
     "pass-O0": (["-O0", PASS], [], {}),
@@ -126,6 +137,14 @@ def checked_of(found):
     checked = [context for context in found["contexts"]
                if context["frames"] and "check" in (context["frames"][0]["function"] or "")]
     return checked, tuple(sum(context[what] for context in checked) for what in ("allocations", "total_bytes"))
+
+
+def check_guards(name, text):
+    """What stacks.cpp says of patched return addresses, if it was asked."""
+    told = re.search(r"(\d+) guards of the program, (\d+) of others", text)
+    if name.startswith("patch") and (not told or (int(told[1]) == 0) != name.endswith("signed")):
+        fail(name, "met", told and told[0])
+    return ", " + told[0] if told else ""
 
 
 def check_counts(name, found, told):
@@ -196,11 +215,12 @@ class Machine:
         static-pie.)"""
         if build == "static-pie":
             return self.static == "static"
-        if build == "libunwind":
-            return not self.static and not self.is_musl
+        if (build == "libunwind" or build.startswith("patch")) and (self.static or self.is_musl):
+            return False
         if build.startswith("clang") and (self.is_musl or not self.ways(build)):
             return False
-        return not self.is_here or not (build in PAGES or build == "fp" or build.endswith("signed"))
+        return not self.is_here or not (build in PAGES or build in PROCESSORS or build == "fp" or
+                                     build.endswith("signed"))
 
     def plugin(self):
         """Of the cross compiler, or of this one: built where its plugin headers are installed."""
@@ -278,14 +298,14 @@ class Machine:
         """The words before a program's own."""
         return [*self.emulator, *options, "-L", self.root] if self.triplet else []
 
-    def emulate(self, program, arguments, settings, folder, page=4096):
+    def emulate(self, program, arguments, settings, folder, *options):
         """What it wrote, and the profile that it left."""
         profile = os.path.join(folder, "profile.mtp")
         if os.path.exists(profile):
             os.unlink(profile)
         settings = {"LD_LIBRARY_PATH": os.path.dirname(self.library) + ":" + folder, "MEMTRACE_OUTPUT": profile,
                     "MEMTRACE_REGION_DIR": folder, "MEMTRACE_SUMMARY": "0", **settings}
-        command = self.start("-p", str(page)) or ["env"]
+        command = self.start(*options) or ["env"]
         for name, value in settings.items():
             command += (["-E"] if self.triplet else []) + ["%s=%s" % (name, value)]
         return run([*command, program, *arguments]), profile
@@ -315,11 +335,12 @@ def test_way(machine, build, name, stacks, compiler, flags, settings):
     machine.compile("stacks.cpp", flags, program, compiler)
     if build == "libunwind" and machine.triplet:
         machine.libunwind(folder)
-    text, profile = machine.emulate(program, ["1", str(stacks), *arguments], settings, folder,
-                                    PAGES.get(build, 4096))
+    options = ["-p", str(PAGES.get(build, 4096))] + (["-cpu", PROCESSORS[build]] if build in PROCESSORS else [])
+    text, profile = machine.emulate(program, ["1", str(stacks), *arguments], settings, folder, *options)
     said = re.search(r"(\d+) stacks, (\d+) paths, (\d+) blocks, (\d+) bytes$", text.strip())
     if not said or int(said[1]) != 2 * stacks or said[2] != said[3]:
         fail("the program says", text)
+    guards = check_guards(build, text)
     data = report(profile)
     checked, counted = checked_of(data)
     # A path through a function of the C library that has no unwind tables (musl's raise, and what calls constructors)
@@ -335,7 +356,7 @@ def test_way(machine, build, name, stacks, compiler, flags, settings):
     is_told = least <= data["lost"] <= most
     if counted != (int(said[3]), int(said[4])) or not is_told:
         fail("the profile has", counted, "lost", data["lost"], "in", len(cut), "paths, but the program says", said[0])
-    print(machine.name, name + ":", said[0], "in", len(checked), "call paths, lost", data["lost"])
+    print(machine.name, name + ":", said[0], "in", len(checked), "call paths, lost", str(data["lost"]) + guards)
 
 
 def test_frame_words(machine, folder, flags, settings, compiler):
@@ -372,6 +393,52 @@ def test_tables(machine):
     print(machine.name, "tables: each path leads to main, lost 0")
 
 
+def test_guards(machine):
+    """With signed return addresses and landing pads, and without."""
+    folder = os.path.join(machine.folder, "guards")
+    os.makedirs(folder, exist_ok=True)
+    program, guard = os.path.join(folder, "guards"), os.path.join(folder, "guard.o")
+    parts = os.path.join(SOURCE, "runtime", "machine", machine.name + "_guards.S")
+    run([machine.compiler.replace("g++", "gcc"), "-O2", "-I" + SOURCE, "-I" + os.path.join(SOURCE, "include"),
+         "-I" + os.path.join(machine.built, "include"), "-c", os.path.join(SOURCE, "runtime", "stack", "guard.c"), "-o", guard])
+    run([machine.compiler, "-O2", "-g", "-I" + SOURCE, os.path.join(HERE, "guards.cpp"), guard, parts, "-o", program])
+    for processor, signed, pads in (("max", True, True), ("cortex-a72", False, False)):
+        said = run([machine.emulator[0], "-cpu", processor, "-L", machine.root, program]).strip()
+        if ("signed ones, too" in said) != signed or ("landing pads" in said) != pads:
+            fail(processor, "says", said)
+        print(machine.name, processor + ":", said)
+
+
+def executed(machine, program, folder, mode, *arguments):
+    """How many pieces of code without a jump the emulator has executed."""
+    settings = {"LD_LIBRARY_PATH": os.path.dirname(machine.library), "MEMTRACE_OUTPUT": os.path.join(folder, "profile.mtp"),
+                "MEMTRACE_REGION_DIR": folder, "MEMTRACE_SUMMARY": "0", "MEMTRACE_UNWIND": mode}
+    command = machine.start("-d", "exec,nochain")
+    for name, value in settings.items():
+        command += ["-E", "%s=%s" % (name, value)]
+    with subprocess.Popen([*command, program, *map(str, arguments)], stderr=subprocess.PIPE) as process:
+        pieces = sum(line.startswith(b"Trace") for line in process.stderr)
+    if process.returncode != 0:
+        fail(mode, *arguments, "ended with", process.returncode)
+    return pieces
+
+
+def test_deep(machine):
+    """What 380 more frames cost in each round of a program."""
+    folder = os.path.join(machine.folder, "deep")
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    program, rounds, more = os.path.join(folder, "deep"), 100, {}
+    run([machine.compiler.replace("g++", "gcc"), "-O2", os.path.join(HERE, "deep.c"), *machine.linked(program, False)])
+    for mode in ("verify", "patch"):
+        few, many = (executed(machine, program, folder, mode, depth, rounds) for depth in (20, 400))
+        more[mode] = (many - few) / rounds
+    # Three allocations a round, three pieces of code at least to compare a frame.
+    if more["verify"] < 380 * 3 * 3 or more["patch"] > more["verify"] / 20:
+        fail("380 more frames cost so much a round:", more)
+    print(machine.name, "deep: for 380 frames more, %.0f pieces of code a round, and with patched return addresses %.0f" %
+          (more["verify"], more["patch"]))
+
+
 def main():
     machine, case = Machine(sys.argv[1]), sys.argv[2]
     if case == "build":
@@ -380,6 +447,10 @@ def main():
         print(*[build for build in machine.builds if machine.can_build(build)])
     elif case == "tables":
         test_tables(machine)
+    elif case == "guards":
+        test_guards(machine)
+    elif case == "deep":
+        test_deep(machine)
     else:
         test_stacks(machine, case, int(sys.argv[3]) if len(sys.argv) > 3 else 150)
 

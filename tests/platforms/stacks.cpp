@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stacks.cpp SEED STACKS [own|fp|musl]: random stacks, at many places of which a block is
+ * stacks.cpp SEED STACKS [own|fp|musl|patched]: random stacks, at many places of which a block is
  * allocated. Its call path as MemTrace has it (memtrace_lookup) is compared with the one that the
  * compiler's own unwinder finds at the same place (_Unwind_Backtrace), which needs no debugger: so
  * this runs in emulators, too.
  *
  * With "own" there are but usual frames of its own functions: no handlers, fibers or calls back.
  * With "musl" there are no fibers and calls back. With "fp" neither, and paths are compared up to
- * the first frame of a library, as for a C library that keeps no frame pointers.
+ * the first frame of a library, as for a C library that keeps no frame pointers. With "patched" the
+ * unwinder is asked past MemTrace, which hides its guards from programs: those on the stacks are
+ * counted, and a line says "N guards of the program, M of others", by the functions that return by
+ * them.
  *
  * The last line is "STACKS stacks, N paths, M blocks, B bytes": all that it allocated itself
  * between the two calls of sum(). Status 1: a path was another, which is said.
@@ -30,6 +33,10 @@
 #include <unwind.h>
 
 #define KEPT __attribute__((noinline, noclone))
+
+/* Not in a static program. */
+#pragma weak dlopen
+#pragma weak dlsym
 
 namespace {
 
@@ -65,13 +72,33 @@ bool ends_in_libc; /* paths need not be known beyond the program's own frames */
 
 extern "C" const char __executable_start[], etext[];
 
+bool is_own(uintptr_t pc) {
+    const auto start = reinterpret_cast<uintptr_t>(__executable_start);
+    return pc - start < reinterpret_cast<uintptr_t>(etext) - start;
+}
+
+/* With "patched". A guard seems to be a function of the runtime. */
+decltype(_Unwind_Backtrace) *unwind = _Unwind_Backtrace;
+void *runtime_base;
+uint64_t own_guards, other_guards;
+
+bool is_guard(uintptr_t pc) {
+    Dl_info info;
+    return runtime_base != nullptr && !is_own(pc) &&
+           dladdr(reinterpret_cast<void *>(pc), &info) != 0 && info.dli_fbase == runtime_base;
+}
+
 _Unwind_Reason_Code add_frame(struct _Unwind_Context *context, void *argument) {
     auto *path = static_cast<Path *>(argument);
     uintptr_t pc = _Unwind_GetIP(context);
     if (pc == 0 || path->count == MOST_FRAMES) {
         return _URC_END_OF_STACK;
     }
-    path->frame[path->count++] = pc;
+    if (is_guard(pc)) {
+        (is_own(path->frame[path->count - 1]) ? own_guards : other_guards)++;
+    } else {
+        path->frame[path->count++] = pc;
+    }
     return _URC_NO_REASON;
 }
 
@@ -93,11 +120,9 @@ constexpr uintptr_t MORE = 0;
 
 /* Up to the first of a library: handlers return to code of no object. */
 size_t own_frames(const Path &path) {
-    const auto start = reinterpret_cast<uintptr_t>(__executable_start);
-    const auto end = reinterpret_cast<uintptr_t>(etext);
     Dl_info info;
     size_t own = 0;
-    while (own < path.count && (path.frame[own] - start < end - start ||
+    while (own < path.count && (is_own(path.frame[own]) ||
                                 dladdr(reinterpret_cast<void *>(path.frame[own]), &info) == 0)) {
         own++;
     }
@@ -155,7 +180,7 @@ KEPT void check(size_t size) {
         fprintf(stderr, "the block is not known (%s)\n", what);
         _exit(1);
     }
-    _Unwind_Backtrace(add_frame, &path);
+    unwind(add_frame, &path);
     compare(block, path);
     free(pointer);
 }
@@ -419,6 +444,26 @@ KEPT void on_a_fiber(Walk *at) {
     check(216);
 }
 
+/* --- who is called
+ * --------------------------------------------------------------------------------
+ */
+
+void *next_calloc; /* as the loader says which is next behind the program */
+
+/* Ends in a jump, so that the loader may find a guard where it looks for who asks. */
+KEPT void *look_up(Walk *at) {
+    go_on(at);
+    return dlsym(RTLD_NEXT, "calloc");
+}
+
+KEPT void asking(Walk *at) {
+    if (look_up(at) != next_calloc) {
+        fputs("dlsym() takes another for who calls it\n", stderr);
+        _exit(1);
+    }
+    check(264);
+}
+
 /* --- a stack ------------------------------------------------------------------------------------
  */
 
@@ -443,11 +488,18 @@ const struct {
     {interrupted_anywhere, "interrupted anywhere"},
     {called_back, "called back"},
     {on_a_fiber, "on a fiber"},
+    {asking, "asking"},
 };
 
-/* The first of them are the program's own functions alone, on the thread's own stack. The last are
- * for C libraries that have unwind tables, through which exceptions pass, and fibers. */
-enum { OWN_KINDS = 11, KINDS = sizeof frames / sizeof frames[0], MUSL_KINDS = KINDS - 2 };
+/* The first of them are the program's own functions alone, on the thread's own stack. The last is
+ * for "patched", those before it for C libraries that have unwind tables, through which exceptions
+ * pass, and fibers. */
+enum {
+    OWN_KINDS = 11,
+    PATCHED_KINDS = sizeof frames / sizeof frames[0],
+    KINDS = PATCHED_KINDS - 1,
+    MUSL_KINDS = KINDS - 2
+};
 size_t kinds = KINDS;
 
 KEPT void go_on(Walk *at) {
@@ -537,6 +589,21 @@ void *run(void *argument) {
     return nullptr;
 }
 
+/* The unwinder itself, and where its look shows guards. */
+bool look_past_memtrace() {
+    Dl_info info;
+    void *library = dlopen("libgcc_s.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    void *found = library != nullptr ? dlsym(library, "_Unwind_Backtrace") : nullptr;
+    if (found == nullptr || dladdr(reinterpret_cast<void *>(memtrace_lookup), &info) == 0) {
+        return false;
+    }
+    unwind = reinterpret_cast<decltype(unwind)>(found);
+    runtime_base = info.dli_fbase;
+    next_calloc = dlsym(RTLD_NEXT, "calloc");
+    kinds = PATCHED_KINDS;
+    return true;
+}
+
 } // namespace
 
 /* On the first thread, and on another. */
@@ -553,12 +620,20 @@ int main(int count, char **arguments) {
         fputs("MemTrace is not there\n", stderr);
         return 2;
     }
+    if (strcmp(which, "patched") == 0 && !look_past_memtrace()) {
+        fputs("there is no shared libgcc\n", stderr);
+        return 2;
+    }
     run(&stacks);
     stacks.seed += stacks.count;
     if (pthread_create(&other, nullptr, run, &stacks) != 0) {
         return 2;
     }
     pthread_join(other, nullptr);
+    if (runtime_base != nullptr) {
+        printf("%lu guards of the program, %lu of others\n", static_cast<unsigned long>(own_guards),
+               static_cast<unsigned long>(other_guards));
+    }
     printf("%lu stacks, %lu paths, %lu blocks, %lu bytes\n",
            static_cast<unsigned long>(2 * stacks.count), static_cast<unsigned long>(paths),
            static_cast<unsigned long>(blocks), static_cast<unsigned long>(bytes));

@@ -21,7 +21,8 @@ import zlib
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(HERE)), "scripts"))
-from foreign import BUILDS, PAGES, Machine, check_counts, fail, report, run  # pylint: disable=wrong-import-position
+from foreign import (BUILDS, PAGES, PROCESSORS, Machine, check_counts,  # pylint: disable=wrong-import-position
+                     check_guards, fail, report, run)
 from sysroot import Packages  # pylint: disable=wrong-import-position
 
 PATIENCE = 1800
@@ -82,7 +83,8 @@ class System:
             self.libraries = os.path.join(self.root, "usr", "lib", machine.triplet)
         self.files = {}
         self.tests = []
-        self.builds = [build for build in machine.builds if build not in PAGES and machine.can_build(build)]
+        self.builds = [build for build in machine.builds
+                       if build not in PAGES and build not in PROCESSORS and machine.can_build(build)]
 
     def add_command(self):
         """The command for devices, with its libraries."""
@@ -168,6 +170,7 @@ class System:
         told = re.search(r"(\d+) stacks, (\d+) paths, (\d+) blocks, (\d+) bytes", said)
         if status != 0 or not told or int(told[1]) != 2 * self.stacks or told[2] != told[3]:
             fail(name, "ended with", status, "and said", said)
+        check_guards(name.split(".", 1)[-1], said)
         program = os.path.join(self.folder, "stacks." + (name.split(".", 1)[1] if "." in name else
                                                          self.about["command"]))
         root = os.path.join(self.folder, "copies")
