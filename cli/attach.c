@@ -12,6 +12,7 @@
 #include "cli/stopping.h"
 #include "cli/streaming.h"
 #include "cli/target.h"
+#include "collect/attach/attachalloc.h"
 #include "collect/attach/attachthread.h"
 #include "collect/attach/preflight.h"
 #include "collect/clock.h"
@@ -34,12 +35,19 @@ struct request {
     bool census;
     bool json;
     bool force;
-    struct variables sending; /* what streaming is to know */
+    struct variables variables; /* of --alloc, and what streaming is to know */
 };
 
 #define IN(member) OPTION_IN(struct request, member)
 
+static int add_alloc(void *context, const struct option *option, const char *value,
+                     struct error *error) {
+    struct request *request = context;
+    return variables_add_alloc(&request->variables, option, value, error);
+}
+
 static const struct option options[] = {
+    {"alloc", 0, "SPECIFICATION", VARIABLES_ALLOC_HELP, OPTION_CALL, .call = add_alloc},
     {"for", 'f', "TIME", "detach after so long, or at Ctrl-C (30s, 5m)", OPTION_DURATION,
      IN(for_ns), .least = 1},
     {"output", 'o', "FILE",
@@ -52,14 +60,14 @@ static const struct option options[] = {
 #ifdef MEMTRACE_STREAM
     {"to", 0, "HOST[:PORT]|auto",
      "with --record: also send it, while it grows, to where `memtrace gather` listens", OPTION_TEXT,
-     IN(sending.to)},
+     IN(variables.to)},
     {"token", 0, "FILE", "what proves who both sides are: for all but this machine", OPTION_TEXT,
-     IN(sending.token)},
+     IN(variables.token)},
     {"allow-control", 0, NULL,
      "with --to: who receives it may switch counting, sample and mark (memtrace control)",
-     OPTION_FLAG, IN(sending.allows_control)},
+     OPTION_FLAG, IN(variables.allows_control)},
     {"linger", 0, "TIME", "so long the rest may take to be sent after the end (default: 60s)",
-     OPTION_DURATION, IN(sending.linger_ns), .least = 1},
+     OPTION_DURATION, IN(variables.linger_ns), .least = 1},
 #endif
     {"force", 0, NULL, "also where its seccomp filters cannot be read, which may end it",
      OPTION_FLAG, IN(force)},
@@ -86,18 +94,21 @@ static void put_path(FILE *out, const char *variable, const char *pattern) {
     free(folder);
 }
 
-/* Written down by a process of this command's, which the library starts. */
-static void put_recording(FILE *out, const char *output) {
+/* This command, which the library starts to write a recording down, or to plan (--alloc). */
+static void put_command(FILE *out) {
     char own[PATH_MAX];
     ssize_t length = readlink("/proc/self/exe", own, sizeof own - 1);
-    put_path(out, "MEMTRACE_RECORD_OUTPUT", output);
-    fputs("MEMTRACE_RECORD=1", out);
-    fputc('\0', out);
     if (length > 0) {
         own[length] = '\0';
         fprintf(out, "MEMTRACE_COMMAND=%s", own);
         fputc('\0', out);
     }
+}
+
+static void put_recording(FILE *out, const char *output) {
+    put_path(out, "MEMTRACE_RECORD_OUTPUT", output);
+    fputs("MEMTRACE_RECORD=1", out);
+    fputc('\0', out);
 }
 
 /* The program's own standard error is not ours to write to; what it forks is not followed. An empty
@@ -148,6 +159,13 @@ static char *make_settings(const struct request *request, const char *outside, s
     } else {
         put_path(out, "MEMTRACE_OUTPUT", pattern_of(request));
     }
+    if (outside == NULL && (request->record || request->variables.alloc != NULL)) {
+        put_command(out);
+    }
+    if (request->variables.alloc != NULL) {
+        fprintf(out, "MEMTRACE_ALLOC=%s", request->variables.alloc);
+        fputc('\0', out);
+    }
     if (request->sample_bytes != 0) {
         fprintf(out, "MEMTRACE_SAMPLE=%" PRIu64, request->sample_bytes);
         fputc('\0', out);
@@ -158,6 +176,38 @@ static char *make_settings(const struct request *request, const char *outside, s
     }
     fwrite(always, sizeof always, 1, out);
     return fclose(out) == 0 ? settings : NULL;
+}
+
+static void tell(const char *line) {
+    cli_error("--alloc: %s", line);
+}
+
+static struct attachalloc named_by(pid_t pid, const char *library, const struct request *request) {
+    return (struct attachalloc){.pid = pid,
+                                .own_library = library,
+                                .specifications = request->variables.alloc,
+                                .tell = tell};
+}
+
+/* Before anything is touched. */
+static int check_named(pid_t pid, const char *library, const struct request *request) {
+    const struct attachalloc named = named_by(pid, library, request);
+    struct error error;
+    return named.specifications == NULL || attachalloc_check(&named, &error) == 0
+               ? CLI_OK
+               : cli_error("--alloc: %s; process %ld is as it was", error.message, (long)pid);
+}
+
+/* Where none are named, none that were led before are. The program is attached to in any case. */
+static void lead_named(pid_t pid, const char *library, const struct request *request,
+                       struct attachdone *done) {
+    const struct attachalloc named = named_by(pid, library, request);
+    struct error error;
+    int failed = named.specifications != NULL ? attachalloc_lead(&named, done, &error)
+                                              : attachalloc_leave(pid, library, done, &error);
+    if (failed) {
+        cli_error("--alloc: %s; process %ld is profiled without", error.message, (long)pid);
+    }
 }
 
 static int attach(pid_t pid, const char *library, const struct request *request,
@@ -189,10 +239,11 @@ static int attach(pid_t pid, const char *library, const struct request *request,
     if (done.result != MEMTRACE_ATTACH_DONE) {
         return detach_explain(pid, done.result);
     }
-    if (found->is_outside && outside_watch(pid, path, request->sending.to != NULL, &error) < 0) {
+    if (found->is_outside && outside_watch(pid, path, request->variables.to != NULL, &error) < 0) {
         return cli_error("process %ld is attached to, but nothing writes its profile: %s",
                          (long)pid, error.message);
     }
+    lead_named(pid, library, request, &done);
     printf("attached to process %ld, a thread was held for %.2f ms; %s shows it%s", (long)pid,
            (double)done.held_ns / 1e6, detach_shown_by(pid).text, request->for_ns != 0 ? "\n" : "");
     if (request->for_ns == 0) {
@@ -225,10 +276,13 @@ static int look_and_attach(pid_t pid, const char *library, const struct request 
     int status = preflight_check(pid, purpose, library, request->force, &found, &error) != 0
                      ? cli_error("%s", error.message)
                      : CLI_OK;
-    found.is_outside |= request->sending.to != NULL; /* who writes it down sends it, too */
+    found.is_outside |= request->variables.to != NULL; /* who writes it down sends it, too */
+    if (status == CLI_OK && !request->census) {
+        status = check_named(pid, library, request);
+    }
     if (status == CLI_OK && request->dry_run) {
         printf("process %ld can be attached to%s\n", (long)pid,
-               found.is_outside && request->sending.to == NULL
+               found.is_outside && request->variables.to == NULL
                    ? ", from outside: this side writes its profile"
                    : "");
     } else if (status == CLI_OK && request->census) {
@@ -268,7 +322,7 @@ static int attach_each(pid_t *pids, int count, const char *library, const struct
 }
 
 static int check_sending(struct request *request) {
-    struct variables *sending = &request->sending;
+    struct variables *sending = &request->variables;
     if (sending->to == NULL &&
         (sending->token != NULL || sending->linger_ns != 0 || sending->allows_control)) {
         return cli_usage("attach", "--token, --linger and --allow-control belong to --to");
@@ -307,8 +361,8 @@ const struct command attach_command = {
     .name = "attach",
     .run = run_attach,
     .summary = "profile a program that runs already",
-    .usage = "PID... [--for TIME] [--output FILE] [--record [--to HOST]] [--sample SIZE] | PID... "
-             "--dry-run | PID... --census [--json]",
+    .usage = "PID... [--for TIME] [--output FILE] [--record [--to HOST]] [--sample SIZE] "
+             "[--alloc SPECIFICATION]... | PID... --dry-run | PID... --census [--json]",
     .about = "Loads MemTrace into process PID, which goes on running: one of its threads is held "
              "for a fraction of a millisecond, where it holds no lock. From then on its "
              "allocations are counted; of blocks from before, how many bytes are left. `memtrace "

@@ -8,6 +8,7 @@
 #include "analyze/rows/safetext.h"
 #include "cli/outside.h"
 #include "cli/target.h"
+#include "collect/attach/attachalloc.h"
 #include "collect/attach/attachtarget.h"
 #include "collect/attach/attachthread.h"
 #include "collect/attach/preflight.h"
@@ -136,9 +137,20 @@ static void find_region(pid_t pid, struct attached *attached) {
     }
 }
 
+/* Functions that were named. Those that cannot be left now lead to a library that lets calls pass.
+ */
+static void leave_named(pid_t pid, const char *own_library, struct attachdone *held, bool is_told) {
+    struct error error;
+    if (attachalloc_leave(pid, own_library, held, &error) != 0 && is_told) {
+        cli_error("--alloc: %s: functions lead to MemTrace yet, which lets them pass",
+                  error.message);
+    }
+}
+
 static int call_detach(pid_t pid, bool is_forced, struct attached *attached,
                        struct attachdone *done, struct error *error) {
     struct attachcall call = {.pid = pid, .entry = MEMTRACE_DETACH_ENTRY, .settings = ""};
+    struct attachdone held = {0};
     struct preflight found;
     char library[PATH_MAX];
     int result = preflight_check(pid, PREFLIGHT_DETACH, NULL, is_forced, &found, error);
@@ -153,7 +165,13 @@ static int call_detach(pid_t pid, bool is_forced, struct attached *attached,
         return -1;
     }
     call.own_library = preload_path(NULL, library) == CLI_OK ? library : NULL;
-    return attachthread_call(&call, done, error);
+    leave_named(pid, call.own_library, &held, true);
+    if (attachthread_call(&call, done, error) != 0) {
+        return -1;
+    }
+    leave_named(pid, call.own_library, &held, false); /* of a library that was being opened */
+    done->held_ns = held.held_ns > done->held_ns ? held.held_ns : done->held_ns;
+    return 0;
 }
 
 int detach_process(pid_t pid, bool is_forced) {

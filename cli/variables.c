@@ -168,9 +168,8 @@ static int set_sizes(void *variables, const struct option *option, const char *v
 }
 
 /* It may be said several times: the specifications are joined, one a line. */
-static int set_alloc(void *context, const struct option *option, const char *value,
-                     struct error *error) {
-    struct variables *variables = context;
+int variables_add_alloc(struct variables *variables, const struct option *option, const char *value,
+                        struct error *error) {
     const char *before = variables->alloc != NULL ? variables->alloc : "";
     struct error why;
     char *text = NULL;
@@ -199,8 +198,13 @@ static int set_alloc(void *context, const struct option *option, const char *val
     }
     free(variables->alloc);
     variables->alloc = text;
-    variables_set(variables, option->data, text);
+    variables_set(variables, "MEMTRACE_ALLOC", text);
     return 0;
+}
+
+static int set_alloc(void *context, const struct option *option, const char *value,
+                     struct error *error) {
+    return variables_add_alloc(context, option, value, error);
 }
 
 /* --- the tables ------------------------------------------------------------------------------- */
@@ -240,10 +244,7 @@ static const struct option common_options[] = {
     {"serve", 0, NULL, "show it in the browser while it runs, and until Ctrl-C (memtrace serve)",
      OPTION_FLAG, OPTION_IN(struct variables, serves)},
 #endif
-    VARIABLE("alloc", 0, "SPECIFICATION",
-             "also follow these functions of the program, which allocate: "
-             "'my_alloc(size=1)=alloc', a set such as jemalloc, auto, @FILE; more than once",
-             set_alloc, "MEMTRACE_ALLOC"),
+    VARIABLE("alloc", 0, "SPECIFICATION", VARIABLES_ALLOC_HELP, set_alloc, "MEMTRACE_ALLOC"),
     VARIABLE("limit", 0, "HOW-MUCH", "watch the program's memory: 2G, or 80% of what it may use",
              set_memory, "MEMTRACE_LIMIT"),
     VARIABLE("on-limit", 0, "report|dump|abort",

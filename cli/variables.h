@@ -37,6 +37,13 @@ extern const struct option variables_of_recordings[];
 /* The end of their help. */
 void variables_print_more(void);
 
+/* --alloc, which may be said several times: the value is one more, or several. 0, or -1. */
+#define VARIABLES_ALLOC_HELP                                                                       \
+    "also follow these functions of the program, which allocate: "                                 \
+    "'my_alloc(size=1)=alloc', a set such as jemalloc, auto, @FILE; more than once"
+int variables_add_alloc(struct variables *variables, const struct option *option, const char *value,
+                        struct error *error);
+
 /* Sets a variable; the value must live as long as the variables. */
 void variables_set(struct variables *variables, const char *name, const char *value);
 /* The same for a value in which "%p" becomes the program's pid (child.h). */

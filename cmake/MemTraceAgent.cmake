@@ -36,7 +36,6 @@ function(memtrace_agent_sources list)
     list(FILTER sources EXCLUDE REGEX "/transform/(anonymize|fakename|importer|merge|recordwriter|strip|transform)\\.c$")
     list(FILTER sources EXCLUDE REGEX "/recordslices\\.c$")
     memtrace_without_patching(sources)
-    list(FILTER sources EXCLUDE REGEX "/allocatorsnone\\.c$")
     # cli: no page, no reports, no files written anew
     list(FILTER sources EXCLUDE REGEX
          "/cli/(allocators|anonymize|asking|budget|check|diff|export|extract|flags|frames|gather|import|info|merge|outfile|progress|query[a-z]*|repack|replay|replaychild|report|reportshow|rewriting|serve|strip|symbolize|top|trace)\\.c$")

@@ -402,6 +402,7 @@ _memtrace() {
         ;;
     attach)
         case $previous in
+        --alloc) :; return 0 ;;
         --for | -f) :; return 0 ;;
         --output | -o) _memtrace_files '*'; return 0 ;;
         --sample) :; return 0 ;;
@@ -409,7 +410,7 @@ _memtrace() {
         --token) _memtrace_files '*'; return 0 ;;
         --linger) :; return 0 ;;
         esac
-        options=' --for --output --record --sample --to --token --allow-control --linger --force --census --json --dry-run --help'
+        options=' --alloc --for --output --record --sample --to --token --allow-control --linger --force --census --json --dry-run --help'
         [[ $current == -* ]] || { _memtrace_reply -W "$(cd /proc && echo [0-9]*)"; return; }
         ;;
     detach)

@@ -371,6 +371,7 @@ complete -c memtrace -n '__memtrace_on control' -l output -s o -r -F -d 'with re
 complete -c memtrace -n '__memtrace_on control' -l help -s h -d 'show this'
 complete -c memtrace -f -n __fish_use_subcommand -a attach -d 'profile a program that runs already'
 complete -c memtrace -n '__memtrace_on attach' -a '(__fish_complete_pids)'
+complete -c memtrace -n '__memtrace_on attach' -l alloc -x -d 'also follow these functions of the program, which allocate'
 complete -c memtrace -n '__memtrace_on attach' -l for -s f -x -d 'detach after so long, or at Ctrl-C '
 complete -c memtrace -n '__memtrace_on attach' -l output -s o -r -F -d 'where the profile or recording goes '
 complete -c memtrace -n '__memtrace_on attach' -l record -s r -d 'make a recording, of each event and its time'

@@ -602,6 +602,7 @@ _memtrace() {
         ;;
     attach)
         _arguments \
+            '*--alloc[also follow these functions of the program, which allocate]:SPECIFICATION:' \
             '*--for[detach after so long, or at Ctrl-C ]:TIME:' \
             '*-f[detach after so long, or at Ctrl-C ]:TIME:' \
             '*--output[where the profile or recording goes ]:FILE:_files' \

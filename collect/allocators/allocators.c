@@ -101,6 +101,25 @@ static int check_shadow_stack(const struct allocprocess *process, const struct p
     return 0;
 }
 
+/* One write takes the jump away again, whole or not at all. */
+static int check_pages(const struct patchmove *move, char why[PATCH_WHY]) {
+    enum { PAGE = 4096 };
+    if (move->address % PAGE + PATCH_JUMP > PAGE) {
+        snprintf(why, PATCH_WHY, "its first bytes lie in two pages, and the program runs already");
+        return -1;
+    }
+    return 0;
+}
+
+static void tell_taken(const struct allocators_request *request, const struct allocfound *found,
+                       const struct patchmove *move) {
+    char *name = allocfind_name(found->symbol->name);
+    if (request->took != NULL) {
+        request->took(request->context, move->address, name != NULL ? name : found->symbol->name);
+    }
+    free(name);
+}
+
 static int fill(struct allocplan *plan, struct allocprocess *process, struct allocspecs *specs,
                 const struct allocators_request *request, struct error *error) {
     struct allocfounds founds = {0};
@@ -115,10 +134,13 @@ static int fill(struct allocplan *plan, struct allocprocess *process, struct all
             continue;
         }
         if (check(&founds.items[i], &move, why) != 0 ||
-            check_shadow_stack(process, &move, why) != 0) {
+            check_shadow_stack(process, &move, why) != 0 ||
+            (request->is_at_work && check_pages(&move, why) != 0)) {
             tell_why(&founds.items[i], why, request->tell);
         } else if (allocplan_add(plan, &founds.items[i], &move) != 0) {
             status = error_set(error, "out of memory");
+        } else {
+            tell_taken(request, &founds.items[i], &move);
         }
     }
     allocnest_resolve(plan);
@@ -148,7 +170,9 @@ int allocators_plan(const struct allocators_request *asked, struct error *error)
         status = fill(&plan, &process, &specs, request, error);
     }
     if (status == 0) {
-        status = allocplan_write(&plan, request->file, error);
+        status = request->file != NULL ? allocplan_write(&plan, request->file, error)
+                 : request->fd >= 0    ? allocplan_write_to(&plan, request->fd, error)
+                                       : 0;
     }
     allocplan_free(&plan);
     allocprocess_close(&process);

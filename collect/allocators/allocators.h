@@ -3,7 +3,7 @@
  * allocators.h: functions of a program that allocate (--alloc): which there are, which can be led
  * to the runtime, and the plan for that (memtrace/allocators.h).
  *
- * Called by cli/allocators.c. Once a process. Without Zydis
+ * Called by cli/allocators.c, for the runtime and for people, and by collect/attach. Without Zydis
  * allocatorsnone.c stands for all of it.
  */
 #ifndef COLLECT_ALLOCATORS_ALLOCATORS_H
@@ -16,13 +16,19 @@
 
 struct allocators_request {
     pid_t pid;
-    const char *file;
+    const char *file; /* where the plan goes; NULL: to fd */
+    int fd;           /* -1: nowhere, it is only asked whether there can be one */
     struct memtrace_allocator_entries entries;
     uint64_t sites;
     uint32_t first;
-    bool is_again; /* it has been asked before: only what has come since matters, and nothing is
-                      said of what is not there, or cannot be followed */
+    bool is_again;   /* it has been asked before: only what has come since matters, and nothing is
+                        said of what is not there, or cannot be followed */
+    bool is_at_work; /* other threads run: what is replaced has to lie in one page */
     const char *specifications; /* one a line */
+    /* Told of each function of the plan, unless NULL: where its bytes are replaced, and its name.
+     */
+    void (*took)(void *context, uint64_t address, const char *name);
+    void *context;
     void (*tell)(const char *line);
 };
 

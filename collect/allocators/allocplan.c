@@ -249,6 +249,12 @@ static int write_parts(int fd, const struct allocplan *plan) {
     return 0;
 }
 
+int allocplan_write_to(const struct allocplan *plan, int fd, struct error *error) {
+    return write_parts(fd, plan) == 0
+               ? 0
+               : error_set(error, "the plan cannot be written: %s", strerror(errno));
+}
+
 int allocplan_write(const struct allocplan *plan, const char *path, struct error *error) {
     char *temporary = NULL;
     int fd;

@@ -41,7 +41,9 @@ void allocplan_leave_out(struct allocplan *plan, size_t number);
  * which there is no room is told, and left out. */
 int allocplan_place(struct allocplan *plan, struct allocprocess *process,
                     void (*tell)(const char *line), struct error *error);
-/* Writes the plan, which then is there whole. 0 or -1. */
+/* Writes the plan. 0 or -1. */
+int allocplan_write_to(const struct allocplan *plan, int fd, struct error *error);
+/* The same to a file, which then is there whole or not at all. */
 int allocplan_write(const struct allocplan *plan, const char *path, struct error *error);
 void allocplan_free(struct allocplan *plan);
 

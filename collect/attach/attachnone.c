@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* attachnone.c: attachthread.h and attachfilters.h for machines where it is not known how. */
+/* attachnone.c: attachthread.h, attachalloc.h and attachfilters.h where it is not known how. */
+#include "collect/attach/attachalloc.h"
 #include "collect/attach/attachthread.h"
 
 bool attachthread_is_possible(void) {
@@ -27,4 +28,21 @@ const char *attachfilters_obstacle(const struct attachfilters *filters, unsigned
     (void)filters;
     (void)uses;
     return "any system call";
+}
+
+int attachalloc_check(const struct attachalloc *request, struct error *error) {
+    return error_set(error, "process %ld cannot be attached to on this machine",
+                     (long)request->pid);
+}
+
+int attachalloc_lead(const struct attachalloc *request, struct attachdone *done,
+                     struct error *error) {
+    (void)done;
+    return attachalloc_check(request, error);
+}
+
+int attachalloc_leave(pid_t pid, const char *own_library, struct attachdone *done,
+                      struct error *error) {
+    (void)pid, (void)own_library, (void)done, (void)error;
+    return 0;
 }

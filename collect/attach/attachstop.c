@@ -350,22 +350,27 @@ static int look_before(const struct attachstop *stop, struct attachcallsite *bef
     return attachmachine_needs_look() ? read_sleeping(stop->pid, stop->tid, before) : -1;
 }
 
-/* With its registers, where it stands for no other reason. */
-static enum stopped stop_thread(struct attachstop *stop, const sigset_t *child) {
-    struct attachcallsite before;
-    enum stopped stopped = STOPPED_GONE;
-    bool is_seen;
+/* 0, or -1: it has gone, or may not be stopped. */
+static int ask_to_stop(struct attachstop *stop) {
     stop->asked_ns = clock_now_ns();
     if (ptrace(PTRACE_SEIZE, stop->tid, NULL, (void *)PTRACE_O_TRACESYSGOOD) != 0) {
-        return STOPPED_GONE;
+        return -1;
     }
-    is_seen = look_before(stop, &before) == 0;
-    if (ask(stop, PTRACE_INTERRUPT)) {
-        stopped = wait_for_stop(stop, child);
-    }
-    return stopped == STOPPED_BY_US && read_registers(stop, is_seen ? &before : NULL) != 0
+    stop->has_looked = look_before(stop, &stop->before) == 0;
+    return ask(stop, PTRACE_INTERRUPT) ? 0 : -1;
+}
+
+/* With its registers, where it stands for no other reason. */
+static enum stopped await_stop(struct attachstop *stop, const sigset_t *child) {
+    enum stopped stopped = wait_for_stop(stop, child);
+    return stopped == STOPPED_BY_US &&
+                   read_registers(stop, stop->has_looked ? &stop->before : NULL) != 0
                ? STOPPED_OTHERWISE
                : stopped;
+}
+
+static enum stopped stop_thread(struct attachstop *stop, const sigset_t *child) {
+    return ask_to_stop(stop) == 0 ? await_stop(stop, child) : STOPPED_GONE;
 }
 
 static void judge(const struct attachsafety *safety, struct attachstop *stop, bool may_run,
@@ -376,15 +381,19 @@ static void judge(const struct attachsafety *safety, struct attachstop *stop, bo
     }
 }
 
+static void block_child(sigset_t *child, sigset_t *before) {
+    sigemptyset(child);
+    sigaddset(child, SIGCHLD);
+    sigprocmask(SIG_BLOCK, child, before);
+}
+
 /* safety: NULL where it is not to be led. */
 static int begin(const struct attachsafety *safety, bool may_run, struct attachstop *stop) {
     sigset_t child;
     sigset_t before;
     enum stopped stopped;
     attachbeside_come(stop->pid, stop->tid);
-    sigemptyset(&child);
-    sigaddset(&child, SIGCHLD);
-    sigprocmask(SIG_BLOCK, &child, &before);
+    block_child(&child, &before);
     stopped = stop_thread(stop, &child);
     if (stopped == STOPPED_BY_US && safety != NULL) {
         judge(safety, stop, may_run, &child);
@@ -406,6 +415,22 @@ int attachstop_begin(const struct attachsafety *safety, pid_t tid, bool may_run,
 int attachstop_hold(pid_t pid, pid_t tid, struct attachstop *stop) {
     *stop = (struct attachstop){.pid = pid, .tid = tid};
     return begin(NULL, false, stop);
+}
+
+int attachstop_ask(pid_t pid, pid_t tid, struct attachstop *stop) {
+    *stop = (struct attachstop){.pid = pid, .tid = tid};
+    return ask_to_stop(stop);
+}
+
+int attachstop_await(struct attachstop *stop) {
+    sigset_t child;
+    sigset_t before;
+    enum stopped stopped;
+    block_child(&child, &before);
+    stopped = await_stop(stop, &child);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    stop->stands = stopped != STOPPED_GONE;
+    return stop->stands ? 0 : -1;
 }
 
 uint64_t attachstop_end(const struct attachstop *stop, bool is_led) {

@@ -34,8 +34,11 @@ struct attachstop {
     pid_t pid, tid;
     struct attachregisters registers;
     bool is_safe;
-    int signal;        /* that it was just getting; 0: none */
-    uint64_t asked_ns; /* when it was asked to stop */
+    int signal;                   /* that it was just getting; 0: none */
+    uint64_t asked_ns;            /* when it was asked to stop */
+    struct attachcallsite before; /* what a look right before has seen (attachmachine_needs_look) */
+    bool has_looked;
+    bool stands; /* attachstop_await() was 0 */
 };
 
 /* The program's threads, at most ATTACHSTOP_THREADS. */
@@ -48,6 +51,10 @@ int attachstop_begin(const struct attachsafety *safety, pid_t tid, bool may_run,
                      struct attachstop *stop);
 /* The same wherever it stands, to be asked something and to go on from there. */
 int attachstop_hold(pid_t pid, pid_t tid, struct attachstop *stop);
+/* The same in two steps, so that others are asked meanwhile. 0, or -1: it has gone, or is waited
+ * for in vain. attachstop_end() where the first was 0. */
+int attachstop_ask(pid_t pid, pid_t tid, struct attachstop *stop);
+int attachstop_await(struct attachstop *stop);
 /* It goes on: from where it stood, or from where it was led. For how long it was held, from when it
  * was asked to stop. */
 uint64_t attachstop_end(const struct attachstop *stop, bool is_led);

@@ -169,7 +169,8 @@ static uint64_t find_symbol(Elf *elf, const char *name) {
         for (int i = 0; (uint64_t)i < header.sh_size / header.sh_entsize; i++) {
             const char *own;
             if (gelf_getsym(data, i, &symbol) != NULL && symbol.st_shndx != SHN_UNDEF &&
-                GELF_ST_TYPE(symbol.st_info) == STT_FUNC &&
+                (GELF_ST_TYPE(symbol.st_info) == STT_FUNC ||
+                 GELF_ST_TYPE(symbol.st_info) == STT_OBJECT) &&
                 (own = elf_strptr(elf, header.sh_link, symbol.st_name)) != NULL &&
                 strcmp(own, name) == 0) {
                 return symbol.st_value;

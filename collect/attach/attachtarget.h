@@ -43,7 +43,7 @@ const struct attachmapping *attachtarget_object(const struct attachtarget *targe
 /* The file of an object as the program sees it, open for reading; -1: another one lies there now.
  */
 int attachtarget_file(const struct attachtarget *target, const struct attachmapping *object);
-/* The address of a function that this object defines; 0: it does not. */
+/* The address of a function, or of data, that this object defines; 0: it does not. */
 uint64_t attachtarget_symbol(const struct attachtarget *target, const struct attachmapping *object,
                              const char *name);
 /* The same where this descriptor is of its file. */

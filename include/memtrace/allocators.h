@@ -14,6 +14,10 @@
  * sites lie, hexadecimal: number n is at SITES + (n << MEMTRACE_SITE_SHIFT). FIRST: the number of
  * the first that is free; a plus sign behind it: it has been asked before, so nothing is said of
  * what is not there. SPECIFICATIONS: those of --alloc (docs/allocators.md), one a line.
+ *
+ * Where a program is attached to (memtrace/attach.h), `memtrace attach` makes the plan by itself,
+ * and writes it to where struct memtrace_led says; the runtime makes all ready but for the jumps,
+ * which the command writes while all threads stand still. `memtrace detach` takes them away so.
  */
 #ifndef MEMTRACE_ALLOCATORS_H
 #define MEMTRACE_ALLOCATORS_H
@@ -25,10 +29,12 @@
 #define MEMTRACE_PLAN_MAGIC "MTPLAN1"
 
 enum {
-    MEMTRACE_SITES = 1024,     /* at most, in a process */
-    MEMTRACE_SITE_SHIFT = 8,   /* a site of the runtime is 256 bytes */
-    MEMTRACE_PLAN_BLOCKS = 64, /* at most, in a plan */
-    MEMTRACE_PATCH_BYTES = 24  /* at most, of one function */
+    MEMTRACE_SITES = 1024,       /* at most, in a process */
+    MEMTRACE_SITE_SHIFT = 8,     /* a site of the runtime is 256 bytes */
+    MEMTRACE_PLAN_BLOCKS = 64,   /* at most, in a plan */
+    MEMTRACE_PATCH_BYTES = 24,   /* at most, of one function */
+    MEMTRACE_JUMP_BYTES = 5,     /* of what leads elsewhere, the first of them */
+    MEMTRACE_PLAN_ROOM = 1 << 20 /* more than the largest plan */
 };
 
 /* One of the functions to which stubs lead. A stub begins with
@@ -69,6 +75,30 @@ struct memtrace_plan {
     uint32_t site_count, block_count;
     struct memtrace_plan_block block[MEMTRACE_PLAN_BLOCKS];
     struct memtrace_plan_site site[]; /* site i is number FIRST + i of the runtime's */
+};
+
+/* Of a program that is attached to: what leads to a site, or did. Sites and what was mapped for
+ * them stay as long as the process, since a thread may be inside; a function that is named again in
+ * the same way has the same. */
+struct memtrace_led_function {
+    uint64_t address;   /* 0: there is none */
+    uint32_t length;    /* of `old` */
+    uint32_t is_wanted; /* its first bytes are to be those of `jump`; 0: of `old` */
+    uint8_t old[MEMTRACE_PATCH_BYTES];
+    uint8_t jump[MEMTRACE_JUMP_BYTES];
+    struct memtrace_allocator_signature signature;
+};
+
+/* The library has one, by this name. All of it is zero before the program is attached to with
+ * functions that are named. */
+#define MEMTRACE_LED_NAME "memtrace_led"
+struct memtrace_led {
+    struct memtrace_allocator_entries entries; /* zeros: functions cannot be led on this machine */
+    uint64_t sites;
+    uint64_t functions; /* address of struct memtrace_led_function[MEMTRACE_SITES], by sites */
+    uint64_t plan;      /* address of MEMTRACE_PLAN_ROOM bytes, where a plan is expected; 0: none */
+    uint32_t count;     /* of sites in use: the number of the next one */
+    uint32_t reserved;
 };
 
 #endif

@@ -12,6 +12,7 @@
 #define MEMTRACE_ATTACH_ENTRY  "memtrace_attach"
 #define MEMTRACE_DETACH_ENTRY  "memtrace_detach"
 #define MEMTRACE_CENSUS_ENTRY  "memtrace_census"
+#define MEMTRACE_FOLLOW_ENTRY  "memtrace_follow"
 /* The name of the copy of the program that is looked at then. */
 #define MEMTRACE_CENSUS_COPY "memtrace-census"
 
@@ -45,5 +46,8 @@ int memtrace_detach(const char *unused);
 /* Fills in a struct memtrace_census there, and makes a copy of the program that does nothing. Comes
  * back when that was killed, or has ended after a minute. */
 int memtrace_census(char *settings);
+/* Makes ready what the plan says that lies where struct memtrace_led says (memtrace/allocators.h).
+ */
+int memtrace_follow(const char *unused);
 
 #endif

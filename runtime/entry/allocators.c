@@ -6,160 +6,77 @@
 #define _GNU_SOURCE
 #include "runtime/entry/allocators.h"
 
-#include "runtime/base/ourmaps.h"
 #include "runtime/base/sys.h"
 #include "runtime/base/text.h"
-#include "runtime/entry/followed.h"
+#include "runtime/entry/allocator_sites.h"
 #include "runtime/record/finish.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-union place {
-    struct followed_site site;
-    char bytes[1 << MEMTRACE_SITE_SHIFT];
-};
-_Static_assert(sizeof(struct followed_site) <= sizeof(union place), "a site has its place");
+/* --- what the region is told ------------------------------------------------------------------ */
 
-static union place *sites; /* mapped when functions are named: few programs have any */
-static uint32_t site_count;
+uint32_t allocators_flags(void) {
+    uint32_t flags = 0;
+    for (uint32_t i = 0; i < site_count; i++) {
+        const struct followed_site *site = &sites[i].site;
+        if (!site_is_wanted(i)) {
+            continue;
+        }
+        flags |= site->original != 0 ? MEMTRACE_FLAG_FOLLOWED : 0;
+        if (site->pool.heap == &runtime.foreign &&
+            site->signature.kind != MEMTRACE_ALLOCATOR_FREE) {
+            flags |= MEMTRACE_FLAG_NAMED;
+        }
+    }
+    return flags;
+}
+
+uint32_t allocators_count(void) {
+    return LOAD_RELAXED(&site_count);
+}
+
+/* Nothing is to be resized, and what would add a block comes to allocator_returned(), since there
+ * is no pool for it. */
+static void silence(struct followed_site *site) {
+    STORE_RELAXED(&site->is_silent, 1);
+    STORE_RELAXED(&site->signature.old_block, 0);
+    STORE_RELAXED(&site->pool.number, -1);
+}
+
+/* Where instructions are replaced is behind an endbr64 (docs/allocators.md). */
+static int is_of(const struct followed_site *site, uintptr_t function) {
+    enum { ENDBR = 4 };
+    return function != 0 && (site->address == function || site->address == function + ENDBR);
+}
+
+void allocators_leave_out(uintptr_t function) {
+    for (uint32_t i = 0; i < LOAD_RELAXED(&site_count); i++) {
+        if (is_of(&sites[i].site, function)) {
+            silence(&sites[i].site);
+        }
+    }
+}
+
+void allocators_name_pools(void) {
+    for (uint32_t i = 0; i < site_count; i++) {
+        struct followed_site *site = &sites[i].site;
+        if (site->original != 0 && !site->is_silent && site->name[0] != '\0') {
+            site->pool.number = pool_number(site->name);
+        }
+    }
+}
+
+static void tell_region(void) {
+    allocators_name_pools();
+    __atomic_fetch_or(&runtime.space.header->flags, allocators_flags(), __ATOMIC_RELAXED);
+}
+
+static struct trylock lock; /* who holds it changes the sites */
 static uint32_t is_asked;
 
-/* --- carrying out a plan ---------------------------------------------------------------------- */
-
-struct plan {
-    const struct memtrace_plan *head;
-    uint64_t size;
-    int is_alone;
-    int (*may_run)(uintptr_t address); /* asked where we are not alone; NULL: any code may run */
-};
-
-static int is_sound(const struct plan *plan) {
-    const struct memtrace_plan *head = plan->head;
-    if (plan->size < sizeof *head ||
-        __builtin_memcmp(head->magic, MEMTRACE_PLAN_MAGIC, sizeof head->magic) != 0 ||
-        head->block_count > MEMTRACE_PLAN_BLOCKS || head->site_count > MEMTRACE_SITES ||
-        plan->size - sizeof *head < head->site_count * sizeof head->site[0]) {
-        return 0;
-    }
-    for (uint32_t i = 0; i < head->block_count; i++) {
-        const struct memtrace_plan_block *block = &head->block[i];
-        if (block->at > plan->size || block->size > plan->size - block->at) {
-            return 0;
-        }
-    }
-    return 1;
-}
-
-/* Code of ours, at an address that was free. 0, or a negative errno: it is taken now. */
-static long map_block(const struct plan *plan, const struct memtrace_plan_block *block) {
-    void *address = (void *)(uintptr_t)block->address;
-    long result = sys_map_free(address, block->size);
-    if (result != 0) {
-        return result;
-    }
-    __builtin_memcpy(address, (const char *)plan->head + block->at, block->size);
-    return sys_protect_code(address, block->size, 0);
-}
-
-static int is_led(uint64_t address) {
-    for (uint32_t i = 0; i < site_count; i++) {
-        if (sites[i].site.address == address) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
-static void fill_site(struct followed_site *site, const struct memtrace_plan_site *from) {
-    *site = (struct followed_site){
-        .original = from->original,
-        .address = from->address,
-        .signature = from->signature,
-        .pool = {.heap = from->signature.is_heap ? &runtime.foreign : &runtime.pools,
-                 .is_reused = 1},
-    };
-    text_copy(site->name, sizeof site->name, from->pool);
-}
-
-static int is_number(uint8_t number) {
-    return number <= MEMTRACE_ALLOCATOR_NUMBERS;
-}
-
-static int is_site_sound(const struct memtrace_plan_site *site) {
-    const struct memtrace_allocator_signature *signature = &site->signature;
-    return site->length >= 5 && site->length <= MEMTRACE_PATCH_BYTES &&
-           signature->kind < MEMTRACE_ALLOCATOR_KINDS && is_number(signature->size) &&
-           is_number(signature->times) && is_number(signature->align) &&
-           is_number(signature->old_block) && is_number(signature->pointer) &&
-           __builtin_memchr(site->pool, '\0', sizeof site->pool) != NULL;
-}
-
-/* Its bytes are as the command read them in the file, not changed since by others. */
-static int is_as_planned(const struct memtrace_plan_site *site) {
-    const char *code = (const char *)(uintptr_t)site->address;
-    return sys_readable(code) && sys_readable(code + site->length - 1) &&
-           __builtin_memcmp(code, site->old, site->length) == 0;
-}
-
-/* 0, or a negative errno. */
-static long replace(const struct memtrace_plan_site *site) {
-    uintptr_t page = sys_page_bytes();
-    uintptr_t start = site->address & ~(page - 1);
-    size_t size = sys_page_up(site->address + site->length) - start;
-    long result = sys_protect_code((void *)start, size, 1);
-    if (result == 0) {
-        __builtin_memcpy((void *)(uintptr_t)site->address, site->new, site->length);
-        sys_protect_code((void *)start, size, 0);
-    }
-    return result;
-}
-
-/* 1: it leads to us; or 0: it stays as it is. */
-static int lead(const struct plan *plan, const struct memtrace_plan_site *planned,
-                struct followed_site *site) {
-    if (!is_site_sound(planned)) {
-        return 0;
-    }
-    if (!is_as_planned(planned)) {
-        return is_led(planned->address);
-    }
-    if (!plan->is_alone && (plan->may_run == NULL || plan->may_run(planned->address))) {
-        return 0;
-    }
-    fill_site(site, planned);
-    SIGNAL_FENCE();
-    if (replace(planned) != 0) {
-        *site = (struct followed_site){0};
-        return 0;
-    }
-    return 1;
-}
-
-static void carry_out(const struct plan *plan) {
-    const struct memtrace_plan *head = plan->head;
-    uint32_t failed = 0;
-    for (uint32_t i = 0; i < head->block_count; i++) {
-        if (map_block(plan, &head->block[i]) != 0) {
-            log_line("--alloc: no room near the program's code: its functions are not counted",
-                     NULL, NULL);
-            return;
-        }
-    }
-    for (uint32_t i = 0; i < head->site_count && site_count < MEMTRACE_SITES; i++) {
-        /* A site's number is in its stub, so one that stays as it is keeps its place. */
-        failed += !lead(plan, &head->site[i], &sites[site_count].site);
-        site_count++;
-    }
-    if (failed != 0) {
-        log_error("--alloc: functions whose code may not be changed, has been, or may be running: "
-                  "they are not counted",
-                  NULL, NULL);
-    }
-}
-
-/* --- asking for one --------------------------------------------------------------------------- */
+/* --- asking for a plan ------------------------------------------------------------------------ */
 
 /* NULL: it cannot be read. */
 static void *read_file(int fd, uint64_t size) {
@@ -195,8 +112,8 @@ static void read_plan(const char *path, int (*may_run)(uintptr_t address)) {
     }
     sys_close((int)fd);
     if (plan.head != NULL) {
-        if (is_sound(&plan)) {
-            carry_out(&plan);
+        if (sites_plan_is_sound(&plan)) {
+            sites_carry_out(&plan);
         }
         sys_unmap((void *)plan.head, plan.size);
     }
@@ -243,8 +160,7 @@ int allocators_are_named(void) {
 }
 
 void allocators_lead(int (*may_run)(uintptr_t address)) {
-    static struct trylock lock;
-    if (!allocators_are_named() || !sys_take(&lock)) {
+    if (!allocators_are_named() || sites_are_expected() || !sys_take(&lock)) {
         return;
     }
     if (&machine_allocator_entries == NULL) {
@@ -254,63 +170,45 @@ void allocators_lead(int (*may_run)(uintptr_t address)) {
         }
         is_asked = 1;
     } else {
-        if (sites == NULL) {
-            machine_prepare_allocators();
-            sites = sys_map(MEMTRACE_SITES * sizeof *sites);
-        }
-        if (sites != NULL) {
-            ourmaps_keep(sites);
+        if (sites_make() == 0) {
             ask(may_run);
         }
-        allocators_name_pools();
-        __atomic_fetch_or(&runtime.space.header->flags, allocators_flags(), __ATOMIC_RELAXED);
+        tell_region();
     }
     trylock_release(&lock);
 }
 
-uint32_t allocators_flags(void) {
-    uint32_t flags = 0;
-    for (uint32_t i = 0; i < site_count; i++) {
-        const struct followed_site *site = &sites[i].site;
-        flags |= site->original != 0 ? MEMTRACE_FLAG_FOLLOWED : 0;
-        if (site->pool.heap == &runtime.foreign &&
-            site->signature.kind != MEMTRACE_ALLOCATOR_FREE) {
-            flags |= MEMTRACE_FLAG_NAMED;
-        }
+/* --- where we are attached -------------------------------------------------------------------- */
+
+void allocators_expect(void) {
+    if (allocators_are_named() && &machine_allocator_entries != NULL && sys_take(&lock)) {
+        is_asked = 1; /* of libraries that come later nothing is said */
+        sites_expect();
+        trylock_release(&lock);
     }
-    return flags;
 }
 
-uint32_t allocators_count(void) {
-    return LOAD_RELAXED(&site_count);
+int allocators_follow(void) {
+    int result = -1;
+    if (runtime_is_ready() && sys_take(&lock)) {
+        result = sites_follow();
+        tell_region();
+        trylock_release(&lock);
+    }
+    return result;
 }
 
-/* Nothing is to be resized, and what would add a block comes to allocator_returned(), since there
- * is no pool for it. */
-static void silence(struct followed_site *site) {
-    STORE_RELAXED(&site->is_silent, 1);
-    STORE_RELAXED(&site->signature.old_block, 0);
-    STORE_RELAXED(&site->pool.number, -1);
-}
-
-/* Where instructions are replaced is behind an endbr64 (docs/allocators.md). */
-void allocators_leave_out(uintptr_t function) {
-    enum { ENDBR = 4 };
+int allocators_may_lead_from(uintptr_t function) {
     for (uint32_t i = 0; i < LOAD_RELAXED(&site_count); i++) {
-        uint64_t address = sites[i].site.address;
-        if (function != 0 && (address == function || address == function + ENDBR)) {
-            silence(&sites[i].site);
+        if (site_is_wanted(i) && is_of(&sites[i].site, function)) {
+            return 1;
         }
     }
+    return sites_are_expected();
 }
 
-void allocators_name_pools(void) {
-    for (uint32_t i = 0; i < site_count; i++) {
-        struct followed_site *site = &sites[i].site;
-        if (site->original != 0 && !site->is_silent && site->name[0] != '\0') {
-            site->pool.number = pool_number(site->name);
-        }
-    }
+void allocators_forget(void) {
+    sites_forget();
 }
 
 /* --- calls ------------------------------------------------------------------------------------ */
@@ -325,6 +223,7 @@ HIDDEN void allocator_resizes(struct allocator_call *call) {
     taken->is_known = 0;
     if (thread != NULL) {
         pool_take(thread, site->pool.heap, old, taken);
+        taken->is_known = taken->is_known ? sites_times : 0;
         thread_done(thread);
     }
 }
@@ -340,7 +239,8 @@ HIDDEN void allocator_returned(struct allocator_call *call, uint64_t result) {
     if (site->signature.size == 0 && object.address != 0) {
         object.size = pool_size_at(site->pool.heap, object.address);
     }
-    if (site->signature.kind == MEMTRACE_ALLOCATOR_REALLOC) {
+    if (site->signature.kind == MEMTRACE_ALLOCATOR_REALLOC &&
+        ((const struct pool_taken *)(const void *)call->taken)->is_known == sites_times) {
         object.replaces = pool_end_resized(
             site->pool.heap, (const struct pool_taken *)(const void *)call->taken, &object, caller);
     }

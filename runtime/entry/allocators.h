@@ -16,6 +16,19 @@
  * other thread, and NULL: any may. */
 void allocators_lead(int (*may_run)(uintptr_t address));
 
+/* --- where we are attached: the command plans, and writes the jumps --------------------------- */
+
+/* Where functions are named: makes room for a plan, and says where (struct memtrace_led). */
+void allocators_expect(void);
+/* Makes ready what the plan says that lies there. 0, or -1: there is none, or no room for it. */
+int allocators_follow(void);
+/* Whether this function leads to us, or may yet, since no plan has come. */
+int allocators_may_lead_from(uintptr_t function);
+/* The runtime has left: nothing is to be led to it. */
+void allocators_forget(void);
+
+/* ---------------------------------------------------------------------------------------------- */
+
 /* Whether the settings name any. */
 int allocators_are_named(void);
 

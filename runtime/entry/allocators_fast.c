@@ -96,7 +96,7 @@ INLINE int end_block(struct thread *thread, int of_heap, const struct shadow_hea
 /* The block that was taken out before the function was called. */
 INLINE int end_resized(struct thread *thread, struct allocator_call *call, uintptr_t block) {
     struct pool_taken *taken = (struct pool_taken *)(void *)call->taken;
-    if (!taken->is_known) {
+    if (taken->is_known != sites_times) {
         return 1;
     }
     if ((block == 0 && followed_size(call) != 0) ||
@@ -171,7 +171,7 @@ HIDDEN int allocator_resizes_fast(struct allocator_call *call) {
         return 0;
     }
     table = table_of(&site->pool);
-    taken->is_known = heap_remove(&table, old, thread->tick, &taken->block);
+    taken->is_known = heap_remove(&table, old, thread->tick, &taken->block) ? sites_times : 0;
     event_leave(thread);
     return 1;
 }

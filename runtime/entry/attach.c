@@ -9,6 +9,7 @@
 #include "runtime/base/sandbox.h"
 #include "runtime/base/sys.h"
 #include "runtime/base/text.h"
+#include "runtime/entry/allocators.h"
 #include "runtime/entry/objects.h"
 #include "runtime/entry/othermalloc.h"
 #include "runtime/entry/quiet.h"
@@ -130,6 +131,7 @@ static int attach(const char *settings) {
     if (!runtime_attach(array)) {
         return MEMTRACE_ATTACH_FAILED;
     }
+    allocators_expect();
     lead_all();
     return MEMTRACE_ATTACH_DONE;
 }
@@ -164,6 +166,19 @@ PUBLIC int memtrace_attach(const char *settings) {
     learn_filters(settings);
     thread_pass_through(1);
     return begin_work() ? end_work(attach(settings)) : MEMTRACE_ATTACH_BUSY;
+}
+
+/* Words that lead to functions which are not followed are led now. */
+static int follow(void) {
+    int result = allocators_follow();
+    attach_lead();
+    return result == 0 ? MEMTRACE_ATTACH_DONE : MEMTRACE_ATTACH_FAILED;
+}
+
+PUBLIC int memtrace_follow(const char *unused) {
+    (void)unused;
+    thread_pass_through(1);
+    return begin_work() ? end_work(follow()) : MEMTRACE_ATTACH_BUSY;
 }
 
 /* --- leaving ---------------------------------------------------------------------------------- */

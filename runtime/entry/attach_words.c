@@ -12,6 +12,7 @@
 #include "runtime/base/ourmaps.h"
 #include "runtime/base/sys.h"
 #include "runtime/base/text.h"
+#include "runtime/entry/allocators.h"
 #include "runtime/entry/before.h"
 #include "runtime/entry/inject.h"
 #include "runtime/entry/objects.h"
@@ -115,12 +116,18 @@ static int is_near(const struct link_map *a, const struct link_map *b) {
     return at != NULL;
 }
 
+/* A function of the program itself that leads to us as it is (--alloc): its calls are counted
+ * there, or its blocks would be of two kinds. */
+static int is_followed(const struct link_map *home, int heap, uintptr_t target) {
+    return heap >= 0 && home->l_name[0] == '\0' && allocators_may_lead_from(target);
+}
+
 /* What the word is to hold; 0: it stays. */
 static uintptr_t replacement(const struct word *word, const struct function *function,
                              const struct link_map *own, uintptr_t target) {
     struct link_map *home = objects_at((void *)target);
     int heap = inject_heap_function(word->name);
-    if (home == NULL || home == own) {
+    if (home == NULL || home == own || is_followed(home, heap, target)) {
         return 0;
     }
     if (target == function->real) {

@@ -18,6 +18,10 @@ struct followed_site {
     char name[MEMTRACE_SITE_NAME]; /* of the pool */
 };
 
+/* How often we have come to the process, where we are attached: what was begun before we left is
+ * over. Not 0; a block that was taken out is known by it. */
+extern HIDDEN int sites_times;
+
 INLINE uint64_t followed_argument(const struct allocator_call *call, uint8_t number) {
     return number != 0 ? call->number[number - 1] : 0;
 }

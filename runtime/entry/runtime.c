@@ -284,6 +284,7 @@ void runtime_forget(void) {
     event_forget_modules();
     recording_switch_fork();
     ourmaps_give_up(sys_unmap);
+    allocators_forget();
     ourmaps.region = 0;
     STORE_RELAXED(&old->gate, (uintptr_t)GATE_NONE);
     __builtin_memset(&old->gate, 0, sizeof *old - offsetof(struct runtime, gate));

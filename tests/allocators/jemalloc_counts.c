@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* jemalloc_counts.c: a program with jemalloc linked into it, which tells what jemalloc itself says
- * of work(): how many blocks were asked for, and how many of them are there still. */
+ * of work(): how many blocks were asked for, and how many of them are there still. With an argument
+ * it does so again for each line that it reads, and ends with its input (tests/attach). */
 #include <jemalloc/jemalloc.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -77,12 +78,27 @@ static struct counts counts(void) {
                            .there = blocks_there()};
 }
 
-int main(void) {
+static void tell(void) {
     struct counts before = counts();
     struct counts after;
     work();
     after = counts();
     printf("%lu %lu\n", (unsigned long)(after.requests - before.requests),
            (unsigned long)(after.there - before.there));
+    fflush(stdout);
+}
+
+int main(int argc, char **argv) {
+    char line[16];
+    (void)argv;
+    if (argc == 1) {
+        tell();
+        return 3;
+    }
+    puts("ready");
+    fflush(stdout);
+    while (fgets(line, sizeof line, stdin) != NULL) {
+        tell();
+    }
     return 3;
 }

@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: MIT */
+/* attachalloc.c: see attachalloc.h. */
+#define _GNU_SOURCE
+#include "collect/attach/attachalloc.h"
+
+#include "analyze/base/array.h"
+#include "collect/allocators/allocators.h"
+#include "collect/attach/attachall.h"
+#include "collect/attach/attachfault.h"
+#include "collect/attach/attachgift.h"
+#include "collect/attach/attachmemory.h"
+#include "collect/clock.h"
+#include "memtrace/allocators.h"
+#include "memtrace/attach.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { TRY_MS = 5000, PAUSE_MS = 2, JUMP = MEMTRACE_JUMP_BYTES };
+
+/* ---- Names ---- */
+
+/* Of the functions of a plan. */
+struct names {
+    struct name {
+        uint64_t address;
+        char *name;
+    } * list;
+    size_t count, room;
+};
+
+static void note_name(void *context, uint64_t address, const char *name) {
+    struct names *names = context;
+    if (array_grow(&names->list, &names->room, names->count, sizeof *names->list) == 0) {
+        names->list[names->count++] = (struct name){address, strdup(name)};
+    }
+}
+
+static void free_names(struct names *names) {
+    for (size_t i = 0; i < names->count; i++) {
+        free(names->list[i].name);
+    }
+    free(names->list);
+}
+
+static void tell_left_alone(const struct attachalloc *request, const struct names *names,
+                            uint64_t address, const char *why) {
+    char line[1024];
+    char place[64];
+    const char *name = NULL;
+    for (size_t i = 0; i < names->count; i++) {
+        name = names->list[i].address == address ? names->list[i].name : name;
+    }
+    snprintf(place, sizeof place, "the function at %#" PRIx64, address);
+    snprintf(line, sizeof line, "%s cannot be followed: %s", name != NULL ? name : place, why);
+    request->tell(line);
+}
+
+/* ---- What the runtime says ---- */
+
+struct table {
+    struct memtrace_led led;
+    struct memtrace_led_function *functions;
+    uint32_t count;
+};
+
+static uint64_t find_led(pid_t pid, const char *own_library) {
+    const struct attachcall call = {
+        .pid = pid, .own_library = own_library, .entry = MEMTRACE_LED_NAME};
+    const struct attachmapping *own;
+    struct attachtarget target;
+    uint64_t address = 0;
+    if (attachtarget_open(pid, &target, NULL) == 0) {
+        own = attachtarget_object(&target, "libmemtrace.so");
+        address = own != NULL ? attachgift_function(&target, own, &call) : 0;
+    }
+    attachtarget_close(&target);
+    return address;
+}
+
+/* 0, and free its functions; or -1: it cannot be read, or says nothing. */
+static int read_table(pid_t pid, const char *own_library, struct table *table) {
+    uint64_t address = find_led(pid, own_library);
+    size_t size;
+    *table = (struct table){.count = 0};
+    if (address == 0 ||
+        attachmemory_read(pid, address, &table->led, sizeof table->led) !=
+            (ssize_t)sizeof table->led ||
+        table->led.functions == 0) {
+        return -1;
+    }
+    table->count = table->led.count < MEMTRACE_SITES ? table->led.count : MEMTRACE_SITES;
+    size = table->count * sizeof *table->functions;
+    table->functions = calloc((size_t)table->count + 1, sizeof *table->functions);
+    if (table->functions == NULL ||
+        attachmemory_read(pid, table->led.functions, table->functions, size) != (ssize_t)size) {
+        free(table->functions);
+        return -1;
+    }
+    return 0;
+}
+
+/* ---- Jumps ---- */
+
+/* What is to be written, by address. */
+struct change {
+    struct memtrace_led_function function;
+    const uint8_t *from, *to;
+    bool is_done;
+};
+
+struct work {
+    pid_t pid;
+    int memory;
+    struct change *changes;
+    struct attachall_code *code; /* of the changes */
+    bool *is_inside;
+    size_t count, left;
+    uint64_t held_ns;
+};
+
+static bool is_there(const struct work *work, const struct change *change) {
+    uint8_t now[JUMP];
+    return attachmemory_read(work->pid, change->function.address, now, JUMP) == JUMP &&
+           memcmp(now, change->from, JUMP) == 0;
+}
+
+static int compare(const void *left, const void *right) {
+    uint64_t a = ((const struct change *)left)->function.address;
+    uint64_t b = ((const struct change *)right)->function.address;
+    return (a > b) - (a < b);
+}
+
+static int make_room(struct work *work, size_t most) {
+    work->changes = calloc(most + 1, sizeof *work->changes);
+    work->code = calloc(most + 1, sizeof *work->code);
+    work->is_inside = calloc(most + 1, sizeof *work->is_inside);
+    return work->changes != NULL && work->code != NULL && work->is_inside != NULL ? 0 : -1;
+}
+
+static void point(struct change *change, bool is_leading) {
+    change->from = is_leading ? change->function.old : change->function.jump;
+    change->to = is_leading ? change->function.jump : change->function.old;
+}
+
+/* Those that are not what they are to be. Where an object has gone, other code stays as it is. */
+static void find_changes(struct work *work, const struct table *table, bool is_leading) {
+    for (uint32_t i = 0; i < table->count; i++) {
+        struct change *change = &work->changes[work->count];
+        *change = (struct change){.function = table->functions[i]};
+        point(change, is_leading);
+        if (change->function.address != 0 && change->function.length >= JUMP &&
+            change->function.length <= MEMTRACE_PATCH_BYTES &&
+            change->function.signature.kind < MEMTRACE_ALLOCATOR_KINDS &&
+            (change->function.is_wanted || !is_leading) && is_there(work, change)) {
+            work->count++;
+        }
+    }
+    qsort(work->changes, work->count, sizeof *work->changes, compare);
+    for (size_t i = 0; i < work->count; i++) {
+        point(&work->changes[i], is_leading);
+        work->code[i] = (struct attachall_code){work->changes[i].function.address, JUMP};
+    }
+    work->left = work->count;
+}
+
+static bool put(const struct work *work, uint64_t address, const uint8_t *bytes, size_t size) {
+    return pwrite(work->memory, bytes, size, (off_t)address) == (ssize_t)size;
+}
+
+/* What lies behind a jump is never run. In libraries that were opened the runtime has filled it. */
+static void restore_rest(const struct work *work, const struct memtrace_led_function *function) {
+    uint8_t now[MEMTRACE_PATCH_BYTES];
+    size_t size = function->length - JUMP;
+    uint64_t address = function->address + JUMP;
+    if (size != 0 && attachmemory_read(work->pid, address, now, size) == (ssize_t)size &&
+        memcmp(now, function->old + JUMP, size) != 0) {
+        put(work, address, function->old + JUMP, size);
+    }
+}
+
+static void change_one(struct work *work, struct change *change, bool is_leading) {
+    if (is_there(work, change)) {
+        if (!is_leading) {
+            restore_rest(work, &change->function);
+        }
+        put(work, change->function.address, change->to, JUMP);
+        attachfault_at("jump");
+    }
+    change->is_done = true;
+    work->left--;
+}
+
+/* All threads stand. */
+static void change_all(struct work *work, bool is_leading) {
+    for (int i = 0; i < MEMTRACE_ALLOCATOR_KINDS; i++) {
+        int kind = is_leading ? MEMTRACE_ALLOCATOR_KINDS - 1 - i : i;
+        for (size_t j = 0; j < work->count; j++) {
+            struct change *change = &work->changes[j];
+            if (!change->is_done && change->function.signature.kind == kind &&
+                !work->is_inside[j]) {
+                change_one(work, change, is_leading);
+            }
+        }
+    }
+}
+
+/* Nobody is within a jump, which is one instruction. */
+static int try_changes(struct work *work, bool is_leading, struct error *error) {
+    struct attachall all;
+    int result = attachall_stop(work->pid, &all, error);
+    uint64_t held_ns;
+    if (result != 0) {
+        return -1;
+    }
+    attachfault_at("held");
+    if (is_leading && attachall_find(&all, work->code, work->count, work->is_inside) != 0) {
+        result = error_set(error, "out of memory");
+    } else {
+        change_all(work, is_leading);
+    }
+    held_ns = attachall_go(&all);
+    attachfault_at("jumps");
+    work->held_ns = held_ns > work->held_ns ? held_ns : work->held_ns;
+    return result;
+}
+
+/* 0, or -1 with error: they cannot be held. Otherwise those that are left have a thread in them. */
+static int change_until(struct work *work, bool is_leading, struct error *error) {
+    const struct timespec pause = {.tv_nsec = PAUSE_MS * 1000000};
+    uint64_t end = clock_now_ns() + (uint64_t)TRY_MS * 1000000;
+    for (;;) {
+        int result = work->left > 0 ? try_changes(work, is_leading, error) : 0;
+        if (work->left == 0 || clock_now_ns() > end) {
+            return result;
+        }
+        nanosleep(&pause, NULL);
+    }
+}
+
+static void close_work(struct work *work) {
+    if (work->memory >= 0) {
+        close(work->memory);
+    }
+    free(work->changes);
+    free(work->code);
+    free(work->is_inside);
+}
+
+/* 0, and close_work(); or -1. */
+static int open_work(pid_t pid, const struct table *table, bool is_leading, struct work *work,
+                     struct error *error) {
+    char path[64];
+    *work = (struct work){.pid = pid, .memory = -1};
+    if (make_room(work, table->count) != 0) {
+        return error_set(error, "out of memory");
+    }
+    find_changes(work, table, is_leading);
+    if (work->count == 0) {
+        return 0;
+    }
+    snprintf(path, sizeof path, "/proc/%ld/mem", (long)pid);
+    work->memory = open(path, O_RDWR | O_CLOEXEC);
+    return work->memory >= 0 ? 0
+                             : error_set(error, "process %ld: its memory cannot be written: %s",
+                                         (long)pid, strerror(errno));
+}
+
+/* ---- Leaving ---- */
+
+static void note_held(struct attachdone *done, const struct work *work) {
+    done->held_ns = work->held_ns > done->held_ns ? work->held_ns : done->held_ns;
+}
+
+int attachalloc_leave(pid_t pid, const char *own_library, struct attachdone *done,
+                      struct error *error) {
+    struct table table;
+    struct work work;
+    int result;
+    if (read_table(pid, own_library, &table) != 0) {
+        return 0; /* nothing was ever led */
+    }
+    result = open_work(pid, &table, false, &work, error);
+    if (result == 0) {
+        result = change_until(&work, false, error);
+    }
+    note_held(done, &work);
+    close_work(&work);
+    free(table.functions);
+    return result;
+}
+
+/* ---- Leading ---- */
+
+static int plan_to(const struct attachalloc *request, const struct table *table,
+                   struct names *names, int fd, struct error *error) {
+    struct allocators_request plan = {.pid = request->pid,
+                                      .fd = fd,
+                                      .is_at_work = true,
+                                      .specifications = request->specifications,
+                                      .tell = request->tell};
+    if (table != NULL) {
+        plan.entries = table->led.entries;
+        plan.sites = table->led.sites;
+        plan.first = table->led.count;
+        plan.took = note_name;
+        plan.context = names;
+    }
+    return allocators_plan(&plan, error);
+}
+
+int attachalloc_check(const struct attachalloc *request, struct error *error) {
+    return plan_to(request, NULL, NULL, -1, error);
+}
+
+static void say_nothing(const char *line) {
+    (void)line;
+}
+
+/* The plan's bytes go to where the runtime waits for them. */
+static int hand_over(const struct attachalloc *request, uint64_t place, int fd,
+                     struct error *error) {
+    struct stat status;
+    size_t size = fstat(fd, &status) == 0 ? (size_t)status.st_size : 0;
+    void *bytes = size != 0 ? mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
+    int result = bytes != MAP_FAILED && size <= MEMTRACE_PLAN_ROOM
+                     ? attachmemory_write(request->pid, place, bytes, size)
+                     : -1;
+    if (bytes != MAP_FAILED) {
+        munmap(bytes, size);
+    }
+    return result == 0
+               ? 0
+               : error_set(error, "process %ld cannot be given the plan", (long)request->pid);
+}
+
+static int make_plan(const struct attachalloc *request, const struct table *table,
+                     struct names *names, struct error *error) {
+    struct attachalloc silent = *request; /* all was told before */
+    int fd = memfd_create("plan", MFD_CLOEXEC);
+    int result;
+    silent.tell = say_nothing;
+    if (fd < 0) {
+        return error_set(error, "the plan has no place: %s", strerror(errno));
+    }
+    result = plan_to(&silent, table, names, fd, error);
+    result = result == 0 ? hand_over(request, table->led.plan, fd, error) : -1;
+    close(fd);
+    return result;
+}
+
+/* The runtime makes ready what the plan says. */
+static int carry_out(const struct attachalloc *request, struct attachdone *done,
+                     struct error *error) {
+    const struct attachcall call = {.pid = request->pid,
+                                    .own_library = request->own_library,
+                                    .entry = MEMTRACE_FOLLOW_ENTRY,
+                                    .settings = ""};
+    struct attachdone follow;
+    if (attachthread_call(&call, &follow, error) != 0) {
+        return -1;
+    }
+    done->held_ns = follow.held_ns > done->held_ns ? follow.held_ns : done->held_ns;
+    return follow.result == MEMTRACE_ATTACH_DONE
+               ? 0
+               : error_set(error,
+                           "process %ld has no room beside its code, or a seccomp filter "
+                           "that does not let it be made",
+                           (long)request->pid);
+}
+
+static void tell_changed(const struct attachalloc *request, const struct table *table,
+                         const struct names *names) {
+    for (size_t i = 0; i < names->count; i++) {
+        bool is_ready = false;
+        for (uint32_t j = 0; j < table->count; j++) {
+            const struct memtrace_led_function *function = &table->functions[j];
+            is_ready |= function->address == names->list[i].address && function->is_wanted;
+        }
+        if (!is_ready) {
+            tell_left_alone(request, names, names->list[i].address,
+                            "others have changed its first bytes");
+        }
+    }
+}
+
+static int write_jumps(const struct attachalloc *request, const struct table *table,
+                       const struct names *names, struct attachdone *done, struct error *error) {
+    struct work work;
+    int result = open_work(request->pid, table, true, &work, error);
+    if (result == 0) {
+        result = change_until(&work, true, error);
+    }
+    for (size_t i = 0; result == 0 && i < work.count; i++) {
+        if (!work.changes[i].is_done) {
+            tell_left_alone(request, names, work.changes[i].function.address,
+                            "a thread stays in its first bytes");
+        }
+    }
+    note_held(done, &work);
+    close_work(&work);
+    return result;
+}
+
+static int lead(const struct attachalloc *request, struct names *names, struct attachdone *done,
+                struct error *error) {
+    struct table table;
+    int result;
+    if (read_table(request->pid, request->own_library, &table) != 0) {
+        return error_set(error, "functions cannot be led to MemTrace on this machine yet, or there "
+                                "is no memory for it");
+    }
+    result = make_plan(request, &table, names, error);
+    free(table.functions);
+    attachfault_at("planned");
+    /* Where there is none the runtime hears that, too. */
+    result = carry_out(request, done, result == 0 ? error : NULL) == 0 ? result : -1;
+    attachfault_at("ready");
+    if (result != 0) {
+        return -1;
+    }
+    if (read_table(request->pid, request->own_library, &table) != 0) {
+        return error_set(error, "process %ld ended meanwhile", (long)request->pid);
+    }
+    tell_changed(request, &table, names);
+    result = write_jumps(request, &table, names, done, error);
+    free(table.functions);
+    return result;
+}
+
+/* What a command left that was killed, or a process that forked this one, is put back before. */
+int attachalloc_lead(const struct attachalloc *request, struct attachdone *done,
+                     struct error *error) {
+    struct names names = {.list = NULL};
+    int result = attachalloc_leave(request->pid, request->own_library, done, error);
+    result = result == 0 ? lead(request, &names, done, error) : -1;
+    free_names(&names);
+    return result;
+}
