@@ -130,9 +130,12 @@ def test_again():
 
 
 def test_busy():
-    """All threads are in these functions all the time."""
-    for mode, turns in (("busy", 12), ("spawns", 6)):
-        subject = Subject(program(), mode, 6)
+    """All threads are in these functions all the time, also in their first bytes: there are instructions that
+    begin within these (without optimisation)."""
+    path = program("-O0")
+    equal([within_first_bytes(path, name) != [] for name in FUNCTIONS], [True] * 3, "instructions in first bytes")
+    for mode, turns in (("busy", 6), ("spawns", 3)):
+        subject = Subject(path, mode, 6)
         before = code_of(subject.pid)
         for turn in range(turns):
             said = attach(subject.pid, *ALL)
