@@ -164,7 +164,7 @@ static struct rule where_saved(struct rule rule, const struct cfi_row *row) {
     rule.fp_offset = below / word;
     if (!fits(below, rule.fp_offset) || rule.fp_offset >= 0) {
         rule.fp_offset = above / word;
-        if (!fits(above, rule.fp_offset) || rule.fp_offset <= 0) {
+        if (!fits(above, rule.fp_offset) || rule.fp_offset < 0) {
             rule.kind = RULE_SLOW;
         }
     }

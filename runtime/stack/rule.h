@@ -37,8 +37,8 @@ enum { RULE_WORD_BITS = 16 };
 /* One word, so that it is published in one store. In this order reading the fields that each step
  * needs takes the fewest instructions: the area lies where the context tree has it. */
 struct rule {
-    /* From the CFA, in words; 0: unchanged. Where calls push nothing: of the return address, and if
-     * it is positive, from the register; fp lies below it, if it is saved. */
+    /* From the CFA, in words; 0: unchanged. Where calls push nothing: of the return address, from
+     * the register unless it is negative; fp lies below it, if it is saved. */
     int64_t fp_offset : 8;
     /* So many times 4 bytes below the CFA; 0: none. Of machines with two frame pointers, which have
      * no such words, what RULE_SAVED_ tells. */

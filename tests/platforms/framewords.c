@@ -75,6 +75,14 @@ static KEPT uint32_t large(int n) {
     return READ_WORD(large) + (uint32_t)(room[n] - n);
 }
 
+/* Keeps nothing but its return address, which is then the lowest word of the frame. */
+static KEPT uint32_t bare(int n) {
+    volatile char room[2000];
+    room[0] = 1;
+    allocate();
+    return READ_WORD(bare) + (uint32_t)(room[0] - 1) + (uint32_t)(n - n);
+}
+
 static KEPT uint32_t variable(int n) {
     volatile char *room = alloca((size_t)n * 16);
     room[0] = 1;
@@ -108,7 +116,7 @@ static const struct {
     const char *name;
     uint32_t (*function)(int);
 } kinds[] = {
-    {"small", small},       {"with_text", with_text}, {"large", large},
+    {"small", small},       {"with_text", with_text}, {"large", large},   {"bare", bare},
     {"variable", variable}, {"crowded", crowded},     {"shared", shared},
 };
 
