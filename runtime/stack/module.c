@@ -79,7 +79,7 @@ static void read_build_id(struct memtrace_module *module, uintptr_t start, uintp
 int module_is_go(const struct modules *modules, const struct module_place *place) {
     enum { GO_BUILD_ID = 4 }; /* cmd/link/internal/ld/elf.go: ELF_NOTE_GOBUILDID_TAG */
     const struct memtrace_module *module = module_get(modules, place->id);
-    return module != NULL && place->is_known &&
+    return module != NULL && place->is_known && module->path[0] != '[' &&
            find_note(module->start, module->bias, "Go\0", GO_BUILD_ID).size != 0;
 }
 
@@ -95,6 +95,7 @@ static void fill(struct modules *modules, struct memtrace_module *module,
         modules->executable_start = module->start;
     } else if (text_starts(path, "linux-vdso") || text_starts(path, "linux-gate")) {
         path = "[vdso]";
+        module->bias = object->start; /* no file has it; qemu makes its addresses absolute */
     }
     if (path[0] != '/' && path[0] != '[') { /* a library given by a relative path */
         char folder[900];
@@ -108,7 +109,7 @@ static void fill(struct modules *modules, struct memtrace_module *module,
     } else {
         text_copy(module->path, sizeof module->path, path);
     }
-    read_build_id(module, module->start, module->bias);
+    read_build_id(module, object->start, object->bias);
 }
 
 /* Whether this object, which cannot go meanwhile, is the one of the record: another one may lie
