@@ -291,9 +291,11 @@ static int choose_emulator(struct launch *launch, char **argv, const char *own,
     if (own != NULL && emulated_library(&here, false, own, launch->library, ignored) != 0) {
         return cli_error("%s", problem);
     }
-    cli_error("%s: the emulator itself is profiled, not its program: %s", argv[0], problem);
     launch->emulated.machine = NULL;
     *obstacle = target_obstacle(launch->program);
+    cli_error(*obstacle == NULL ? "%s: the emulator itself is profiled, not its program: %s"
+                                : "%s: its program cannot be profiled: %s",
+              argv[0], problem);
     return CLI_OK;
 }
 
