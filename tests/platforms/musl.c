@@ -66,6 +66,12 @@ __attribute__((weak)) unsigned long __getauxval(unsigned long type) {
     return getauxval(type);
 }
 
+/* What glibc's headers, from 2.38 on, make of strtoul; libsupc++ was compiled with them. */
+unsigned long __isoc23_strtoul(const char *text, char **end, int base);
+unsigned long __isoc23_strtoul(const char *text, char **end, int base) {
+    return strtoul(text, end, base);
+}
+
 int getcontext(void *context);
 int getcontext(void *context) {
     (void)context;
