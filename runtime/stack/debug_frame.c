@@ -3,75 +3,17 @@
 #include "runtime/stack/debug_frame.h"
 
 #include "runtime/base/sys.h"
-#include "runtime/machine/machine.h"
-
-#include <fcntl.h>
-#include <link.h>
-#include <string.h>
+#include "runtime/stack/module_file.h"
 
 enum { MODULE_UNKNOWN = 0, MODULE_WITHOUT = 1, MODULE_FILE = 2 };
-/* The headers and, as linkers lay files out, the build-id. */
-enum { COMPARED_BYTES = 1024, MOST_BYTES = 1 << 28, SLACK = 16 };
-
-static int read_all(int fd, void *to, size_t size, uint64_t offset) {
-    size_t done = 0;
-    while (done < size) {
-        long more = sys_pread(fd, (uint8_t *)to + done, size - done, offset + done);
-        if (more <= 0) {
-            return -1;
-        }
-        done += (size_t)more;
-    }
-    return 0;
-}
+enum { SLACK = 16 };
 
 /* --- the file --------------------------------------------------------------------------------- */
 
-/* Whether the file begins as what was loaded from it; fills its header. */
-static int is_loaded(int fd, const struct memtrace_module *module, ElfW(Ehdr) * header) {
-    _Alignas(ElfW(Ehdr)) uint8_t first[COMPARED_BYTES];
-    if (read_all(fd, first, sizeof first, 0) != 0 ||
-        memcmp(first, (const void *)(uintptr_t)module->start, sizeof first) != 0) {
-        return 0;
-    }
-    memcpy(header, first, sizeof *header);
-    return header->e_ident[EI_CLASS] == MACHINE_ELF_CLASS &&
-           header->e_shentsize == sizeof(ElfW(Shdr));
-}
-
-static int section_header(int fd, const ElfW(Ehdr) * header, size_t number, ElfW(Shdr) * section) {
-    return number < header->e_shnum
-               ? read_all(fd, section, sizeof *section, header->e_shoff + number * sizeof *section)
-               : -1;
-}
-
-/* flags: SHF_ALLOC, or 0 for a section that is not loaded. */
-static int find_section(int fd, const ElfW(Ehdr) * header, const char *wanted, uint64_t flags,
-                        ElfW(Shdr) * section) {
-    char name[16];
-    size_t length = strlen(wanted) + 1;
-    ElfW(Shdr) names;
-    if (section_header(fd, header, header->e_shstrndx, &names) != 0) {
-        return -1;
-    }
-    for (size_t i = 1; i < header->e_shnum; i++) {
-        if (section_header(fd, header, i, section) != 0) {
-            return -1;
-        }
-        if ((section->sh_type == SHT_PROGBITS || section->sh_type == MACHINE_DEBUG_SECTION) &&
-            (section->sh_flags & (SHF_ALLOC | SHF_COMPRESSED)) == flags &&
-            section->sh_size - 1 < MOST_BYTES &&
-            read_all(fd, name, length, names.sh_offset + section->sh_name) == 0 &&
-            memcmp(name, wanted, length) == 0) {
-            return 0;
-        }
-    }
-    return -1;
-}
-
-static void copy_section(int fd, const ElfW(Shdr) * header, struct cfi_section *section) {
+static void copy_section(const struct module_file *file, const ElfW(Shdr) * header,
+                         struct cfi_section *section) {
     uint8_t *copy = sys_map(header->sh_size + SLACK);
-    if (copy != NULL && read_all(fd, copy, header->sh_size, header->sh_offset) != 0) {
+    if (copy != NULL && module_file_read(file, copy, header->sh_size, header->sh_offset) != 0) {
         sys_unmap(copy, header->sh_size + SLACK);
         copy = NULL;
     }
@@ -171,11 +113,11 @@ static int is_file(const struct debug_frame_file *file, const struct stat *statu
 }
 
 /* An .eh_frame without its search table, as musl-gcc links programs: read where it was loaded. */
-static void find_loaded(int fd, const ElfW(Ehdr) * header, const struct memtrace_module *module,
+static void find_loaded(const struct module_file *opened, const struct memtrace_module *module,
                         struct debug_frame_file *file) {
     ElfW(Shdr) section;
-    if (find_section(fd, header, ".eh_frame_hdr", SHF_ALLOC, &section) == 0 ||
-        find_section(fd, header, ".eh_frame", SHF_ALLOC, &section) != 0 ||
+    if (module_file_section(opened, ".eh_frame_hdr", SHF_ALLOC, &section) == 0 ||
+        module_file_section(opened, ".eh_frame", SHF_ALLOC, &section) != 0 ||
         section.sh_addr + section.sh_size > module->end - module->bias) {
         return;
     }
@@ -185,8 +127,9 @@ static void find_loaded(int fd, const ElfW(Ehdr) * header, const struct memtrace
 }
 
 /* What is in the open file, kept as one more. */
-static uint16_t add_file(struct debug_frames *frames, int fd, const ElfW(Ehdr) * header,
-                         const struct memtrace_module *module, const struct stat *status) {
+static uint16_t add_file(struct debug_frames *frames, const struct module_file *opened,
+                         const struct memtrace_module *module) {
+    const struct stat *status = &opened->status;
     struct debug_frame_file *file = &frames->file[frames->count];
     ElfW(Shdr) section;
     *file = (struct debug_frame_file){.device = status->st_dev,
@@ -195,9 +138,9 @@ static uint16_t add_file(struct debug_frames *frames, int fd, const ElfW(Ehdr) *
                                       .changed_ns =
                                           (uint64_t)status->st_mtim.tv_sec * UINT64_C(1000000000) +
                                           (uint64_t)status->st_mtim.tv_nsec};
-    find_loaded(fd, header, module, file);
-    if (find_section(fd, header, ".debug_frame", 0, &section) == 0) {
-        copy_section(fd, &section, &file->section);
+    find_loaded(opened, module, file);
+    if (module_file_section(opened, ".debug_frame", 0, &section) == 0) {
+        copy_section(opened, &section, &file->section);
     }
     if (make_index(file) != 0) {
         if (file->section.start != NULL) {
@@ -209,30 +152,23 @@ static uint16_t add_file(struct debug_frames *frames, int fd, const ElfW(Ehdr) *
     return (uint16_t)(MODULE_FILE + frames->count++);
 }
 
-/* Never waits: what is opened may be anything by now. */
 static uint16_t read_file(struct debug_frames *frames, const struct memtrace_module *module) {
-    long fd =
-        module->path[0] == '/' ? sys_open(module->path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0) : -1;
     uint16_t found = MODULE_WITHOUT;
-    struct stat status;
-    ElfW(Ehdr) header;
-    if (fd < 0) {
+    struct module_file opened;
+    if (module_file_open(module, &opened) != 0) {
         return found;
     }
-    if (sys_fstat((int)fd, &status) == 0 && S_ISREG(status.st_mode) &&
-        is_loaded((int)fd, module, &header)) {
-        for (uint32_t i = 0; i < frames->count && found == MODULE_WITHOUT; i++) {
-            const struct debug_frame_file *file = &frames->file[i];
-            if (is_file(file, &status) &&
-                (file->loaded.start == NULL || file->loaded.bias == module->bias)) {
-                found = (uint16_t)(MODULE_FILE + i);
-            }
-        }
-        if (found == MODULE_WITHOUT && frames->count < DEBUG_FRAME_FILES) {
-            found = add_file(frames, (int)fd, &header, module, &status);
+    for (uint32_t i = 0; i < frames->count && found == MODULE_WITHOUT; i++) {
+        const struct debug_frame_file *file = &frames->file[i];
+        if (is_file(file, &opened.status) &&
+            (file->loaded.start == NULL || file->loaded.bias == module->bias)) {
+            found = (uint16_t)(MODULE_FILE + i);
         }
     }
-    sys_close((int)fd);
+    if (found == MODULE_WITHOUT && frames->count < DEBUG_FRAME_FILES) {
+        found = add_file(frames, &opened, module);
+    }
+    module_file_close(&opened);
     return found;
 }
 

@@ -329,6 +329,15 @@ static int is_go(const struct rules *rules, const struct module_place *place) {
     return MACHINE_KNOWS_GO && module_is_go(rules->modules, place);
 }
 
+/* By fp, until Go says that nothing is further out. */
+static enum rule_kind kind_for_go(struct rules *rules, uint64_t pc,
+                                  const struct module_place *place) {
+    const struct memtrace_module *module = module_get(rules->modules, place->id);
+    uintptr_t address = (pc & RULE_EXACT) ? pc & ~RULE_EXACT : pc - 1;
+    return MACHINE_KNOWS_GO && go_table_is_outermost(&rules->go_tables, module, address) ? RULE_END
+                                                                                         : RULE_GO;
+}
+
 /* Go's runtime knows the frames of its code by their return addresses, but for
  * runtime.asmcgocall's, while C has been called. */
 static int is_calling_c(uint64_t pc, const struct module_place *place) {
@@ -392,7 +401,7 @@ COLD struct rule rule_compute(struct rules *rules, uint64_t pc) {
     } else if (libc_is_outermost(pc)) {
         rule.kind = RULE_END;
     } else if (is_go(rules, &place)) {
-        rule.kind = RULE_GO;
+        rule.kind = kind_for_go(rules, pc, &place);
     }
     if (UNLIKELY(rules->by_frame_pointer) && !tells_interrupted(rule, pc)) {
         rule = follow_frame_pointer(rule);

@@ -19,6 +19,7 @@
 #include "runtime/machine/machine.h"
 #include "runtime/stack/area.h"
 #include "runtime/stack/debug_frame.h"
+#include "runtime/stack/go_table.h"
 #include "runtime/stack/module.h"
 
 enum rule_kind {
@@ -136,6 +137,7 @@ struct rules {
     int by_frame_pointer; /* MEMTRACE_UNWIND=fp: every function is said to keep one */
     uint32_t generation;  /* how often rules were forgotten */
     struct debug_frames debug_frames;
+    struct go_tables go_tables;
     uint64_t function[RULE_FUNCTIONS]; /* start << RULE_WORD_BITS | frame_word; 0: empty */
 };
 

@@ -118,7 +118,8 @@ static COLD int step_interpreted(struct rules *rules, struct stack_bounds *stack
  * Its tables are compressed, and say nothing of stacks that are switched. But nearly all of its
  * functions keep fp, also those that move from a goroutine's stack to the thread's and back, and 0
  * there marks a stack's outermost frame (https://go.dev/s/regabi; on amd64 since Go 1.7, in
- * runtime.asmcgocall and runtime.systemstack since 1.21).
+ * runtime.asmcgocall and runtime.systemstack since 1.21; where C called the outermost function
+ * since 1.26, before that go_table.h tells).
  */
 
 /* From runtime.asmcgocall, which called C, to its caller on the goroutine's stack, which goes on
