@@ -14,6 +14,13 @@
 #define HIDDEN       __attribute__((visibility("hidden"))) /* not looked up in the GOT */
 #define THREAD_LOCAL __thread __attribute__((tls_model("initial-exec")))
 
+/* GCC keeps a function apart from those that are alike; Clang merges none. */
+#if __has_attribute(no_icf)
+#define UNMERGED __attribute__((no_icf))
+#else
+#define UNMERGED
+#endif
+
 /* Of a struct of bit fields, and of a union with the word that it is: they begin at the lowest bit.
  */
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__

@@ -275,12 +275,15 @@ static __attribute__((noinline)) void free_older(void *pointer) {
     FREE(pointer, 0, free_slow);
 }
 
-PUBLIC void free(void *pointer) {
-    if (UNLIKELY((uintptr_t)pointer >= real_free_limit)) {
-        real.other_free(pointer);
-        return;
-    }
-    FREE(pointer, 1, free_older);
+#define FREE_ANY(pointer)                                                                          \
+    if (UNLIKELY((uintptr_t)(pointer) >= real_free_limit)) {                                       \
+        real.other_free(pointer);                                                                  \
+        return;                                                                                    \
+    }                                                                                              \
+    FREE(pointer, 1, free_older)
+
+UNMERGED PUBLIC void free(void *pointer) {
+    FREE_ANY(pointer);
 }
 
 /* --- operators, and blocks that are aligned --------------------------------------------------- */
@@ -356,11 +359,14 @@ DEFINE_ALIGNED(aligned_alloc, aligned_alloc_slow)
 DEFINE_ALIGNED(memalign, memalign_slow)
 
 /* The sizes, alignments and tags are promises of the caller that nobody needs. The C names are
- * ours: newer headers declare free_sized() with its size. */
+ * ours: newer headers declare free_sized() with its size. Each has its own code: valgrind
+ * knows functions by their addresses, and would take all for the same one of them. */
 #define SAME_AS_FREE(name) SAME_AS_FREE_BY_NAME(name)
 #define SAME_AS_FREE_BY_NAME(name)                                                                 \
-    PUBLIC void same_as_free_##name(void *pointer) __asm__(#name)                                  \
-        __attribute__((alias("free"), nothrow, leaf));
+    PUBLIC void same_as_free_##name(void *pointer) __asm__(#name);                                 \
+    UNMERGED PUBLIC void same_as_free_##name(void *pointer) {                                      \
+        FREE_ANY(pointer);                                                                         \
+    }
 
 SAME_AS_FREE(cfree)
 SAME_AS_FREE(free_sized)

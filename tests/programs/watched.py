@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""watched.py attach|finish|perf|memcheck|massif: others' tools look at a program some of whose return addresses are
-replaced: they show every frame of its own, to main, and their only trace is `memtrace_guard`."""
+"""watched.py attach|finish|perf|memcheck|massif|mismatches: others' tools look at a program some of whose return
+addresses are replaced: they show every frame of its own, to main, and their only trace is `memtrace_guard`.
+mismatches: memcheck says the same of how blocks are freed as it says without us."""
 
 import json
 import os
@@ -170,7 +171,27 @@ def massif_stacks(mode):
     return stacks, guards
 
 
+def errors_of(source, case, mode):
+    """What memcheck says of the program, and of which function. It replaces ours as well, by their addresses."""
+    out = os.path.join(scratch(), "errors.xml")
+    told = execute(["valgrind", "--undef-value-errors=no", "--xml=yes", "--xml-file=" + out, build(source), case],
+                   clean_environment(**(settings(os.path.dirname(out), mode) if mode else {})))
+    equal(told.returncode, 3, source, case, mode, "the program's end", told.stderr.decode(errors="replace")[-500:])
+    return sorted((error.findtext("kind"), error.find("stack").find("frame").findtext("fn", ""))
+                  for error in ElementTree.parse(out).iter("error"))
+
+
+def mismatches():
+    have("valgrind")
+    for source, case, kinds in (("operators.cpp", "sized", []), ("operators.cpp", "aligned", []),
+                                ("operators.cpp", "mixed", ["MismatchedFree"] * 2),
+                                ("allocations.c", "free_sized", [])):
+        expected = errors_of(source, case, None)
+        equal([kind for kind, _ in expected], kinds, source, case, "errors without us", expected)
+        equal(errors_of(source, case, "verify"), expected, source, case, "errors")
+
+
 {"attach": attach, "finish": finish_frames, "perf": perf,
  "memcheck": lambda: compare_under_valgrind(leaked_stacks),
- "massif": lambda: compare_under_valgrind(massif_stacks)}[sys.argv[1]]()
+ "massif": lambda: compare_under_valgrind(massif_stacks), "mismatches": mismatches}[sys.argv[1]]()
 finish()
