@@ -99,9 +99,9 @@ def ask_addr2line(tool, program, places):
     return found
 
 
-def ask_llvm(program, places):
-    answer = output_of(["llvm-symbolizer", "--output-style=JSON", "--no-demangle", "-e", program],
-                       "".join("0x%x\n" % place for place in places))
+def ask_llvm(program, places, names="linkage"):
+    answer = output_of(["llvm-symbolizer", "--output-style=JSON", "--no-demangle", "--functions=" + names, "-e",
+                        program], "".join("0x%x\n" % place for place in places))
     return [[(frame["FunctionName"], plain_path(frame["FileName"]), frame["Line"])
              for frame in json.loads(line)["Symbol"]] for line in answer.splitlines()]
 
@@ -121,9 +121,15 @@ def ask_memtrace(program, places):
     return found[:-1]
 
 
-def demangled(names):
-    names = sorted(names)
-    return dict(zip(names, output_of(["c++filt", "-i"], "\n".join(names) + "\n").splitlines()))
+def readable_names(program, places, llvm):
+    """By c++filt; of linkage names that it cannot read (constraints, which Clang 16 and newer put in) the names that
+    the debug information has, without what they are qualified by."""
+    names = sorted({name for frames in llvm for name, _, _ in frames})
+    readable = dict(zip(names, output_of(["c++filt", "-i"], "\n".join(names) + "\n").splitlines()))
+    unread = {name for name, answer in readable.items() if answer.startswith("_Z")}
+    for frames, short in zip(llvm, ask_llvm(program, places, "short")) if unread else ():
+        readable.update((name, other[0]) for (name, _, _), other in zip(frames, short) if name in unread)
+    return readable
 
 
 def same_function(ours, theirs):
@@ -156,7 +162,7 @@ def compare(program, step):
     for answer in answers:
         if not harness.equal(len(answer), len(places), base, "answers"):
             return 0
-    readable = demangled({name for frames in llvm for name, _, _ in frames})
+    readable = readable_names(program, places, llvm)
     compared = frame_count = 0
     for place, mine, *theirs in zip(places, *answers):
         frames = agreed(theirs[0], theirs[1:])
