@@ -193,6 +193,26 @@ static void tell_several(const struct finder *finder, const struct allocspec *sp
          finder->one.count > 2 ? ", ..." : "", advice);
 }
 
+/* Calls that the compiler has led to a copy do not come to the function. */
+static void tell_copies(const struct finder *finder, const struct allocfound *found) {
+    const struct codefile *code = &found->object->code;
+    const char *first = NULL;
+    size_t count = 0;
+    for (size_t i = 0; i < code->symbol_count; i++) {
+        if (allocmatch_is_copy(code->symbols[i].name, found->symbol->name)) {
+            first = code->symbols[i].name;
+            count++;
+        }
+    }
+    if (count != 0) {
+        tell(finder,
+             "\"%s\": for some of its calls the compiler has made %s%s: these are not counted, "
+             "since "
+             "its arguments may be others; what it is built with (ALLOCATORS) counts all",
+             found->spec->text, first, count > 1 ? " and others" : "");
+    }
+}
+
 /* Whether somebody named the function itself before, by this or by another name of it. */
 static bool is_named(const struct allocfounds *founds, const struct allocfound *found) {
     for (size_t i = 0; i < founds->count; i++) {
@@ -230,6 +250,9 @@ static int find_one(struct finder *finder, const struct allocspec *spec) {
                  spec->text, found->symbol->name);
         } else {
             status = add(finder->founds, found);
+            if (!is_loose) {
+                tell_copies(finder, found);
+            }
         }
     }
     return status;

@@ -7,15 +7,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Parts and copies that the compiler made, whose arguments may be others. */
-static bool is_clone(const char *name) {
-    static const char *const ends[] = {".cold", ".part.", ".constprop.", ".isra."};
-    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
-        if (strstr(name, ends[i]) != NULL) {
-            return true;
-        }
+/* What compilers make of a function for some of its calls; its arguments may be others. */
+static const char *find_copy(const char *name) {
+    static const char *const ends[] = {".constprop.", ".isra.", ".specialized."};
+    const char *end = NULL;
+    for (size_t i = 0; end == NULL && i < sizeof ends / sizeof ends[0]; i++) {
+        end = strstr(name, ends[i]);
     }
-    return false;
+    return end;
+}
+
+/* A copy, or a part, which the function itself may call. */
+static bool is_clone(const char *name) {
+    return find_copy(name) != NULL || strstr(name, ".part.") != NULL ||
+           strstr(name, ".cold") != NULL;
+}
+
+bool allocmatch_is_copy(const char *name, const char *of) {
+    const char *end = find_copy(name);
+    return end != NULL && strstr(end, ".part.") == NULL && strstr(end, ".cold") == NULL &&
+           allocmatch_is(of, name, (size_t)(end - name));
 }
 
 size_t allocmatch_length(const char *name) {

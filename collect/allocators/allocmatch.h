@@ -14,6 +14,9 @@
 bool allocmatch_symbol(const struct allocspec *spec, const char *name,
                        char *(*demangle)(const char *symbol));
 
+/* Whether `name` is a copy of the function `of` that the compiler calls in its place. */
+bool allocmatch_is_copy(const char *name, const char *of);
+
 /* Whether `name`, of so many bytes, is the wanted one. */
 bool allocmatch_is(const char *wanted, const char *name, size_t length);
 

@@ -17,7 +17,7 @@ static mut TEXT: [u8; 1 << 16] = [0; 1 << 16];
 /// Without a block of Rust's.
 fn report() {
     unsafe {
-        let text = &raw mut TEXT as *mut u8;
+        let text = std::ptr::addr_of_mut!(TEXT) as *mut u8;
         mi_stats_get_json(1 << 16, text);
         let mut size = 0;
         while *text.add(size) != 0 {

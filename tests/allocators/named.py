@@ -245,8 +245,16 @@ def told_once():
     equal(os.listdir(regions), [], "what is left behind")
 
 
+def copied():
+    """Calls that the compiler has led to a copy are not seen, and a line says so."""
+    for option, calls in (("-fno-ipa-cp-clone", 25), ("-fipa-cp-clone", 5)):
+        said, folder = named([build(os.path.join(HERE, "copied.c"), "gcc", "-O2", flags=[option])], "copied_take(size=2)=alloc:own")
+        equal(pools(only_profile(folder, option))["own"][0], calls, option)
+        equal("for some of its calls the compiler has made copied_take.constprop.0" in said, calls == 5, said)
+
+
 CASES = {function.__name__: function for function in
          (kinds, reset, registers, all_registers, general_registers, throws, looks, threads, forks, opens, signals, recorded,
-          heap_blocks, repeated, nested, told_once)}
+          heap_blocks, repeated, nested, told_once, copied)}
 CASES[sys.argv[1]]()
 finish()

@@ -53,8 +53,8 @@ def disassemble(path):
     text = subprocess.Popen(["objdump", "-d", path], stdout=subprocess.PIPE, text=True, errors="replace")
     for line in text.stdout:
         found = LINE.match(line)
-        if not found:
-            continue
+        if not found or not found.group(2):
+            continue  # the rest of an instruction's bytes has a line of its own
         starts.append(int(found.group(1), 16))
         jump = JUMP.match(found.group(2).split("#")[0].strip())
         if jump:

@@ -63,12 +63,22 @@ static void test_length(void **state) {
     assert_int_equal(allocmatch_length("(anonymous namespace)::f()"), 24);
 }
 
+static void test_copies(void **state) {
+    (void)state;
+    assert_true(allocmatch_is_copy("take.constprop.0", "take"));
+    assert_true(allocmatch_is_copy("take.constprop.0.isra.0", "take"));
+    assert_true(allocmatch_is_copy("_Z4takem.specialized.2", "_Z4takem"));
+    assert_false(allocmatch_is_copy("take.constprop.0.cold", "take"));
+    assert_false(allocmatch_is_copy("take.part.0", "take"));
+    assert_false(allocmatch_is_copy("taken.constprop.0", "take"));
+    assert_false(allocmatch_is_copy("take", "take"));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_demangled),
-        cmocka_unit_test(test_patterns),
-        cmocka_unit_test(test_length),
+        cmocka_unit_test(test_names),    cmocka_unit_test(test_demangled),
+        cmocka_unit_test(test_patterns), cmocka_unit_test(test_length),
+        cmocka_unit_test(test_copies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
