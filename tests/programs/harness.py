@@ -159,7 +159,7 @@ def build(sources, compiler="gcc", optimize="-O0", mode="bare", flags=(), librar
     cplusplus = any(source.endswith(".cpp") for source in sources)
     extra, linked = MODES[mode]
     command = [COMPILERS[compiler][1 if cplusplus else 0], "-g", optimize, "-fno-builtin", "-w",
-               "-pthread", "-I" + os.path.join(SOURCE, "include")]
+               "-U_FORTIFY_SOURCE", "-pthread", "-I" + os.path.join(SOURCE, "include")]
     # Clang 14's hooks and libstdc++'s C++20 headers do not link together.
     standard = "-std=c++17" if compiler == "clang" and mode == "hooks" else "-std=c++20"
     command += [standard, "-fsized-deallocation"] if cplusplus else ["-std=gnu17", "-D_GNU_SOURCE"]

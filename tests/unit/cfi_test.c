@@ -5,6 +5,7 @@
 
 #include <dlfcn.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <link.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -139,7 +140,7 @@ static size_t check_dump(const struct object *object, FILE *dump) {
 
 static void check_object(const char *part, size_t least) {
     struct object object = {.part = part};
-    char command[1200], own[1024];
+    char command[PATH_MAX + 200], own[PATH_MAX];
     FILE *dump;
     size_t checked;
     assert_int_equal(dl_iterate_phdr(find_object, &object), 1);

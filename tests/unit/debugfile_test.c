@@ -19,13 +19,13 @@ static int make(void **state) {
         return -1;
     uint64_t outer = fixture_symbol("full", "outer");
     char warning[600];
-    for (address = outer; address < outer + 64; address++) {
+    for (address = outer; address < outer + 128; address++) {
         fixture_resolve("full", NULL, 0, nowhere, address, expected, warning);
         if (strncmp(expected, "leaf c.c:3 i|middle c.c:7 i|outer c.c:11", 40) == 0)
             break;
     }
     id_size = fixture_build_id("full", id);
-    return address < outer + 64 && id_size == 20 &&
+    return address < outer + 128 && id_size == 20 &&
                    fixture_run("objcopy --only-keep-debug full full.debug &&"
                                "objcopy --strip-debug --add-gnu-debuglink=full.debug full part &&"
                                "objcopy --strip-all full bare && mkdir -p .debug root/.build-id &&"

@@ -15,7 +15,7 @@ static int make(void **state) {
         return -1;
     char text[4096], warning[600];
     uint64_t outer = fixture_symbol("p", "outer");
-    for (address = outer; address < outer + 64; address++) {
+    for (address = outer; address < outer + 128; address++) {
         fixture_resolve("p", NULL, 0, "/nonexistent", address, text, warning);
         if (strncmp(text, "leaf c.c:3 i|middle c.c:7 i|outer c.c:11", 40) == 0)
             return 0;
