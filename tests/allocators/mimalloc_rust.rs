@@ -2,7 +2,6 @@
 //! mimalloc_rust.rs: a Rust program whose allocator is mimalloc, as the crate of that name makes it. Prints what mimalloc
 //! says of itself before and after work(), as JSON, a line each. mimalloc was built with MI_STAT=2.
 use std::collections::BTreeMap;
-use std::hint::black_box;
 
 #[global_allocator]
 static GLOBAL: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -13,6 +12,12 @@ extern "C" {
 }
 
 static mut TEXT: [u8; 1 << 16] = [0; 1 << 16];
+
+/// For ever, and the compiler cannot know that it is not needed.
+fn keep<T>(value: T) {
+    unsafe { std::ptr::read_volatile(&&value) };
+    std::mem::forget(value);
+}
 
 /// Without a block of Rust's.
 fn report() {
@@ -49,12 +54,12 @@ extern "C" fn work() -> usize {
     let names: Vec<_> = threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect();
     let zeros = vec![0u64; 5000];
     let sum = map.len() + names.len() + zeros.len();
-    std::mem::forget(black_box((map, names)));
+    keep((map, names));
     sum
 }
 
 fn main() {
-    black_box(Box::new(1));
+    keep(Box::new(1));
     report();
     let sum = work();
     report();
