@@ -37,7 +37,8 @@ def is_program(path):
         return False
     return (stat.S_ISREG(status.st_mode) and status.st_mode & 0o111 and not status.st_mode & 0o6000 and
             not os.path.islink(path) and head[:5] == b"\x7fELF\x02" and head[18:20] == b"\x3e\x00" and
-            os.path.basename(path) not in NOT_THESE)
+            os.path.basename(path) not in NOT_THESE and
+            not os.path.basename(path).startswith("qemu-"))  # of an emulator `memtrace run` tells what it does
 
 
 def environment(folder, **more):
