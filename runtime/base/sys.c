@@ -465,6 +465,16 @@ void sys_quiet_end(const struct sys_quiet *quiet) {
     sys_restore_signals(quiet->mask);
 }
 
+static void by_default(int signal) {
+    struct { /* their order differs from machine to machine: all of them are 0 */
+        void *handler;
+        unsigned long flags;
+        void *restorer;
+        struct sys_signals mask;
+    } action = {0};
+    CALL4(SYS_rt_sigaction, signal, &action, 0, SIGNALS_SIZE);
+}
+
 /* In the grandchild: everything but stderr goes, and the program takes over. */
 static void become(const char *path, char *const argv[], char *const environment[]) {
     const struct sys_signals none = {{0}};
@@ -478,13 +488,7 @@ static void become(const char *path, char *const argv[], char *const environment
         }
     }
     for (int signal = 1; signal < NSIG; signal++) {
-        struct { /* their order differs from machine to machine: all of them are 0 */
-            void *handler;
-            unsigned long flags;
-            void *restorer;
-            struct sys_signals mask;
-        } by_default = {0};
-        CALL4(SYS_rt_sigaction, signal, &by_default, 0, SIGNALS_SIZE);
+        by_default(signal);
     }
     CALL4(SYS_rt_sigprocmask, SIG_SETMASK, &none, 0, SIGNALS_SIZE);
     CALL3(SYS_execve, path, argv, environment);
@@ -514,41 +518,49 @@ static int reap(long child, int signal, struct sys_signals pending) {
     return status;
 }
 
-int sys_run(const char *path, char *const argv[], char *const environment[]) {
+/* The exit status of a child that is waited for; 127: there is none, or it did not end by itself.
+ */
+static int exit_status(long child) {
+    int status = -1;
+    while (child > 0 && CALL4(SYS_wait4, child, &status, __WALL, 0) == -EINTR) {
+    }
+    return child > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : 127;
+}
+
+/* By a grandchild: exec gives a process the exit signal SIGCHLD (the kernel's fs/exec.c,
+ * de_thread()), so its parent must not be the program. How the child in between ended, as wait
+ * tells; with the grandchild's status, if it waits for that. Or a negative errno: no fork. */
+static long run_apart(const char *path, char *const argv[], char *const environment[], int waits) {
     struct sys_signals mask = sys_block_signals();
     struct sys_signals pending = {{0}};
     int signal;
-    int status = -1;
     CALL2(SYS_rt_sigpending, &pending, SIGNALS_SIZE);
     long child = fork_unseen(&signal);
     if (child == 0) {
-        become(path, argv, environment);
-        CALL1(SYS_exit_group, 127);
+        long grandchild;
+        by_default(SIGCHLD); /* where it is ignored nothing is left to wait for */
+        grandchild = fork_unseen(&signal);
+        if (grandchild == 0) {
+            become(path, argv, environment);
+            CALL1(SYS_exit_group, 127);
+        }
+        CALL1(SYS_exit_group, waits ? exit_status(grandchild) : 0);
     }
     if (child > 0) {
-        status = reap(child, signal, pending);
+        child = reap(child, signal, pending);
     }
     sys_restore_signals(mask);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    return child;
+}
+
+int sys_run(const char *path, char *const argv[], char *const environment[]) {
+    long status = run_apart(path, argv, environment, 1);
+    return status >= 0 && WIFEXITED((int)status) ? WEXITSTATUS((int)status) : -1;
 }
 
 long sys_spawn_detached(const char *path, char *const argv[], char *const environment[]) {
-    struct sys_signals mask = sys_block_signals();
-    struct sys_signals pending = {{0}};
-    int signal;
-    CALL2(SYS_rt_sigpending, &pending, SIGNALS_SIZE);
-    long child = fork_unseen(&signal);
-    if (child == 0) {
-        if (fork_unseen(&signal) == 0) {
-            become(path, argv, environment);
-        }
-        CALL1(SYS_exit_group, 0);
-    }
-    if (child > 0) {
-        reap(child, signal, pending);
-    }
-    sys_restore_signals(mask);
-    return child < 0 ? child : 0;
+    long status = run_apart(path, argv, environment, 0);
+    return status < 0 ? status : 0;
 }
 
 /* --- a copy ----------------------------------------------------------------------------------- */

@@ -226,10 +226,16 @@ static void *idler(void *) {
 }
 
 // A library that comes while another thread runs: again after it was closed, too.
+static volatile int ended_children;
+static void on_child(int) {
+    ended_children = ended_children + 1;
+}
+
 static void opens() {
     pthread_t thread;
     pthread_create(&thread, nullptr, idler, nullptr);
     for (int i = 0; i < 3; i++) {
+        signal(SIGCHLD, i < 2 ? on_child : SIG_IGN);
         void *handle = dlopen(getenv("PLUGIN"), RTLD_NOW);
         auto work = handle != nullptr
                         ? reinterpret_cast<void (*)(int)>(dlsym(handle, "plugin_work"))
@@ -240,6 +246,7 @@ static void opens() {
     }
     is_over = true;
     pthread_join(thread, nullptr);
+    check(ended_children == 0, "it has no children");
 }
 
 static volatile int ticks;

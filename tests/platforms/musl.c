@@ -7,7 +7,9 @@
 #define _GNU_SOURCE
 #include <link.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -70,6 +72,18 @@ __attribute__((weak)) unsigned long __getauxval(unsigned long type) {
 unsigned long __isoc23_strtoul(const char *text, char **end, int base);
 unsigned long __isoc23_strtoul(const char *text, char **end, int base) {
     return strtoul(text, end, base);
+}
+
+/* Where its headers check lengths (Ubuntu). */
+int __sprintf_chk(char *text, int flag, size_t size, const char *format, ...);
+int __sprintf_chk(char *text, int flag, size_t size, const char *format, ...) {
+    va_list arguments;
+    int length;
+    (void)flag, (void)size;
+    va_start(arguments, format);
+    length = vsprintf(text, format, arguments);
+    va_end(arguments);
+    return length;
 }
 
 int getcontext(void *context);
