@@ -20,7 +20,7 @@ endfunction()
 # memtrace_without_patching(LIST): of collect, without what decodes instructions.
 function(memtrace_without_patching list)
     set(sources "${${list}}")
-    list(FILTER sources EXCLUDE REGEX "/(allocators/allocators|allocarguments|allocfind|allocnest|allocrecorded|allocplan|allocprocess|patch[a-z]+)\\.c$")
+    list(FILTER sources EXCLUDE REGEX "/(allocators/allocators|allocarguments|allocfind|allocnest|allocplan|allocprocess|patch[a-z]+)\\.c$")
     set(${list} "${sources}" PARENT_SCOPE)
 endfunction()
 
@@ -34,11 +34,11 @@ function(memtrace_agent_sources list)
     list(FILTER sources EXCLUDE REGEX "/ask/(cleanup|filters|filtervalue|question|reportmaking|runregions|runsource|source)\\.c$")
     # collect
     list(FILTER sources EXCLUDE REGEX "/transform/(anonymize|fakename|importer|merge|recordwriter|strip|transform)\\.c$")
-    list(FILTER sources EXCLUDE REGEX "/recordslices\\.c$")
+    list(FILTER sources EXCLUDE REGEX "/(recordslices|allocrecorded)\\.c$")
     memtrace_without_patching(sources)
     # cli: no page, no reports, no files written anew
     list(FILTER sources EXCLUDE REGEX
-         "/cli/(allocators|anonymize|asking|budget|check|diff|export|extract|flags|frames|gather|import|info|merge|outfile|progress|query[a-z]*|repack|replay|replaychild|report|reportshow|rewriting|serve|strip|symbolize|top|trace)\\.c$")
+         "/cli/(allocators|anonymize|asking|budget|check|diff|export|extract|flags|flagsallocators|frames|gather|import|info|merge|outfile|progress|query[a-z]*|repack|replay|replaychild|report|reportshow|rewriting|serve|strip|symbolize|top|trace)\\.c$")
     set(${list} "${sources}" PARENT_SCOPE)
 endfunction()
 
