@@ -25,24 +25,33 @@ static bool is_held_known(const struct rows_of *of) {
     return false;
 }
 
-static uint64_t number_of(const struct rows_of *of, size_t row, size_t column) {
-    max_align_t room[ROWS_ROOM / sizeof(max_align_t)];
-    return rows_cell(&rows_pools, of, rows_pools.record(of, row, room), column).number;
+struct ranked {
+    uint64_t number;
+    size_t row;
+};
+
+/* The largest first; of equal ones as they come. */
+static int compare(const void *left, const void *right) {
+    const struct ranked *a = left;
+    const struct ranked *b = right;
+    return a->number != b->number ? (a->number < b->number) - (a->number > b->number)
+                                  : (a->row > b->row) - (a->row < b->row);
 }
 
-/* The rows, those that hold or have most first. NULL: out of memory. */
-static size_t *order_of(const struct rows_of *of, size_t count, size_t column) {
-    size_t *order = calloc(count + 1, sizeof *order);
-    for (size_t i = 0; order != NULL && i < count; i++) {
-        uint64_t number = number_of(of, i, column);
-        size_t at = i;
-        while (at != 0 && number_of(of, order[at - 1], column) < number) {
-            order[at] = order[at - 1];
-            at--;
-        }
-        order[at] = i;
+/* The rows, those that hold or have most first. Each is made once: that goes through all contexts.
+ * NULL: out of memory. */
+static struct ranked *rank(const struct rows_of *of, size_t count, size_t column) {
+    struct ranked *ranked = calloc(count + 1, sizeof *ranked);
+    for (size_t i = 0; ranked != NULL && i < count; i++) {
+        max_align_t room[ROWS_ROOM / sizeof(max_align_t)];
+        ranked[i].number =
+            rows_cell(&rows_pools, of, rows_pools.record(of, i, room), column).number;
+        ranked[i].row = i;
     }
-    return order;
+    if (ranked != NULL) {
+        qsort(ranked, count, sizeof *ranked, compare);
+    }
+    return ranked;
 }
 
 int report_pools(const struct report *report) {
@@ -51,19 +60,19 @@ int report_pools(const struct report *report) {
     struct rows_view view = rows_view(report, &rows_pools, is_known ? held : given,
                                       is_known ? sizeof held : sizeof given);
     size_t count = rows_pools.count(&of);
-    size_t *order = order_of(&of, count, is_known ? POOL_HELD_BYTES : POOL_TOTAL_BYTES);
+    struct ranked *ranked = rank(&of, count, is_known ? POOL_HELD_BYTES : POOL_TOTAL_BYTES);
     struct table table;
-    if (order == NULL) {
+    if (ranked == NULL) {
         return -1;
     }
     table = table_open(report, "pools", "Pools", view.columns, view.count);
     for (size_t i = 0; i < count && table_has_room(&table); i++) {
         max_align_t room[ROWS_ROOM / sizeof(max_align_t)];
-        rows_put(&table, &view, rows_pools.record(&of, order[i], room));
+        rows_put(&table, &view, rows_pools.record(&of, ranked[i].row, room));
     }
     table.hidden = count - table.rows;
     table_close(&table);
-    free(order);
+    free(ranked);
     return 0;
 }
 
