@@ -15,6 +15,7 @@ sys.path.insert(0, os.path.join(TESTS, "programs"))
 import lightreader  # noqa: E402
 from harness import (BUILD, LIBRARY, MEMTRACE, bare, clean_environment, equal, execute, finish,  # noqa: E402
                      only_profile, profiles, scratch, skip)
+from poolsums import pools  # noqa: E402
 
 COMPILER = sys.argv[1] if len(sys.argv) > 1 else "gcc"
 PLAIN = ("-O0", "-O2")
@@ -79,16 +80,6 @@ def counted(command, settings=None):
                                               **(settings or {})))
     equal((done.returncode, done.stdout, done.stderr), (alone.returncode, alone.stdout, b""), *command)
     return folder
-
-
-def pools(data):
-    """{pool: (allocations, bytes, frees)}"""
-    found = {}
-    for context in data["pools"]:
-        row = found.setdefault(context["pool"], [0, 0, 0])
-        for place, name in enumerate(("allocations", "total_bytes", "frees")):
-            row[place] += context[name]
-    return {name: tuple(row) for name, row in found.items()}
 
 
 def check_pools(program, case, expected, *what):

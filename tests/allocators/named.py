@@ -9,6 +9,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "programs"))
 import lightreader  # noqa: E402
+import poolsums  # noqa: E402
 from harness import (MEMTRACE, bare, build, clean_environment, equal, execute, finish,  # noqa: E402
                      only_profile, profiles, report, scratch)
 
@@ -35,13 +36,7 @@ def named(command, *specifications, record=False, settings=None):
 
 def pools(data):
     """{pool: (allocations, bytes, frees, live blocks)}"""
-    found = {}
-    for context in data["pools"]:
-        row = found.setdefault(context["pool"], [0, 0, 0, 0])
-        for place, value in enumerate((context["allocations"], context["total_bytes"], context["frees"],
-                                       context["allocations"] - context["frees"])):
-            row[place] += value
-    return {name: tuple(row) for name, row in found.items()}
+    return {name: (*row, row[0] - row[2]) for name, row in poolsums.pools(data).items()}
 
 
 def check_pools(what, said, folder, expected):

@@ -14,6 +14,9 @@ import sys
 from consumer_test import (C_PATH, CXX_PATH, HERE, check_program, configure_and_build, environment,
                            has_fresh_word, parse_options, run)
 
+sys.path.insert(1, os.path.join(os.path.dirname(HERE), "programs"))
+from poolsums import pools  # noqa: E402
+
 
 def read_report(path):
     """{function: (what, reason, place, stores, calls)}"""
@@ -82,13 +85,7 @@ def pools_of(memtrace, program, work):
     """{pool: (allocations, bytes, frees)} of a run."""
     profile = os.path.join(work, "pools.mtp")
     run([program], env=environment(MEMTRACE_OUTPUT=profile, MEMTRACE_SUMMARY="0"))
-    data = json.loads(run([memtrace, "report", "--json", "--depth", "0", profile], env=environment()))
-    found = {}
-    for context in data["pools"]:
-        row = found.setdefault(context["pool"], [0, 0, 0])
-        for place, name in enumerate(("allocations", "total_bytes", "frees")):
-            row[place] += context[name]
-    return {name: tuple(row) for name, row in found.items()}
+    return pools(json.loads(run([memtrace, "report", "--json", "--depth", "0", profile], env=environment())))
 
 
 def way_allocators(options):

@@ -11,6 +11,7 @@ import foreign
 
 sys.path[1:1] = [os.path.join(foreign.SOURCE, "tests", folder) for folder in ("allocators", "programs")]
 import built  # noqa: E402
+from poolsums import pools  # noqa: E402
 
 PATH = {"deep": "take_deep", "inlined": "take_inlined"}
 
@@ -26,8 +27,8 @@ def check(machine, what, program, folder):
     for case, expected in built.EXPECTED.items():
         _, profile = machine.emulate(program, [case], {}, folder)
         found = foreign.report(profile)
-        if built.pools(found) != expected or (found["lost"] != 0 and not machine.lacks_tables):
-            foreign.fail(what, case, "has", built.pools(found), "lost", found["lost"], "and not", expected)
+        if pools(found) != expected or (found["lost"] != 0 and not machine.lacks_tables):
+            foreign.fail(what, case, "has", pools(found), "lost", found["lost"], "and not", expected)
         names = [[frame["function"] or "?" for frame in context["frames"]] for context in found["pools"]]
         # What compilers merge of inlined functions is nobody's any more for debuggers.
         wrong = [path for path in names if case in PATH and what.endswith("-O0") and
