@@ -167,6 +167,21 @@ static int make_room(struct model *model, size_t count) {
     return grown != NULL ? 0 : -1;
 }
 
+/* The clock is looked at now and then, so the maximum may have its time in common with an end where
+ * less was live: then it was a moment inside. */
+static uint64_t inside(const struct model *model, uint64_t time_ns) {
+    const struct memtrace_point *first = model->timeline;
+    const struct memtrace_point *last = first + model->timeline_count - 1;
+    uint64_t most = model->totals.maximum_bytes;
+    if (model->timeline_count < 2 || last->time_ns - first->time_ns < 2) {
+        return time_ns;
+    }
+    if (time_ns == last->time_ns && last->live_bytes < most) {
+        return time_ns - 1;
+    }
+    return time_ns == first->time_ns && first->live_bytes < most ? time_ns + 1 : time_ns;
+}
+
 int timepoints_put_maximum(struct model *model) {
     const struct model_totals *totals = &model->totals;
     uint64_t time_ns = totals->maximum_ns != 0 ? totals->maximum_ns : guess_maximum(model);
@@ -174,7 +189,7 @@ int timepoints_put_maximum(struct model *model) {
         return -1;
     }
     if (totals->maximum_bytes != 0 && time_ns >= model->from_ns && time_ns < model->to_ns) {
-        put(model, time_ns, totals->maximum_bytes);
+        put(model, inside(model, time_ns), totals->maximum_bytes);
     }
     return 0;
 }

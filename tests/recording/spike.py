@@ -64,9 +64,23 @@ def check(*arguments):
         check_points(recording, "blocks chosen", "--size", "1..200K")
 
 
+def check_short_runs():
+    """The runtime looks at the clock now and then: in a run as short as this, it may find nothing between the
+    maximum and an end of the run."""
+    program = build(os.path.join(HERE, "spike.c"), "gcc", "-O1")
+    for _ in range(20):
+        folder = scratch()
+        execute([MEMTRACE, "run", "--output", os.path.join(folder, "%p.mtp"), "--", program])
+        (path,) = profiles(folder)
+        check_points(path, "a short run")
+        ends = [timeline_of(path)[1][place]["live_bytes"] for place in (0, -1)]
+        equal(ends, [0, 8 << 20], "a short run", "live bytes at its ends")
+
+
 def main():
     check()
     check("300")
+    check_short_runs()
 
 
 main()
