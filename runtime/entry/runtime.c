@@ -188,6 +188,7 @@ static void end_at_quick_exit(void) {
 }
 
 static int start(void) {
+    machine_start();
     if (make_alive_page() != 0 ||
         region_create(&runtime.region, &runtime.space, &runtime.settings) != 0) {
         return -1;

@@ -235,10 +235,10 @@ void thread_note_foreign_library(void) {
  * inside another. */
 static int was_left(const struct thread *thread, uintptr_t address) {
     const struct stack_bounds *stack = &thread->walker->stack;
-    uintptr_t gate = machine_plain(thread->gate);
+    uintptr_t gate = (uintptr_t)machine_frame_record(thread->gate);
     struct stack_bounds alternate = {0};
     int on_alternate;
-    address = machine_plain(address);
+    address = (uintptr_t)machine_frame_record(address);
     sys_alternate_stack(&alternate.low, &alternate.high);
     on_alternate = stack_holds(&alternate, address);
     if (on_alternate != stack_holds(&alternate, gate)) {

@@ -53,6 +53,14 @@ enum {
 #define MACHINE_VALGRIND_INLINE   1
 #define MACHINE_TELLS_FP_ABOVE_SP 1
 
+/* The bits of a code address. Above them a signed one has its signature: where they end follows
+ * from how many bits of address the kernel gives, which are fewer than 48 with some page sizes. */
+extern uintptr_t machine_code_bits;
+
+INLINE uintptr_t machine_plain(uintptr_t word) {
+    return word & machine_code_bits;
+}
+
 #include "runtime/machine/linked.h"
 #include "runtime/machine/marked.h"
 
@@ -145,6 +153,8 @@ INLINE int machine_returns_from_signal(uintptr_t pc) {
     const uint32_t *code = (const uint32_t *)pc;
     return pc % sizeof *code == 0 && code[0] == 0xd2801168 && code[1] == 0xd4000001;
 }
+
+void machine_start(void);
 
 /* Whether what signs return addresses does so on this processor: else it does nothing. */
 INLINE int machine_signs(void) {

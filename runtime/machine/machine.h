@@ -95,10 +95,13 @@ int machine_is_stub(uintptr_t pc);
 #define MACHINE_GUARD_TABLE
 #endif
 
-/* Functions may sign the return addresses that they save; whether this processor does. Of call
- * frame information: the instruction that says that they are signed from here on, or no longer. */
+/* Functions may sign the return addresses that they save: before any is read, machine_start()
+ * learns what of them is the address; whether this processor signs. Of call frame information: the
+ * instruction that says that they are signed from here on, or no longer. */
 #ifndef MACHINE_MAY_SIGN
 #define MACHINE_MAY_SIGN 0
+INLINE void machine_start(void) {
+}
 INLINE int machine_signs(void) {
     return 0;
 }

@@ -7,19 +7,14 @@
 #ifndef RUNTIME_MACHINE_MARKED_H
 #define RUNTIME_MACHINE_MARKED_H
 
-/* Without that, without a signature (PAC) and without a tag. */
-INLINE uintptr_t machine_plain(uintptr_t word) {
-    return word & (((uintptr_t)1 << MACHINE_ADDRESS_BITS) - 1);
-}
-
 INLINE const uintptr_t *machine_frame_record(uintptr_t frame) {
-    return (const uintptr_t *)machine_plain(frame);
+    return (const uintptr_t *)(frame & (((uintptr_t)1 << MACHINE_ADDRESS_BITS) - 1));
 }
 
 /* Of a bare record's address: not known. */
 INLINE struct machine_sp machine_frame_sp(uintptr_t frame) {
     uintptr_t distance = frame >> MACHINE_ADDRESS_BITS << 4;
-    return machine_keep_sp(distance != 0 ? machine_plain(frame) + distance : 0);
+    return machine_keep_sp(distance != 0 ? (uintptr_t)machine_frame_record(frame) + distance : 0);
 }
 
 /* The same distance, above the slot's address. */

@@ -44,6 +44,10 @@ enum {
 #define MACHINE_KNOWS_STUBS          1
 #define MACHINE_EXCHANGES_WORDS_ONLY 1
 
+INLINE uintptr_t machine_plain(uintptr_t word) {
+    return word;
+}
+
 #include "runtime/machine/linked.h"
 #include "runtime/machine/marked.h"
 

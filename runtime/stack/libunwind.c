@@ -40,7 +40,7 @@ const struct libunwind *libunwind_load(void) {
 }
 
 int libunwind_calls(const struct libunwind *libunwind, uintptr_t slot) {
-    uintptr_t pc = machine_plain(*(const uintptr_t *)machine_plain(slot));
+    uintptr_t pc = machine_plain(*machine_frame_record(slot));
     return libunwind != NULL && pc >= libunwind->object.start && pc < libunwind->object.end;
 }
 
