@@ -64,7 +64,7 @@ static void test_answer(void **state) {
         .kind = DISCOVER_OFFER, .port = 6364, .count = 70000, .id = "fifteen letters"};
     struct discover_answer read;
     uint8_t bytes[DISCOVER_BYTES] = {0};
-    uint8_t nonce[DISCOVER_NONCE] = "a nonce, so long";
+    uint8_t nonce[DISCOVER_NONCE] = "a nonce, longer";
     size_t size;
     (void)state;
     memset(answer.address, 'a', sizeof answer.address - 1); /* as long as can be */

@@ -80,9 +80,9 @@ static void keeps_names_apart(void **state) {
 static void replaces_bytes(void **state) {
     struct fakenames *plain = fakenames_new(NULL, 0);
     struct fakenames *keyed = fakenames_new("0123456789abcdef", 16);
-    uint8_t first[20] = "twenty bytes of this";
-    uint8_t again[20] = "twenty bytes of this";
-    uint8_t other[20] = "twenty bytes of that";
+    uint8_t first[20] = "twenty bytes: this";
+    uint8_t again[20] = "twenty bytes: this";
+    uint8_t other[20] = "twenty bytes: that";
     static const uint8_t one[20] = {[19] = 1};
     static const uint8_t two[20] = {[19] = 2};
     (void)state;

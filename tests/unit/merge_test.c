@@ -66,14 +66,15 @@ static struct recording *make(int which, uint64_t size) {
     const struct memtrace_thread_record thread = {.id = THREAD, .tid = 100, .name = "worker"};
     struct {
         struct memtrace_embedded head;
-        char rest[8];
+        char path[3], bytes[5];
     } file = {{.module = 1,
                .what = MEMTRACE_EMBEDDED_SYMBOLS,
                .size = 5,
                .build_id = {7, 7},
                .build_id_size = 2,
                .path_size = 3},
-              "/a\0bytes"};
+              "/a",
+              {'b', 'y', 't', 'e', 's'}};
     struct recordwriter writer;
     struct recording *recording;
     memcpy(header.magic, MEMTRACE_RECORDING_MAGIC, sizeof header.magic);

@@ -21,11 +21,11 @@ struct fixture {
 };
 
 static void start(struct fixture *fixture) {
-    const struct memtrace_recording_header header = {.magic = MEMTRACE_RECORDING_MAGIC,
-                                                     .version = MEMTRACE_RECORDING_VERSION,
-                                                     .header_size = sizeof header,
-                                                     .byte_order = MEMTRACE_BYTE_ORDER};
+    struct memtrace_recording_header header = {.version = MEMTRACE_RECORDING_VERSION,
+                                               .header_size = sizeof header,
+                                               .byte_order = MEMTRACE_BYTE_ORDER};
     struct error error = {""};
+    memcpy(header.magic, MEMTRACE_RECORDING_MAGIC, sizeof header.magic);
     fixture->build = region_build_new(2, 0);
     fixture->build->header->end -= REGION_SEGMENT_BYTES; /* room for pools */
     memset(fixture->build->bytes + fixture->build->header->end, 0, sizeof(struct memtrace_segment));

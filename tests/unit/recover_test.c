@@ -314,8 +314,7 @@ static void each_is_taken_once(void **state) {
 
 static void holes_take_no_room(void **state) {
     struct place *place = *state;
-    struct memtrace_header header = {.magic = MEMTRACE_MAGIC,
-                                     .version = MEMTRACE_FORMAT_VERSION,
+    struct memtrace_header header = {.version = MEMTRACE_FORMAT_VERSION,
                                      .header_size = sizeof header,
                                      .byte_order = MEMTRACE_BYTE_ORDER,
                                      .end = 48 << 20,
@@ -326,6 +325,7 @@ static void holes_take_no_room(void **state) {
     char source[200];
     char path[4200];
     int fd;
+    memcpy(header.magic, MEMTRACE_MAGIC, sizeof header.magic);
     snprintf(source, sizeof source, "%s/source", place->folder);
     fd = open(source, O_RDWR | O_CREAT, 0600);
     assert_int_equal(ftruncate(fd, 64 << 20), 0);
