@@ -7,16 +7,6 @@
 
 uintptr_t machine_code_bits = ((uintptr_t)1 << MACHINE_ADDRESS_BITS) - 1;
 
-/* XPACLRI takes the signature out of x30, here out of an address of all ones below bit 55; where
- * nothing is signed it does nothing (Arm ARM, "XPACLRI" and "AddPAC"). */
-void machine_start(void) {
-    register uintptr_t x30 __asm__("x30") = UINTPTR_MAX >> 9;
-    __asm__ volatile("hint #7" : "+r"(x30));
-    if (x30 < machine_code_bits) {
-        machine_code_bits = x30;
-    }
-}
-
 int machine_follows_call(uintptr_t pc) {
     uint32_t code;
     memcpy(&code, (const void *)(pc - sizeof code), sizeof code);

@@ -61,6 +61,16 @@ INLINE uintptr_t machine_plain(uintptr_t word) {
     return word & machine_code_bits;
 }
 
+/* XPACLRI takes the signature out of x30, here out of an address of all ones below bit 55; where
+ * nothing is signed it does nothing (Arm ARM, "XPACLRI" and "AddPAC"). */
+INLINE void machine_start(void) {
+    register uintptr_t x30 __asm__("x30") = UINTPTR_MAX >> 9;
+    __asm__ volatile("hint #7" : "+r"(x30));
+    if (x30 < machine_code_bits) {
+        machine_code_bits = x30;
+    }
+}
+
 #include "runtime/machine/linked.h"
 #include "runtime/machine/marked.h"
 
@@ -153,8 +163,6 @@ INLINE int machine_returns_from_signal(uintptr_t pc) {
     const uint32_t *code = (const uint32_t *)pc;
     return pc % sizeof *code == 0 && code[0] == 0xd2801168 && code[1] == 0xd4000001;
 }
-
-void machine_start(void);
 
 /* Whether what signs return addresses does so on this processor: else it does nothing. */
 INLINE int machine_signs(void) {

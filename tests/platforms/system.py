@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""system.py MACHINE [STACKS]: the same stacks as foreign.py on a real kernel of MACHINE, in qemu's system emulation:
+"""system.py MACHINE [STACKS [KERNEL]]: the same stacks as foreign.py on a real kernel of MACHINE, in qemu's system emulation:
 addresses of 48 bits, signed return addresses with the kernel's keys, fork, and pages of 16 KiB as a kernel has them.
 Each kernel of SYSTEMS is booted with an initramfs of the test programs; what they print and the profiles that they leave
 come back over the serial line. The memtrace command for devices (MEMTRACE_TOOLS=agent), cross-compiled, runs there, too.
+With KERNEL, an image of one's own, it is that kernel alone.
 
 Not part of scripts/test: it downloads Debian packages of that architecture (some 130 MB, kept in the build folder), which
 are unpacked, never installed. `scripts/test-platforms MACHINE --system` is the way to run it."""
@@ -133,7 +134,7 @@ class System:
         self.tests.append(("own." + name, "%s MEMTRACE_OUTPUT=/tmp/profile stacks.%s 1 %d %s" %
                            (words, name, self.stacks, " ".join(arguments))))
 
-    def boot(self, kernel, page):
+    def boot(self, kernel, pages):
         """What each test printed, and the profile that it left."""
         lines = []
         for name, command in self.tests:
@@ -150,7 +151,7 @@ class System:
                                "console=%s panic=-1 quiet" % self.about["console"]], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, timeout=PATIENCE, check=False).stdout.decode(errors="replace")
         text = text.replace("\r", "")
-        with open(os.path.join(self.folder, "console.%d" % page), "w", encoding="utf-8") as file:
+        with open(os.path.join(self.folder, "console." + pages), "w", encoding="utf-8") as file:
             file.write(text)
         if "=== all" not in text:
             fail("the kernel did not come to the end:\n" + text[-3000:])
@@ -159,9 +160,9 @@ class System:
         return version, {name: (said, int(status), data) for name, said, status, data in
                          re.findall(pattern, text, re.DOTALL)}
 
-    def check(self, name, said, status, data, page):
+    def check(self, name, said, status, data, pages):
         """As foreign.py has it."""
-        profile = os.path.join(self.folder, "%s.%d" % (name, page))
+        profile = os.path.join(self.folder, "%s.%s" % (name, pages))
         try:
             with open(profile, "wb") as file:
                 file.write(gzip.decompress(base64.b64decode(data)))
@@ -181,20 +182,28 @@ class System:
         return check_counts(name, found, told)
 
 
+def kernels(system, image):
+    """Each with what is said of its pages, as it is needed."""
+    if image:
+        yield image, "its own size"
+        return
+    for release, package, page in system.about["kernels"]:
+        yield Packages(system.folder, system.about["architecture"], release).kernel(package), str(page)
+
+
 def main():
     machine = Machine(sys.argv[1])
     system = System(machine, int(sys.argv[2]) if len(sys.argv) > 2 else 500)
     machine.build()
     system.add_command()
     system.add_programs()
-    for release, package, page in system.about["kernels"]:
-        kernel = Packages(system.folder, system.about["architecture"], release).kernel(package)
-        version, results = system.boot(kernel, page)
+    for kernel, pages in kernels(system, sys.argv[3] if len(sys.argv) > 3 else None):
+        version, results = system.boot(kernel, pages)
         if sorted(results) != sorted(name for name, _ in system.tests):
             fail("came back:", sorted(results))
-        paths = sum(system.check(name, *result, page) for name, result in results.items())
-        print("%s, Linux %s, pages of %d: %d programs, %d paths as the unwinder has them, lost 0" %
-              (machine.name, version, page, len(results), paths), flush=True)
+        paths = sum(system.check(name, *result, pages) for name, result in results.items())
+        print("%s, Linux %s, pages of %s: %d programs, %d paths as the unwinder has them, lost 0" %
+              (machine.name, version, pages, len(results), paths), flush=True)
 
 
 if __name__ == "__main__":

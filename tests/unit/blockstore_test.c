@@ -7,6 +7,7 @@
 #include <cmocka.h>
 // clang-format on
 
+#include "tests/unit/samelife.h"
 #include "web/server/blockstore.h"
 
 #include <dirent.h>
@@ -34,37 +35,6 @@ static void fill(struct blockstore *store, size_t count) {
         struct life life = life_number(i);
         assert_int_equal(blockstore_add(store, &life), 0);
     }
-}
-
-/* By its members: the padding between them may be anything. */
-static void assert_same_life(const struct life *a, const struct life *b) {
-    assert_int_equal(a->block.number, b->block.number);
-    assert_int_equal(a->block.thread, b->block.thread);
-    assert_int_equal(a->chain.number, b->chain.number);
-    assert_int_equal(a->chain.thread, b->chain.thread);
-    assert_int_equal(a->address, b->address);
-    assert_int_equal(a->size, b->size);
-    assert_int_equal(a->weight, b->weight);
-    assert_int_equal(a->birth_ns, b->birth_ns);
-    assert_int_equal(a->death_ns, b->death_ns);
-    assert_int_equal(a->birth_order, b->birth_order);
-    assert_int_equal(a->death_order, b->death_order);
-    assert_int_equal(a->context, b->context);
-    assert_int_equal(a->stream, b->stream);
-    assert_int_equal(a->death_thread, b->death_thread);
-    assert_int_equal(a->death_context, b->death_context);
-    assert_int_equal(a->slack, b->slack);
-    assert_int_equal(a->flags, b->flags);
-    assert_int_equal(a->alignment, b->alignment);
-    assert_int_equal(a->is_inherited, b->is_inherited);
-    assert_int_equal(a->is_temporary, b->is_temporary);
-    assert_int_equal(a->is_reallocated, b->is_reallocated);
-    assert_int_equal(a->old_order, b->old_order);
-    assert_int_equal(a->chain_length, b->chain_length);
-    assert_int_equal(a->chain_order, b->chain_order);
-    assert_int_equal(a->chain_first_size, b->chain_first_size);
-    assert_int_equal(a->chain_birth_ns, b->chain_birth_ns);
-    assert_int_equal(a->scope, b->scope);
 }
 
 static void check(const struct blockstore *store, size_t count) {

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 // clang-format on
 
+#include "tests/unit/samelife.h"
 #include "tests/unit/selection_fixture.h"
 
 enum { MOST_LIVES = 8000 };
@@ -95,7 +96,7 @@ static void lives_of_view(const struct selection_subject *subject,
         if (is_seen(&large, &all.ended[i])) {
             struct life want = seen(&large, &all.ended[i]);
             assert_true(at < told.ended_count);
-            assert_memory_equal(&told.ended[at++], &want, sizeof want);
+            assert_same_life(&told.ended[at++], &want);
         }
     }
     assert_int_equal(at, told.ended_count);
