@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * arenas.c: see arenas.h. Words in capitals are offsets in glibc's structures (malloc/malloc.c and
- * arena.c), which are the same from 2.35 to 2.41 on 64-bit machines.
+ * arenas.c: see arenas.h. Words in capitals and layouts are offsets in glibc's structures
+ * (malloc/malloc.c and arena.c) on 64-bit machines.
  */
 #define _GNU_SOURCE
 #include "collect/attach/arenas.h"
@@ -19,31 +19,23 @@
 #include <unistd.h>
 
 enum {
-    OLDEST = 35,
-    NEWEST = 41,
     WORD = 8,
     HEADER = 16, /* of a chunk: the size of the one before, its own */
     LEAST = 32,  /* bytes of a chunk */
     /* struct malloc_state */
-    FLAGS = 4,
     FAST_BINS = 16,
-    FAST_BIN_COUNT = 10,
-    TOP = 96,
-    BINS = 112,
     BIN_COUNT = 127,
-    NEXT = 2160,
-    SYSTEM_BYTES = 2184,
-    STATE_BYTES = 2200,
-    IN_PIECES = 2, /* of the flags */
+    IN_PIECES = 2, /* of the flags, in the upper half of the first word */
     /* struct _heap_info, of which each lies at a multiple of HEAP_BYTES */
     HEAP_ARENA = 0,
     HEAP_BEFORE = 8,
     HEAP_INFO = 48,
     HEAP_BYTES = 64 << 20,
-    /* struct tcache_perthread_struct */
-    CACHE_BINS = 64,
-    CACHE_BYTES = CACHE_BINS * 2 + CACHE_BINS * WORD,
-    CACHE_CHUNK = CACHE_BYTES + HEADER,
+    /* struct tcache_perthread_struct: its counts, and behind them its lists */
+    CACHE_SMALL_BINS = 64,  /* of one size each */
+    CACHE_LARGE_SHIFT = 10, /* further ones are of sizes from 2^10, 2^11, ... on */
+    CACHE_BINS_MOST = 76,
+    CACHE_COUNT = 2, /* bytes */
     CACHE_MOST = 1 << 16,
     /* bits of a size */
     BEFORE_USED = 1,
@@ -53,6 +45,21 @@ enum {
     WINDOW = 1 << 20,
     MOST_ARENAS = 1 << 16,
 };
+
+/* What differs from one version to another. */
+static const struct layout {
+    unsigned first, last;    /* versions: 36 for 2.36 */
+    unsigned fast_bin_count; /* struct malloc_state has them at FAST_BINS */
+    unsigned top, bins, next, system_bytes, state_bytes; /* of struct malloc_state */
+    unsigned cache_bins;
+    bool counts_room;    /* a cache counts for each bin how much more it takes, not what it holds */
+    unsigned mapped_end; /* bytes of a chunk's own mapping that lie behind the chunk */
+    unsigned mapped_cost; /* and that are not the program's */
+} layouts[] = {
+    {35, 41, 10, 96, 112, 2160, 2184, 2200, 64, false, 0, 16},
+    {43, 43, 0, 8, 24, 2072, 2096, 2112, 76, true, 16, 24},
+};
+enum { LAYOUTS = sizeof layouts / sizeof layouts[0] };
 
 struct reader {
     pid_t pid;
@@ -64,6 +71,7 @@ struct reader {
 
 struct walking {
     const struct attachtarget *target;
+    const struct layout *layout;
     struct reader in_order, anywhere;
     uint64_t *arenas; /* the main one first */
     size_t count, room;
@@ -129,14 +137,18 @@ static int check_version(struct walking *walking) {
         close(fd);
     }
     walking->found->version = version;
-    if (version < OLDEST || version > NEWEST) {
-        return error_set(walking->error,
-                         version != 0 ? "its C library is glibc 2.%u, whose heap MemTrace does not "
-                                        "know (2.%d to 2.%d)"
-                                      : "it is not told which glibc its C library is",
-                         version, OLDEST, NEWEST);
+    for (size_t i = 0; i < LAYOUTS; i++) {
+        if (version >= layouts[i].first && version <= layouts[i].last) {
+            walking->layout = &layouts[i];
+            return 0;
+        }
     }
-    return 0;
+    return error_set(walking->error,
+                     version != 0
+                         ? "its C library is glibc 2.%u, whose heap MemTrace does not know "
+                           "(2.35 to 2.41, and 2.43)"
+                         : "it is not told which glibc its C library is",
+                     version);
 }
 
 /* --- arenas ----------------------------------------------------------------------------------- */
@@ -144,12 +156,13 @@ static int check_version(struct walking *walking) {
 /* Each bin is a ring of chunks, of which it is one. */
 static bool has_bins(struct walking *walking, struct reader *reader, uint64_t arena) {
     for (int i = 0; i < BIN_COUNT; i++) {
-        uint64_t bin = arena + BINS + (uint64_t)i * HEADER - HEADER;
+        uint64_t bin = arena + walking->layout->bins + (uint64_t)i * HEADER - HEADER;
         uint64_t next = word_at(reader, bin + HEADER);
         uint64_t last = word_at(reader, bin + HEADER + WORD);
-        if ((next == bin) != (last == bin) || next == 0 || next % HEADER != 0 ||
-            (next != bin && (word_at(&walking->anywhere, next + HEADER + WORD) != bin ||
-                             word_at(&walking->anywhere, last + HEADER) != bin))) {
+        if ((next == bin) != (last == bin) || next == 0 ||
+            (next != bin &&
+             (next % HEADER != 0 || word_at(&walking->anywhere, next + HEADER + WORD) != bin ||
+              word_at(&walking->anywhere, last + HEADER) != bin))) {
             return false;
         }
     }
@@ -165,7 +178,8 @@ static uint64_t find_main(struct walking *walking) {
         if (!mapping->writable || name == NULL || strcmp(name, "/libc.so.6") != 0) {
             continue;
         }
-        for (uint64_t at = mapping->start; at + STATE_BYTES <= mapping->end; at += HEADER) {
+        for (uint64_t at = mapping->start; at + walking->layout->state_bytes <= mapping->end;
+             at += HEADER) {
             if (has_bins(walking, &walking->in_order, at)) {
                 return at;
             }
@@ -199,7 +213,7 @@ static int find_arenas(struct walking *walking) {
         if (add_arena(walking, arena) != 0) {
             return -1;
         }
-        arena = word_at(&walking->anywhere, arena + NEXT);
+        arena = word_at(&walking->anywhere, arena + walking->layout->next);
     } while (arena != first);
     walking->found->count = walking->count;
     return 0;
@@ -237,8 +251,8 @@ static int walk_chunks(struct walking *walking, uint64_t start, uint64_t end, ch
 
 static int walk_main(struct walking *walking, chunk_visitor visit) {
     uint64_t arena = walking->arenas[0];
-    uint64_t top = word_at(&walking->anywhere, arena + TOP);
-    uint64_t bytes = word_at(&walking->anywhere, arena + SYSTEM_BYTES);
+    uint64_t top = word_at(&walking->anywhere, arena + walking->layout->top);
+    uint64_t bytes = word_at(&walking->anywhere, arena + walking->layout->system_bytes);
     uint64_t flags = word_at(&walking->anywhere, arena) >> 32;
     uint64_t top_bytes = size_at(&walking->anywhere, top) & ~(uint64_t)BITS;
     if (bytes == 0) {
@@ -253,14 +267,15 @@ static int walk_main(struct walking *walking, chunk_visitor visit) {
 
 /* An arena that is not the main one has heaps, the newest of which has its top. */
 static int walk_other(struct walking *walking, uint64_t arena, chunk_visitor visit) {
-    uint64_t top = word_at(&walking->anywhere, arena + TOP);
+    uint64_t top = word_at(&walking->anywhere, arena + walking->layout->top);
     uint64_t heap = top / HEAP_BYTES * HEAP_BYTES;
+    uint64_t first = (arena + walking->layout->state_bytes + HEADER - 1) / HEADER * HEADER;
     uint64_t end = top;
     int result = 0;
     walking->found->top_bytes += size_at(&walking->anywhere, top) & ~(uint64_t)BITS;
     for (int i = 0; heap != 0 && result == 0; i++) {
         uint64_t before = word_at(&walking->anywhere, heap + HEAP_BEFORE);
-        uint64_t start = before == 0 ? arena + STATE_BYTES + WORD : heap + HEAP_INFO;
+        uint64_t start = before == 0 ? first : heap + HEAP_INFO;
         if (i == MOST_ARENAS || word_at(&walking->anywhere, heap + HEAP_ARENA) != arena) {
             error_set(walking->error, "its heaps do not add up at %#llx", (unsigned long long)heap);
             return 1;
@@ -295,7 +310,7 @@ static uint64_t link_at(struct walking *walking, uint64_t at) {
 }
 
 static int find_fast(struct walking *walking, uint64_t arena) {
-    for (int i = 0; i < FAST_BIN_COUNT; i++) {
+    for (unsigned i = 0; i < walking->layout->fast_bin_count; i++) {
         uint64_t chunk = word_at(&walking->anywhere, arena + FAST_BINS + (uint64_t)i * WORD);
         while (chunk != 0) {
             if (chunk % HEADER != 0 ||
@@ -315,15 +330,21 @@ static int find_fast(struct walking *walking, uint64_t arena) {
     return 0;
 }
 
+static bool fits_bin(uint64_t size, unsigned bin) {
+    const uint64_t largest_small = LEAST + (CACHE_SMALL_BINS - 1) * HEADER;
+    return bin < CACHE_SMALL_BINS
+               ? size == LEAST + (uint64_t)bin * HEADER
+               : size > largest_small && size >> (CACHE_LARGE_SHIFT + bin - CACHE_SMALL_BINS) == 1;
+}
+
 /* The blocks of one bin of a cache. Their number; -1: this is no cache. All have one key. */
-static int count_cached(struct walking *walking, uint64_t block, int bin, unsigned count,
+static int count_cached(struct walking *walking, uint64_t block, unsigned bin, unsigned count,
                         uint64_t *key) {
     unsigned number = 0;
     while (block != 0) {
         uint64_t own = word_at(&walking->anywhere, block + WORD);
         if (block % HEADER != 0 || number > count || own == 0 || (*key != 0 && own != *key) ||
-            (size_at(&walking->anywhere, block - HEADER) & ~(uint64_t)BITS) !=
-                LEAST + (uint64_t)bin * HEADER) {
+            !fits_bin(size_at(&walking->anywhere, block - HEADER) & ~(uint64_t)BITS, bin)) {
             return -1;
         }
         *key = own;
@@ -333,20 +354,41 @@ static int count_cached(struct walking *walking, uint64_t block, int bin, unsign
     return number == count || number + 1 == count || number == count + 1 ? (int)number : -1;
 }
 
-/* Whether a chunk is the cache of a thread: 64 counts, 64 lists as long as these say, of blocks of
- * the right sizes, which all bear the key of this process. */
-static bool is_cache(struct walking *walking, uint64_t cache, uint64_t *key) {
-    uint16_t counts[CACHE_BINS];
-    const void *bytes = bytes_at(&walking->anywhere, cache, sizeof counts);
-    uint64_t seen = *key;
-    int blocks = 0;
+static uint64_t cache_list(struct walking *walking, uint64_t cache, unsigned bin) {
+    return word_at(&walking->anywhere,
+                   cache + (uint64_t)walking->layout->cache_bins * CACHE_COUNT + bin * WORD);
+}
+
+/* How many blocks each bin of a cache says that it holds; all bins may hold as many, so what has
+ * the most room is empty. */
+static bool read_counts(struct walking *walking, uint64_t cache, uint16_t *counts) {
+    unsigned bins = walking->layout->cache_bins;
+    const void *bytes = bytes_at(&walking->anywhere, cache, (size_t)bins * CACHE_COUNT);
+    uint16_t most = 0;
     if (bytes == NULL) {
         return false;
     }
-    memcpy(counts, bytes, sizeof counts);
-    for (int i = 0; i < CACHE_BINS; i++) {
-        uint64_t list = word_at(&walking->anywhere, cache + sizeof counts + (uint64_t)i * WORD);
-        int number = count_cached(walking, list, i, counts[i], &seen);
+    memcpy(counts, bytes, (size_t)bins * CACHE_COUNT);
+    for (unsigned i = 0; i < bins && walking->layout->counts_room; i++) {
+        most = counts[i] > most ? counts[i] : most;
+    }
+    for (unsigned i = 0; i < bins && walking->layout->counts_room; i++) {
+        counts[i] = (uint16_t)(most - counts[i]);
+    }
+    return true;
+}
+
+/* Whether a chunk is the cache of a thread: counts, and lists as long as these say, of blocks of
+ * the right sizes, which all bear the key of this process. */
+static bool is_cache(struct walking *walking, uint64_t cache, uint64_t *key) {
+    uint16_t counts[CACHE_BINS_MOST];
+    uint64_t seen = *key;
+    int blocks = 0;
+    if (!read_counts(walking, cache, counts)) {
+        return false;
+    }
+    for (unsigned i = 0; i < walking->layout->cache_bins; i++) {
+        int number = count_cached(walking, cache_list(walking, cache, i), i, counts[i], &seen);
         if (number < 0) {
             return false;
         }
@@ -357,9 +399,8 @@ static bool is_cache(struct walking *walking, uint64_t cache, uint64_t *key) {
 }
 
 static int note_cached(struct walking *walking, uint64_t cache) {
-    for (int i = 0; i < CACHE_BINS; i++) {
-        uint64_t block =
-            word_at(&walking->anywhere, cache + CACHE_BINS * sizeof(uint16_t) + (uint64_t)i * WORD);
+    for (unsigned i = 0; i < walking->layout->cache_bins; i++) {
+        uint64_t block = cache_list(walking, cache, i);
         for (int most = CACHE_MOST; block != 0 && most > 0; most--) {
             if (note_free(walking, block - HEADER, ARENAS_CACHED) != 0) {
                 return -1;
@@ -371,8 +412,11 @@ static int note_cached(struct walking *walking, uint64_t cache) {
     return 0;
 }
 
+/* (In an arena that is not the main one, 2.43 asks for a cache by its chunk's size, which is
+ * rounded once more.) */
 static int note_maybe_cache(struct walking *walking, uint64_t chunk, uint64_t size, bool is_used) {
-    if (!is_used || size != CACHE_CHUNK) {
+    uint64_t bytes = (uint64_t)walking->layout->cache_bins * (CACHE_COUNT + WORD);
+    if (!is_used || size < bytes + WORD || size > bytes + WORD + 2 * HEADER) {
         return 0;
     }
     if (array_grow(&walking->maybe_caches, &walking->maybe_room, walking->maybe_count,
@@ -423,8 +467,8 @@ static void tell_mapped(struct walking *walking, const struct attachmapping *map
     uint64_t at = mapping->start;
     while (at < mapping->end) {
         uint64_t size = size_at(&walking->in_order, at);
-        uint64_t bytes = size & ~(uint64_t)BITS;
-        if ((size & BITS) != MAPPED || bytes == 0 || bytes % PAGE != 0 ||
+        uint64_t bytes = (size & ~(uint64_t)BITS) + walking->layout->mapped_end;
+        if ((size & BITS) != MAPPED || bytes == walking->layout->mapped_end || bytes % PAGE != 0 ||
             bytes > mapping->end - at || word_at(&walking->in_order, at) != 0) {
             at += PAGE;
             continue;
@@ -433,7 +477,7 @@ static void tell_mapped(struct walking *walking, const struct attachmapping *map
         walking->found->mapped_bytes += bytes;
         walking->visit(walking->context,
                        &(struct arenas_chunk){.address = at + HEADER,
-                                              .bytes = bytes - HEADER,
+                                              .bytes = bytes - walking->layout->mapped_cost,
                                               .first = word_at(&walking->in_order, at + HEADER),
                                               .state = ARENAS_USED,
                                               .is_mapped = true});
