@@ -39,7 +39,10 @@ def bits(value, shift, count):
 
 
 def read_memory(address, size):
-    return gdb.selected_inferior().read_memory(address, size).tobytes()
+    try:
+        return gdb.selected_inferior().read_memory(address, size).tobytes()
+    except gdb.error as error:  # gdb 18: what a core file speaks of, but has not, is a plain error
+        raise gdb.MemoryError(str(error)) from None
 
 
 def read_words(address, count):
