@@ -66,6 +66,31 @@ bool codefile_is_plt(const struct codefile *code, uint64_t address) {
     return false;
 }
 
+static uint64_t symbol_value(Elf *elf, size_t table, size_t number) {
+    Elf_Data *data = elf_getdata(elf_getscn(elf, table), NULL);
+    GElf_Sym symbol;
+    return data != NULL && gelf_getsym(data, (int)number, &symbol) != NULL ? symbol.st_value : 0;
+}
+
+/* x86-64's alone: the callers read that machine's code. */
+uint64_t codefile_bound_to(const struct codefile *code, uint64_t word) {
+    Elf *elf = code->files[0].elf;
+    Elf_Scn *section = NULL;
+    GElf_Shdr header;
+    const char *name;
+    while ((section = debugfile_next_section(elf, section, &header, &name)) != NULL) {
+        Elf_Data *data = header.sh_type == SHT_RELA ? elf_getdata(section, NULL) : NULL;
+        GElf_Rela it;
+        for (int i = 0; data != NULL && gelf_getrela(data, i, &it) != NULL; i++) {
+            uint64_t type = GELF_R_TYPE(it.r_info);
+            if (it.r_offset == word && (type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT)) {
+                return symbol_value(elf, header.sh_link, GELF_R_SYM(it.r_info));
+            }
+        }
+    }
+    return 0;
+}
+
 /* ---- Symbols ---- */
 
 static int add_symbol(void *context, const GElf_Sym *symbol, const char *name) {

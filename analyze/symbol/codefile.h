@@ -74,6 +74,9 @@ const uint8_t *codefile_bytes(const struct codefile *code, uint64_t address, siz
 /* The same, if it is code. */
 const uint8_t *codefile_text(const struct codefile *code, uint64_t address, size_t *left);
 bool codefile_is_plt(const struct codefile *code, uint64_t address);
+/* The function of this file whose address the loader writes to that word, by its name; 0: another
+ * file's, or none. */
+uint64_t codefile_bound_to(const struct codefile *code, uint64_t word);
 
 /* The first symbol at or behind the address, by its place: symbol_count: there is none. */
 size_t codefile_symbol_from(const struct codefile *code, uint64_t address);

@@ -108,11 +108,11 @@ bool allocfind_has_malloc(struct allocobject *object) {
     return object->has_malloc;
 }
 
-/* Of sets: not the malloc of another allocator, and not what malloc of a library calls. */
+/* Of sets: not the malloc of another allocator. */
 static bool is_for_set(const struct allocspec *spec, struct allocobject *object) {
-    return object->is_program
-               ? !spec->in_program_only || allocfind_shows(&object->code, marks_of(spec->set))
-               : !spec->is_inner || !allocfind_has_malloc(object);
+    return !object->is_program ||
+           (!spec->in_library_only &&
+            (!spec->in_program_only || allocfind_shows(&object->code, marks_of(spec->set))));
 }
 
 static int look_in(struct finder *finder, const struct allocspec *spec,

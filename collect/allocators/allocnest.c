@@ -10,7 +10,7 @@ struct nest {
     struct allocplan *plan;
     const struct allocplan_code *outer; /* the function that is looked at */
     bool calls_another;
-    struct codefile_range parts[PARTS]; /* it, and where it goes on by jumps */
+    struct codefile_range parts[PARTS]; /* it, and where it goes on by jumps; if inner, by calls */
     size_t part_count;
 };
 
@@ -64,9 +64,50 @@ static void leave(struct nest *nest, bool is_call, uint64_t target) {
     } else if (other != NULL) {
         nest->calls_another = true;
     }
-    if (!is_call) { /* the program's call goes on there */
+    if (!is_call || nest->outer->is_inner) { /* the program's call goes on there */
         add_part(nest, target);
     }
+}
+
+/* Where a call or jump by a word of the file's leads; a function is called by its name through such
+ * a word, by the PLT or at once. 0: nowhere in this file, or it is none. */
+static uint64_t by_word(const struct codefile *code, const struct patchcode *instruction,
+                        uint64_t at) {
+    ZydisInstructionCategory category = instruction->it.meta.category;
+    uint64_t word;
+    return (category == ZYDIS_CATEGORY_CALL || category == ZYDIS_CATEGORY_UNCOND_BR) &&
+                   patchcode_relative(instruction, at, &word)
+               ? codefile_bound_to(code, word)
+               : 0;
+}
+
+/* An entry of the PLT has one such jump, behind an endbr64 where there is one. */
+static uint64_t behind_plt(const struct codefile *code, uint64_t at) {
+    struct patchcode instruction;
+    uint64_t target = 0;
+    size_t left;
+    for (int i = 0; i < 2 && target == 0; i++) {
+        const uint8_t *bytes = codefile_text(code, at, &left);
+        if (bytes == NULL || !patchcode_read(&instruction, bytes, left)) {
+            return 0;
+        }
+        target = by_word(code, &instruction, at);
+        at += instruction.it.length;
+    }
+    return target;
+}
+
+/* What an instruction leads to outside of its function; 0: nothing, or nothing that is known. */
+static uint64_t leads_to(const struct codefile *code, const struct patchcode *instruction,
+                         uint64_t at, struct codefile_range function) {
+    uint64_t target;
+    if (!patchcode_target(instruction, at, &target)) {
+        return by_word(code, instruction, at);
+    }
+    if (codefile_is_plt(code, target)) {
+        return behind_plt(code, target);
+    }
+    return target < function.low || target >= function.high ? target : 0;
 }
 
 static void look_at(struct nest *nest, struct codefile_range range) {
@@ -79,8 +120,8 @@ static void look_at(struct nest *nest, struct codefile_range range) {
         if (bytes == NULL || !patchcode_read(&instruction, bytes, left)) {
             return;
         }
-        if (patchcode_target(&instruction, at, &target) &&
-            (target < range.low || target >= range.high)) {
+        target = leads_to(code, &instruction, at, range);
+        if (target != 0) {
             leave(nest, instruction.it.meta.category == ZYDIS_CATEGORY_CALL, target);
         }
     }

@@ -119,6 +119,7 @@ int allocplan_add(struct allocplan *plan, const struct allocfound *found,
         .set = spec->set,
         .move = *move,
         .is_guarded = !found->object->is_program && allocfind_has_malloc(found->object)};
+    plan->code[plan->count].is_inner = plan->code[plan->count].is_guarded && spec->is_inner;
     site = &plan->list[plan->count++];
     memset(site, 0, sizeof *site);
     site->address = move->address;

@@ -23,6 +23,7 @@ struct allocplan {
         struct patchmove move;
         bool is_guarded; /* calls of MemTrace's own are not for it, nor those that another function
                             which is followed ends in, since these come from there, too */
+        bool is_inner;   /* in a library that defines malloc: its blocks may be another one's */
         bool is_wrapper; /* it calls another function of its set (allocnest.h) */
         size_t block;    /* where its code goes, and how far in it */
         uint64_t at;

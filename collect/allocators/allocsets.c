@@ -67,9 +67,10 @@ static const char *const tcmalloc[] = {
     NULL};
 static const char *const tcmalloc_marks[] = {"tc_malloc", "TCMallocInternalMalloc", NULL};
 
-/* Which of them calls which is another thing with each version and compiler (allocnest.h). Of its
- * library, which defines malloc, too, those that end in jumps or calls through its table of
- * functions are left away. What copies strings (mi_strdup) tells no size. */
+/* Which of them calls which is another thing with each version and compiler (allocnest.h). Those
+ * with a minus are followed in its library, which defines malloc, too, where they lead to no other;
+ * those with a plus, to which others lead there, in no program, which others of them lead to
+ * itself. What copies strings (mi_strdup) tells no size. */
 static const char *const mimalloc[] = {
     "mi_malloc(size=1)=alloc:heap",
     "mi_malloc_small(size=1)=alloc:heap",
@@ -101,8 +102,13 @@ static const char *const mimalloc[] = {
     "-mi_zalloc_aligned(size=1,align=2)=zalloc:heap",
     "-mi_zalloc_aligned_at(size=1,align=2)=zalloc:heap",
     "-mi_calloc_aligned(size=1*2,align=3)=zalloc:heap",
+    "+mi_calloc_aligned_at(size=1*2,align=3)=zalloc:heap",
     "-mi_realloc_aligned(old=1,size=2,align=3)=realloc:heap",
+    "+mi_realloc_aligned_at(old=1,size=2,align=3)=realloc:heap",
     "-mi_rezalloc_aligned(old=1,size=2,align=3)=realloc:heap",
+    "+mi_rezalloc_aligned_at(old=1,size=2,align=3)=realloc:heap",
+    "+mi_recalloc_aligned(old=1,size=2*3,align=4)=realloc:heap",
+    "+mi_recalloc_aligned_at(old=1,size=2*3,align=4)=realloc:heap",
     "-mi_posix_memalign(ptr=1,align=2,size=3)=alloc:heap",
     "-mi_memalign(align=1,size=2)=alloc:heap",
     "-mi_aligned_alloc(align=1,size=2)=alloc:heap",
@@ -116,11 +122,20 @@ static const char *const mimalloc[] = {
     "mi_heap_zalloc(size=2)=zalloc:heap",
     "mi_heap_calloc(size=2*3)=zalloc:heap",
     "-mi_heap_malloc_aligned(size=2,align=3)=alloc:heap",
+    "+mi_heap_malloc_aligned_at(size=2,align=3)=alloc:heap",
     "-mi_heap_zalloc_aligned(size=2,align=3)=zalloc:heap",
+    "+mi_heap_zalloc_aligned_at(size=2,align=3)=zalloc:heap",
     "-mi_heap_calloc_aligned(size=2*3,align=4)=zalloc:heap",
+    "+mi_heap_calloc_aligned_at(size=2*3,align=4)=zalloc:heap",
     "mi_heap_realloc(old=2,size=3)=realloc:heap",
     "mi_heap_rezalloc(old=2,size=3)=realloc:heap",
+    "-mi_heap_reallocn(old=2,size=3*4)=realloc:heap",
+    "-mi_heap_reallocf(old=2,size=3)=realloc:heap",
+    "-mi_heap_recalloc(old=2,size=3*4)=realloc:heap",
     "-mi_heap_realloc_aligned(old=2,size=3,align=4)=realloc:heap",
+    "+mi_heap_realloc_aligned_at(old=2,size=3,align=4)=realloc:heap",
+    "+mi_heap_rezalloc_aligned(old=2,size=3,align=4)=realloc:heap",
+    "+mi_heap_rezalloc_aligned_at(old=2,size=3,align=4)=realloc:heap",
     "-mi_theap_malloc(size=2)=alloc:heap",
     "-mi_theap_malloc_small(size=2)=alloc:heap",
     "-mi_theap_zalloc(size=2)=zalloc:heap",

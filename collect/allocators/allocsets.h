@@ -12,8 +12,8 @@
 struct allocset {
     const char *name;
     /* Specifications as users write them, NULL behind the last one. What begins with ^ is looked
-     * for in the program alone; with -: not in libraries that define malloc, where others of the
-     * library's functions call it, which MemTrace counts. */
+     * for in the program alone, with + in libraries alone; of libraries that define malloc what
+     * begins with - or + is taken only where it calls no other function of the set. */
     const char *const *functions;
     /* What shows that the allocator is in a file: one of these symbols (allocsets_shows()). */
     const char *const *marks;

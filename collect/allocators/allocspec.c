@@ -277,12 +277,13 @@ int allocspec_add_set(struct allocspecs *specs, size_t set, struct error *error)
         return error_set(error, "\"%s\": %s", it->name, it->hint);
     }
     for (const char *const *one = it->functions; *one != NULL; one++) {
-        size_t mark = **one == '^' || **one == '-' ? 1 : 0;
+        size_t mark = strspn(*one, "^-+");
         if (add_one(specs, *one + mark, it->name, error) != 0) {
             return -1;
         }
         specs->items[specs->count - 1].in_program_only = **one == '^';
-        specs->items[specs->count - 1].is_inner = **one == '-';
+        specs->items[specs->count - 1].in_library_only = **one == '+';
+        specs->items[specs->count - 1].is_inner = **one == '-' || **one == '+';
     }
     return 0;
 }

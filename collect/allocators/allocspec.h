@@ -29,7 +29,8 @@ struct allocspec {
     struct memtrace_allocator_signature signature;
     bool is_outer; /* its block is one of another function that it calls, with that one's size */
     bool in_program_only; /* libraries are not looked at */
-    bool is_inner;        /* not in libraries that define malloc: others of theirs call it */
+    bool in_library_only;
+    bool is_inner; /* in libraries that define malloc only where it leads to none of its set */
     char pool[MEMTRACE_SITE_NAME]; /* empty, and no heap: the function's own name */
     const char *set;               /* the ready-made set that it is from; NULL: the user's own */
 };

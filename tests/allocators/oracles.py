@@ -144,6 +144,21 @@ def mimalloc():
             equal((data["lost"], data["all_counted"]), (0, True), version, set_of)
 
 
+def mimalloc_library():
+    """Each function of mimalloc's shared library: which of them lead to others is told from the library's code."""
+    if not os.path.exists("/usr/lib/x86_64-linux-gnu/libmimalloc.so"):
+        skip("no libmimalloc.so (Debian: apt-get install libmimalloc-dev)")
+    program = build(os.path.join(HERE, "mimalloc_library.c"), "gcc", "-O1", flags=["-I/usr/include/mimalloc-2.0"],
+                    libraries=["-lmimalloc"])
+    data, under = named([program], "mimalloc")
+    equal(under.returncode, 3, "its status")
+    for line, function in zip(under.stdout.decode().splitlines(), ("work", "aligned")):
+        counted = sums([context for context in heap(data)
+                        if any(frame["function"] == function for frame in context["frames"])])
+        equal([counted["allocations"], counted["frees"]], list(map(int, line.split())), function, "blocks and frees")
+    equal((data["lost"], data["all_counted"]), (0, True))
+
+
 def rust():
     """A Rust program whose allocator is mimalloc, with threads."""
     folder, _ = crates()
@@ -198,6 +213,6 @@ def rustc():
     equal(abs(sums(heap(data))["allocations"] - called) <= 5, True, "allocations", counts, sums(heap(data)))
 
 
-CASES = {"cc1": cc1, "jemalloc": jemalloc, "mimalloc": mimalloc, "rust": rust, "rustc": rustc}
+CASES = {"cc1": cc1, "jemalloc": jemalloc, "mimalloc": mimalloc, "mimalloc_library": mimalloc_library, "rust": rust, "rustc": rustc}
 CASES[sys.argv[1]]()
 finish()
