@@ -36,11 +36,11 @@ class Foreign:
     def path(self, *parts):
         return os.path.join(self.folder, *parts)
 
-    def emulated(self, kind, program, *arguments, page=4096, settings=None, **more):
+    def emulated(self, kind, program, *arguments, page=None, settings=None, **more):
         """memtrace run or record, with the library for the machine; its lines, and the file that it left."""
         file = self.path(kind)
         text = run([MEMTRACE, kind, "--no-summary", "--library", self.machine.library, "--output", file, "--",
-                    *self.machine.emulator, "-p", str(page), "-L", self.libraries, program, *arguments],
+                    *self.machine.emulator, *self.machine.pages(page), "-L", self.libraries, program, *arguments],
                    env={**os.environ, "MEMTRACE_REGION_DIR": self.folder, **(settings or {})}, **more)
         return text, file
 

@@ -223,6 +223,17 @@ class Machine:
         return not self.is_here or not (build in PAGES or build in PROCESSORS or build == "fp" or
                                      build.endswith("signed"))
 
+    def lacks_pages(self, size):
+        skip("%s emulates no pages of %d bytes (qemu until version 8 does)" % (self.emulator[0], size))
+
+    def pages(self, size):
+        """The emulator's options for pages of that size; None: any. Newer ones have no such option, and 4 KiB."""
+        if size is None or size == 4096:
+            return []
+        if not re.search(r"^-p\s", run([self.emulator[0], "-h"]), re.MULTILINE):
+            self.lacks_pages(size)
+        return ["-p", str(size)]
+
     def plugin(self):
         """Of the cross compiler, or of this one: built where its plugin headers are installed."""
         version = run([self.compiler, "-dumpversion"]).split(".")[0].strip()
@@ -353,7 +364,7 @@ def test_way(machine, build, name, stacks, compiler, flags, settings):
     machine.compile("stacks.cpp", flags, program, compiler)
     if build == "libunwind" and machine.triplet:
         machine.libunwind(folder)
-    options = ["-p", str(PAGES.get(build, 4096))] + (["-cpu", PROCESSORS[build]] if build in PROCESSORS else [])
+    options = machine.pages(PAGES.get(build)) + (["-cpu", PROCESSORS[build]] if build in PROCESSORS else [])
     text, profile = machine.emulate(program, ["1", str(stacks), *arguments], settings, folder, *options)
     said = re.search(r"(\d+) stacks, (\d+) paths, (\d+) blocks, (\d+) bytes$", text.strip())
     if not said or int(said[1]) != 2 * stacks or said[2] != said[3]:
@@ -361,7 +372,7 @@ def test_way(machine, build, name, stacks, compiler, flags, settings):
     guards = check_guards(build, text)
     data = report(profile)
     if build in PAGES and re.search(r"AT_PAGESZ:\s+(\d+)", text)[1] != str(PAGES[build]):
-        skip("%s emulates no pages of %d bytes (qemu until version 8 does)" % (machine.emulator[0], PAGES[build]))
+        machine.lacks_pages(PAGES[build])
     checked, counted = checked_of(data)
     # A path through a function of the C library that has no unwind tables (musl's raise, and what calls constructors)
     # ends there, and that is told: of musl once for many that end at one place; with "own" it is the constructors alone.

@@ -66,7 +66,8 @@ KEPT void check_clear(void) {
         }
     }
     too_many = SIZE_MAX / 2;
-    if (calloc(too_many, 3) != NULL) {
+    block = calloc(too_many, 3);
+    if (block != NULL) {
         _exit(1);
     }
 }
