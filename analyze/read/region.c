@@ -121,10 +121,16 @@ size_t region_folders(uid_t uid, struct region_folders *folders) {
     if (own != NULL && own[0] != '\0' && strlen(own) < sizeof folders->path[0]) {
         strcpy(folders->path[count++], own);
     }
-    snprintf(folders->path[count++], sizeof folders->path[0], "/dev/shm/memtrace-%lu",
-             (unsigned long)uid);
-    snprintf(folders->path[count++], sizeof folders->path[0], "/tmp/memtrace-%lu",
-             (unsigned long)uid);
+    for (int i = 0; i < 2 * MEMTRACE_REGION_FOLDERS; i++) {
+        int number = i / 2 + 1;
+        int length = snprintf(folders->path[count], sizeof folders->path[0], "%s/memtrace-%lu",
+                              i % 2 == 0 ? "/dev/shm" : "/tmp", (unsigned long)uid);
+        if (number > 1) {
+            snprintf(folders->path[count] + length, sizeof folders->path[0] - (size_t)length, ".%d",
+                     number);
+        }
+        count++;
+    }
     return count;
 }
 

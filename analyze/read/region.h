@@ -3,8 +3,9 @@
  * region.h: finds the profile regions of running and of killed programs.
  *
  * A region is a file <folder>/<pid>.<start_ticks>.mtp; the folder is $MEMTRACE_REGION_DIR, else
- * /dev/shm/memtrace-<uid>, else /tmp/memtrace-<uid>. start_ticks is field 22 of /proc/PID/stat, so
- * that a reused pid is not taken for the program that wrote the region.
+ * /dev/shm/memtrace-<uid>, else /tmp/memtrace-<uid>, or <uid>.2, <uid>.3 where a folder of that
+ * name is another user's. start_ticks is field 22 of /proc/PID/stat, so that a reused pid is not
+ * taken for the program that wrote the region.
  *
  * Called by cli (report PID, list, trace) and collect. Any thread; only reads.
  */
@@ -65,7 +66,7 @@ int region_parse(const char *path, struct region *region);
 
 /* The folders where regions of this user may lie, existing or not, most likely first. The strings
  * live as long as `folders`. Returns their number, at most REGION_FOLDERS. */
-enum { REGION_FOLDERS = 3 };
+enum { REGION_FOLDERS = 1 + 2 * MEMTRACE_REGION_FOLDERS };
 struct region_folders {
     char path[REGION_FOLDERS][256];
 };

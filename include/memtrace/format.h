@@ -42,7 +42,8 @@ enum {
     MEMTRACE_LIFETIME_BUCKETS = 16,
     MEMTRACE_TICK_SHIFT = 22, /* one lifetime tick is 2^22 ns, about 4.2 ms */
     MEMTRACE_TIMELINE_POINTS = 1023,
-    MEMTRACE_FIRST_CONTEXT = 8, /* ids 0..7 of each tree leaf lie under the segment header */
+    MEMTRACE_REGION_FOLDERS = 3, /* memtrace-UID, memtrace-UID.2, ...: the first one that is ours */
+    MEMTRACE_FIRST_CONTEXT = 8,  /* ids 0..7 of each tree leaf lie under the segment header */
 };
 
 enum memtrace_state {

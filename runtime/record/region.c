@@ -65,11 +65,15 @@ static long open_in(const char *folder, struct text *path) {
     return result;
 }
 
-static void folder_of_user(struct text *text, const char *parent) {
+static void folder_of_user(struct text *text, const char *parent, unsigned number) {
     text_init(text, text->start, text->capacity);
     text_add(text, parent);
     text_add(text, "/memtrace-");
     text_add_number(text, sys_getuid());
+    if (number > 1) {
+        text_add(text, ".");
+        text_add_number(text, number);
+    }
 }
 
 static long try_folder(struct space *space, const char *folder, const struct region_heirs *heirs) {
@@ -89,20 +93,29 @@ static long try_folder(struct space *space, const char *folder, const struct reg
     return result;
 }
 
-static long open_space(struct space *space, const struct settings *settings,
-                       const struct region_heirs *heirs, uint32_t *flags) {
+/* A folder of that name may be another's: root of a user namespace has the number of the other
+ * root. */
+static long try_parent(struct space *space, const char *parent, const struct region_heirs *heirs) {
     char buffer[256];
     struct text folder;
-    long result;
+    long result = -EPERM;
     text_init(&folder, buffer, sizeof buffer);
+    for (unsigned number = 1; result == -EPERM && number <= MEMTRACE_REGION_FOLDERS; number++) {
+        folder_of_user(&folder, parent, number);
+        result = try_folder(space, buffer, heirs);
+    }
+    return result;
+}
+
+static long open_space(struct space *space, const struct settings *settings,
+                       const struct region_heirs *heirs, uint32_t *flags) {
+    long result;
     if (settings->folder[0] != '\0') {
         return try_folder(space, settings->folder, heirs);
     }
-    folder_of_user(&folder, "/dev/shm");
-    result = try_folder(space, buffer, heirs);
+    result = try_parent(space, "/dev/shm", heirs);
     if (result < 0) {
-        folder_of_user(&folder, "/tmp");
-        result = try_folder(space, buffer, heirs);
+        result = try_parent(space, "/tmp", heirs);
         *flags |= result >= 0 ? (uint32_t)MEMTRACE_FLAG_DISK : 0;
     }
     return result;
