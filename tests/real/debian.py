@@ -67,7 +67,7 @@ def source(package, cache):
     if os.path.isdir(unpacked):
         return unpacked
     found = glob.glob(os.path.join(folder, "*.orig.tar.*z"))
-    if not found:
+    if not found or not glob.glob(os.path.join(folder, "*.dsc")):  # or it was interrupted
         os.makedirs(folder, exist_ok=True)
         run(["apt-get", "source", "--download-only", package], "no source package " + package,
             env=apt_environment(os.path.join(folder, "apt")), cwd=folder)
