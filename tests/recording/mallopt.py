@@ -19,6 +19,7 @@ def marks(path):
 def main():
     program = build(os.path.join(HERE, "mallopt.c"), "gcc", "-pthread")
     bare = subprocess.run([program], capture_output=True, check=True).stdout
+    refused = " (refused)" if bare.split()[1] == b"0" else ""  # glibc 2.43 has no fast bins, and takes it
     folder = scratch()
     done = record([program], folder)
     equal((done.returncode, done.stdout), (0, bare), "results of mallopt()", done.stderr)
@@ -26,7 +27,7 @@ def main():
     equal([[mark["name"] for mark in marks(path)] for path in paths[1:]], [["M_ARENA_MAX=1"]], "the child")
     told = marks(paths[0])
     equal([(mark["kind"], mark["name"]) for mark in told],
-          [("mallopt", "M_MMAP_THRESHOLD=1048576"), ("mallopt", "M_MXFAST=1048576 (refused)"),
+          [("mallopt", "M_MMAP_THRESHOLD=1048576"), ("mallopt", "M_MXFAST=1048576" + refused),
            ("mallopt", "12345=6"), ("mallopt", "M_TRIM_THRESHOLD=-1"), ("mallopt", "M_TOP_PAD=65536")],
           "marks")
     if len({mark["thread"] for mark in told}) != 2:
