@@ -184,6 +184,7 @@ static int run_trace(int argc, char **argv) {
         return cli_usage("trace", "'%s' is not a process id", argv[0]);
     if (parse_address(argv[1], &address) != 0)
         return cli_usage("trace", "'%s' is not an address", argv[1]);
+    address &= UINT64_MAX >> 8; /* without a tag, which AArch64's MTE puts there */
     return trace((pid_t)pid, address);
 }
 

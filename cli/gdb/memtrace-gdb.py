@@ -451,7 +451,7 @@ The program, or the program that dumped the core file, must run under MemTrace."
     def invoke(self, argument, from_tty):
         if not argument.strip():
             raise gdb.GdbError("memtrace p: a pointer is needed")
-        address = address_of(argument)
+        address = address_of(argument) & ((1 << 56) - 1)  # without a tag, which AArch64's MTE puts there
         profile = open_profile()
         try:
             block = find_block(profile, address)

@@ -214,7 +214,7 @@ static int find_block(uintptr_t address, struct heap_block *block) {
 
 PUBLIC int memtrace_lookup(const void *address, struct memtrace_block *out) {
     struct heap_block block;
-    if (!is_profiled() || !find_block((uintptr_t)address, &block)) {
+    if (!is_profiled() || !find_block(machine_untagged(address), &block)) {
         return 0;
     }
     *out = (struct memtrace_block){.start = (const void *)block.start,
@@ -234,7 +234,7 @@ PUBLIC void memtrace_print_trace(const void *address) {
     text_init(&text, buffer, sizeof buffer);
     text_add(&text, "memtrace: ");
     text_add_hex(&text, (uintptr_t)address);
-    if (!is_profiled() || !find_block((uintptr_t)address, &block)) {
+    if (!is_profiled() || !find_block(machine_untagged(address), &block)) {
         text_add(&text, is_profiled() ? " is not a live block\n" : ": nothing is profiled here\n");
         write_all(2, text.start, text.length);
         return;
@@ -267,7 +267,7 @@ PUBLIC void memtrace_alloc(const char *pool, const void *pointer, size_t size) {
     struct thread *thread = pointer != NULL ? thread_get(event_place(caller)) : NULL;
     if (thread != NULL) {
         const struct pool to = named(pool);
-        const struct pool_object object = {.address = (uintptr_t)pointer, .size = size};
+        const struct pool_object object = {.address = machine_untagged(pointer), .size = size};
         pool_add(thread, &to, &object, caller);
         thread_done(thread);
     }
@@ -277,13 +277,13 @@ PUBLIC void memtrace_realloc(const char *pool, const void *old_pointer, const vo
                              size_t size) {
     struct frame caller = EVENT_CALLER();
     struct thread *thread = thread_get(event_place(caller));
-    struct pool_object object = {.address = (uintptr_t)pointer, .size = size};
+    struct pool_object object = {.address = machine_untagged(pointer), .size = size};
     if (thread == NULL) {
         return;
     }
     if (old_pointer != NULL) {
-        object.replaces =
-            pool_remove(thread, heap_of(pool), (uintptr_t)old_pointer, pointer != NULL, caller);
+        object.replaces = pool_remove(thread, heap_of(pool), machine_untagged(old_pointer),
+                                      pointer != NULL, caller);
     }
     if (pointer != NULL) {
         const struct pool to = named(pool);
@@ -297,7 +297,7 @@ PUBLIC void memtrace_free(const char *pool, const void *pointer) {
     struct thread *thread = thread_get_for_free(event_place(caller));
     if (thread != NULL) {
         if (pointer != NULL) {
-            pool_remove(thread, heap_of(pool), (uintptr_t)pointer, 0, caller);
+            pool_remove(thread, heap_of(pool), machine_untagged(pointer), 0, caller);
         }
         thread_done(thread);
     }

@@ -113,14 +113,14 @@ static int take_picked(uintptr_t address, struct event_taken *taken) {
 
 void event_take(struct thread *thread, const void *address, struct event_taken *taken) {
     struct heap_block *block = &taken->block;
-    if (take_picked((uintptr_t)address, taken)) {
+    if (take_picked(machine_untagged(address), taken)) {
         return;
     }
-    taken->known = heap_remove(&runtime.heap, (uintptr_t)address,
+    taken->known = heap_remove(&runtime.heap, machine_untagged(address),
                                tick_is_due(thread) ? tick_now() : thread->tick, block);
     if (taken->known && thread->stream != NULL) {
-        taken->name =
-            event_take_name(&runtime.heap, (uintptr_t)address, block->thread, block->birth_tick);
+        taken->name = event_take_name(&runtime.heap, machine_untagged(address), block->thread,
+                                      block->birth_tick);
     }
 }
 
@@ -159,7 +159,7 @@ void event_put_back(const struct event_taken *taken) {
 }
 
 void event_take_uncounted(const void *address, struct event_taken *taken) {
-    uintptr_t start = (uintptr_t)address;
+    uintptr_t start = machine_untagged(address);
     if (take_picked(start, taken)) {
         return;
     }
@@ -171,6 +171,6 @@ void event_take_uncounted(const void *address, struct event_taken *taken) {
 }
 
 void event_put_elsewhere(struct event_taken *taken, const void *address) {
-    taken->block.start = (uintptr_t)address;
+    taken->block.start = machine_untagged(address);
     event_put_back(taken);
 }

@@ -50,8 +50,8 @@ INLINE int event_is_unknown(uintptr_t address) {
 /* The calling thread is in mode sampled, and what it frees was neither picked nor counted by
  * another mode: it is only to be handed on. */
 INLINE int event_skips_free(const void *address) {
-    return thread_self->gate == GATE_SAMPLED && !sampled_may_hold((uintptr_t)address) &&
-           (LIKELY(!runtime.counted_exactly) || event_is_unknown((uintptr_t)address));
+    return thread_self->gate == GATE_SAMPLED && !sampled_may_hold(machine_untagged(address)) &&
+           (LIKELY(!runtime.counted_exactly) || event_is_unknown(machine_untagged(address)));
 }
 
 /* A handler forked between the look at the gate and our entering: this is the child, whose struct
@@ -149,9 +149,9 @@ INLINE void event_count_alloc(struct thread *thread, const void *address, uint64
     struct walk_last *last = &thread->walker->last;
     struct shadow_heap heap = event_heap();
     struct ledger_event event = {.context = context, .size = size};
-    struct heap_block block = event_new_block(thread, (uintptr_t)address, size, context);
+    struct heap_block block = event_new_block(thread, machine_untagged(address), size, context);
     if (UNLIKELY(heap_insert(&heap, &block) != 0)) {
-        event_insert_again(thread, (uintptr_t)address, size, context);
+        event_insert_again(thread, machine_untagged(address), size, context);
     }
     ledger_alloc(&runtime.ledger, thread->column, &event);
     counter_add(&record->alloc_count, 1);
@@ -177,7 +177,7 @@ INLINE void event_alloc(struct thread *thread, const void *address, uint64_t siz
     event_tick(thread);
     context = event_context(thread, caller);
     event_count_alloc(thread, address, size, context);
-    thread->last_block = (uintptr_t)address;
+    thread->last_block = machine_untagged(address);
     if (UNLIKELY(thread->is_special)) {
         event_end_alloc(thread, address, size, context, how, replaces);
     } else {
@@ -216,11 +216,11 @@ INLINE int event_free(struct thread *thread, const void *address, uintptr_t slot
     }
     event_tick(thread);
     heap = event_heap();
-    if (LIKELY(heap_remove(&heap, (uintptr_t)address, thread->tick, &block))) {
+    if (LIKELY(heap_remove(&heap, machine_untagged(address), thread->tick, &block))) {
         owner = block.thread;
         event_count_freed(thread, &block);
-    } else if (UNLIKELY(sampled_may_hold((uintptr_t)address))) {
-        sampled_free(thread, (uintptr_t)address);
+    } else if (UNLIKELY(sampled_may_hold(machine_untagged(address)))) {
+        sampled_free(thread, machine_untagged(address));
     } else {
         is_known = 0;
     }

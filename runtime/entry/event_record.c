@@ -233,7 +233,7 @@ static __attribute__((noinline)) void select_alloc(struct thread *thread, uintpt
 void event_end_alloc(struct thread *thread, const void *address, uint64_t size, uint32_t context,
                      uint32_t how, uint64_t replaces) {
     if (LIKELY(thread->stream != NULL)) {
-        uintptr_t at = (uintptr_t)address;
+        uintptr_t at = machine_untagged(address);
         if (UNLIKELY(heap_has_number(&runtime.heap, at))) {
             event_end_numbered(thread, at, size);
         }
@@ -254,7 +254,7 @@ void event_end_alloc(struct thread *thread, const void *address, uint64_t size, 
 void event_end_free(struct thread *thread, const void *address, uint32_t owner, uint32_t birth) {
     if (LIKELY(thread->stream != NULL && owner != 0)) {
         struct shadow_heap heap = event_heap();
-        uint64_t name = take_name(&heap, (uintptr_t)address, owner, birth);
+        uint64_t name = take_name(&heap, machine_untagged(address), owner, birth);
         if (LIKELY(name != 0)) {
             record_free(thread, name);
         }

@@ -90,7 +90,7 @@ enum allocated { COUNTED, COUNTED_AT_PEAK, NOT_COUNTED };
 
 /* place: MACHINE_PLACE() of the function that this is inlined into, malloc or its like. */
 INLINE enum allocated count_small(void *pointer, size_t size, uintptr_t place_of_caller) {
-    uintptr_t block = (uintptr_t)pointer;
+    uintptr_t block = machine_untagged(pointer);
     struct walk_last last;
     struct thread *thread;
     struct hands hands;
@@ -210,7 +210,7 @@ INLINE uint32_t *bucket_of(const struct thread *thread, uintptr_t block, const s
 }
 
 INLINE enum freed count_free(void *pointer, int is_young, struct freed_bytes *bytes) {
-    uintptr_t block = (uintptr_t)pointer;
+    uintptr_t block = machine_untagged(pointer);
     struct memtrace_cell *cell;
     struct thread *thread;
     struct hands hands;
@@ -276,7 +276,7 @@ static __attribute__((noinline)) void free_older(void *pointer) {
 }
 
 #define FREE_ANY(pointer)                                                                          \
-    if (UNLIKELY((uintptr_t)(pointer) >= real_free_limit)) {                                       \
+    if (UNLIKELY(machine_untagged(pointer) >= real_free_limit)) {                                  \
         real.other_free(pointer);                                                                  \
         return;                                                                                    \
     }                                                                                              \
@@ -392,7 +392,7 @@ static void *malloc_sampled(size_t size) {
 }
 
 static void free_sampled(void *pointer) {
-    if (LIKELY(!sampled_may_hold((uintptr_t)pointer))) {
+    if (LIKELY(!sampled_may_hold(machine_untagged(pointer)))) {
         real.free(pointer);
     } else {
         free_slow(pointer);
@@ -401,7 +401,7 @@ static void free_sampled(void *pointer) {
 
 /* A block that was counted exactly is not in that filter. */
 static void free_sampled_again(void *pointer) {
-    if (LIKELY(event_is_unknown((uintptr_t)pointer))) {
+    if (LIKELY(event_is_unknown(machine_untagged(pointer)))) {
         real.free(pointer);
     } else {
         free_slow(pointer);
@@ -419,7 +419,7 @@ static void *malloc_stopped(size_t size) {
 
 /* What was counted is followed; the early arena's blocks are said to be sampled. */
 static void free_stopped(void *pointer) {
-    if (is_stopped() && LIKELY(event_is_unknown((uintptr_t)pointer))) {
+    if (is_stopped() && LIKELY(event_is_unknown(machine_untagged(pointer)))) {
         real.free(pointer);
     } else {
         free_slow(pointer);

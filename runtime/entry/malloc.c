@@ -95,7 +95,7 @@ INLINE void release_to(const struct real *to, void *pointer, uintptr_t slot) {
     if (UNLIKELY(real.free == NULL || real_is_early(pointer))) {
         return; /* of the early arena: never taken back */
     }
-    if (is_off() || (is_stopped() && event_is_unknown((uintptr_t)pointer))) {
+    if (is_off() || (is_stopped() && event_is_unknown(machine_untagged(pointer)))) {
         to->free(pointer);
         return;
     }

@@ -68,7 +68,7 @@ static struct pool pool_of(struct memtrace_named *named) {
 PUBLIC void memtrace_named_returns(struct memtrace_named *named, const void *block, size_t size,
                                    size_t times, size_t align, uint64_t *kept) {
     struct frame caller = EVENT_CALLER();
-    struct pool_object object = {.address = (uintptr_t)block, .how = event_aligned(align)};
+    struct pool_object object = {.address = machine_untagged(block), .how = event_aligned(align)};
     struct thread *thread;
     if (__builtin_mul_overflow(size, times, &object.size)) {
         object.size = UINT64_MAX;
@@ -99,7 +99,7 @@ PUBLIC void memtrace_named_resizes(struct memtrace_named *named, const void *old
     struct thread *thread = old != NULL ? thread_get_for_free(event_place(caller)) : NULL;
     taken->is_known = 0;
     if (thread != NULL) {
-        pool_take(thread, pool_of(named).heap, (uintptr_t)old, taken);
+        pool_take(thread, pool_of(named).heap, machine_untagged(old), taken);
         thread_done(thread);
     }
 }
@@ -116,7 +116,7 @@ PUBLIC void memtrace_named_leaves(struct memtrace_named *named, const void *bloc
     if (is_reset) {
         pool_reset(thread, &pool, caller);
     } else {
-        pool_remove(thread, pool.heap, (uintptr_t)block, 0, caller);
+        pool_remove(thread, pool.heap, machine_untagged(block), 0, caller);
     }
     thread_done(thread);
 }

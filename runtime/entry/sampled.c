@@ -121,7 +121,8 @@ COLD void sampled_alloc(struct thread *thread, const void *address, uint64_t siz
     switch_poll();
     if (mean != 0 && pass_bytes(thread, length, mean)) {
         event_tick(thread);
-        count_picked(thread, (uintptr_t)address, size, caller, sampling_probability(length, mean));
+        count_picked(thread, machine_untagged(address), size, caller,
+                     sampling_probability(length, mean));
     }
     event_leave(thread);
     child_note();

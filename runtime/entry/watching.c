@@ -25,7 +25,7 @@ void watching_alloc(struct thread *thread, const void *address, uint64_t size, u
                                      .context = context,
                                      .thread = thread->id,
                                      .birth_tick = thread->tick,
-                                     .start = (uintptr_t)address};
+                                     .start = machine_untagged(address)};
     watch_alloc(own_watches, &heap, &block);
 }
 

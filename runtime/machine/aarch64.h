@@ -52,6 +52,7 @@ enum {
 #define MACHINE_ASKS_VALGRIND     1
 #define MACHINE_VALGRIND_INLINE   1
 #define MACHINE_TELLS_FP_ABOVE_SP 1
+#define MACHINE_TAGS_POINTERS     1
 
 /* The bits of a code address. Above them a signed one has its signature: where they end follows
  * from how many bits of address the kernel gives, which are fewer than 48 with some page sizes. */
@@ -114,6 +115,12 @@ INLINE uint64_t machine_ask_valgrind(const uint64_t request[6]) {
                      : "r"(asked)
                      : "cc", "memory");
     return answer;
+}
+
+/* The top byte is ignored where memory is accessed; glibc's malloc puts MTE's tags there
+ * (GLIBC_TUNABLES=glibc.mem.tagging; Linux, Documentation/arm64/memory-tagging-extension.rst). */
+INLINE uintptr_t machine_untagged(const void *pointer) {
+    return (uintptr_t)pointer & (UINTPTR_MAX >> 8);
 }
 
 /* --- frames ------------------------------------------------------------------------------------

@@ -139,6 +139,14 @@ INLINE uint32_t machine_relocation_symbol(uint64_t info) {
 }
 #endif
 
+/* A block's address as the shadow heap knows it: an allocator may put a tag into the pointers that
+ * it returns, another one each time. */
+#ifndef MACHINE_TAGS_POINTERS
+INLINE uintptr_t machine_untagged(const void *pointer) {
+    return (uintptr_t)pointer;
+}
+#endif
+
 enum { MACHINE_ELF_CLASS = sizeof(uintptr_t) == 8 ? ELFCLASS64 : ELFCLASS32 };
 
 /* C++'s name of a function with an argument of type size_t, whose letter stands in between. */

@@ -98,6 +98,7 @@ BUILDS = {
     "clang-pass-signed": (["-O2", "-mbranch-protection=standard", CLANG], [], {}),
     "clang-pass-protected": (["-O2", "-fstack-protector-strong", CLANG], [], {}),
     "hooks": (["-O2", "-finstrument-functions", "-fno-omit-frame-pointer"], [], {}),
+    "tagged": (["-O2"], ["tagged"], {"GLIBC_TUNABLES": "glibc.mem.tagging=3"}),
     "libunwind": (["-O2"], [], {"MEMTRACE_UNWIND": "libunwind"}),
     "static-pie": (["-O2", "-fPIE", "-static-pie"], [], {}),
     "pages-16K": (["-O2"], [], {"LD_SHOW_AUXV": "1"}),
@@ -217,6 +218,8 @@ class Machine:
         if build == "static-pie":
             return self.static == "static"
         if (build == "libunwind" or build.startswith("patch")) and (self.static or self.is_musl):
+            return False
+        if build == "tagged" and (self.static or self.is_musl or self.is_here):
             return False
         if build.startswith("clang") and (self.is_musl or not self.ways(build)):
             return False

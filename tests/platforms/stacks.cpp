@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stacks.cpp SEED STACKS [own|fp|musl|patched]: random stacks, at many places of which a block is
- * allocated. Its call path as MemTrace has it (memtrace_lookup) is compared with the one that the
- * compiler's own unwinder finds at the same place (_Unwind_Backtrace), which needs no debugger: so
- * this runs in emulators, too.
+ * stacks.cpp SEED STACKS [own|fp|musl|patched|tagged]: random stacks, at many places of which a
+ * block is allocated. Its call path as MemTrace has it (memtrace_lookup) is compared with the one
+ * that the compiler's own unwinder finds at the same place (_Unwind_Backtrace), which needs no
+ * debugger: so this runs in emulators, too.
  *
  * With "own" there are but usual frames of its own functions: no handlers, fibers or calls back.
  * With "musl" there are no fibers and calls back. With "fp" neither, and paths are compared up to
- * the first frame of a library, as for a C library that keeps no frame pointers. With "patched" the
- * unwinder is asked past MemTrace, which hides its guards from programs: those on the stacks are
- * counted, and a line says "N guards of the program, M of others", by the functions that return by
- * them.
+ * the first frame of a library, as for a C library that keeps no frame pointers. With "tagged"
+ * malloc has to return tagged pointers (MTE). With "patched" the unwinder is asked past MemTrace,
+ * which hides its guards from programs: those on the stacks are counted, and a line says "N guards
+ * of the program, M of others", by the functions that return by them.
  *
  * The last line is "STACKS stacks, N paths, M blocks, B bytes": all that it allocated itself
  * between the two calls of sum(). Status 1: a path was another, which is said.
@@ -607,6 +607,17 @@ bool look_past_memtrace() {
 } // namespace
 
 /* On the first thread, and on another. */
+// With "tagged": whether malloc returns pointers with a tag in their top byte.
+static bool has_tags() {
+    bool has = false;
+    for (int i = 0; i < 20; i++) {
+        void *block = malloc(100);
+        has |= reinterpret_cast<uintptr_t>(block) >> 56 != 0;
+        free(block);
+    }
+    return has;
+}
+
 int main(int count, char **arguments) {
     Stacks stacks = {count > 1 ? strtoull(arguments[1], nullptr, 10) : 1,
                      count > 2 ? strtoull(arguments[2], nullptr, 10) : 100};
@@ -618,6 +629,10 @@ int main(int count, char **arguments) {
                                                          : KINDS;
     if (memtrace_lookup == nullptr) {
         fputs("MemTrace is not there\n", stderr);
+        return 2;
+    }
+    if (strcmp(which, "tagged") == 0 && !has_tags()) {
+        fputs("malloc returns no tagged pointers here\n", stderr);
         return 2;
     }
     if (strcmp(which, "patched") == 0 && !look_past_memtrace()) {
