@@ -21,17 +21,24 @@ enum { PAGE = 4096 };
 
 /* --- mappings --------------------------------------------------------------------------------- */
 
-/* "start-end rwxp offset device inode   path", of whole pages behind what came before. 0, or -1:
- * out of memory or no such line. */
+/* "start-end rwxp offset device inode   path", of whole pages. The file is read in pieces: what
+ * grew or was joined meanwhile may begin before the end of what came before (`behind`), where it is
+ * cut. 0; 1: it ends before that, too; or -1: out of memory or no such line. */
 static int parse(char *line, uint64_t behind, struct attachmapping *mapping) {
     char mode[5];
     int at = 0;
     line[strcspn(line, "\n")] = '\0';
     if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %" SCNu64 " %n", &mapping->start,
                &mapping->end, mode, &mapping->offset, &mapping->inode, &at) < 5 ||
-        mapping->start < behind || mapping->end <= mapping->start || mapping->start % PAGE != 0 ||
-        mapping->end % PAGE != 0) {
+        mapping->end <= mapping->start || mapping->start % PAGE != 0 || mapping->end % PAGE != 0) {
         return -1;
+    }
+    if (mapping->end <= behind) {
+        return 1;
+    }
+    if (mapping->start < behind) {
+        mapping->offset += mapping->inode != 0 ? behind - mapping->start : 0;
+        mapping->start = behind;
     }
     mapping->readable = mode[0] == 'r';
     mapping->writable = mode[1] == 'w';
@@ -44,15 +51,14 @@ static int add(struct attachtarget *target, char *line) {
     uint64_t behind = target->count != 0 ? target->mappings[target->count - 1].end : 0;
     struct attachmapping *larger =
         realloc(target->mappings, (target->count + 1) * sizeof *target->mappings);
+    int result;
     if (larger == NULL) {
         return -1;
     }
     target->mappings = larger;
-    if (parse(line, behind, &target->mappings[target->count]) != 0) {
-        return -1;
-    }
-    target->count++;
-    return 0;
+    result = parse(line, behind, &target->mappings[target->count]);
+    target->count += result == 0;
+    return result < 0 ? -1 : 0;
 }
 
 int attachtarget_read(FILE *maps, pid_t pid, struct attachtarget *target, struct error *error) {

@@ -92,7 +92,7 @@ def sqlite():
     except debian.Unavailable as problem:
         skip(str(problem))
     folder = build_project("sqlite", source, ["bare", "hooks"])
-    check(folder, "speedtest1", ["hooks", "preload"], ["--size", "10", "--verify", ":memory:"])
+    check(folder, "speedtest1", ["hooks", "preload"], ["--size", "10", "--verify", "speed.db"])
     check(folder, "fuzzcheck", ["hooks"], [os.path.join(source, "test", "fuzzdata6.db"), "--limit-mem",
                                            "200000000", "-q"])
 

@@ -51,7 +51,29 @@ static void test_beyond(void **state) {
     assert_int_equal(gap_below(UINT64_C(0xffffffffff600000)), 0);
 }
 
+/* The kernel tells it in pieces: the second mapping grew downwards in between, the third was joined
+ * to the one before. */
+static void test_changing(void **state) {
+    char text[] = "10000-30000 r--p 00000000 fd:01 7 /bin/true\n"
+                  "20000-50000 rw-p 00010000 fd:01 7 /bin/true\n"
+                  "30000-40000 rw-p 00000000 00:00 0 \n"
+                  "60000-70000 rw-p 00000000 00:00 0 \n";
+    struct attachtarget target;
+    FILE *maps = fmemopen(text, strlen(text), "r");
+    (void)state;
+    assert_non_null(maps);
+    assert_int_equal(attachtarget_read(maps, getpid(), &target, NULL), 0);
+    assert_int_equal(target.count, 3);
+    assert_int_equal(target.mappings[1].start, 0x30000);
+    assert_int_equal(target.mappings[1].end, 0x50000);
+    assert_int_equal(target.mappings[1].offset, 0x20000);
+    assert_int_equal(target.mappings[2].start, 0x60000);
+    attachtarget_close(&target);
+    fclose(maps);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_room), cmocka_unit_test(test_beyond)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_room), cmocka_unit_test(test_beyond),
+                                       cmocka_unit_test(test_changing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
