@@ -116,20 +116,18 @@ int region_parse(const char *path, struct region *region) {
 }
 
 size_t region_folders(uid_t uid, struct region_folders *folders) {
+    static const char *const parents[] = {"/dev/shm", "/tmp"};
+    static const char *const beside[MEMTRACE_REGION_FOLDERS] = {"", ".2", ".3"};
     const char *own = getenv("MEMTRACE_REGION_DIR");
     size_t count = 0;
     if (own != NULL && own[0] != '\0' && strlen(own) < sizeof folders->path[0]) {
         strcpy(folders->path[count++], own);
     }
-    for (int i = 0; i < 2 * MEMTRACE_REGION_FOLDERS; i++) {
-        int number = i / 2 + 1;
-        int length = snprintf(folders->path[count], sizeof folders->path[0], "%s/memtrace-%lu",
-                              i % 2 == 0 ? "/dev/shm" : "/tmp", (unsigned long)uid);
-        if (number > 1) {
-            snprintf(folders->path[count] + length, sizeof folders->path[0] - (size_t)length, ".%d",
-                     number);
+    for (size_t i = 0; i < MEMTRACE_REGION_FOLDERS; i++) {
+        for (size_t j = 0; j < sizeof parents / sizeof parents[0]; j++) {
+            snprintf(folders->path[count++], sizeof folders->path[0], "%s/memtrace-%lu%s",
+                     parents[j], (unsigned long)uid, beside[i]);
         }
-        count++;
     }
     return count;
 }
