@@ -72,23 +72,60 @@ static uint64_t symbol_value(Elf *elf, size_t table, size_t number) {
     return data != NULL && gelf_getsym(data, (int)number, &symbol) != NULL ? symbol.st_value : 0;
 }
 
-/* x86-64's alone: the callers read that machine's code. */
-uint64_t codefile_bound_to(const struct codefile *code, uint64_t word) {
+/* Of one section of relocations; x86-64's alone: the callers read that machine's code. */
+static void add_words(struct codefile *code, const GElf_Shdr *header, Elf_Data *data) {
     Elf *elf = code->files[0].elf;
+    GElf_Rela it;
+    for (int i = 0; gelf_getrela(data, i, &it) != NULL; i++) {
+        uint64_t type = GELF_R_TYPE(it.r_info);
+        uint64_t target = type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT
+                              ? symbol_value(elf, header->sh_link, GELF_R_SYM(it.r_info))
+                              : 0;
+        if (target == 0) {
+            continue;
+        }
+        if (array_grow(&code->words, &code->word_room, code->word_count, sizeof *code->words) !=
+            0) {
+            return; /* what leads there is not known */
+        }
+        code->words[code->word_count++] = (struct codefile_word){it.r_offset, target};
+    }
+}
+
+static int compare_words(const void *left, const void *right) {
+    const struct codefile_word *a = left;
+    const struct codefile_word *b = right;
+    return (a->address > b->address) - (a->address < b->address);
+}
+
+/* Few of the files that are opened are asked. */
+static void read_words(struct codefile *code) {
     Elf_Scn *section = NULL;
     GElf_Shdr header;
     const char *name;
-    while ((section = debugfile_next_section(elf, section, &header, &name)) != NULL) {
+    code->has_words = true;
+    while ((section = debugfile_next_section(code->files[0].elf, section, &header, &name)) !=
+           NULL) {
         Elf_Data *data = header.sh_type == SHT_RELA ? elf_getdata(section, NULL) : NULL;
-        GElf_Rela it;
-        for (int i = 0; data != NULL && gelf_getrela(data, i, &it) != NULL; i++) {
-            uint64_t type = GELF_R_TYPE(it.r_info);
-            if (it.r_offset == word && (type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT)) {
-                return symbol_value(elf, header.sh_link, GELF_R_SYM(it.r_info));
-            }
+        if (data != NULL) {
+            add_words(code, &header, data);
         }
     }
-    return 0;
+    if (code->word_count != 0) {
+        qsort(code->words, code->word_count, sizeof *code->words, compare_words);
+    }
+}
+
+uint64_t codefile_bound_to(struct codefile *code, uint64_t word) {
+    size_t place;
+    if (!code->has_words) {
+        read_words(code);
+    }
+    place = search_below(code->words, code->word_count, sizeof *code->words,
+                         offsetof(struct codefile_word, address), word);
+    return place < code->word_count && code->words[place].address == word
+               ? code->words[place].target
+               : 0;
 }
 
 /* ---- Symbols ---- */
@@ -462,6 +499,7 @@ void codefile_close(struct codefile *code) {
         dwarf_cfi_end(code->cfi);
     }
     free(code->is_target);
+    free(code->words);
     free(code->symbols);
     free(code->unnamed);
     free(code->frames);

@@ -32,6 +32,11 @@ struct codefile_range {
     uint64_t low, high;
 };
 
+/* A word to which the loader writes the address of a function of this file. */
+struct codefile_word {
+    uint64_t address, target;
+};
+
 /* Loaded bytes of the file. */
 struct codefile_segment {
     uint64_t address, size;
@@ -52,6 +57,9 @@ struct codefile {
     size_t segment_count;
     struct codefile_range plt[4];
     size_t plt_count;
+    struct codefile_word *words; /* by address; read when they are first asked for */
+    size_t word_count, word_room;
+    bool has_words;
     Dwarf_CFI *cfi;      /* NULL: there are no unwind tables */
     uint8_t **is_target; /* of each segment with code: a bit for each byte (codefile_is_target) */
     unsigned machine;    /* e_machine */
@@ -76,7 +84,7 @@ const uint8_t *codefile_text(const struct codefile *code, uint64_t address, size
 bool codefile_is_plt(const struct codefile *code, uint64_t address);
 /* The function of this file whose address the loader writes to that word, by its name; 0: another
  * file's, or none. */
-uint64_t codefile_bound_to(const struct codefile *code, uint64_t word);
+uint64_t codefile_bound_to(struct codefile *code, uint64_t word);
 
 /* The first symbol at or behind the address, by its place: symbol_count: there is none. */
 size_t codefile_symbol_from(const struct codefile *code, uint64_t address);

@@ -71,8 +71,7 @@ static void leave(struct nest *nest, bool is_call, uint64_t target) {
 
 /* Where a call or jump by a word of the file's leads; a function is called by its name through such
  * a word, by the PLT or at once. 0: nowhere in this file, or it is none. */
-static uint64_t by_word(const struct codefile *code, const struct patchcode *instruction,
-                        uint64_t at) {
+static uint64_t by_word(struct codefile *code, const struct patchcode *instruction, uint64_t at) {
     ZydisInstructionCategory category = instruction->it.meta.category;
     uint64_t word;
     return (category == ZYDIS_CATEGORY_CALL || category == ZYDIS_CATEGORY_UNCOND_BR) &&
@@ -82,7 +81,7 @@ static uint64_t by_word(const struct codefile *code, const struct patchcode *ins
 }
 
 /* An entry of the PLT has one such jump, behind an endbr64 where there is one. */
-static uint64_t behind_plt(const struct codefile *code, uint64_t at) {
+static uint64_t behind_plt(struct codefile *code, uint64_t at) {
     struct patchcode instruction;
     uint64_t target = 0;
     size_t left;
@@ -98,8 +97,8 @@ static uint64_t behind_plt(const struct codefile *code, uint64_t at) {
 }
 
 /* What an instruction leads to outside of its function; 0: nothing, or nothing that is known. */
-static uint64_t leads_to(const struct codefile *code, const struct patchcode *instruction,
-                         uint64_t at, struct codefile_range function) {
+static uint64_t leads_to(struct codefile *code, const struct patchcode *instruction, uint64_t at,
+                         struct codefile_range function) {
     uint64_t target;
     if (!patchcode_target(instruction, at, &target)) {
         return by_word(code, instruction, at);
@@ -111,7 +110,7 @@ static uint64_t leads_to(const struct codefile *code, const struct patchcode *in
 }
 
 static void look_at(struct nest *nest, struct codefile_range range) {
-    const struct codefile *code = &nest->outer->object->code;
+    struct codefile *code = &nest->outer->object->code;
     struct patchcode instruction;
     uint64_t target;
     size_t left;
