@@ -26,6 +26,7 @@ def timeline_of(path, *options):
 
 
 def check_points(path, what, *options, least=3):
+    """The maximum, and the live bytes at both ends."""
     maximum, points, duration = timeline_of(path, *options)
     equal(max(point["live_bytes"] for point in points), maximum, what, "highest point")
     if len(points) < least:
@@ -34,7 +35,7 @@ def check_points(path, what, *options, least=3):
     equal(times, sorted(set(times)), what, "order")
     if not options:
         equal((times[0], times[-1]), (0, duration), what, "ends")
-    return maximum
+    return maximum, [points[place]["live_bytes"] for place in (0, -1)]
 
 
 def check_forms(path, maximum, what):
@@ -55,7 +56,7 @@ def check(*arguments):
     record([build(os.path.join(HERE, "spike.c"), "gcc", "-O1"), *arguments], folder)
     recording = only_recording(folder, what)
     for path in (recording, profiles(folder)[0]):
-        maximum = check_points(path, what + os.path.splitext(path)[1])
+        maximum, _ = check_points(path, what + os.path.splitext(path)[1])
         if maximum < 38 * 10**6:
             fail(what, "maximum", maximum)
         check_forms(path, maximum, what)
@@ -72,8 +73,7 @@ def check_short_runs():
         folder = scratch()
         execute([MEMTRACE, "run", "--output", os.path.join(folder, "%p.mtp"), "--", program])
         (path,) = profiles(folder)
-        check_points(path, "a short run")
-        ends = [timeline_of(path)[1][place]["live_bytes"] for place in (0, -1)]
+        _, ends = check_points(path, "a short run")
         equal(ends, [0, 8 << 20], "a short run", "live bytes at its ends")
 
 
