@@ -36,7 +36,7 @@ class Foreign:
     def path(self, *parts):
         return os.path.join(self.folder, *parts)
 
-    def emulated(self, kind, program, *arguments, page=None, settings=None, **more):
+    def emulated(self, kind, program, *arguments, page=4096, settings=None, **more):
         """memtrace run or record, with the library for the machine; its lines, and the file that it left."""
         file = self.path(kind)
         text = run([MEMTRACE, kind, "--no-summary", "--library", self.machine.library, "--output", file, "--",

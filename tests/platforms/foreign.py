@@ -230,8 +230,8 @@ class Machine:
         skip("%s emulates no pages of %d bytes (qemu until version 8 does)" % (self.emulator[0], size))
 
     def pages(self, size):
-        """The emulator's options for pages of that size; None: any. Newer ones have no such option, and 4 KiB."""
-        if size is None or size == 4096:
+        """The emulator's options for pages of that size. Newer ones have no such option, and 4 KiB."""
+        if size == 4096:
             return []
         if not re.search(r"^-p\s", run([self.emulator[0], "-h"]), re.MULTILINE):
             self.lacks_pages(size)
@@ -367,7 +367,7 @@ def test_way(machine, build, name, stacks, compiler, flags, settings):
     machine.compile("stacks.cpp", flags, program, compiler)
     if build == "libunwind" and machine.triplet:
         machine.libunwind(folder)
-    options = machine.pages(PAGES.get(build)) + (["-cpu", PROCESSORS[build]] if build in PROCESSORS else [])
+    options = machine.pages(PAGES.get(build, 4096)) + (["-cpu", PROCESSORS[build]] if build in PROCESSORS else [])
     text, profile = machine.emulate(program, ["1", str(stacks), *arguments], settings, folder, *options)
     said = re.search(r"(\d+) stacks, (\d+) paths, (\d+) blocks, (\d+) bytes$", text.strip())
     if not said or int(said[1]) != 2 * stacks or said[2] != said[3]:

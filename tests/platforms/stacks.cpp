@@ -604,11 +604,8 @@ bool look_past_memtrace() {
     return true;
 }
 
-} // namespace
-
-/* On the first thread, and on another. */
-// With "tagged": whether malloc returns pointers with a tag in their top byte.
-static bool has_tags() {
+/* With "tagged": whether malloc returns pointers with a tag in their top byte. */
+bool has_tags() {
     bool has = false;
     for (int i = 0; i < 20; i++) {
         void *block = malloc(100);
@@ -618,6 +615,9 @@ static bool has_tags() {
     return has;
 }
 
+} // namespace
+
+/* On the first thread, and on another. */
 int main(int count, char **arguments) {
     Stacks stacks = {count > 1 ? strtoull(arguments[1], nullptr, 10) : 1,
                      count > 2 ? strtoull(arguments[2], nullptr, 10) : 100};
