@@ -117,16 +117,19 @@ int region_parse(const char *path, struct region *region) {
 
 size_t region_folders(uid_t uid, struct region_folders *folders) {
     static const char *const parents[] = {"/dev/shm", "/tmp"};
-    static const char *const beside[MEMTRACE_REGION_FOLDERS] = {"", ".2", ".3"};
     const char *own = getenv("MEMTRACE_REGION_DIR");
     size_t count = 0;
     if (own != NULL && own[0] != '\0' && strlen(own) < sizeof folders->path[0]) {
         strcpy(folders->path[count++], own);
     }
-    for (size_t i = 0; i < MEMTRACE_REGION_FOLDERS; i++) {
+    for (int number = 1; number <= MEMTRACE_REGION_FOLDERS; number++) {
+        char beside[16] = "";
+        if (number > 1) {
+            snprintf(beside, sizeof beside, ".%d", number);
+        }
         for (size_t j = 0; j < sizeof parents / sizeof parents[0]; j++) {
             snprintf(folders->path[count++], sizeof folders->path[0], "%s/memtrace-%lu%s",
-                     parents[j], (unsigned long)uid, beside[i]);
+                     parents[j], (unsigned long)uid, beside);
         }
     }
     return count;

@@ -108,18 +108,18 @@ static void name_pool(struct memtrace_plan_site *site, const struct allocfound *
 int allocplan_add(struct allocplan *plan, const struct allocfound *found,
                   const struct patchmove *move) {
     const struct allocspec *spec = found->spec;
+    bool is_in_malloc = !found->object->is_program && allocfind_has_malloc(found->object);
     struct memtrace_plan_site *site;
     if (array_grow(&plan->list, &plan->room, plan->count, sizeof *plan->list) != 0 ||
         array_grow(&plan->code, &plan->code_room, plan->count, sizeof *plan->code) != 0) {
         return -1;
     }
-    plan->code[plan->count] = (struct allocplan_code){
-        .object = found->object,
-        .symbol = found->symbol,
-        .set = spec->set,
-        .move = *move,
-        .is_guarded = !found->object->is_program && allocfind_has_malloc(found->object)};
-    plan->code[plan->count].is_inner = plan->code[plan->count].is_guarded && spec->is_inner;
+    plan->code[plan->count] = (struct allocplan_code){.object = found->object,
+                                                      .symbol = found->symbol,
+                                                      .set = spec->set,
+                                                      .move = *move,
+                                                      .is_guarded = is_in_malloc,
+                                                      .is_inner = is_in_malloc && spec->is_inner};
     site = &plan->list[plan->count++];
     memset(site, 0, sizeof *site);
     site->address = move->address;

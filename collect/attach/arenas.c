@@ -369,10 +369,13 @@ static bool read_counts(struct walking *walking, uint64_t cache, uint16_t *count
         return false;
     }
     memcpy(counts, bytes, (size_t)bins * CACHE_COUNT);
-    for (unsigned i = 0; i < bins && walking->layout->counts_room; i++) {
+    if (!walking->layout->counts_room) {
+        return true;
+    }
+    for (unsigned i = 0; i < bins; i++) {
         most = counts[i] > most ? counts[i] : most;
     }
-    for (unsigned i = 0; i < bins && walking->layout->counts_room; i++) {
+    for (unsigned i = 0; i < bins; i++) {
         counts[i] = (uint16_t)(most - counts[i]);
     }
     return true;

@@ -113,8 +113,8 @@ int main(int argc, char **argv) {
         strcmp(action, "allow") == 0 ? (int)(sizeof allowed / sizeof *allowed) : PROGRAMS_OWN;
     unsigned refusal =
         strcmp(action, "refuse") == 0 ? SECCOMP_RET_ERRNO | EPERM : SECCOMP_RET_KILL_PROCESS;
-    mallopt(M_TRIM_THRESHOLD,
-            1 << 30); /* a thread's free that gives memory back opens a file first */
+    /* A thread's free that gives memory back opens a file first. */
+    mallopt(M_TRIM_THRESHOLD, 1 << 30);
     use(80001, 10);
     if (lock_in(count, refusal, argc < 3) != 0) {
         return 77;
