@@ -69,6 +69,14 @@ NOINLINE static unsigned long loop(void) {
     return pairs;
 }
 
+/* glibc takes no lock once there is a block for the loop and one for the handler in the thread's
+ * list of this size; where the handler came into the first call it would wait forever. */
+static void fill_list(void) {
+    void *first = malloc(802), *second = malloc(802);
+    free(first);
+    free(second);
+}
+
 int main(void) {
     struct itimerspec timing = {.it_interval.tv_nsec = 50000, .it_value.tv_nsec = 50000};
     struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGALRM};
@@ -76,6 +84,7 @@ int main(void) {
     unsigned long pairs;
     char line[80];
     timer_t timer;
+    fill_list();
     sigaction(SIGALRM, &how, NULL);
     timer_create(CLOCK_MONOTONIC, &event, &timer);
     timer_settime(timer, 0, &timing, NULL);

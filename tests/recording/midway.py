@@ -165,7 +165,7 @@ def test_under_run():
     subject.busily("record", "-o", "one.mtr")
     after = subject.tell("a 20")
     subject.end()
-    equal(subject.inherited("one.mtr"), before, "what was there before")
+    subject.check_before("one.mtr", before)
     equal(subject.held("one.mtr"), after, "the recording's end")
     found = profiles(subject.folder)
     equal(len(found), 1, "profiles", os.listdir(subject.folder))
