@@ -60,36 +60,37 @@ def apt_environment(folder):
     return environment
 
 
-def source(package, cache):
-    """The folder of the unpacked upstream sources; downloaded once a cache folder."""
+def download(package, cache):
+    """The folder of the source package's files; downloaded once a cache folder."""
     folder = os.path.join(os.path.abspath(cache), package)
-    unpacked = os.path.join(folder, "unpacked")
-    if os.path.isdir(unpacked):
-        return unpacked
-    found = glob.glob(os.path.join(folder, "*.orig.tar.*z"))
-    if not found or not glob.glob(os.path.join(folder, "*.dsc")):  # or it was interrupted
+    if not glob.glob(os.path.join(folder, "*.dsc")) or not glob.glob(os.path.join(folder, "*.orig.tar.*z")):
         os.makedirs(folder, exist_ok=True)
         run(["apt-get", "source", "--download-only", package], "no source package " + package,
             env=apt_environment(os.path.join(folder, "apt")), cwd=folder)
-        found = glob.glob(os.path.join(folder, "*.orig.tar.*z"))
-    shutil.rmtree(unpacked + ".new", ignore_errors=True)
-    os.mkdir(unpacked + ".new")
-    run(["tar", "xf", found[0], "-C", unpacked + ".new", "--strip-components=1"], "cannot unpack")
-    os.rename(unpacked + ".new", unpacked)
-    return unpacked
+    return folder
+
+
+def unpack(folder, name, command):
+    """folder/name, which command makes when the last argument is added to it: whole, or not there."""
+    result = os.path.join(folder, name)
+    if not os.path.isdir(result):
+        shutil.rmtree(result + ".new", ignore_errors=True)
+        run([*command, result + ".new"], "cannot unpack")
+        os.rename(result + ".new", result)
+    return result
+
+
+def source(package, cache):
+    """The folder of the unpacked upstream sources."""
+    folder = download(package, cache)
+    return unpack(folder, "unpacked", ["sh", "-c", 'mkdir "$1" && tar xf "$0" -C "$1" --strip-components=1',
+                                       glob.glob(os.path.join(folder, "*.orig.tar.*z"))[0]])
 
 
 def patched(package, cache):
     """The folder of the sources as Debian builds them: with its patches. Needs dpkg-source."""
-    source(package, cache)
-    folder = os.path.join(os.path.abspath(cache), package)
-    result = os.path.join(folder, "patched")
-    if not os.path.isdir(result):
-        shutil.rmtree(result + ".new", ignore_errors=True)
-        run(["dpkg-source", "--no-check", "-x", glob.glob(os.path.join(folder, "*.dsc"))[0],
-             result + ".new"], "cannot unpack with patches")
-        os.rename(result + ".new", result)
-    return result
+    folder = download(package, cache)
+    return unpack(folder, "patched", ["dpkg-source", "--no-check", "-x", glob.glob(os.path.join(folder, "*.dsc"))[0]])
 
 
 def amalgamation(folder):
