@@ -30,8 +30,8 @@ def goes_on(what, mode, settings, lines=1, words=(), wrap=None, length="6"):
     """Runs the subject with something wrong; at least one line of ours must tell, each whole."""
     program, folder = build(SUBJECT, "gcc", "-O1", mode), scratch()
     command = [program, length]
-    environment = {"MEMTRACE_SUMMARY": "0", "MEMTRACE_REGION_DIR": scratch(where="/dev/shm"), "MEMTRACE_OUTPUT": os.path.join(folder, "%p.mtp"),
-                   **settings}
+    environment = {"MEMTRACE_SUMMARY": "0", "MEMTRACE_REGION_DIR": scratch(where="/dev/shm"), "TMPDIR": folder,
+                   "MEMTRACE_OUTPUT": os.path.join(folder, "%p.mtp"), **settings}
     if mode == "run":
         command = [MEMTRACE, "run", "--"] + command
     if mode == "preload":  # set by env so that what wraps the program is left alone
