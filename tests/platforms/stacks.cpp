@@ -12,8 +12,8 @@
  * which hides its guards from programs: those on the stacks are counted, and a line says "N guards
  * of the program, M of others", by the functions that return by them.
  *
- * The last line is "STACKS stacks, N paths, M blocks, B bytes": all that it allocated itself
- * between the two calls of sum(). Status 1: a path was another, which is said.
+ * The last lines are "pages of P bytes" and "STACKS stacks, N paths, M blocks, B bytes": all that
+ * it allocated itself between the two calls of sum(). Status 1: a path was another, which is said.
  */
 #include "memtrace/memtrace.h"
 
@@ -649,8 +649,9 @@ int main(int count, char **arguments) {
         printf("%lu guards of the program, %lu of others\n", static_cast<unsigned long>(own_guards),
                static_cast<unsigned long>(other_guards));
     }
-    printf("%lu stacks, %lu paths, %lu blocks, %lu bytes\n",
-           static_cast<unsigned long>(2 * stacks.count), static_cast<unsigned long>(paths),
-           static_cast<unsigned long>(blocks), static_cast<unsigned long>(bytes));
+    printf("pages of %ld bytes\n%lu stacks, %lu paths, %lu blocks, %lu bytes\n",
+           sysconf(_SC_PAGESIZE), static_cast<unsigned long>(2 * stacks.count),
+           static_cast<unsigned long>(paths), static_cast<unsigned long>(blocks),
+           static_cast<unsigned long>(bytes));
     return 0;
 }
