@@ -84,8 +84,9 @@ class System:
             self.libraries = os.path.join(self.root, "usr", "lib", machine.triplet)
         self.files = {}
         self.tests = []
+        # (With memory tags a program without MemTrace is ended there, too.)
         self.builds = [build for build in machine.builds
-                       if build not in PAGES and build not in PROCESSORS and machine.can_build(build)]
+                       if build not in PAGES and build not in PROCESSORS and build != "tagged" and machine.can_build(build)]
 
     def add_command(self):
         """The command for devices, with its libraries."""
