@@ -45,8 +45,8 @@ class Subject:
         self.process.stdin.write(b"\n")
         self.process.stdin.flush()
 
-    def hear(self, line):
-        equal(self.process.stdout.readline(), line, "what the program says")
+    def hear(self, line, *what):
+        equal(self.process.stdout.readline(), line, "what the program says", *what)
 
     def rounds(self, count=1):
         """It does its work so often (known.c, filtered.c)."""
@@ -263,7 +263,7 @@ def test_calls():
         detach(subject.pid)
         if call in ("wait", "read", "recv", "join"):
             subject.say()
-        subject.hear(results.get(call, b"0 0 good\n"))
+        subject.hear(results.get(call, b"0 0 good\n"), call)
         subject.say()
         subject.end(b"", 0)
 
