@@ -53,7 +53,7 @@ def several_threads():
 QUEUE = r"""
 #include <stdlib.h>
 #include <unistd.h>
-enum { BLOCKS = 4096, ROUNDS = 160, STEP = 512 };
+enum { BLOCKS = 4096, ROUNDS = 320, STEP = 512 };
 int main(void) {
     static void *queue[BLOCKS];
     for (int round = 0; round < ROUNDS; round++) {
@@ -73,8 +73,8 @@ int main(void) {
 
 def waiting():
     """A queue whose blocks wait 40 ms for their turn. Where few blocks may wait until it is known how
-    long they live, what waits is written: more events (how many more depends on how often the collector gets to look),
-    the same costs, nothing lost."""
+    long they live, what waits is written: more events, the same costs, nothing lost. How many more
+    depends on how often a busy machine's collector gets to look: hence so many rounds."""
     source = os.path.join(scratch(), "queue.c")
     with open(source, "w") as file:
         file.write(QUEUE)
@@ -89,7 +89,7 @@ def waiting():
         events.append(data["recording"]["events"])
         sums.append(totals(data))
     equal(sums[1], sums[0], "totals")
-    if events[1] <= events[0]:
+    if events[1] < events[0] * 5 // 4:
         fail("events where many blocks may wait, and where few may:", events)
 
 

@@ -85,6 +85,7 @@ def check_parameters(server):
         problem(server, "/api/v1/r/1/search?regex=" + regex, 400, "Too large with its repetitions")
         problem(server, "/api/v1/r/1/query", 400, "Too large with its repetitions", method="POST",
                 body='{"sql": "SELECT \'a\' REGEXP \'%s\'"}' % regex)
+    server.get("/r/1/threads?function=" + "(((((x*)*)*)*)*)*" * 3 + "y")
     with connect_endless(server) as asker:
         server.get("/r/1/functions?function=inner")
         check("others wait", not select.select([asker], [], [], 0)[0])
