@@ -23,6 +23,7 @@
 struct attachcallsite {
     int64_t number; /* -1: none */
     uint64_t arguments[6], sp, pc;
+    uint64_t waits; /* before the look that saw it: attachtarget_waits() */
 };
 
 struct attachregisters {

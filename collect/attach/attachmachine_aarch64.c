@@ -4,7 +4,8 @@
  *
  * When a thread is stopped in a system call, the kernel has already prepared it to make that call
  * again: it stands at the instruction, with its arguments. Only a call that says EINTR is over. It
- * has lost its first argument, which the kernel still knows (interrupted_argument).
+ * has lost its first argument. The kernel still knows it, but newer ones do not tell it any more
+ * (has_stayed).
  */
 #define _GNU_SOURCE
 #include "collect/attach/attachmachine.h"
@@ -83,24 +84,37 @@ static int interrupted_argument(pid_t pid, pid_t tid, int32_t number, uint64_t *
     return found == 2 && said == number ? 0 : -1;
 }
 
-/* Whether it was in that call when it was looked at, and has not left it since: no handler of a
- * signal has begun meanwhile, of which we would have been told. */
+/* Whether it was in such a call when it was looked at. No handler of a signal has begun meanwhile,
+ * of which we would have been told. */
 static bool is_the_same(const struct attachcallsite *before, const struct user_regs_struct *now) {
     return before != NULL && before->number >= 0 && before->number == (int64_t)now->regs[NUMBER] &&
            before->pc == now->pc && before->sp == now->sp &&
            memcmp(&before->arguments[1], &now->regs[1], 5 * sizeof now->regs[1]) == 0;
 }
 
+/* Linux 6.12.115 and newer ones say the result in the argument's place. What is known then is that
+ * the thread has waited for nothing since the look but for us: for another call to have taken the
+ * first one's place, that would have to end at that moment, and the other one, made from the same
+ * place with the same other arguments, to find the stop before it sleeps. */
+static bool has_stayed(pid_t pid, pid_t tid, const struct attachcallsite *before,
+                       const struct user_regs_struct *now) {
+    uint64_t first;
+    uint64_t waits;
+    if (interrupted_argument(pid, tid, (int32_t)before->number, &first) != 0) {
+        return false;
+    }
+    return first == before->arguments[0] ||
+           (first == now->regs[RESULT] && attachtarget_waits(pid, tid, &waits) == 0 &&
+            waits == before->waits + 1);
+}
+
 static void find_cut_short(pid_t pid, pid_t tid, const struct attachcallsite *before,
                            struct attachregisters *registers) {
     const struct user_regs_struct *now = &registers->now;
-    uint64_t first;
     if ((int64_t)now->regs[RESULT] == -EINTR && is_the_same(before, now) &&
-        is_call(pid, now->pc - CALL_BYTES) &&
-        interrupted_argument(pid, tid, (int32_t)before->number, &first) == 0 &&
-        first == before->arguments[0]) {
+        is_call(pid, now->pc - CALL_BYTES) && has_stayed(pid, tid, before, now)) {
         registers->call = *before;
-        registers->after.regs[RESULT] = first;
+        registers->after.regs[RESULT] = before->arguments[0];
         registers->after.pc -= CALL_BYTES;
         registers->is_cut_short = true;
     }

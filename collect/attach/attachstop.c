@@ -347,7 +347,10 @@ static bool settle(struct attachstop *stop, const sigset_t *child) {
 }
 
 static int look_before(const struct attachstop *stop, struct attachcallsite *before) {
-    return attachmachine_needs_look() ? read_sleeping(stop->pid, stop->tid, before) : -1;
+    return attachmachine_needs_look() &&
+                   attachtarget_waits(stop->pid, stop->tid, &before->waits) == 0
+               ? read_sleeping(stop->pid, stop->tid, before)
+               : -1;
 }
 
 /* 0, or -1: it has gone, or may not be stopped. */

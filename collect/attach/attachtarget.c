@@ -336,3 +336,12 @@ int attachtarget_status(pid_t pid, pid_t tid, const char *name, char *value, siz
     }
     return found;
 }
+
+int attachtarget_waits(pid_t pid, pid_t tid, uint64_t *count) {
+    char value[32];
+    if (attachtarget_status(pid, tid, "voluntary_ctxt_switches", value, sizeof value) != 0) {
+        return -1;
+    }
+    *count = strtoull(value, NULL, 10);
+    return 0;
+}

@@ -8,6 +8,7 @@
  *   dlopens FILE    open and close this library, in two threads
  *   forks           fork children that allocate and end
  *   asleep CALL     sleep in this system call, for a short time again and again
+ *   turns           sleep in epoll_wait() of two descriptors in turns, otherwise in the same way
  *
  * Then says "end". At a line "g" it says the longest time in ns for which a thread of those at work
  * did nothing since the last such line, and how often it has worked. Of cycles.py; with PLUGIN it
@@ -17,12 +18,14 @@
 #include <dlfcn.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -246,6 +249,46 @@ static void *wake_again(void *argument) {
     return argument;
 }
 
+static int polled[2], events[2];
+static atomic_int turn; /* whose event comes next */
+
+static void prepare_turns(void) {
+    for (int i = 0; i < 2; i++) {
+        struct epoll_event event = {.events = EPOLLIN, .data.u32 = i};
+        polled[i] = epoll_create1(0);
+        events[i] = eventfd(0, 0);
+        want(epoll_ctl(polled[i], EPOLL_CTL_ADD, events[i], &event), 0);
+    }
+}
+
+static void *take_turns(void *unused) {
+    while (!stop) {
+        struct epoll_event event;
+        eventfd_t count;
+        want(epoll_wait(polled[turn], &event, 1, -1), 1);
+        want(event.data.u32, turn);
+        want(eventfd_read(events[turn], &count), 0);
+        turn = !turn;
+    }
+    return unused;
+}
+
+/* The next one, soon after the last one was taken. */
+static void *give_turns(void *unused) {
+    unsigned seed = 1;
+    int next = turn;
+    while (!stop) {
+        want(eventfd_write(events[next], 1), 0);
+        next = !next;
+        while (turn != next) {
+            sched_yield();
+        }
+        usleep(rand_r(&seed) % 200);
+    }
+    want(eventfd_write(events[next], 1), 0);
+    return unused;
+}
+
 static int needs_waking(const char *name) {
     return strcmp(name, "read") == 0 || strncmp(name, "recv", 4) == 0 ||
            strncmp(name, "accept", 6) == 0 || strcmp(name, "pause") == 0;
@@ -312,6 +355,7 @@ static int start(pthread_t *threads, int argc, char **argv) {
                             : strcmp(mode, "malloc") == 0  ? allocate
                             : strcmp(mode, "dlopens") == 0 ? open_library
                             : strcmp(mode, "forks") == 0   ? fork_children
+                            : strcmp(mode, "turns") == 0   ? take_turns
                                                            : sleep_in;
     want(number > 0 && number < MOST, 1);
     for (int i = 0; i < number; i++) {
@@ -331,12 +375,15 @@ int main(int argc, char **argv) {
         return 2;
     }
     prepare_to_sleep(waker.name);
+    prepare_turns();
     if (strcmp(argv[1], "alone") != 0) {
         number = start(threads, argc, argv);
     }
     waker.sleeper = threads[0];
     if (strcmp(argv[1], "asleep") == 0 && needs_waking(waker.name)) {
         start_one(&threads[number++], wake_again, &waker);
+    } else if (strcmp(argv[1], "turns") == 0) {
+        start_one(&threads[number++], give_turns, NULL);
     }
     puts("ready");
     fflush(stdout);

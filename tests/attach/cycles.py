@@ -177,6 +177,7 @@ def subjects(folder):
     found["dlopens"] = Subject(program, "dlopens", library, gaps=True)
     found["forks"] = Subject(program, "forks", gaps=True, allocates=False)
     found["threads1000"] = Subject(program, "many", "1000", gaps=True)
+    found["turns"] = Subject(program, "turns", allocates=False)
     found["alone"] = Subject(program, "alone", gaps=True)
     found.update({call: Subject(program, "asleep", call, allocates=False) for call in CALLS})
     return found
