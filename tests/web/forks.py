@@ -16,9 +16,9 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "pyt
 from webserver import MEMTRACE, Scratch, Server, check
 
 SECONDS = 30
-# "helper" is the same program by another name.
-SHELL = "./subject 100000 60000 & ./helper 6000 20000; exec ./helper 6000 20000"
-MAKEFILE = "all: one two\none: ; ./subject 6000 20000\ntwo: ; ./helper 6000 20000\n"
+# "helper" is the same program by another name. Those that are looked for wait until they were found.
+SHELL = "./subject 6000 20000 never & ./helper 100 0 {0}.seen; exec ./helper 6000 20000 {0}.over"
+MAKEFILE = "all: one two\none: ; ./subject 6000 20000 make.over\ntwo: ; ./helper 6000 20000 make.over\n"
 
 
 def start(scratch, how, name, *program):
@@ -51,6 +51,12 @@ def opened(server, **how):
         one for one in sources["opened"] if all(re.fullmatch(str(want), str(one.get(name))) for name, want in how.items())])[0]
 
 
+def tell(scratch, name):
+    """What waits for this file goes on."""
+    with open(scratch.file(name), "w", encoding="utf-8"):
+        pass
+
+
 def end(server):
     server.process.send_signal(signal.SIGINT)
     return server.process.wait(20)
@@ -65,13 +71,14 @@ def check_report(what, totals, path):
 
 def check_images(scratch, how, name):
     """A shell, its children, and what it becomes: one number, two images, and the run of all."""
-    server = start(scratch, how, name, "sh", "-c", SHELL)
+    server = start(scratch, how, name, "sh", "-c", SHELL.format(how))
     child = running(server, "subject")
     shell = opened(server, id=1, state="open")
     check("the shell", shell["live"] and shell["ended"] == "running" and child["parent_pid"] == shell["pid"] and
           re.fullmatch(r"(da|ba)?sh \(%d\)" % shell["pid"], shell["name"]), shell, child)
     helper = running(server, "helper")
     check("another process", helper["pid"] not in (child["pid"], shell["pid"]), helper)
+    tell(scratch, how + ".seen")
     status, _, body = server.ask("/api/v1/sources", method="POST", body=json.dumps({"pid": child["pid"]}))
     check("opened", status == 200, body)
     image = opened(server, pid=shell["pid"], name=r"helper \(\d+\)", state="open")
@@ -84,6 +91,7 @@ def check_images(scratch, how, name):
     os.kill(child["pid"], signal.SIGKILL)
     killed = opened(server, id=2, ended="killed")
     check("killed", not killed["live"] and killed["name"] == "subject (%d)" % child["pid"], killed)
+    tell(scratch, how + ".over")
     run = opened(server, kind="run", state="open")
     check("the run", run["path"] == scratch.file(name) and run["pid"] == 0, run)
     opened(server, id=3, ended="ended")
@@ -109,6 +117,7 @@ def check_make(scratch):
     server = start(scratch, "run", "make.mtp", "make", "-s", "-j2")
     parents = {running(server, name)["parent_pid"] for name in ("subject", "helper")}
     check("they have one parent", parents == {opened(server, id=1, state="open")["pid"]}, parents)
+    tell(scratch, "make.over")
     run = opened(server, kind="run", state="open")
     check_report("the run", server.get("/r/%d" % run["id"])["data"]["totals"], scratch.file("make.mtp"))
     check("make ends well", end(server) == 0)

@@ -42,6 +42,7 @@ int main(int count, char **words) {
         if (pause_us != 0 && i % 100 == 0) usleep(pause_us);
     }
     pthread_join(thread, NULL);
+    while (count > 3 && access(words[3], F_OK) != 0) usleep(10000);
     return 0;
 }
 """
