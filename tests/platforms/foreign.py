@@ -405,7 +405,7 @@ def test_way(machine, build, name, stacks, compiler, flags, settings):
     may_be_on_fiber = machine.is_musl or machine.name == "arm"
     least = min(1, len(cut)) if may_be_on_fiber and arguments != ["own"] else len(cut)
     # (With pages of 64 KiB it is told more often, at the same places.)
-    is_told_once = machine.is_musl and build not in PAGES
+    is_told_once = machine.is_musl and build != "pages-64K"
     most = len(cut) if is_told_once else sum(context["allocations"] for context in cut)
     if build == "fp": # what is not found by frame pointers is not known to be missing
         least = most = 0
