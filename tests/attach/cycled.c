@@ -16,6 +16,7 @@
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -261,11 +262,17 @@ static void prepare_turns(void) {
     }
 }
 
+/* Never of the other descriptor. (It may say EINTR where it began while we were about to be held.)
+ */
 static void *take_turns(void *unused) {
     while (!stop) {
         struct epoll_event event;
         eventfd_t count;
-        want(epoll_wait(polled[turn], &event, 1, -1), 1);
+        int got;
+        do {
+            got = epoll_wait(polled[turn], &event, 1, -1);
+        } while (got < 0 && errno == EINTR);
+        want(got, 1);
         want(event.data.u32, turn);
         want(eventfd_read(events[turn], &count), 0);
         turn = !turn;
