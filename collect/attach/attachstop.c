@@ -71,10 +71,13 @@ static uint64_t *make_room(void) {
 
 void attachsafety_find(const struct attachtarget *target, struct attachsafety *safety) {
     const struct attachmapping *libc = attachtarget_object(target, "libc.so.6");
-    *safety = (struct attachsafety){.target = target,
-                                    .loader = inode_of(target, "ld-linux"),
-                                    .own = inode_of(target, "libmemtrace.so"),
-                                    .stack = make_room()};
+    const struct attachmapping *own = attachtarget_object(target, "libmemtrace.so");
+    *safety = (struct attachsafety){
+        .target = target, .loader = inode_of(target, "ld-linux"), .stack = make_room()};
+    if (own != NULL) {
+        safety->own = own->inode;
+        safety->own_syscall = attachtarget_range(target, own, "syscall");
+    }
     safety->signal_word_count =
         attachmachine_signal_words(target, safety->signal_words, ATTACHSTOP_SIGNAL_WORDS);
     for (size_t i = 0; i < target->count; i++) {
@@ -273,6 +276,13 @@ static bool runs_safely(const struct attachsafety *safety, const struct attachst
     return !is_in_rseq(stop);
 }
 
+/* Of ours, at work for itself. */
+static bool is_own(const struct attachsafety *safety, const struct attachmapping *code,
+                   uint64_t pc) {
+    return safety->own != 0 && code->inode == safety->own &&
+           (pc < safety->own_syscall.start || pc >= safety->own_syscall.end);
+}
+
 /* A call that was slept in is looked at once more: it may be another one by now. */
 static bool slept_safely(const struct attachsafety *safety, const struct attachstop *stop,
                          bool may_run) {
@@ -282,7 +292,7 @@ static bool slept_safely(const struct attachsafety *safety, const struct attachs
         return false;
     }
     return code != NULL && (safety->loader == 0 || code->inode != safety->loader) &&
-           (safety->own == 0 || code->inode != safety->own) && (may_run || !is_timed_anew(call));
+           !is_own(safety, code, call->pc) && (may_run || !is_timed_anew(call));
 }
 
 static bool is_safe(const struct attachsafety *safety, const struct attachstop *stop,

@@ -23,9 +23,10 @@ struct attachsafety {
     size_t signal_word_count;
     uint64_t allocators[16]; /* inodes of objects that define malloc or pthread_create */
     size_t allocator_count;
-    uint64_t loader, own; /* inodes; 0: it has none */
-    bool has_allocator;   /* other than the C library's and ours */
-    uint64_t *stack;      /* for a stack to be read into; NULL: out of memory */
+    uint64_t loader, own;           /* inodes; 0: it has none */
+    struct attachrange own_syscall; /* our syscall(), in which the program's threads sleep */
+    bool has_allocator;             /* other than the C library's and ours */
+    uint64_t *stack;                /* for a stack to be read into; NULL: out of memory */
 };
 void attachsafety_find(const struct attachtarget *target, struct attachsafety *safety);
 void attachsafety_free(struct attachsafety *safety);

@@ -162,7 +162,7 @@ int attachtarget_file(const struct attachtarget *target, const struct attachmapp
     return fd;
 }
 
-static uint64_t find_symbol(Elf *elf, const char *name) {
+static bool find_symbol(Elf *elf, const char *name, GElf_Sym *found) {
     Elf_Scn *section = NULL;
     GElf_Shdr header;
     while ((section = elf_nextscn(elf, section)) != NULL) {
@@ -179,11 +179,12 @@ static uint64_t find_symbol(Elf *elf, const char *name) {
                  GELF_ST_TYPE(symbol.st_info) == STT_OBJECT) &&
                 (own = elf_strptr(elf, header.sh_link, symbol.st_name)) != NULL &&
                 strcmp(own, name) == 0) {
-                return symbol.st_value;
+                *found = symbol;
+                return true;
             }
         }
     }
-    return 0;
+    return false;
 }
 
 /* What the object's addresses count from. */
@@ -197,27 +198,42 @@ static uint64_t base_of(Elf *elf, const struct attachmapping *object) {
     return object->start;
 }
 
-uint64_t attachtarget_symbol_of(int fd, const struct attachmapping *object, const char *name) {
+/* At the address where it lies in the program; {0}: this object does not define it. */
+static GElf_Sym placed_symbol(int fd, const struct attachmapping *object, const char *name) {
+    GElf_Sym symbol = {0};
     Elf *elf;
-    uint64_t value = 0;
     elf_version(EV_CURRENT);
     elf = fd >= 0 ? elf_begin(fd, ELF_C_READ, NULL) : NULL;
-    if (elf != NULL && elf_kind(elf) == ELF_K_ELF) {
-        value = find_symbol(elf, name);
-        value += value != 0 ? base_of(elf, object) : 0;
+    if (elf != NULL && elf_kind(elf) == ELF_K_ELF && find_symbol(elf, name, &symbol)) {
+        symbol.st_value += symbol.st_value != 0 ? base_of(elf, object) : 0;
     }
     elf_end(elf);
-    return value;
+    return symbol;
+}
+
+uint64_t attachtarget_symbol_of(int fd, const struct attachmapping *object, const char *name) {
+    return placed_symbol(fd, object, name).st_value;
+}
+
+static GElf_Sym symbol_in(const struct attachtarget *target, const struct attachmapping *object,
+                          const char *name) {
+    int fd = attachtarget_file(target, object);
+    GElf_Sym symbol = placed_symbol(fd, object, name);
+    if (fd >= 0) {
+        close(fd);
+    }
+    return symbol;
 }
 
 uint64_t attachtarget_symbol(const struct attachtarget *target, const struct attachmapping *object,
                              const char *name) {
-    int fd = attachtarget_file(target, object);
-    uint64_t value = attachtarget_symbol_of(fd, object, name);
-    if (fd >= 0) {
-        close(fd);
-    }
-    return value;
+    return symbol_in(target, object, name).st_value;
+}
+
+struct attachrange attachtarget_range(const struct attachtarget *target,
+                                      const struct attachmapping *object, const char *name) {
+    GElf_Sym symbol = symbol_in(target, object, name);
+    return (struct attachrange){symbol.st_value, symbol.st_value + symbol.st_size};
 }
 
 struct vtables {

@@ -23,6 +23,10 @@ struct attachmapping {
     char *path; /* "": none */
 };
 
+struct attachrange {
+    uint64_t start, end;
+};
+
 struct attachtarget {
     pid_t pid;
     struct attachmapping *mappings;
@@ -46,7 +50,10 @@ int attachtarget_file(const struct attachtarget *target, const struct attachmapp
 /* The address of a function, or of data, that this object defines; 0: it does not. */
 uint64_t attachtarget_symbol(const struct attachtarget *target, const struct attachmapping *object,
                              const char *name);
-/* The same where this descriptor is of its file. */
+/* From its first byte to behind its last; {0, 0}: this object does not define it. */
+struct attachrange attachtarget_range(const struct attachtarget *target,
+                                      const struct attachmapping *object, const char *name);
+/* The address where this descriptor is of the object's file. */
 uint64_t attachtarget_symbol_of(int fd, const struct attachmapping *object, const char *name);
 /* Each virtual table of C++ that this object has: its symbol's name, where it lies, its bytes. */
 void attachtarget_vtables(const struct attachtarget *target, const struct attachmapping *object,

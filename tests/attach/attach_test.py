@@ -268,6 +268,17 @@ def test_calls():
         subject.end(b"", 0)
 
 
+def test_raw_calls():
+    """Who has come to sleep in syscall(), which is ours while it is attached to, is let go there, too."""
+    subject = Subject(build(source("cycled.c")), "asleep", "nanosleep")
+    for _ in range(3):
+        attach(subject.pid)
+        time.sleep(0.1)  # it has made that call anew, five times
+        detach(subject.pid)
+    subject.say()
+    subject.end(b"end\n", 3)
+
+
 def test_python():
     """A large program that computes: the output is as without us."""
     program = "print('ready', flush=True)\n" \

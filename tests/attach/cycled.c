@@ -30,6 +30,7 @@
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -262,8 +263,7 @@ static void prepare_turns(void) {
     }
 }
 
-/* Never of the other descriptor. (It may say EINTR where it began while we were about to be held.)
- */
+/* Never of the other descriptor. (EINTR is said by a call that began as its thread was stopped.) */
 static void *take_turns(void *unused) {
     while (!stop) {
         struct epoll_event event;
@@ -287,12 +287,14 @@ static void *give_turns(void *unused) {
     while (!stop) {
         want(eventfd_write(events[next], 1), 0);
         next = !next;
-        while (turn != next) {
+        while (turn != next && !stop) {
             sched_yield();
         }
         usleep(rand_r(&seed) % 200);
     }
-    want(eventfd_write(events[next], 1), 0);
+    for (int i = 0; i < 2; i++) { /* for the other thread to end, whichever it waits for */
+        want(eventfd_write(events[i], 1), 0);
+    }
     return unused;
 }
 
@@ -319,10 +321,22 @@ static void prepare_to_sleep(const char *name) {
     signal(SIGUSR1, ignore);
 }
 
+/* The next line's first letter, waited for in a call of which no thread is taken: then it is the
+ * other thread that is held. */
+static char read_untaken(void) {
+    char line[16] = "";
+    struct iovec piece = {line, sizeof line};
+    return readv(STDIN_FILENO, &piece, 1) > 0 ? line[0] : '\0';
+}
+
+static char read_line(void) {
+    char line[16] = "";
+    return fgets(line, sizeof line, stdin) != NULL ? line[0] : '\0';
+}
+
 /* Whether it goes on: an empty line or the end is for it to end. */
-static int answer(void) {
-    char line[16];
-    if (fgets(line, sizeof line, stdin) == NULL || line[0] != 'g') {
+static int answer(char asked) {
+    if (asked != 'g') {
         return 0;
     }
     printf("%ld %ld\n", atomic_exchange(&longest_ns, 0), works);
@@ -340,7 +354,7 @@ static void allocate_alone(void) {
                 note_work(&last, PAIRS);
             }
         }
-    } while (answer());
+    } while (answer(read_line()));
 }
 
 static void start_one(pthread_t *thread, void *(*work)(void *), void *argument) {
@@ -378,9 +392,11 @@ int main(int argc, char **argv) {
     static pthread_t threads[MOST + 1];
     struct waker waker = {argc > 2 ? argv[2] : "", 0};
     int number = 0;
+    int is_asleep;
     if (argc < 2) {
         return 2;
     }
+    is_asleep = strcmp(argv[1], "asleep") == 0 || strcmp(argv[1], "turns") == 0;
     prepare_to_sleep(waker.name);
     prepare_turns();
     if (strcmp(argv[1], "alone") != 0) {
@@ -397,7 +413,7 @@ int main(int argc, char **argv) {
     if (number == 0) {
         allocate_alone();
     }
-    while (number != 0 && answer()) {
+    while (number != 0 && answer(is_asleep ? read_untaken() : read_line())) {
     }
     stop = 1;
     for (int i = 0; i < number; i++) {

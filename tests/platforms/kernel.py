@@ -37,9 +37,9 @@ PACKAGES = """busybox-static binutils coreutils python3 libc6 libstdc++6 libdw1 
     libncursesw6 libnettle8 libprotobuf-c1 libsqlite3-0 libssl3 libunwind8 libyajl2 libzstd1 zlib1g""".split()
 INSTALLED = "opt/memtrace"
 ATTACH = {"counts": "attach_test.py", "before": "attach_test.py", "threads": "attach_test.py", "sleeping": "attach_test.py",
-          "calls": "attach_test.py", "to_the_end": "attach_test.py", "record": "attach_test.py", "kill": "attach_test.py",
-          "again": "attach_test.py", "again_threads": "attach_test.py", "again_child": "attach_test.py", "cxx": "attach_test.py",
-          "words": "exact.py"}
+          "calls": "attach_test.py", "raw_calls": "attach_test.py", "to_the_end": "attach_test.py",
+          "record": "attach_test.py", "kill": "attach_test.py", "again": "attach_test.py",
+          "again_threads": "attach_test.py", "again_child": "attach_test.py", "cxx": "attach_test.py", "words": "exact.py"}
 CYCLES = 4
 # gcc there: what the cross compiler has made of that source before.
 COMPILER = """#!/bin/busybox sh
