@@ -357,10 +357,11 @@ static bool settle(struct attachstop *stop, const sigset_t *child) {
 }
 
 static int look_before(const struct attachstop *stop, struct attachcallsite *before) {
-    return attachmachine_needs_look() &&
-                   attachtarget_waits(stop->pid, stop->tid, &before->waits) == 0
-               ? read_sleeping(stop->pid, stop->tid, before)
-               : -1;
+    if (!attachmachine_needs_look() ||
+        attachtarget_waits(stop->pid, stop->tid, &before->waits) != 0) {
+        return -1;
+    }
+    return read_sleeping(stop->pid, stop->tid, before);
 }
 
 /* 0, or -1: it has gone, or may not be stopped. */
