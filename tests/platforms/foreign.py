@@ -488,8 +488,9 @@ def test_deep(machine):
     for mode in ("verify", "patch"):
         few, many = (executed(machine, program, folder, mode, depth, rounds) for depth in (20, 400))
         more[mode] = (many - few) / rounds
-    # Three allocations a round, three pieces of code at least to compare a frame.
-    if more["verify"] < 380 * 3 * 3 or more["patch"] > more["verify"] / 20:
+    # Three allocations a round, three pieces of code at least to compare a frame. Of the 100 rounds some go over all frames
+    # anew: the first one always, up to four more with GCC 16.
+    if more["verify"] < 380 * 3 * 3 or more["patch"] > more["verify"] / 8:
         fail("380 more frames cost so much a round:", more)
     print(machine.name, "deep: for 380 frames more, %.0f pieces of code a round, and with patched return addresses %.0f" %
           (more["verify"], more["patch"]))

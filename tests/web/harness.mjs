@@ -44,7 +44,14 @@ export function recording(name, command, ...options) {
     const file = path.join(scratch, name + '.mtr');
     if (!fs.existsSync(file)) {
         const made = file + '.' + process.pid + '.mtr';
-        run(memtrace, ['record', '-o', made, ...options, '--', ...command]);
+        // On a busy machine a short program may be over before its resident set was looked at.
+        for (let tries = 0; tries < 20; tries++) {
+            run(memtrace, ['record', '-o', made, ...options, '--', ...command]);
+            if (report(made).timeline.some((point) => point.resident_bytes !== 0)) {
+                break;
+            }
+            fs.rmSync(made);
+        }
         fs.renameSync(made, file);
     }
     return file;
