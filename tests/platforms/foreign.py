@@ -483,14 +483,14 @@ def test_deep(machine):
     """What 380 more frames cost in each round of a program."""
     folder = os.path.join(machine.folder, "deep")
     os.makedirs(folder, mode=0o700, exist_ok=True)
-    program, rounds, more = os.path.join(folder, "deep"), 100, {}
+    program, rounds, more = os.path.join(folder, "deep"), 400, {}
     run([machine.compiler.replace("g++", "gcc"), "-O2", os.path.join(HERE, "deep.c"), *machine.linked(program, False)])
     for mode in ("verify", "patch"):
         few, many = (executed(machine, program, folder, mode, depth, rounds) for depth in (20, 400))
         more[mode] = (many - few) / rounds
-    # Three allocations a round, three pieces of code at least to compare a frame. Of the 100 rounds some go over all frames
-    # anew: the first one always, up to four more with GCC 16.
-    if more["verify"] < 380 * 3 * 3 or more["patch"] > more["verify"] / 8:
+    # Three allocations a round, three pieces of code at least to compare a frame. (What a process costs by itself differs by
+    # some 25,000 pieces from one to the next, at any depth: hence so many rounds.)
+    if more["verify"] < 380 * 3 * 3 or more["patch"] > more["verify"] / 20:
         fail("380 more frames cost so much a round:", more)
     print(machine.name, "deep: for 380 frames more, %.0f pieces of code a round, and with patched return addresses %.0f" %
           (more["verify"], more["patch"]))
