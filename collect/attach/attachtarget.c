@@ -198,42 +198,38 @@ static uint64_t base_of(Elf *elf, const struct attachmapping *object) {
     return object->start;
 }
 
-/* At the address where it lies in the program; {0}: this object does not define it. */
-static GElf_Sym placed_symbol(int fd, const struct attachmapping *object, const char *name) {
-    GElf_Sym symbol = {0};
+static struct attachrange range_of(int fd, const struct attachmapping *object, const char *name) {
+    struct attachrange range = {0, 0};
+    GElf_Sym symbol;
     Elf *elf;
     elf_version(EV_CURRENT);
     elf = fd >= 0 ? elf_begin(fd, ELF_C_READ, NULL) : NULL;
-    if (elf != NULL && elf_kind(elf) == ELF_K_ELF && find_symbol(elf, name, &symbol)) {
-        symbol.st_value += symbol.st_value != 0 ? base_of(elf, object) : 0;
+    if (elf != NULL && elf_kind(elf) == ELF_K_ELF && find_symbol(elf, name, &symbol) &&
+        symbol.st_value != 0) {
+        range.start = symbol.st_value + base_of(elf, object);
+        range.end = range.start + symbol.st_size;
     }
     elf_end(elf);
-    return symbol;
+    return range;
 }
 
 uint64_t attachtarget_symbol_of(int fd, const struct attachmapping *object, const char *name) {
-    return placed_symbol(fd, object, name).st_value;
-}
-
-static GElf_Sym symbol_in(const struct attachtarget *target, const struct attachmapping *object,
-                          const char *name) {
-    int fd = attachtarget_file(target, object);
-    GElf_Sym symbol = placed_symbol(fd, object, name);
-    if (fd >= 0) {
-        close(fd);
-    }
-    return symbol;
-}
-
-uint64_t attachtarget_symbol(const struct attachtarget *target, const struct attachmapping *object,
-                             const char *name) {
-    return symbol_in(target, object, name).st_value;
+    return range_of(fd, object, name).start;
 }
 
 struct attachrange attachtarget_range(const struct attachtarget *target,
                                       const struct attachmapping *object, const char *name) {
-    GElf_Sym symbol = symbol_in(target, object, name);
-    return (struct attachrange){symbol.st_value, symbol.st_value + symbol.st_size};
+    int fd = attachtarget_file(target, object);
+    struct attachrange range = range_of(fd, object, name);
+    if (fd >= 0) {
+        close(fd);
+    }
+    return range;
+}
+
+uint64_t attachtarget_symbol(const struct attachtarget *target, const struct attachmapping *object,
+                             const char *name) {
+    return attachtarget_range(target, object, name).start;
 }
 
 struct vtables {

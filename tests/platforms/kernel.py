@@ -116,8 +116,8 @@ class Kernel:
         run([self.machine.triplet + "-gcc", "-g", "-O1", "-pthread", os.path.join(HERE, "libc.c"), "-o", program])
         self.add("bin/libc.bare", program)
         for way in libcs.USES:
-            words = way + (" /bin/libc.bare again" if way == "exec" else "")
-            self.guest.add_test("libc." + way, "%s run --no-summary -- /bin/libc.bare %s; [ $? = 3 ]" % (memtrace, words), leaves=True)
+            words = " ".join(libcs.words("/bin/libc.bare", way))
+            self.guest.add_test("libc." + way, "%s run --no-summary -- %s; [ $? = 3 ]" % (memtrace, words), leaves=True)
         settings = "export TEST_BUILD=/%s TEST_CACHE=/tmp/cache MEMTRACE=%s PYTHONDONTWRITEBYTECODE=1;" % (INSTALLED, memtrace)
         for case, script in ATTACH.items():
             self.guest.add_test("attach." + case, "%s python3 /src/tests/attach/%s %s" % (settings, script, case))

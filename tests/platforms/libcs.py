@@ -67,9 +67,8 @@ def profiles(folder):
             if name.endswith((".mtp", ".mtr"))]
 
 
-def words(machine, program, way):
-    """That start it: with "exec" followed by those that it executes, itself again."""
-    start = machine.start()
+def words(program, way, start=()):
+    """That start it, behind an emulator's: with "exec" followed by those that it executes, itself again."""
     again = [shutil.which(start[0]), *start[1:]] if start else []
     return [*start, program, way, *([*again, program, "again"] if way == "exec" else [])]
 
@@ -82,9 +81,10 @@ def main():
     plain = compiled(machine, folder, "plain", *(["-static"] if machine.static else []))
     linked = compiled(machine, folder, "linked", *machine.linked(os.path.join(folder, "linked"), False),
                       "-Wl,-rpath," + os.path.dirname(machine.library))
+    start = machine.start()
     for way in USES:
         at = fresh(folder)
-        execute(words(machine, linked, way), at, MEMTRACE_SUMMARY="0")
+        execute(words(linked, way, start), at, MEMTRACE_SUMMARY="0")
         check(profiles(at), way, False)
     followed = linked if machine.static else plain
     library = [] if machine.is_here else ["--library", machine.library]
@@ -92,17 +92,17 @@ def main():
         machine.emulator[0], followed, os.path.realpath(machine.library))
     for way in ("return", "exec") if machine.is_here else ("return",):
         at = fresh(folder)
-        said = execute([MEMTRACE, "run", "--no-summary", *library, "--", *words(machine, followed, way)], at)
+        said = execute([MEMTRACE, "run", "--no-summary", *library, "--", *words(followed, way, start)], at)
         check(profiles(at), way, True)
         if said != emulates:
             fail("memtrace run says", said)
     at = fresh(folder)
-    execute([MEMTRACE, "record", "--no-summary", "--children", "none", *library, "--", *words(machine, followed, "return")], at)
+    execute([MEMTRACE, "record", "--no-summary", "--children", "none", *library, "--", *words(followed, "return", start)], at)
     recordings = profiles(at)
     if len(recordings) != 1 or counted(recordings[0])[:3] != (USES["return"] * EACH, USES["return"] * BYTES, 0):
         fail("recorded are", [(name, counted(name)) for name in recordings])
     if machine.static:
-        said = execute([MEMTRACE, "run", *library, "--", *words(machine, plain, "return")], folder)
+        said = execute([MEMTRACE, "run", *library, "--", *words(plain, "return", start)], folder)
         if not said.endswith("%s is statically linked: nothing will be recorded\n" % plain) or said.count("\n") != 1:
             fail("of a program without MemTrace it says", said)
     print(machine.name + ": each function counted once,", len(USES), "ways to end")
