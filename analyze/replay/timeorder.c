@@ -264,10 +264,14 @@ static bool waits(struct timeorder *order, struct timeorder_stream *stream,
     return true;
 }
 
-/* Whether the event lies behind the window. Who is waited for is not asked: a thread that was
- * interrupted may have believed in an old time for long, but what it freed had been allocated. */
+/* Whether another stream may come first: the event lies behind the window, or it is of a mapping,
+ * and not the turn's first. These come in the order of their times within windows, too: munmap has
+ * the time before the call and mmap that behind it, so whoever got an address comes behind whoever
+ * gave it back. Who is waited for is not asked: a thread that was interrupted may have believed in
+ * an old time for long, but what it freed had been allocated. */
 static bool is_later(const struct timeorder *order, const struct event *event) {
-    return order->depth == 1 && event->time_ns >> order->window_shift > order->window;
+    return order->depth == 1 && (event->time_ns >> order->window_shift > order->window ||
+                                 (event->kind == EVENT_MAP && event->time_ns > order->turn_ns));
 }
 
 static void hand_out(struct timeorder *order, struct timeorder_stream *stream,
@@ -458,6 +462,7 @@ static bool next_turn(struct timeorder *order) {
             return false;
         }
         order->window = window;
+        order->turn_ns = turn.time_ns;
         note_places(order);
         start_turn(order, turn.stream, NO_NUMBER);
         return true;

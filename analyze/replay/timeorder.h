@@ -56,6 +56,7 @@ struct timeorder {
     size_t next_edge;
     uint64_t stop_ns; /* events of windows from here on are left; UINT64_MAX: none */
     uint64_t window;
+    uint64_t turn_ns; /* when the turn began: of its first event */
     uint64_t damaged; /* blocks that could not be read to their end */
     uint64_t gaps;    /* places where a stream lacks something */
 };

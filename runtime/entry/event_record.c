@@ -266,7 +266,9 @@ void event_end_free(struct thread *thread, const void *address, uint32_t owner, 
 
 /* --- what is no block ------------------------------------------------------------------------- */
 
+/* Threads get each other's addresses at once: in which order, only exact times tell. */
 void event_record_map(struct thread *thread, const struct recorder_map *map) {
+    recorder_set_exact_time(thread->stream);
     if (!recorder_map(thread->stream, map) &&
         !(event_wait_for_room(thread) && recorder_map(thread->stream, map))) {
         space_lost(&runtime.space, MEMTRACE_LOST_RECORDS, 1);

@@ -205,13 +205,17 @@ static struct memtrace_chunk *take_chunk(struct recorder *recorder) {
     return chunk;
 }
 
+static void look_at_clock(struct recorder_stream *stream) {
+    stream->now_ns =
+        sys_clock_ns(CLOCK_MONOTONIC) - stream->recorder->space->header->start_monotonic_ns;
+}
+
 static void open_chunk(struct recorder_stream *stream, struct memtrace_chunk *chunk) {
-    const struct memtrace_header *header = stream->recorder->space->header;
     if (stream->id == 0) {
         stream->id =
             __atomic_add_fetch(&stream->recorder->recording->stream_count, 1, __ATOMIC_RELAXED);
     }
-    stream->now_ns = sys_clock_ns(CLOCK_MONOTONIC) - header->start_monotonic_ns;
+    look_at_clock(stream);
     stream->due &= ~(uint32_t)(RECORDER_DUE_TIME | RECORDER_DUE_NUMBERS);
     chunk->stream = stream->id;
     chunk->thread = stream->thread;
@@ -300,6 +304,11 @@ void recorder_set_time(struct recorder_stream *stream, uint64_t now_ns, uint32_t
     stream->due |= RECORDER_DUE_TIME;
 }
 
+void recorder_set_exact_time(struct recorder_stream *stream) {
+    look_at_clock(stream);
+    stream->due |= RECORDER_DUE_TIME;
+}
+
 /* A word holds 30 bits of each. */
 static uint64_t take_lost(uint32_t *lost) {
     uint32_t most = (1u << 30) - 1;
@@ -317,8 +326,7 @@ uint64_t *recorder_write_due(struct recorder_stream *stream, uint64_t *at) {
         stream->due |= stream->lost_allocs + stream->lost_frees != 0 ? RECORDER_DUE_LOST : 0;
     }
     if ((due & RECORDER_DUE_PRECISE) != 0) {
-        stream->now_ns =
-            sys_clock_ns(CLOCK_MONOTONIC) - stream->recorder->space->header->start_monotonic_ns;
+        look_at_clock(stream);
     }
     if ((due & (RECORDER_DUE_TIME | RECORDER_DUE_PRECISE)) != 0) {
         *at++ = MEMTRACE_WORD_TIME | stream->now_ns << 4;

@@ -131,6 +131,8 @@ void recorder_abandon(struct recorder_stream *stream);
 
 /* What the thread knows of the time: since the start, and the tick by which births are noted. */
 void recorder_set_time(struct recorder_stream *stream, uint64_t now_ns, uint32_t tick);
+/* The next event has the time that it is now, and so have those up to the thread's next look. */
+void recorder_set_exact_time(struct recorder_stream *stream);
 
 /* A block's name in a word: owner and number, without the kind. */
 INLINE uint64_t recorder_name(uint32_t thread, uint64_t number) {

@@ -88,9 +88,8 @@ def check_scopes(path, story):
           sorted(points), "marks")
 
 
-def check_mappings(path, story, options):
-    """busy.c maps and unmaps whole mappings only: a row each, its end that of the munmap, where times
-    tell the order of two threads that got the same address."""
+def check_mappings(path, story):
+    """busy.c maps and unmaps whole mappings only: a row each, its end that of the munmap."""
     mapped, ends = [], collections.Counter()
     for thread, event in events_of(story):
         if isinstance(event, reader.Map) and event.operation == 1:
@@ -101,8 +100,6 @@ def check_mappings(path, story, options):
     rows = ask(path, "SELECT * FROM mappings")
     equal(sorted((row["born"], row["thread"], row["context"], row["address"], row["size"])
                  for row in rows), sorted(mapped), "mappings")
-    if "--precise" not in options:
-        return
     equal(collections.Counter((row["freed"], row["freed_by"], row["address"])
                               for row in rows if row["freed"] is not None), ends, "their ends")
     if not ends:
@@ -115,7 +112,7 @@ def main():
         story = lives.Story(path)
         check_blocks(path, story)
         check_scopes(path, story)
-        check_mappings(path, story, options)
+        check_mappings(path, story)
 
 
 main()

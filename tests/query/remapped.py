@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: MIT
+"""Mappings where threads get each other's addresses at once: which ones are still there, as the
+program says itself; and who ended each, where the times of events tell."""
+
+import collections
+import os
+
+from queried import (HERE, ask, build, equal, fail, finish,  # and finds the modules below
+                     only_recording, record, scratch)
+import lives
+import reader
+
+THREADS, ROUNDS = 4, 3000
+
+
+def changes(path):
+    """(time, thread, whether it maps, address) in the order of times; each thread's in its own."""
+    story = lives.Story(path)
+    found = []
+    for block, payload in story.recording.of_kind(reader.EVENTS):
+        found += [(event.time, block.thread, event.operation == 1, event.address)
+                  for event in reader.Decoder(block, payload) if isinstance(event, reader.Map)]
+    return sorted(found, key=lambda change: change[0])
+
+
+def expected(path):
+    """(born, thread, address, freed, freed_by) of each mapping."""
+    there, ended = {}, []
+    for time, thread, maps, address in changes(path):
+        if maps:
+            there[address] = (time, thread, address)
+        else:
+            ended.append((*there.pop(address), time, thread))
+    return collections.Counter(ended + [(*mapping, None, None) for mapping in there.values()])
+
+
+def check(*options):
+    folder = scratch()
+    program = build(os.path.join(HERE, "remapped.c"))
+    result = record([program, str(THREADS), str(ROUNDS)], folder, *options)
+    equal(result.returncode, 0, "recording", result.stderr)
+    path = only_recording(folder, "remapped")
+    rows = [row for row in ask(path, "SELECT * FROM mappings") if row["size"] == 3 * 4096]
+    equal(sorted(row["address"] for row in rows if row["freed"] is None),
+          sorted(map(int, result.stdout.split())), options, "still there")
+    if "--precise" in options:
+        found = collections.Counter((row["born"], row["thread"], row["address"], row["freed"],
+                                     row["freed_by"]) for row in rows)
+        wanted = expected(path)
+        if found != wanted:
+            fail("not as the times have it:", sum((found - wanted).values()), "of", len(rows),
+                 next(iter(found - wanted)))
+
+
+for mode in ((), ("--precise",)):
+    check(*mode)
+finish()
