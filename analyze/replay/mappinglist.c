@@ -94,11 +94,14 @@ static int remove_range(struct mappinglist *mappings, const struct timeorder_eve
     return result;
 }
 
-/* Only mmap says it: what mremap moves keeps what it had (its own flags are others), the break is
+/* What mremap moves keeps what it had: where its old place is given, what was there (and the
+ * event's flags are mremap's); else that was unmapped before, and the event says it. The break is
  * memory to read and write. */
 static void set_protection(const struct mappinglist *mappings, const struct event *event,
                            struct mapping *mapping) {
-    if (event->operation == MEMTRACE_MAP_MAP) {
+    bool is_told = event->operation == MEMTRACE_MAP_MAP ||
+                   (event->operation == MEMTRACE_MAP_REMAP && event->old_address == 0);
+    if (is_told) {
         mapping->protection = event->protection;
         mapping->flags = event->flags;
     } else if (event->operation == MEMTRACE_MAP_BREAK) {

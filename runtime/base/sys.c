@@ -17,6 +17,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/shm.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
@@ -212,6 +213,16 @@ uint64_t sys_address_limit(void) {
     uint64_t limit;
     limit_of(RLIMIT_AS, &limit);
     return limit < UINTPTR_MAX ? limit : UINTPTR_MAX;
+}
+
+uint64_t sys_shared_bytes(int id) {
+    enum { NEW_LAYOUT = sizeof(long) == 4 ? 0x100 : 0 }; /* IPC_64 */
+    union {
+        struct shmid_ds segment;
+        char room[256]; /* for a kernel's that is longer */
+    } state;
+    long result = CALL3(SYS_shmctl, id, IPC_STAT | NEW_LAYOUT, &state);
+    return result == 0 ? state.segment.shm_segsz : 0;
 }
 
 long sys_stack_limit(uint64_t *limit) {

@@ -37,6 +37,8 @@ long sys_allocate(int fd, uint64_t offset, uint64_t size); /* raw fallocate: no 
 int sys_may_have_size(uint64_t size);
 /* Address space the process may use (RLIMIT_AS); UINT64_MAX: no limit. */
 uint64_t sys_address_limit(void);
+/* Of a segment of System V shared memory; 0: it cannot be told. */
+uint64_t sys_shared_bytes(int id);
 /* seccomp(2), whatever filters say of it: for the program. */
 long sys_set_seccomp(unsigned operation, unsigned flags, const void *argument);
 /* Whether the C library may call sched_getaffinity, as it does where it tells of a thread. */

@@ -127,10 +127,7 @@ static void inherit_mapping(void *argument, const struct interval *item) {
     uint64_t size = item->end - item->start;
     count_born(item->context, size, !item->is_part);
     if (thread != NULL && thread->stream != NULL) {
-        struct recorder_map map = {.operation = MEMTRACE_MAP_MAP,
-                                   .context = item->context,
-                                   .address = item->start,
-                                   .size = size};
+        struct recorder_map map = mapping_record(item);
         event_record_map(thread, &map);
     }
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * mapping.c: mmap and friends, brk and sbrk: counted as a class of their own beside the heap. Only
- * the program's own calls are seen; those the allocator makes inside the C library are not.
+ * mapping.c: mmap and friends, System V shared memory, brk and sbrk: counted as a class of their
+ * own beside the heap. Only the program's own calls are seen; those the allocator makes inside the
+ * C library are not.
  */
 #define _GNU_SOURCE
 #include "runtime/entry/mapping.h"
@@ -14,9 +15,13 @@
 
 #include <errno.h>
 #include <sys/mman.h>
+#include <sys/shm.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#ifndef MREMAP_DONTUNMAP
+#define MREMAP_DONTUNMAP 4 /* Linux 5.7 */
+#endif
 #undef mmap64 /* another name for mmap, which programs may have been built with */
 
 static struct intervals mappings;
@@ -47,10 +52,15 @@ static void note_removed(struct thread *thread, uintptr_t start, uintptr_t end) 
     }
 }
 
-static void note_added(struct thread *thread, uintptr_t start, uintptr_t size, uint32_t context) {
-    struct ledger_event event = {.context = context, .size = size};
+static void note_added(struct thread *thread, const struct recorder_map *map, uint32_t context) {
+    struct ledger_event event = {.context = context, .size = map->size};
     if (lock()) {
-        int failed = interval_add(&mappings, (struct interval){start, start + size, context, 0, 0});
+        int failed =
+            interval_add(&mappings, (struct interval){.start = map->address,
+                                                      .end = map->address + map->size,
+                                                      .context = context,
+                                                      .protection = (uint8_t)map->protection,
+                                                      .flags = (uint8_t)map->flags});
         trylock_release(&mappings_lock);
         if (failed == 0) {
             ledger_alloc(&runtime.ledger, thread->column, &event);
@@ -74,7 +84,7 @@ static void note(struct thread *thread, const struct change *change, int counts,
         note_removed(thread, change->removed, change->removed_end);
     }
     if (adds) {
-        note_added(thread, change->map.address, change->map.size, context);
+        note_added(thread, &change->map, context);
     }
     if (records) {
         struct recorder_map map = change->map;
@@ -171,6 +181,19 @@ static void keep_removed(void *argument, const struct interval *piece, int is_la
     }
 }
 
+/* Of a size: all of the mapping from here on. */
+#define WHOLE_MAPPING UINTPTR_MAX
+
+static uintptr_t bytes_from(uintptr_t address) {
+    uintptr_t size = 0;
+    if (mappings.count != 0 && lock()) {
+        const struct interval *item = interval_find(&mappings, address);
+        size = item != NULL ? item->end - address : 0;
+        trylock_release(&mappings_lock);
+    }
+    return size;
+}
+
 static void begin_unmapping(struct unmapping *unmapping, uintptr_t start, uintptr_t size,
                             struct frame caller) {
     struct change change = {
@@ -183,9 +206,12 @@ static void begin_unmapping(struct unmapping *unmapping, uintptr_t start, uintpt
     if (event_enter(thread, event_place(caller))) {
         event_tick(thread);
         unmapping->thread = thread;
+        if (size == WHOLE_MAPPING) {
+            change.map.size = bytes_from(start);
+        }
         note(thread, &change, unmapping->counts, caller);
         if (mappings.count != 0 && lock()) {
-            interval_remove(&mappings, start, start + size, keep_removed, unmapping);
+            interval_remove(&mappings, start, start + change.map.size, keep_removed, unmapping);
             trylock_release(&mappings_lock);
         }
         event_leave(thread);
@@ -193,12 +219,18 @@ static void begin_unmapping(struct unmapping *unmapping, uintptr_t start, uintpt
     thread_done(thread);
 }
 
+struct recorder_map mapping_record(const struct interval *item) {
+    return (struct recorder_map){.operation = MEMTRACE_MAP_MAP,
+                                 .context = item->context,
+                                 .protection = item->protection,
+                                 .flags = item->flags,
+                                 .address = item->start,
+                                 .size = item->end - item->start};
+}
+
 /* It is there still. */
 static void put_back(struct thread *thread, const struct interval *piece, int records) {
-    struct recorder_map map = {.operation = MEMTRACE_MAP_MAP,
-                               .context = piece->context,
-                               .address = piece->start,
-                               .size = piece->end - piece->start};
+    struct recorder_map map = mapping_record(piece);
     if (lock()) {
         interval_add(&mappings, *piece);
         trylock_release(&mappings_lock);
@@ -241,34 +273,85 @@ PUBLIC int munmap(void *address, size_t size) {
     return result;
 }
 
+/* What mremap may give back to the system, where another thread may get it at once: the end that is
+ * too much, or all where it may move. What it moves keeps its protection. */
+static void begin_remapping(struct unmapping *unmapping, struct change *change,
+                            struct frame caller) {
+    struct recorder_map *map = &change->map;
+    uintptr_t start = map->old_address, old_size = map->old_size;
+    int moves = (map->flags & MREMAP_FIXED) != 0 ||
+                ((map->flags & MREMAP_MAYMOVE) != 0 && map->size > old_size);
+    int keeps = (map->flags & MREMAP_DONTUNMAP) != 0 || old_size == 0;
+    if (start % sys_page_bytes() != 0) {
+        return; /* it will be refused */
+    }
+    if (keeps) { /* the old place stays mapped */
+        map->old_size = 0;
+    } else if (moves) {
+        begin_unmapping(unmapping, start, old_size, caller);
+        map->old_address = map->old_size = 0;
+        map->protection = unmapping->count != 0 ? unmapping->piece[0].protection : 0;
+        map->flags = unmapping->count != 0 ? unmapping->piece[0].flags : 0;
+    } else if (map->size < old_size) {
+        begin_unmapping(unmapping, start + map->size, old_size - map->size, caller);
+        map->old_size = map->size;
+    }
+}
+
 /* mremap with all arguments that it may have: where a function takes any number of them is not
  * where others have their callers. */
 PUBLIC void *remap(void *old, size_t old_size, size_t new_size, int flags,
                    void *target) __asm__("mremap");
 PUBLIC void *remap(void *old, size_t old_size, size_t new_size, int flags, void *target) {
     struct frame caller = EVENT_CALLER();
-    uintptr_t start = (uintptr_t)old;
+    struct unmapping unmapping = {.count = 0};
+    struct change change = {.map = {.operation = MEMTRACE_MAP_REMAP,
+                                    .flags = (uint32_t)flags,
+                                    .size = sys_page_up(new_size),
+                                    .old_address = (uintptr_t)old,
+                                    .old_size = sys_page_up(old_size)}};
     void *result;
     stack_note_unmapping();
+    begin_remapping(&unmapping, &change, caller);
     result = real.mremap != NULL
                  ? real.mremap(old, old_size, new_size, flags, target)
                  : (void *)syscall(SYS_mremap, old, old_size, new_size, flags, target);
+    end_unmapping(&unmapping, result != MAP_FAILED, caller);
     if (result != MAP_FAILED) {
         struct change target_gone = {.removed = (uintptr_t)result,
-                                     .removed_end = (uintptr_t)result + sys_page_up(new_size)};
-        struct change change = {.removed = start,
-                                .removed_end = start + sys_page_up(old_size),
-                                .map = {.operation = MEMTRACE_MAP_REMAP,
-                                        .flags = (uint32_t)flags,
-                                        .address = (uintptr_t)result,
-                                        .size = sys_page_up(new_size),
-                                        .old_address = start,
-                                        .old_size = sys_page_up(old_size)}};
+                                     .removed_end = (uintptr_t)result + change.map.size};
+        change.map.address = (uintptr_t)result;
+        change.removed = change.map.old_address;
+        change.removed_end = change.removed + change.map.old_size;
         if (flags & MREMAP_FIXED) {
             changed(&target_gone, caller);
         }
         changed(&change, caller);
     }
+    return result;
+}
+
+/* ---- System V shared memory ---- */
+
+PUBLIC void *shmat(int id, const void *address, int flags) {
+    void *result = REAL(shmat)(id, address, flags);
+    if (result != MAP_FAILED) {
+        int protection = PROT_READ | ((flags & SHM_RDONLY) != 0 ? 0 : PROT_WRITE) |
+                         ((flags & SHM_EXEC) != 0 ? PROT_EXEC : 0);
+        int replaces = (flags & SHM_REMAP) != 0 ? MAP_FIXED : 0;
+        mapped(result, sys_shared_bytes(id), protection, MAP_SHARED | replaces, EVENT_CALLER());
+    }
+    return result;
+}
+
+PUBLIC int shmdt(const void *address) {
+    struct frame caller = EVENT_CALLER();
+    struct unmapping unmapping = {.count = 0};
+    int result;
+    stack_note_unmapping();
+    begin_unmapping(&unmapping, (uintptr_t)address, WHOLE_MAPPING, caller);
+    result = REAL(shmdt)(address);
+    end_unmapping(&unmapping, result == 0, caller);
     return result;
 }
 

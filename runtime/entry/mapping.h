@@ -5,6 +5,10 @@
 #define RUNTIME_ENTRY_MAPPING_H
 
 #include "runtime/heap/interval.h"
+#include "runtime/record/recorder.h"
+
+/* As a recording has it that begins while it is there. */
+struct recorder_map mapping_record(const struct interval *item);
 
 /* `inside`: the forking thread may be changing the mappings itself, and will go on. */
 void mapping_init_child(int inside);

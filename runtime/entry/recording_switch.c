@@ -92,10 +92,7 @@ static void write_block(void *argument, const struct heap_block *block) {
 
 static void write_mapping(void *argument, const struct interval *item) {
     struct base *base = argument;
-    struct recorder_map map = {.operation = MEMTRACE_MAP_MAP,
-                               .context = item->context,
-                               .address = item->start,
-                               .size = item->end - item->start};
+    struct recorder_map map = mapping_record(item);
     if (!has_room(base->stream) || !recorder_map(base->stream, &map)) {
         space_lost(&runtime.space, MEMTRACE_LOST_RECORDS, 1);
     }

@@ -182,7 +182,9 @@ void interval_remove(struct intervals *set, uintptr_t start, uintptr_t end,
         } else if (piece.end == whole.end) { /* the right end goes */
             range->end = piece.start;
         } else { /* a hole */
-            struct interval right = {piece.end, whole.end, whole.context, 1, whole.is_inherited};
+            struct interval right = whole;
+            right.start = piece.end;
+            right.is_part = 1;
             range->end = piece.start;
             interval_add(set, right);
             break;
@@ -190,6 +192,12 @@ void interval_remove(struct intervals *set, uintptr_t start, uintptr_t end,
         place.range++;
         step_over_end(set, &place);
     }
+}
+
+const struct interval *interval_find(const struct intervals *set, uintptr_t address) {
+    struct place place = first_above(set, address);
+    const struct interval *range = place.block < set->blocks ? at(set, place) : NULL;
+    return range != NULL && range->start <= address ? range : NULL;
 }
 
 void interval_visit(const struct intervals *set,

@@ -13,8 +13,9 @@
 struct interval {
     uintptr_t start, end;
     uint32_t context;
-    uint16_t is_part; /* the right half of a range with a hole: its other half counts the free */
-    uint16_t is_inherited; /* a forked child was born with it, and has not counted it yet */
+    uint8_t is_part; /* the right half of a range with a hole: its other half counts the free */
+    uint8_t is_inherited;      /* a forked child was born with it, and has not counted it yet */
+    uint8_t protection, flags; /* as mmap was given them: the lowest 8 bits */
 };
 
 struct interval_block;
@@ -33,6 +34,9 @@ int interval_add(struct intervals *set, struct interval range);
 void interval_remove(struct intervals *set, uintptr_t start, uintptr_t end,
                      void (*removed)(void *argument, const struct interval *piece, int is_last),
                      void *argument);
+
+/* The range that holds `address`; NULL: none does. Until the set is changed. */
+const struct interval *interval_find(const struct intervals *set, uintptr_t address);
 
 /* Calls visit() for each range, in order. */
 void interval_visit(const struct intervals *set,

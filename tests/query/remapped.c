@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * remapped.c THREADS ROUNDS: threads that map and unmap pieces of one size as fast as they can, so
- * that the kernel gives one thread at once what another has given back. Some are unmapped by
- * another thread, and each thread keeps its last few: their addresses are printed.
+ * that the kernel gives one thread at once what another has given back: by munmap, or by a mremap
+ * that moves. Some are unmapped by another thread, and each thread keeps its last few: their
+ * addresses are printed.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -25,6 +26,15 @@ static void *map_piece(void) {
     return piece;
 }
 
+static void *grow(void *piece) {
+    void *grown = mremap(piece, SIZE, 2 * SIZE, MREMAP_MAYMOVE);
+    if (grown == MAP_FAILED) {
+        perror("mremap");
+        exit(1);
+    }
+    return grown;
+}
+
 static void *work(void *argument) {
     void **mine = argument;
     for (int i = 0; i < rounds; i++) {
@@ -32,7 +42,9 @@ static void *work(void *argument) {
         if (i % 4 == 0) {
             piece = __atomic_exchange_n(&shared[i / 4 % SHARED], piece, __ATOMIC_ACQ_REL);
         }
-        if (piece != NULL) {
+        if (piece != NULL && i % 3 == 0) {
+            munmap(grow(piece), 2 * SIZE);
+        } else if (piece != NULL) {
             munmap(piece, SIZE);
         }
     }

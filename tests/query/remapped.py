@@ -5,12 +5,12 @@ program says itself; and who ended each and when, as the times of events tell.""
 import collections
 import os
 
-from queried import (HERE, ask, build, equal, fail, finish,  # and finds the modules below
-                     only_recording, record, scratch)
+from queried import (HERE, MEMTRACE, ask, build, clean_environment, equal, execute, fail,  # and finds the modules below
+                     finish, only_recording, record, scratch, told)
 import lives
 import reader
 
-THREADS, ROUNDS = 4, 3000
+THREADS, ROUNDS, SIZE = 4, 3000, 3 * 4096
 
 
 def changes(path):
@@ -18,7 +18,7 @@ def changes(path):
     story = lives.Story(path)
     found = []
     for block, payload in story.recording.of_kind(reader.EVENTS):
-        found += [(event.time, block.thread, event.operation == 1, event.address)
+        found += [(event.time, block.thread, event.operation in (1, 3), event.address)
                   for event in reader.Decoder(block, payload) if isinstance(event, reader.Map)]
     return sorted(found, key=lambda change: change[0])
 
@@ -40,7 +40,7 @@ def check(*options):
     result = record([program, str(THREADS), str(ROUNDS)], folder, *options)
     equal(result.returncode, 0, "recording", result.stderr)
     path = only_recording(folder, "remapped")
-    rows = [row for row in ask(path, "SELECT * FROM mappings") if row["size"] == 3 * 4096]
+    rows = [row for row in ask(path, "SELECT * FROM mappings") if row["size"] in (SIZE, 2 * SIZE)]
     equal(sorted(row["address"] for row in rows if row["freed"] is None),
           sorted(map(int, result.stdout.split())), options, "still there")
     found = collections.Counter((row["born"], row["thread"], row["address"], row["freed"],
@@ -51,6 +51,18 @@ def check(*options):
              next(iter(found - wanted), None))
 
 
+def check_profile():
+    folder = scratch()
+    program = build(os.path.join(HERE, "remapped.c"))
+    result = execute([MEMTRACE, "run", "--no-summary", "-o", "p.mtp", "--", program, str(THREADS), str(10 * ROUNDS)],
+                     clean_environment(), cwd=folder)
+    equal(result.returncode, 0, "profile", result.stderr)
+    made = [context for context in told(os.path.join(folder, "p.mtp"))["mappings"]
+            if any(frame["function"] in ("map_piece", "grow") for frame in context["frames"])]
+    equal(sum(context["live_bytes"] for context in made), len(result.stdout.split()) * SIZE, "live at the end")
+
+
+check_profile()
 for mode in ((), ("--precise",)):
     check(*mode)
 finish()

@@ -7,7 +7,9 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/ipc.h>
 #include <sys/mman.h>
+#include <sys/shm.h>
 
 static void *map(size_t size) {
     return mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -72,6 +74,43 @@ NOINLINE static void case_mremap(void) {
     check(moved == target && moved[5] == 9, "mremap to a fixed place");
 }
 
+NOINLINE static char *made_under(size_t size) {
+    return map(size);
+}
+
+/* What lies under a fixed target goes, to the end of its last page. */
+NOINLINE static void case_mremap_over(void) {
+    char *block = map(opaque(4096));
+    char *under = made_under(opaque(2 * 4096));
+    check(mremap(block, 4096, 5000, MREMAP_MAYMOVE | MREMAP_FIXED, under) == under, "moved");
+}
+
+NOINLINE static void case_mremap_keeps(void) {
+    char *block = map(opaque(71 * 4096));
+    char *moved;
+    block[5] = 9;
+    moved = mremap(block, 71 * 4096, 71 * 4096, MREMAP_MAYMOVE | 4 /* MREMAP_DONTUNMAP */, NULL);
+    check(moved == MAP_FAILED || (moved[5] == 9 && block[5] == 0), "the old place is empty");
+    if (moved == MAP_FAILED) { /* before Linux 5.7 */
+        moved = map(71 * 4096);
+    }
+    moved = mremap(moved, 71 * 4096, 3 * 4096, 0); /* where it is: its end goes */
+    check(moved != MAP_FAILED, "shrunk");
+    check(mremap(moved, 3 * 4096, (size_t)1 << 50, MREMAP_MAYMOVE) == MAP_FAILED, "too large");
+}
+
+/* Attached twice, detached once. */
+NOINLINE static void case_shared(void) {
+    int id = shmget(IPC_PRIVATE, 73 * 4096 - 5, IPC_CREAT | 0600);
+    char *kept = shmat(id, NULL, 0);
+    char *gone = shmat(id, NULL, SHM_RDONLY);
+    check(kept != MAP_FAILED && gone != MAP_FAILED, "attached");
+    shmctl(id, IPC_RMID, NULL);
+    kept[0] = 1;
+    check(gone[0] == 1 && shmdt(gone) == 0, "detached");
+    check(shmdt(kept + 1) == -1 && errno == EINVAL, "nothing is attached there");
+}
+
 NOINLINE static void case_brk(void) {
     char *start = sbrk(0);
     check(sbrk((intptr_t)opaque(59 * 4096)) == start, "sbrk");
@@ -85,7 +124,8 @@ NOINLINE static void case_brk(void) {
 }
 
 static const struct subject_case cases[] = {
-    CASE(mmap), CASE(mmap_holes), CASE(munmap_fails), CASE(mmap64), CASE(mremap), CASE(brk),
+    CASE(mmap),        CASE(mmap_holes),   CASE(munmap_fails), CASE(mmap64), CASE(mremap),
+    CASE(mremap_over), CASE(mremap_keeps), CASE(shared),       CASE(brk),
 };
 
 int main(int argc, char **argv) {
