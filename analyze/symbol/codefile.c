@@ -375,27 +375,31 @@ static int read_sections(struct codefile *code, Elf *elf, bool is_own) {
     return status;
 }
 
-/* Whether an ET_DYN is a program: it names its loader, or says so. */
+/* Whether an ET_DYN is a program: it says so, or names its loader, as glibc's libraries do, too,
+ * which have a name of their own. */
 static bool is_started(Elf *elf) {
     size_t count = 0;
-    bool result = false;
+    bool names_loader = false;
+    bool has_name = false;
+    bool says_so = false;
     elf_getphdrnum(elf, &count);
-    for (size_t i = 0; i < count && !result; i++) {
+    for (size_t i = 0; i < count; i++) {
         GElf_Phdr header;
         Elf_Data *data;
         GElf_Dyn entry;
         if (gelf_getphdr(elf, (int)i, &header) == NULL) {
             continue;
         }
-        result = header.p_type == PT_INTERP;
+        names_loader |= header.p_type == PT_INTERP;
         data = header.p_type == PT_DYNAMIC
                    ? elf_getdata_rawchunk(elf, (int64_t)header.p_offset, header.p_filesz, ELF_T_DYN)
                    : NULL;
         for (int j = 0; data != NULL && gelf_getdyn(data, j, &entry) != NULL; j++) {
-            result |= entry.d_tag == DT_FLAGS_1 && (entry.d_un.d_val & DF_1_PIE) != 0;
+            has_name |= entry.d_tag == DT_SONAME;
+            says_so |= entry.d_tag == DT_FLAGS_1 && (entry.d_un.d_val & DF_1_PIE) != 0;
         }
     }
-    return result;
+    return says_so || (names_loader && !has_name);
 }
 
 /* ---- Functions without a symbol ---- */

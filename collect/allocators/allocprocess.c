@@ -145,6 +145,13 @@ static void open_object(const struct allocprocess *process, struct allocobject *
     }
 }
 
+static void put_first(struct allocprocess *process, size_t place) {
+    struct allocobject program = process->objects[place];
+    memmove(&process->objects[1], &process->objects[0], place * sizeof program);
+    program.is_program = true;
+    process->objects[0] = program;
+}
+
 static void put_program_first(struct allocprocess *process) {
     char link[64];
     char path[PATH_MAX] = "";
@@ -154,10 +161,22 @@ static void put_program_first(struct allocprocess *process) {
     }
     for (size_t i = 0; i < process->object_count; i++) {
         if (strcmp(process->objects[i].path, path) == 0) {
-            struct allocobject program = process->objects[i];
-            memmove(&process->objects[1], &process->objects[0], i * sizeof program);
-            program.is_program = true;
-            process->objects[0] = program;
+            put_first(process, i);
+            return;
+        }
+    }
+}
+
+/* What was started is no program where it is a loader, as a command: `ld.so PROGRAM`. */
+static void put_started_first(struct allocprocess *process) {
+    if (process->object_count == 0 || !process->objects[0].is_program ||
+        !process->objects[0].is_open || process->objects[0].code.is_program) {
+        return;
+    }
+    for (size_t i = 1; i < process->object_count; i++) {
+        if (process->objects[i].is_open && process->objects[i].code.is_program) {
+            process->objects[0].is_program = false;
+            put_first(process, i);
             return;
         }
     }
@@ -223,6 +242,7 @@ int allocprocess_open(struct allocprocess *process, pid_t pid, uint64_t runtime,
             object->is_open = false;
         }
     }
+    put_started_first(process);
     return 0;
 }
 

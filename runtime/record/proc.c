@@ -8,6 +8,7 @@
 #include "runtime/base/text.h"
 
 #include <fcntl.h>
+#include <sys/auxv.h>
 
 /* The start of a file, ended by NUL; "" where it cannot be read. */
 static void read_start(const char *path, char *buffer, size_t capacity) {
@@ -62,6 +63,101 @@ uint64_t proc_pid_namespace(void) {
     text[length > 0 ? length : 0] = '\0';
     return number_at(text);
 }
+
+/* --- the program's file ------------------------------------------------------------------------
+ */
+
+/* A file that is read byte by byte, through little of the stack. */
+struct reader {
+    int fd;
+    size_t at, size;
+    char buffer[512];
+};
+
+/* -1: there are no more. */
+static int next_byte(struct reader *reader) {
+    if (reader->at == reader->size) {
+        long size = sys_read(reader->fd, reader->buffer, sizeof reader->buffer);
+        reader->at = 0;
+        reader->size = size > 0 ? (size_t)size : 0;
+    }
+    return reader->at < reader->size ? (uint8_t)reader->buffer[reader->at++] : -1;
+}
+
+/* A hexadecimal number; `end` becomes the byte behind it. */
+static uintptr_t next_address(struct reader *reader, int *end) {
+    uintptr_t address = 0;
+    int byte;
+    while ((byte = next_byte(reader)) >= 0) {
+        int digit = byte >= '0' && byte <= '9'   ? byte - '0'
+                    : byte >= 'a' && byte <= 'f' ? byte - 'a' + 10
+                                                 : -1;
+        if (digit < 0) {
+            break;
+        }
+        address = address << 4 | (uintptr_t)digit;
+    }
+    *end = byte;
+    return address;
+}
+
+/* The rest of the line from its first slash on, into path. Only a new line is written otherwise
+ * than it is: as "\\012". 0: there is no slash, or no room. */
+static size_t next_path(struct reader *reader, char *path, size_t size) {
+    size_t length = 0;
+    int byte;
+    while ((byte = next_byte(reader)) >= 0 && byte != '\n') {
+        if ((length != 0 || byte == '/') && length < size) {
+            path[length++] = (char)byte;
+            if (length >= 4 && __builtin_memcmp(path + length - 4, "\\012", 4) == 0) {
+                path[(length -= 3) - 1] = '\n';
+            }
+        }
+    }
+    length = length < size ? length : 0;
+    path[length] = '\0';
+    return length;
+}
+
+/* Of the mapping that holds the address. */
+static size_t file_at(int fd, uintptr_t address, char *path, size_t size) {
+    struct reader reader = {.fd = fd};
+    int byte = 0;
+    while (byte >= 0) {
+        uintptr_t start = next_address(&reader, &byte);
+        uintptr_t end = byte == '-' ? next_address(&reader, &byte) : 0;
+        if (address >= start && address < end) {
+            return next_path(&reader, path, size);
+        }
+        while (byte >= 0 && byte != '\n') {
+            byte = next_byte(&reader);
+        }
+    }
+    return 0;
+}
+
+/* Glibc's and musl's loaders write the entry of what they start over their own; a loader that was
+ * started has no base, since the kernel mapped no other. */
+size_t proc_program_file(char *path, size_t size) {
+    size_t length = 0;
+    long result;
+    if (getauxval(AT_BASE) == 0) {
+        long fd = sys_open("/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);
+        if (fd >= 0) {
+            length = file_at((int)fd, getauxval(AT_ENTRY), path, size);
+            sys_close((int)fd);
+        }
+    }
+    if (length == 0) {
+        result = sys_readlink("/proc/self/exe", path, size - 1);
+        length = result > 0 ? (size_t)result : 0;
+        path[length] = '\0';
+    }
+    return length;
+}
+
+/* --- memory ------------------------------------------------------------------------------------
+ */
 
 uint64_t proc_resident_bytes(void) {
     char text[128];

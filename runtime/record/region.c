@@ -312,7 +312,8 @@ static void read_name(struct memtrace_header *header) {
     struct stat file;
     struct stat ours;
     long fd = run != NULL ? sys_open(run, O_PATH | O_CLOEXEC, 0) : -1;
-    long own = fd >= 0 ? sys_open("/proc/self/exe", O_PATH | O_CLOEXEC, 0) : -1;
+    const char *program = getauxval(AT_BASE) != 0 ? "/proc/self/exe" : header->executable;
+    long own = fd >= 0 ? sys_open(program, O_PATH | O_CLOEXEC, 0) : -1;
     if (own >= 0 && sys_fstat((int)fd, &file) == 0 && sys_fstat((int)own, &ours) == 0 &&
         file.st_dev == ours.st_dev && file.st_ino == ours.st_ino &&
         text_length(name) < sizeof header->name) {
@@ -349,9 +350,7 @@ static void describe_output(struct memtrace_header *header, const struct setting
 void region_describe(struct region *region, int forked) {
     struct memtrace_header *header = region->space->header;
     const struct settings *settings = region->settings;
-    long length = sys_readlink("/proc/self/exe", header->executable, sizeof header->executable - 1);
-    header->executable[length > 0 ? length : 0] = '\0';
-    if (length <= 0) {
+    if (proc_program_file(header->executable, sizeof header->executable) == 0) {
         text_copy(header->executable, sizeof header->executable, "unknown");
     }
     read_command(header);
