@@ -182,37 +182,43 @@ static void tell(const char *line) {
     cli_error("--alloc: %s", line);
 }
 
-static struct attachalloc named_by(pid_t pid, const char *library, const struct request *request) {
-    return (struct attachalloc){.pid = pid,
+static struct attachalloc named_by(const struct attachimage *image, const char *library,
+                                   const struct request *request) {
+    return (struct attachalloc){.pid = image->pid,
+                                .image = image,
                                 .own_library = library,
                                 .specifications = request->variables.alloc,
                                 .tell = tell};
 }
 
 /* Before anything is touched. */
-static int check_named(pid_t pid, const char *library, const struct request *request) {
-    const struct attachalloc named = named_by(pid, library, request);
+static int check_named(const struct attachimage *image, const char *library,
+                       const struct request *request) {
+    const struct attachalloc named = named_by(image, library, request);
     struct error error;
     return named.specifications == NULL || attachalloc_check(&named, &error) == 0
                ? CLI_OK
-               : cli_error("--alloc: %s; process %ld is as it was", error.message, (long)pid);
+               : cli_error("--alloc: %s; process %ld is as it was", error.message,
+                           (long)image->pid);
 }
 
 /* Where none are named, none that were led before are. The program is attached to in any case. */
-static void lead_named(pid_t pid, const char *library, const struct request *request,
-                       struct attachdone *done) {
-    const struct attachalloc named = named_by(pid, library, request);
+static void lead_named(const struct attachimage *image, const char *library,
+                       const struct request *request, struct attachdone *done) {
+    const struct attachalloc named = named_by(image, library, request);
     struct error error;
     int failed = named.specifications != NULL ? attachalloc_lead(&named, done, &error)
-                                              : attachalloc_leave(pid, library, done, &error);
+                                              : attachalloc_leave(image, library, done, &error);
     if (failed) {
-        cli_error("--alloc: %s; process %ld is profiled without", error.message, (long)pid);
+        cli_error("--alloc: %s; process %ld is profiled without", error.message, (long)image->pid);
     }
 }
 
-static int attach(pid_t pid, const char *library, const struct request *request,
-                  const struct preflight *found) {
+static int attach(const struct attachimage *image, const char *library,
+                  const struct request *request, const struct preflight *found) {
+    pid_t pid = image->pid;
     struct attachcall call = {.pid = pid,
+                              .image = image,
                               .library = library,
                               .own_library = library,
                               .is_hidden = found->is_hidden,
@@ -243,7 +249,7 @@ static int attach(pid_t pid, const char *library, const struct request *request,
         return cli_error("process %ld is attached to, but nothing writes its profile: %s",
                          (long)pid, error.message);
     }
-    lead_named(pid, library, request, &done);
+    lead_named(image, library, request, &done);
     printf("attached to process %ld, a thread was held for %.2f ms; %s shows it%s", (long)pid,
            (double)done.held_ns / 1e6, detach_shown_by(pid).text, request->for_ns != 0 ? "\n" : "");
     if (request->for_ns == 0) {
@@ -270,15 +276,18 @@ static int wait_beside(pid_t pid, uint64_t for_ns) {
 }
 
 static int look_and_attach(pid_t pid, const char *library, const struct request *request) {
+    struct attachimage image;
     struct preflight found;
     struct error error;
     enum preflight_purpose purpose = request->census ? PREFLIGHT_CENSUS : PREFLIGHT_ATTACH;
-    int status = preflight_check(pid, purpose, library, request->force, &found, &error) != 0
-                     ? cli_error("%s", error.message)
-                     : CLI_OK;
+    int status;
+    attachimage_open(pid, &image);
+    status = preflight_check(&image, purpose, library, request->force, &found, &error) != 0
+                 ? cli_error("%s", error.message)
+                 : CLI_OK;
     found.is_outside |= request->variables.to != NULL; /* who writes it down sends it, too */
     if (status == CLI_OK && !request->census) {
-        status = check_named(pid, library, request);
+        status = check_named(&image, library, request);
     }
     if (status == CLI_OK && request->dry_run) {
         printf("process %ld can be attached to%s\n", (long)pid,
@@ -286,11 +295,12 @@ static int look_and_attach(pid_t pid, const char *library, const struct request 
                    ? ", from outside: this side writes its profile"
                    : "");
     } else if (status == CLI_OK && request->census) {
-        status = heapcensus_run(pid, library, &found, request->json);
+        status = heapcensus_run(&image, library, &found, request->json);
     } else if (status == CLI_OK) {
-        status = attach(pid, library, request, &found);
+        status = attach(&image, library, request, &found);
     }
     preflight_free(&found);
+    attachimage_close(&image);
     return status;
 }
 

@@ -139,21 +139,24 @@ static void find_region(pid_t pid, struct attached *attached) {
 
 /* Functions that were named. Those that cannot be left now lead to a library that lets calls pass.
  */
-static void leave_named(pid_t pid, const char *own_library, struct attachdone *held, bool is_told) {
+static void leave_named(const struct attachimage *image, const char *own_library,
+                        struct attachdone *held, bool is_told) {
     struct error error;
-    if (attachalloc_leave(pid, own_library, held, &error) != 0 && is_told) {
+    if (attachalloc_leave(image, own_library, held, &error) != 0 && is_told) {
         cli_error("--alloc: %s: functions lead to MemTrace yet, which lets them pass",
                   error.message);
     }
 }
 
-static int call_detach(pid_t pid, bool is_forced, struct attached *attached,
+static int call_detach(const struct attachimage *image, bool is_forced, struct attached *attached,
                        struct attachdone *done, struct error *error) {
-    struct attachcall call = {.pid = pid, .entry = MEMTRACE_DETACH_ENTRY, .settings = ""};
+    pid_t pid = image->pid;
+    struct attachcall call = {
+        .pid = pid, .image = image, .entry = MEMTRACE_DETACH_ENTRY, .settings = ""};
     struct attachdone held = {0};
     struct preflight found;
     char library[PATH_MAX];
-    int result = preflight_check(pid, PREFLIGHT_DETACH, NULL, is_forced, &found, error);
+    int result = preflight_check(image, PREFLIGHT_DETACH, NULL, is_forced, &found, error);
     attached->is_outside = found.is_outside;
     preflight_free(&found);
     if (result != 0) {
@@ -165,11 +168,11 @@ static int call_detach(pid_t pid, bool is_forced, struct attached *attached,
         return -1;
     }
     call.own_library = preload_path(NULL, library) == CLI_OK ? library : NULL;
-    leave_named(pid, call.own_library, &held, true);
+    leave_named(image, call.own_library, &held, true);
     if (attachthread_call(&call, done, error) != 0) {
         return -1;
     }
-    leave_named(pid, call.own_library, &held, false); /* of a library that was being opened */
+    leave_named(image, call.own_library, &held, false); /* of a library that was being opened */
     done->held_ns = held.held_ns > done->held_ns ? held.held_ns : done->held_ns;
     return 0;
 }
@@ -180,8 +183,13 @@ int detach_process(pid_t pid, bool is_forced) {
     struct attached attached = {0};
     const struct memtrace_recording *recording;
     const char *path;
+    struct attachimage image;
     bool is_recorded;
-    if (call_detach(pid, is_forced, &attached, &done, &error) != 0) {
+    int failed;
+    attachimage_open(pid, &image);
+    failed = call_detach(&image, is_forced, &attached, &done, &error);
+    attachimage_close(&image);
+    if (failed) {
         return cli_error("%s", error.message);
     }
     if (done.result != MEMTRACE_ATTACH_DONE) {

@@ -235,9 +235,11 @@ static int show(pid_t pid, const struct census *census, bool as_json) {
     return status;
 }
 
-int heapcensus_run(pid_t pid, const char *library, const struct preflight *found, bool as_json) {
+int heapcensus_run(const struct attachimage *image, const char *library,
+                   const struct preflight *found, bool as_json) {
     static const char settings[sizeof(struct memtrace_census)];
-    struct attachcall call = {.pid = pid,
+    struct attachcall call = {.pid = image->pid,
+                              .image = image,
                               .library = library,
                               .own_library = library,
                               .is_hidden = found->is_hidden,
@@ -255,7 +257,7 @@ int heapcensus_run(pid_t pid, const char *library, const struct preflight *found
             census_free(&look.census);
         }
     }
-    status = result == 0 ? show(pid, &look.census, as_json) : cli_error("%s", error.message);
+    status = result == 0 ? show(image->pid, &look.census, as_json) : cli_error("%s", error.message);
     census_free(&look.census);
     return status;
 }

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 /* Prints what the heap of the process holds. The command's status. */
-int heapcensus_run(pid_t pid, const char *library, const struct preflight *found, bool as_json);
+int heapcensus_run(const struct attachimage *image, const char *library,
+                   const struct preflight *found, bool as_json);
 
 #endif

@@ -8,13 +8,11 @@
 #include "collect/attach/attachall.h"
 #include "collect/attach/attachfault.h"
 #include "collect/attach/attachgift.h"
-#include "collect/attach/attachmemory.h"
 #include "collect/clock.h"
 #include "memtrace/allocators.h"
 #include "memtrace/attach.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,13 +70,13 @@ struct table {
     uint32_t count;
 };
 
-static uint64_t find_led(pid_t pid, const char *own_library) {
+static uint64_t find_led(const struct attachimage *image, const char *own_library) {
     const struct attachcall call = {
-        .pid = pid, .own_library = own_library, .entry = MEMTRACE_LED_NAME};
+        .pid = image->pid, .image = image, .own_library = own_library, .entry = MEMTRACE_LED_NAME};
     const struct attachmapping *own;
     struct attachtarget target;
     uint64_t address = 0;
-    if (attachtarget_open(pid, &target, NULL) == 0) {
+    if (attachtarget_open(image->pid, &target, NULL) == 0) {
         own = attachtarget_object(&target, "libmemtrace.so");
         address = own != NULL ? attachgift_function(&target, own, &call) : 0;
     }
@@ -87,13 +85,12 @@ static uint64_t find_led(pid_t pid, const char *own_library) {
 }
 
 /* 0, and free its functions; or -1: it cannot be read, or says nothing. */
-static int read_table(pid_t pid, const char *own_library, struct table *table) {
-    uint64_t address = find_led(pid, own_library);
+static int read_table(const struct attachimage *image, const char *own_library,
+                      struct table *table) {
+    uint64_t address = find_led(image, own_library);
     size_t size;
     *table = (struct table){.count = 0};
-    if (address == 0 ||
-        attachmemory_read(pid, address, &table->led, sizeof table->led) !=
-            (ssize_t)sizeof table->led ||
+    if (address == 0 || attachimage_read(image, address, &table->led, sizeof table->led) != 0 ||
         table->led.functions == 0) {
         return -1;
     }
@@ -101,7 +98,7 @@ static int read_table(pid_t pid, const char *own_library, struct table *table) {
     size = table->count * sizeof *table->functions;
     table->functions = calloc((size_t)table->count + 1, sizeof *table->functions);
     if (table->functions == NULL ||
-        attachmemory_read(pid, table->led.functions, table->functions, size) != (ssize_t)size) {
+        attachimage_read(image, table->led.functions, table->functions, size) != 0) {
         free(table->functions);
         return -1;
     }
@@ -118,8 +115,7 @@ struct change {
 };
 
 struct work {
-    pid_t pid;
-    int memory;
+    const struct attachimage *image;
     struct change *changes;
     struct attachall_code *code; /* of the changes */
     bool *is_inside;
@@ -129,7 +125,7 @@ struct work {
 
 static bool is_there(const struct work *work, const struct change *change) {
     uint8_t now[JUMP];
-    return attachmemory_read(work->pid, change->function.address, now, JUMP) == JUMP &&
+    return attachimage_read(work->image, change->function.address, now, JUMP) == 0 &&
            memcmp(now, change->from, JUMP) == 0;
 }
 
@@ -173,7 +169,7 @@ static void find_changes(struct work *work, const struct table *table, bool is_l
 }
 
 static bool put(const struct work *work, uint64_t address, const uint8_t *bytes, size_t size) {
-    return pwrite(work->memory, bytes, size, (off_t)address) == (ssize_t)size;
+    return attachimage_write(work->image, address, bytes, size) == 0;
 }
 
 /* What lies behind a jump is never run. In libraries that were opened the runtime has filled it. */
@@ -181,7 +177,7 @@ static void restore_rest(const struct work *work, const struct memtrace_led_func
     uint8_t now[MEMTRACE_PATCH_BYTES];
     size_t size = function->length - JUMP;
     uint64_t address = function->address + JUMP;
-    if (size != 0 && attachmemory_read(work->pid, address, now, size) == (ssize_t)size &&
+    if (size != 0 && attachimage_read(work->image, address, now, size) == 0 &&
         memcmp(now, function->old + JUMP, size) != 0) {
         put(work, address, function->old + JUMP, size);
     }
@@ -216,13 +212,15 @@ static void change_all(struct work *work, bool is_leading) {
 /* Nobody is within a jump, which is one instruction. */
 static int try_changes(struct work *work, bool is_leading, struct error *error) {
     struct attachall all;
-    int result = attachall_stop(work->pid, &all, error);
+    int result = attachall_stop(work->image->pid, &all, error);
     uint64_t held_ns;
     if (result != 0) {
         return -1;
     }
     attachfault_at("held");
-    if (is_leading && attachall_find(&all, work->code, work->count, work->is_inside) != 0) {
+    if (!attachimage_is_current(work->image)) {
+        result = error_set(error, "process %ld ended meanwhile", (long)work->image->pid);
+    } else if (is_leading && attachall_find(&all, work->code, work->count, work->is_inside) != 0) {
         result = error_set(error, "out of memory");
     } else {
         change_all(work, is_leading);
@@ -247,31 +245,20 @@ static int change_until(struct work *work, bool is_leading, struct error *error)
 }
 
 static void close_work(struct work *work) {
-    if (work->memory >= 0) {
-        close(work->memory);
-    }
     free(work->changes);
     free(work->code);
     free(work->is_inside);
 }
 
 /* 0, and close_work(); or -1. */
-static int open_work(pid_t pid, const struct table *table, bool is_leading, struct work *work,
-                     struct error *error) {
-    char path[64];
-    *work = (struct work){.pid = pid, .memory = -1};
+static int open_work(const struct attachimage *image, const struct table *table, bool is_leading,
+                     struct work *work, struct error *error) {
+    *work = (struct work){.image = image};
     if (make_room(work, table->count) != 0) {
         return error_set(error, "out of memory");
     }
     find_changes(work, table, is_leading);
-    if (work->count == 0) {
-        return 0;
-    }
-    snprintf(path, sizeof path, "/proc/%ld/mem", (long)pid);
-    work->memory = open(path, O_RDWR | O_CLOEXEC);
-    return work->memory >= 0 ? 0
-                             : error_set(error, "process %ld: its memory cannot be written: %s",
-                                         (long)pid, strerror(errno));
+    return 0;
 }
 
 /* ---- Leaving ---- */
@@ -280,22 +267,22 @@ static void note_held(struct attachdone *done, const struct work *work) {
     done->held_ns = work->held_ns > done->held_ns ? work->held_ns : done->held_ns;
 }
 
-int attachalloc_leave(pid_t pid, const char *own_library, struct attachdone *done,
-                      struct error *error) {
+int attachalloc_leave(const struct attachimage *image, const char *own_library,
+                      struct attachdone *done, struct error *error) {
     struct table table;
     struct work work;
     int result;
-    if (read_table(pid, own_library, &table) != 0) {
+    if (read_table(image, own_library, &table) != 0) {
         return 0; /* nothing was ever led */
     }
-    result = open_work(pid, &table, false, &work, error);
+    result = open_work(image, &table, false, &work, error);
     if (result == 0) {
         result = change_until(&work, false, error);
     }
     note_held(done, &work);
     close_work(&work);
     free(table.functions);
-    return result;
+    return result == 0 ? 0 : attachimage_explain(image, error);
 }
 
 /* ---- Leading ---- */
@@ -318,7 +305,9 @@ static int plan_to(const struct attachalloc *request, const struct table *table,
 }
 
 int attachalloc_check(const struct attachalloc *request, struct error *error) {
-    return plan_to(request, NULL, NULL, -1, error);
+    return plan_to(request, NULL, NULL, -1, error) == 0
+               ? 0
+               : attachimage_explain(request->image, error);
 }
 
 static void say_nothing(const char *line) {
@@ -332,7 +321,7 @@ static int hand_over(const struct attachalloc *request, uint64_t place, int fd,
     size_t size = fstat(fd, &status) == 0 ? (size_t)status.st_size : 0;
     void *bytes = size != 0 ? mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
     int result = bytes != MAP_FAILED && size <= MEMTRACE_PLAN_ROOM
-                     ? attachmemory_write(request->pid, place, bytes, size)
+                     ? attachimage_write(request->image, place, bytes, size)
                      : -1;
     if (bytes != MAP_FAILED) {
         munmap(bytes, size);
@@ -361,6 +350,7 @@ static int make_plan(const struct attachalloc *request, const struct table *tabl
 static int carry_out(const struct attachalloc *request, struct attachdone *done,
                      struct error *error) {
     const struct attachcall call = {.pid = request->pid,
+                                    .image = request->image,
                                     .own_library = request->own_library,
                                     .entry = MEMTRACE_FOLLOW_ENTRY,
                                     .settings = ""};
@@ -395,7 +385,7 @@ static void tell_changed(const struct attachalloc *request, const struct table *
 static int write_jumps(const struct attachalloc *request, const struct table *table,
                        const struct names *names, struct attachdone *done, struct error *error) {
     struct work work;
-    int result = open_work(request->pid, table, true, &work, error);
+    int result = open_work(request->image, table, true, &work, error);
     if (result == 0) {
         result = change_until(&work, true, error);
     }
@@ -414,7 +404,7 @@ static int lead(const struct attachalloc *request, struct names *names, struct a
                 struct error *error) {
     struct table table;
     int result;
-    if (read_table(request->pid, request->own_library, &table) != 0) {
+    if (read_table(request->image, request->own_library, &table) != 0) {
         return error_set(error, "functions cannot be led to MemTrace on this machine yet, or there "
                                 "is no memory for it");
     }
@@ -427,7 +417,7 @@ static int lead(const struct attachalloc *request, struct names *names, struct a
     if (result != 0) {
         return -1;
     }
-    if (read_table(request->pid, request->own_library, &table) != 0) {
+    if (read_table(request->image, request->own_library, &table) != 0) {
         return error_set(error, "process %ld ended meanwhile", (long)request->pid);
     }
     tell_changed(request, &table, names);
@@ -440,8 +430,8 @@ static int lead(const struct attachalloc *request, struct names *names, struct a
 int attachalloc_lead(const struct attachalloc *request, struct attachdone *done,
                      struct error *error) {
     struct names names = {.list = NULL};
-    int result = attachalloc_leave(request->pid, request->own_library, done, error);
+    int result = attachalloc_leave(request->image, request->own_library, done, error);
     result = result == 0 ? lead(request, &names, done, error) : -1;
     free_names(&names);
-    return result;
+    return result == 0 ? 0 : attachimage_explain(request->image, error);
 }

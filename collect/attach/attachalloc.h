@@ -18,8 +18,9 @@
 
 struct attachalloc {
     pid_t pid;
-    const char *own_library;    /* as struct attachcall's */
-    const char *specifications; /* one a line */
+    const struct attachimage *image; /* as struct attachcall's */
+    const char *own_library;         /* as struct attachcall's */
+    const char *specifications;      /* one a line */
     void (*tell)(const char *line);
 };
 
@@ -31,7 +32,7 @@ int attachalloc_lead(const struct attachalloc *request, struct attachdone *done,
                      struct error *error);
 /* Every function that leads there is what it was. 0, or -1 with error; then those left lead to a
  * runtime that lets calls pass. */
-int attachalloc_leave(pid_t pid, const char *own_library, struct attachdone *done,
-                      struct error *error);
+int attachalloc_leave(const struct attachimage *image, const char *own_library,
+                      struct attachdone *done, struct error *error);
 
 #endif

@@ -35,9 +35,9 @@ static int give_filters(const struct attachcall *call, uint64_t place) {
     if (attachgift_filters_size(call) == 0) {
         return 0;
     }
-    return attachmemory_write(call->pid, at, &filters->list, sizeof filters->list) == 0
-               ? attachmemory_write(call->pid, at + sizeof filters->list, filters->code,
-                                    filters->used * sizeof *filters->code)
+    return attachimage_write(call->image, at, &filters->list, sizeof filters->list) == 0
+               ? attachimage_write(call->image, at + sizeof filters->list, filters->code,
+                                   filters->used * sizeof *filters->code)
                : -1;
 }
 
@@ -93,7 +93,7 @@ static int give_file(const struct attachcall *call, uint64_t place, int file, st
     }
     snprintf(path, sizeof path, "/proc/self/fd/%d", file);
     result = copy_to(call->library, fd) == 0 && fcntl(fd, F_ADD_SEALS, ALL) == 0 &&
-                     attachmemory_write(call->pid, place + STUB_PATH, path, sizeof path) == 0
+                     attachimage_write(call->image, place + STUB_PATH, path, sizeof path) == 0
                  ? 0
                  : error_set(error, "the library cannot be handed to process %ld: %s",
                              (long)call->pid, strerror(errno));
@@ -114,7 +114,7 @@ int attachgift_give(const struct attachcall *call, uint64_t place, int file, str
     if (result != 0) {
         go = STUB_GIVE_UP;
     }
-    return attachmemory_write(call->pid, place + STUB_GO, &go, sizeof go) == 0 || result != 0
+    return attachimage_write(call->image, place + STUB_GO, &go, sizeof go) == 0 || result != 0
                ? result
                : error_set(error, "process %ld ended meanwhile", (long)call->pid);
 }

@@ -10,6 +10,7 @@
 #ifndef COLLECT_ATTACH_ATTACHMACHINE_H
 #define COLLECT_ATTACH_ATTACHMACHINE_H
 
+#include "collect/attach/attachimage.h"
 #include "collect/attach/attachtarget.h"
 #include "collect/attach/stub.h"
 
@@ -46,9 +47,11 @@ int attachmachine_read(pid_t pid, pid_t tid, const struct attachcallsite *before
 /* It gets `after`. */
 void attachmachine_restart(pid_t tid, const struct attachregisters *registers);
 /* What is to be restored, and the frame, go to its stack, below `after`; then it is led to that
- * code. 0, or -1: it stands as it stood. */
-int attachmachine_lead(pid_t pid, pid_t tid, const struct attachregisters *registers,
-                       struct stub_frame *frame, uint64_t to);
+ * code, which is in this image: the process's, as was asked since it stands. 0, or -1: it stands as
+ * it stood. */
+int attachmachine_lead(const struct attachimage *image, pid_t tid,
+                       const struct attachregisters *registers, struct stub_frame *frame,
+                       uint64_t to);
 
 /* Of a system call: the one that newer machines have in its place. */
 int64_t attachmachine_newer_call(int64_t number);

@@ -226,8 +226,9 @@ static int save(pid_t tid, const struct user_regs_struct *after, struct stub_sig
     return put_vectors(tid, machine->__reserved, sizeof machine->__reserved);
 }
 
-int attachmachine_lead(pid_t pid, pid_t tid, const struct attachregisters *registers,
-                       struct stub_frame *frame, uint64_t to) {
+int attachmachine_lead(const struct attachimage *image, pid_t tid,
+                       const struct attachregisters *registers, struct stub_frame *frame,
+                       uint64_t to) {
     enum { BRANCHED_BY = 3 << 10 /* PSTATE.BTYPE: where a branch has led */, FRAME_REGISTER = 19 };
     const struct user_regs_struct *after = &registers->after;
     struct user_regs_struct led = registers->now;
@@ -239,8 +240,8 @@ int attachmachine_lead(pid_t pid, pid_t tid, const struct attachregisters *regis
     frame->registers = after->sp - STUB_GAP - sizeof saved;
     frame->is_settled = registers->is_settled;
     base = (frame->registers - sizeof *frame) & ~UINT64_C(15);
-    if (attachmemory_write(pid, frame->registers, &saved, sizeof saved) != 0 ||
-        attachmemory_write(pid, base, frame, sizeof *frame) != 0) {
+    if (attachimage_write(image, frame->registers, &saved, sizeof saved) != 0 ||
+        attachimage_write(image, base, frame, sizeof *frame) != 0) {
         return -1;
     }
     attachfault_at("frame");

@@ -86,8 +86,9 @@ struct stub_registers {
 };
 
 /* The frame lies below the red zone. Up to the change of the registers nothing has happened. */
-int attachmachine_lead(pid_t pid, pid_t tid, const struct attachregisters *registers,
-                       struct stub_frame *frame, uint64_t to) {
+int attachmachine_lead(const struct attachimage *image, pid_t tid,
+                       const struct attachregisters *registers, struct stub_frame *frame,
+                       uint64_t to) {
     const struct user_regs_struct *after = &registers->after;
     struct user_regs_struct led = registers->now;
     uint64_t top = after->rsp - STUB_GAP;
@@ -113,8 +114,8 @@ int attachmachine_lead(pid_t pid, pid_t tid, const struct attachregisters *regis
     uint64_t base;
     frame->registers = top - sizeof saved;
     base = (frame->registers - sizeof *frame) & ~UINT64_C(63);
-    if (attachmemory_write(pid, frame->registers, &saved, sizeof saved) != 0 ||
-        attachmemory_write(pid, base, frame, sizeof *frame) != 0) {
+    if (attachimage_write(image, frame->registers, &saved, sizeof saved) != 0 ||
+        attachimage_write(image, base, frame, sizeof *frame) != 0) {
         return -1;
     }
     attachfault_at("frame");

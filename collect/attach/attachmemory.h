@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * attachmemory.h: bytes of another program's memory. Called by collect/attach.
+ * attachmemory.h: reading another program's memory. Writing: attachimage.h. Called by
+ * collect/attach.
  */
 #ifndef COLLECT_ATTACH_ATTACHMEMORY_H
 #define COLLECT_ATTACH_ATTACHMEMORY_H
@@ -14,13 +15,6 @@ static inline ssize_t attachmemory_read(pid_t pid, uint64_t address, void *bytes
     struct iovec to = {bytes, size};
     struct iovec from = {(void *)address, size}; // NOLINT(performance-no-int-to-ptr)
     return process_vm_readv(pid, &to, 1, &from, 1, 0);
-}
-
-/* 0, or -1. */
-static inline int attachmemory_write(pid_t pid, uint64_t address, const void *bytes, size_t size) {
-    struct iovec from = {(void *)bytes, size};
-    struct iovec to = {(void *)address, size}; // NOLINT(performance-no-int-to-ptr)
-    return process_vm_writev(pid, &from, 1, &to, 1, 0) == (ssize_t)size ? 0 : -1;
 }
 
 #endif

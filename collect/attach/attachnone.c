@@ -41,8 +41,8 @@ int attachalloc_lead(const struct attachalloc *request, struct attachdone *done,
     return attachalloc_check(request, error);
 }
 
-int attachalloc_leave(pid_t pid, const char *own_library, struct attachdone *done,
-                      struct error *error) {
-    (void)pid, (void)own_library, (void)done, (void)error;
+int attachalloc_leave(const struct attachimage *image, const char *own_library,
+                      struct attachdone *done, struct error *error) {
+    (void)image, (void)own_library, (void)done, (void)error;
     return 0;
 }

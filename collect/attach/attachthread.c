@@ -5,8 +5,8 @@
 
 #include "collect/attach/attachfault.h"
 #include "collect/attach/attachgift.h"
+#include "collect/attach/attachimage.h"
 #include "collect/attach/attachmachine.h"
-#include "collect/attach/attachmemory.h"
 #include "collect/attach/attachstop.h"
 #include "collect/attach/attachtarget.h"
 #include "collect/attach/stub.h"
@@ -14,7 +14,6 @@
 #include "memtrace/attach.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -66,24 +65,15 @@ static int find_functions(const struct attachtarget *target, const struct attach
 }
 
 /* The padding gets the stub; if it is there from the last time, the same bytes. */
-static int write_stub(const struct attachtarget *target, struct stub_frame *frame, uint64_t *lead,
-                      struct error *error) {
+static int write_stub(const struct attachtarget *target, const struct attachimage *image,
+                      struct stub_frame *frame, uint64_t *lead, struct error *error) {
     size_t size = (size_t)(stub_end - stub_begin);
     uint64_t place = attachtarget_padding(target, size);
-    char path[64];
-    ssize_t done;
-    int fd;
     if (place == 0) {
         return error_set(error, "process %ld: no room for %zu bytes of code behind any library's",
                          (long)target->pid, size);
     }
-    snprintf(path, sizeof path, "/proc/%ld/mem", (long)target->pid);
-    fd = open(path, O_RDWR | O_CLOEXEC);
-    done = fd >= 0 ? pwrite(fd, stub_begin, size, (off_t)place) : -1;
-    if (fd >= 0) {
-        close(fd);
-    }
-    if (done != (ssize_t)size) {
+    if (attachimage_write(image, place, stub_begin, size) != 0) {
         return error_set(error, "process %ld: its memory cannot be written: %s", (long)target->pid,
                          strerror(errno));
     }
@@ -141,8 +131,9 @@ static int fill(const struct attachtarget *target, const struct attachcall *call
 /* --- leading a thread there ------------------------------------------------------------------- */
 
 /* 1: a thread is on its way; 0: none is where it may be stopped. */
-static int try_threads(const struct attachsafety *safety, struct stub_frame *frame, uint64_t to,
-                       bool may_run, struct attachdone *done) {
+static int try_threads(const struct attachsafety *safety, const struct attachimage *image,
+                       struct stub_frame *frame, uint64_t to, bool may_run,
+                       struct attachdone *done) {
     pid_t tids[ATTACHSTOP_THREADS];
     size_t count = attachstop_threads(safety->target->pid, tids);
     for (size_t i = 0; i < count; i++) {
@@ -156,8 +147,8 @@ static int try_threads(const struct attachsafety *safety, struct stub_frame *fra
             continue;
         }
         attachfault_at("stopped");
-        is_led =
-            stop.is_safe && attachmachine_lead(stop.pid, stop.tid, &stop.registers, frame, to) == 0;
+        is_led = stop.is_safe && attachimage_is_current(image) &&
+                 attachmachine_lead(image, stop.tid, &stop.registers, frame, to) == 0;
         held_ns = attachstop_end(&stop, is_led);
         done->held_ns = held_ns > done->held_ns ? held_ns : done->held_ns;
         if (is_led) {
@@ -170,9 +161,8 @@ static int try_threads(const struct attachsafety *safety, struct stub_frame *fra
 
 /* --- its answer ------------------------------------------------------------------------------- */
 
-static int read_state(pid_t pid, uint64_t place, struct stub_thread *thread) {
-    const size_t size = offsetof(struct stub_thread, path);
-    return attachmemory_read(pid, place, thread, size) == (ssize_t)size ? 0 : -1;
+static int read_state(const struct attachimage *image, uint64_t place, struct stub_thread *thread) {
+    return attachimage_read(image, place, thread, offsetof(struct stub_thread, path));
 }
 
 static int judge(pid_t pid, const struct stub_thread *thread, struct attachdone *done,
@@ -198,10 +188,10 @@ static int wait_for_answer(const struct attachcall *call, uint64_t place, struct
     bool was_given = false;
     bool was_done = false;
     while (clock_now_ns() < end) {
-        if (read_state(call->pid, place, &thread) == 0) {
+        if (read_state(call->image, place, &thread) == 0) {
             was_there = true;
             if (thread.state != STUB_WAITING) { /* what comes with the state, read after it */
-                read_state(call->pid, place, &thread);
+                read_state(call->image, place, &thread);
             }
             attachfault_at("waiting");
             if (thread.state == STUB_FILLING && !was_given) {
@@ -217,10 +207,10 @@ static int wait_for_answer(const struct attachcall *call, uint64_t place, struct
                 end += clock_now_ns() - before;
             } else if (thread.state != STUB_WAITING && thread.state != STUB_FILLING) {
                 attachfault_at("answer");
-                attachmemory_write(call->pid, place + STUB_ACK, &ack, sizeof ack);
+                attachimage_write(call->image, place + STUB_ACK, &ack, sizeof ack);
                 return judge(call->pid, &thread, done, error);
             }
-        } else if (was_there || errno == ESRCH) {
+        } else if (was_there || !attachimage_is_current(call->image)) {
             return error_set(error, "process %ld ended meanwhile", (long)call->pid);
         }
         pause_ms(PAUSE_MS);
@@ -232,17 +222,18 @@ static int wait_for_answer(const struct attachcall *call, uint64_t place, struct
 }
 
 /* Looks anew each time: threads come and go. */
-static int lead_any(pid_t pid, struct stub_frame *frame, uint64_t to, bool may_run,
-                    struct attachdone *done, struct error *error) {
+static int lead_any(const struct attachimage *image, struct stub_frame *frame, uint64_t to,
+                    bool may_run, struct attachdone *done, struct error *error) {
     struct attachtarget target;
     struct attachsafety safety;
     int is_led = 0;
-    if (attachtarget_open(pid, &target, error) != 0) {
+    if (attachtarget_open(image->pid, &target, error) != 0) {
         return -1;
     }
     attachsafety_find(&target, &safety);
+    attachfault_at("looked");
     for (int i = 0; i < LOOKS && !is_led; i++) {
-        is_led = try_threads(&safety, frame, to, may_run, done);
+        is_led = try_threads(&safety, image, frame, to, may_run, done);
     }
     attachsafety_free(&safety);
     attachtarget_close(&target);
@@ -256,12 +247,16 @@ static int call_in(const struct attachtarget *target, const struct attachcall *c
     uint64_t to = 0;
     bool may_run = false; /* who sleeps is not disturbed in anything */
     int is_led = 0;
-    if (fill(target, call, &frame, error) != 0 || write_stub(target, &frame, &to, error) != 0) {
+    if (fill(target, call, &frame, error) != 0 ||
+        write_stub(target, call->image, &frame, &to, error) != 0) {
         return -1;
     }
     attachfault_at("stub");
     while (is_led == 0) {
-        is_led = lead_any(call->pid, &frame, to, may_run, done, error);
+        is_led = lead_any(call->image, &frame, to, may_run, done, error);
+        if (is_led == 0 && !attachimage_is_current(call->image)) {
+            return error_set(error, "process %ld ended meanwhile", (long)call->pid);
+        }
         if (is_led == 0 && clock_now_ns() > end) {
             return error_set(error,
                              "process %ld has no thread where one may be stopped: all are inside "
@@ -279,11 +274,11 @@ int attachthread_call(const struct attachcall *call, struct attachdone *done, st
     int result;
     *done = (struct attachdone){0};
     if (attachtarget_open(call->pid, &target, error) != 0) {
-        return -1;
+        return attachimage_explain(call->image, error);
     }
     result = call_in(&target, call, done, error);
     attachtarget_close(&target);
-    return result;
+    return result == 0 ? 0 : attachimage_explain(call->image, error);
 }
 
 bool attachthread_is_possible(void) {

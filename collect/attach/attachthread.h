@@ -18,6 +18,7 @@
 
 #include "analyze/read/error.h"
 #include "collect/attach/attachfilters.h"
+#include "collect/attach/attachimage.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,10 +27,11 @@
 
 struct attachcall {
     pid_t pid;
-    const char *library;     /* to be loaded if it is not there; NULL: it is */
-    const char *own_library; /* ours, to compare with what is there; NULL: none */
-    const char *entry;       /* the function's name */
-    const char *settings;    /* its argument: strings, an empty one at the end */
+    const struct attachimage *image; /* of that process, all of this is about */
+    const char *library;             /* to be loaded if it is not there; NULL: it is */
+    const char *own_library;         /* ours, to compare with what is there; NULL: none */
+    const char *entry;               /* the function's name */
+    const char *settings;            /* its argument: strings, an empty one at the end */
     size_t settings_size;
     bool is_hidden; /* the program cannot open the library: it gets it as a file of memory */
     const struct attachfilters *filters; /* that the library is to know of; NULL: none */

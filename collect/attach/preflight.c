@@ -5,8 +5,11 @@
 
 #include "analyze/base/thismachine.h"
 #include "analyze/read/region.h"
+#include "collect/attach/attachfault.h"
+#include "collect/attach/attachimage.h"
 #include "collect/attach/attachtarget.h"
 #include "collect/attach/attachthread.h"
+#include "collect/clock.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -18,7 +21,10 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
+#include <time.h>
 #include <unistd.h>
+
+enum { START_MS = 1000 }; /* for the loader to have mapped the C library */
 
 static int refuse(pid_t pid, struct error *error, const char *reason) {
     return error_set(error, "process %ld %s", (long)pid, reason);
@@ -158,14 +164,47 @@ static int check_file(pid_t pid, struct error *error) {
     return 0;
 }
 
-static int check_libc(const struct attachtarget *target, struct error *error) {
+/* What was looked up so far is about the process's program, which has begun. */
+static int check_image(const struct attachimage *image, struct error *error) {
+    if (image->is_lent) {
+        return refuse(image->pid, error,
+                      "runs in its parent's memory until it calls exec (vfork): try again then");
+    }
+    return image->memory >= 0 ? 0 : refuse(image->pid, error, "cannot be looked at: try again");
+}
+
+/* The kernel maps the loader with the program, if it has one. */
+static bool has_loader(const struct attachtarget *target, const struct attachimage *image) {
+    return attachimage_word(image, AT_BASE) != 0 || attachtarget_object(target, "ld-linux") != NULL;
+}
+
+/* The loader of a program that begins just now may not have come to the C library yet. */
+static int open_begun(const struct attachimage *image, struct attachtarget *target,
+                      struct error *error) {
+    const struct timespec pause = {.tv_nsec = 1000000};
+    uint64_t end = clock_now_ns() + (uint64_t)START_MS * 1000000;
+    for (;;) {
+        if (attachtarget_open(image->pid, target, error) != 0) {
+            return -1;
+        }
+        if (attachtarget_object(target, "libc.so.6") != NULL || !has_loader(target, image) ||
+            attachtarget_object(target, "ld-musl") != NULL || clock_now_ns() > end ||
+            !attachimage_is_current(image)) {
+            return 0;
+        }
+        attachtarget_close(target);
+        nanosleep(&pause, NULL);
+    }
+}
+
+static int check_libc(const struct attachtarget *target, const struct attachimage *image,
+                      struct error *error) {
     const struct attachmapping *libc = attachtarget_object(target, "libc.so.6");
-    const struct attachmapping *loader = attachtarget_object(target, "ld-linux");
     if (attachtarget_object(target, "ld-musl") != NULL) {
         return refuse(target->pid, error,
                       "uses musl as its C library: MemTrace needs glibc 2.35 or newer");
     }
-    if (loader == NULL) {
+    if (!has_loader(target, image)) {
         return refuse(target->pid, error,
                       "is statically linked, so that nothing can be loaded into it: link it with "
                       "MemTrace (memtrace_instrument)");
@@ -340,36 +379,50 @@ static int check_places(pid_t pid, const char *library, struct preflight *found,
     return 0;
 }
 
-static int check_program(pid_t pid, enum preflight_purpose purpose, struct error *error) {
+static int check_program(const struct attachimage *image, enum preflight_purpose purpose,
+                         struct error *error) {
     struct attachtarget target;
+    pid_t pid = image->pid;
     int result;
     if (check_state(pid, error) != 0 || check_right(pid, error) != 0 ||
-        check_file(pid, error) != 0 || attachtarget_open(pid, &target, error) != 0) {
+        check_file(pid, error) != 0 || check_image(image, error) != 0 ||
+        open_begun(image, &target, error) != 0) {
         return -1;
     }
-    result = check_library(&target, purpose, error) != 0 || check_libc(&target, error) != 0 ||
-                     check_sanitizers(&target, error) != 0
+    result = check_library(&target, purpose, error) != 0 ||
+                     check_libc(&target, image, error) != 0 || check_sanitizers(&target, error) != 0
                  ? -1
                  : 0;
     attachtarget_close(&target);
     return result;
 }
 
-int preflight_check(pid_t pid, enum preflight_purpose purpose, const char *library, bool is_forced,
-                    struct preflight *found, struct error *error) {
-    *found = (struct preflight){0};
+static int check(const struct attachimage *image, enum preflight_purpose purpose,
+                 const char *library, bool is_forced, struct preflight *found,
+                 struct error *error) {
+    pid_t pid = image->pid;
     if (!attachthread_is_possible()) {
         return error_set(error,
                          "process %ld cannot be attached to on this machine, only on x86-64 and "
                          "AArch64 as yet: start it with memtrace run",
                          (long)pid);
     }
-    if (check_program(pid, purpose, error) != 0 ||
+    if (check_program(image, purpose, error) != 0 ||
         (purpose != PREFLIGHT_DETACH && check_shadow_stack(pid, error) != 0) ||
         check_places(pid, library, found, error) != 0) {
         return -1;
     }
     return check_filters(pid, purpose, is_forced, found, error);
+}
+
+int preflight_check(const struct attachimage *image, enum preflight_purpose purpose,
+                    const char *library, bool is_forced, struct preflight *found,
+                    struct error *error) {
+    *found = (struct preflight){0};
+    attachfault_at("opened");
+    return check(image, purpose, library, is_forced, found, error) == 0
+               ? 0
+               : attachimage_explain(image, error);
 }
 
 void preflight_free(struct preflight *found) {

@@ -10,6 +10,7 @@
 
 #include "analyze/read/error.h"
 #include "collect/attach/attachfilters.h"
+#include "collect/attach/attachimage.h"
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -26,8 +27,9 @@ struct preflight {
 
 /* library: by its path, to be loaded. is_forced: also where its filters cannot be read. 0, or -1:
  * error is "process 1 ...". In both cases preflight_free. */
-int preflight_check(pid_t pid, enum preflight_purpose purpose, const char *library, bool is_forced,
-                    struct preflight *found, struct error *error);
+int preflight_check(const struct attachimage *image, enum preflight_purpose purpose,
+                    const char *library, bool is_forced, struct preflight *found,
+                    struct error *error);
 void preflight_free(struct preflight *found);
 
 /* Why a process of our own may not be traced, by the number in Yama's ptrace_scope; NULL: Yama has
