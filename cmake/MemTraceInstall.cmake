@@ -62,9 +62,11 @@ install(FILES include/memtrace/memtrace.h include/memtrace/expect.h include/memt
 
 set(doc_dir "${CMAKE_INSTALL_DATAROOTDIR}/doc/memtrace")
 file(GLOB pages CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/docs/*.md")
-install(FILES README.md CHANGELOG.md LICENSE DESTINATION "${doc_dir}")
+install(FILES README.md CONTRIBUTING.md CHANGELOG.md LICENSE DESTINATION "${doc_dir}")
 install(FILES web/ui/dist/NOTICE.txt DESTINATION "${doc_dir}" RENAME NOTICE)
 install(FILES ${pages} DESTINATION "${doc_dir}/docs")
+install(DIRECTORY docs/pictures DESTINATION "${doc_dir}/docs")
+install(DIRECTORY examples DESTINATION "${doc_dir}")
 install(FILES docs/memtrace.1 DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
 install(FILES cli/completion/memtrace.bash RENAME memtrace
         DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions")

@@ -1,6 +1,13 @@
 # SPDX-License-Identifier: MIT
 # .deb and .tar.gz of what is installed (cpack); CPACK_PACKAGE_NAME and its descriptions are set by the includer.
-set(CPACK_GENERATOR "DEB;TGZ")
+# Without dpkg there is no use for a .deb, and nothing that could tell what it depends on.
+find_program(MEMTRACE_DPKG dpkg)
+mark_as_advanced(MEMTRACE_DPKG)
+set(CPACK_GENERATOR TGZ)
+if(MEMTRACE_DPKG)
+    set(CPACK_GENERATOR "DEB;TGZ")
+endif()
+set(CPACK_PROJECT_CONFIG_FILE "${CMAKE_CURRENT_LIST_DIR}/MemTracePackageNeeds.cmake")
 set(CPACK_PACKAGE_VENDOR MemTrace)
 set(CPACK_PACKAGE_CONTACT "MemTrace developers <memtrace@localhost>")
 set(CPACK_RESOURCE_FILE_LICENSE "${PROJECT_SOURCE_DIR}/LICENSE")

@@ -10,14 +10,17 @@ die() {
     exit 1
 }
 
-# as_root COMMAND...: runs it as root, or says that it cannot.
+# as_root COMMAND...: runs it as root, or says that it cannot. sudo may ask for a password where somebody can type it.
 as_root() {
     if [ "$(id -u)" = 0 ]; then
         env DEBIAN_FRONTEND=noninteractive "$@"
-    elif command -v sudo >/dev/null 2>&1 && sudo -n true 2>/dev/null; then
-        sudo -n env DEBIAN_FRONTEND=noninteractive "$@"
+    elif command -v sudo >/dev/null 2>&1 && { sudo -n true 2>/dev/null || [ -t 0 ]; }; then
+        sudo env DEBIAN_FRONTEND=noninteractive "$@"
+    elif [ "${0##*/}" = setup ]; then
+        echo "needs root: run sudo scripts/setup"
+        return 1
     else
-        echo "needs root or sudo without a password"
+        echo "needs root: install them first, as root"
         return 1
     fi
 }

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 """scripts/setup on other systems, with stand-ins for their package managers that write down what they are asked: each
 package is asked for by the name that it has there, once, and what is there already is not. And what it says where there is
-no manager that it knows, where a package cannot be had, and where it is not root."""
+no manager that it knows, where a package cannot be had, and where it is not root. What cmake then configures is what a
+user builds: no tests, nothing that only tests need; and cpack makes no .deb without what tells its dependencies."""
 
 import os
 import shutil
@@ -123,10 +124,37 @@ def check(manager):
         status, said, orders = setup(manager, user=65534)
         line = said.splitlines()[-1]
         equal((status, orders, line.startswith("setup: cannot install "),
-               line.endswith(": needs root or sudo without a password")), (1, [], True, True), manager + ": not root, " + said)
+               line.endswith(": needs root: run sudo scripts/setup")), (1, [], True, True), manager + ": not root, " + said)
+
+
+def check_configuration():
+    """As README.md says it: no option."""
+    with tempfile.TemporaryDirectory(prefix="memtrace-configured-") as folder:
+        subprocess.run(["cmake", "-S", SOURCE, "-B", folder, "-G", "Ninja"], check=True, stdout=subprocess.DEVNULL)
+        with open(os.path.join(folder, "build.ninja"), encoding="utf-8") as file:
+            rules = file.read()
+        with open(os.path.join(folder, "CMakeCache.txt"), encoding="utf-8") as file:
+            cache = file.read()
+    equal([word for word in ("tests/", "benchmarks/", "cmocka") if word in rules], [], "built for a user")
+    equal([word for word in ("python3", "cmocka") if word in cache], [], "looked for when a user builds")
+
+
+def check_package():
+    """Nothing but cmake itself is in PATH."""
+    cmake = shutil.which("cmake")
+    with tempfile.TemporaryDirectory(prefix="memtrace-package-") as folder:
+        for generator, path, expected in (("DEB", folder, (1, True)), ("TGZ", folder, (0, False)),
+                                          ("DEB", os.environ["PATH"], (0, False))):
+            done = subprocess.run([cmake, "-DCPACK_GENERATOR=" + generator, "-P",
+                                   os.path.join(SOURCE, "cmake", "MemTracePackageNeeds.cmake")], env={"PATH": path},
+                                  text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+            words = " ".join(done.stdout.split())
+            equal((done.returncode, "The .deb needs: apt-get install dpkg-dev file " in words), expected, generator + words)
 
 
 def main():
+    check_configuration()
+    check_package()
     for manager in INSTALLS:
         check(manager)
     status, said, orders = setup(None)

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: MIT
+# Read by cpack before it makes a package: without these programs it would make a .deb that depends on nothing.
+if(CPACK_GENERATOR STREQUAL "DEB")
+    set(missing "")
+    foreach(need IN ITEMS "dpkg-shlibdeps dpkg-dev" "file file")
+        string(REPLACE " " ";" need "${need}")
+        list(GET need 0 program)
+        list(GET need 1 package)
+        unset(found CACHE)
+        find_program(found ${program})
+        if(NOT found)
+            list(APPEND missing ${package})
+        endif()
+    endforeach()
+    if(missing)
+        list(JOIN missing " " packages)
+        message(FATAL_ERROR "The .deb needs: apt-get install ${packages} (scripts/setup does it). "
+                            "The .tar.gz alone: cpack -G TGZ --config CPackConfig.cmake")
+    endif()
+endif()
