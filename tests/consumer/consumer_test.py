@@ -332,6 +332,7 @@ def way_archive(options):
         run(["tar", "xzf", package, "-C", root])
         (options.prefix,) = glob.glob(root + "/*")
     for part in ("bin/memtrace", "share/man/man1/memtrace.1", "share/doc/memtrace/LICENSE",
+                 "share/doc/memtrace/docs/pictures/summary.png", "share/doc/memtrace/examples/indexer/main.c",
                  "share/bash-completion/completions/memtrace", "include/memtrace/memtrace.h"):
         if not os.path.exists(os.path.join(options.prefix, part)):
             sys.exit("%s lacks %s" % (package, part))
