@@ -5,13 +5,21 @@
 #define COLLECT_CLOCK_H
 
 #include <stdint.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
+
+/* From the kernel, as programs' runtimes have it: clock_gettime may be a preloaded library's that
+ * tells of another time (`faketime ... memtrace run`). */
+static inline uint64_t clock_kernel_ns(clockid_t clock) {
+    long now[2] = {0, 0}; /* seconds, nanoseconds */
+    syscall(SYS_clock_gettime, clock, now);
+    return (uint64_t)now[0] * 1000000000u + (uint64_t)now[1];
+}
 
 /* CLOCK_MONOTONIC in nanoseconds. */
 static inline uint64_t clock_now_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    return clock_kernel_ns(CLOCK_MONOTONIC);
 }
 
 /* Processor time of this thread: who waits for a processor has not used it. */

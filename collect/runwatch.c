@@ -94,7 +94,6 @@ static bool look_in(struct runwatch *watch, const char *folder) {
 
 /* The latest change in any of the folders; -1 where more may come within the same tick. */
 static int64_t changed_ns(const struct region_folders *folders, size_t count) {
-    struct timespec now;
     int64_t latest = 0;
     for (size_t i = 0; i < count; i++) {
         struct stat status;
@@ -103,8 +102,7 @@ static int64_t changed_ns(const struct region_folders *folders, size_t count) {
             latest = ns > latest ? ns : latest;
         }
     }
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec - latest > CLOCK_STEP_NS ? latest : -1;
+    return (int64_t)clock_kernel_ns(CLOCK_REALTIME) - latest > CLOCK_STEP_NS ? latest : -1;
 }
 
 static void look(struct runwatch *watch) {

@@ -24,19 +24,13 @@ enum {
 
 /* --- beginning and end ------------------------------------------------------------------------ */
 
-static uint64_t realtime_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 int runwriter_begin(struct runwriter *run, uint64_t id, const char *path, bool is_recording,
                     char **arguments) {
     *run = (struct runwriter){.id = id,
                               .arguments = arguments,
                               .is_recording = is_recording,
                               .start_ns = clock_now_ns(),
-                              .start_realtime_ns = realtime_ns(),
+                              .start_realtime_ns = clock_kernel_ns(CLOCK_REALTIME),
                               .samples = calloc(RUNWRITER_SAMPLES, sizeof *run->samples),
                               .sample_interval_ns = (uint64_t)FIRST_INTERVAL_MS * NS_PER_MS};
     snprintf(run->path, sizeof run->path, "%s", path);

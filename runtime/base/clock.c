@@ -13,6 +13,7 @@
 #include "runtime/base/clock.h"
 
 #include "runtime/base/sys.h"
+#include "runtime/base/vdso.h"
 #include "runtime/machine/machine.h"
 
 #include <fcntl.h>
@@ -30,10 +31,16 @@ enum {
     SLOWEST_NS = 10 * 1000 * 1000,
 };
 
+static struct timespec read_clock(int clock) {
+    struct vdso_time now = {0};
+    vdso_clock(clock, &now);
+    return (struct timespec){.tv_sec = now.s, .tv_nsec = now.ns};
+}
+
 static void take_moment(struct clock_moment *moment) {
-    clock_gettime(CLOCK_REALTIME_COARSE, &moment->realtime);
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &moment->monotonic);
-    clock_gettime(CLOCK_BOOTTIME, &moment->boot);
+    moment->realtime = read_clock(CLOCK_REALTIME_COARSE);
+    moment->monotonic = read_clock(CLOCK_MONOTONIC_COARSE);
+    moment->boot = read_clock(CLOCK_BOOTTIME);
 }
 
 /* Nanoseconds and, right behind them, the next clock's seconds. */
@@ -136,9 +143,7 @@ static void declare_readable(uintptr_t page) {
 /* ---------------------------------------------------------------------------------------------- */
 
 static int is_coarse_clock_fine(void) {
-    struct timespec step;
-    return clock_getres(CLOCK_MONOTONIC_COARSE, &step) == 0 && step.tv_sec == 0 &&
-           step.tv_nsec <= SLOWEST_NS;
+    return sys_clock_step_ns(CLOCK_MONOTONIC_COARSE) <= SLOWEST_NS;
 }
 
 const volatile clock_word *clock_find(void) {

@@ -6,6 +6,7 @@
 #include "runtime/base/compiler.h"
 #include "runtime/base/ourmaps.h"
 #include "runtime/base/sandbox.h"
+#include "runtime/base/vdso.h"
 #include "runtime/machine/machine.h"
 
 #include <errno.h>
@@ -399,17 +400,32 @@ int sys_readable(const void *address) {
     return word != 0 && CALL4(SYS_rt_sigprocmask, 12345, word, 0, SIGNALS_SIZE) == -EINVAL;
 }
 
-/* By the vdso: sets no errno, these clocks exist. (Seconds of 32 bits end in 2038.) */
+int sys_clock_call(int clock, long *s, long *ns) {
+    long time[2] = {0, 0};
+    long result = CALL2(SYS_clock_gettime, clock, time);
+    *s = time[0];
+    *ns = time[1];
+    return (int)result;
+}
+
+uint64_t sys_clock_step_ns(int clock) {
+    long step[2];
+    return CALL2(SYS_clock_getres, clock, step) == 0 && step[0] == 0 ? (uint64_t)step[1]
+                                                                     : UINT64_MAX;
+}
+
+/* (Seconds of 32 bits end in 2038.) Of a clock that a filter denies it is the time of that filter.
+ */
 static uint64_t read_clock(int clock) {
-    struct timespec now;
+    struct vdso_time now;
 #ifdef SYS_clock_gettime64
     int64_t whole[2];
     if (clock == CLOCK_REALTIME && CALL2(SYS_clock_gettime64, clock, whole) == 0) {
         return (uint64_t)whole[0] * 1000000000u + (uint32_t)whole[1];
     }
 #endif
-    clock_gettime(clock, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    return vdso_clock(clock, &now) == 0 ? (uint64_t)now.s * 1000000000u + (uint64_t)now.ns
+                                        : LOAD_RELAXED(&filtered_ns);
 }
 
 /* Coarse clocks need no time stamps, and are as late as the last timer interrupt: not later than

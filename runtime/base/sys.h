@@ -104,7 +104,11 @@ void sys_no_huge_pages(void *address, size_t size);
 /* Whether this word can be read; asks the kernel. */
 int sys_readable(const void *address);
 
-uint64_t sys_clock_ns(int clock); /* CLOCK_MONOTONIC and friends, through the vdso */
+uint64_t sys_clock_ns(int clock); /* CLOCK_MONOTONIC and friends, as vdso.h has them */
+/* By a call into the kernel. 0 or a negative errno. */
+int sys_clock_call(int clock, long *s, long *ns);
+/* How fine a clock is; UINT64_MAX: a second or more, or there is none. */
+uint64_t sys_clock_step_ns(int clock);
 
 /* Whether the hardware compares this thread's return addresses with a stack of its own. */
 int sys_has_shadow_stack(void);

@@ -42,12 +42,7 @@ static int is_kept(const char *entry) {
 
 /* The first of $PATH's programs of this name, as execvp takes it. 0: there is none. */
 static int find_program(const char *name, char *path, size_t capacity) {
-    const char *folders = NULL;
-    for (char **at = environ; at != NULL && *at != NULL; at++) {
-        if (text_starts(*at, "PATH=")) {
-            folders = *at + sizeof "PATH=" - 1;
-        }
-    }
+    const char *folders = text_variable(environ, "PATH=");
     return pathsearch_find(folders, PATHSEARCH_TAKE_EMPTY, name, path, capacity);
 }
 

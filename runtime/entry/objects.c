@@ -7,6 +7,7 @@
 
 #include <dlfcn.h>
 #include <gnu/lib-names.h>
+#include <gnu/libc-version.h>
 
 struct hold {
     void (*function)(void *argument);
@@ -22,9 +23,18 @@ static int call(struct dl_phdr_info *info, size_t size, void *argument) {
     return 1;
 }
 
+/* The C library's own, out of its own table: programs have one of theirs in front of it, which
+ * lists what they remember and holds nothing. */
 void objects_hold(void (*function)(void *argument), void *argument) {
+    static int (*iterate)(int (*)(struct dl_phdr_info *, size_t, void *), void *);
     struct hold hold = {function, argument};
-    dl_iterate_phdr(call, &hold);
+    const struct link_map *libc = iterate == NULL ? objects_at((void *)gnu_get_libc_version) : NULL;
+    if (libc != NULL) {
+        iterate = (__typeof__(iterate))objects_symbol(libc, "dl_iterate_phdr");
+    }
+    if (iterate != NULL) {
+        iterate(call, &hold);
+    }
 }
 
 struct visit {

@@ -63,8 +63,8 @@ static int make_alive_page(void) {
 }
 
 static int is_preloaded(void) {
-    const char *list = getenv("LD_PRELOAD");
-    return list != NULL && strstr(list, "libmemtrace") != NULL;
+    const char *list = text_variable(environ, "LD_PRELOAD=");
+    return list != NULL && text_holds(list, "libmemtrace");
 }
 
 /* Contexts below the root, for what has no path. The inner one comes first: then the other lies in

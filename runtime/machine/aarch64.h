@@ -46,6 +46,7 @@ enum {
 };
 #define MACHINE_NAME              "aarch64"
 #define MACHINE_FIRST_GLIBC       "GLIBC_2.17"
+#define MACHINE_VDSO_CLOCK        "__kernel_clock_gettime"
 #define MACHINE_NOTES_REGISTERS   1
 #define MACHINE_MAY_SIGN          1
 #define MACHINE_ASKS_SHADOW_STACK 1

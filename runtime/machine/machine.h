@@ -65,6 +65,11 @@ INLINE void machine_note_registers(void *context) {
 #define MACHINE_HAS_OWN_STAT 0
 #endif
 
+/* What its vDSO calls clock_gettime. */
+#ifndef MACHINE_VDSO_CLOCK
+#define MACHINE_VDSO_CLOCK "__vdso_clock_gettime"
+#endif
+
 /* Whether functions that keep a frame pointer make a chain: so many bytes from where it points to
  * lies the caller's, and the return address right above. And whether something may be guessed of
  * code without tables: it keeps one, or has saved nothing; else stubs of the linker's are known. */

@@ -23,7 +23,8 @@ static int find_command(char *path, size_t capacity) {
     struct text text;
     const char *base;
     if (library == NULL) { /* the runtime is a part of the program */
-        return pathsearch_find(getenv("PATH"), PATHSEARCH_SKIP_EMPTY, "memtrace", path, capacity)
+        return pathsearch_find(text_variable(environ, "PATH="), PATHSEARCH_SKIP_EMPTY, "memtrace",
+                               path, capacity)
                    ? 0
                    : -1;
     }

@@ -3,6 +3,7 @@
 #include "runtime/stack/module_file.h"
 
 #include "runtime/base/sys.h"
+#include "runtime/base/text.h"
 #include "runtime/machine/machine.h"
 
 #include <fcntl.h>
@@ -64,7 +65,7 @@ static int section_header(const struct module_file *file, size_t number, ElfW(Sh
 int module_file_section(const struct module_file *file, const char *wanted, uint64_t flags,
                         ElfW(Shdr) * section) {
     char name[16];
-    size_t length = strlen(wanted) + 1;
+    size_t length = text_length(wanted) + 1;
     ElfW(Shdr) names;
     if (section_header(file, file->header.e_shstrndx, &names) != 0) {
         return -1;

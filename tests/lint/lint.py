@@ -205,6 +205,39 @@ def check_waits(library):
     return wrong
 
 
+# What the runtime calls by name is whoever has that name first: a library that is preloaded (libfaketime has
+# clocks), or the program itself (shells have a getenv of their own). So each name has its reason. What matters is
+# had from the kernel (base/sys.h, base/vdso.h), by runtime/entry/real.h, or out of the C library's own table.
+CALLED = {
+    "only reads and writes the memory that it is given; compilers call these by themselves":
+        "memchr memcmp memcpy memmove memset strchr strcmp strlen strncmp strstr sigaddset",
+    "data of the C library's and the loader's":
+        "environ __environ _environ ___environ __libc_stack_end _r_debug __errno_location getauxval "
+        "gnu_get_libc_version __libc_current_sigrtmin",
+    "of the loader, which alone knows: objects, and what is next":
+        "_dl_find_object dladdr dladdr1 dlsym dlerror",
+    "called once, at the start, before the program's main":
+        "__cxa_atexit __cxa_at_quick_exit at_quick_exit pthread_key_create",
+    "of a thread of the C library's own":
+        "pthread_self pthread_setspecific pthread_getattr_np pthread_attr_getstack pthread_attr_destroy",
+    "looked at, never called: whether a sanitizer or another runtime is there; the user's settings":
+        "__asan_init __hwasan_init __lsan_init __msan_init __tsan_init caml_frametable memtrace_defaults",
+    "of each shared library, from the compiler":
+        "_ITM_deregisterTMCloneTable _ITM_registerTMCloneTable __gmon_start__ __cxa_finalize",
+}
+
+
+def check_calls(library):
+    """The runtime's undefined symbols are allowed one by one."""
+    allowed = {name for names in CALLED.values() for name in names.split()}
+    undefined = {line.split()[-1].split("@")[0]
+                 for line in run("nm", "-D", "--undefined-only", library).stdout.splitlines()}
+    if not undefined:
+        return ["no undefined symbol is seen in " + library]
+    return ["%s calls %s, which may be interposed: CALLED in tests/lint/lint.py" %
+            (os.path.basename(library), name) for name in sorted(undefined - allowed)]
+
+
 def check_text():
     """SPDX lines, file lengths, leftovers, syntax of shell scripts."""
     files = sources("*.c", "*.h", "*.S", "*.cpp", "*.py", "*.sh", "*.ts", "CMakeLists.txt",
@@ -405,7 +438,7 @@ def main():
     parser.add_argument("--command")
     options = parser.parse_args()
     check = globals()["check_" + options.check]
-    if options.check in ("exports", "needed", "waits"):
+    if options.check in ("calls", "exports", "needed", "waits"):
         wrong = check(options.library)
     elif options.check == "documented":
         wrong = check(options.command, options.library)

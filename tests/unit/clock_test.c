@@ -3,10 +3,16 @@
 #define _GNU_SOURCE
 #include "runtime/base/clock.h"
 
+#include "runtime/base/sys.h"
+#include "runtime/base/vdso.h"
+#include "runtime/machine/machine.h"
+
+#include <link.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 #include <cmocka.h>
 
@@ -123,6 +129,68 @@ static void this_kernels_word(void **state) {
     }
 }
 
+/* --- the vDSO ----------------------------------------------------------------------------------
+ */
+
+enum { VDSO_BYTES = 64 * 1024 };
+static _Alignas(4096) unsigned char vdso_copy[VDSO_BYTES];
+
+/* Tags of its dynamic section become others, as if it did not have these tables. */
+static void hide_table(ElfW(Sxword) tag) {
+    const ElfW(Ehdr) *file = (const ElfW(Ehdr) *)vdso_copy;
+    const ElfW(Phdr) *header = (const ElfW(Phdr) *)(vdso_copy + file->e_phoff);
+    for (size_t i = 0; i < file->e_phnum; i++) {
+        ElfW(Dyn) *entry = (ElfW(Dyn) *)(vdso_copy + header[i].p_offset);
+        for (; header[i].p_type == PT_DYNAMIC && entry->d_tag != DT_NULL; entry++) {
+            entry->d_tag = entry->d_tag == tag ? DT_DEBUG : entry->d_tag;
+        }
+    }
+}
+
+/* Newer kernels have but one of the two hash tables, which one depends on the machine. */
+static void vdso_by_either_table(void **state) {
+    const unsigned char *vdso = (const unsigned char *)getauxval(AT_SYSINFO_EHDR);
+    const unsigned char *function = vdso != NULL ? vdso_symbol(vdso, MACHINE_VDSO_CLOCK) : NULL;
+    const ElfW(Sxword) tags[] = {DT_HASH, DT_GNU_HASH};
+    size_t found = 0;
+    (void)state;
+    if (vdso == NULL) {
+        puts("this kernel or emulator has no vDSO");
+        return;
+    }
+    assert_non_null(function);
+    assert_true(function > vdso && function < vdso + VDSO_BYTES);
+    assert_null(vdso_symbol(vdso, "no_such_function"));
+    for (size_t i = 0; i < 2; i++) {
+        size_t pages = 0;
+        for (; pages < VDSO_BYTES && sys_readable(vdso + pages); pages += 4096) {
+            memcpy(vdso_copy + pages, vdso + pages, 4096);
+        }
+        hide_table(tags[i]);
+        const unsigned char *copied = vdso_symbol(vdso_copy, MACHINE_VDSO_CLOCK);
+        assert_true(copied == NULL || copied - vdso_copy == function - vdso);
+        found += copied != NULL;
+    }
+    hide_table(DT_HASH);
+    assert_null(vdso_symbol(vdso_copy, MACHINE_VDSO_CLOCK));
+    assert_true(found >= 1);
+}
+
+static void vdso_tells_the_kernels_time(void **state) {
+    struct timespec before;
+    struct timespec after;
+    struct vdso_time now;
+    (void)state;
+    clock_gettime(CLOCK_MONOTONIC, &before);
+    assert_int_equal(vdso_clock(CLOCK_MONOTONIC, &now), 0);
+    clock_gettime(CLOCK_MONOTONIC, &after);
+    assert_true(now.s > before.tv_sec || (now.s == before.tv_sec && now.ns >= before.tv_nsec));
+    assert_true(now.s < after.tv_sec || (now.s == after.tv_sec && now.ns <= after.tv_nsec));
+    assert_int_equal(sys_clock_call(CLOCK_MONOTONIC, &now.s, &now.ns), 0);
+    assert_true(now.s >= after.tv_sec);
+    assert_true(vdso_clock(12345, &now) != 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(found_by_value),
@@ -130,6 +198,8 @@ int main(void) {
         cmocka_unit_test(other_times_are_not_found),
         cmocka_unit_test(unknown_is_always_looked_at),
         cmocka_unit_test(this_kernels_word),
+        cmocka_unit_test(vdso_by_either_table),
+        cmocka_unit_test(vdso_tells_the_kernels_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
