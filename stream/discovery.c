@@ -25,7 +25,8 @@
 
 enum {
     NONCES = 4096,
-    ANSWERS_A_SECOND = 100,
+    ANSWERS_A_SECOND = 100, /* of one address */
+    ASKERS = 256,           /* addresses that are counted */
     FOUND_MOST = 256,
     PACKETS_A_TURN = 64,
 };
@@ -39,6 +40,12 @@ struct seen {
     uint64_t at_ns;
 };
 
+struct asker {
+    struct in_addr address;
+    uint64_t second;   /* which one; 0: nobody */
+    unsigned answered; /* in it */
+};
+
 struct discovery_beacon {
     int fd;
     const struct token *token;
@@ -46,8 +53,7 @@ struct discovery_beacon {
     void (*tell)(const char *line);
     struct seen seen[NONCES]; /* a ring */
     size_t next;
-    uint64_t second;   /* which one */
-    unsigned answered; /* in it */
+    struct asker askers[ASKERS];
     uint64_t ignored[IGNORED_KINDS];
 };
 
@@ -70,26 +76,44 @@ static void ignore(struct discovery_beacon *beacon, enum ignored why,
     }
 }
 
-/* 1: never; 0: a moment ago; -1: it is a replay. */
-static int is_new(struct discovery_beacon *beacon, const uint8_t *nonce, uint64_t now) {
+enum repeated { NEVER, A_MOMENT_AGO, A_REPLAY };
+
+static enum repeated find_repeated(const struct discovery_beacon *beacon, const uint8_t *nonce,
+                                   uint64_t now) {
     for (size_t i = 0; i < NONCES; i++) {
         const struct seen *seen = &beacon->seen[i];
         if (seen->at_ns != 0 && memcmp(seen->nonce, nonce, DISCOVER_NONCE) == 0) {
-            return now - seen->at_ns < SAME_NS ? 0 : -1;
+            return now - seen->at_ns < SAME_NS ? A_MOMENT_AGO : A_REPLAY;
         }
     }
+    return NEVER;
+}
+
+static void remember(struct discovery_beacon *beacon, const uint8_t *nonce, uint64_t now) {
     memcpy(beacon->seen[beacon->next].nonce, nonce, DISCOVER_NONCE);
     beacon->seen[beacon->next].at_ns = now;
     beacon->next = (beacon->next + 1) % NONCES;
-    return 1;
 }
 
-static bool has_time(struct discovery_beacon *beacon, uint64_t now) {
-    if (beacon->second != now / SECOND) {
-        beacon->second = now / SECOND;
-        beacon->answered = 0;
+/* Of each address by itself: who asks too often uses up nobody else's answers. Only who knows the
+ * token comes here. Where more addresses ask in a second than are counted, one of those that asked
+ * longest ago is counted anew. */
+static bool has_time(struct discovery_beacon *beacon, struct in_addr address, uint64_t now) {
+    struct asker *asker = &beacon->askers[0];
+    for (size_t i = 0; i < ASKERS; i++) {
+        struct asker *one = &beacon->askers[i];
+        if (one->second != 0 && one->address.s_addr == address.s_addr) {
+            asker = one;
+            break;
+        }
+        if (one->second < asker->second) {
+            asker = one;
+        }
     }
-    return beacon->answered++ < ANSWERS_A_SECOND;
+    if (asker->address.s_addr != address.s_addr || asker->second != now / SECOND) {
+        *asker = (struct asker){.address = address, .second = now / SECOND};
+    }
+    return asker->answered++ < ANSWERS_A_SECOND;
 }
 
 static void take(struct discovery_beacon *beacon, const uint8_t *bytes, size_t size,
@@ -97,17 +121,14 @@ static void take(struct discovery_beacon *beacon, const uint8_t *bytes, size_t s
     struct discover_question question;
     uint8_t answer[DISCOVER_BYTES];
     uint64_t now = clock_now_ns();
-    int fresh;
+    enum repeated repeated;
+    size_t length;
     if (size > DISCOVER_BYTES) {
         ignore(beacon, OVERSIZED, from);
         return;
     }
     if (beacon->token == NULL && !channel_is_loopback((const struct sockaddr *)from)) {
         ignore(beacon, FOREIGN, from);
-        return;
-    }
-    if (!has_time(beacon, now)) { /* before anything that costs */
-        ignore(beacon, TOO_MANY, from);
         return;
     }
     switch (discover_read_question(bytes, size, beacon->token, &question)) {
@@ -120,11 +141,17 @@ static void take(struct discovery_beacon *beacon, const uint8_t *bytes, size_t s
     case DISCOVER_FINE:
         break;
     }
-    fresh = is_new(beacon, question.nonce, now);
-    if (fresh < 0) {
+    repeated = find_repeated(beacon, question.nonce, now);
+    if (repeated == A_REPLAY) {
         ignore(beacon, REPLAYED, from);
-    } else if (fresh == 1 && (question.kinds & beacon->answer.kind) != 0) {
-        size_t length = discover_put_answer(answer, &beacon->answer, question.nonce, beacon->token);
+    } else if (repeated == NEVER && !has_time(beacon, from->sin_addr, now)) {
+        ignore(beacon, TOO_MANY, from);
+    } else if (repeated == NEVER) {
+        remember(beacon, question.nonce, now);
+        if ((question.kinds & beacon->answer.kind) == 0) {
+            return;
+        }
+        length = discover_put_answer(answer, &beacon->answer, question.nonce, beacon->token);
         sendto(beacon->fd, answer, length, MSG_DONTWAIT, (const struct sockaddr *)from,
                sizeof *from);
     }

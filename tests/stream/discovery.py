@@ -142,6 +142,38 @@ def ignores(folder):
         equal(len(gather.said(line)), 1, line, gather.lines)
 
 
+def wrong_ones_cost_nothing(folder):
+    """Packets without the token, and another address that asks too often, use up nobody's answers."""
+    key = key_of(b"0123456789abcdef0123456789abcdef")
+    port = free_port()
+    gather = Gather(folder + "/flooded", "--discoverable", "--discovery-port", str(port), "--token", make_token(folder))
+    with asker() as one, asker() as liar, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
+        one.settimeout(3)
+        got = []
+        for i in range(10):
+            for kind in range(40):
+                liar.sendto((b"x" * 512, b"", question(b"w" * 16), question(b"w" * 16, b"k" * 32))[kind % 4], (ALL, port))
+            one.sendto(question(b"q" * 12 + struct.pack("<I", i), key), (ALL, port))
+            try:
+                got.append(one.recv(2048)[:4])
+            except TimeoutError:
+                got.append(None)
+        equal(got, [b"MTD!"] * 10, "answers to those who know the token while others flood")
+        for i in range(300):
+            liar.sendto(question(b"l" * 12 + struct.pack("<I", i), key), (ALL, port))
+            if i % 20 == 19:  # what is answered has room in the sockets
+                time.sleep(0.002)
+        wait_until(lambda: gather.said("more often than"), "one address that asks too often")
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
+        other.bind(("127.0.0.2", 0))
+        other.settimeout(1)
+        other.sendto(question(b"r" * 16, key), (ALL, port))
+        equal(len(answers(other)), 1, "an answer to another address")
+        one.sendto(question(b"s" * 16, key), (ALL, port))
+        equal(len(answers(one)), 1, "an answer in a later second")
+    gather.end()
+
+
 def believes(folder, path):
     """Answers of somebody who does not know the token, or heard one to another question."""
     token = make_token(folder)
@@ -233,6 +265,7 @@ def main():
     finds(token_folder, path, "--token", make_token(token_folder))
     by_token(folder, path)
     ignores(folder)
+    wrong_ones_cost_nothing(folder)
     believes(folder, path)
     between_machines(path)
     finish()
