@@ -221,6 +221,7 @@ static void pass_on(struct child *child, const struct signalfd_siginfo *info) {
     if (number == SIGCHLD) {
         return; /* look_at_child comes anyway */
     }
+    child->asked_to_end |= number == SIGTERM || number == SIGHUP;
     if (from_terminal) { /* the child has had it */
         child->stop_wanted |= stops;
     } else if (!child->ended && info->ssi_code == SI_QUEUE) {

@@ -26,6 +26,7 @@ struct child {
     int signals;      /* readable when child_handle_signals() has something to do */
     bool stop_wanted; /* the terminal asked for a stop: we stop when the child does */
     bool ended;
+    bool asked_to_end; /* we were, by SIGTERM or SIGHUP, which it has had, too */
     int status;    /* ended: as of waitpid */
     sigset_t mask; /* ours before child_start */
     struct sigaction old_child;

@@ -218,18 +218,18 @@ struct nearest nearest_to(const char *text, size_t length) {
 
 void nearest_offer(struct nearest *nearest, const char *name) {
     size_t length = strlen(name);
-    size_t away;
+    size_t away; /* in halves of a letter */
     if (nearest->length < 2 || nearest->length > LONGEST || length > LONGEST) {
         return;
     }
-    away = distance(nearest->text, nearest->length, name, length);
+    away = 2 * distance(nearest->text, nearest->length, name, length);
     if (nearest->length >= 3 && strncmp(name, nearest->text, nearest->length) == 0) {
-        away = least(away, 1); /* its beginning */
+        away = least(away, 1); /* its beginning: nearer than another with one wrong letter */
     } else if (nearest->length >= 4 &&
                memmem(name, length, nearest->text, nearest->length) != NULL) {
-        away = least(away, 2); /* a word of it */
+        away = least(away, 4); /* a word of it */
     }
-    if (away <= 1 + nearest->length / 4 && away < nearest->distance) {
+    if (away <= 2 + nearest->length / 4 * 2 && away < nearest->distance) {
         nearest->distance = away;
         nearest->name = name;
     }

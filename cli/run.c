@@ -517,7 +517,9 @@ static int run_program(struct launch *launch, char **argv) {
     wait_for_end(launch);
     finish_all(launch);
     streaming_end();
-    if (server > 0) {
+    if (server > 0 && launch->child.asked_to_end) {
+        serving_end(server);
+    } else if (server > 0) {
         serving_wait(server);
     }
     return child_imitate(&launch->child);

@@ -10,6 +10,7 @@
 #include "cli/stopping.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -52,8 +53,10 @@ static const struct option options[] = {
 /* 128 + the signal, as shells say. */
 static int stopped_status(const struct sender_options *asked, const char *to, uint64_t sent) {
     struct number n;
+    char path[2 * PATH_MAX];
     cli_error("stopped, %s are there; memtrace send --to %s%s %s goes on", number_bytes(&n, sent),
-              to, asked->token != NULL ? " --token FILE" : "", asked->path);
+              to, asked->token != NULL ? " --token FILE" : "",
+              shellword_print(path, sizeof path, asked->path));
     return 128 + stopping_signal;
 }
 

@@ -41,6 +41,11 @@ pid_t serving_start(pid_t program) {
     return server;
 }
 
+void serving_end(pid_t server) {
+    kill(server, SIGTERM);
+    waitpid(server, NULL, 0);
+}
+
 void serving_wait(pid_t server) {
     sigset_t signals;
     sigemptyset(&signals);

@@ -12,6 +12,8 @@
 
 /* Its process; -1: it was said why not. */
 pid_t serving_start(pid_t program);
+/* Ends it now. */
+void serving_end(pid_t server);
 /* Stays until the user ends it (Ctrl-C), or it ends itself. The signals are blocked. */
 void serving_wait(pid_t server);
 

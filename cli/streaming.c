@@ -414,11 +414,13 @@ static void tell_rest(void) {
     const char *token = streaming.token[0] != '\0' ? " --token FILE" : "";
     struct number sent;
     struct number missing;
+    char path[2 * PATH_MAX];
     number_bytes(&sent, rest->sent);
     number_bytes(&missing, rest->missing);
     if (rest->files == 1) {
         cli_error("%s: %s are there, %s are only here; memtrace send --to %s%s %s sends them",
-                  rest->why, sent.text, missing.text, streaming.to, token, rest->name);
+                  rest->why, sent.text, missing.text, streaming.to, token,
+                  shellword_print(path, sizeof path, rest->name));
     } else if (rest->files > 1) {
         *strrchr(rest->name, '/') = '\0';
         cli_error("%s: %zu recordings (%s) are only here, in %s; memtrace send --to %s%s FILE "

@@ -193,7 +193,8 @@ static uint32_t map_node(struct build *build, uint32_t parent, uint64_t recorded
     const struct names_frame *frames = names_frames(build->report->names, recorded, &count);
     for (size_t i = count; i-- > 0;) {
         const struct names_frame *frame = &frames[i];
-        if (!all && !is_end && pathwalk_is_startup(frame)) {
+        if (!all && !is_end &&
+            (pathwalk_is_startup(frame) || (at == 0 && pathwalk_is_unnamed_libc(frame)))) {
             at = 0; /* what stands outside of it is start-up code as well */
             continue;
         }

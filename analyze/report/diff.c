@@ -187,7 +187,8 @@ static int enter(struct growing *growing, struct place *place, const struct name
                  uint64_t build) {
     uint32_t function = function_of(growing->words, frame);
     const struct difftree_node *here = &growing->tree->nodes[place->at];
-    bool startup = pathwalk_is_startup(frame);
+    bool startup = pathwalk_is_startup(frame) ||
+                   (place->at == DIFFTREE_ROOT && pathwalk_is_unnamed_libc(frame));
     if (function == 0) {
         return -1;
     }

@@ -5,10 +5,18 @@
 #include "analyze/model/names.h"
 #include "analyze/model/roles.h"
 
+#include <string.h>
+
 /* ---- Which functions ---- */
 
 bool pathwalk_is_startup(const struct names_frame *frame) {
     return (frame->roles & ROLES_STARTUP) != 0;
+}
+
+bool pathwalk_is_unnamed_libc(const struct names_frame *frame) {
+    const char *slash = strrchr(frame->module, '/');
+    return frame->function == NULL &&
+           strcmp(slash != NULL ? slash + 1 : frame->module, "libc.so.6") == 0;
 }
 
 bool pathwalk_is_library(const struct names_frame *frame) {
@@ -23,6 +31,27 @@ bool pathwalk_is_main(const struct names_frame *frame) {
 
 static const struct model_node *node_of(const struct pathwalk *walk) {
     return &walk->report->model->nodes[walk->node];
+}
+
+/* Whether the walk stands on the start of the program or a thread: nothing but it is further out.
+ */
+static bool is_at_startup(const struct pathwalk *walk) {
+    uint32_t node = walk->node;
+    if (!pathwalk_is_unnamed_libc(walk->frame)) {
+        return pathwalk_is_startup(walk->frame);
+    }
+    while (node != 0) {
+        const struct model_node *at = &walk->report->model->nodes[node];
+        size_t count;
+        const struct names_frame *frames = names_frames(walk->report->names, at->frame, &count);
+        for (size_t i = 0; at->frame >= MEMTRACE_FRAME_CLASSES && i < count; i++) {
+            if (!pathwalk_is_unnamed_libc(&frames[i])) {
+                return pathwalk_is_startup(&frames[i]);
+            }
+        }
+        node = at->parent;
+    }
+    return true;
 }
 
 /* The frame the walk stands on; past the end: NULL. */
@@ -41,7 +70,7 @@ static void settle(struct pathwalk *walk) {
         walk->index = 0;
     }
     if (walk->frame != NULL && walk->steps > 0 && !walk->report->options.all_frames &&
-        pathwalk_is_startup(walk->frame)) {
+        is_at_startup(walk)) {
         walk->frame = NULL;
         walk->node = 0;
     }

@@ -12,6 +12,11 @@
 /* Whether the system runs this before the program's own code: _start, clone and the like. */
 bool pathwalk_is_startup(const struct names_frame *frame);
 
+/* Whether it is in a C library without its debug file, which names no local function: not the one
+ * that calls main(), nor the one that threads begin in. Outermost, or next to one that
+ * pathwalk_is_startup(), such a frame is start-up code as well. */
+bool pathwalk_is_unnamed_libc(const struct names_frame *frame);
+
 bool pathwalk_is_main(const struct names_frame *frame);
 
 /* Whether the frame is plumbing of a language's library: std:: and the like, operator new. For

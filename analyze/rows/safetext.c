@@ -221,3 +221,14 @@ bool shellword_put(FILE *out, const char *word) {
     fputc('\'', out);
     return true;
 }
+
+const char *shellword_print(char *text, size_t size, const char *word) {
+    FILE *out = fmemopen(text, size, "w");
+    text[0] = '\0';
+    if (out != NULL) {
+        shellword_put(out, word);
+        fclose(out);
+        text[size - 1] = '\0';
+    }
+    return text;
+}

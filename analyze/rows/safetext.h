@@ -46,6 +46,8 @@ size_t safetext_step(const char *text, bool *is_safe);
 /* The word as it is, or between quotes where a shell would see more than a word in it, or a
  * terminal more than text; true: so. */
 bool shellword_put(FILE *out, const char *word);
+/* The same into text, which is cut where it does not fit. */
+const char *shellword_print(char *text, size_t size, const char *word);
 
 /* ---- UTF-8: names may be any bytes, but JSON, XML and HTML are UTF-8 ---- */
 

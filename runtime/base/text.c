@@ -5,6 +5,7 @@
 #include "runtime/base/sys.h"
 
 #include <errno.h>
+#include <stdbool.h>
 
 void text_init(struct text *text, char *buffer, size_t capacity) {
     *text = (struct text){.start = buffer, .capacity = capacity};
@@ -48,9 +49,10 @@ static size_t following(unsigned char first) {
     return first >= 0xf0 ? 3 : first >= 0xe0 ? 2 : first >= 0xc0 ? 1 : 0;
 }
 
-void text_add_safe(struct text *text, const char *string) {
+/* Up to the end, or to that byte; returns where it ended. */
+static const char *add_safe_until(struct text *text, const char *string, unsigned char stop) {
     const unsigned char *at = (const unsigned char *)string;
-    while (*at != '\0') {
+    while (*at != '\0' && *at != stop) {
         size_t unsafe = unsafe_length(at);
         size_t length = 1;
         size_t most = following(*at);
@@ -64,6 +66,44 @@ void text_add_safe(struct text *text, const char *string) {
         }
         at += unsafe != 0 ? unsafe : length;
     }
+    return (const char *)at;
+}
+
+void text_add_safe(struct text *text, const char *string) {
+    add_safe_until(text, string, '\0');
+}
+
+/* As the tools have it (analyze/rows/safetext.c): letters beyond ASCII mean nothing to a shell. */
+static bool is_plain(unsigned char byte) {
+    static const char plain[] = "_-+=./,:@%";
+    if (byte >= 0x80 || (byte >= '0' && byte <= '9') || (byte >= 'A' && byte <= 'Z') ||
+        (byte >= 'a' && byte <= 'z')) {
+        return true;
+    }
+    for (size_t i = 0; i < sizeof plain - 1; i++) {
+        if (byte == (unsigned char)plain[i]) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void text_add_shell_word(struct text *text, const char *string) {
+    const char *at = string;
+    while (*at != '\0' && is_plain((unsigned char)*at)) {
+        at++;
+    }
+    if (*at == '\0' && at != string) {
+        text_add_safe(text, string);
+        return;
+    }
+    text_add(text, "'");
+    at = add_safe_until(text, string, '\'');
+    while (*at != '\0') {
+        text_add(text, "'\\''");
+        at = add_safe_until(text, at + 1, '\'');
+    }
+    text_add(text, "'");
 }
 
 static void add_digits(struct text *text, uint64_t number, unsigned base, unsigned group) {

@@ -21,6 +21,8 @@ void text_add(struct text *text, const char *string);
 void text_add_bytes(struct text *text, const char *bytes, size_t size);
 /* What comes from outside (paths, names): '?' for what a terminal would obey. */
 void text_add_safe(struct text *text, const char *string);
+/* The same as one word for a shell: in quotes, if it needs any. */
+void text_add_shell_word(struct text *text, const char *string);
 void text_add_number(struct text *text, uint64_t number);
 void text_add_grouped(struct text *text, uint64_t number); /* 1,234,567 */
 void text_add_hex(struct text *text, uint64_t number);     /* 0x12ab */

@@ -223,13 +223,24 @@ static char *with_library(const struct exec_plan *plan, const char *theirs,
     return text.cut && theirs != NULL ? with_library(plan, NULL, preload) : preload;
 }
 
+/* Whether the program, which is `memtrace run` then, starts a run of its own: what it starts is of
+ * that one, as it has asked for it with its own settings. */
+static int begins_run(char *const envp[]) {
+    for (; envp != NULL && *envp != NULL; envp++) {
+        if (text_starts(*envp, "MEMTRACE_RUN=")) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 char *const *exec_environment(char *const envp[], const struct exec_plan *plan, char **places,
                               char preload[EXEC_PRELOAD_SIZE]) {
     const char *name = plan->by_emulator ? EMULATOR : PRELOAD;
     const char *theirs = NULL;
     const char *at = kept;
     char **to = places;
-    if (!plan->follows) {
+    if (!plan->follows || begins_run(envp)) {
         return envp;
     }
     for (; envp != NULL && *envp != NULL; envp++) {

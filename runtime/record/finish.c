@@ -211,7 +211,7 @@ void finish_print_summary(const struct memtrace_header *header, const struct sur
         text_add_safe(&text, header->output);
         text_add(&text, "\n");
         start_line(&text, "read it with       memtrace report ");
-        text_add_safe(&text, header->output);
+        text_add_shell_word(&text, header->output);
         text_add(&text, "\n");
     }
     write_all(2, text.start, text.length);

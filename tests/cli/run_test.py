@@ -3,6 +3,7 @@
 what becomes of the profile when its place cannot be written."""
 
 import contextlib
+import json
 import os
 import pty
 import resource
@@ -292,6 +293,39 @@ def test_environment():
     equal(done.err, b"")
     done = run("--", program, env={"MEMTRACE_OUTPUT": "there.mtp", "MEMTRACE_SUMMARY": "0"})
     equal((profiles(), done.err), (["here.mtp", "there.mtp"], b""))
+
+
+def test_inside_another_run():
+    """Each has what was started by it; neither takes the other's file."""
+    program = build()
+    inner = "%s run -o inner.mtp -- %s exit3" % (MEMTRACE, program)
+    done = run("-o", "outer.mtp", "--", "sh", "-c", "%s; test $? = 3 && %s" % (inner, program))
+    equal(done.returncode, 0, done.err)
+    check(b"nothing was recorded" not in done.err, done.err)
+    check(b"memtrace: profile            " + folder.encode() + b"/inner.mtp\n" in done.err, done.err)
+    check(b"memtrace: run                " + folder.encode() + b"/outer.mtp\n" in done.err, done.err)
+    told = execute(MEMTRACE, "report", "outer.mtp", "--json", "--processes", "0")
+    names = [os.path.basename(process["program"]) for process in json.loads(told.out)["run"]["processes"]]
+    equal(sorted(set(names)), sorted([os.path.basename(os.path.realpath("/bin/sh")), "memtrace", "subject"]), told.out)
+    equal(names.count("subject"), 1, told.out)
+    no_leftovers()
+
+
+def test_start_of_threads():
+    """Without the C library's debug file the functions that call main() and a thread's function have no names: they are
+    left out as those with a name are."""
+    with open(folder + "/thread.c", "w", encoding="utf-8") as file:
+        file.write("""#include <pthread.h>
+#include <stdlib.h>
+static void *work(void *unused) { return malloc(5000); }
+int main(void) { pthread_t thread; pthread_create(&thread, NULL, work, NULL); return pthread_join(thread, NULL); }
+""")
+    subprocess.run(["cc", "-g", folder + "/thread.c", "-o", folder + "/thread", "-pthread"], check=True)
+    equal(run("-o", "out.mtp", "--", folder + "/thread").returncode, 0)
+    for options, there in ((["--all-frames"], True), ([], False)):
+        told = execute(MEMTRACE, "report", "out.mtp", "--show-leaked", "--debug-folders", "/var/empty", *options)
+        equal((b"work at thread.c:3" in told.out, b"libc.so.6" in told.out), (True, there), told.out)
+    no_leftovers()
 
 
 def test_output_is_replaced():

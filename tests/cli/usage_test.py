@@ -24,6 +24,7 @@ def test_misspelt_names():
         refused([command, "--hlep"], "there is no option --hlep: did you mean --help?")
         refused([command, "--xyzzy=3"], "there is no option --xyzzy (try: memtrace %s --help)" % command)
         equal(execute(MEMTRACE, command, "--help").returncode, 0, command)
+    refused(["report", "--show-leak"], "did you mean --show-leaked?")  # not --show-peak
     refused(["report", "--show-frag"], "did you mean --show-fragmentation?")
     refused(["report", "--jsno", "x.mtp"], "did you mean --json?")
     refused(["run", "--evrey", "1s", "--", "true"], "did you mean --every?")

@@ -4,21 +4,28 @@
 #     scripts/test-platforms RELEASE [options]     RELEASE: trixie, sid, noble, bookworm
 #
 #     --only REGEX     these tests alone (ctest -R), without scripts/demo
+#     --pages          neither; README.md, the first hour, the tutorial and docs/cmake.md are followed word by word, in
+#                      a release that has nothing but what they install (tests/platforms/pages.sh)
 #     --with PACKAGES  more packages, such as "clang-16 llvm-16-dev", with commas or spaces between
 #     --root FOLDER    makes the release there, or uses the one that is there, and keeps it
-#     --mirror URL     takes the packages from there
+#     --mirror URL     takes the packages from there; Debian's otherwise from where this system has its own
 #
 # The committed tree is what runs there. Processes and mounts are in namespaces of their own, so that nothing of
 # them is left, however this ends. docs/platforms.md: what was run, how long it takes.
-usage="usage: scripts/test-platforms trixie|sid|noble|bookworm [--only REGEX] [--with PACKAGES] [--root FOLDER] [--mirror URL]"
+usage="usage: scripts/test-platforms trixie|sid|noble|bookworm [--only REGEX | --pages] [--with PACKAGES] [--root FOLDER] [--mirror URL]"
 
 read_options() {
-    release=${1:-} only='' with='' root='' keep='' mirror=''
+    release=${1:-} only='' pages='' with='' root='' keep='' mirror=''
     case $release in
     trixie | sid | noble | bookworm) shift ;;
     *) die "$usage" ;;
     esac
     while [ $# != 0 ]; do
+        if [ "$1" = --pages ]; then
+            pages=1
+            shift
+            continue
+        fi
         [ $# -ge 2 ] || die "$1: what? $usage"
         case $1 in
         --only) only=$2 ;;
@@ -55,11 +62,19 @@ cleanup() {
     say "some of $root is left"
 }
 
+# Where this system's packages come from, if it is Debian.
+mirror_here() {
+    grep -qx 'ID=debian' /etc/os-release || return 0
+    apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 2>/dev/null | grep -v security | head -n 1 || true
+}
+
 # The release's smallest system, in $root.
 make_root() {
     local keyring=debian-archive-keyring components=main script=sid reason
     if [ "$release" = noble ]; then
         keyring=ubuntu-archive-keyring components=main,universe script=gutsy # that of all of Ubuntu's releases
+    elif [ -z "$mirror" ]; then
+        mirror=$(mirror_here)
     fi
     keyring=${KEYRING:-/usr/share/keyrings/$keyring.gpg}
     [ -e "$keyring" ] || die "cannot make $release: no $keyring to check its packages with (KEYRING names another)"
@@ -122,6 +137,11 @@ root=$(realpath "$root")
 prepare_root
 
 failed=()
+if [ -n "$pages" ]; then
+    there "update-ca-certificates >/dev/null; bash tests/platforms/pages.sh" || die "$release: failed: --pages (above)"
+    say "$release: passed"
+    exit
+fi
 there "update-ca-certificates >/dev/null; . scripts/packages.sh; need_packages 'this test' git $with" || die "$release has not all that is needed"
 if [ -z "$only" ]; then
     there "scripts/demo" || failed+=(scripts/demo)

@@ -135,11 +135,31 @@ static void foreign(void **state) {
     }
 }
 
+static void words(void **state) {
+    static const char *const pairs[][2] = {
+        {"/a/b-1.2.mtp", "/a/b-1.2.mtp"}, {"", "''"},       {"/a b/$(x)", "'/a b/$(x)'"},
+        {"it's", "'it'\\''s'"},           {"'", "''\\'''"}, {"a\033[2J'b", "'a?[2J'\\''b'"},
+        {"\303\244", "\303\244"},
+    };
+    char buffer[64];
+    (void)state;
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+        struct text text;
+        text_init(&text, buffer, sizeof buffer);
+        text_add_shell_word(&text, pairs[i][0]);
+        assert_string_equal(buffer, pairs[i][1]);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(foreign), cmocka_unit_test(numbers),
-        cmocka_unit_test(sizes),   cmocka_unit_test(cut_not_overrun),
-        cmocka_unit_test(strings), cmocka_unit_test(no_signal_by_writing),
+        cmocka_unit_test(words),
+        cmocka_unit_test(foreign),
+        cmocka_unit_test(numbers),
+        cmocka_unit_test(sizes),
+        cmocka_unit_test(cut_not_overrun),
+        cmocka_unit_test(strings),
+        cmocka_unit_test(no_signal_by_writing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

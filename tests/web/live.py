@@ -177,6 +177,15 @@ def check_serve(scratch, how, name):
     check(how + " --serve ends as the program", status == 7 and run.stdout.read() == "", status)
 
 
+def check_ended(scratch):
+    """As `timeout` and a service manager do it: program and page end."""
+    run, said = start_serving(scratch, "run", "ended.mtp", "exec sleep 20")
+    said("/#token=")
+    run.send_signal(signal.SIGTERM)
+    status = run.wait(15)
+    check("SIGTERM ends run --serve", status == -signal.SIGTERM, status)
+
+
 def check_left_alone(scratch):
     """A command that is killed leaves no server behind."""
     run, said = start_serving(scratch, "run", "left.mtp", "sleep 20")
@@ -202,6 +211,7 @@ def main():
     check_serve(scratch, "run", "served.mtp")
     check_serve(scratch, "record", "served.mtr")
     check_left_alone(scratch)
+    check_ended(scratch)
 
 
 main()

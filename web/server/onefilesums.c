@@ -157,7 +157,8 @@ static int extend(struct sums *sums, struct known *at, uint64_t recorded, bool i
         const struct names_frame *frame = &frames[count];
         int64_t number;
         uint32_t child;
-        if (!all && !is_end && pathwalk_is_startup(frame)) {
+        if (!all && !is_end &&
+            (pathwalk_is_startup(frame) || (at->node == 0 && pathwalk_is_unnamed_libc(frame)))) {
             at->node = 0;
             continue;
         }
