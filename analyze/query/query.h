@@ -5,7 +5,8 @@
  * tables and views. docs/query.md lists the tables.
  *
  * Called by cli. A session belongs to one thread, but for query_interrupt(). Memory: SQLite's
- * caches, which are bounded; what it sorts beyond them goes to temporary files.
+ * caches, which are bounded; what it sorts beyond them goes to temporary files, up to half of what
+ * their disk has free when the session begins.
  */
 #ifndef ANALYZE_QUERY_QUERY_H
 #define ANALYZE_QUERY_QUERY_H
@@ -71,9 +72,10 @@ struct query_work {
 };
 struct query_work query_work(const struct query *query);
 
-/* From now on no text or blob of it is longer than that, nor a statement longer than 1 MiB: for
- * questions of others. */
-void query_bound(struct query *query, int text_most);
+/* From now on no text or blob of it is longer than that, nor a statement longer than 1 MiB; there
+ * are no temporary tables and views, and what is sorted puts no more than that into temporary
+ * files: for questions of others. */
+void query_bound(struct query *query, int text_most, uint64_t spill_most);
 
 /* The tables: the columns that have a name in SQL come first. NULL: there are no more. */
 const struct rows *query_table(size_t which);

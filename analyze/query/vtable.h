@@ -10,6 +10,7 @@
 #define ANALYZE_QUERY_VTABLE_H
 
 #include "analyze/query/query.h"
+#include "analyze/query/spill.h"
 #include "analyze/rows/rows.h"
 
 #include <stdatomic.h>
@@ -33,6 +34,8 @@ struct callpaths;
 struct query {
     struct query_source source;
     sqlite3 *db;
+    struct spill spill; /* its temporary files */
+    bool only_reads;    /* no temporary tables and views either */
     atomic_bool interrupted;
     atomic_ullong passes;
     atomic_ullong rows;

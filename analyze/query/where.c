@@ -17,7 +17,8 @@
 enum {
     STEPS = 10000,        /* of SQLite's machine between two looks */
     STEPS_A_BLOCK = 5000, /* a subquery over a small table, for each */
-    TEXT_MOST = 1 << 20
+    TEXT_MOST = 1 << 20,
+    SPILL_MOST = 1 << 30
 };
 static const uint64_t steps_at_least = 50000000;
 
@@ -119,7 +120,7 @@ int query_where(const struct query_source *source, const char *expression,
     if (search.query == NULL) {
         return -1;
     }
-    query_bound(search.query, TEXT_MOST);
+    query_bound(search.query, TEXT_MOST, SPILL_MOST);
     sqlite3_progress_handler(search.query->db, STEPS, look, &search);
     statement = prepare_expression(search.query, expression, error);
     if (statement != NULL) {

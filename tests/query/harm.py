@@ -26,7 +26,8 @@ def check_read_only(path, folder):
                 "ATTACH '%s' AS o" % other, "ATTACH '%s' AS o" % os.path.join(folder, "new.db"),
                 "VACUUM INTO '%s'" % os.path.join(folder, "new.db"), "PRAGMA writable_schema = 1",
                 "PRAGMA temp_store_directory = '%s'" % folder, "BEGIN",
-                "CREATE VIRTUAL TABLE temp.x USING fts5(a)", "SELECT load_extension('%s')" % other):
+                "CREATE VIRTUAL TABLE temp.x USING fts5(a)", "SELECT load_extension('%s')" % other,
+                "SELECT fts3_tokenizer('simple')", "SELECT fts3_tokenizer('a', x'4141414141414141')", "SELECT fts5(NULL)"):
         refused(path, sql, "")
     equal(sorted(os.listdir(folder)), ["other.db"], "files")
     equal(run(path, "CREATE TEMP TABLE x AS SELECT id FROM threads; CREATE TEMP VIEW y AS SELECT"

@@ -10,7 +10,6 @@
 #include <cmocka.h>
 // clang-format on
 
-#include "analyze/query/query.h"
 #include "analyze/query/vtable.h"
 #include "analyze/window/wholemodel.h"
 #include "tests/unit/recording_builder.h"
@@ -301,8 +300,43 @@ static void queues(void **state) {
     rowqueue_close(NULL);
 }
 
+/* Each row has 4,000 bytes that are not zeros: far more than SQLite's caches of 16 MiB. */
+#define ROWS                                                                                       \
+    "(WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c LIMIT 12000) SELECT"          \
+    " printf('%04000d', n * 7919 % 10007) t FROM c)"
+static const char sorting[] =
+    "SELECT max(n) FROM (SELECT row_number() OVER (ORDER BY t) n FROM " ROWS ")";
+static const char keeping[] =
+    "CREATE TEMP TABLE k AS SELECT * FROM " ROWS ";SELECT count(*) FROM k";
+
+static void temporary_files_have_a_limit(void **state) {
+    const char *const statements[] = {sorting, keeping};
+    struct fixture *fixture = *state;
+    struct answer answer = {0};
+    struct error error;
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(ask(fixture, statements[i], &answer, &error), 0);
+        assert_int_equal(answer.value, 12000);
+    }
+    assert_int_equal(ask(fixture, "DROP TABLE k", &answer, &error), 0);
+    spill_limit(&fixture->query->spill, 8 << 20);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(ask(fixture, statements[i], &answer, &error), -1);
+        assert_non_null(
+            strstr(error.message, "more than 8.0 MiB would go to temporary files in /"));
+    }
+    assert_int_equal(ask(fixture, "SELECT 5", &answer, &error), 0);
+    assert_int_equal(answer.value, 5);
+    query_bound(fixture->query, 1 << 20, 1 << 20);
+    assert_int_equal(ask(fixture, sorting, &answer, &error), -1);
+    assert_non_null(strstr(error.message, "more than 1.0 MiB would go"));
+    assert_int_equal(ask(fixture, "CREATE TEMP TABLE l AS SELECT 1", &answer, &error), -1);
+    assert_non_null(strstr(error.message, "not authorized"));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(temporary_files_have_a_limit, open_session, close_session),
         cmocka_unit_test_setup_teardown(limit_ends_the_pass, open_session, close_session),
         cmocka_unit_test_setup_teardown(bounds_are_the_passes, open_session, close_session),
         cmocka_unit_test_setup_teardown(until_bounds_what_is_decoded, open_session, close_session),

@@ -22,6 +22,7 @@ enum {
     ROWS_MOST = 100000,
     BYTES_MOST = 64 << 20, /* of an answer */
     TEXT_MOST = 16 << 20,  /* of one value */
+    SPILL_MOST = 1 << 30,  /* of temporary files, a question */
     SECONDS_MOST = 120,
     LOOK_MS = 10
 };
@@ -345,7 +346,7 @@ static int answer_query(struct api_call *call, const struct asked *asked, struct
     if (query == NULL) {
         return -1;
     }
-    query_bound(query, TEXT_MOST);
+    query_bound(query, TEXT_MOST, SPILL_MOST);
     api_command(call, "query");
     call->told.operand = strdup(asked->sql);
     api_sql(call, "%s", asked->sql);
