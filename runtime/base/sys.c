@@ -184,6 +184,10 @@ long sys_dup_high(int fd, int lowest) {
     return CALL3(SYS_fcntl, fd, F_DUPFD_CLOEXEC, lowest);
 }
 
+long sys_keep_on_exec(int fd) {
+    return CALL3(SYS_fcntl, fd, F_SETFD, 0);
+}
+
 long sys_allocate(int fd, uint64_t offset, uint64_t size) {
     return MACHINE_SPLITS_ARGUMENTS
                ? CALL6(SYS_fallocate, fd, 0, offset, offset >> 32, size, size >> 32)
@@ -469,6 +473,14 @@ struct sys_signals sys_block_signals(void) {
     return old;
 }
 
+struct sys_signals sys_block_signal(int signal) {
+    struct sys_signals one = {{0}};
+    struct sys_signals old = {{0}};
+    one.word[0] = UINT64_C(1) << (signal - 1);
+    CALL4(SYS_rt_sigprocmask, SIG_BLOCK, &one, &old, SIGNALS_SIZE);
+    return old;
+}
+
 void sys_restore_signals(struct sys_signals mask) {
     CALL4(SYS_rt_sigprocmask, SIG_SETMASK, &mask, 0, SIGNALS_SIZE);
 }
@@ -490,6 +502,22 @@ void sys_quiet_end(const struct sys_quiet *quiet) {
     while (CALL4(SYS_rt_sigtimedwait, &ours, 0, &at_once, SIGNALS_SIZE) > 0) {
     }
     sys_restore_signals(quiet->mask);
+}
+
+long sys_wait(pid_t child, int *status) {
+    long result;
+    do {
+        result = machine_call(SYS_wait4, child, (long)status, 0, 0, 0, 0);
+    } while (result == -EINTR);
+    return result < 0 ? result : 0;
+}
+
+void sys_kill_child(pid_t child) {
+    machine_call(SYS_kill, child, SIGKILL, 0, 0, 0, 0);
+}
+
+long sys_pipe(int ends[2]) {
+    return CALL2(SYS_pipe2, ends, O_CLOEXEC);
 }
 
 static void by_default(int signal) {

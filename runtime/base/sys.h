@@ -31,7 +31,8 @@ long sys_rename(const char *from, const char *to);
 long sys_readlink(const char *path, char *buffer, size_t size);
 long sys_getcwd(char *buffer, size_t size);
 long sys_access(const char *path, int mode);
-long sys_dup_high(int fd, int lowest);                     /* close-on-exec */
+long sys_dup_high(int fd, int lowest); /* close-on-exec */
+long sys_keep_on_exec(int fd);
 long sys_allocate(int fd, uint64_t offset, uint64_t size); /* raw fallocate: no emulation */
 /* Whether a file may have so many bytes (RLIMIT_FSIZE): a write past it raises SIGXFSZ. */
 int sys_may_have_size(uint64_t size);
@@ -127,6 +128,7 @@ struct sys_signals {
 
 /* Blocks every signal of this thread and returns the old mask; and puts it back. */
 struct sys_signals sys_block_signals(void);
+struct sys_signals sys_block_signal(int signal);
 void sys_restore_signals(struct sys_signals mask);
 
 /* Around writes of ours, which may meet a closed pipe or the end of what a file may hold: the
@@ -136,6 +138,13 @@ struct sys_quiet {
 };
 void sys_quiet_begin(struct sys_quiet *quiet);
 void sys_quiet_end(const struct sys_quiet *quiet);
+
+/* Waits for a child of the program's, for the program: whatever filters say of it, signals or not.
+ * 0 or a negative errno. */
+long sys_wait(pid_t child, int *status);
+void sys_kill_child(pid_t child);
+/* Both ends are closed on exec. */
+long sys_pipe(int ends[2]);
 
 /* A process that is nobody's child: no exit signal, forked twice. Runs path with argv and
  * environment, stdin and stdout on /dev/null, only stderr kept. 0 if the first fork worked. */

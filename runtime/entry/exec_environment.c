@@ -19,7 +19,7 @@
 #define PRELOAD  "LD_PRELOAD="
 #define EMULATOR "QEMU_SET_ENV="
 
-enum { KEPT_SIZE = 24576, MOST_KEPT = 48, LENT_PLACES = 4096 };
+enum { KEPT_SIZE = 24576, MOST_KEPT = EXEC_MOST_ADDED };
 
 /* "NAME=value" strings one behind the other, as they were at the start. */
 static char kept[KEPT_SIZE];
@@ -34,8 +34,8 @@ void exec_keep(const char *entry, size_t length) {
     }
 }
 
-static int is_kept(const char *entry) {
-    return entry >= kept && entry < kept + kept_end;
+int exec_has_variables(void) {
+    return kept_count != 0;
 }
 
 /* --- which ------------------------------------------------------------------------------------ */
@@ -260,74 +260,4 @@ char *const *exec_environment(char *const envp[], const struct exec_plan *plan, 
     }
     *to = NULL;
     return places;
-}
-
-/* --- for system and popen --------------------------------------------------------------------- */
-
-/* The array that `environ` is while it is lent. Not on a stack: other threads may read it later. */
-static struct {
-    struct trylock lock;
-    unsigned users;
-    char **own; /* the program's array meanwhile */
-    char *preload_own;
-    char *places[LENT_PLACES];
-    char preload[EXEC_PRELOAD_SIZE];
-} lent;
-
-static void lend(void) {
-    struct exec_plan plan = exec_plan_for("/bin/sh", 0, NULL, 0);
-    char **own = environ;
-    if (own == NULL || !plan.follows || plan.by_emulator || exec_places(own, &plan) > LENT_PLACES) {
-        return;
-    }
-    lent.own = own;
-    lent.preload_own = NULL;
-    for (char **at = own; *at != NULL; at++) {
-        lent.preload_own = text_starts(*at, PRELOAD) ? *at : lent.preload_own;
-    }
-    exec_environment(own, &plan, lent.places, lent.preload);
-    environ = lent.places;
-}
-
-/* What was set or unset in the array meanwhile is carried over. Where the program has got a new
- * array (setenv makes one for a new variable) ours are taken out of that. */
-static void take_back(void) {
-    char **from = environ;
-    char **to = lent.own;
-    if (lent.own == NULL) {
-        return;
-    }
-    if (from != lent.places) {
-        to = from;
-    }
-    for (char **at = from; *at != NULL; at++) {
-        if (*at == lent.preload || text_starts(*at, PRELOAD)) {
-            if (lent.preload_own != NULL) {
-                *to++ = lent.preload_own;
-            }
-        } else if (!is_kept(*at)) {
-            *to++ = *at;
-        }
-    }
-    *to = NULL;
-    environ = from != lent.places ? from : lent.own;
-    lent.own = NULL;
-}
-
-void exec_lend_environment(void) {
-    if (kept_count != 0 && sys_take(&lent.lock)) {
-        if (lent.users++ == 0) {
-            lend();
-        }
-        trylock_release(&lent.lock);
-    }
-}
-
-void exec_take_environment_back(void) {
-    if (kept_count != 0 && sys_take(&lent.lock)) {
-        if (lent.users != 0 && --lent.users == 0) {
-            take_back();
-        }
-        trylock_release(&lent.lock);
-    }
 }

@@ -15,6 +15,9 @@
 /* Keeps a variable, "NAME=value", that is about to be taken out: `length` bytes of it are ours.
  * At start only. */
 void exec_keep(const char *entry, size_t length);
+/* Whether there are any: from the program's main on it stays so. */
+int exec_has_variables(void);
+enum { EXEC_MOST_ADDED = 48 }; /* to an environment, beside LD_PRELOAD */
 
 /* Whether our variables are put back for a program, and what is preloaded there. */
 struct exec_plan {
@@ -37,11 +40,6 @@ size_t exec_places(char *const envp[], const struct exec_plan *plan);
 enum { EXEC_PRELOAD_SIZE = 4096 };
 char *const *exec_environment(char *const envp[], const struct exec_plan *plan, char **places,
                               char preload[EXEC_PRELOAD_SIZE]);
-
-/* Around calls of libc that start a shell and take `environ` for it: system and popen. Threads may
- * be inside at the same time; what they do to the environment meanwhile stays. */
-void exec_lend_environment(void);
-void exec_take_environment_back(void);
 
 /* --- exec_target.c: which library a program can run with ---------------------------------------
  */

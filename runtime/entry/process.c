@@ -17,7 +17,6 @@
 #include <spawn.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <unistd.h>
 
 /* Looked up with the rest, at the start, not in each child. */
@@ -118,25 +117,10 @@ PUBLIC int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_acti
                        const posix_spawnattr_t *attributes, char *const argv[],
                        char *const envp[]){SPAWN(posix_spawn, 0)}
 
-PUBLIC int posix_spawnp(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
-                        const posix_spawnattr_t *attributes, char *const argv[],
-                        char *const envp[]){SPAWN(posix_spawnp, 1)}
-
-/* libc starts the shell for these itself. */
-PUBLIC int system(const char *command) {
-    int status;
-    exec_lend_environment();
-    status = REAL(system)(command);
-    exec_take_environment_back();
-    return status;
-}
-
-PUBLIC FILE *popen(const char *command, const char *type) {
-    FILE *pipe;
-    exec_lend_environment();
-    pipe = REAL(popen)(command, type);
-    exec_take_environment_back();
-    return pipe;
+PUBLIC
+    int posix_spawnp(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
+                     const posix_spawnattr_t *attributes, char *const argv[], char *const envp[]) {
+    SPAWN(posix_spawnp, 1)
 }
 
 /* The list of arguments, NULL at its end, becomes an array on the caller's stack, as in libc. */

@@ -7,11 +7,30 @@
  */
 #include "runtime/libc/libc.h"
 
+#include <gnu/libc-version.h>
+
 int libc_describes_signals(void) {
     return 1;
 }
 
 int libc_may_keep_frame_pointers(uintptr_t pc) {
     (void)pc;
+    return 1;
+}
+
+/* From 2.38 on. */
+int libc_ends_shell_options(void) {
+    const char *version = gnu_get_libc_version();
+    unsigned minor = 0;
+    if (version[0] != '2' || version[1] != '.') {
+        return 1;
+    }
+    for (const char *at = version + 2; *at >= '0' && *at <= '9'; at++) {
+        minor = minor * 10 + (unsigned)(*at - '0');
+    }
+    return minor >= 38;
+}
+
+int libc_waits_at_fclose(void) {
     return 1;
 }

@@ -60,6 +60,10 @@ int libc_is_initial(char **environment, int argc, char **argv, char **envp);
 void *libc_next(const char *name);
 /* Whether malloc (as libc_next() has it) is glibc's. */
 int libc_is_glibc_malloc(const void *function);
+/* Whether its system() and popen() end the shell's options ("sh -c -- COMMAND"); whether its
+ * fclose() of what popen() opened waits for the shell, as pclose() does. */
+int libc_ends_shell_options(void);
+int libc_waits_at_fclose(void);
 /* The path of the runtime's own file; NULL: it is part of the program. */
 const char *libc_own_path(void);
 /* Calls the function at the end of the process, after all destructors of the program, as far as the

@@ -20,6 +20,14 @@ int libc_describes_signals(void) {
     return 0;
 }
 
+int libc_ends_shell_options(void) {
+    return 0;
+}
+
+int libc_waits_at_fclose(void) {
+    return 0;
+}
+
 /* --- main ------------------------------------------------------------------------------------- */
 
 typedef int main_function(int argc, char **argv, char **envp);

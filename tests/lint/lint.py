@@ -210,7 +210,10 @@ def check_waits(library):
 # had from the kernel (base/sys.h, base/vdso.h), by runtime/entry/real.h, or out of the C library's own table.
 CALLED = {
     "only reads and writes the memory that it is given; compilers call these by themselves":
-        "memchr memcmp memcpy memmove memset strchr strcmp strlen strncmp strstr sigaddset",
+        "memchr memcmp memcpy memmove memset strchr strcmp strlen strncmp strstr sigaddset sigemptyset "
+        "posix_spawn_file_actions_init posix_spawn_file_actions_addclose posix_spawn_file_actions_adddup2 "
+        "posix_spawn_file_actions_destroy posix_spawnattr_init posix_spawnattr_setflags "
+        "posix_spawnattr_setsigdefault posix_spawnattr_setsigmask posix_spawnattr_destroy",
     "data of the C library's and the loader's":
         "environ __environ _environ ___environ __libc_stack_end _r_debug __errno_location getauxval "
         "gnu_get_libc_version __libc_current_sigrtmin",
@@ -220,6 +223,9 @@ CALLED = {
         "__cxa_atexit __cxa_at_quick_exit at_quick_exit pthread_key_create",
     "of a thread of the C library's own":
         "pthread_self pthread_setspecific pthread_getattr_np pthread_attr_getstack pthread_attr_destroy",
+    "what pthread_cleanup_push() and _pop() are made of: a cancelled thread is the C library's to unwind":
+        "__sigsetjmp __pthread_register_cancel __pthread_unregister_cancel __pthread_unwind_next "
+        "_pthread_cleanup_push _pthread_cleanup_pop",
     "looked at, never called: whether a sanitizer or another runtime is there; the user's settings":
         "__asan_init __hwasan_init __lsan_init __msan_init __tsan_init caml_frametable memtrace_defaults",
     "of each shared library, from the compiler":

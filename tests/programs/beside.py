@@ -3,6 +3,7 @@
 calls, or in whose way it might stand: other clocks and environments, its own descriptors and filters,
 other allocators. It runs as it does alone, and is counted."""
 
+import os
 import subprocess
 import sys
 import time
@@ -53,9 +54,28 @@ def clock():
             fail("clock:", what, process, "between", before, "and", after)
 
 
+def shell():
+    """system() and popen() do what POSIX says, and what they start is followed."""
+    program = build("beside.c", "gcc", "-O1")
+    alone = bare([program, "shell"])
+    equal(alone.returncode, 0, "shell: alone")
+    for mode in ("run", "preload"):
+        folder, under = in_time([program, "shell"], mode, "shell", {})
+        same_behaviour(alone, under, "shell: " + mode)
+    followed = [path for path in profiles(folder) if os.path.basename(path).startswith("grep")]
+    equal(len(followed), 3, "shell: what the shells started", profiles(folder))
+
+
+def variables():
+    """The environment stays the program's own while other threads start shells."""
+    program = build("beside.c", "gcc", "-O1")
+    _, under = in_time([program, "variables"], "run", "variables", {})
+    equal((under.returncode, under.stdout, under.stderr), (0, b"lost 0, seen 0\n", b""), "variables")
+
+
 def main():
     name = sys.argv[1]
-    {"clock": clock}[name]()
+    {"clock": clock, "shell": shell, "variables": variables}[name]()
     finish()
 
 
