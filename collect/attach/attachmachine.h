@@ -38,6 +38,19 @@ struct attachregisters {
     bool is_settled;   /* it goes on with restart_syscall, which needs no argument */
 };
 
+/* Registers of a thread by their numbers in DWARF, as far as they are known; in frames outwards,
+ * too. */
+enum { ATTACHFRAME_REGISTERS = 33 };
+
+struct attachframe {
+    uint64_t pc;
+    uint64_t values[ATTACHFRAME_REGISTERS];
+    uint64_t known; /* a bit each */
+    unsigned count, sp;
+};
+
+void attachmachine_frame(const struct attachregisters *registers, struct attachframe *frame);
+
 /* Whether a thread has to be looked at right before it is stopped, since its registers do not tell
  * afterwards whether it slept in a call. */
 bool attachmachine_needs_look(void);

@@ -256,6 +256,17 @@ int attachmachine_lead(const struct attachimage *image, pid_t tid,
     return 0;
 }
 
+void attachmachine_frame(const struct attachregisters *registers, struct attachframe *frame) {
+    enum { STACK_POINTER = 31 };
+    const struct user_regs_struct *now = &registers->now;
+    *frame = (struct attachframe){.pc = now->pc,
+                                  .known = (UINT64_C(1) << (STACK_POINTER + 1)) - 1,
+                                  .count = STACK_POINTER + 1,
+                                  .sp = STACK_POINTER};
+    memcpy(frame->values, now->regs, sizeof now->regs);
+    frame->values[STACK_POINTER] = now->sp;
+}
+
 /* --- system calls ----------------------------------------------------------------------------- */
 
 int64_t attachmachine_newer_call(int64_t number) {

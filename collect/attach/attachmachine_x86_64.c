@@ -78,6 +78,18 @@ void attachmachine_restart(pid_t tid, const struct attachregisters *registers) {
     ptrace(PTRACE_SETREGS, tid, NULL, &registers->after);
 }
 
+void attachmachine_frame(const struct attachregisters *registers, struct attachframe *frame) {
+    enum { RETURN_ADDRESS = 16, STACK_POINTER = 7 };
+    const struct user_regs_struct *now = &registers->now;
+    *frame = (struct attachframe){
+        .pc = now->rip,
+        .values = {now->rax, now->rdx, now->rcx, now->rbx, now->rsi, now->rdi, now->rbp, now->rsp,
+                   now->r8, now->r9, now->r10, now->r11, now->r12, now->r13, now->r14, now->r15},
+        .known = (UINT64_C(1) << RETURN_ADDRESS) - 1,
+        .count = RETURN_ADDRESS,
+        .sp = STACK_POINTER};
+}
+
 /* --- leading ---------------------------------------------------------------------------------- */
 
 /* Popped from the stack, in this order. */
@@ -141,6 +153,8 @@ int64_t attachmachine_newer_call(int64_t number) {
         return SYS_pselect6;
     case SYS_epoll_wait:
         return SYS_epoll_pwait;
+    case SYS_open:
+        return SYS_openat;
     default:
         return number;
     }

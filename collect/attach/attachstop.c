@@ -10,13 +10,17 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <linux/futex.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -24,7 +28,6 @@
 
 enum {
     STOP_SECONDS = 2,
-    FRAME_ROOM = 16 << 10, /* of a stack that grows */
     STACK_ROOM = 48 << 10, /* for what we put there, and pthread_create */
     STACK_LOOK = 1 << 20,  /* a deeper stack is left alone */
     SETTLE_TRIES = 4,
@@ -69,11 +72,89 @@ static uint64_t *make_room(void) {
     return room;
 }
 
+/* What has the C library's heap or its list of threads locked, or asks for that lock. (dlopen and
+ * its like have the loader on their path.) */
+static const char *const heap_functions[] = {
+    "malloc",   "calloc",        "realloc",      "reallocarray",   "free",
+    "memalign", "aligned_alloc", "valloc",       "posix_memalign", "pvalloc",
+    "mallinfo", "mallinfo2",     "malloc_stats", "malloc_info",    "malloc_trim",
+    "mallopt",  "fork",          "_Fork",        "pthread_create", "malloc_usable_size"};
+/* What only makes a system call. */
+static const char *const wait_functions[] = {
+    "poll",       "ppoll",           "select",      "pselect",         "epoll_wait", "epoll_pwait",
+    "nanosleep",  "clock_nanosleep", "pause",       "sigsuspend",      "sigwait",    "sigtimedwait",
+    "read",       "write",           "recv",        "recvfrom",        "recvmsg",    "send",
+    "accept",     "accept4",         "wait4",       "waitid",          "waitpid",    "kill",
+    "raise",      "sigprocmask",     "sigwaitinfo", "pthread_sigmask", "syscall",    "semop",
+    "semtimedop", "pthread_kill",    "wait",        "sched_yield"};
+_Static_assert(sizeof heap_functions / sizeof heap_functions[0] <= ATTACHSTOP_FUNCTIONS &&
+                   sizeof wait_functions / sizeof wait_functions[0] <= ATTACHSTOP_FUNCTIONS,
+               "there is room");
+
+/* As /proc tells it also of other users' programs; 0: it does not. */
+static uint64_t stack_limit(pid_t pid) {
+    char path[64];
+    char line[256];
+    uint64_t limit = 0;
+    FILE *file;
+    snprintf(path, sizeof path, "/proc/%ld/limits", (long)pid);
+    file = fopen(path, "re");
+    while (file != NULL && limit == 0 && fgets(line, sizeof line, file) != NULL) {
+        if (sscanf(line, "Max stack size %" SCNu64, &limit) != 1 &&
+            strncmp(line, "Max stack size", 14) == 0) {
+            limit = UINT64_MAX; /* "unlimited" */
+        }
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    return limit;
+}
+
+/* FNV-1a */
+static uint64_t add_to_sum(uint64_t sum, uint64_t value) {
+    return (sum ^ value) * UINT64_C(0x100000001b3);
+}
+
+static uint64_t sum_of_code(const struct attachtarget *target) {
+    uint64_t sum = UINT64_C(0xcbf29ce484222325);
+    for (size_t i = 0; i < target->count; i++) {
+        const struct attachmapping *mapping = &target->mappings[i];
+        if (mapping->inode != 0 && (mapping->executable || mapping->offset == 0)) {
+            sum = add_to_sum(add_to_sum(sum, mapping->start), mapping->end);
+            sum = add_to_sum(add_to_sum(sum, mapping->inode), mapping->offset);
+        }
+    }
+    return sum;
+}
+
+bool attachsafety_renew(struct attachsafety *safety, const struct attachtarget *target) {
+    bool is_same = safety->code == sum_of_code(target);
+    if (is_same) {
+        safety->target = target;
+        safety->stack_limit = stack_limit(target->pid);
+    }
+    return is_same;
+}
+
 void attachsafety_find(const struct attachtarget *target, struct attachsafety *safety) {
     const struct attachmapping *libc = attachtarget_object(target, "libc.so.6");
     const struct attachmapping *own = attachtarget_object(target, "libmemtrace.so");
-    *safety = (struct attachsafety){
-        .target = target, .loader = inode_of(target, "ld-linux"), .stack = make_room()};
+    *safety = (struct attachsafety){.target = target,
+                                    .loader = inode_of(target, "ld-linux"),
+                                    .stack = make_room(),
+                                    .stack_limit = stack_limit(target->pid),
+                                    .walk = attachwalk_open(target),
+                                    .code = sum_of_code(target)};
+    if (libc != NULL) {
+        attachtarget_ranges(target, libc, heap_functions,
+                            sizeof heap_functions / sizeof heap_functions[0],
+                            safety->heap_functions);
+        attachtarget_ranges(target, libc, wait_functions,
+                            sizeof wait_functions / sizeof wait_functions[0],
+                            safety->wait_functions);
+    }
+    safety->libc = libc != NULL ? libc->inode : 0;
     if (own != NULL) {
         safety->own = own->inode;
         safety->own_syscall = attachtarget_range(target, own, "syscall");
@@ -91,6 +172,7 @@ void attachsafety_find(const struct attachtarget *target, struct attachsafety *s
 
 void attachsafety_free(struct attachsafety *safety) {
     free(safety->stack);
+    attachwalk_close(safety->walk);
     *safety = (struct attachsafety){0};
 }
 
@@ -146,46 +228,126 @@ static bool is_no_file(pid_t pid, uint64_t fd) {
            strncmp(target, "/dev/tty", 8) == 0;
 }
 
+/* What a descriptor of the program's is: its st_mode; 0: not known. */
+static mode_t mode_of(pid_t pid, uint64_t fd) {
+    char path[64];
+    struct stat status;
+    snprintf(path, sizeof path, "/proc/%ld/fd/%" PRIu64, (long)pid, fd);
+    return stat(path, &status) == 0 ? status.st_mode : 0;
+}
+
+static int option_of(int fd, int option) {
+    int value = -1;
+    socklen_t size = sizeof value;
+    return getsockopt(fd, SOL_SOCKET, option, &value, &size) == 0 ? value : -1;
+}
+
+/* Whether all of so much that is sent at once is sent, or nothing. */
+static bool is_sent_whole(pid_t pid, uint64_t number, uint64_t size) {
+    enum { PIECE = 32 << 10, OVERHEAD = 64 /* of the kernel, in AF_UNIX */ };
+    int process = (int)syscall(SYS_pidfd_open, pid, 0);
+    int fd = process >= 0 ? (int)syscall(SYS_pidfd_getfd, process, (int)number, 0) : -1;
+    int type = fd >= 0 ? option_of(fd, SO_TYPE) : -1;
+    bool is_whole = type == SOCK_DGRAM || type == SOCK_SEQPACKET;
+    if (type == SOCK_STREAM && option_of(fd, SO_DOMAIN) == AF_UNIX) {
+        int room = option_of(fd, SO_SNDBUF);
+        is_whole = size <= PIECE && room > 0 && size + OVERHEAD <= (uint64_t)room / 2;
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+    if (process >= 0) {
+        close(process);
+    }
+    return is_whole;
+}
+
+/* What is written in pieces would be cut short by a stop between two of them. */
+static bool is_written_whole(pid_t pid, uint64_t fd, uint64_t size) {
+    mode_t mode = mode_of(pid, fd);
+    return (S_ISFIFO(mode) && size <= PIPE_BUF) || (S_ISSOCK(mode) && is_sent_whole(pid, fd, size));
+}
+
 /* Condition variables, joins and semaphores wait so; locks do not. */
 static bool waits_for_event(uint64_t operation) {
     return (operation & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET;
 }
 
-static bool is_allowed(pid_t pid, const struct attachcallsite *sleeping, bool has_allocator) {
+/* From which calls a thread may be led. In each a stop ends the wait as if nothing had happened:
+ * the kernel starts it again (ERESTARTSYS and its like), or says EINTR, where we do
+ * (attachmachine.h). None of them has done part of its work by then. */
+enum allowed {
+    ALLOWED_NEVER,
+    ALLOWED_IF_SEEN,  /* the C library's allocator makes it, too: the path is known */
+    ALLOWED_IF_CLEAR, /* other allocators do: it is known, or there is none */
+    ALLOWED
+};
+
+static enum allowed allowed_if(bool is_so, enum allowed allowed) {
+    return is_so ? allowed : ALLOWED_NEVER;
+}
+
+static enum allowed how_allowed(pid_t pid, const struct attachcallsite *sleeping) {
+    const uint64_t *arguments = sleeping->arguments;
     switch (attachmachine_newer_call(sleeping->number)) {
-    case SYS_ppoll:
+    case SYS_ppoll: /* for what neither an allocator nor the loader waits */
     case SYS_epoll_pwait:
+    case SYS_epoll_pwait2:
     case SYS_pselect6:
     case SYS_accept:
     case SYS_accept4:
-    case SYS_recvfrom:
-    case SYS_recvmsg:
+    case SYS_connect:
     case SYS_wait4:
     case SYS_waitid:
-        return true;
+    case SYS_rt_sigsuspend:
+    case SYS_rt_sigtimedwait:
+    case SYS_flock:
+    case SYS_msgrcv:
+    case SYS_msgsnd:
+    case SYS_semop:
+    case SYS_semtimedop:
+    case SYS_mq_timedreceive:
+    case SYS_mq_timedsend:
+        return ALLOWED;
+    case SYS_recvfrom:
+        return allowed_if((arguments[3] & MSG_WAITALL) == 0, ALLOWED);
+    case SYS_recvmsg:
+        return allowed_if((arguments[2] & MSG_WAITALL) == 0, ALLOWED);
+    case SYS_fcntl:
+        return allowed_if(arguments[1] == F_SETLKW || arguments[1] == F_OFD_SETLKW, ALLOWED);
+    case SYS_read:
+    case SYS_readv:
+        return allowed_if(is_no_file(pid, arguments[0]), ALLOWED);
     case SYS_nanosleep: /* others wait so for their own locks */
     case SYS_clock_nanosleep:
     case SYS_restart_syscall: /* a sleep, a poll or a timed wait that went on after a stop */
-        return !has_allocator;
+        return ALLOWED_IF_CLEAR;
+    case SYS_openat: /* of a FIFO */
+        return ALLOWED_IF_SEEN;
     case SYS_futex:
-        return !has_allocator && waits_for_event(sleeping->arguments[1]);
-    case SYS_read:
-        return is_no_file(pid, sleeping->arguments[0]);
+        return allowed_if(waits_for_event(arguments[1]), ALLOWED_IF_CLEAR);
+    case SYS_write: /* which malloc_info does, too */
+    case SYS_sendto:
+        return allowed_if(is_written_whole(pid, arguments[0], arguments[2]), ALLOWED_IF_SEEN);
     default:
-        return false;
+        return ALLOWED_NEVER;
     }
 }
 
 /* A stop ends this call early, and to start it again is to wait the whole time again. */
 static bool is_timed_anew(const struct attachcallsite *sleeping) {
-    return attachmachine_newer_call(sleeping->number) == SYS_epoll_pwait &&
-           (int32_t)sleeping->arguments[3] > 0;
-}
-
-static bool is_asleep_safely(const struct attachsafety *safety,
-                             const struct attachcallsite *sleeping, bool may_run) {
-    return is_allowed(safety->target->pid, sleeping, safety->has_allocator) &&
-           (may_run || !is_timed_anew(sleeping));
+    const uint64_t *arguments = sleeping->arguments;
+    switch (attachmachine_newer_call(sleeping->number)) {
+    case SYS_epoll_pwait:
+        return (int32_t)arguments[3] > 0;
+    case SYS_epoll_pwait2:
+    case SYS_semtimedop:
+        return arguments[3] != 0;
+    case SYS_rt_sigtimedwait:
+        return arguments[2] != 0;
+    default:
+        return false;
+    }
 }
 
 bool attachstop_may(const struct attachsafety *safety, pid_t tid, bool may_run) {
@@ -198,7 +360,8 @@ bool attachstop_may(const struct attachsafety *safety, pid_t tid, bool may_run) 
         return may_run;
     }
     return state[0] == 'S' && read_sleeping(safety->target->pid, tid, &sleeping) == 0 &&
-           is_asleep_safely(safety, &sleeping, may_run);
+           how_allowed(safety->target->pid, &sleeping) != ALLOWED_NEVER &&
+           (may_run || !is_timed_anew(&sleeping));
 }
 
 /* --- stopped ---------------------------------------------------------------------------------- */
@@ -212,41 +375,119 @@ static bool has_pending_signal(pid_t tid) {
            ptrace(PTRACE_PEEKSIGINFO, tid, &shared, &info) != 0;
 }
 
+/* The first thread's stack grows as it is used, up to its limit, where nothing lies below it. */
+static bool may_grow_to(const struct attachtarget *target, const struct attachmapping *stack,
+                        uint64_t limit, uint64_t low) {
+    enum { GUARD = 1 << 20 }; /* that the kernel keeps free, and as much again */
+    uint64_t below = stack > target->mappings ? stack[-1].end : 0;
+    return stack->end - low <= limit && low >= below && low - below >= (uint64_t)2 * GUARD;
+}
+
 /* It is on the stack that its C library's record of it lies on top of, and there is room. The end
  * of what is to be looked at; 0: it is not. */
-static uint64_t own_stack_end(const struct attachtarget *target,
+static uint64_t own_stack_end(const struct attachsafety *safety,
                               const struct attachregisters *registers) {
+    const struct attachtarget *target = safety->target;
     uint64_t sp = registers->call.sp;
     const struct attachmapping *stack = attachtarget_at(target, sp);
     uint64_t end;
-    uint64_t room;
+    bool has_room;
     if (stack == NULL || !stack->writable) {
         return 0;
     }
     if (strcmp(stack->path, "[stack]") == 0) {
         end = stack->end;
-        room = FRAME_ROOM;
+        has_room = may_grow_to(target, stack, safety->stack_limit, sp - STACK_ROOM);
     } else if (registers->thread > sp && registers->thread < stack->end) {
         end = registers->thread;
-        room = STACK_ROOM;
+        has_room = sp - stack->start >= STACK_ROOM;
     } else {
         return 0;
     }
-    return sp - stack->start >= room && end - sp <= STACK_LOOK ? end : 0;
+    return has_room && end - sp <= STACK_LOOK ? end : 0;
 }
 
-/* A signal frame is known by a word of it. An old one that was left behind looks the same: then
- * another moment will do. */
-static bool may_handle_signal(const struct attachsafety *safety, uint64_t sp, uint64_t end) {
-    size_t size = (end - sp) / sizeof(uint64_t) * sizeof(uint64_t);
-    bool found = safety->stack == NULL || safety->signal_word_count == 0 ||
-                 attachmemory_read(safety->target->pid, sp, safety->stack, size) != (ssize_t)size;
+/* Where its path leads. */
+enum path {
+    PATH_UNSAFE,  /* through what has locks of the C library, or may have had when a signal came */
+    PATH_UNKNOWN, /* it is lost, but nothing on the stack looks like a handler of a signal */
+    PATH_ALLOCATOR, /* also through an object that defines an allocator */
+    PATH_CLEAR
+};
+
+struct pathlook {
+    const struct attachsafety *safety;
+    enum path path;
+};
+
+static bool is_allocator(const struct attachsafety *safety, uint64_t inode) {
+    for (size_t i = 0; i < safety->allocator_count; i++) {
+        if (safety->allocators[i] == inode) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool lies_in(const struct attachrange *ranges, size_t count, uint64_t pc) {
+    for (size_t i = 0; i < count; i++) {
+        if (pc >= ranges[i].start && pc < ranges[i].end) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A handler may go on for good: PostgreSQL's forks processes that stay in theirs. Where it has
+ * interrupted nothing but a wait, or the program's own code, there is no lock. */
+static bool may_be_interrupted(const struct attachsafety *safety, const struct attachmapping *code,
+                               uint64_t pc) {
+    return lies_in(safety->wait_functions, ATTACHSTOP_FUNCTIONS, pc) ||
+           (code->inode != 0 && code->inode != safety->libc && code->inode != safety->own &&
+            !is_allocator(safety, code->inode));
+}
+
+/* Our own library is on the path of each thread that was started while it was attached. */
+static void look_at_place(void *context, uint64_t pc, bool is_interrupted) {
+    struct pathlook *look = context;
+    const struct attachsafety *safety = look->safety;
+    const struct attachmapping *code = attachtarget_at(safety->target, pc);
+    if (code == NULL || (safety->loader != 0 && code->inode == safety->loader) ||
+        lies_in(safety->heap_functions, ATTACHSTOP_FUNCTIONS, pc) ||
+        (is_interrupted && !may_be_interrupted(safety, code, pc))) {
+        look->path = PATH_UNSAFE;
+    } else if (look->path == PATH_CLEAR && code->inode != safety->libc &&
+               code->inode != safety->own && is_allocator(safety, code->inode)) {
+        look->path = PATH_ALLOCATOR;
+    }
+}
+
+/* Where the path is lost. A signal frame is known by a word of it. An old one that was left behind
+ * looks the same: then another moment will do. */
+static bool may_handle_signal(const struct attachsafety *safety, size_t size) {
+    bool found = safety->signal_word_count == 0;
     for (size_t i = 0; !found && i < size / sizeof *safety->stack; i++) {
         for (size_t j = 0; j < safety->signal_word_count; j++) {
             found |= safety->stack[i] == safety->signal_words[j];
         }
     }
     return found;
+}
+
+static enum path look_outwards(const struct attachsafety *safety, const struct attachstop *stop,
+                               uint64_t end) {
+    struct pathlook look = {safety, PATH_CLEAR};
+    uint64_t sp = stop->registers.call.sp;
+    size_t size = (end - sp) / sizeof(uint64_t) * sizeof(uint64_t);
+    const struct attachwalk_stack stack = {sp, safety->stack, size};
+    if (safety->stack == NULL ||
+        attachmemory_read(stop->pid, sp, safety->stack, size) != (ssize_t)size) {
+        return PATH_UNSAFE;
+    }
+    if (attachwalk_outwards(safety->walk, &stop->registers, &stack, look_at_place, &look) == 0) {
+        return look.path;
+    }
+    return look.path == PATH_UNSAFE || may_handle_signal(safety, size) ? PATH_UNSAFE : PATH_UNKNOWN;
 }
 
 /* The kernel undoes such a piece of code if its thread is moved elsewhere meanwhile. */
@@ -268,10 +509,8 @@ static bool runs_safely(const struct attachsafety *safety, const struct attachst
     if (code == NULL || !code->executable || code->inode == 0 || code->inode == safety->loader) {
         return false;
     }
-    for (size_t i = 0; i < safety->allocator_count; i++) {
-        if (safety->allocators[i] == code->inode) {
-            return false;
-        }
+    if (is_allocator(safety, code->inode)) {
+        return false;
     }
     return !is_in_rseq(stop);
 }
@@ -285,10 +524,13 @@ static bool is_own(const struct attachsafety *safety, const struct attachmapping
 
 /* A call that was slept in is looked at once more: it may be another one by now. */
 static bool slept_safely(const struct attachsafety *safety, const struct attachstop *stop,
-                         bool may_run) {
+                         bool may_run, enum path path) {
     const struct attachcallsite *call = &stop->registers.call;
     const struct attachmapping *code = attachtarget_at(safety->target, call->pc);
-    if (stop->registers.is_over || !is_asleep_safely(safety, call, true)) {
+    enum allowed allowed = how_allowed(stop->pid, call);
+    if (stop->registers.is_over || allowed == ALLOWED_NEVER ||
+        (allowed == ALLOWED_IF_SEEN && path != PATH_CLEAR) ||
+        (allowed == ALLOWED_IF_CLEAR && path != PATH_CLEAR && safety->has_allocator)) {
         return false;
     }
     return code != NULL && (safety->loader == 0 || code->inode != safety->loader) &&
@@ -298,15 +540,18 @@ static bool slept_safely(const struct attachsafety *safety, const struct attachs
 static bool is_safe(const struct attachsafety *safety, const struct attachstop *stop,
                     bool may_run) {
     const struct attachcallsite *call = &stop->registers.call;
-    uint64_t end = own_stack_end(safety->target, &stop->registers);
-    if (has_pending_signal(stop->tid)) {
+    uint64_t end = own_stack_end(safety, &stop->registers);
+    enum path path = PATH_UNSAFE;
+    if (!has_pending_signal(stop->tid) && end != 0) {
+        path = look_outwards(safety, stop, end);
+    }
+    if (path == PATH_UNSAFE) {
         return false;
     }
-    if (!(call->number < 0 ? may_run && runs_safely(safety, stop)
-                           : slept_safely(safety, stop, may_run))) {
-        return false;
+    if (call->number < 0) {
+        return may_run && path != PATH_ALLOCATOR && runs_safely(safety, stop);
     }
-    return end != 0 && !may_handle_signal(safety, call->sp, end);
+    return slept_safely(safety, stop, may_run, path);
 }
 
 /* SIGCHLD, which is blocked, tells that something happened. */

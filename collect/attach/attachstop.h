@@ -8,13 +8,14 @@
 
 #include "collect/attach/attachmachine.h"
 #include "collect/attach/attachtarget.h"
+#include "collect/attach/attachwalk.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { ATTACHSTOP_THREADS = 1024, ATTACHSTOP_SIGNAL_WORDS = 8 };
+enum { ATTACHSTOP_THREADS = 1024, ATTACHSTOP_SIGNAL_WORDS = 8, ATTACHSTOP_FUNCTIONS = 40 };
 
 /* What is looked up before anything is stopped. */
 struct attachsafety {
@@ -23,12 +24,21 @@ struct attachsafety {
     size_t signal_word_count;
     uint64_t allocators[16]; /* inodes of objects that define malloc or pthread_create */
     size_t allocator_count;
-    uint64_t loader, own;           /* inodes; 0: it has none */
+    uint64_t libc, loader, own;     /* inodes; 0: it has none */
     struct attachrange own_syscall; /* our syscall(), in which the program's threads sleep */
     bool has_allocator;             /* other than the C library's and ours */
-    uint64_t *stack;                /* for a stack to be read into; NULL: out of memory */
+    /* Of the C library, that hold locks of its heap or of its threads. */
+    struct attachrange heap_functions[ATTACHSTOP_FUNCTIONS];
+    struct attachrange wait_functions[ATTACHSTOP_FUNCTIONS]; /* that have none */
+    uint64_t *stack;         /* for a stack to be read into; NULL: out of memory */
+    struct attachwalk *walk; /* NULL: out of memory */
+    uint64_t code;           /* a sum over what is mapped of files */
+    uint64_t stack_limit;    /* of the first thread's, in bytes */
 };
 void attachsafety_find(const struct attachtarget *target, struct attachsafety *safety);
+/* The same program later: true where that has the same code, and `target` is what is looked at from
+ * then on. */
+bool attachsafety_renew(struct attachsafety *safety, const struct attachtarget *target);
 void attachsafety_free(struct attachsafety *safety);
 
 struct attachstop {

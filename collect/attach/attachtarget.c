@@ -187,8 +187,7 @@ static bool find_symbol(Elf *elf, const char *name, GElf_Sym *found) {
     return false;
 }
 
-/* What the object's addresses count from. */
-static uint64_t base_of(Elf *elf, const struct attachmapping *object) {
+uint64_t attachtarget_base(Elf *elf, const struct attachmapping *object) {
     GElf_Phdr segment;
     for (int i = 0; gelf_getphdr(elf, i, &segment) != NULL; i++) {
         if (segment.p_type == PT_LOAD && segment.p_offset < PAGE) {
@@ -206,7 +205,7 @@ static struct attachrange range_of(int fd, const struct attachmapping *object, c
     elf = fd >= 0 ? elf_begin(fd, ELF_C_READ, NULL) : NULL;
     if (elf != NULL && elf_kind(elf) == ELF_K_ELF && find_symbol(elf, name, &symbol) &&
         symbol.st_value != 0) {
-        range.start = symbol.st_value + base_of(elf, object);
+        range.start = symbol.st_value + attachtarget_base(elf, object);
         range.end = range.start + symbol.st_size;
     }
     elf_end(elf);
@@ -225,6 +224,17 @@ struct attachrange attachtarget_range(const struct attachtarget *target,
         close(fd);
     }
     return range;
+}
+
+void attachtarget_ranges(const struct attachtarget *target, const struct attachmapping *object,
+                         const char *const *names, size_t count, struct attachrange *ranges) {
+    int fd = attachtarget_file(target, object);
+    for (size_t i = 0; i < count; i++) {
+        ranges[i] = range_of(fd, object, names[i]);
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
 }
 
 uint64_t attachtarget_symbol(const struct attachtarget *target, const struct attachmapping *object,
@@ -268,7 +278,7 @@ void attachtarget_vtables(const struct attachtarget *target, const struct attach
     elf_version(EV_CURRENT);
     elf = fd >= 0 ? elf_begin(fd, ELF_C_READ, NULL) : NULL;
     if (elf != NULL && elf_kind(elf) == ELF_K_ELF) {
-        struct vtables vtables = {base_of(elf, object), visit, context};
+        struct vtables vtables = {attachtarget_base(elf, object), visit, context};
         while ((section = elf_nextscn(elf, section)) != NULL) {
             visit_vtables(elf, section, &vtables);
         }
@@ -287,7 +297,7 @@ static uint64_t padding_of(Elf *elf, const struct attachmapping *object, size_t 
         if (segment.p_type == PT_LOAD && (segment.p_flags & PF_X) != 0 &&
             (segment.p_flags & PF_W) == 0 && segment.p_filesz == segment.p_memsz &&
             end % PAGE != 0 && PAGE - end % PAGE >= size) {
-            return base_of(elf, object) + end;
+            return attachtarget_base(elf, object) + end;
         }
     }
     return 0;

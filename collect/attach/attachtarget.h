@@ -10,6 +10,7 @@
 
 #include "analyze/read/error.h"
 
+#include <libelf.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -51,6 +52,11 @@ int attachtarget_file(const struct attachtarget *target, const struct attachmapp
 uint64_t attachtarget_symbol(const struct attachtarget *target, const struct attachmapping *object,
                              const char *name);
 /* From its first byte to behind its last; {0, 0}: this object does not define it. */
+/* Of several; each as attachtarget_range(). */
+void attachtarget_ranges(const struct attachtarget *target, const struct attachmapping *object,
+                         const char *const *names, size_t count, struct attachrange *ranges);
+/* What the object's addresses count from, by its file. */
+uint64_t attachtarget_base(Elf *elf, const struct attachmapping *object);
 struct attachrange attachtarget_range(const struct attachtarget *target,
                                       const struct attachmapping *object, const char *name);
 /* The address where this descriptor is of the object's file. */

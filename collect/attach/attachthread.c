@@ -20,7 +20,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { TRY_MS = 10000, ANSWER_MS = 30000, PAUSE_MS = 1, LOOKS = 20, PAGE = 4096 };
+/* Looks are fewer once it is known that they seldom help. */
+enum { TRY_MS = 10000, ANSWER_MS = 30000, PAUSE_MS = 1, LOOKS = 20, OFTEN = 100, LATER_MS = 20 };
 
 static void pause_ms(long ms) {
     const struct timespec pause = {.tv_nsec = ms * 1000000};
@@ -221,39 +222,36 @@ static int wait_for_answer(const struct attachcall *call, uint64_t place, struct
                      (long)call->pid, ANSWER_MS / 1000);
 }
 
-/* Looks anew each time: threads come and go. */
-static int lead_any(const struct attachimage *image, struct stub_frame *frame, uint64_t to,
-                    bool may_run, struct attachdone *done, struct error *error) {
+/* Looks anew each time: threads come and go, and so do stacks. The code seldom changes. */
+static int lead_any(const struct attachimage *image, struct attachsafety *safety,
+                    struct stub_frame *frame, uint64_t to, bool may_run, struct attachdone *done,
+                    struct error *error) {
     struct attachtarget target;
-    struct attachsafety safety;
     int is_led = 0;
     if (attachtarget_open(image->pid, &target, error) != 0) {
         return -1;
     }
-    attachsafety_find(&target, &safety);
+    if (!attachsafety_renew(safety, &target)) {
+        attachsafety_free(safety);
+        attachsafety_find(&target, safety);
+    }
     attachfault_at("looked");
     for (int i = 0; i < LOOKS && !is_led; i++) {
-        is_led = try_threads(&safety, image, frame, to, may_run, done);
+        is_led = try_threads(safety, image, frame, to, may_run, done);
     }
-    attachsafety_free(&safety);
     attachtarget_close(&target);
     return is_led;
 }
 
-static int call_in(const struct attachtarget *target, const struct attachcall *call,
-                   struct attachdone *done, struct error *error) {
-    struct stub_frame frame = {0};
+/* 1: a thread is on its way; or -1 with error. */
+static int lead(const struct attachcall *call, struct attachsafety *safety,
+                struct stub_frame *frame, uint64_t to, struct attachdone *done,
+                struct error *error) {
     uint64_t end = clock_now_ns() + (uint64_t)TRY_MS * 1000000;
-    uint64_t to = 0;
     bool may_run = false; /* who sleeps is not disturbed in anything */
     int is_led = 0;
-    if (fill(target, call, &frame, error) != 0 ||
-        write_stub(target, call->image, &frame, &to, error) != 0) {
-        return -1;
-    }
-    attachfault_at("stub");
-    while (is_led == 0) {
-        is_led = lead_any(call->image, &frame, to, may_run, done, error);
+    for (int i = 0; is_led == 0; i++) {
+        is_led = lead_any(call->image, safety, frame, to, may_run, done, error);
         if (is_led == 0 && !attachimage_is_current(call->image)) {
             return error_set(error, "process %ld ended meanwhile", (long)call->pid);
         }
@@ -264,8 +262,25 @@ static int call_in(const struct attachtarget *target, const struct attachcall *c
                              (long)call->pid);
         }
         may_run = true;
-        pause_ms(PAUSE_MS);
+        pause_ms(i < OFTEN ? PAUSE_MS : LATER_MS);
     }
+    return is_led;
+}
+
+static int call_in(const struct attachtarget *target, const struct attachcall *call,
+                   struct attachdone *done, struct error *error) {
+    struct stub_frame frame = {0};
+    struct attachsafety safety;
+    uint64_t to = 0;
+    int is_led;
+    if (fill(target, call, &frame, error) != 0 ||
+        write_stub(target, call->image, &frame, &to, error) != 0) {
+        return -1;
+    }
+    attachfault_at("stub");
+    attachsafety_find(target, &safety);
+    is_led = lead(call, &safety, &frame, to, done, error);
+    attachsafety_free(&safety);
     return is_led > 0 ? wait_for_answer(call, frame.place, done, error) : -1;
 }
 
