@@ -57,6 +57,8 @@ static void recover_claimed(const struct claim *claim, recover_note note, void *
         return;
     }
     snprintf(program, sizeof program, "%.*s", (int)sizeof program - 1, claim->header->executable);
+    recovered.ended = claim_load_u32(&claim->header->state) == MEMTRACE_STATE_ENDED ||
+                      claim_load_u32(&claim->header->state) == MEMTRACE_STATE_EXECED;
     finish_note_malloc(claim);
     if (finish_recording(claim, NULL, &recording) && !finish_wants_profile(claim)) {
         complete(claim, &recording, &recovered.finished);
@@ -127,10 +129,17 @@ void recover_line(const struct recovered *recovered, char *line, size_t capacity
     const char *program =
         recovered->program[0] != '\0' ? pathname_base(recovered->program) : "a program";
     const struct finished *finished = &recovered->finished;
+    const char *what = finished->is_recording ? "recording" : "profile";
+    if (recovered->ended) {
+        bool is_moved = finished->place == FINISH_MOVED;
+        snprintf(line, capacity, "%s%sthe %s of %s (pid %ld) is %s %s",
+                 is_moved ? "" : finished->trouble.message, is_moved ? "" : "; ", what, program,
+                 (long)recovered->pid, is_moved ? "now at" : "at", finished->path);
+        return;
+    }
     if (finished->place == FINISH_MOVED) {
-        snprintf(line, capacity, "the %s that %s (pid %ld) left unfinished is now at %s",
-                 finished->is_recording ? "recording" : "profile", program, (long)recovered->pid,
-                 finished->path);
+        snprintf(line, capacity, "the %s that %s (pid %ld) left unfinished is now at %s", what,
+                 program, (long)recovered->pid, finished->path);
         return;
     }
     snprintf(line, capacity, "%s; what %s (pid %ld) left unfinished is at %s",

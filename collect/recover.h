@@ -14,6 +14,7 @@
 struct recovered {
     pid_t pid;
     const char *program; /* absolute path, "" if unknown */
+    bool ended;          /* by itself, and could not put it in its place; else it was killed */
     struct finished finished;
 };
 

@@ -36,7 +36,7 @@ test('files', async (t) => {
     await Promise.all(programs.map((one) => one.more(20)));
     const server = await serve(t, file, folder);
     const page = await open(t, server, 'files');
-    const others = lists(page, 'Running and killed programs');
+    const others = lists(page, 'Running programs, and those that left no file');
 
     await t.test('lists what can be opened', async () => {
         const opened = lists(page, 'Open').getByRole('listitem');
@@ -56,7 +56,7 @@ test('files', async (t) => {
         process.kill(killed, 'SIGKILL');
         programs[1].child.kill('SIGKILL');
         await programs[1].ended;
-        await others.getByRole('listitem').filter({ hasText: `grower (${killed})` }).getByText('left by a killed program').waitFor();
+        await others.getByRole('listitem').filter({ hasText: `grower (${killed})` }).getByText('killed').waitFor();
         await others.getByRole('listitem').filter({ hasText: `grower (${running})` }).getByText('running', { exact: true }).waitFor();
     });
 

@@ -88,7 +88,7 @@ test('a run that grows', async (t) => {
     await t.test('names those that come later', async () => {
         assert.match(await page.locator('header').innerText(), /sh/);
         shell.child.stdin.write('start\n');
-        await programs.getByRole('button', { name: /^latecomer \(\d+\) running: open$/ }).waitFor();
+        await programs.getByRole('button', { name: /^latecomer \(\d+\), running: open$/ }).waitFor();
         await programs.getByRole('button', { name: /^latecomer/ }).waitFor({ state: 'detached' }); // it has ended
     });
 

@@ -74,7 +74,7 @@ test('nothing to show', async (t) => {
     await says(t, server, 'blocks?r=2&size=1G..', 'No block that fits all filters is left.');
     await says(t, server, 'source?r=2', 'No source file is known: the programs were built without -g.');
     await says(t, server, 'heap?r=1', 'Nothing was held at this moment.');
-    await says(t, server, 'mappings?r=1', 'The kernel was not asked about the mappings');
+    await says(t, server, 'mappings?r=1', 'before the kernel was first asked about its mappings');
     await says(t, server, 'live?r=2', 'Needs a running program');
     const page = await says(t, server, 'sandwich?r=2&focus=no_such_function', 'No call path with such a cost goes through this function.');
     // What was not looked at is not told as 0.

@@ -95,6 +95,17 @@ test('the heap', async (t) => {
         assert.equal(page.url(), before);
     });
 
+    await t.test('opens when most lay unused', async (t) => {
+        const { most } = (await server.get('/r/1/heap/history')).data;
+        const page = await open(t, server, 'heap');
+        const held = spell.bytes(report(file, '--at', `${most.time_ns}ns`).leaked_bytes);
+        await page.locator('.heap-view .line').filter({ hasText: `${held} held` }).waitFor();
+        assert.notEqual(held, spell.bytes(report(file).leaked_bytes));
+        assert.equal(parameters(page).get('at'), null);
+        await page.getByRole('button', { name: 'End', exact: true }).click();
+        await page.locator('.heap-view .line').filter({ hasText: `${spell.bytes(report(file).leaked_bytes)} held` }).waitFor();
+    });
+
     await t.test('a square is blocks', async (t) => {
         const page = await open(t, server, 'heap?at=peak');
         const map = page.getByRole('application', { name: /^Map of the heap/ });
@@ -115,6 +126,37 @@ test('the heap', async (t) => {
         const rows = await page.getByRole('region', { name: 'Pages by fullness' }).getByRole('row').allInnerTexts();
         const found = rows.map((row) => /([\d,]+) pages?\b/.exec(row)).filter(Boolean);
         assert.equal(found.reduce((sum, one) => sum + number(one[1]), 0), pages);
+    });
+});
+
+test('where views open', async (t) => {
+    const server = await serve(t, file);
+
+    await t.test('source: at the line that allocates most itself', async (t) => {
+        const { rows, columns } = (await server.get('/r/1/files?limit=100')).data;
+        const at = (name) => columns.findIndex((column) => column.name === name);
+        const newsdesk = rows.find((row) => row[at('file')].endsWith('newsdesk.cpp'));
+        const { lines } = (await server.get(`/r/1/files/${newsdesk[at('number')]}`)).data;
+        const own = {};
+        for (const line of lines) own[line.line] = (own[line.line] ?? 0) + line.self_maximum;
+        const [dearest] = Object.entries(own).sort((a, b) => b[1] - a[1])[0];
+        const page = await open(t, server, 'source?source=newsdesk.cpp');
+        await page.getByRole('button', { name: `Costliest line: ${dearest}`, exact: true }).waitFor();
+        const grid = page.getByRole('grid', { name: /^Lines of / });
+        assert.equal(await grid.getAttribute('aria-activedescendant'), `line-${dearest}`);
+    });
+
+    await t.test('findings stand there whole', async (t) => {
+        const page = await open(t, server, 'summary');
+        const cut = await page.locator('.finding-sentence').evaluateAll((all) => all.filter((one) => one.scrollHeight > one.clientHeight + 1).length);
+        assert.equal(cut, 0);
+    });
+
+    await t.test('SQL: the command is that of the question that was run', async (t) => {
+        const page = await open(t, server, 'sql');
+        const bar = page.getByRole('contentinfo');
+        await bar.getByText(/memtrace query/).waitFor();
+        assert.ok(!(await bar.innerText()).includes('SELECT * FROM summary'), await bar.innerText());
     });
 });
 

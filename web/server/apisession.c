@@ -116,6 +116,7 @@ int api_sources(struct api_call *call, struct error *error) {
             jsonwriter_number(json, "pid", item->pid);
             jsonwriter_number(json, "parent_pid", item->parent_pid);
             jsonwriter_bool(json, "running", item->is_running);
+            jsonwriter_bool(json, "ended", item->has_ended);
         }
         jsonwriter_end_map(json);
     }

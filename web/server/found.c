@@ -112,6 +112,8 @@ static int add_programs(struct found_list *list) {
         header.executable[sizeof header.executable - 1] = '\0';
         item.bytes = (uint64_t)status.st_size;
         item.parent_pid = header.parent_pid;
+        item.has_ended =
+            header.state == MEMTRACE_STATE_ENDED || header.state == MEMTRACE_STATE_EXECED;
         result = add(list, item, regions[i].path, header.executable);
     }
     free(regions);

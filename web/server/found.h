@@ -19,6 +19,7 @@ struct found_item {
     uint32_t pid;        /* 0: it is a file */
     uint32_t parent_pid; /* of a program */
     bool is_running;
+    bool has_ended; /* not killed: its profile could not be put in its place */
 };
 
 struct found_list {

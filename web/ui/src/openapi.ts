@@ -50,6 +50,7 @@ export interface Found {
     pid?: number;
     parent_pid?: number;
     running?: boolean;
+    ended?: boolean; // By itself: its profile could not be written to its place. With neither it was killed.
     source?: number; // The one that is open; not there: it is not.
 }
 

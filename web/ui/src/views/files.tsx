@@ -9,7 +9,7 @@ import { endText, sources } from "../session";
 import type { Found, Source } from "../types";
 import { href, isFile, sourceId } from "../url";
 import type { View } from "./index";
-import { foundText, openFound, useSources } from "./found";
+import { foundText, openFound, programText, useSources } from "./found";
 
 const KINDS: Record<string, string> = { profile: "profile", recording: "recording", run: "run of several processes", live: "running program" };
 
@@ -30,7 +30,7 @@ function Files() {
             </section>
             {error !== undefined && <p class="state failed" role="alert">{error}</p>}
             <section class="card">
-                <div class="card-head"><h2>Running and killed programs</h2><span class="space" /><button type="button" class="small" onClick={again}>Look again</button></div>
+                <div class="card-head"><h2>Running programs, and those that left no file</h2><span class="space" /><button type="button" class="small" onClick={again}>Look again</button></div>
                 {running.length === 0 ? <p class="card-body muted">No other program runs with MemTrace. Start one: <span class="code">memtrace run -- PROGRAM</span></p> :
                     <ul class="choose-list">{running.map((one) => <FoundRow key={one.path} of={one} />)}</ul>}
             </section>
@@ -69,7 +69,7 @@ function FoundRow({ of }: { of: Found }) {
         }
     };
     const when = new Date(Number(of.modified_ns) / 1e6);
-    const what = of.running === true ? "running" : of.pid !== undefined ? "left by a killed program" : (KINDS[of.kind] ?? of.kind);
+    const what = of.pid !== undefined ? programText(of) : (KINDS[of.kind] ?? of.kind);
     return (
         <li class="file-row">
             <button type="button" class="plain file-open" onClick={() => void open()} disabled={state === "opening"}>

@@ -41,6 +41,9 @@ export function useSources(): { data: Sources | undefined; error: string | undef
 /* A program by its name and number, as the server calls it when it is open. */
 export const foundText = (one: Found): string => (one.pid === undefined ? one.name : `${one.name} (${one.pid})`);
 
+/* What a program is that has not left a file in its place. */
+export const programText = (one: Found): string => (one.running === true ? "running" : one.ended === true ? "ended, its profile could not be written" : "killed");
+
 /* Opens what was found, and goes there. */
 export async function openFound(one: Found): Promise<void> {
     const opened = await openSource(one.running === true && one.pid !== undefined ? { pid: one.pid } : { path: one.path });

@@ -2,7 +2,7 @@
 // views/heap.tsx: where the blocks lie: a map of addresses at one moment, the heap over time to choose that moment from,
 // pages by how full they are, holes, and who keeps nearly empty pages.
 //
-// The moment is the filter `at`: all views are then about it. While it is dragged, `moment` stands in the address: the map
+// The moment is the filter `at`: all views are then about it. Without one this view is about when most lay unused. While it is dragged, `moment` stands in the address: the map
 // then comes from the coarse history (snapped), and is exact when the slider is let go. start, end: a part of the
 // addresses; cell: the cell that is chosen; part: the table below.
 import { useMemo, useRef } from "preact/hooks";
@@ -48,25 +48,32 @@ interface HeapHistory {
     most: { time_ns: number; unused_bytes: number; live_bytes: number };
 }
 const CELLS = 6000; // more than fit a screen at once
+type Opens = { at?: string };
 const ALL_TIME = { at: null, from: null, to: null, between: null };
 
 function Heap() {
     const moment = param("moment");
     const shape = { cells: CELLS, start: param("start"), end: param("end") };
-    const exact = useAnswer<HeapAnswer>(moment === null ? "heap" : null, shape, { main: true });
+    const isGiven = moment !== null || Object.keys(ALL_TIME).some((name) => param(name) !== null);
+    const history = useAnswer<HeapHistory>(isGiven ? null : "heap/history", ALL_TIME);
+    const most = history.data?.most.time_ns;
+    // Where no moment is given it is that at which most lay unused: at the end the heap is emptiest.
+    const opens: Opens = isGiven || most === undefined || most === 0 ? {} : { at: format.time(most) };
+    const ready = isGiven || history.data !== undefined || history.state === "failed";
+    const exact = useAnswer<HeapAnswer>(moment === null && ready ? "heap" : null, { ...shape, ...opens }, { main: true });
     const coarse = useAnswer<HeapAnswer>(moment === null ? null : "heap", { ...shape, moment, ...ALL_TIME }, { main: moment !== null });
     const shown = moment === null ? exact : coarse;
     return (
         <div class="panel heap-view">
-            <Scrubber at={shown.data?.at_ns ?? exact.data?.at_ns} wanted={moment !== null || exact.data !== undefined || exact.state !== "loading"} />
+            <Scrubber at={shown.data?.at_ns ?? exact.data?.at_ns} wanted={!isGiven || moment !== null || exact.data !== undefined || exact.state !== "loading"} />
             <div class="grow">
                 <Split name="heap" direction="column" size={172} end least={90} label="Resize the table">
                     <div class="panel">
                         <States of={shown.data === undefined && exact.data !== undefined ? exact : shown} empty={shown.data?.regions.length === 0 ? "Nothing was held at this moment." : undefined}>
-                            {(data) => <HeapPicture data={data} />}
+                            {(data) => <HeapPicture data={data} opens={opens} />}
                         </States>
                     </div>
-                    <Parts wanted={exact.data !== undefined} />
+                    <Parts wanted={exact.data !== undefined} opens={opens} />
                 </Split>
             </div>
         </div>
@@ -123,7 +130,7 @@ function History({ data, at, marks, maximum, duration }: HistoryProps) {
         { group: "Heap", title: "A little later", keys: ["."], run: () => step(Math.max(1, Math.round(data.time_ns.length / 100))) },
         { group: "Heap", title: "When the most lay unused", run: () => settle(data.most.time_ns) },
         { group: "Heap", title: "At the maximum", run: () => settle(maximum ?? 0, "peak") },
-        { group: "Heap", title: "At the end", run: () => go({ set: { ...ALL_TIME, moment: null } }) },
+        { group: "Heap", title: "At the end", run: () => go({ set: { ...ALL_TIME, at: "end", moment: null } }) },
     ]);
     const chartMarks = useMemo(() => [{ time_ns: now, label: "shown", kind: "maximum" as const }], [now]);
     const series = [
@@ -143,7 +150,7 @@ function History({ data, at, marks, maximum, duration }: HistoryProps) {
                 <span>At <b class="number">{format.duration(now)}</b></span>
                 <button type="button" class="small" onClick={() => settle(maximum ?? 0, "peak")}>Maximum</button>
                 <button type="button" class="small" onClick={() => settle(data.most.time_ns)} title={`${bytesText(data.most.unused_bytes)} lay unused on pages with blocks`}>Most unused</button>
-                <button type="button" class="small" onClick={() => go({ set: { ...ALL_TIME, moment: null } })}>End</button>
+                <button type="button" class="small" onClick={() => go({ set: { ...ALL_TIME, at: "end", moment: null } })}>End</button>
                 <span class="muted hint">Drag the slider, or <kbd>,</kbd> <kbd>.</kbd></span>
             </div>
         </div>
@@ -161,12 +168,12 @@ export function modelOf(data: Pick<HeapAnswer, "regions" | "cell_bytes">): HeapM
     };
 }
 
-function HeapPicture({ data }: { data: HeapAnswer }) {
+function HeapPicture({ data, opens }: { data: HeapAnswer; opens: Opens }) {
     const model = useMemo(() => (data.live_blocks === undefined ? refined(modelOf(data), CELLS) : modelOf(data)), [data]);
     const text = param("cell");
     const chosen = useMemo(() => addressOf(text), [text]);
     const isPart = param("start") !== null || param("end") !== null;
-    const open = (range: string) => go(viewChange("blocks", { address: range, ...(place.peek().query.has("at") ? {} : { at: null }) }));
+    const open = (range: string) => go(viewChange("blocks", { address: range, ...(place.peek().query.has("at") ? {} : { at: opens.at ?? null }) }));
     const zoom = (address: bigint, factor: 4 | 0.25) => {
         const part = zoomed(model, address, factor);
         go({ set: { start: part === null ? null : hex(part.start), end: part === null ? null : hex(part.end), cell: hex(address) } });
@@ -181,7 +188,7 @@ function HeapPicture({ data }: { data: HeapAnswer }) {
                 <HeapMap model={model} chosen={chosen} onChoose={(address) => go({ set: { cell: address === null ? null : hex(address) } }, "replace")} onOpen={open} onZoom={zoom}>
                     {range === null ? <span class="muted hint">click a square, or double-click for its blocks</span> : (
                         <span class="heap-actions">
-                            <a class="button small" href={href(viewChange("blocks", { address: addressRange(range) }))} title={`Blocks at ${hex(range.start)} to ${hex(range.end)}`}>Blocks in {hex(range.start)}</a>
+                            <a class="button small" href={href(viewChange("blocks", { address: addressRange(range), ...opens }))} title={`Blocks at ${hex(range.start)} to ${hex(range.end)}`}>Blocks in {hex(range.start)}</a>
                             {model.step > 4096 && <button type="button" class="small" title="Fewer addresses, smaller squares (+)" onClick={() => zoom(range.start, 4)}>Closer</button>}
                         </span>
                     )}
@@ -228,7 +235,7 @@ const EMPTY: Record<Part, string> = {
 };
 
 /* The tables come from the same pass as the map: they are asked when that has been. */
-function Parts({ wanted }: { wanted: boolean }) {
+function Parts({ wanted, opens }: { wanted: boolean; opens: Opens }) {
     const part = (PARTS.find(([id]) => id === param("part"))?.[0] ?? "pins") as Part;
     return (
         <div class="panel">
@@ -236,14 +243,14 @@ function Parts({ wanted }: { wanted: boolean }) {
                 <Choice label="Table" value={part} options={PARTS} onChange={(now) => go({ set: { part: now === "pins" ? null : now, sort: null, order: null } }, "replace")} />
                 {param("moment") !== null && <span class="muted">Of the moment before: let the slider go.</span>}
             </div>
-            <div class="grow">{!wanted ? <div class="state" /> : part === "pages" ? <Pages /> : <PartTable key={part} part={part} />}</div>
+            <div class="grow">{!wanted ? <div class="state" /> : part === "pages" ? <Pages opens={opens} /> : <PartTable key={part} part={part} opens={opens} />}</div>
         </div>
     );
 }
 
-function PartTable({ part }: { part: Part }) {
+function PartTable({ part, opens }: { part: Part; opens: Opens }) {
     const share = SORTS[part];
-    const rows = useSortedRows(`heap/${part}`, {}, share === undefined ? {} : { sort: share, order: "desc" });
+    const rows = useSortedRows(`heap/${part}`, { ...opens }, share === undefined ? {} : { sort: share, order: "desc" });
     const hash = (row: Row) => String(cell(row, "hash") ?? "");
     const select = (row: Row) => {
         if (part === "holes" || part === "regions") {
@@ -259,14 +266,14 @@ function PartTable({ part }: { part: Part }) {
             selected={(row) => hash(row) !== "" && isChosen("path", hash(row))} onSelect={select}
             onOpen={(row) => {
                 if (part === "holes" || part === "regions") select(row);
-                else go(viewChange("blocks", { path: hash(row) }));
+                else go(viewChange("blocks", { path: hash(row), ...opens }));
             }} />
     );
 }
 
 /* Tenths of fullness, as bars. */
-function Pages() {
-    const asked = useAnswer<Table>("heap/pages", { limit: 100 });
+function Pages({ opens }: { opens: Opens }) {
+    const asked = useAnswer<Table>("heap/pages", { limit: 100, ...opens });
     return (
         <States of={asked} empty={asked.data?.rows.length === 0 ? EMPTY.pages : undefined}>
             {(table) => {

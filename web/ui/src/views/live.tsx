@@ -19,7 +19,7 @@ import { endText, paused, source } from "../session";
 import { useSelected } from "../summaries";
 import type { Ended, Summary, Table } from "../types";
 import { flag, go, href, sourceId } from "../url";
-import { foundText, openFound, useSources } from "./found";
+import { foundText, openFound, programText, useSources } from "./found";
 import { growthOf, type Snapshot, snapshotOf } from "./growth";
 import type { View } from "./index";
 import { useSortedTable } from "./sorted";
@@ -116,7 +116,7 @@ function Programs() {
         <nav class="toolbar programs" aria-label="Programs that run with MemTrace">
             <span class="muted">Programs:</span>
             {opened.map((one) => <a key={one.id} class="button small" href={href({ only: true, set: { r: String(one.id) } })} aria-current={String(one.id) === sourceId.value ? "true" : undefined}>{one.name}{one.live ? "" : `, ${endText(one.ended)}`}</a>)}
-            {others.map((one) => <button key={one.path} type="button" class="small" onClick={() => void openFound(one).catch(() => undefined)}>{foundText(one)} {one.running === true ? "running" : "killed"}: open</button>)}
+            {others.map((one) => <button key={one.path} type="button" class="small" onClick={() => void openFound(one).catch(() => undefined)}>{foundText(one)}, {programText(one)}: open</button>)}
         </nav>
     );
 }

@@ -14,11 +14,12 @@ import { DataTable } from "../components/Table";
 import { layersOf, type Sample } from "../draw/stack";
 import * as format from "../format";
 import type { FilterName } from "../openapi";
+import { viewChange } from "../links";
 import { useQuery } from "../query";
 import { cell, columnIndex, pathFrames, type Row } from "../rows";
 import { useWhole } from "../summaries";
 import type { Cell, Column, Table } from "../types";
-import { filterQuery, flag, go, isFile, param } from "../url";
+import { filterQuery, flag, go, href, isFile, param } from "../url";
 import { useSortedRows } from "./functions";
 import type { View } from "./index";
 
@@ -75,11 +76,18 @@ function OfProcess() {
                 </div>
                 <div class="grow">
                     <DataTable label="Mappings" rows={rows} columns={columns} share={{ column: "rss" }} selected={(row) => isChosen("mapping", id(row))}
-                        empty={OF_MAPPINGS.some((name) => filterQuery.value.has(name)) ? "No mapping fits all filters." : "The kernel was not asked about the mappings: the program ended in less than a second."}
+                        empty={OF_MAPPINGS.some((name) => filterQuery.value.has(name)) ? "No mapping fits all filters." : <TooShort />}
                         onSelect={(row) => choose({ kind: "mapping", id: id(row) })} />
                 </div>
             </div>
         </Split>
+    );
+}
+
+function TooShort() {
+    return (
+        <>The program ended before the kernel was first asked about its mappings, a second after the start. What it mapped itself: <a href={href(viewChange("flame", { class: "mapping", metric: "maximum" }))}>call paths that mapped memory</a>.
+            How much was resident: <a href={href(viewChange("summary"))}>over time, in the summary</a>.</>
     );
 }
 

@@ -174,7 +174,7 @@ const STATES: Record<FileText["state"], string> = {
 
 function SourceHead({ file, text, costs }: { file: string; text: FileText | undefined; costs: readonly Line[] }) {
     const note = text === undefined ? "" : text.state === "missing" ? STATES.missing : (text.note ?? STATES[text.state]);
-    const hot = hottest(costs);
+    const hot = opening(costs);
     return (
         <div class="source-head">
             <span class="source-name" title={file}>{file}</span>
@@ -188,10 +188,14 @@ function SourceHead({ file, text, costs }: { file: string; text: FileText | unde
     );
 }
 
-function hottest(costs: readonly Line[]): Line | undefined {
-    const cost = costOf(metric.value);
+function hottest(costs: readonly Line[], cost: LineCost): Line | undefined {
     const size = (line: Line) => Math.abs(changeIn(line, cost));
     return costs.reduce<Line | undefined>((best, line) => (best === undefined || size(line) > size(best) ? line : best), undefined);
+}
+/* Where the file opens: the line that allocates most itself. With calls that is only main's call of all else. */
+export function opening(costs: readonly Line[], cost = costOf(metric.value)): Line | undefined {
+    const own = hottest(costs.map(withoutCalls), cost);
+    return own !== undefined && changeIn(own, cost) !== 0 ? own : hottest(costs, cost);
 }
 const showLine = (line: number | null, how: "push" | "replace" = "replace") => go({ set: { line } }, how);
 
@@ -200,7 +204,7 @@ function SourceText({ file, text, costs, line }: { file: string; text: FileText 
     const pieces = usePieces(text);
     const scroll = useScroll(shown.length, LINE_PX, HEAD_PX);
     const most = useMemo(() => mostOf(costs), [costs]);
-    const current = shown.findIndex((one) => one.number === (line > 0 ? line : hottest(costs)?.line));
+    const current = shown.findIndex((one) => one.number === (line > 0 ? line : opening(costs)?.line));
     const moved = useRef("");
     useEffect(() => {
         // Once a file: later the reader decides what is in sight.

@@ -65,13 +65,17 @@ function Notebook({ hasEvents }: { hasEvents: boolean }) {
     const names = useMemo(() => namesOf(schema.data), [schema.data]);
     const insert = useRef<((text: string) => void) | null>(null);
     const [active, setActive] = useState<string | null>(null);
+    const [asked, setAsked] = useState<string | null>(null); // the cell that was run last
 
     const change = (next: NoteCell[]) => {
         setCells(next);
         keepCells(next);
     };
     const edit = (id: string, part: Partial<NoteCell>) => change(cells.map((cell) => (cell.id === id ? { ...cell, ...part } : cell)));
-    const run = (cell: NoteCell, plan = false) => void start(cell, plan, () => redraw(undefined));
+    const run = (cell: NoteCell, plan = false) => {
+        setAsked(cell.id);
+        void start(cell, plan, () => redraw(undefined));
+    };
     const runNow = (cell: NoteCell) => {
         go({ set: { sql: cell.text } }, param("sql") === null ? "replace" : "push");
         run(cell);
@@ -115,8 +119,9 @@ function Notebook({ hasEvents }: { hasEvents: boolean }) {
     useEffect(() => () => {
         for (const one of runs.values()) one.abort?.abort();
     }, []);
-    const last = [...cells].reverse().find((cell) => cell.text === wanted && runs.get(cell.id)?.answer !== undefined);
-    useMain(last === undefined ? undefined : runs.get(last.id)?.answer);
+    // The frame shows the command of the cell that was run last; not what an address names that no cell has run.
+    const shown = asked ?? cells.find((cell) => cell.text === wanted || (wanted === null && cell.kind === "sql"))?.id;
+    useMain(shown === undefined ? undefined : runs.get(shown)?.answer);
 
     const save = () => saveBlob(new Blob([toMarkdown(cells)], { type: "text/markdown" }), `memtrace-${(source.peek()?.name ?? "notebook").replace(/[^\w.-]+/g, "-")}.md`);
     const load = async (file: File | undefined) => {
