@@ -102,8 +102,9 @@ struct request {
 };
 
 static const struct option options[] = {
-    {"all", 'a', NULL, "each function of PROGRAM: which could be followed, and why others cannot",
-     OPTION_FLAG, OPTION_IN(struct request, all)},
+    {"all", 'a', NULL,
+     "list each function of PROGRAM: which could be followed, and why others cannot", OPTION_FLAG,
+     OPTION_IN(struct request, all)},
     {"json", 'j', NULL, "for other programs", OPTION_FLAG, OPTION_IN(struct request, json)},
     OPTION_END};
 

@@ -28,9 +28,8 @@ struct request {
 static const struct option options[] = {
     {.part = rewriting_options, IN(rewriting)},
     {"key", 'k', "FILE",
-     "what is in this file makes the names: the same in all recordings that are made with "
-     "it, so "
-     "that they can be compared (default: names are numbered as they come)",
+     "make the names from what is in this file: they are the same in all recordings made with it, "
+     "so that these can be compared (default: names are numbered as they come)",
      OPTION_TEXT, IN(key_file)},
     {"debug-folders", 0, "FOLDERS", "where debug files lie, separated by colons", OPTION_TEXT,
      IN(debug_folders)},

@@ -48,31 +48,31 @@ static int add_alloc(void *context, const struct option *option, const char *val
 
 static const struct option options[] = {
     {"alloc", 0, "SPECIFICATION", VARIABLES_ALLOC_HELP, OPTION_CALL, .call = add_alloc},
-    {"for", 'f', "TIME", "detach after so long, or at Ctrl-C (30s, 5m)", OPTION_DURATION,
-     IN(for_ns), .least = 1},
+    {"for", 'f', "TIME", "detach after TIME, or at Ctrl-C (30s, 5m)", OPTION_DURATION, IN(for_ns),
+     .least = 1},
     {"output", 'o', "FILE",
      "where the profile or recording goes (memtrace.%e.%p.mtp or .mtr; %e: program, %p: process "
      "id)",
      OPTION_TEXT, IN(output)},
-    {"record", 'r', NULL, "make a recording, of each event and its time", OPTION_FLAG, IN(record)},
+    {"record", 'r', NULL, "make a recording of each event with its time", OPTION_FLAG, IN(record)},
     {"sample", 0, "SIZE", "count one allocation in SIZE bytes, chosen at random", OPTION_SIZE,
      IN(sample_bytes), .least = 1, .most = INT64_MAX},
 #ifdef MEMTRACE_STREAM
     {"to", 0, "HOST[:PORT]|auto",
      "with --record: also send it, while it grows, to where `memtrace gather` listens", OPTION_TEXT,
      IN(variables.to)},
-    {"token", 0, "FILE", "what proves who both sides are: for all but this machine", OPTION_TEXT,
+    {"token", 0, "FILE", "a secret that both sides know; needed between machines", OPTION_TEXT,
      IN(variables.token)},
     {"allow-control", 0, NULL,
-     "with --to: who receives it may switch counting, sample and mark (memtrace control)",
+     "with --to: the receiver may switch counting, sample and set marks (memtrace control)",
      OPTION_FLAG, IN(variables.allows_control)},
-    {"linger", 0, "TIME", "so long the rest may take to be sent after the end (default: 60s)",
+    {"linger", 0, "TIME", "how long sending the rest may take after the end (default: 60s)",
      OPTION_DURATION, IN(variables.linger_ns), .least = 1},
 #endif
-    {"force", 0, NULL, "also where its seccomp filters cannot be read, which may end it",
-     OPTION_FLAG, IN(force)},
-    {"census", 0, NULL,
-     "only tell what its heap holds, by size and C++ class; it is not profiled for that",
+    {"force", 0, NULL,
+     "attach even where its seccomp filters cannot be read; they may end the program", OPTION_FLAG,
+     IN(force)},
+    {"census", 0, NULL, "only say what its heap holds, by size and C++ class, without profiling it",
      OPTION_FLAG, IN(census)},
     {"json", 0, NULL, "with --census: as JSON", OPTION_FLAG, IN(json)},
     {"dry-run", 'n', NULL, "only say whether it can be attached to; nothing is touched",
@@ -375,9 +375,9 @@ const struct command attach_command = {
              "[--alloc SPECIFICATION]... | PID... --dry-run | PID... --census [--json]",
     .about = "Loads MemTrace into process PID, which goes on running: one of its threads is held "
              "for a fraction of a millisecond, where it holds no lock. From then on its "
-             "allocations are counted; of blocks from before, how many bytes are left. `memtrace "
-             "detach PID` "
-             "or the program's end writes the profile, or with --record ends the recording. Where "
+             "allocations are counted; of older blocks only how many bytes are left is known. "
+             "`memtrace detach PID` or the program's end writes the profile, or with --record ends "
+             "the recording. Where "
              "it cannot be done, nothing is "
              "touched, and the line says what would help.",
     .options = options,

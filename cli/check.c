@@ -126,10 +126,9 @@ static const struct option options[] = {
      .call = take_growth},
     {"baseline", 0, "FILE", "what --max-growth compares with", OPTION_TEXT, IN(baseline)},
     OPTION_HEADING("how"),
-    {"tolerance", 0, "P", "limits may be exceeded by so many percent", OPTION_PERCENT,
-     IN(tolerance)},
+    {"tolerance", 0, "P", "limits may be exceeded by P percent", OPTION_PERCENT, IN(tolerance)},
     {"format", 'f', "gcc|github|junit|json",
-     "lines as compilers print them (default), workflow commands of GitHub, JUnit XML, JSON",
+     "lines as compilers print them (default), GitHub's workflow commands, JUnit XML, JSON",
      OPTION_WORD, IN(format), .is_choice = true},
     {"output", 'o', "FILE", "write to FILE", OPTION_TEXT, IN(output)},
     {.part = question_options, IN(question)},
@@ -340,18 +339,17 @@ const struct command check_command = {
     .run = run_check,
     .summary = "check whether a profile keeps its budgets",
     .usage = "[OPTION]... [BUDGET]... [FILE|RUN|PID]",
-    .about =
-        "Checks whether a profile (*.mtp), a recording (*.mtr) or a running program"
-        " keeps its budgets, and prints a line for each that is broken, with the "
-        "code that broke it most. Exit status: 0 all are met, 1 one is broken, 2 "
-        "the check was not possible. Without a file: the newest of this folder.\n"
-        "\n"
-        "a BUDGET, which has '<=' in it:\n"
-        "  'leaked <= 0'                                 peak, leaked, allocated (bytes),\n"
-        "  'peak <= 64M not in module libfoo'            allocations, temporary (numbers);\n"
-        "  'allocations <= 10000 in function ^parse_'    in function, file, module REGEX\n"
-        "  'allocations <= 100 per scope request'        in any one scope of that name\n"
-        "  'growth <= 5% of peak over base.mtp'          against another file, by size or percent",
+    .about = "Checks whether a profile (*.mtp), a recording (*.mtr) or a running program"
+             " keeps its budgets, and prints a line for each that is broken, with the "
+             "code that broke it most. Exit status: 0 all are met, 1 one is broken, 2 "
+             "the check was not possible. Without a file: the newest of this folder.\n"
+             "\n"
+             "a BUDGET has '<=' in it:\n"
+             "  'leaked <= 0'                               peak, leaked, allocated: bytes;\n"
+             "  'peak <= 64M not in module libfoo'          allocations, temporary: numbers;\n"
+             "  'allocations <= 10000 in function ^parse_'  in function, file, module REGEX\n"
+             "  'allocations <= 100 per scope request'      in any one scope of that name\n"
+             "  'growth <= 5% of peak over base.mtp'        over another file: SIZE, percent",
     .options = options,
     .operands = "PROFILE",
 };

@@ -27,8 +27,8 @@ struct child {
     bool stop_wanted; /* the terminal asked for a stop: we stop when the child does */
     bool ended;
     bool asked_to_end; /* we were, by SIGTERM or SIGHUP, which it has had, too */
-    int status;    /* ended: as of waitpid */
-    sigset_t mask; /* ours before child_start */
+    int status;        /* ended: as of waitpid */
+    sigset_t mask;     /* ours before child_start */
     struct sigaction old_child;
     struct sigaction old_pipe;
     struct sigaction old_size;

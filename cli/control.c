@@ -346,11 +346,11 @@ const struct command control_command = {
              "sent. FILE, a recording, stands for its program; where `memtrace gather` receives "
              "it from another machine, it is controlled there, if its sender allows it.\n"
              "  exact           every allocation\n"
-             "  sample [SIZE]   one allocation in SIZE bytes (512K), chosen at random; reports\n"
-             "                  give estimates\n"
-             "  off             nothing new; what was counted is followed\n"
+             "  sample [SIZE]   one allocation in SIZE bytes (512K) on average, at random;\n"
+             "                  reports give estimates\n"
+             "  off             no new allocation; what was counted is followed on\n"
              "  on              as before off\n"
-             "  mark TEXT       puts a mark into its recording\n"
+             "  mark TEXT       put a mark into its recording\n"
              "  record          also record each event with its time, from now on\n"
              "  record off      end that recording; the profile goes on",
     .operands = "PID|RECORDING exact|sample|off|on|mark|record",

@@ -255,8 +255,9 @@ static int detach_all(bool is_forced) {
 static const struct option leaving_options[] = {
     {"all", 'a', NULL, "leave all programs that are attached to", OPTION_FLAG,
      OPTION_IN(struct leaving, all)},
-    {"force", 0, NULL, "also where its seccomp filters cannot be read, which may end it",
-     OPTION_FLAG, OPTION_IN(struct leaving, force)},
+    {"force", 0, NULL,
+     "detach even where its seccomp filters cannot be read; they may end the program", OPTION_FLAG,
+     OPTION_IN(struct leaving, force)},
     OPTION_END};
 
 static int run_detach(int argc, char **argv) {

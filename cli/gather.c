@@ -29,25 +29,26 @@ struct request {
 
 static const struct option options[] = {
     {"listen", 0, "ADDRESS[:PORT]",
-     "where to listen (default where no HOST is named: 127.0.0.1:6364, this machine only; port 0: "
-     "one that is free)",
+     "where to listen (default, if no HOST is named: 127.0.0.1:6364, this machine only; port 0: a "
+     "free one)",
      OPTION_TEXT, IN(listen)},
     {"token", 0, "FILE",
-     "what proves who both sides are, a file that only you can read: for all but this machine",
+     "a secret that both sides know, in a file that only you can read; needed between machines",
      OPTION_TEXT, IN(token)},
-    {"quota", 0, "SIZE", "one recording may have so many bytes (default: no limit)", OPTION_SIZE,
+    {"quota", 0, "SIZE", "the most bytes of one recording (default: no limit)", OPTION_SIZE,
      IN(quota_bytes), .least = 1},
-    {"total-quota", 0, "SIZE", "all files below DIR may have so many bytes (default: no limit)",
+    {"total-quota", 0, "SIZE", "the most bytes of all files below DIR (default: no limit)",
      OPTION_SIZE, IN(total_bytes), .least = 1},
     {"discoverable", 0, NULL,
-     "answer by UDP who asks for a gatherer (--to auto); with --token FILE other machines, too",
+     "answer by UDP those that look for a gatherer (--to auto); with --token FILE also other "
+     "machines",
      OPTION_FLAG, IN(discoverable)},
-    {"scan", 0, NULL, "ask by UDP, list who answers: gatherers, and what can be received; then end",
-     OPTION_FLAG, IN(scan)},
-    {"discovery-port", 0, "PORT", "of --discoverable and --scan (default: 6364)", OPTION_NUMBER,
-     IN(discovery_port), .least = 1, .most = UINT16_MAX},
-    {"give-up", 0, "TIME",
-     "do without a HOST that cannot be reached for so long (default: go on trying)",
+    {"scan", 0, NULL,
+     "ask by UDP, list what answers (gatherers, and what can be received), and end", OPTION_FLAG,
+     IN(scan)},
+    {"discovery-port", 0, "PORT", "the UDP port of --discoverable and --scan (default: 6364)",
+     OPTION_NUMBER, IN(discovery_port), .least = 1, .most = UINT16_MAX},
+    {"give-up", 0, "TIME", "give up a HOST that cannot be reached for TIME (default: go on trying)",
      OPTION_DURATION, IN(give_up_ns)},
     OPTION_END};
 

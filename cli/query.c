@@ -38,7 +38,7 @@ static const struct option options[] = {
      OPTION_GIVEN(struct request, has_format), .is_choice = true,
      /* in the order of enum report_format */
      .words = "table|markdown|csv|json|tsv"},
-    {"header", 0, "on|off", "with names of columns or without", OPTION_TEXT, IN(header)},
+    {"header", 0, "on|off", "with or without the names of columns", OPTION_TEXT, IN(header)},
     {"full-names", 0, NULL, "C++ names with parameters, template arguments, return types",
      OPTION_FLAG, IN(full_names)},
     {"output", 'o', "FILE", "write to FILE", OPTION_TEXT, IN(output)},

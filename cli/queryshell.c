@@ -13,7 +13,7 @@ const char queryshell_help[] =
     ".tables             the tables and what is in them\n"
     ".schema [TABLE]     the columns of one table, or of all\n"
     ".format FORMAT      table, markdown, csv, tsv or json\n"
-    ".header on|off      with names of columns or without\n"
+    ".header on|off      with or without the names of columns\n"
     ".help               show this\n"
     ".quit               end (or Ctrl-D)\n"
     "\n"

@@ -49,12 +49,12 @@ static const struct option options[] = {
     {"allocator", 'a', "FILE",
      "also with the malloc of this library, such as libjemalloc.so.2; may be repeated", OPTION_CALL,
      .call = take_allocator},
-    {"threads", 0, NULL, "in as many threads as the program had; without: in one", OPTION_FLAG,
+    {"threads", 0, NULL, "use as many threads as the program had, not one", OPTION_FLAG,
      IN(threads)},
     {"touch", 0, NULL, "write to each page of each block, as most programs do", OPTION_FLAG,
      IN(touch)},
-    {"times", 'n', "N", "do it N times and show the fastest (default: 1)", OPTION_NUMBER, IN(times),
-     .least = 1, .most = 1000},
+    {"times", 'n', "N", "repeat it N times and show the fastest (default: 1)", OPTION_NUMBER,
+     IN(times), .least = 1, .most = 1000},
     OPTION_END};
 
 /* ---- A process ---- */

@@ -29,24 +29,22 @@ struct request {
 
 static const struct option options[] = {
     {"to", 0, "HOST[:PORT]|auto",
-     "where `memtrace gather` listens (port: 6364 where none is named); auto: ask for one",
-     OPTION_TEXT, IN(to)},
+     "where `memtrace gather` listens (default port: 6364); auto: find one", OPTION_TEXT, IN(to)},
     {"listen", 0, "ADDRESS[:PORT]",
-     "or wait here for others, who take it (memtrace gather HOST); several FILEs may be named",
-     OPTION_TEXT, IN(listen)},
-    {"discoverable", 0, NULL, "with --listen: answer by UDP who asks (memtrace gather --scan)",
-     OPTION_FLAG, IN(discoverable)},
-    {"discovery-port", 0, "PORT", "of --discoverable (default: 6364)", OPTION_NUMBER,
+     "or wait here for `memtrace gather HOST` to fetch it; several FILEs may be named", OPTION_TEXT,
+     IN(listen)},
+    {"discoverable", 0, NULL, "with --listen: answer `memtrace gather --scan` by UDP", OPTION_FLAG,
+     IN(discoverable)},
+    {"discovery-port", 0, "PORT", "the UDP port of --discoverable (default: 6364)", OPTION_NUMBER,
      IN(discovery_port), .least = 1, .most = UINT16_MAX},
     {"token", 0, "FILE",
-     "what proves who both sides are, a file that only you can read: for all but this machine",
+     "a secret that both sides know, in a file that only you can read; needed between machines",
      OPTION_TEXT, IN(token)},
     {"allow-control", 0, NULL,
-     "who receives it may switch counting, sample and mark, while the program runs here (memtrace "
-     "control)",
+     "the receiver may switch counting, sample and set marks, while the program runs here "
+     "(memtrace control)",
      OPTION_FLAG, IN(allows_control)},
-    {"give-up", 0, "TIME",
-     "end when HOST cannot be reached for so long (default: go on trying until it can)",
+    {"give-up", 0, "TIME", "end when HOST cannot be reached for TIME (default: go on trying)",
      OPTION_DURATION, IN(give_up_ns)},
     OPTION_END};
 

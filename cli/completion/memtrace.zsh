@@ -45,35 +45,35 @@ _memtrace() {
             '*--module[call paths with a frame in such a program file or library]:REGEX:' \
             '*--not-module[call paths without one]:REGEX:' \
             '*--path[that call path]:HASH:' \
-            '*--path-depth[call paths of so many frames]:RANGE:' \
+            '*--path-depth[call paths with that many frames]:RANGE:' \
             '*--class[memory of that class]:heap|mapping|pool:(heap mapping pool)' \
             '*--pool[that pool]:NAME:' \
-            '*--group-allocations[call paths that allocated so often in the whole run]:RANGE:' \
-            '*--group-bytes[... so many bytes]:RANGE:' \
-            '*--group-live-blocks[... that have so many live blocks in the end, or such a share]:RANGE:' \
-            '*--group-live-bytes[... so many live bytes]:RANGE:' \
-            '*--group-interval[... so long from their first allocation to the last one]:RANGE:' \
+            '*--group-allocations[call paths that allocated that often in the whole run]:RANGE:' \
+            '*--group-bytes[... that many bytes]:RANGE:' \
+            '*--group-live-blocks[... that have that many live blocks at the end, or that share]:RANGE:' \
+            '*--group-live-bytes[... that many live bytes]:RANGE:' \
+            '*--group-interval[... that long from their first allocation to the last one]:RANGE:' \
             '*--group-maximum-at[... that first held their own maximum in that time ]:T..T:(start end peak mark\:)' \
-            '*--size[of so many bytes]:RANGE:' \
+            '*--size[with that many bytes]:RANGE:' \
             '*--first-size[of a chain of reallocations]:RANGE:' \
             '*--last-size[... its last size]:RANGE:' \
             '*--chain-length[... how many blocks it had]:RANGE:' \
             '*--chain-position[... the block'\''s place in it, from 1 on]:RANGE:' \
             '*--chain-leaked[... whose last block was never freed]' \
             '*--chain-lifetime[... how long it lived]:RANGE:' \
-            '*--lifetime[that lived so long]:RANGE:' \
+            '*--lifetime[that lived that long]:RANGE:' \
             '*--allocated[that began in that time]:T..T:(start end peak mark\:)' \
             '*--freed[that ended in that time]:T..T:(start end peak mark\:)' \
             '*--live-at[that lived at that moment, at both]:T\[,T\]:(start end peak mark\:)' \
             '*--address[that lay there]:RANGE:' \
             '*--mapping[that lay in this mapping of the process, by its number in the report of mappings]:NUMBER:' \
-            '*--mapping-permissions[that lay in mappings with such permissions]:PATTERN:_files' \
-            '*--mapping-peak-rss[that lay in mappings of which so many bytes were resident at most]:RANGE:' \
+            '*--mapping-permissions[that lay in mappings with these permissions]:PATTERN:_files' \
+            '*--mapping-peak-rss[that lay in mappings of which at most that many bytes were resident]:RANGE:' \
             '*--thread[that this thread allocated]:ID|NAME:' \
             '*--freed-by[that this thread freed]:ID|NAME:' \
             '*--freed-path[that this call path freed]:HASH:' \
             '*--mapped[that have a mapping of their own]' \
-            '*--arena[of malloc'\''s main arena, of another one]:main|other:(main other)' \
+            '*--arena[of malloc'\''s main arena, or of another one]:main|other:(main other)' \
             '*--scope[that were allocated in this scope of the program]:NAME:' \
             '*--leaked[that were never freed]' \
             '*--temporary[that were freed before their thread'\''s next allocation]' \
@@ -91,7 +91,7 @@ _memtrace() {
         _arguments \
             '*--output[where the profile goes]:PATTERN:_files' \
             '*-o[where the profile goes]:PATTERN:_files' \
-            '*--sample[not all]:SIZE:' \
+            '*--sample[count one allocation in SIZE bytes on average, chosen at random]:SIZE:' \
             '*--every[print the largest call paths every TIME]:TIME:' \
             '*-e[print the largest call paths every TIME]:TIME:' \
             '*--churn[... and/or every SIZE bytes allocated plus freed]:SIZE:' \
@@ -103,19 +103,19 @@ _memtrace() {
             '*--summary[a summary at the end ]' \
             '*--no-summary[no summary]' \
             '*--stacks[none]:none|short|full:(none short full)' \
-            '*--contexts[the most call paths to keep apart]:N:' \
+            '*--contexts[keep at most N call paths apart]:N:' \
             '*--unwind[how prebuilt code is walked ]:auto|patch|verify|fp|libunwind:(auto patch verify fp libunwind)' \
             '*--inject[also follow libraries that bind an allocator of their own]' \
             '*--serve[show it in the browser while it runs, and until Ctrl-C ]' \
             '*--alloc[also follow these functions of the program, which allocate]:SPECIFICATION:' \
             '*--limit[watch the program'\''s memory]:HOW-MUCH:' \
             '*--on-limit[report ]:report|dump|abort:(report dump abort)' \
-            '*--start-off[count nothing until the program or a signal switches it on]' \
-            '*--signals[signals that do so]:LIST:' \
+            '*--start-off[count nothing until the program or a signal switches counting on]' \
+            '*--signals[the signals that do so]:LIST:' \
             '*--children[all ]:all|exec|none:(all exec none)' \
             '*--follow-children[the same as --children all]' \
             '*--library[the libmemtrace.so to load ]:FILE:_files' \
-            '*--keep-small[files of their own also for processes that allocate hardly anything]' \
+            '*--keep-small[write files also for processes that allocate hardly anything]' \
             '*--help[show this]' \
             '*-h[show this]' \
             '*::program:_normal'
@@ -124,28 +124,28 @@ _memtrace() {
         _arguments \
             '*--output[where the recording goes]:PATTERN:_files' \
             '*-o[where the recording goes]:PATTERN:_files' \
-            '*--precise[the time of each event, not of every few milliseconds]' \
-            '*--free-stacks[the call path of frees, too]' \
+            '*--precise[the exact time of each event, instead of one every few milliseconds]' \
+            '*--free-stacks[record the call path of frees, too]' \
             '*--no-addresses[a smaller file, without the addresses of blocks]' \
-            '*--no-slices[without the sums that make its first report quick]' \
-            '*--sample[not all]:SIZE:' \
+            '*--no-slices[leave out the sums that make its first report quick]' \
+            '*--sample[count one allocation in SIZE bytes on average, chosen at random]:SIZE:' \
             '*--sizes[only blocks of such sizes]:MIN-MAX:' \
-            '*--modules[only what these allocate]:LIST:' \
+            '*--modules[only what these modules allocate]:LIST:' \
             '*--cull-below[leave out what is freed sooner]:TIME:' \
-            '*--cull-pending[so many blocks may wait for that, else all are kept]:COUNT:' \
+            '*--cull-pending[at most COUNT blocks wait for that]:COUNT:' \
             '*--duration[stop recording after TIME]:TIME:' \
-            '*--rotate[begin a new file whenever one has SIZE bytes]:SIZE:' \
-            '*--embed[the program'\''s files that go along ]:symbols|all|none:(symbols all none)' \
+            '*--rotate[begin a new file whenever one has reached SIZE]:SIZE:' \
+            '*--embed[what of the program'\''s files goes into the recording ]:symbols|all|none:(symbols all none)' \
             '*--on-lag[where disk or network are too slow]:wait|drop|thin:(wait drop thin)' \
-            '*--profile[leave a profile, too]' \
+            '*--profile[write a profile, too]' \
             '*--to[also send it, while it grows, to where `memtrace gather` listens]:HOST\[\:PORT\]|auto:' \
-            '*--listen[or let others take it, while it grows, from here]:ADDRESS\[\:PORT\]:' \
+            '*--listen[or let `memtrace gather HOST` fetch it from here while it grows]:ADDRESS\[\:PORT\]:' \
             '*--discoverable[with --listen]' \
-            '*--discovery-port[of --discoverable ]:PORT:' \
-            '*--token[what proves who both sides are]:FILE:_files' \
-            '*--queue[keep no copy]:SIZE:' \
+            '*--discovery-port[the UDP port of --discoverable ]:PORT:' \
+            '*--token[a secret that both sides know]:FILE:_files' \
+            '*--queue[keep no copy here]:SIZE:' \
             '*--allow-control[with --to or --listen]' \
-            '*--linger[so long the rest may take to be sent after the end ]:TIME:' \
+            '*--linger[how long sending the rest may take after the end ]:TIME:' \
             '*--every[print the largest call paths every TIME]:TIME:' \
             '*-e[print the largest call paths every TIME]:TIME:' \
             '*--churn[... and/or every SIZE bytes allocated plus freed]:SIZE:' \
@@ -157,19 +157,19 @@ _memtrace() {
             '*--summary[a summary at the end ]' \
             '*--no-summary[no summary]' \
             '*--stacks[none]:none|short|full:(none short full)' \
-            '*--contexts[the most call paths to keep apart]:N:' \
+            '*--contexts[keep at most N call paths apart]:N:' \
             '*--unwind[how prebuilt code is walked ]:auto|patch|verify|fp|libunwind:(auto patch verify fp libunwind)' \
             '*--inject[also follow libraries that bind an allocator of their own]' \
             '*--serve[show it in the browser while it runs, and until Ctrl-C ]' \
             '*--alloc[also follow these functions of the program, which allocate]:SPECIFICATION:' \
             '*--limit[watch the program'\''s memory]:HOW-MUCH:' \
             '*--on-limit[report ]:report|dump|abort:(report dump abort)' \
-            '*--start-off[count nothing until the program or a signal switches it on]' \
-            '*--signals[signals that do so]:LIST:' \
+            '*--start-off[count nothing until the program or a signal switches counting on]' \
+            '*--signals[the signals that do so]:LIST:' \
             '*--children[all ]:all|exec|none:(all exec none)' \
             '*--follow-children[the same as --children all]' \
             '*--library[the libmemtrace.so to load ]:FILE:_files' \
-            '*--keep-small[files of their own also for processes that allocate hardly anything]' \
+            '*--keep-small[write files also for processes that allocate hardly anything]' \
             '*--help[show this]' \
             '*-h[show this]' \
             '*::program:_normal'
@@ -181,7 +181,7 @@ _memtrace() {
             '*--show-leaked[what was never freed]' \
             '*--show-live[what was never freed]' \
             '*--show-shutdown[what was never freed, or only after the last allocation \[R\]]' \
-            '*--shutdown-at[the same]:T:(start end peak mark\:)' \
+            '*--shutdown-at[the same, but freed only after T \[R\]]:T:(start end peak mark\:)' \
             '*--show-allocated[all that was ever allocated, by bytes]' \
             '*--show-total[all that was ever allocated, by bytes]' \
             '*--show-cumulative[all that was ever allocated, by bytes]' \
@@ -207,7 +207,7 @@ _memtrace() {
             '*--bottom-up[trees from the allocating function to main]' \
             '*--flat[a table by function instead of trees]' \
             '*--paths[the whole call paths instead of trees]' \
-            '*--by[what is one branch of a tree ]:function|line:(function line)' \
+            '*--by[what one branch of a tree is ]:function|line:(function line)' \
             '*--full-names[C++ names with parameters, template arguments, return types]' \
             '*--min-percent[leave out what is below P percent ]:P:' \
             '*--limit[at most N branches of one function, N rows, N paths ]:N:' \
@@ -324,7 +324,7 @@ _memtrace() {
             '*--script[run the statements of a file]:FILE:_files' \
             '*--format[default]:table|markdown|csv|tsv|json:(table markdown csv tsv json)' \
             '*-f[default]:table|markdown|csv|tsv|json:(table markdown csv tsv json)' \
-            '*--header[with names of columns or without]:on|off:(on off)' \
+            '*--header[with or without the names of columns]:on|off:(on off)' \
             '*--full-names[C++ names with parameters, template arguments, return types]' \
             '*--output[write to FILE]:FILE:_files' \
             '*-o[write to FILE]:FILE:_files' \
@@ -344,9 +344,9 @@ _memtrace() {
             '*--port[listen there ]:PORT:' \
             '*-p[listen there ]:PORT:' \
             '*--no-open[do not open the browser]' \
-            '*--view[begin there]:QUERY:' \
+            '*--view[open this view]:QUERY:' \
             '*--source-map[source files below OLD, as the program'\''s debug information names them, are below NEW here]:OLD=NEW:' \
-            '*--cache-memory[how much memory answers may take that are kept ]:SIZE:' \
+            '*--cache-memory[how much memory the answers that are kept may take ]:SIZE:' \
             '*--debug-folders[where separate debug files are, colon-separated ]:FOLDERS:_files -/' \
             '*--root[look for the program'\''s files below these first, by their paths or just their names, colon-separated]:FOLDERS:_files -/' \
             '*--listen[listen at this address instead of this machine'\''s own]:ADDRESS:' \
@@ -397,7 +397,7 @@ _memtrace() {
             '*--max-bytes-per-scope[allocated in any one scope]:NAME=SIZE:' \
             '*--max-growth[of the peak over --baseline]:LIMIT:' \
             '*--baseline[what --max-growth compares with]:FILE:_files' \
-            '*--tolerance[limits may be exceeded by so many percent]:P:' \
+            '*--tolerance[limits may be exceeded by P percent]:P:' \
             '*--format[lines as compilers print them ]:gcc|github|junit|json:(gcc github junit json)' \
             '*-f[lines as compilers print them ]:gcc|github|junit|json:(gcc github junit json)' \
             '*--output[write to FILE]:FILE:_files' \
@@ -422,15 +422,15 @@ _memtrace() {
             '*-f[one of those below]:FORMAT:($(memtrace export --list 2>/dev/null | awk "{print \$1}"))' \
             '*--output[write to FILE]:FILE:_files' \
             '*-o[write to FILE]:FILE:_files' \
-            '*--cost[what is counted, where a format holds one, or shows one first ]:peak|leaked|allocated|allocations|temporary:(peak leaked allocated allocations temporary)' \
-            '*-c[what is counted, where a format holds one, or shows one first ]:peak|leaked|allocated|allocations|temporary:(peak leaked allocated allocations temporary)' \
+            '*--cost[what is counted, where a format holds only one cost, or shows one first ]:peak|leaked|allocated|allocations|temporary:(peak leaked allocated allocations temporary)' \
+            '*-c[what is counted, where a format holds only one cost, or shows one first ]:peak|leaked|allocated|allocations|temporary:(peak leaked allocated allocations temporary)' \
             '*--by[what is told apart where call paths are merged ]:function|line:(function line)' \
-            '*--depth[at most N frames of each call path where a format writes them whole ]:N:' \
-            '*-d[at most N frames of each call path where a format writes them whole ]:N:' \
+            '*--depth[at most N frames of each call path, where a format writes whole paths ]:N:' \
+            '*-d[at most N frames of each call path, where a format writes whole paths ]:N:' \
             '*--full-names[C++ names with parameters, template arguments, return types]' \
             '*--all-frames[also what the system runs before main and each level of a recursion]' \
-            '*--list[only the names of the formats]' \
-            '*-l[only the names of the formats]' \
+            '*--list[only list the names of the formats]' \
+            '*-l[only list the names of the formats]' \
             '*--process[of a run of several processes ]:PID|NAME\[\:IMAGE\]:' \
             '*--all-processes[the sum of all by call path, small forked children included]' \
             '*--debug-folders[where separate debug files are, colon-separated ]:FOLDERS:_files -/' \
@@ -446,10 +446,10 @@ _memtrace() {
         _arguments \
             '*--allocator[also with the malloc of this library, such as libjemalloc.so.2]:FILE:_files' \
             '*-a[also with the malloc of this library, such as libjemalloc.so.2]:FILE:_files' \
-            '*--threads[in as many threads as the program had]' \
+            '*--threads[use as many threads as the program had, not one]' \
             '*--touch[write to each page of each block, as most programs do]' \
-            '*--times[do it N times and show the fastest ]:N:' \
-            '*-n[do it N times and show the fastest ]:N:' \
+            '*--times[repeat it N times and show the fastest ]:N:' \
+            '*-n[repeat it N times and show the fastest ]:N:' \
             '*--help[show this]' \
             '*-h[show this]' \
             '1:FILE:_files' \
@@ -508,8 +508,8 @@ _memtrace() {
             '*-o[what is written]:FILE:_files' \
             '*--level[how hard to compress, 1 to 19 ]:N:' \
             '*-l[how hard to compress, 1 to 19 ]:N:' \
-            '*--key[what is in this file makes the names]:FILE:_files' \
-            '*-k[what is in this file makes the names]:FILE:_files' \
+            '*--key[make the names from what is in this file]:FILE:_files' \
+            '*-k[make the names from what is in this file]:FILE:_files' \
             '*--debug-folders[where debug files lie, separated by colons]:FOLDERS:_files -/' \
             '*--root[look for the program'\''s files below these first, by their paths or just their names, colon-separated]:FOLDERS:_files -/' \
             '*--help[show this]' \
@@ -546,8 +546,8 @@ _memtrace() {
         ;;
     allocators)
         _arguments \
-            '*--all[each function of PROGRAM]' \
-            '*-a[each function of PROGRAM]' \
+            '*--all[list each function of PROGRAM]' \
+            '*-a[list each function of PROGRAM]' \
             '*--json[for other programs]' \
             '*-j[for other programs]' \
             '*--help[show this]' \
@@ -565,12 +565,12 @@ _memtrace() {
     send)
         _arguments \
             '*--to[where `memtrace gather` listens ]:HOST\[\:PORT\]|auto:' \
-            '*--listen[or wait here for others, who take it ]:ADDRESS\[\:PORT\]:' \
+            '*--listen[or wait here for `memtrace gather HOST` to fetch it]:ADDRESS\[\:PORT\]:' \
             '*--discoverable[with --listen]' \
-            '*--discovery-port[of --discoverable ]:PORT:' \
-            '*--token[what proves who both sides are, a file that only you can read]:FILE:_files' \
-            '*--allow-control[who receives it may switch counting, sample and mark, while the program runs here ]' \
-            '*--give-up[end when HOST cannot be reached for so long ]:TIME:' \
+            '*--discovery-port[the UDP port of --discoverable ]:PORT:' \
+            '*--token[a secret that both sides know, in a file that only you can read]:FILE:_files' \
+            '*--allow-control[the receiver may switch counting, sample and set marks, while the program runs here ]' \
+            '*--give-up[end when HOST cannot be reached for TIME ]:TIME:' \
             '*--help[show this]' \
             '*-h[show this]' \
             '1:RECORDING:_files -g "*.mtr(-.)"' \
@@ -579,13 +579,13 @@ _memtrace() {
     gather)
         _arguments \
             '*--listen[where to listen ]:ADDRESS\[\:PORT\]:' \
-            '*--token[what proves who both sides are, a file that only you can read]:FILE:_files' \
-            '*--quota[one recording may have so many bytes ]:SIZE:' \
-            '*--total-quota[all files below DIR may have so many bytes ]:SIZE:' \
-            '*--discoverable[answer by UDP who asks for a gatherer ]' \
-            '*--scan[ask by UDP, list who answers]' \
-            '*--discovery-port[of --discoverable and --scan ]:PORT:' \
-            '*--give-up[do without a HOST that cannot be reached for so long ]:TIME:' \
+            '*--token[a secret that both sides know, in a file that only you can read]:FILE:_files' \
+            '*--quota[the most bytes of one recording ]:SIZE:' \
+            '*--total-quota[the most bytes of all files below DIR ]:SIZE:' \
+            '*--discoverable[answer by UDP those that look for a gatherer ]' \
+            '*--scan[ask by UDP, list what answers ]' \
+            '*--discovery-port[the UDP port of --discoverable and --scan ]:PORT:' \
+            '*--give-up[give up a HOST that cannot be reached for TIME ]:TIME:' \
             '*--help[show this]' \
             '*-h[show this]' \
             '1:FOLDER:_files -/' \
@@ -603,19 +603,19 @@ _memtrace() {
     attach)
         _arguments \
             '*--alloc[also follow these functions of the program, which allocate]:SPECIFICATION:' \
-            '*--for[detach after so long, or at Ctrl-C ]:TIME:' \
-            '*-f[detach after so long, or at Ctrl-C ]:TIME:' \
+            '*--for[detach after TIME, or at Ctrl-C ]:TIME:' \
+            '*-f[detach after TIME, or at Ctrl-C ]:TIME:' \
             '*--output[where the profile or recording goes ]:FILE:_files' \
             '*-o[where the profile or recording goes ]:FILE:_files' \
-            '*--record[make a recording, of each event and its time]' \
-            '*-r[make a recording, of each event and its time]' \
+            '*--record[make a recording of each event with its time]' \
+            '*-r[make a recording of each event with its time]' \
             '*--sample[count one allocation in SIZE bytes, chosen at random]:SIZE:' \
             '*--to[with --record]:HOST\[\:PORT\]|auto:' \
-            '*--token[what proves who both sides are]:FILE:_files' \
+            '*--token[a secret that both sides know]:FILE:_files' \
             '*--allow-control[with --to]' \
-            '*--linger[so long the rest may take to be sent after the end ]:TIME:' \
-            '*--force[also where its seccomp filters cannot be read, which may end it]' \
-            '*--census[only tell what its heap holds, by size and C++ class]' \
+            '*--linger[how long sending the rest may take after the end ]:TIME:' \
+            '*--force[attach even where its seccomp filters cannot be read]' \
+            '*--census[only say what its heap holds, by size and C++ class, without profiling it]' \
             '*--json[with --census]' \
             '*--dry-run[only say whether it can be attached to]' \
             '*-n[only say whether it can be attached to]' \
@@ -628,7 +628,7 @@ _memtrace() {
         _arguments \
             '*--all[leave all programs that are attached to]' \
             '*-a[leave all programs that are attached to]' \
-            '*--force[also where its seccomp filters cannot be read, which may end it]' \
+            '*--force[detach even where its seccomp filters cannot be read]' \
             '*--help[show this]' \
             '*-h[show this]' \
             '1:PID:_pids' \

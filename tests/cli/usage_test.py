@@ -2,6 +2,8 @@
 """usage_test.py CASE: command lines that are wrong, of every command: exit status 2 and one line that
 says what was meant, before anything is done."""
 
+import re
+
 from outside import MEMTRACE, case, check, equal, execute, folder
 
 COMMANDS = ("run record report diff query check export replay import extract repack strip anonymize merge "
@@ -13,6 +15,18 @@ def refused(arguments, *words):
     equal((done.returncode, done.out, done.err.count(b"\n")), (2, b"", 1), arguments, done.err)
     for word in words:
         check(word.encode() in done.err, arguments, "no", repr(word), "in", done.err)
+
+
+def test_help_is_not_torn():
+    """Lines in columns fit: what is too long for a line of them would go on at its beginning."""
+    commands = re.findall(r"(?m)^  ([a-z]+)\s+\S", execute(MEMTRACE, "--help").out.decode().split("examples:")[0])
+    check(len(commands) > 20, commands)
+    for command in commands:
+        lines = execute(MEMTRACE, command, "--help").out.decode().splitlines()
+        for before, line in zip(lines, lines[1:]):
+            check(len(line) <= 80 or not line.startswith(" "), command, line)
+            check(not before.startswith("  ") or before.lstrip().startswith("memtrace ") or line[:1] in ("", " ", "."),
+                  command, before, line)
 
 
 def test_misspelt_names():

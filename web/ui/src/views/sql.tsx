@@ -119,9 +119,9 @@ function Notebook({ hasEvents }: { hasEvents: boolean }) {
     useEffect(() => () => {
         for (const one of runs.values()) one.abort?.abort();
     }, []);
-    // The frame shows the command of the cell that was run last; not what an address names that no cell has run.
-    const shown = asked ?? cells.find((cell) => cell.text === wanted || (wanted === null && cell.kind === "sql"))?.id;
-    useMain(shown === undefined ? undefined : runs.get(shown)?.answer);
+    // The frame shows the command of the cell that was answered last.
+    const answered = [asked, cells.find((cell) => cell.text === wanted)?.id, ...cells.map((cell) => cell.id)].find((id) => id != null && runs.get(id)?.answer !== undefined);
+    useMain(answered == null ? undefined : runs.get(answered)?.answer);
 
     const save = () => saveBlob(new Blob([toMarkdown(cells)], { type: "text/markdown" }), `memtrace-${(source.peek()?.name ?? "notebook").replace(/[^\w.-]+/g, "-")}.md`);
     const load = async (file: File | undefined) => {
