@@ -557,12 +557,12 @@ const struct command flags_command = {
     .usage = "[--mode MODE] [--compiler COMMAND] --cflags|--libs|--explain\n"
              "--cmake|--gdb\n"
              "--list-allocators FILE...",
-    .about =
-        "Prints the flags that build a program with MemTrace:\n"
-        "  cc $(memtrace flags --cflags) -O2 -g -c app.c\n"
-        "  cc app.o $(memtrace flags --libs) -o app\n"
-        "and, for all programs and libraries of a project that is built with CMake,"
-        " unchanged:\n"
-        "  cmake -S . -B build -DCMAKE_PROJECT_TOP_LEVEL_INCLUDES=\"$(memtrace flags --cmake)\"",
+    .about = "Prints the flags that build a program with MemTrace:\n"
+             "  cc $(memtrace flags --cflags) -O2 -g -c app.c\n"
+             "  cc app.o $(memtrace flags --libs) -o app\n"
+             "\n"
+             "For all programs and libraries of a project that is built with CMake, unchanged:\n"
+             "  cmake -S . -B build \\\n"
+             "    -DCMAKE_PROJECT_TOP_LEVEL_INCLUDES=\"$(memtrace flags --cmake)\"",
     .options = options,
 };
