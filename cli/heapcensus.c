@@ -15,7 +15,6 @@
 #include "collect/attach/census.h"
 
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <sys/uio.h>
 
@@ -39,7 +38,7 @@ static bool read_told(pid_t copy, uint64_t address, struct memtrace_census *told
 static bool look_at_copy(void *context, uint64_t settings) {
     struct look *look = context;
     struct memtrace_census told;
-    pid_t copy = census_find_copy(look->pid);
+    pid_t copy = census_hold_copy(look->pid);
     if (copy == 0) {
         return false;
     }
@@ -47,7 +46,7 @@ static bool look_at_copy(void *context, uint64_t settings) {
     look->result = read_told(copy, settings, &told)
                        ? census_take(copy, &told, &look->census, &look->error)
                        : error_set(&look->error, "its copy cannot be read");
-    kill(copy, SIGKILL);
+    census_end_copy(copy);
     return true;
 }
 

@@ -31,6 +31,7 @@ enum {
     STACK_ROOM = 48 << 10, /* for what we put there, and pthread_create */
     STACK_LOOK = 1 << 20,  /* a deeper stack is left alone */
     SETTLE_TRIES = 4,
+    DEAF_TRIES = 15, /* of so many seconds */
 };
 
 /* Why a thread stands. */
@@ -86,7 +87,7 @@ static const char *const wait_functions[] = {
     "read",       "write",           "recv",        "recvfrom",        "recvmsg",    "send",
     "accept",     "accept4",         "wait4",       "waitid",          "waitpid",    "kill",
     "raise",      "sigprocmask",     "sigwaitinfo", "pthread_sigmask", "syscall",    "semop",
-    "semtimedop", "pthread_kill",    "wait",        "sched_yield"};
+    "semtimedop", "pthread_kill",    "wait",        "sched_yield",     "vfork"};
 _Static_assert(sizeof heap_functions / sizeof heap_functions[0] <= ATTACHSTOP_FUNCTIONS &&
                    sizeof wait_functions / sizeof wait_functions[0] <= ATTACHSTOP_FUNCTIONS,
                "there is room");
@@ -350,6 +351,19 @@ static bool is_timed_anew(const struct attachcallsite *sleeping) {
     }
 }
 
+static bool lies_in(const struct attachrange *ranges, size_t count, uint64_t pc) {
+    for (size_t i = 0; i < count; i++) {
+        if (pc >= ranges[i].start && pc < ranges[i].end) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_in_wait(const struct attachsafety *safety, uint64_t pc) {
+    return lies_in(safety->wait_functions, ATTACHSTOP_FUNCTIONS, pc);
+}
+
 bool attachstop_may(const struct attachsafety *safety, pid_t tid, bool may_run) {
     struct attachcallsite sleeping;
     char state[32];
@@ -359,8 +373,13 @@ bool attachstop_may(const struct attachsafety *safety, pid_t tid, bool may_run) 
     if (state[0] == 'R') {
         return may_run;
     }
-    return state[0] == 'S' && read_sleeping(safety->target->pid, tid, &sleeping) == 0 &&
-           how_allowed(safety->target->pid, &sleeping) != ALLOWED_NEVER &&
+    if (read_sleeping(safety->target->pid, tid, &sleeping) != 0) {
+        return false;
+    }
+    if (state[0] == 'D') { /* in vfork: it hears nothing until that is over */
+        return safety->may_wait && is_in_wait(safety, sleeping.pc);
+    }
+    return state[0] == 'S' && how_allowed(safety->target->pid, &sleeping) != ALLOWED_NEVER &&
            (may_run || !is_timed_anew(&sleeping));
 }
 
@@ -429,20 +448,11 @@ static bool is_allocator(const struct attachsafety *safety, uint64_t inode) {
     return false;
 }
 
-static bool lies_in(const struct attachrange *ranges, size_t count, uint64_t pc) {
-    for (size_t i = 0; i < count; i++) {
-        if (pc >= ranges[i].start && pc < ranges[i].end) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* A handler may go on for good: PostgreSQL's forks processes that stay in theirs. Where it has
  * interrupted nothing but a wait, or the program's own code, there is no lock. */
 static bool may_be_interrupted(const struct attachsafety *safety, const struct attachmapping *code,
                                uint64_t pc) {
-    return lies_in(safety->wait_functions, ATTACHSTOP_FUNCTIONS, pc) ||
+    return is_in_wait(safety, pc) ||
            (code->inode != 0 && code->inode != safety->libc && code->inode != safety->own &&
             !is_allocator(safety, code->inode));
 }
@@ -528,8 +538,10 @@ static bool slept_safely(const struct attachsafety *safety, const struct attachs
     const struct attachcallsite *call = &stop->registers.call;
     const struct attachmapping *code = attachtarget_at(safety->target, call->pc);
     enum allowed allowed = how_allowed(stop->pid, call);
-    if (stop->registers.is_over || allowed == ALLOWED_NEVER ||
-        (allowed == ALLOWED_IF_SEEN && path != PATH_CLEAR) ||
+    if (stop->registers.is_over) { /* it stands where that call has returned */
+        return may_run && path == PATH_CLEAR && is_in_wait(safety, call->pc);
+    }
+    if (allowed == ALLOWED_NEVER || (allowed == ALLOWED_IF_SEEN && path != PATH_CLEAR) ||
         (allowed == ALLOWED_IF_CLEAR && path != PATH_CLEAR && safety->has_allocator)) {
         return false;
     }
@@ -646,7 +658,14 @@ static void block_child(sigset_t *child, sigset_t *before) {
     sigprocmask(SIG_BLOCK, child, before);
 }
 
-/* safety: NULL where it is not to be led. */
+static bool is_deaf(const struct attachstop *stop) {
+    char state[32];
+    return attachtarget_status(stop->pid, stop->tid, "State", state, sizeof state) == 0 &&
+           state[0] == 'D';
+}
+
+/* One that does not hear it now will stop when it does, and must not stand then: it is waited for.
+ * safety: NULL where it is not to be led. */
 static int begin(const struct attachsafety *safety, bool may_run, struct attachstop *stop) {
     sigset_t child;
     sigset_t before;
@@ -654,6 +673,10 @@ static int begin(const struct attachsafety *safety, bool may_run, struct attachs
     attachbeside_come(stop->pid, stop->tid);
     block_child(&child, &before);
     stopped = stop_thread(stop, &child);
+    for (int i = 0; i < DEAF_TRIES && stopped == STOPPED_GONE && is_deaf(stop); i++) {
+        stopped = await_stop(stop, &child);
+        stop->asked_ns = clock_now_ns();
+    }
     if (stopped == STOPPED_BY_US && safety != NULL) {
         judge(safety, stop, may_run, &child);
     }

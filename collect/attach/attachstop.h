@@ -34,6 +34,7 @@ struct attachsafety {
     struct attachwalk *walk; /* NULL: out of memory */
     uint64_t code;           /* a sum over what is mapped of files */
     uint64_t stack_limit;    /* of the first thread's, in bytes */
+    bool may_wait;           /* for threads that do not hear it yet (vfork) */
 };
 void attachsafety_find(const struct attachtarget *target, struct attachsafety *safety);
 /* The same program later: true where that has the same code, and `target` is what is looked at from

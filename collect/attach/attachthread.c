@@ -9,6 +9,7 @@
 #include "collect/attach/attachmachine.h"
 #include "collect/attach/attachstop.h"
 #include "collect/attach/attachtarget.h"
+#include "collect/attach/census.h"
 #include "collect/attach/stub.h"
 #include "collect/clock.h"
 #include "memtrace/attach.h"
@@ -21,7 +22,15 @@
 #include <unistd.h>
 
 /* Looks are fewer once it is known that they seldom help. */
-enum { TRY_MS = 10000, ANSWER_MS = 30000, PAUSE_MS = 1, LOOKS = 20, OFTEN = 100, LATER_MS = 20 };
+enum {
+    TRY_MS = 10000,
+    ANSWER_MS = 30000,
+    PAUSE_MS = 1,
+    LOOKS = 20,
+    SOME = 20,
+    OFTEN = 100,
+    LATER_MS = 20
+};
 
 static void pause_ms(long ms) {
     const struct timespec pause = {.tv_nsec = ms * 1000000};
@@ -232,8 +241,10 @@ static int lead_any(const struct attachimage *image, struct attachsafety *safety
         return -1;
     }
     if (!attachsafety_renew(safety, &target)) {
+        bool may_wait = safety->may_wait;
         attachsafety_free(safety);
         attachsafety_find(&target, safety);
+        safety->may_wait = may_wait;
     }
     attachfault_at("looked");
     for (int i = 0; i < LOOKS && !is_led; i++) {
@@ -251,6 +262,7 @@ static int lead(const struct attachcall *call, struct attachsafety *safety,
     bool may_run = false; /* who sleeps is not disturbed in anything */
     int is_led = 0;
     for (int i = 0; is_led == 0; i++) {
+        safety->may_wait = i > SOME;
         is_led = lead_any(call->image, safety, frame, to, may_run, done, error);
         if (is_led == 0 && !attachimage_is_current(call->image)) {
             return error_set(error, "process %ld ended meanwhile", (long)call->pid);
@@ -284,7 +296,7 @@ static int call_in(const struct attachtarget *target, const struct attachcall *c
     return is_led > 0 ? wait_for_answer(call, frame.place, done, error) : -1;
 }
 
-int attachthread_call(const struct attachcall *call, struct attachdone *done, struct error *error) {
+static int call_once(const struct attachcall *call, struct attachdone *done, struct error *error) {
     struct attachtarget target;
     int result;
     *done = (struct attachdone){0};
@@ -294,6 +306,18 @@ int attachthread_call(const struct attachcall *call, struct attachdone *done, st
     result = call_in(&target, call, done, error);
     attachtarget_close(&target);
     return result == 0 ? 0 : attachimage_explain(call->image, error);
+}
+
+/* Another command's work is not disturbed. What one has left that was killed is ended. */
+int attachthread_call(const struct attachcall *call, struct attachdone *done, struct error *error) {
+    enum { TRIES = 3 };
+    int result = call_once(call, done, error);
+    for (int i = 0; i < TRIES && result == 0 && done->result == MEMTRACE_ATTACH_BUSY &&
+                    census_end_left(call->pid);
+         i++) {
+        result = call_once(call, done, error);
+    }
+    return result;
 }
 
 bool attachthread_is_possible(void) {

@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /* census.c: see census.h. */
+#define _GNU_SOURCE
 #include "collect/attach/census.h"
 
 #include "analyze/base/array.h"
 #include "analyze/base/numbermap.h"
 #include "analyze/symbol/symbol.h"
+#include "collect/attach/attachfault.h"
 
 #include <dirent.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <time.h>
 
 enum { LEAST_MOST = 24, OVERHEAD = 8 };
 
@@ -20,7 +26,7 @@ uint64_t census_most(int size) {
 
 /* --- the copy --------------------------------------------------------------------------------- */
 
-pid_t census_find_copy(pid_t pid) {
+static pid_t find_copy(pid_t pid) {
     DIR *folder = opendir("/proc");
     struct dirent *entry;
     pid_t found = 0;
@@ -38,6 +44,48 @@ pid_t census_find_copy(pid_t pid) {
         closedir(folder);
     }
     return found;
+}
+
+pid_t census_hold_copy(pid_t pid) {
+    pid_t copy = find_copy(pid);
+    if (copy != 0) {
+        attachfault_at("copy");
+        ptrace(PTRACE_SEIZE, copy, NULL, (void *)PTRACE_O_EXITKILL);
+        attachfault_at("copied");
+    }
+    return copy;
+}
+
+/* Its parent hears of its end when we have. */
+void census_end_copy(pid_t copy) {
+    kill(copy, SIGKILL);
+    waitpid(copy, NULL, __WALL);
+}
+
+static bool is_held(pid_t copy) {
+    char tracer[32];
+    return attachtarget_status(copy, copy, "TracerPid", tracer, sizeof tracer) == 0 &&
+           strcmp(tracer, "0") != 0;
+}
+
+/* A command that is at work holds its copy as soon as it sees it. */
+bool census_end_left(pid_t pid) {
+    enum { TRIES = 40 };
+    const struct timespec pause = {.tv_nsec = 10000000};
+    pid_t copy = find_copy(pid);
+    for (int i = 0; i < TRIES && copy != 0; i++) {
+        if (is_held(copy)) {
+            return false;
+        }
+        if (i == TRIES / 2) {
+            kill(copy, SIGKILL);
+        }
+        nanosleep(&pause, NULL);
+        if (find_copy(pid) != copy) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* --- first words ------------------------------------------------------------------------------ */

@@ -33,8 +33,12 @@ struct census {
 
 uint64_t census_most(int size);
 
-/* The copy's process id, among the processes here; 0: it is not there yet. */
-pid_t census_find_copy(pid_t pid);
+/* The copy's process id, among the processes here; 0: it is not there yet. It ends with this
+ * command, however that ends. */
+pid_t census_hold_copy(pid_t pid);
+void census_end_copy(pid_t copy);
+/* A copy that a killed command has left, which nobody holds, is ended. Whether there was one. */
+bool census_end_left(pid_t pid);
 /* As arenas_walk(). census_free() in each case. */
 int census_take(pid_t copy, const struct memtrace_census *told, struct census *census,
                 struct error *error);

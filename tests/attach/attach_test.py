@@ -303,6 +303,39 @@ def test_in_heap():
     subject.end(b"", 0)
 
 
+VFORKS = """#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main() {
+    int status = 0;
+    for (long i = 0; i < 60000; i++) {
+        pid_t child = vfork();
+        if (child == 0) {
+            usleep(3000);
+            _exit(7);
+        }
+        if (waitpid(child, &status, 0) != child || WEXITSTATUS(status) != 7) {
+            return 1;
+        }
+        free(malloc(100));
+    }
+}"""
+
+
+def test_vfork():
+    """A program that does nothing but wait for vfork, where it hears nothing: it is waited for, and led from where it
+    comes out of it. That thread is not said to have been held meanwhile."""
+    subject = Subject(compiled(VFORKS, "-O1"), ready=False)
+    for _ in range(3):
+        held_ms = float(re.search(r"held for ([0-9.]+) ms", attach(subject.pid))[1])
+        detach(subject.pid)
+        if held_ms > 1000:
+            fail("held for", held_ms)
+    equal(subject.process.poll(), None, "it goes on")
+    ended(subject)
+
+
 def test_raw_calls():
     """Who has come to sleep in syscall(), which is ours while it is attached to, is let go there, too."""
     subject = Subject(build(source("cycled.c")), "asleep", "nanosleep")

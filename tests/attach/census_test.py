@@ -4,11 +4,14 @@ against what the C library says of them; and that the program notices nothing.""
 
 import json
 import os
+import signal
 import sys
+import time
 
-from attach_test import (Subject, attach, build, detach, equal, fail, finish, memtrace,
-                         need_ptrace, near, refused, source)
+from attach_test import (FOLDER, SETTINGS, Subject, attach, build, clean_environment, detach, equal, execute, fail, finish,
+                         memtrace, need_ptrace, near, refused, source)
 from exact import PROGRAMS, redis
+from harness import MEMTRACE
 
 # Of an arena that is not the main one: struct malloc_state and struct _heap_info, which lie in its heap. And of a
 # block that has a mapping of its own.
@@ -128,6 +131,22 @@ def test_unseen():
         equal(len(children.read().split()), 1, "children")
     subject.say()
     subject.end(b"True 1\nno other\n", 0)
+
+
+def test_killed():
+    """A command that is killed while its copy is there, looked at or not yet, keeps nobody out."""
+    subject = Subject(build(source("known.c")), "rounds")
+    for step in ("copy", "copied"):
+        done = execute([MEMTRACE, "attach", str(subject.pid), "--census"],
+                       clean_environment(**SETTINGS, MEMTRACE_ATTACH_FAULT=step), FOLDER)
+        equal((done.returncode, done.stderr), (-signal.SIGKILL, b""), "killed at", step)
+        begun = time.monotonic()
+        attach(subject.pid)
+        if time.monotonic() - begun > 20:  # instead of 60
+            fail("after", step, "it took", time.monotonic() - begun, "seconds")
+        detach(subject.pid)
+        adds_up(census(subject.pid))
+    subject.close(b"end\n", 3)
 
 
 def test_usage():
