@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* anonymize.c: `memtrace anonymize`: a recording without names. docs/anonymize.md is its page. */
 #include "collect/transform/anonymize.h"
+#include "analyze/ask/memorylimit.h"
 
 #include "analyze/ask/question.h"
 #include "cli/cli.h"
@@ -34,6 +35,7 @@ static const struct option options[] = {
     {"debug-folders", 0, "FOLDERS", "where debug files lie, separated by colons", OPTION_TEXT,
      IN(debug_folders)},
     {.part = root_options},
+    {.part = memorylimit_options},
     OPTION_END};
 
 static int read_key(struct request *request) {

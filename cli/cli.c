@@ -2,6 +2,7 @@
 /* cli.c: the table of subcommands, reading command lines, messages. See cli.h. */
 #include "cli/cli.h"
 
+#include "analyze/ask/memorylimit.h"
 #include "analyze/rows/safetext.h"
 
 #include <errno.h>
@@ -132,6 +133,9 @@ static void print_message(const char *command, const char *format, va_list argum
     int length = vasprintf(&text, format, arguments);
     if (length < 0) {
         print_line("out of memory", command);
+    } else if (length <= BEGIN && strstr(text, "out of memory") != NULL) {
+        snprintf(shown, sizeof shown, "%s%s", text, memorylimit_note());
+        print_line(shown, command);
     } else if (length <= BEGIN + END) {
         print_line(text, command);
     } else {
@@ -434,10 +438,22 @@ static int choose(struct scan *scan) {
     return CLI_OK;
 }
 
+/* Whether --memory-limit is among its options: those of commands that read files. */
+static bool takes_limit(const struct option *options) {
+    struct option_walk walk = option_walk_start(options);
+    const struct option *option;
+    while ((option = option_walk_next(&walk)) != NULL && option != memorylimit_options) {
+    }
+    return option != NULL;
+}
+
 int cli_read(const struct command *command, int *argc, char ***argv, void *request) {
     struct scan scan = start(command, *argc, *argv);
     struct error error;
     int found;
+    if (takes_limit(command->options)) {
+        memorylimit_start();
+    }
     while ((found = next(&scan)) > 0) {
         if (option_store(scan.option, scan.value, (char *)request + scan.base, &error) != 0) {
             option_prefix(&error, scan.prefix);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* extract.c: `memtrace extract`: the program files that are in a recording. */
+#include "analyze/ask/memorylimit.h"
 #include "analyze/read/embedded.h"
 #include "analyze/rows/number.h"
 #include "analyze/rows/safetext.h"
@@ -13,12 +14,17 @@ struct request {
     const char *file;
     const char *folder;
     bool list;
+    uint64_t bytes_most;
 };
 
 static const struct option options[] = {
     {"list", 'l', NULL, "only list what there is", OPTION_FLAG, OPTION_IN(struct request, list)},
     {"output", 'o', "FOLDER", "default: FILE.mtr.files", OPTION_TEXT,
      OPTION_IN(struct request, folder)},
+    {"max-size", 0, "SIZE",
+     "write at most so much (default: what the files of a recording of its size can be)",
+     OPTION_SIZE, OPTION_IN(struct request, bytes_most), .least = 1},
+    {.part = memorylimit_options},
     OPTION_END};
 
 static int list(const struct recording *recording) {
@@ -51,7 +57,7 @@ static int extract(const struct recording *recording, const struct request *requ
     } else {
         snprintf(folder, sizeof folder, "%s.files", request->file);
     }
-    if (embedded_extract(recording, folder, &count, &error) != 0) {
+    if (embedded_extract(recording, folder, request->bytes_most, &count, &error) != 0) {
         return cli_error("%s", error.message);
     }
     print_safe(stdout, "%s in %s\n", number_items(&number, count, "file"), folder);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* info.c: `memtrace info`: what is in a file, without reading it whole. docs/info.md is its page.
  */
+#include "analyze/ask/memorylimit.h"
 #include "analyze/ask/source.h"
 #include "analyze/read/profile.h"
 #include "analyze/report/fileinfo.h"
@@ -14,6 +15,7 @@ struct request {
 
 static const struct option options[] = {{"json", 'j', NULL, "one JSON object for each file",
                                          OPTION_FLAG, OPTION_IN(struct request, json)},
+                                        {.part = memorylimit_options},
                                         OPTION_END};
 
 static int tell_recording(const char *name, bool json) {

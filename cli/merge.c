@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* merge.c: `memtrace merge`: one recording of several. docs/merge.md is its page. */
+#include "analyze/ask/memorylimit.h"
 #include "analyze/ask/runsource.h"
 #include "analyze/base/array.h"
 #include "analyze/read/run.h"
@@ -55,7 +56,9 @@ static int add_operands(struct request *request, char **operands, size_t count) 
 }
 
 static const struct option options[] = {
-    {.part = rewriting_options, OPTION_IN(struct request, rewriting)}, OPTION_END};
+    {.part = rewriting_options, OPTION_IN(struct request, rewriting)},
+    {.part = memorylimit_options},
+    OPTION_END};
 
 static int read_arguments(struct request *request, int argc, char **argv) {
     int status = cli_read(&merge_command, &argc, &argv, request);

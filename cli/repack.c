@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* repack.c: `memtrace repack`: a recording or a profile written anew. docs/repack.md is its page.
  */
+#include "analyze/ask/memorylimit.h"
 #include "analyze/ask/source.h"
 #include "analyze/read/profile.h"
 #include "analyze/read/region.h"
@@ -33,6 +34,7 @@ static const struct option options[] = {
      OPTION_IN(struct request, no_symbols)},
     {"raw", 0, NULL, "a profile that is not compressed, as other programs read it", OPTION_FLAG,
      OPTION_IN(struct request, raw)},
+    {.part = memorylimit_options},
     OPTION_END};
 
 static int leave_out_files(void *context, enum memtrace_block_kind kind,

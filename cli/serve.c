@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* serve.c: `memtrace serve`: the page in the browser. docs/serve.md is its page. */
+#include "analyze/ask/memorylimit.h"
 #include "analyze/ask/question.h"
 #include "analyze/base/array.h"
 #include "analyze/base/pathname.h"
@@ -64,6 +65,7 @@ static const struct option options[] = {
      "where separate debug files are, colon-separated (default: /usr/lib/debug)", OPTION_TEXT,
      IN(debug_folders)},
     {.part = root_options},
+    {.part = memorylimit_options},
     {"listen", 0, "ADDRESS",
      "listen at this address instead of this machine's own; needs --allow-remote", OPTION_TEXT,
      IN(listen)},
@@ -139,7 +141,9 @@ static void tell(struct server *server, const struct serving *request) {
     }
     fflush(stdout);
     if (!request->no_open && !is_remote) {
+        memorylimit_lift();
         server_open_browser(server);
+        memorylimit_again();
     }
 }
 

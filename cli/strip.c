@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* strip.c: `memtrace strip`: a recording without short-lived blocks. docs/strip.md is its page. */
 #include "collect/transform/strip.h"
+#include "analyze/ask/memorylimit.h"
 
 #include "analyze/ask/source.h"
 #include "analyze/rows/number.h"
@@ -20,6 +21,7 @@ static const struct option options[] = {
     {.part = rewriting_options, OPTION_IN(struct request, rewriting)},
     {"below", 'b', "DURATION", "leave out blocks that lived shorter instead: 10ms, 1s",
      OPTION_DURATION, OPTION_IN(struct request, strip.below_ns), .least = 1},
+    {.part = memorylimit_options},
     OPTION_END};
 
 static void tell(const struct strip *strip) {

@@ -9,6 +9,7 @@
 #include "analyze/base/array.h"
 #include "analyze/base/fullwrite.h"
 #include "analyze/read/block.h"
+#include "analyze/read/budget.h"
 #include "analyze/read/compressed.h"
 
 #include <errno.h>
@@ -44,7 +45,8 @@ struct job {
     pthread_cond_t turned;
     size_t turn; /* the window that is to be appended next */
     uint64_t written;
-    int reason; /* errno of the first failure; 0: none */
+    uint64_t pages; /* that readers will have to make */
+    int reason;     /* errno of the first failure; 0: none */
 };
 
 /* What a thread needs to pack a window. */
@@ -231,6 +233,11 @@ static void *work(void *context) {
         }
         append(job, number, &worker, reason);
     }
+    pthread_mutex_lock(&job->lock);
+    for (size_t i = 0; i < PACKS; i++) {
+        job->pages += worker.packs[i].pages;
+    }
+    pthread_mutex_unlock(&job->lock);
     for (size_t i = 0; i < PACKS; i++) {
         segmentpack_free(&worker.packs[i]);
     }
@@ -263,7 +270,8 @@ static void work_together(struct job *job) {
 
 /* Last, since it says how long the file is. */
 static enum compress_status write_header(struct job *job, struct memtrace_header *header) {
-    if (job->from->size > compressed_most(job->written)) {
+    if (job->from->size > compressed_most(job->written) ||
+        (job->pages + 1) * MEMTRACE_PAGE_SIZE > budget_honest(job->written)) {
         return COMPRESS_SMALL;
     }
     header->version |= MEMTRACE_FORMAT_COMPRESSED;

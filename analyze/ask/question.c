@@ -2,6 +2,7 @@
 /* question.c: see question.h. */
 #include "analyze/ask/question.h"
 
+#include "analyze/ask/memorylimit.h"
 #include "analyze/symbol/debugfile.h"
 
 #include <stdlib.h>
@@ -44,6 +45,7 @@ const struct option question_options[] = {
      "where separate debug files are, colon-separated (default: /usr/lib/debug)", OPTION_TEXT,
      IN(debug_folders)},
     {.part = root_options},
+    {.part = memorylimit_options},
     {"no-cache", 0, NULL, "keep nothing on disk for the next command", OPTION_CALL,
      .call = keep_nothing},
     OPTION_END};

@@ -252,7 +252,7 @@ static char *extract_symbols(const struct recording *recording) {
         free(folder);
         return NULL;
     }
-    if (embedded_extract(recording, folder, &count, NULL) != 0 || count == 0) {
+    if (embedded_extract(recording, folder, 0, &count, NULL) != 0 || count == 0) {
         drop_folder(folder);
         return NULL;
     }

@@ -4,6 +4,7 @@
 
 #include "analyze/base/hotpath.h"
 #include "analyze/read/block.h"
+#include "analyze/read/budget.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -15,13 +16,13 @@
 /* Steps from block to block. Returns where the first break is; 0: there is none. No writer makes
  * more than 10 bytes of 8 before they are compressed: a few small blocks shall not keep us busy. */
 static uint64_t read_blocks(int fd, uint64_t file_size, bool tables_only, unsigned char *bytes,
-                            uint64_t size) {
+                            uint64_t size, uint64_t *budget) {
     struct recording_buffer buffer = {0};
     struct memtrace_block_header block;
     uint64_t offset = MEMTRACE_HEADER_SIZE;
     uint64_t broken = 0;
     uint64_t left = size * 2;
-    while (offset < file_size) {
+    while (offset < file_size && *budget != 0) {
         enum block_status found = block_load(fd, file_size, offset, &block, &buffer);
         if (found == BLOCK_NONE) {
             broken = broken == 0 ? offset : broken;
@@ -37,7 +38,7 @@ static uint64_t read_blocks(int fd, uint64_t file_size, bool tables_only, unsign
         }
         if (block.kind == MEMTRACE_BLOCK_SEGMENTS && (!tables_only || block.items == 0) &&
             (block_unpack(&block, &buffer) != 0 ||
-             segmentpack_unpack(buffer.bytes, buffer.size, bytes, size) != 0)) {
+             segmentpack_unpack(buffer.bytes, buffer.size, bytes, size, budget) != 0)) {
             broken = broken == 0 ? offset : broken;
         }
         left -= block.raw_size;
@@ -55,6 +56,7 @@ unsigned char *compressed_read(int fd, const char *path, const struct memtrace_h
     uint64_t size = header->whole_bytes;
     uint64_t file_size;
     uint64_t broken;
+    uint64_t budget;
     if (fstat(fd, &status) != 0) {
         error_set(error, "cannot read %s: %s", path, strerror(errno));
         return NULL;
@@ -64,6 +66,7 @@ unsigned char *compressed_read(int fd, const char *path, const struct memtrace_h
         error_set(error, "%s has a damaged header; the profile cannot be read", path);
         return NULL;
     }
+    budget = budget_allowed(file_size);
     copy = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
                 0);
     if (copy == MAP_FAILED) {
@@ -71,7 +74,13 @@ unsigned char *compressed_read(int fd, const char *path, const struct memtrace_h
         return NULL;
     }
     broken = read_blocks(fd, file_size, tables_only, (unsigned char *)copy,
-                         (size + MEMTRACE_PAGE_SIZE - 1) / MEMTRACE_PAGE_SIZE * MEMTRACE_PAGE_SIZE);
+                         (size + MEMTRACE_PAGE_SIZE - 1) / MEMTRACE_PAGE_SIZE * MEMTRACE_PAGE_SIZE,
+                         &budget);
+    if (budget == 0) {
+        munmap(copy, size);
+        budget_refuse(path, file_size, error);
+        return NULL;
+    }
     *copy = *header; /* whatever a block may have put there */
     copy->version &= ~MEMTRACE_FORMAT_COMPRESSED;
     copy->stored_bytes = copy->whole_bytes = 0;
@@ -264,6 +273,7 @@ static void put_piece(struct segmentpack *pack, const unsigned char *bytes, uint
     varint_put(&pack->columns[COLUMN_PIECES], page - pack->end);
     varint_put(&pack->columns[COLUMN_PIECES], pages);
     pack->end = page + pages;
+    pack->pages += pages;
     if (pack->form.count == 0) {
         varint_put_bytes(&pack->columns[COLUMN_FIELDS], bytes, pages * PAGE);
     } else {
@@ -327,6 +337,7 @@ struct unpack {
     uint64_t before[SEGMENTPACK_FIELDS];
     uint64_t *values; /* of the numbered field */
     size_t value_count;
+    uint64_t *budget; /* bytes of pages that may still be written */
     bool failed;
 };
 
@@ -415,6 +426,12 @@ static void get_pieces(struct unpack *unpack, unsigned char *bytes, uint64_t siz
             return;
         }
         end = start + pages;
+        if (pages >= *unpack->budget / PAGE) {
+            *unpack->budget = 0;
+            unpack->failed = true;
+            return;
+        }
+        *unpack->budget -= pages * PAGE;
         if (unpack->form.count == 0) {
             const void *from = varint_get_bytes(&unpack->columns[COLUMN_FIELDS], pages * PAGE);
             if (from != NULL) {
@@ -427,8 +444,8 @@ static void get_pieces(struct unpack *unpack, unsigned char *bytes, uint64_t siz
 }
 
 int segmentpack_unpack(const void *payload, size_t payload_size, unsigned char *bytes,
-                       uint64_t size) {
-    struct unpack unpack = {.failed = false};
+                       uint64_t size, uint64_t *budget) {
+    struct unpack unpack = {.budget = budget};
     if (varint_split(payload, payload_size, unpack.columns, SEGMENTPACK_COLUMNS, &unpack.failed) !=
         0) {
         return -1;

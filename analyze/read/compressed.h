@@ -56,7 +56,8 @@ struct segmentpack_form {
 /* Start from {.form = ...}; segmentpack_free() ends it. */
 struct segmentpack {
     struct segmentpack_form form;
-    uint64_t end; /* page behind the last piece; 0: it is empty */
+    uint64_t pages; /* of all pieces that it ever had */
+    uint64_t end;   /* page behind the last piece; 0: it is empty */
     uint64_t before[SEGMENTPACK_FIELDS];
     struct varint_writer columns[SEGMENTPACK_COLUMNS];
     struct numbermap numbers;
@@ -78,9 +79,10 @@ int segmentpack_end(struct segmentpack *pack, struct varint_writer *payload);
 
 void segmentpack_free(struct segmentpack *pack);
 
-/* Puts the pieces of a payload to their places in the `size` bytes of a profile, which were zeros.
- * 0 or -1: damaged, or out of memory. */
+/* Puts the pieces of a payload to their places in the `size` bytes of a profile, which were zeros,
+ * and takes their pages from the budget; 0 is left where that is passed.
+ * 0 or -1: damaged, out of memory, or too much. */
 int segmentpack_unpack(const void *payload, size_t payload_size, unsigned char *bytes,
-                       uint64_t size);
+                       uint64_t size, uint64_t *budget);
 
 #endif

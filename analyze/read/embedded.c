@@ -198,13 +198,36 @@ static int extract_piece(void *context, const struct piece *piece, struct error 
     return 0;
 }
 
-int embedded_extract(const struct recording *recording, const char *folder, size_t *count,
-                     struct error *error) {
+/* Program files become a third or a tenth when they are compressed; a few kilobytes can also be
+ * gigabytes of zeros. Known before anything is written. */
+static int check_size(const struct recording *recording, uint64_t bytes_most, struct error *error) {
+    enum { RATIO = 64 };
+    uint64_t bytes = 0;
+    uint64_t most = bytes_most != 0 ? bytes_most : (UINT64_C(64) << 20) + recording->size * RATIO;
+    for (size_t i = 0; i < recording->block_count; i++) {
+        const struct memtrace_block_header *block = &recording->blocks[i].block;
+        bytes += block->kind == MEMTRACE_BLOCK_FILE ? block->raw_size : 0;
+    }
+    return bytes <= most
+               ? 0
+               : error_set(error, "%s has files of %.1f MiB, but only %.1f MiB would be written%s",
+                           recording->path, (double)bytes / (1 << 20), (double)most / (1 << 20),
+                           bytes_most != 0
+                               ? ""
+                               : ", as many as a recording of its size can have; --max-size "
+                                 "SIZE writes more");
+}
+
+int embedded_extract(const struct recording *recording, const char *folder, uint64_t bytes_most,
+                     size_t *count, struct error *error) {
     uint64_t start_ns = recording->program.start_realtime_ns;
     struct extraction extraction = {.folder = folder,
                                     .when = {.tv_sec = (time_t)(start_ns / SECOND_NS),
                                              .tv_nsec = (long)(start_ns % SECOND_NS)}};
-    int result = visit(recording, error, extract_piece, &extraction);
+    int result = check_size(recording, bytes_most, error);
+    if (result == 0) {
+        result = visit(recording, error, extract_piece, &extraction);
+    }
     *count = extraction.count;
     return result;
 }

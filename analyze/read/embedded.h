@@ -24,8 +24,9 @@ int embedded_list(const struct recording *recording, struct embedded **list, siz
 
 /* Writes all files below the folder, which is made: FOLDER/.build-id/XX/REST.debug, where debuggers
  * look for it if FOLDER is one of their debug folders; whole files FOLDER/PATH as well. *count: how
- * many. 0 or -1. */
-int embedded_extract(const struct recording *recording, const char *folder, size_t *count,
-                     struct error *error);
+ * many. Nothing is written where all are larger than bytes_most; 0: than those of a recording of
+ * this size can be. 0 or -1. */
+int embedded_extract(const struct recording *recording, const char *folder, uint64_t bytes_most,
+                     size_t *count, struct error *error);
 
 #endif

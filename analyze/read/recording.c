@@ -4,6 +4,7 @@
 
 #include "analyze/base/array.h"
 #include "analyze/read/block.h"
+#include "analyze/read/budget.h"
 #include "analyze/read/nodecode.h"
 #include "analyze/read/profile.h"
 #include "analyze/read/region.h"
@@ -29,8 +30,24 @@ bool recording_is(const char *path) {
     return is;
 }
 
+/* Whether its size is what it will take in memory, and honest ones are never all alike. */
+static bool is_table(const struct memtrace_block_header *block) {
+    switch (block->kind) {
+    case MEMTRACE_BLOCK_EVENTS:
+    case MEMTRACE_BLOCK_NODES:
+    case MEMTRACE_BLOCK_FILE: /* a piece at a time; embedded_extract() limits all of them */
+        return false;
+    default:
+        return true;
+    }
+}
+
 static int add_block(struct recording *recording, uint64_t offset,
                      const struct memtrace_block_header *block, struct error *error) {
+    recording->table_bytes += is_table(block) ? block->raw_size : 0;
+    if (recording->table_bytes > budget_allowed(recording->size)) {
+        return budget_refuse(recording->path, recording->size, error);
+    }
     if (array_grow(&recording->blocks, &recording->block_room, recording->block_count,
                    sizeof *recording->blocks) != 0) {
         return error_set(error, "out of memory while reading %s", recording->path);
@@ -305,6 +322,7 @@ static int read_blocks(struct recording *recording, struct recording_buffer *buf
     int result = read_index(recording, buffer, error);
     if (result == 0) {
         recording->block_count = 0;
+        recording->table_bytes = 0;
         recording->damaged_blocks = 0;
         recording->scanned = sizeof recording->header;
         result = scan(recording, buffer, error);

@@ -34,6 +34,8 @@ struct recording {
     char *path;
     int fd;
     uint64_t size;
+    uint64_t table_bytes;  /* recording.c's: of blocks that are neither events nor alike in honest
+                              loops */
     uint64_t scanned;      /* recording.c's: where the next block would begin */
     uint64_t first_damage; /* recording.c's: where the first damaged block would be */
     size_t sent_blocks;    /* recording_open_rest(): the first ones, which are elsewhere */

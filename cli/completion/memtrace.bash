@@ -136,12 +136,13 @@ _memtrace() {
         --process) :; return 0 ;;
         --debug-folders) _memtrace_reply -d; return 0 ;;
         --root) _memtrace_reply -d; return 0 ;;
+        --memory-limit) :; return 0 ;;
         --format | -f) _memtrace_reply -W 'text markdown csv json'; return 0 ;;
         --output | -o) _memtrace_files '*'; return 0 ;;
         --suppressions) _memtrace_files '*'; return 0 ;;
         *) _memtrace_filter && return ;;
         esac
-        options=' --show-peak --show-maximum --show-leaked --show-live --show-shutdown --shutdown-at --show-allocated --show-total --show-cumulative --show-allocations --show-temporary --temporary-within --show-caller-callee --show-findings --show-groups --show-lifetimes --show-sizes --show-blocks --blocks-by --show-fragmentation --show-mappings --show-pools --show-timeline --timeline-series --show-marks --show-threads --show-processes --top-down --bottom-up --flat --paths --by --full-names --min-percent --limit --depth --nodes --all-frames --color --processes --process --all-processes --debug-folders --root --no-cache --format --json --csv --output --suppressions --no-builtin-suppressions --no-embedded-suppressions --help'$_memtrace_filters
+        options=' --show-peak --show-maximum --show-leaked --show-live --show-shutdown --shutdown-at --show-allocated --show-total --show-cumulative --show-allocations --show-temporary --temporary-within --show-caller-callee --show-findings --show-groups --show-lifetimes --show-sizes --show-blocks --blocks-by --show-fragmentation --show-mappings --show-pools --show-timeline --timeline-series --show-marks --show-threads --show-processes --top-down --bottom-up --flat --paths --by --full-names --min-percent --limit --depth --nodes --all-frames --color --processes --process --all-processes --debug-folders --root --memory-limit --no-cache --format --json --csv --output --suppressions --no-builtin-suppressions --no-embedded-suppressions --help'$_memtrace_filters
         [[ $current == -* ]] || { _memtrace_files '*.mt[pr]'; return; }
         ;;
     diff)
@@ -157,6 +158,7 @@ _memtrace() {
         --process) :; return 0 ;;
         --debug-folders) _memtrace_reply -d; return 0 ;;
         --root) _memtrace_reply -d; return 0 ;;
+        --memory-limit) :; return 0 ;;
         --suppressions) _memtrace_files '*'; return 0 ;;
         --base-process) :; return 0 ;;
         --base-from) _memtrace_reply -W 'start end peak mark:'; return 0 ;;
@@ -201,7 +203,7 @@ _memtrace() {
         --base-where) :; return 0 ;;
         *) _memtrace_filter && return ;;
         esac
-        options=' --metric --by --line-tolerance --limit --min --depth --all-frames --full-names --color --output --process --all-processes --debug-folders --root --no-cache --markdown --json --csv --suppressions --no-builtin-suppressions --no-embedded-suppressions --base-process --base-all-processes --base-from --base-to --base-at --base-between --base-function --base-not-function --base-file --base-not-file --base-module --base-not-module --base-path --base-path-depth --base-class --base-pool --base-group-allocations --base-group-bytes --base-group-live-blocks --base-group-live-bytes --base-group-interval --base-group-maximum-at --base-size --base-first-size --base-last-size --base-chain-length --base-chain-position --base-chain-leaked --base-chain-lifetime --base-lifetime --base-allocated --base-freed --base-live-at --base-address --base-mapping --base-mapping-permissions --base-mapping-peak-rss --base-thread --base-freed-by --base-freed-path --base-mapped --base-arena --base-scope --base-leaked --base-temporary --base-freed-by-others --base-where --help'$_memtrace_filters
+        options=' --metric --by --line-tolerance --limit --min --depth --all-frames --full-names --color --output --process --all-processes --debug-folders --root --memory-limit --no-cache --markdown --json --csv --suppressions --no-builtin-suppressions --no-embedded-suppressions --base-process --base-all-processes --base-from --base-to --base-at --base-between --base-function --base-not-function --base-file --base-not-file --base-module --base-not-module --base-path --base-path-depth --base-class --base-pool --base-group-allocations --base-group-bytes --base-group-live-blocks --base-group-live-bytes --base-group-interval --base-group-maximum-at --base-size --base-first-size --base-last-size --base-chain-length --base-chain-position --base-chain-leaked --base-chain-lifetime --base-lifetime --base-allocated --base-freed --base-live-at --base-address --base-mapping --base-mapping-permissions --base-mapping-peak-rss --base-thread --base-freed-by --base-freed-path --base-mapped --base-arena --base-scope --base-leaked --base-temporary --base-freed-by-others --base-where --help'$_memtrace_filters
         [[ $current == -* ]] || { _memtrace_files '*.mt[pr]'; return; }
         ;;
     query)
@@ -213,9 +215,10 @@ _memtrace() {
         --process) :; return 0 ;;
         --debug-folders) _memtrace_reply -d; return 0 ;;
         --root) _memtrace_reply -d; return 0 ;;
+        --memory-limit) :; return 0 ;;
         *) _memtrace_filter && return ;;
         esac
-        options=' --schema --script --format --header --full-names --output --process --all-processes --debug-folders --root --no-cache --help'$_memtrace_filters
+        options=' --schema --script --format --header --full-names --output --process --all-processes --debug-folders --root --memory-limit --no-cache --help'$_memtrace_filters
         [[ $current == -* ]] || { _memtrace_files '*.mt[pr]'; return; }
         ;;
     serve)
@@ -226,9 +229,10 @@ _memtrace() {
         --cache-memory) :; return 0 ;;
         --debug-folders) _memtrace_reply -d; return 0 ;;
         --root) _memtrace_reply -d; return 0 ;;
+        --memory-limit) :; return 0 ;;
         --listen) :; return 0 ;;
         esac
-        options=' --port --no-open --view --source-map --cache-memory --debug-folders --root --listen --allow-remote --help'
+        options=' --port --no-open --view --source-map --cache-memory --debug-folders --root --memory-limit --listen --allow-remote --help'
         [[ $current == -* ]] || { _memtrace_files '*.mt[pr]'; return; }
         ;;
     top)
@@ -266,10 +270,11 @@ _memtrace() {
         --process) :; return 0 ;;
         --debug-folders) _memtrace_reply -d; return 0 ;;
         --root) _memtrace_reply -d; return 0 ;;
+        --memory-limit) :; return 0 ;;
         --suppressions) _memtrace_files '*'; return 0 ;;
         *) _memtrace_filter && return ;;
         esac
-        options=' --budgets --max-leaked --max-live --max-peak --max-maximum --max-allocated --max-total --max-cumulative --max-allocations --max-temporary --max-allocations-per-scope --max-bytes-per-scope --max-growth --baseline --tolerance --format --output --process --all-processes --debug-folders --root --no-cache --suppressions --no-builtin-suppressions --no-embedded-suppressions --help'$_memtrace_filters
+        options=' --budgets --max-leaked --max-live --max-peak --max-maximum --max-allocated --max-total --max-cumulative --max-allocations --max-temporary --max-allocations-per-scope --max-bytes-per-scope --max-growth --baseline --tolerance --format --output --process --all-processes --debug-folders --root --memory-limit --no-cache --suppressions --no-builtin-suppressions --no-embedded-suppressions --help'$_memtrace_filters
         [[ $current == -* ]] || { _memtrace_files '*.mt[pr]'; return; }
         ;;
     export)
@@ -282,9 +287,10 @@ _memtrace() {
         --process) :; return 0 ;;
         --debug-folders) _memtrace_reply -d; return 0 ;;
         --root) _memtrace_reply -d; return 0 ;;
+        --memory-limit) :; return 0 ;;
         *) _memtrace_filter && return ;;
         esac
-        options=' --format --output --cost --by --depth --full-names --all-frames --list --process --all-processes --debug-folders --root --no-cache --help'$_memtrace_filters
+        options=' --format --output --cost --by --depth --full-names --all-frames --list --process --all-processes --debug-folders --root --memory-limit --no-cache --help'$_memtrace_filters
         [[ $current == -* ]] || { _memtrace_files '*.mt[pr]'; return; }
         ;;
     replay)
@@ -305,16 +311,19 @@ _memtrace() {
     extract)
         case $previous in
         --output | -o) _memtrace_reply -d; return 0 ;;
+        --max-size) :; return 0 ;;
+        --memory-limit) :; return 0 ;;
         esac
-        options=' --list --output --help'
+        options=' --list --output --max-size --memory-limit --help'
         [[ $current == -* ]] || { _memtrace_files '*.mtr'; return; }
         ;;
     repack)
         case $previous in
         --output | -o) _memtrace_files '*'; return 0 ;;
         --level | -l) :; return 0 ;;
+        --memory-limit) :; return 0 ;;
         esac
-        options=' --output --level --no-addresses --no-symbols --raw --help'
+        options=' --output --level --no-addresses --no-symbols --raw --memory-limit --help'
         [[ $current == -* ]] || { _memtrace_files '*.mt[pr]'; return; }
         ;;
     strip)
@@ -322,8 +331,9 @@ _memtrace() {
         --output | -o) _memtrace_files '*'; return 0 ;;
         --level | -l) :; return 0 ;;
         --below | -b) :; return 0 ;;
+        --memory-limit) :; return 0 ;;
         esac
-        options=' --output --level --below --help'
+        options=' --output --level --below --memory-limit --help'
         [[ $current == -* ]] || { _memtrace_files '*.mtr'; return; }
         ;;
     anonymize)
@@ -333,22 +343,25 @@ _memtrace() {
         --key | -k) _memtrace_files '*'; return 0 ;;
         --debug-folders) _memtrace_reply -d; return 0 ;;
         --root) _memtrace_reply -d; return 0 ;;
+        --memory-limit) :; return 0 ;;
         esac
-        options=' --output --level --key --debug-folders --root --help'
+        options=' --output --level --key --debug-folders --root --memory-limit --help'
         [[ $current == -* ]] || { _memtrace_files '*.mtr'; return; }
         ;;
     merge)
         case $previous in
         --output | -o) _memtrace_files '*'; return 0 ;;
         --level | -l) :; return 0 ;;
+        --memory-limit) :; return 0 ;;
         esac
-        options=' --output --level --help'
+        options=' --output --level --memory-limit --help'
         [[ $current == -* ]] || { _memtrace_files '*.mt[pr]'; return; }
         ;;
     info)
         case $previous in
+        --memory-limit) :; return 0 ;;
         esac
-        options=' --json --help'
+        options=' --json --memory-limit --help'
         [[ $current == -* ]] || { _memtrace_files '*.mt[pr]'; return; }
         ;;
     list)

@@ -83,10 +83,11 @@ static void round_trip(const struct memtrace_block_header *block, const struct e
 /* Nothing is written beyond the profile's pages. */
 static void put_segments(const void *payload, size_t size) {
     unsigned char *bytes = calloc(16, MEMTRACE_PAGE_SIZE);
+    uint64_t budget = (uint64_t)64 * MEMTRACE_PAGE_SIZE;
     if (bytes == NULL) {
         abort();
     }
-    segmentpack_unpack(payload, size, bytes, (uint64_t)16 * MEMTRACE_PAGE_SIZE);
+    segmentpack_unpack(payload, size, bytes, (uint64_t)16 * MEMTRACE_PAGE_SIZE, &budget);
     free(bytes);
 }
 

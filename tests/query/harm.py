@@ -116,6 +116,16 @@ def check_memory(path):
     equal(sorting < without + (20 << 10), True, "memory of a sort, in KiB:", sorting, "without:", without)
 
 
+def check_limit(path):
+    """What needs more memory than is allowed ends by one line that says so."""
+    asked = "SELECT length(hex(zeroblob(200000000)))"
+    result = run(path, "--memory-limit", "128M", asked)
+    equal((result.returncode, result.stderr.count(b"\n")), (1, 1), "a memory limit", result.stderr)
+    for word in (b"out of memory", b"the limit is 128.0 MiB", b"--memory-limit"):
+        equal(word in result.stderr, True, word, result.stderr)
+    equal(run(path, "--memory-limit", "2G", asked).stdout, b"400000000\n", "a higher limit")
+
+
 def main():
     folder = scratch()
     path = busy(scratch(), steps=400)
@@ -124,6 +134,7 @@ def main():
     check_damaged(path, scratch(), random.Random(3))
     check_interrupted(path)
     check_memory(path)
+    check_limit(path)
     equal(column(path, "SELECT count(*) FROM allocations WHERE size < -1"), [0], "nothing")
     equal(ask(path, "SELECT * FROM allocations LIMIT 0"), [], "no rows")
 

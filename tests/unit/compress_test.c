@@ -240,20 +240,27 @@ static void out_of_bounds(void **state) {
     struct varint_writer payload = {0};
     uint32_t sizes[SEGMENTPACK_COLUMNS];
     size_t at = sizeof sizes;
+    uint64_t budget = 100 * PAGE;
     (void)state;
     memset(from, 1, sizeof from);
     segmentpack_add(&pack, from, 4, 3);
     assert_int_equal(segmentpack_end(&pack, &payload), 0);
-    assert_int_equal(segmentpack_unpack(payload.bytes, payload.size, to, 7 * PAGE), 0);
+    assert_int_equal(segmentpack_unpack(payload.bytes, payload.size, to, 7 * PAGE, &budget), 0);
     assert_memory_equal(to + 4 * PAGE, from, 3 * PAGE);
+    assert_int_equal(budget, 97 * PAGE);
     memset(to, 0, sizeof to);
-    assert_int_equal(segmentpack_unpack(payload.bytes, payload.size, to, 6 * PAGE), -1);
+    budget = 3 * PAGE;
+    assert_int_equal(segmentpack_unpack(payload.bytes, payload.size, to, 7 * PAGE, &budget), -1);
+    assert_int_equal(budget, 0);
+    assert_int_equal(to[4 * PAGE], 0);
+    budget = 100 * PAGE;
+    assert_int_equal(segmentpack_unpack(payload.bytes, payload.size, to, 6 * PAGE, &budget), -1);
     assert_int_equal(to[6 * PAGE], 0);
     memcpy(sizes, payload.bytes, sizeof sizes);
     at += sizes[0] + sizes[1] + sizes[2]; /* the numbers: there is one value, 0 */
     assert_int_equal(payload.bytes[at], 0);
     payload.bytes[at] = 1;
-    assert_int_equal(segmentpack_unpack(payload.bytes, payload.size, to, 7 * PAGE), -1);
+    assert_int_equal(segmentpack_unpack(payload.bytes, payload.size, to, 7 * PAGE, &budget), -1);
     segmentpack_free(&pack);
     free(payload.bytes);
 }

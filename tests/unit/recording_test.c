@@ -7,6 +7,8 @@
 #include <cmocka.h>
 // clang-format on
 
+#include "analyze/read/budget.h"
+#include "analyze/read/embedded.h"
 #include "analyze/read/recording.h"
 #include "tests/unit/recording_builder.h"
 
@@ -394,19 +396,63 @@ static void not_a_recording(void **state) {
     recording_build_free(&build);
 }
 
+/* Few bytes that say that they are many: tables and files that are all alike. */
+static void more_than_it_can_need(void **state) {
+    enum { PIECE = 8 << 20, PIECES = 40 };
+    struct recording_build build = {0};
+    struct recording *recording;
+    struct error error = {""};
+    size_t count;
+    char *zeros = calloc(1, PIECE);
+    struct memtrace_embedded *file = (void *)zeros;
+    char folder[] = "/tmp/recording_test.XXXXXX";
+    (void)state;
+    assert_non_null(zeros);
+    assert_non_null(mkdtemp(folder));
+    recording_build_header(&build);
+    recording_build_program(&build, "/bin/true");
+    for (int i = 0; i < PIECES; i++) {
+        recording_build_items(&build, MEMTRACE_BLOCK_SMAPS, zeros, 1, PIECE);
+    }
+    assert_true(build.size < 100000);
+    expect_error(build.bytes, build.size, "--memory-limit SIZE reads it");
+    budget_allow((uint64_t)PIECE * PIECES + 100000);
+    write_file(build.bytes, build.size);
+    recording = recording_open(path, &error);
+    assert_non_null(recording);
+    assert_int_equal(recording->block_count, PIECES + 1);
+    recording_close(recording);
+    budget_allow(0);
+    recording_build_free(&build);
+
+    recording_build_header(&build);
+    recording_build_program(&build, "/bin/true");
+    *file = (struct memtrace_embedded){
+        .what = MEMTRACE_EMBEDDED_WHOLE, .size = PIECE - 1000, .build_id_size = 20, .path_size = 7};
+    strcpy(zeros + sizeof *file, "/x/one");
+    for (int i = 0; i < PIECES; i++) {
+        recording_build_items(&build, MEMTRACE_BLOCK_FILE, zeros, 1, PIECE - 2000);
+    }
+    write_file(build.bytes, build.size);
+    recording = recording_open(path, &error);
+    assert_non_null(recording);
+    assert_int_equal(embedded_extract(recording, folder, 0, &count, &error), -1);
+    assert_non_null(strstr(error.message, "--max-size SIZE writes more"));
+    assert_int_equal(rmdir(folder), 0); /* nothing was written */
+    assert_int_equal(embedded_extract(recording, folder, 1000, &count, &error), -1);
+    recording_close(recording);
+    recording_build_free(&build);
+    free(zeros);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whole),
-        cmocka_unit_test(same_without_index),
-        cmocka_unit_test(cut_at_every_byte),
-        cmocka_unit_test(damage_in_every_byte),
-        cmocka_unit_test(goes_on_after_damage),
-        cmocka_unit_test(wrong_index),
-        cmocka_unit_test(live),
-        cmocka_unit_test(lying_sizes),
-        cmocka_unit_test(nodes_out_of_bounds),
-        cmocka_unit_test(unknown_kind),
-        cmocka_unit_test(not_a_recording),
+        cmocka_unit_test(more_than_it_can_need), cmocka_unit_test(whole),
+        cmocka_unit_test(same_without_index),    cmocka_unit_test(cut_at_every_byte),
+        cmocka_unit_test(damage_in_every_byte),  cmocka_unit_test(goes_on_after_damage),
+        cmocka_unit_test(wrong_index),           cmocka_unit_test(live),
+        cmocka_unit_test(lying_sizes),           cmocka_unit_test(nodes_out_of_bounds),
+        cmocka_unit_test(unknown_kind),          cmocka_unit_test(not_a_recording),
     };
     int fd = memfd_create("recording_test", MFD_CLOEXEC);
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);

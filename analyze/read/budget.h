@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * budget.h: how much memory a file's tables may take. A few kilobytes that are compressed can say
+ * that there are gigabytes; what a program really wrote never says so, since its tables differ from
+ * line to line. (Events and call paths of an honest loop may be all alike: for these there is only
+ * the limit of the whole process, analyze/ask/memorylimit.h.)
+ *
+ * Called by analyze/read, and by collect, which writes nothing that would be refused.
+ */
+#ifndef ANALYZE_READ_BUDGET_H
+#define ANALYZE_READ_BUDGET_H
+
+#include "analyze/read/error.h"
+
+#include <stdint.h>
+
+/* Of tables in a file of so many bytes. */
+uint64_t budget_honest(uint64_t file_bytes);
+/* The same, or what the user allows. */
+uint64_t budget_allowed(uint64_t file_bytes);
+/* What the user allows all files from now on. Before files are read. */
+void budget_allow(uint64_t bytes);
+
+/* One line: what is so large, and how it is read all the same. Always -1. */
+int budget_refuse(const char *path, uint64_t file_bytes, struct error *error);
+
+#endif
