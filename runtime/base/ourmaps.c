@@ -44,6 +44,15 @@ void ourmaps_remove(void *address) {
     }
 }
 
+void ourmaps_resize(const void *address, size_t size) {
+    for (uint32_t i = LOAD_ACQUIRE(&ourmaps.count); i-- > 0;) {
+        if (LOAD_RELAXED(&ourmaps.map[i].start) == (uintptr_t)address) {
+            STORE_RELAXED(&ourmaps.map[i].size, size);
+            return;
+        }
+    }
+}
+
 void ourmaps_keep(const void *address) {
     for (uint32_t i = 0; i < LOAD_ACQUIRE(&ourmaps.count); i++) {
         if (LOAD_RELAXED(&ourmaps.map[i].start) == (uintptr_t)address) {

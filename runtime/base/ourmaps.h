@@ -13,6 +13,8 @@
 extern struct memtrace_own_maps ourmaps;
 
 void ourmaps_add(void *address, size_t size);
+/* The mapping that begins at this address has this size now. */
+void ourmaps_resize(const void *address, size_t size);
 /* The mapping that begins at this address stays as long as the process. */
 void ourmaps_keep(const void *address);
 /* Calls unmap() for each that does not stay: nobody uses them any more. */

@@ -13,6 +13,12 @@
 enum { LOWEST_DESCRIPTOR = 700, PAUSE_NS = 100 * 1000 * 1000 };
 /* A light child maps so much memory at once: each mapping costs as much as many page faults. */
 enum { PRIVATE_BYTES = 256 * 1024 };
+
+static const struct room_kind room_kind = {.use = ROOM_TO_MAP,
+                                           .place = ROOM_OF_REGION,
+                                           .most_bytes = UINT64_C(1) << 36,
+                                           .limit_part = 8,
+                                           .step_bytes = 1 << 20};
 /* A large file grows by a part of its size: the calls for a leaf alone cost more than its pages. */
 enum { AHEAD_PART = 32, LEAST_AHEAD = 128 * 1024, MOST_AHEAD = 1024 * 1024 };
 
@@ -22,19 +28,8 @@ static uint64_t header_bytes(void) {
     return sys_page_up(MEMTRACE_HEADER_SIZE);
 }
 
-/* Address space only, so be generous; but where it is limited (ulimit -v) it is the program's. */
-static void reserve(struct space *space) {
-    uint64_t most = sys_address_limit() / 8;
-    static const uint8_t shifts[] = {36, 34, 32, 30, 28, 26, 24, 22};
-    for (size_t i = 0; i < sizeof shifts && space->base == NULL; i++) {
-        uint64_t bytes = UINT64_C(1) << shifts[i];
-        space->reserved = (size_t)bytes;
-        space->base = bytes <= most ? sys_reserve(space->reserved) : NULL;
-    }
-}
-
 static int is_allowed(const struct space *space, uint64_t offset, uint64_t size) {
-    return offset + size <= space->reserved && sys_may_have_size(offset + size);
+    return offset + size <= space->room.most && sys_may_have_size(offset + size);
 }
 
 /* Blocks of the file, which can be mapped then: what is mapped can be written. */
@@ -49,10 +44,16 @@ static long allocate(const struct space *space, int fd, uint64_t offset, uint64_
     return result;
 }
 
+static long map_range(struct space *space, int fd, uint64_t offset, uint64_t size,
+                      enum sys_pages pages) {
+    long result = room_reach(&space->room, offset + size);
+    return result == 0 ? sys_map_file_at(space->base + offset, size, fd, offset, pages) : result;
+}
+
 static long open_range(struct space *space, int fd, uint64_t offset, uint64_t size) {
     long result = allocate(space, fd, offset, size);
     if (result == 0) {
-        result = sys_map_file_at(space->base + offset, size, fd, offset, SYS_PAGES_NOW);
+        result = map_range(space, fd, offset, size, SYS_PAGES_NOW);
     }
     return result;
 }
@@ -68,7 +69,9 @@ long space_open(struct space *space, int fd, const char *path) {
     if (high < 0) {
         return high;
     }
-    reserve(space);
+    if (space->base == NULL && room_open(&space->room, &room_kind) == 0) {
+        space->base = space->room.base;
+    }
     space->fd = (int)high;
     text_copy(space->path, sizeof space->path, path);
     result = sys_fstat(space->fd, &status);
@@ -145,10 +148,10 @@ static long map_private(struct space *space, uint64_t end) {
     if (end <= from) {
         return 0;
     }
-    if (from + size > space->reserved) {
-        return -EFBIG;
+    result = room_reach(&space->room, from + size);
+    if (result == 0) {
+        result = sys_map_at(space->base + from, size);
     }
-    result = sys_map_at(space->base + from, size);
     space->private_end += result == 0 ? size : 0;
     return result;
 }
@@ -159,7 +162,7 @@ void space_prepare(struct space *space, uint64_t size, enum sys_pages pages) {
     size = sys_page_up(size);
     /* What others take meanwhile is mapped once more: the same blocks at the same place. */
     if (fd >= 0 && allocate(space, (int)fd, from, size) == 0 &&
-        sys_map_file_at(space->base + from, size, (int)fd, from, pages) == 0) {
+        map_range(space, (int)fd, from, size, pages) == 0) {
         STORE_RELEASE(&space->prepared_end, from + size);
     }
 }
@@ -340,6 +343,7 @@ static struct memtrace_header *map_header_again(struct space *space) {
 
 struct memtrace_header *space_begin_private(struct space *space) {
     struct memtrace_header *shared = map_header_again(space);
+    room_fork(&space->room);
     if (shared == NULL || sys_map_at(space->header, MEMTRACE_HEADER_SIZE) != 0) {
         return NULL;
     }
@@ -350,6 +354,7 @@ struct memtrace_header *space_begin_private(struct space *space) {
 long space_begin_private_again(struct space *space) {
     uint64_t end = space->header->end;
     long result = sys_map_at(space->header, MEMTRACE_HEADER_SIZE);
+    room_fork(&space->room);
     if (result == 0) {
         start_private(space, end);
     }
@@ -373,8 +378,10 @@ static long copy_segments(const struct space *space, int fd, uint64_t end,
 
 /* What the new file was to replace. */
 static void go_back(struct space *space, const struct space *before) {
+    struct room room = space->room; /* may have grown */
     space_close(space);
     *space = *before;
+    space->room = room;
     if (space->is_private) {
         sys_map_at(space->header, MEMTRACE_HEADER_SIZE);
     }
@@ -396,7 +403,7 @@ long space_fork(struct space *space, int fd, const char *path,
     result = space_open(space, fd, path);
     if (result == 0) { /* what was made void are holes, for which there may be no room */
         uint64_t from = header_bytes();
-        result = sys_map_file_at(space->base + from, end - from, space->fd, from, SYS_PAGES_LATER);
+        result = map_range(space, space->fd, from, end - from, SYS_PAGES_LATER);
     }
     if (result != 0) {
         go_back(space, &before);
@@ -416,9 +423,7 @@ void space_lost(struct space *space, enum memtrace_loss kind, uint64_t count) {
 
 void space_give_up(struct space *space) {
     space_close(space);
-    if (space->base != NULL) {
-        sys_unmap(space->base, space->reserved);
-    }
+    room_close(&space->room);
     space->base = NULL;
     space->header = NULL;
 }

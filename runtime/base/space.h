@@ -12,13 +12,14 @@
 #define RUNTIME_BASE_SPACE_H
 
 #include "memtrace/format.h"
+#include "runtime/base/room.h"
 #include "runtime/base/sys.h"
 
 struct space {
     struct memtrace_header *header; /* at base; NULL: no space */
     uint8_t *base;
-    size_t reserved; /* bytes of address space from base on */
-    int fd;          /* high-numbered; checked before each use, the program may have closed it */
+    struct room room; /* from base on */
+    int fd;           /* high-numbered; checked before each use, the program may have closed it */
     uint64_t device, inode;
     uint32_t is_private;    /* of a light child: what is taken is memory, not part of the file */
     uint64_t private_end;   /* and that lies below this, already mapped */

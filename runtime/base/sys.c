@@ -204,9 +204,7 @@ static long limit_of(int resource, uint64_t *limit) {
 }
 
 int sys_may_have_size(uint64_t size) {
-    uint64_t limit;
-    limit_of(RLIMIT_FSIZE, &limit);
-    return size <= limit;
+    return size <= sys_limit(RLIMIT_FSIZE);
 }
 
 int sys_may_ask_affinity(void) {
@@ -214,10 +212,10 @@ int sys_may_ask_affinity(void) {
     return sandbox_allows(SYS_sched_getaffinity, arguments);
 }
 
-uint64_t sys_address_limit(void) {
+uint64_t sys_limit(int resource) {
     uint64_t limit;
-    limit_of(RLIMIT_AS, &limit);
-    return limit < UINTPTR_MAX ? limit : UINTPTR_MAX;
+    limit_of(resource, &limit);
+    return limit;
 }
 
 uint64_t sys_shared_bytes(int id) {
@@ -285,9 +283,8 @@ long sys_list(int fd, void *buffer, size_t size) {
     return CALL3(SYS_getdents64, fd, buffer, size);
 }
 
-void *sys_map(size_t size) {
-    long result =
-        map(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+static void *map_own(size_t size, int protection) {
+    long result = map(NULL, size, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (is_error(result)) {
         return NULL;
     }
@@ -295,8 +292,21 @@ void *sys_map(size_t size) {
     return (void *)result;
 }
 
+void *sys_map(size_t size) {
+    return map_own(size, PROT_READ | PROT_WRITE);
+}
+
+void *sys_map_readable(size_t size) {
+    return map_own(size, PROT_READ);
+}
+
 long sys_mincore(const void *address, size_t size, unsigned char *out) {
     return CALL3(SYS_mincore, address, size, out);
+}
+
+/* gdb's generate-core-file would write all of it, as zeros. */
+static void leave_out_of_dumps(void *address, size_t size) {
+    CALL3(SYS_madvise, address, size, MADV_DONTDUMP);
 }
 
 void *sys_reserve(size_t size) {
@@ -304,8 +314,7 @@ void *sys_reserve(size_t size) {
     if (is_error(result)) {
         return NULL;
     }
-    /* gdb's generate-core-file would write all of it, as zeros. */
-    CALL3(SYS_madvise, result, size, MADV_DONTDUMP);
+    leave_out_of_dumps((void *)result, size);
     return (void *)result;
 }
 
@@ -321,14 +330,26 @@ long sys_map_at(void *address, size_t size) {
     return is_error(result) ? result : 0;
 }
 
-long sys_map_free(void *address, size_t size) {
-    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE;
-    long result = map(address, size, PROT_READ | PROT_WRITE, flags, -1, 0);
+static long map_free(void *address, size_t size, int protection) {
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
+    long result = map(address, size, protection, flags, -1, 0);
     if (!is_error(result) && (void *)result != address) { /* a kernel before 4.17 */
         CALL2(SYS_munmap, result, size);
         return -EEXIST;
     }
     return is_error(result) ? result : 0;
+}
+
+long sys_map_free(void *address, size_t size) {
+    return map_free(address, size, PROT_READ | PROT_WRITE);
+}
+
+long sys_reserve_free(void *address, size_t size) {
+    long result = map_free(address, size, PROT_NONE);
+    if (result == 0) {
+        leave_out_of_dumps(address, size);
+    }
+    return result;
 }
 
 void *sys_map_file(size_t size, int fd, uint64_t offset) {

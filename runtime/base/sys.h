@@ -36,8 +36,8 @@ long sys_keep_on_exec(int fd);
 long sys_allocate(int fd, uint64_t offset, uint64_t size); /* raw fallocate: no emulation */
 /* Whether a file may have so many bytes (RLIMIT_FSIZE): a write past it raises SIGXFSZ. */
 int sys_may_have_size(uint64_t size);
-/* Address space the process may use (RLIMIT_AS); UINT64_MAX: no limit. */
-uint64_t sys_address_limit(void);
+/* What a limit is now, of those of setrlimit(); UINT64_MAX: none, or it cannot be told. */
+uint64_t sys_limit(int resource);
 /* Of a segment of System V shared memory; 0: it cannot be told. */
 uint64_t sys_shared_bytes(int id);
 /* seccomp(2), whatever filters say of it: for the program. */
@@ -68,6 +68,8 @@ long sys_list(int fd, void *buffer, size_t size);
 
 /* Private zeroed memory, or NULL. The kernel commits pages as they are touched. */
 void *sys_map(size_t size);
+/* The same, to be read only until sys_protect() says otherwise. */
+void *sys_map_readable(size_t size);
 /* A byte a page, whose lowest bit says that the page is in memory. */
 long sys_mincore(const void *address, size_t size, unsigned char *out);
 /* Address space without access, to be opened piece by piece. NULL on failure. */
@@ -80,6 +82,8 @@ long sys_map_file_at(void *address, size_t size, int fd, uint64_t offset, enum s
 long sys_map_at(void *address, size_t size);
 /* The same where nothing is mapped yet. 0 or an errno. */
 long sys_map_free(void *address, size_t size);
+/* Address space without access, exactly there, where nothing is mapped yet. 0 or an errno. */
+long sys_reserve_free(void *address, size_t size);
 /* Part of a file, shared, anywhere; NULL on failure. */
 void *sys_map_file(size_t size, int fd, uint64_t offset);
 /* The same pages of a shared mapping once more, elsewhere; NULL on failure. */

@@ -258,6 +258,7 @@ static int begin_anew(void) {
     runtime.has_companion = 0;
     runtime.churn_printed = runtime.churn_sampled = runtime.snapshots_answered = 0;
     context_fork(&runtime.tree);
+    heap_fork();
     ledger_fork(&runtime.ledger);
     runtime_tell_tables();
     estimates_fork();

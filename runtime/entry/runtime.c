@@ -10,6 +10,7 @@
 #define _GNU_SOURCE
 #include "runtime/entry/runtime.h"
 
+#include "runtime/base/limits.h"
 #include "runtime/base/ourmaps.h"
 #include "runtime/base/sys.h"
 #include "runtime/base/text.h"
@@ -107,7 +108,7 @@ static int make_structures(void) {
     };
     runtime.heap.numbered = runtime.pools.numbered = runtime.foreign.numbered =
         runtime.settings.recording.state != MEMTRACE_RECORD_NONE ||
-        sys_address_limit() == UINT64_MAX; /* else it is the program's: ulimit -v */
+        limits_memory() >= UINTPTR_MAX; /* else it is the program's: ulimit -v, -d */
     if (heap_init(&runtime.heap, MEMTRACE_FINE_SHIFT) != 0 ||
         ledger_init(&runtime.ledger, &runtime.space) != 0 || make_own_contexts() != 0) {
         log_error("not enough address space to profile (ulimit -v?); the program goes on without",
@@ -285,6 +286,7 @@ void runtime_forget(void) {
     event_forget_modules();
     recording_switch_fork();
     ourmaps_give_up(sys_unmap);
+    heap_forget();
     allocators_forget();
     ourmaps.region = 0;
     STORE_RELAXED(&old->gate, (uintptr_t)GATE_NONE);

@@ -2,21 +2,25 @@
 /* ledger.c: opening leaves, adopting columns, the shared column. See ledger.h. */
 #include "runtime/heap/ledger.h"
 
+#include "runtime/base/limits.h"
 #include "runtime/base/sys.h"
 
-enum { COLUMNS_AT_ONCE = 8 };
+enum { FIRST_COLUMNS = 2, COLUMNS_AT_ONCE = 8, LIMIT_PART = 4 };
 
 static struct ledger_column *map_columns(uint32_t count) {
-    struct ledger_column *columns = sys_map(count * sizeof *columns);
+    size_t bytes = count * sizeof(struct ledger_column);
+    struct ledger_column *columns =
+        limits_allow(LIMITS_MEMORY, bytes, LIMIT_PART) ? sys_map(bytes) : NULL;
     if (columns != NULL) {
-        sys_no_huge_pages(columns, count * sizeof *columns); /* few of their pages are touched */
+        sys_no_huge_pages(columns, bytes); /* few of their pages are touched */
     }
     return columns;
 }
 
-/* Under `ulimit -v` none is mapped in advance. */
-static uint32_t columns_at_once(void) {
-    return sys_address_limit() / 64 >= COLUMNS_AT_ONCE * sizeof(struct ledger_column)
+/* The first are for what has one thread; where memory is limited none is mapped in advance. */
+static uint32_t columns_at_once(const struct ledger *ledger) {
+    return LOAD_RELAXED(&ledger->columns) == 0 ? FIRST_COLUMNS
+           : limits_memory() / 64 >= COLUMNS_AT_ONCE * sizeof(struct ledger_column)
                ? COLUMNS_AT_ONCE
                : 1;
 }
@@ -25,7 +29,7 @@ static struct ledger_column *take_fresh(struct ledger *ledger) {
     struct ledger_column *column = NULL;
     if (sys_take(&ledger->lock)) {
         if (ledger->fresh_count == 0) {
-            uint32_t count = columns_at_once();
+            uint32_t count = columns_at_once(ledger);
             ledger->fresh = map_columns(count);
             ledger->fresh_count = ledger->fresh != NULL ? count : 0;
         }

@@ -2,9 +2,26 @@
 /* shadow_heap.c: the rare half of the shadow heap. See shadow_heap.h. */
 #include "runtime/heap/shadow_heap.h"
 
+#include "runtime/base/limits.h"
+#include "runtime/base/room.h"
 #include "runtime/base/sys.h"
 
-enum { NEWEST = SPAN_COUNT }; /* its place in the root */
+enum {
+    NEWEST = SPAN_COUNT, /* its place in the root */
+    ROOT_BYTES = (SPAN_COUNT + 1) * sizeof(uint8_t *),
+    /* Of what limits leave. */
+    ROOT_PART = 2,
+    LEAF_PART = 4,
+};
+
+static const struct room_kind leaves_kind = {
+    .use = ROOM_MEMORY,
+    .place = ROOM_OF_HEAP,
+    .most_bytes = UINT64_C(1) << 36,
+    .limit_part = 1,
+};
+/* Of all heaps. Between the program's own mappings they would spread these over more spans. */
+static struct room leaves;
 
 /* Behind each leaf: the root is 32 MiB, of which hardly a page is used, so leaves are found by
  * their list. A leaf that another thread was faster to add is in it, but not in the root. */
@@ -33,19 +50,43 @@ static void put_into_list(const struct shadow_heap *heap, uint8_t *leaf, uintptr
     }
 }
 
+/* The page of this place of the root: hardly one of them is ever written, and what cannot be does
+ * not count where the program's memory is limited. (Several threads may do so.) 0, or -1. */
+static int make_writable(const struct shadow_heap *heap, size_t place) {
+    uintptr_t page = sys_page_bytes();
+    uintptr_t start = (uintptr_t)&heap->root[place] & ~(page - 1);
+    return sys_protect((void *)start, page, 1) == 0 ? 0 : -1;
+}
+
 int heap_init(struct shadow_heap *heap, unsigned granule_shift) {
     heap->granule_shift = granule_shift;
-    heap->root = sys_map((SPAN_COUNT + 1) * sizeof *heap->root);
+    heap->root =
+        limits_allow(LIMITS_ADDRESS, ROOT_BYTES, ROOT_PART) ? sys_map_readable(ROOT_BYTES) : NULL;
     if (heap->root == NULL) {
         return -1;
     }
-    sys_no_huge_pages(heap->root, (SPAN_COUNT + 1) * sizeof *heap->root);
+    sys_no_huge_pages(heap->root, ROOT_BYTES);
+    if (make_writable(heap, NEWEST) != 0) {
+        heap_give_up(heap);
+        return -1;
+    }
+    if (leaves.base == NULL) {
+        room_open(&leaves, &leaves_kind);
+    }
     return 0;
+}
+
+void heap_fork(void) {
+    room_fork(&leaves);
+}
+
+void heap_forget(void) {
+    leaves = (struct room){0};
 }
 
 void heap_give_up(struct shadow_heap *heap) {
     if (heap->root != NULL) {
-        sys_unmap(heap->root, (SPAN_COUNT + 1) * sizeof *heap->root);
+        sys_unmap(heap->root, ROOT_BYTES);
     }
     heap->root = NULL;
 }
@@ -54,11 +95,18 @@ COLD uint8_t *heap_add_leaf(struct shadow_heap *heap, uintptr_t address) {
     uint8_t *none = NULL;
     uint8_t *leaf;
     uint8_t **place;
+    size_t size;
     if ((uint64_t)address >> MACHINE_ADDRESS_BITS != 0 || heap->root == NULL) {
         return NULL;
     }
     place = &heap->root[address >> MEMTRACE_SPAN_SHIFT];
-    leaf = sys_map(leaf_bytes(heap) + sizeof(struct leaf_link));
+    size = leaf_bytes(heap) + sizeof(struct leaf_link);
+    if (!limits_allow(LIMITS_MEMORY, size, LEAF_PART) ||
+        make_writable(heap, address >> MEMTRACE_SPAN_SHIFT) != 0) {
+        return NULL;
+    }
+    leaf = room_take(&leaves, size);
+    leaf = leaf != NULL ? leaf : sys_map(size);
     if (leaf == NULL) {
         return NULL;
     }

@@ -13,6 +13,13 @@ enum {
     LEAST_LIMIT = 2, /* the runtime's own contexts */
 };
 
+static const struct room_kind links_kind = {.use = ROOM_MEMORY,
+                                            .place = ROOM_OF_LINKS,
+                                            .most_bytes = sizeof(struct context_link)
+                                                          << MEMTRACE_CONTEXT_BITS,
+                                            .limit_part = 32,
+                                            .step_bytes = 256 << 10};
+
 /* Bits 24..30 of a place: hash bits that the index does not use, so that few nodes are looked at
  * in vain. */
 static const uint32_t frozen = UINT32_C(1) << 31;
@@ -35,8 +42,8 @@ void context_init(struct context_tree *tree, struct space *space, uint32_t limit
     area_init(&tree->areas, space);
     tree->limit = limit < CONTEXT_LEAVES * PER_LEAF ? limit : CONTEXT_LEAVES * PER_LEAF;
     tree->limit = tree->limit < LEAST_LIMIT ? LEAST_LIMIT : tree->limit;
-    if (sys_address_limit() / 32 >= sizeof *tree->link << MEMTRACE_CONTEXT_BITS) {
-        tree->link = sys_map(sizeof *tree->link << MEMTRACE_CONTEXT_BITS); /* used as it grows */
+    if (room_open(&tree->links, &links_kind) == 0) {
+        tree->link = (struct context_link *)tree->links.base;
     }
     tree->table = new_table(FIRST_PLACES);
     space->header->context_limit = tree->limit;
@@ -218,6 +225,7 @@ void context_fork(struct context_tree *tree) {
     tree->space->header->context_count = tree->taken;
     tree->space->header->context_limit = tree->limit;
     /* Links and table are private: as they were at the fork. But a grower may be gone. */
+    room_fork(&tree->links);
     if (tree->growing.held) {
         trylock_release(&tree->growing);
         if (tree->table != NULL && tree->table->twin != NULL) {

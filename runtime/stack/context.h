@@ -70,7 +70,8 @@ struct context_tree {
     struct space *space;
     uint64_t *leaf[CONTEXT_LEAVES]; /* nodes, packed */
     struct areas areas;
-    struct context_link *link;   /* by id; NULL: no address space, the table alone */
+    struct room links;           /* where they are, as many as there are leaves */
+    struct context_link *link;   /* by id; NULL: no memory, the table alone */
     struct context_table *table; /* NULL: no memory, every path is charged to the root */
     uint32_t table_count;        /* keys in the table */
     struct trylock growing;

@@ -63,12 +63,18 @@ static uint32_t take_leaf_index(struct context_tree *tree, enum context_kind kin
     return index + kept;
 }
 
+/* Whether the nodes of this leaf can have children in lists. */
+static int has_links(struct context_tree *tree, uint32_t index) {
+    const uint64_t leaf_bytes = MEMTRACE_LEAF_ITEMS * sizeof *tree->link;
+    return tree->link == NULL || room_reach(&tree->links, (index + 1) * leaf_bytes) == 0;
+}
+
 /* Starts a leaf of its own for this kind of ids and gives out its first. 0: no room. */
 static COLD uint32_t start_leaf(struct context_tree *tree, enum context_kind kind, uint32_t seen,
                                 uint32_t parent) {
     uint32_t index = take_leaf_index(tree, kind, parent);
     uint32_t id = index * MEMTRACE_LEAF_ITEMS + MEMTRACE_FIRST_CONTEXT;
-    if (index >= CONTEXT_LEAVES ||
+    if (index >= CONTEXT_LEAVES || !has_links(tree, index) ||
         space_leaf(tree->space, &tree->leaf[index], MEMTRACE_SEGMENT_NODES, index, sizeof(uint64_t),
                    MEMTRACE_LEAF_ITEMS) == NULL) {
         /* Full: do not try again each time. */

@@ -4,6 +4,7 @@ its own output and exit status, and one clear line says what is missing; the too
 non-zero status and one line, never by a signal, never by hanging."""
 
 import os
+import resource
 import shutil
 import signal
 import stat
@@ -209,6 +210,40 @@ def case_address_space():
                     data = report(path)
                     equal(data["total_allocations"] >= 40000 or data["lost"] > 0, True, kibibytes, mode,
                           "all is counted, or the loss is")
+
+
+def limited(command, environment, which, mebibytes):
+    """What the program said; it is limited from outside when it says that it is ready."""
+    process = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE)
+    line = process.stdout.readline()
+    if line.startswith(b"ready "):
+        resource.prlimit(int(line.split()[1]), resource.RLIMIT_AS if which == "as" else resource.RLIMIT_DATA,
+                         (mebibytes << 20, mebibytes << 20))
+        line = b""
+    rest, error = process.communicate(b"\n", timeout=60)
+    return process.returncode, (line + rest).decode(), error.decode()
+
+
+def case_own_limits():
+    """Limits that a program sets itself, or others for it, while it runs: it has what it would have alone, and what
+    is MemTrace's is little, as the kernel counts it."""
+    program = build(os.path.join(HERE, "ownlimits.c"), "gcc", "-O1", flags=("-pthread",))
+    for who in ("self", "raw", "other", "fork", "grown"):
+        for which, mebibytes in (("as", 512), ("data", 256)):
+            command = [program, who, which, str(mebibytes)]
+            alone = limited(command, clean_environment(), which, mebibytes)
+            said, before = alone[1].split("; before: ")
+            equal(alone[0], 3, command, "alone", alone)
+            for way in ("preload", "run", "record"):
+                environment = {"MEMTRACE_SUMMARY": "0", "MEMTRACE_OUTPUT": os.path.join(scratch(), "%p.mtp")}
+                if way == "preload":
+                    environment["LD_PRELOAD"] = PRELOAD
+                wrap = [MEMTRACE, way, "--"] if way != "preload" else []
+                under = limited(wrap + command, clean_environment(**environment), which, mebibytes)
+                equal((under[0], under[1].split("; before: ")[0]), (3, said), way, *command[1:], under)
+                ours = [int(now) - int(then) for now, then in zip(under[1].split()[-2:], before.split())]
+                equal(ours[0] < 100 and ours[1] < 60, True, way, *command[1:], "MiB more than alone:", ours)
 
 
 def case_no_proc():

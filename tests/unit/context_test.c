@@ -29,6 +29,7 @@ static int open_world(void **state) {
 static int close_world(void **state) {
     struct world *world = *state;
     space_fixture_close(world->space);
+    room_close(&world->tree->links);
     free(world->tree);
     free(world);
     return 0;
@@ -221,6 +222,7 @@ static void pieces_keep_to_the_limit(void **state) {
         }
         assert_int_equal(made, limit);
         assert_int_equal(tree->taken, limit);
+        room_close(&tree->links);
         free(tree);
     }
 }

@@ -37,6 +37,7 @@ static void find_segments(void) {
     uint64_t at = MEMTRACE_HEADER_SIZE;
     const struct memtrace_segment *segment;
     if (end > at) {
+        assert_int_equal(room_reach(&space->room, end), 0);
         assert_int_equal(
             sys_map_file_at(space->base + at, end - at, space->fd, at, SYS_PAGES_LATER), 0);
     }

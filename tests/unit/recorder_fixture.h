@@ -40,7 +40,7 @@ static inline int open_recorder(void **state) {
 
 static inline int close_recorder(void **state) {
     struct space *space = *state;
-    munmap(space->base, space->reserved);
+    munmap(space->base, space->room.reserved);
     space_fixture_close(space);
     return 0;
 }

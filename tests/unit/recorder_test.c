@@ -322,7 +322,7 @@ static void nothing_is_recorded_without_chunks(void **state) {
     struct recorder_stream stream;
     (void)state;
     recording->heartbeat_ns = now_ns();
-    recorder.space->reserved = MEMTRACE_HEADER_SIZE; /* as with a small RLIMIT_FSIZE */
+    recorder.space->room.most = MEMTRACE_HEADER_SIZE; /* as with a small RLIMIT_FSIZE */
     recorder_join(&recorder, &stream, 3);
     assert_int_equal(alloc(&stream, 32, 1), 0);
     assert_int_equal(recorder_may_wait(&recorder), 0);
