@@ -3,6 +3,7 @@
 #include "collect/collector.h"
 
 #include "analyze/base/fullwrite.h"
+#include "analyze/base/threadstart.h"
 #include "analyze/read/filemap.h"
 #include "analyze/rows/safetext.h"
 #include "collect/dump.h"
@@ -500,13 +501,8 @@ static void *load(void *context) {
 
 /* Signals are for the others. */
 static void start_loading(struct loading *loading, const struct profile *profile) {
-    sigset_t all;
-    sigset_t before;
     *loading = (struct loading){.profile = profile};
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    loading->has_thread = pthread_create(&loading->thread, NULL, load, loading) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    loading->has_thread = threadstart(&loading->thread, NULL, load, loading) == 0;
 }
 
 /* NULL: it could not be loaded. */

@@ -8,6 +8,7 @@
 
 #include "analyze/base/array.h"
 #include "analyze/base/fullwrite.h"
+#include "analyze/base/threadstart.h"
 #include "analyze/read/block.h"
 #include "analyze/read/budget.h"
 #include "analyze/read/compressed.h"
@@ -253,15 +254,10 @@ static void work_together(struct job *job) {
     pthread_t helpers[THREADS - 1];
     size_t count = 0;
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
     while (count < THREADS - 1 && (long)count + 1 < processors && count + 1 < job->window_count &&
-           pthread_create(&helpers[count], NULL, work, job) == 0) {
+           threadstart(&helpers[count], NULL, work, job) == 0) {
         count++;
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     work(job);
     while (count > 0) {
         pthread_join(helpers[--count], NULL);

@@ -2,6 +2,7 @@
 /* modeswitch.c: see modeswitch.h. */
 #include "collect/modeswitch.h"
 
+#include "analyze/read/filemap.h"
 #include "analyze/read/profile.h"
 #include "analyze/rows/number.h"
 #include "collect/liveword.h"
@@ -12,17 +13,13 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 struct memtrace_header *modeswitch_map(const char *path, struct error *error) {
     int fd = open(path, O_RDWR | O_CLOEXEC);
-    void *bytes = fd >= 0
-                      ? mmap(NULL, MEMTRACE_HEADER_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)
-                      : MAP_FAILED;
-    if (bytes == MAP_FAILED) {
+    void *bytes = fd >= 0 ? filemap_open(fd, 0, MEMTRACE_HEADER_SIZE, FILEMAP_WRITES) : NULL;
+    if (bytes == NULL) {
         error_set(error, "cannot open %s: %s", path, strerror(errno));
-        bytes = NULL;
     }
     if (fd >= 0) {
         close(fd);
@@ -38,7 +35,7 @@ struct memtrace_header *modeswitch_open(const char *path, struct error *error) {
 }
 
 void modeswitch_unmap(struct memtrace_header *header) {
-    munmap(header, MEMTRACE_HEADER_SIZE);
+    filemap_close(header, MEMTRACE_HEADER_SIZE);
 }
 
 uint64_t modeswitch_mean(const struct memtrace_header *header) {

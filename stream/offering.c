@@ -2,6 +2,7 @@
 /* offering.c: files, connections, and the thread of each. See offering.h. */
 #include "stream/offering.h"
 
+#include "analyze/base/threadstart.h"
 #include "analyze/rows/number.h"
 #include "collect/clock.h"
 #include "stream/discovery.h"
@@ -426,16 +427,11 @@ static void *serve(void *argument) {
 /* 0 or -1: no memory, no thread. */
 static int start_thread(struct connection *connection) {
     pthread_attr_t attributes;
-    sigset_t all;
-    sigset_t before;
     int result;
-    sigfillset(&all); /* signals are the main thread's */
-    pthread_sigmask(SIG_SETMASK, &all, &before);
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    result = pthread_create(&connection->thread, &attributes, serve, connection);
+    result = threadstart(&connection->thread, &attributes, serve, connection);
     pthread_attr_destroy(&attributes);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     return result == 0 ? 0 : -1;
 }
 

@@ -2,6 +2,7 @@
 /* syncing.c: a few threads that call fdatasync(). See syncing.h. */
 #include "stream/syncing.h"
 
+#include "analyze/base/threadstart.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -209,20 +210,15 @@ int syncing_fd(const struct syncing *syncing) {
 /* Signals are for the thread that looks whether it is to stop. 0, or errno. */
 static int start_threads(struct syncing *syncing) {
     pthread_attr_t attributes;
-    sigset_t all;
-    sigset_t before;
     int reason = pthread_attr_init(&attributes);
     if (reason != 0) {
         return reason;
     }
     pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
     while (syncing->threads < THREADS && reason == 0) {
-        reason = pthread_create(&syncing->thread[syncing->threads], &attributes, work, syncing);
+        reason = threadstart(&syncing->thread[syncing->threads], &attributes, work, syncing);
         syncing->threads += reason == 0;
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);
     return syncing->threads != 0 ? 0 : reason;
 }

@@ -4,6 +4,7 @@
 
 #include "analyze/base/arena.h"
 #include "analyze/base/array.h"
+#include "analyze/base/threadstart.h"
 #include "analyze/base/timedwait.h"
 
 #include <pthread.h>
@@ -225,8 +226,6 @@ void topnames_give(struct topnames *names, const struct names *given) {
 
 struct topnames *topnames_start(const char *debug_folders, struct error *error) {
     struct topnames *names = calloc(1, sizeof *names);
-    sigset_t all;
-    sigset_t before;
     if (names == NULL ||
         (debug_folders != NULL && (names->debug_folders = strdup(debug_folders)) == NULL)) {
         free(names);
@@ -235,10 +234,7 @@ struct topnames *topnames_start(const char *debug_folders, struct error *error) 
     }
     pthread_mutex_init(&names->lock, NULL);
     timedwait_init(&names->changed);
-    sigfillset(&all); /* signals are the screen's */
-    pthread_sigmask(SIG_BLOCK, &all, &before);
-    names->has_thread = pthread_create(&names->thread, NULL, work, names) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    names->has_thread = threadstart(&names->thread, NULL, work, names) == 0;
     if (!names->has_thread) {
         topnames_stop(names);
         error_set(error, "cannot start a thread for names");

@@ -419,7 +419,7 @@ static int put_level(struct toprows *rows, struct item *items, size_t count, uns
     size_t shown = groups.count < TOPROWS_MOST ? groups.count : TOPROWS_MOST;
     if (result == 0) {
         select_dearest(groups.all, groups.count, TOPROWS_MOST);
-        qsort(groups.all, shown, sizeof *groups.all, by_worth);
+        array_sort(groups.all, shown, sizeof *groups.all, by_worth);
     }
     for (size_t i = 0; result == 0 && i < shown; i++) {
         result = put_group(rows, &groups.all[i], items, count, depth, parent);

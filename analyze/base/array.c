@@ -38,3 +38,10 @@ int array_grow_by_count(void *items, size_t count, size_t item_size) {
     size_t room = count;
     return (count & (count - 1)) == 0 ? array_reserve(items, &room, count + 1, item_size) : 0;
 }
+
+void array_sort(void *items, size_t count, size_t item_size,
+                int (*compare)(const void *left, const void *right)) {
+    if (count > 1) {
+        qsort(items, count, item_size, compare);
+    }
+}

@@ -3,6 +3,7 @@
 #include "analyze/export/replayfile.h"
 
 #include "analyze/base/fullwrite.h"
+#include "analyze/read/filemap.h"
 #include "analyze/read/packedin.h"
 #include "memtrace/format.h"
 
@@ -11,7 +12,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
@@ -164,14 +164,14 @@ static int unpack(struct replayfile *file, const char *path, struct error *error
 
 static int map(struct replayfile *file, int fd, const char *path, struct error *error) {
     struct stat status;
-    void *bytes = MAP_FAILED;
+    void *bytes = NULL;
     if (fstat(fd, &status) == 0) {
         if (!S_ISREG(status.st_mode) || status.st_size == 0) {
             return is_none(path, error);
         }
-        bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+        bytes = filemap_open(fd, 0, (uint64_t)status.st_size, FILEMAP_COPIES);
     }
-    if (bytes == MAP_FAILED) {
+    if (bytes == NULL) {
         return error_set(error, "cannot read %s: %s", path, strerror(errno));
     }
     file->bytes = bytes;
@@ -209,7 +209,7 @@ int replayfile_open(struct replayfile *file, const char *path, struct error *err
 
 void replayfile_close(struct replayfile *file) {
     if (file->bytes != NULL) {
-        munmap((void *)(uintptr_t)file->bytes, file->size);
+        filemap_close((void *)(uintptr_t)file->bytes, file->size);
     }
     if (file->unpacked >= 0) {
         close(file->unpacked);

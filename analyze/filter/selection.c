@@ -438,11 +438,11 @@ enum freer { FREER_UNKNOWN, FREER_ASKED_FOR, FREER_OTHER };
 
 /* Whether the path that freed it is the one that is asked for; each path is looked at once. */
 static bool freer_holds(const struct filtering *filtering, const struct life *life) {
-    uint32_t id = life->death_context;
+    uint32_t id = life->death_context.node;
     if (filtering->freers == NULL) {
         return true;
     }
-    if (life->death_ns == LIFE_ALIVE || id == 0 || id >= filtering->whole->node_count) {
+    if (life->death_ns == LIFE_ALIVE || id == 0) {
         return false;
     }
     if (filtering->freers[id] == FREER_UNKNOWN) {
@@ -603,7 +603,7 @@ static int show_end(void *context, const struct life *life) {
         shown.death_ns = LIFE_ALIVE;
         shown.death_order = LIFE_ALIVE;
         shown.death_thread = 0;
-        shown.death_context = 0;
+        shown.death_context = (struct context_id){0};
         shown.is_temporary = false;
         shown.is_reallocated = false;
     }

@@ -13,12 +13,13 @@
 #include <string.h>
 
 struct arguments {
-    char *bytes; /* one NUL more behind them */
+    char *bytes; /* each text ends inside them, or at the NUL right behind them */
     size_t size; /* 0: not known */
 };
 
-/* Those of a header whose strings are ended (profile_end_strings). Headers of older versions do not
- * say how long they are: they end at the first empty one. */
+/* Those of a header that anybody may have written: a text that its size cuts is taken whole, one
+ * that does not end inside the header is left out. Headers of older versions do not say how long
+ * they are: they end at the first empty one. */
 static inline struct arguments arguments_of(const struct memtrace_header *header) {
     struct arguments all = {(char *)(uintptr_t)header->command, header->command_bytes};
     size_t most = sizeof header->command - 1;
@@ -29,6 +30,13 @@ static inline struct arguments arguments_of(const struct memtrace_header *header
         }
     }
     all.size = all.size < most ? all.size : most;
+    if (all.size != 0 && header->command[all.size - 1] != '\0') {
+        all.size += strnlen(header->command + all.size, sizeof header->command - all.size);
+        while (all.size == sizeof header->command && most != 0 && header->command[most] != '\0') {
+            most--;
+        }
+        all.size = all.size < sizeof header->command ? all.size : most;
+    }
     return all;
 }
 

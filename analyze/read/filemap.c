@@ -22,16 +22,16 @@ struct mapping {
 static struct mapping mappings[FILEMAP_MOST];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uintptr_t page_bytes; /* of this machine's kernel; set before the first mapping */
+static struct sigaction others; /* what was there before, which gets what is not ours */
 
 static uintptr_t round_up(uintptr_t address) {
     return (address + page_bytes - 1) & ~(page_bytes - 1);
 }
 
 /* All from the page to the end of the mapping is gone: zeros take its place, and the load is done
- * again. What is no mapping of ours is fatal, as it was. */
+ * again. What is no mapping of ours is somebody else's, or fatal, as it was. */
 static void replace_lost(int signal, siginfo_t *info, void *context) {
     const uintptr_t page = (uintptr_t)info->si_addr & ~(page_bytes - 1);
-    (void)context;
     for (size_t i = 0; i < FILEMAP_MOST; i++) {
         uintptr_t end = atomic_load(&mappings[i].end);
         if (page >= atomic_load(&mappings[i].start) && page < end &&
@@ -41,15 +41,21 @@ static void replace_lost(int signal, siginfo_t *info, void *context) {
             return;
         }
     }
-    sigaction(signal, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
+    if ((others.sa_flags & SA_SIGINFO) != 0) {
+        others.sa_sigaction(signal, info, context);
+    } else if (others.sa_handler != SIG_DFL && others.sa_handler != SIG_IGN) {
+        others.sa_handler(signal);
+    } else {
+        sigaction(signal, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
+    }
 }
 
-/* A handler of somebody else (a sanitizer, a test) stays. */
+/* With the lock held. */
 static void catch_sigbus(void) {
+    static bool is_caught;
     struct sigaction action = {.sa_sigaction = replace_lost, .sa_flags = SA_SIGINFO};
-    struct sigaction old;
-    if (sigaction(SIGBUS, NULL, &old) == 0 && old.sa_handler == SIG_DFL) {
-        sigaction(SIGBUS, &action, NULL);
+    if (!is_caught && sigaction(SIGBUS, NULL, &others) == 0) {
+        is_caught = sigaction(SIGBUS, &action, NULL) == 0;
     }
 }
 
@@ -72,13 +78,8 @@ static void set_mapping(struct mapping *mapping, void *bytes, uint64_t size) {
     }
 }
 
-void *filemap_open(int fd, uint64_t offset, uint64_t size, enum filemap_use use) {
-    int protection = use == FILEMAP_WRITES ? PROT_READ | PROT_WRITE : PROT_READ;
-    void *bytes = mmap(NULL, size, protection, MAP_SHARED, fd, (off_t)offset);
+static void watch(void *bytes, uint64_t size, int protection) {
     struct mapping *mapping;
-    if (bytes == MAP_FAILED) {
-        return NULL;
-    }
     pthread_mutex_lock(&lock);
     if (page_bytes == 0) {
         page_bytes = (uintptr_t)sysconf(_SC_PAGESIZE);
@@ -91,6 +92,22 @@ void *filemap_open(int fd, uint64_t offset, uint64_t size, enum filemap_use use)
     }
     set_mapping(mapping, bytes, size);
     pthread_mutex_unlock(&lock);
+}
+
+static void forget(void *bytes) {
+    pthread_mutex_lock(&lock);
+    set_mapping(find_mapping((uintptr_t)bytes), NULL, 0);
+    pthread_mutex_unlock(&lock);
+}
+
+void *filemap_open(int fd, uint64_t offset, uint64_t size, enum filemap_use use) {
+    int protection = use == FILEMAP_WRITES ? PROT_READ | PROT_WRITE : PROT_READ;
+    void *bytes = mmap(NULL, size, protection, use == FILEMAP_COPIES ? MAP_PRIVATE : MAP_SHARED, fd,
+                       (off_t)offset);
+    if (bytes == MAP_FAILED) {
+        return NULL;
+    }
+    watch(bytes, size, protection);
     return bytes;
 }
 
@@ -113,8 +130,14 @@ bool filemap_is_cut(const void *bytes) {
 }
 
 void filemap_close(void *bytes, uint64_t size) {
-    pthread_mutex_lock(&lock);
-    set_mapping(find_mapping((uintptr_t)bytes), NULL, 0);
-    pthread_mutex_unlock(&lock);
+    forget(bytes);
     munmap(bytes, size);
+}
+
+void filemap_watch(void *bytes, uint64_t size) {
+    watch(bytes, size, PROT_READ | PROT_WRITE);
+}
+
+void filemap_forget(void *bytes) {
+    forget(bytes);
 }

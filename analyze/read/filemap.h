@@ -5,7 +5,8 @@
  * commands of whoever looks at it, or its collector. Such pages become zeros here. A copy of the
  * file would cost more, and would not show counters of one moment together.
  *
- * Called by profile.c and collect. Any thread.
+ * Called by whoever maps what may be another user's. Any thread that does not block SIGBUS
+ * (analyze/base/threadstart.h).
  */
 #ifndef ANALYZE_READ_FILEMAP_H
 #define ANALYZE_READ_FILEMAP_H
@@ -13,7 +14,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum filemap_use { FILEMAP_READS, FILEMAP_WRITES };
+/* COPIES: reads, of a private mapping. */
+enum filemap_use { FILEMAP_READS, FILEMAP_WRITES, FILEMAP_COPIES };
 
 /* NULL with errno. */
 void *filemap_open(int fd, uint64_t offset, uint64_t size, enum filemap_use use);
@@ -24,5 +26,9 @@ void *filemap_resize(void *bytes, uint64_t size, uint64_t new_size);
 
 /* Whether something was asked for that the file no longer had. */
 bool filemap_is_cut(const void *bytes);
+
+/* The same for a private mapping that a library made and will unmap; forgotten before that. */
+void filemap_watch(void *bytes, uint64_t size);
+void filemap_forget(void *bytes);
 
 #endif

@@ -3,6 +3,7 @@
 #include "analyze/read/region.h"
 
 #include "analyze/read/procstat.h"
+#include "analyze/read/profile.h"
 
 #include "analyze/base/array.h"
 #include "memtrace/format.h"
@@ -198,10 +199,12 @@ enum region_header region_read_header(const char *path, struct memtrace_header *
     if (fd < 0) {
         return REGION_NO_FILE;
     }
-    return size == (ssize_t)sizeof *header &&
-                   memcmp(header->magic, MEMTRACE_MAGIC, sizeof header->magic) == 0
-               ? REGION_HEADER
-               : REGION_NO_HEADER;
+    if (size != (ssize_t)sizeof *header ||
+        memcmp(header->magic, MEMTRACE_MAGIC, sizeof header->magic) != 0) {
+        return REGION_NO_HEADER;
+    }
+    profile_end_strings(header);
+    return REGION_HEADER;
 }
 
 static bool is_profile(const char *path) {

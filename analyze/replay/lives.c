@@ -112,7 +112,7 @@ static int end_life(void *context, const struct pairing_block *block, const stru
     life->death_thread = how->end.thread;
     life->is_temporary = how->is_temporary;
     if (how->by != NULL && how->by->event.kind == EVENT_FREE) {
-        life->death_context = how->by->event.context;
+        life->death_context = how->freed_by;
     } else if (how->by != NULL) {
         life->is_reallocated = true;
         following->origin = origin_of_next(life);

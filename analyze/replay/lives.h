@@ -12,6 +12,7 @@
 
 #include "analyze/model/model.h"
 #include "analyze/replay/options.h"
+#include "analyze/replay/pass.h"
 #include "analyze/replay/scopes.h"
 #include "analyze/replay/timeorder.h"
 
@@ -37,7 +38,7 @@ struct life {
     uint32_t context;     /* below model.node_count */
     uint32_t stream;      /* that allocated it */
     uint32_t death_thread;
-    uint32_t death_context; /* 0: not recorded */
+    struct context_id death_context; /* 0: not recorded */
     uint32_t slack;         /* usable size - size, at most MEMTRACE_SLACK_MOST */
     uint8_t flags;          /* MEMTRACE_ALLOC_* */
     uint8_t alignment;      /* log2 of what was asked for; 0: nothing special */

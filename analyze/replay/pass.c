@@ -42,6 +42,12 @@ uint32_t pass_context(const struct pass *pass, uint32_t context) {
     return context_of(pass, context);
 }
 
+/* A path that is missing is the node of these. */
+static struct context_id freed_by(const struct pass *pass, const struct timeorder_event *by) {
+    bool is_known = by != NULL && by->event.kind == EVENT_FREE && by->event.context != 0;
+    return (struct context_id){is_known ? context_of(pass, by->event.context) : 0};
+}
+
 static uint32_t tick_of(uint64_t time_ns) {
     return (uint32_t)(time_ns >> MEMTRACE_TICK_SHIFT);
 }
@@ -99,7 +105,10 @@ HOT_INLINE void end_block(struct pass *pass, struct pairing_block *block, struct
     if (taker != VISITOR) {
         count_end(pass, block, name, &end, is_temporary, taker);
     } else if (pass->stop == 0) {
-        const struct pass_end how = {.end = end, .by = by, .is_temporary = is_temporary};
+        const struct pass_end how = {.end = end,
+                                     .by = by,
+                                     .freed_by = freed_by(pass, by),
+                                     .is_temporary = is_temporary};
         pass->stop = visitor->end(visitor->context, block, &how);
     }
 }

@@ -145,6 +145,12 @@ struct range {
     int64_t rest_down;
 };
 
+/* The largest or smallest number where the sum does not fit: a file may say anything. */
+static int64_t add_up(int64_t left, int64_t right) {
+    int64_t sum;
+    return __builtin_add_overflow(left, right, &sum) ? (right > 0 ? INT64_MAX : INT64_MIN) : sum;
+}
+
 static struct range choose(const struct diff *diff, const struct diff_view *view,
                            enum metric metric) {
     struct range range = {.shrunk = diff->row_count};
@@ -162,8 +168,8 @@ static struct range choose(const struct diff *diff, const struct diff_view *view
     for (size_t i = range.grown; i < range.shrunk; i++) {
         int64_t change = diff_change(diff->rows[i].costs, metric);
         range.rest += change != 0;
-        range.rest_up += change > 0 ? change : 0;
-        range.rest_down += change < 0 ? change : 0;
+        range.rest_up = change > 0 ? add_up(range.rest_up, change) : range.rest_up;
+        range.rest_down = change < 0 ? add_up(range.rest_down, change) : range.rest_down;
     }
     return range;
 }

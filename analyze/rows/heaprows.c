@@ -196,8 +196,8 @@ ROWS_CELL(allocation_lifetime, struct life, life,
 ROWS_CELL(allocation_freed_by, struct life, life,
           table_number_if(life->death_ns != LIFE_ALIVE, life->death_thread))
 ROWS_CELL(allocation_freed_context, struct life, life,
-          table_number_if(life->death_ns != LIFE_ALIVE && life->death_context != 0,
-                          life->death_context))
+          table_number_if(life->death_ns != LIFE_ALIVE && life->death_context.node != 0,
+                          life->death_context.node))
 ROWS_CELL(allocation_weight, struct life, life, table_number(life_bytes(life)))
 ROWS_CELL(allocation_count, struct life, life,
           table_real((double)life_units(life) / (double)ACCOUNTS_ONE))

@@ -553,10 +553,13 @@ static const void *process_at(const struct rows_of *of, size_t row, void *room) 
 char *rows_join_arguments(struct arguments all) {
     char *text = malloc(3 * all.size + 1); /* an empty one becomes two quotes and a blank */
     char *to = text;
+    size_t most = all.size;
     const char *at;
     while (text != NULL && (at = arguments_next(&all)) != NULL) {
+        size_t length = strnlen(at, most);
         to = stpcpy(to, to != text ? " " : "");
-        to = stpcpy(to, *at != '\0' ? at : "''");
+        to = length != 0 ? mempcpy(to, at, length) : stpcpy(to, "''");
+        most = all.size;
     }
     if (text != NULL) {
         *to = '\0';

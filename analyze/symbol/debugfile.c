@@ -8,6 +8,7 @@
 #define _GNU_SOURCE
 #include "analyze/symbol/debugfile.h"
 
+#include "analyze/read/filemap.h"
 #include "analyze/read/trust.h"
 
 #include <byteswap.h>
@@ -61,6 +62,13 @@ int debugfile_open(const char *path, struct debugfile_elf *file, int *descriptor
     if (is_allowed && fstat(fd, &status) == 0 && S_ISREG(status.st_mode))
         file->elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
     const char *slash = strrchr(path, '/');
+    /* Whose owner may make it shorter while it is read: not a reason to end. */
+    size_t size = 0;
+    void *bytes = file->elf ? elf_rawfile(file->elf, &size) : NULL;
+    if (bytes) {
+        filemap_watch(bytes, size);
+        file->bytes = bytes;
+    }
     if (file->elf && elf_kind(file->elf) == ELF_K_ELF)
         file->folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup("./");
     if (!file->folder) {
@@ -80,6 +88,8 @@ int debugfile_open(const char *path, struct debugfile_elf *file, int *descriptor
 }
 
 void debugfile_close(struct debugfile_elf *file) {
+    if (file->bytes)
+        filemap_forget(file->bytes);
     if (file->elf)
         elf_end(file->elf);
     free(file->folder);

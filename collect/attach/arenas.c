@@ -8,12 +8,12 @@
 
 #include "analyze/base/array.h"
 #include "analyze/base/numbermap.h"
+#include "analyze/read/filemap.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -125,12 +125,12 @@ static int check_version(struct walking *walking) {
     unsigned version = 0;
     int fd = libc != NULL ? attachtarget_file(walking->target, libc) : -1;
     if (fd >= 0 && fstat(fd, &status) == 0) {
-        char *text = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+        char *text = filemap_open(fd, 0, (uint64_t)status.st_size, FILEMAP_COPIES);
         const char *at =
-            text != MAP_FAILED ? memmem(text, (size_t)status.st_size, says, sizeof says - 1) : NULL;
+            text != NULL ? memmem(text, (size_t)status.st_size, says, sizeof says - 1) : NULL;
         version = at != NULL ? (unsigned)strtoul(at + sizeof says - 1, NULL, 10) : 0;
-        if (text != MAP_FAILED) {
-            munmap(text, (size_t)status.st_size);
+        if (text != NULL) {
+            filemap_close(text, (uint64_t)status.st_size);
         }
     }
     if (fd >= 0) {

@@ -107,10 +107,11 @@ static int look_at(struct merging *merging, char *const *paths, size_t count, st
 
 /* ---- Costs ---- */
 
-/* Cells for all contexts of the tables, the new ones zero. 0 or -1. */
+/* Cells for all contexts of the tables, and for 0, which is no path's: profiles may have costs and
+ * no node. The new ones are zero. 0 or -1. */
 static int grow_cells(struct merging *merging) {
     size_t before = merging->cell_count;
-    size_t count = merging->tables.node_count;
+    size_t count = merging->tables.node_count != 0 ? merging->tables.node_count : 1;
     if (array_reserve(&merging->cells, &merging->cell_room, count, sizeof *merging->cells) != 0 ||
         array_reserve(&merging->estimates, &merging->estimate_room, count,
                       sizeof *merging->estimates) != 0) {
@@ -177,7 +178,7 @@ static int add_costs(struct merging *merging, const struct model *model,
         cell->free_bytes += context->freed_bytes;
         cell->free_count += context->frees;
         cell->temporary_count += context->temporary;
-        cell->saved_live += (int64_t)context->peak_bytes;
+        cell->saved_live = (int64_t)((uint64_t)cell->saved_live + context->peak_bytes);
         cell->peak_epoch = PEAK_EPOCH;
         if (context->lifetimes != MODEL_NO_LIFETIMES &&
             add_lifetimes(merging, cell, &model->lifetimes[context->lifetimes]) != 0) {

@@ -42,7 +42,7 @@ MAY_INCLUDE = {
     "instrument": [],
     "analyze/base": [],
     "analyze/read": ["analyze/base"],
-    "analyze/symbol": ["analyze/base", "analyze/read/error.h", "analyze/read/cachefolder.h", "analyze/read/trust.h",
+    "analyze/symbol": ["analyze/base", "analyze/read/error.h", "analyze/read/cachefolder.h", "analyze/read/filemap.h", "analyze/read/trust.h",
                        "analyze/read/varint.h"],
     **{"analyze/" + room: ["analyze/" + lower for lower in ANALYZE[:place]]
        for place, room in enumerate(ANALYZE) if place >= 3},

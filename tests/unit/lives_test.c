@@ -160,7 +160,7 @@ static void one_block(void **state) {
     assert_int_equal(told.ended[0].birth_ns, 3 * TICK);
     assert_int_equal(told.ended[0].death_ns, 7 * TICK);
     assert_int_equal(told.ended[0].context, 5);
-    assert_int_equal(told.ended[0].death_context, 6);
+    assert_int_equal(told.ended[0].death_context.node, 6);
     assert_int_equal(told.ended[0].death_thread, MAIN);
     assert_true(told.ended[0].birth_order < told.ended[0].death_order);
     assert_true(told.ended[0].is_temporary);

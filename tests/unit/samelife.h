@@ -21,7 +21,7 @@ static inline void assert_same_life(const struct life *a, const struct life *b) 
     assert_int_equal(a->context, b->context);
     assert_int_equal(a->stream, b->stream);
     assert_int_equal(a->death_thread, b->death_thread);
-    assert_int_equal(a->death_context, b->death_context);
+    assert_int_equal(a->death_context.node, b->death_context.node);
     assert_int_equal(a->slack, b->slack);
     assert_int_equal(a->flags, b->flags);
     assert_int_equal(a->alignment, b->alignment);

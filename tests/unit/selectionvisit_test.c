@@ -63,7 +63,8 @@ static struct life seen(const struct selection *selection, const struct life *li
     struct life shown = *life;
     if (life->death_ns >= selection->view.to_ns) {
         shown.death_ns = shown.death_order = LIFE_ALIVE;
-        shown.death_thread = shown.death_context = 0;
+        shown.death_thread = 0;
+        shown.death_context = (struct context_id){0};
         shown.is_temporary = shown.is_reallocated = false;
     }
     return shown;

@@ -531,8 +531,8 @@ static int write_one(struct api_call *call, const struct apidetail *detail, cons
     jsonwriter_map(call->json, NULL);
     write_block(call, &of, detail, life);
     apiframes_write_path(&report, call->json, "path", context != NULL ? context->path : 0);
-    if (life->death_ns != LIFE_ALIVE && life->death_context != 0) {
-        apiframes_write_path(&report, call->json, "freed_path", life->death_context);
+    if (life->death_ns != LIFE_ALIVE && life->death_context.node != 0) {
+        apiframes_write_path(&report, call->json, "freed_path", life->death_context.node);
     } else {
         jsonwriter_string(call->json, "freed_path", NULL);
     }

@@ -2,9 +2,7 @@
 /*
  * worker.h: starts the server's own threads: those that answer, that open sources, that watch.
  *
- * Signals that are sent are for the main thread, which waits for them. Those that a thread raises
- * itself stay its own: SIGBUS of a mapped file that became shorter is handled in analyze/read
- * (profile.c), and would end the process if it were blocked.
+ * Signals are the main thread's (analyze/base/threadstart.h).
  */
 #ifndef WEB_SERVER_WORKER_H
 #define WEB_SERVER_WORKER_H
