@@ -8,7 +8,6 @@
 #include "analyze/base/timedwait.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 

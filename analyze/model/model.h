@@ -36,6 +36,12 @@ struct model_node {
     uint32_t parent; /* 0: outermost */
 };
 
+/* A path's node, below model.node_count whatever the file says: a pass alone makes one
+ * (analyze/replay/pass.c), of what an event says. 0: none. */
+struct context_id {
+    uint32_t node;
+};
+
 struct model_context {
     uint32_t id;
     uint32_t parent; /* of nodes[id] */

@@ -21,7 +21,7 @@ struct mapping {
 
 static struct mapping mappings[FILEMAP_MOST];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static uintptr_t page_bytes; /* of this machine's kernel; set before the first mapping */
+static uintptr_t page_bytes;    /* of this machine's kernel; set before the first mapping */
 static struct sigaction others; /* what was there before, which gets what is not ours */
 
 static uintptr_t round_up(uintptr_t address) {
@@ -52,10 +52,11 @@ static void replace_lost(int signal, siginfo_t *info, void *context) {
 
 /* With the lock held. */
 static void catch_sigbus(void) {
-    static bool is_caught;
     struct sigaction action = {.sa_sigaction = replace_lost, .sa_flags = SA_SIGINFO};
-    if (!is_caught && sigaction(SIGBUS, NULL, &others) == 0) {
-        is_caught = sigaction(SIGBUS, &action, NULL) == 0;
+    struct sigaction now;
+    if (sigaction(SIGBUS, NULL, &now) == 0 && now.sa_sigaction != replace_lost) {
+        others = now;
+        sigaction(SIGBUS, &action, NULL);
     }
 }
 

@@ -12,7 +12,6 @@
 
 #include "analyze/model/model.h"
 #include "analyze/replay/options.h"
-#include "analyze/replay/pass.h"
 #include "analyze/replay/scopes.h"
 #include "analyze/replay/timeorder.h"
 
@@ -39,9 +38,9 @@ struct life {
     uint32_t stream;      /* that allocated it */
     uint32_t death_thread;
     struct context_id death_context; /* 0: not recorded */
-    uint32_t slack;         /* usable size - size, at most MEMTRACE_SLACK_MOST */
-    uint8_t flags;          /* MEMTRACE_ALLOC_* */
-    uint8_t alignment;      /* log2 of what was asked for; 0: nothing special */
+    uint32_t slack;                  /* usable size - size, at most MEMTRACE_SLACK_MOST */
+    uint8_t flags;                   /* MEMTRACE_ALLOC_* */
+    uint8_t alignment;               /* log2 of what was asked for; 0: nothing special */
     bool is_inherited; /* a forked child was born with it: not this process's allocation; or it was
                         * there when the recording began */
     bool is_temporary; /* freed by its thread with no other heap allocation in between */

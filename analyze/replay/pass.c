@@ -105,10 +105,8 @@ HOT_INLINE void end_block(struct pass *pass, struct pairing_block *block, struct
     if (taker != VISITOR) {
         count_end(pass, block, name, &end, is_temporary, taker);
     } else if (pass->stop == 0) {
-        const struct pass_end how = {.end = end,
-                                     .by = by,
-                                     .freed_by = freed_by(pass, by),
-                                     .is_temporary = is_temporary};
+        const struct pass_end how = {
+            .end = end, .by = by, .freed_by = freed_by(pass, by), .is_temporary = is_temporary};
         pass->stop = visitor->end(visitor->context, block, &how);
     }
 }

@@ -49,17 +49,11 @@ static inline bool pass_is_inherited(const struct pass *pass, const struct event
     return pass->inherited != 0 || (event->flags & MEMTRACE_ALLOC_BEFORE) != 0;
 }
 
-/* A path's node, below model.node_count whatever the file says: the pass alone makes one, of what an
- * event says. 0: none. */
-struct context_id {
-    uint32_t node;
-};
-
 /* How a block ended: by whom and when, and which event said so. */
 struct pass_end {
     struct pairing_end end;
     const struct timeorder_event
-        *by; /* a free or a reallocation; NULL: it had waited for the block */
+        *by;                    /* a free or a reallocation; NULL: it had waited for the block */
     struct context_id freed_by; /* 0: not recorded, or it was reallocated */
     bool is_temporary;
 };

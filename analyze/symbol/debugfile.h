@@ -20,7 +20,7 @@
 /* An ELF file opened for reading; elf NULL: not open. The descriptor is already closed. */
 struct debugfile_elf {
     Elf *elf;
-    void *bytes; /* of the file, as libelf mapped it */
+    void *bytes;  /* of the file, as libelf mapped it */
     char *folder; /* where the file lies, for paths relative to it */
 };
 

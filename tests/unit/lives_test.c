@@ -108,6 +108,8 @@ static int note_other(void *context, const struct timeorder_event *event) {
     return 0;
 }
 
+static size_t node_count; /* of the model that was listened to last */
+
 static int listen(struct script *script, struct told *told, struct scopes *scopes,
                   const struct replay_options *options) {
     const struct lives_visitor visitor = {.begin = note_begin,
@@ -124,6 +126,7 @@ static int listen(struct script *script, struct told *told, struct scopes *scope
     assert_non_null(recording);
     model = model_replay(parts, NULL, NULL);
     assert_non_null(model);
+    node_count = model->node_count;
     result = lives_visit(parts, model, &visitor, options, NULL);
     model_free(model);
     recording_close(recording);
@@ -138,6 +141,24 @@ static void end_script(struct script *script) {
 static const struct event_block no_block;
 
 /* ---- Cases ---- */
+
+/* Whatever a file says of who freed a block: it is a node of the model. */
+static void a_freeing_path_that_no_node_has(void **state) {
+    static const uint32_t wrong[] = {7, 0xfffff0, (1 << MEMTRACE_CONTEXT_BITS) - 1};
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        struct script script;
+        struct told told = {0};
+        begin_script(&script);
+        begin_thread(&script, MAIN);
+        release(&script, 7 * TICK, make(&script, 3 * TICK, 100, no_block), wrong[i]);
+        end_thread(&script);
+        assert_int_equal(listen(&script, &told, NULL, NULL), 0);
+        assert_int_equal(told.ended_count, 1);
+        assert_in_range(told.ended[0].death_context.node, 1, node_count - 1);
+        end_script(&script);
+    }
+}
 
 static void one_block(void **state) {
     struct script script;
@@ -300,11 +321,9 @@ static int remove_file(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_block),
-        cmocka_unit_test(a_chain),
-        cmocka_unit_test(a_free_by_another_thread),
-        cmocka_unit_test(scopes_of_births),
-        cmocka_unit_test(it_can_end_early),
+        cmocka_unit_test(one_block),        cmocka_unit_test(a_freeing_path_that_no_node_has),
+        cmocka_unit_test(a_chain),          cmocka_unit_test(a_free_by_another_thread),
+        cmocka_unit_test(scopes_of_births), cmocka_unit_test(it_can_end_early),
     };
     return cmocka_run_group_tests(tests, make_file, remove_file);
 }

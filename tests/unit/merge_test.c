@@ -273,6 +273,32 @@ static void timelines_are_sums_of_who_runs(void **state) {
     profile_close(profile);
 }
 
+/* Costs of paths that are no nodes, as only a damaged profile has; the maxima are more than fit. */
+static void costs_without_nodes(void **state) {
+    struct error error = {""};
+    char *both[] = {paths[1], paths[0]};
+    FILE *out;
+    (void)state;
+    for (int which = 0; which < 2; which++) {
+        static struct memtrace_cell cells[2 * CONTEXT];
+        struct memtrace_header header = {.pid = 100 + (uint32_t)which,
+                                         .state = MEMTRACE_STATE_ENDED};
+        struct profilewrite write = profilewrite_begin();
+        out = fopen(paths[which], "w");
+        assert_non_null(out);
+        cells[CONTEXT] = (struct memtrace_cell){
+            .alloc_bytes = INT64_MAX, .alloc_count = 1, .saved_live = INT64_MAX, .peak_epoch = 1};
+        profilewrite_leaves(&write, MEMTRACE_SEGMENT_LEDGER, 1, cells, sizeof *cells,
+                            sizeof cells / sizeof *cells);
+        assert_int_equal(profilewrite_end(&write, &header, out, &error), 0);
+        fclose(out);
+    }
+    out = fopen(paths[2], "w");
+    assert_non_null(out);
+    assert_int_equal(merge_profiles(both, 2, NULL, NULL, out, &error), 0);
+    fclose(out);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_process_has_a_stream_and_a_thread),
@@ -281,6 +307,7 @@ int main(void) {
         cmocka_unit_test(a_file_that_both_have_is_there_once),
         cmocka_unit_test(equal_call_paths_are_one),
         cmocka_unit_test(timelines_are_sums_of_who_runs),
+        cmocka_unit_test(costs_without_nodes),
     };
     return cmocka_run_group_tests(tests, merge, drop);
 }

@@ -7,12 +7,15 @@
 #include <cmocka.h>
 // clang-format on
 
+#include "analyze/base/threadstart.h"
 #include "analyze/model/model.h"
 #include "analyze/read/region.h"
+#include "analyze/symbol/debugfile.h"
 #include "tests/unit/profile_builder.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -247,6 +250,59 @@ static void cut_off_meanwhile(void **state) {
     free(builder);
 }
 
+/* The same in a thread that leaves signals to others. */
+static void *read_all(void *argument) {
+    volatile const unsigned char *bytes = ((struct profile *)argument)->bytes;
+    unsigned sum = 0;
+    for (uint64_t at = 0; at < ((struct profile *)argument)->size; at += 4096) {
+        sum += bytes[at];
+    }
+    return sum == 0 ? NULL : argument;
+}
+
+static void read_in_thread(const char *path) {
+    struct profile *profile = profile_open(path, NULL);
+    pthread_t thread;
+    EXPECT(profile != NULL && profile->live && truncate(path, 0) == 0);
+    EXPECT(threadstart(&thread, NULL, read_all, profile) == 0);
+    EXPECT(pthread_join(thread, NULL) == 0 && profile_is_cut(profile));
+    profile_close(profile);
+}
+
+static void cut_off_in_a_thread(void **state) {
+    struct builder *builder = builder_new();
+    uint64_t ticks;
+    char path[512];
+    (void)state;
+    region_start_ticks(getpid(), &ticks);
+    write_region(builder, path, sizeof path, getpid(), ticks);
+    assert_int_equal(in_child(read_in_thread, path), 0);
+    unlink(path);
+    free(builder);
+}
+
+/* And of a program file that debug information is read of. */
+static void read_program(const char *path) {
+    struct debugfile_elf file;
+    size_t size;
+    const volatile char *bytes;
+    EXPECT(debugfile_open(path, &file, NULL) == 0);
+    bytes = elf_rawfile(file.elf, &size);
+    EXPECT(truncate(path, 0) == 0 && bytes[size / 2] == 0 && bytes[size - 1] == 0);
+    debugfile_close(&file);
+}
+
+static void program_cut_off_meanwhile(void **state) {
+    char path[64];
+    char command[128];
+    (void)state;
+    snprintf(path, sizeof path, "/tmp/region_test.%ld.program", (long)getpid());
+    snprintf(command, sizeof command, "cp /proc/%ld/exe %s", (long)getpid(), path);
+    assert_int_equal(system(command), 0);
+    assert_int_equal(in_child(read_program, path), 0);
+    unlink(path);
+}
+
 /* What is no mapping of ours is as fatal as ever, also while there is one. */
 static void fault_elsewhere(const char *path) {
     struct profile *profile = profile_open(path, NULL);
@@ -274,10 +330,15 @@ static void other_faults(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names),         cmocka_unit_test(processes),
-        cmocka_unit_test(find_and_list), cmocka_unit_test(find_by_maps),
-        cmocka_unit_test(running),       cmocka_unit_test(cut_off_meanwhile),
+        cmocka_unit_test(names),
+        cmocka_unit_test(processes),
+        cmocka_unit_test(find_and_list),
+        cmocka_unit_test(find_by_maps),
+        cmocka_unit_test(running),
+        cmocka_unit_test(cut_off_meanwhile),
         cmocka_unit_test(other_faults),
+        cmocka_unit_test(cut_off_in_a_thread),
+        cmocka_unit_test(program_cut_off_meanwhile),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -132,9 +132,35 @@ static void limits(void **state) {
     expect_marks(REPORT_CSV, 2, true, "time_ns\r\n4\r\n3\r\n");
 }
 
+/* A command that says less than it holds, or does not end, is read as far as its header goes. */
+static void command_of(uint64_t bytes, size_t letters, const char *end, size_t want) {
+    struct memtrace_header *header = calloc(1, sizeof *header);
+    char *text;
+    assert_non_null(header);
+    memset(header->command, 'A', letters);
+    memcpy(header->command + letters, end, letters < sizeof header->command);
+    header->command_bytes = bytes;
+    text = rows_join_arguments(arguments_of(header));
+    assert_int_equal(strlen(text), want);
+    free(text);
+    free(header);
+}
+
+static void damaged_commands(void **state) {
+    const size_t room = sizeof((struct memtrace_header *)0)->command;
+    (void)state;
+    command_of(1, room - 1, "", room - 1);
+    command_of(1000, room - 1, "", room - 1);
+    command_of(1, room, "", 0); /* of no end at all nothing is believed */
+    command_of(UINT64_MAX, room, "", 0);
+    command_of(0, room, "", 0);
+    command_of(5, 4, "", 4);
+    command_of(2, 4, "", 4);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(unknown_numbers),
-                                       cmocka_unit_test(unknown_names), cmocka_unit_test(commands),
-                                       cmocka_unit_test(limits)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(unknown_numbers), cmocka_unit_test(unknown_names),
+        cmocka_unit_test(commands), cmocka_unit_test(limits), cmocka_unit_test(damaged_commands)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
