@@ -385,13 +385,30 @@ bool attachstop_may(const struct attachsafety *safety, pid_t tid, bool may_run) 
 
 /* --- stopped ---------------------------------------------------------------------------------- */
 
+/* Signals that are nothing to who has no handler for them. One that is traced gets them, too. */
+static bool is_ignored(const struct attachstop *stop, int signal) {
+    char caught[32];
+    return (signal == SIGCHLD || signal == SIGCONT || signal == SIGURG || signal == SIGWINCH) &&
+           attachtarget_status(stop->pid, stop->tid, "SigCgt", caught, sizeof caught) == 0 &&
+           (strtoull(caught, NULL, 16) >> (signal - 1) & 1) == 0;
+}
+
+static bool has_pending_in(const struct attachstop *stop, uint32_t queue) {
+    enum { MOST = 8 };
+    struct __ptrace_peeksiginfo_args which = {.flags = queue, .nr = MOST};
+    siginfo_t signals[MOST];
+    long count = ptrace(PTRACE_PEEKSIGINFO, stop->tid, &which, signals);
+    for (long i = 0; i < count && count < MOST; i++) {
+        if (!is_ignored(stop, signals[i].si_signo)) {
+            return true;
+        }
+    }
+    return count < 0 || count == MOST;
+}
+
 /* Also of one that it blocks, for which another thread or moment will do. */
-static bool has_pending_signal(pid_t tid) {
-    struct __ptrace_peeksiginfo_args own = {.nr = 1};
-    struct __ptrace_peeksiginfo_args shared = {.flags = PTRACE_PEEKSIGINFO_SHARED, .nr = 1};
-    siginfo_t info;
-    return ptrace(PTRACE_PEEKSIGINFO, tid, &own, &info) != 0 ||
-           ptrace(PTRACE_PEEKSIGINFO, tid, &shared, &info) != 0;
+static bool has_pending_signal(const struct attachstop *stop) {
+    return has_pending_in(stop, 0) || has_pending_in(stop, PTRACE_PEEKSIGINFO_SHARED);
 }
 
 /* The first thread's stack grows as it is used, up to its limit, where nothing lies below it. */
@@ -554,7 +571,7 @@ static bool is_safe(const struct attachsafety *safety, const struct attachstop *
     const struct attachcallsite *call = &stop->registers.call;
     uint64_t end = own_stack_end(safety, &stop->registers);
     enum path path = PATH_UNSAFE;
-    if (!has_pending_signal(stop->tid) && end != 0) {
+    if (!has_pending_signal(stop) && end != 0) {
         path = look_outwards(safety, stop, end);
     }
     if (path == PATH_UNSAFE) {
@@ -670,13 +687,15 @@ static int begin(const struct attachsafety *safety, bool may_run, struct attachs
     sigset_t child;
     sigset_t before;
     enum stopped stopped;
+    bool is_held_later = safety != NULL && safety->may_wait && is_deaf(stop);
     attachbeside_come(stop->pid, stop->tid);
     block_child(&child, &before);
     stopped = stop_thread(stop, &child);
     for (int i = 0; i < DEAF_TRIES && stopped == STOPPED_GONE && is_deaf(stop); i++) {
         stopped = await_stop(stop, &child);
-        stop->asked_ns = clock_now_ns();
+        is_held_later = true;
     }
+    stop->asked_ns = is_held_later ? clock_now_ns() : stop->asked_ns;
     if (stopped == STOPPED_BY_US && safety != NULL) {
         judge(safety, stop, may_run, &child);
     }

@@ -256,10 +256,10 @@ static enum found find_register(struct machine *machine, Dwarf_Frame *row, unsig
         *value = machine->frame->values[number];
         return is_known(machine->frame, number) ? FOUND_VALUE : FOUND_NOTHING;
     }
-    if (ops[0].atom >= DW_OP_reg0 && ops[0].atom <= DW_OP_reg31) { /* in another one */
-        uint64_t other = ops[0].atom - DW_OP_reg0;
-        *value = is_known(machine->frame, other) ? machine->frame->values[other] : 0;
-        return count == 1 && is_known(machine->frame, other) ? FOUND_VALUE : FOUND_NOTHING;
+    if (ops[0].atom == DW_OP_regx) { /* in another one */
+        bool is_there = count == 1 && is_known(machine->frame, ops[0].number);
+        *value = is_there ? machine->frame->values[ops[0].number] : 0;
+        return is_there ? FOUND_VALUE : FOUND_NOTHING;
     }
     if (ops[count - 1].atom == DW_OP_stack_value) {
         return evaluate(machine, ops, count - 1, value) ? FOUND_VALUE : FOUND_NOTHING;

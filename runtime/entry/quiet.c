@@ -74,25 +74,63 @@ static void find_threads(struct crowd *crowd) {
     }
 }
 
-/* By its state in /proc/self/task/TID/stat, behind the name in parentheses. */
-static int sleeps(uint32_t tid) {
-    char buffer[512];
+/* What the file says, with a 0 at the end; or nothing. So many bytes, or less than 0. */
+static long read_of(const char *base, uint32_t number, const char *name, char *buffer,
+                    size_t size) {
     struct text path;
-    long size = -1;
+    long got = -1;
     long fd;
-    text_init(&path, buffer, sizeof buffer);
-    text_add(&path, "/proc/self/task/");
-    text_add_number(&path, tid);
-    text_add(&path, "/stat");
+    text_init(&path, buffer, size);
+    text_add(&path, base);
+    text_add_number(&path, number);
+    text_add(&path, name);
     fd = sys_open(buffer, O_RDONLY | O_CLOEXEC, 0);
     if (fd >= 0) {
-        size = sys_read((int)fd, buffer, sizeof buffer);
+        got = sys_read((int)fd, buffer, size - 1);
         sys_close((int)fd);
     }
+    buffer[got > 0 ? got : 0] = '\0';
+    return got;
+}
+
+/* Behind the name in parentheses; 0: not known. */
+static char state_of(const char *base, uint32_t number) {
+    char buffer[512];
+    long size = read_of(base, number, "/stat", buffer, sizeof buffer);
     while (size > 0 && buffer[size - 1] != ')') {
         size--;
     }
-    return size > 0 && size + 1 < (long)sizeof buffer && buffer[size + 1] == 'S';
+    return size > 0 ? buffer[size + 1] : '\0'; /* which is 0 behind the end */
+}
+
+/* A vfork's child runs in our memory, as the thread that waits for it: both sleep then. (Of other
+ * children of the thread nobody asks how they came.) */
+static int do_children_sleep(uint32_t tid) {
+    char buffer[512];
+    long size = read_of("/proc/self/task/", tid, "/children", buffer, sizeof buffer);
+    const char *at = buffer;
+    int all = size >= 0 && size < (long)sizeof buffer - 1;
+    while (all && *at != '\0') {
+        char state = state_of("/proc/", number_of(at));
+        all = state == 'S' || state == 'Z' || state == 'X';
+        while (*at >= '0' && *at <= '9') {
+            at++;
+        }
+        at += *at == ' ';
+    }
+    return all;
+}
+
+/* In a system call, that is: one that waits for its memory has none there. */
+static int waits_in_vfork(uint32_t tid) {
+    char buffer[256];
+    return read_of("/proc/self/task/", tid, "/syscall", buffer, sizeof buffer) > 0 &&
+           buffer[0] >= '0' && buffer[0] <= '9' && do_children_sleep(tid);
+}
+
+static int sleeps(uint32_t tid) {
+    char state = state_of("/proc/self/task/", tid);
+    return state == 'S' || (state == 'D' && waits_in_vfork(tid));
 }
 
 static int is_outside(const struct waiting *waiting) {
