@@ -113,14 +113,13 @@ static int wait_for_begin(struct memtrace_header *header, const struct region *r
     switch (state) {
     case RECORDASK_OPENING:
         recordask_give_up(header);
-        return cli_error("nobody came to write the recording of process %ld: is the program "
-                         "'memtrace' stopped that collects it?",
+        return cli_error("nothing came to write the recording of process %ld: is the memtrace process that collects it stopped?",
                          pid);
     case RECORDASK_REFUSED:
         unlink(path);
         return cli_error("process %ld: %s", pid, recording->path);
     case RECORDASK_STOPPED:
-        return cli_error("process %ld: %s could not be gone on with: is the disk full?", pid,
+        return cli_error("process %ld: %s could not be continued: is the disk full?", pid,
                          recording->path);
     case RECORDASK_ASKED:
         print_safe(stdout, "process %ld: asked; %s begins when it allocates next\n", pid,

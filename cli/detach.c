@@ -66,8 +66,7 @@ int detach_explain(pid_t pid, int result) {
         return cli_error("process %ld is profiled already: %s", (long)pid,
                          detach_shown_by(pid).text);
     case MEMTRACE_ATTACH_OVER:
-        return cli_error("process %ld is not profiled: it was detached from, or it ends, or it was "
-                         "started with MEMTRACE=off",
+        return cli_error("process %ld is not profiled: it was detached from, is ending, or was started with MEMTRACE=off",
                          (long)pid);
     case MEMTRACE_ATTACH_BUSY:
         return cli_error("process %ld is being attached to or detached from by another command, or "
@@ -265,7 +264,7 @@ static int run_detach(int argc, char **argv) {
     pid_t *pids = NULL;
     int status = cli_read(&detach_command, &argc, &argv, &leaving);
     if (status == CLI_OK && leaving.all) {
-        status = argc != 0 ? cli_usage("detach", "--all leaves all: no process id is to be named")
+        status = argc != 0 ? cli_usage("detach", "--all leaves all of them: name no process id")
                            : detach_all(leaving.force);
         return status == CLI_USAGE ? status : cli_finish(status);
     }

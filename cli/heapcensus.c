@@ -78,7 +78,7 @@ static int try_once(struct attachcall *call, struct look *look, struct error *er
                          (long)call->pid);
     }
     if (!look->was_there) {
-        return error_set(error, "process %ld was copied, but the copy is not to be seen here",
+        return error_set(error, "process %ld was copied, but the copy cannot be seen here",
                          (long)call->pid);
     }
     if (look->result != 0) {

@@ -58,7 +58,7 @@ static void show_progress(void *context, uint64_t done, uint64_t total) {
 static void note_losses(const char *path, const struct importer_result *result) {
     struct number number;
     if (result->file.damage[0] != '\0') {
-        cli_error("%s: %s; what is before that was imported", path, result->file.damage);
+        cli_error("%s: %s; what comes before that was imported", path, result->file.damage);
     }
     if (result->file.bad_lines != 0) {
         cli_error("%s: left out, since it makes no sense: %s", path,

@@ -132,7 +132,7 @@ int offer_begin(const struct variables *variables, bool rotates) {
             variables->discovery_port != 0 ? variables->discovery_port : CHANNEL_PORT;
     }
     recordparts_opened = add_file;
-    cli_error("what is recorded can be had at %s%s: memtrace gather %s%s DIR", offer.at,
+    cli_error("the recording can be received from %s%s: memtrace gather %s%s DIR", offer.at,
               token != NULL ? " with the token" : ", on this machine only",
               token != NULL ? "--token FILE " : "", name);
     return CLI_OK;
@@ -286,7 +286,7 @@ static int wait_for_offerer(void) {
         }
         if (!told && clock_now_ns() > end + 1000 * MS) {
             told = true;
-            cli_error("what is recorded can be had at %s for %.0f s more at most, or until Ctrl-C",
+            cli_error("the recording can be received from %s for %.0f s more at most, or until Ctrl-C",
                       offer.at, (double)offer.linger_ns / 1e9);
         }
     }

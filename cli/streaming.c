@@ -418,7 +418,7 @@ static void tell_rest(void) {
     number_bytes(&sent, rest->sent);
     number_bytes(&missing, rest->missing);
     if (rest->files == 1) {
-        cli_error("%s: %s are there, %s are only here; memtrace send --to %s%s %s sends them",
+        cli_error("%s: %s have arrived, %s are only here; memtrace send --to %s%s %s sends them",
                   rest->why, sent.text, missing.text, streaming.to, token,
                   shellword_print(path, sizeof path, rest->name));
     } else if (rest->files > 1) {

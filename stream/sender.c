@@ -200,7 +200,7 @@ static enum outcome connect_to_one(struct sender *sender, const struct lookup *l
     }
     for (; one != NULL && fd < 0; one = one->ai_next) {
         if (sender->options->token == NULL && !channel_is_loopback(one->ai_addr)) {
-            error_set(sender->error, "another machine is sent to with --token FILE only");
+            error_set(sender->error, "sending to another machine needs --token FILE");
             return REFUSED;
         }
         fd = connect_to(sender, one);

@@ -131,8 +131,7 @@ static int open_list(struct loop *loop, struct error *error) {
                    ? open_named(loop, name, error)
                    : error_set(
                          error,
-                         "no program of yours is profiled now: memtrace run starts one, memtrace "
-                         "attach PID comes into one");
+                         "none of your programs is profiled now: start one with memtrace run, or attach to one with memtrace attach PID");
     }
     return loop->list.count == 1 ? open_item(loop, loop->list.items, error) : 0;
 }

@@ -269,7 +269,7 @@ static uint32_t column_of(const struct profile *profile, uint32_t thread) {
 int topsource_choose(struct topsource *source, uint32_t thread, struct error *error) {
     uint32_t only = 0;
     if (source->profile == NULL || !source->is_live) {
-        return error_set(error, "one thread's costs are known of running programs alone");
+        return error_set(error, "the costs of one thread are known only of running programs");
     }
     if (thread != 0 && (only = column_of(source->profile, thread)) == 0) {
         return error_set(error, "that thread is gone");

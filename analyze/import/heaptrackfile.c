@@ -364,8 +364,7 @@ int heaptrackfile_read(const char *path, const struct heaptrackfile_visitor *vis
         status = error_set(error, "%s is not a heaptrack data file", path);
     } else if (reading.version > VERSION_MOST) {
         status = error_set(error,
-                           "%s has version %llu of heaptrack's format; known are those up "
-                           "to %d",
+                           "%s has version %llu of heaptrack's format; versions up to %d are known",
                            path, (unsigned long long)reading.version, VERSION_MOST);
     }
     free_reading(&reading);

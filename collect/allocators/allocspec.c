@@ -53,7 +53,7 @@ static uint8_t read_number(const char *text, const char *end) {
 static int refuse_number(const struct allocspec *spec, const char *item, int length,
                          struct error *error) {
     return error_set(
-        error, "\"%s\": \"%.*s\": an argument is meant by its number, 1 to %d, as in size=1%s",
+        error, "\"%s\": \"%.*s\": an argument is named by its number, 1 to %d, as in size=1%s",
         spec->text, length, item, MEMTRACE_ALLOCATOR_NUMBERS,
         strncmp(item, "size", 4) == 0 ? " or size=1*2" : "");
 }
@@ -225,8 +225,7 @@ static int read_spec(struct allocspec *spec, struct error *error) {
     const char *items;
     if (equals == NULL) {
         return error_set(error,
-                         "\"%s\": no ready-made set is called so, and what a function does "
-                         "is missing: %s",
+                         "\"%s\": there is no ready-made set of this name, and what a function does is missing: %s",
                          spec->text, form);
     }
     if (equals[1] >= '1' && equals[1] <= '9' && strchr(equals, ')') != NULL) {

@@ -275,14 +275,11 @@ static int refuse_call(pid_t pid, enum preflight_purpose purpose, const char *ca
     return purpose == PREFLIGHT_DETACH
                ? error_set(
                      error,
-                     "process %ld has got a seccomp filter that does not let %s pass, which is "
-                     "needed to leave it: its profile is written when it ends",
+                     "process %ld has a seccomp filter that blocks %s, which is needed to detach from it: its profile is written when it ends",
                      (long)pid, call)
                : error_set(
                      error,
-                     "process %ld has a seccomp filter that does not let %s pass, which MemTrace "
-                     "needs: allow that call, or start it with memtrace run, which sees the "
-                     "filter come",
+                     "process %ld has a seccomp filter that blocks %s, which MemTrace needs: allow that call, or start it with memtrace run, which sees the filter being set",
                      (long)pid, call);
 }
 
@@ -403,8 +400,7 @@ static int check(const struct attachimage *image, enum preflight_purpose purpose
     pid_t pid = image->pid;
     if (!attachthread_is_possible()) {
         return error_set(error,
-                         "process %ld cannot be attached to on this machine, only on x86-64 and "
-                         "AArch64 as yet: start it with memtrace run",
+                         "process %ld cannot be attached to on this machine, so far only on x86-64 and AArch64: start it with memtrace run",
                          (long)pid);
     }
     if (check_program(image, purpose, error) != 0 ||

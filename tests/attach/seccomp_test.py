@@ -77,9 +77,9 @@ def test_refused():
     for how, name in (("kill", "mprotect"), ("trap", "openat"), ("errno", "prctl"), ("kill", "madvise"),
                       ("kill", "clone3"), ("errno", "fallocate"), ("thread", "openat")):
         subject = filtered(how, NUMBERS[name])
-        refused(subject.pid, "has a seccomp filter that does not let %s pass" % name, "memtrace run")
+        refused(subject.pid, "has a seccomp filter that blocks %s" % name, "memtrace run")
         done = memtrace("attach", "--dry-run", subject.pid)
-        equal((done.returncode, b"let %s pass" % name.encode() in done.stderr), (1, True), "dry run")
+        equal((done.returncode, b"blocks %s" % name.encode() in done.stderr), (1, True), "dry run")
         if how == "thread":
             ended(subject)
         elif (how, name) in (("errno", "prctl"), ("errno", "fallocate")):
@@ -104,7 +104,7 @@ def test_late():
     subject = filtered("late", NUMBERS["nanosleep"])
     attach(subject.pid)
     subject.rounds()
-    refused(subject.pid, "does not let nanosleep pass, which is needed to leave it", command="detach")
+    refused(subject.pid, "blocks nanosleep, which is needed to detach from it", command="detach")
     subject.rounds()
     subject.close(b"", 3)
 

@@ -150,7 +150,7 @@ def stopped():
     process.send_signal(signal.SIGINT)
     rest = process.stderr.read().decode()
     equal(process.wait(PATIENCE), 0, "stopped", rest)
-    equal("stopped: 0 B are there" in rest, True, "the line", rest)
+    equal("stopped: 0 B have arrived" in rest, True, "the line", rest)
 
 
 def refused():

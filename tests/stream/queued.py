@@ -14,6 +14,7 @@ import time
 
 from streamed import (HERE, MEMTRACE, PATIENCE, Gather, build, clean_environment, equal, execute, fail, finish, make_token,
                       pause, received, recordings, scratch, send, settings_for, wait_until)
+sys.path.insert(0, HERE)  # tests/programs has a module of that name, too
 from beside import senders
 from recorded import matches_own_counts, own_counts, report, whole
 

@@ -101,10 +101,15 @@ function Notebook({ hasEvents }: { hasEvents: boolean }) {
         change(next);
     };
     // The question of the address; in a new notebook the first one, so that there is something to see.
+    const isOpening = useRef(true);
     useEffect(() => {
-        const cell = wanted === null ? (runs.size === 0 ? cells.find((one) => one.kind === "sql") : undefined) : cells.find((one) => one.kind === "sql" && one.text === wanted);
+        // What was left while it ran was cancelled: it is asked again.
+        const isCancelled = (cell: NoteCell) => isOpening.current && runs.get(cell.id)?.state === "cancelled";
+        const isUnanswered = cells.every((one) => runs.get(one.id)?.state === undefined || isCancelled(one));
+        const cell = wanted === null ? (isUnanswered ? cells.find((one) => one.kind === "sql") : undefined) : cells.find((one) => one.kind === "sql" && one.text === wanted);
         if (cell === undefined && wanted !== null) return change(withCell(cells, wanted));
-        if (cell !== undefined && runs.get(cell.id)?.sql !== cell.text) run(cell);
+        if (cell !== undefined && (runs.get(cell.id)?.sql !== cell.text || isCancelled(cell))) run(cell);
+        isOpening.current = false;
     }, [wanted, cells.length]);
     // What was asked is answered anew where the file changes.
     const file = source.value?.id;

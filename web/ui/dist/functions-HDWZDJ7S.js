@@ -1,1 +1,0 @@
-import{a,b,c}from"./chunk-B6KBHJCP.js";import"./chunk-TUFS2IAK.js";import"./chunk-R56B3Y23.js";import"./chunk-32LFNO64.js";import"./chunk-N54HVARZ.js";export{b as FunctionTable,a as useSortedRows,c as view};

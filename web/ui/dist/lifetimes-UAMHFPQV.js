@@ -1,1 +1,0 @@
-import{f as a,g as b}from"./chunk-OA3EMZUU.js";import"./chunk-XNSW5ID5.js";import"./chunk-YQUIUDEW.js";import"./chunk-XJ3XUWC2.js";import"./chunk-4QLX3W6J.js";import"./chunk-SPWGLRSV.js";import"./chunk-4U4CCZ6P.js";import"./chunk-TUFS2IAK.js";import"./chunk-R56B3Y23.js";import"./chunk-32LFNO64.js";import"./chunk-N54HVARZ.js";export{a as BrushBar,b as view};
