@@ -30,6 +30,8 @@ struct serving {
     const char *debug_folders;
     const char *source_maps[SOURCE_MAPS];
     size_t source_map_count;
+    const char *source_folders[SOURCE_MAPS];
+    size_t source_folder_count;
 };
 
 #define IN(member) OPTION_IN(struct serving, member)
@@ -48,6 +50,19 @@ static int take_source_map(void *member, const struct option *option, const char
     return 0;
 }
 
+static int take_source_folder(void *member, const struct option *option, const char *value,
+                              struct error *error) {
+    struct serving *request = member;
+    if (access(value, X_OK) != 0) {
+        return error_set(error, "--%s: %s: %s", option->name, value, strerror(errno));
+    }
+    if (request->source_folder_count == SOURCE_MAPS) {
+        return error_set(error, "--%s: at most %d", option->name, SOURCE_MAPS);
+    }
+    request->source_folders[request->source_folder_count++] = value;
+    return 0;
+}
+
 static const struct option options[] = {
     {"port", 'p', "PORT", "listen there (default: 6363, or the next one that is free)",
      OPTION_NUMBER, IN(port), .least = 1, .most = 65535},
@@ -58,6 +73,10 @@ static const struct option options[] = {
      "source files below OLD, as the program's debug information names them, are below NEW here; "
      "may be given again",
      OPTION_CALL, .call = take_source_map},
+    {"sources", 0, "FOLDER",
+     "show source files below this folder, beside those that belong to the program; may be given "
+     "again",
+     OPTION_CALL, .call = take_source_folder},
     {"cache-memory", 0, "SIZE",
      "how much memory the answers that are kept may take (default: 256M)", OPTION_SIZE,
      IN(cache_bytes)},
@@ -148,15 +167,19 @@ static void tell(struct server *server, const struct serving *request) {
 }
 
 static int serve(const struct serving *request, const struct operands *operands) {
-    const struct server_options asked = {.hub = {.cache_bytes = request->cache_bytes,
-                                                 .debug_folders = request->debug_folders,
-                                                 .view = request->view,
-                                                 .folders = operands->folders,
-                                                 .folder_count = operands->folder_count,
-                                                 .source_maps = request->source_maps,
-                                                 .source_map_count = request->source_map_count},
-                                         .port = request->port,
-                                         .listen = request->listen};
+    const struct server_options asked = {
+        .hub = {.cache_bytes = request->cache_bytes,
+                .debug_folders = request->debug_folders,
+                .view = request->view,
+                .folders = operands->folders,
+                .folder_count = operands->folder_count,
+                .source_maps = request->source_maps,
+                .source_map_count = request->source_map_count,
+                .source_folders = request->source_folders,
+                .source_folder_count = request->source_folder_count,
+                .only_named_sources = request->allow_remote},
+        .port = request->port,
+        .listen = request->listen};
     sigset_t endings = block_endings();
     struct error error = {""};
     struct server *server = server_start(&asked, operands->names, operands->name_count, &error);

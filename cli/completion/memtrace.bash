@@ -226,13 +226,14 @@ _memtrace() {
         --port | -p) :; return 0 ;;
         --view) :; return 0 ;;
         --source-map) :; return 0 ;;
+        --sources) _memtrace_reply -d; return 0 ;;
         --cache-memory) :; return 0 ;;
         --debug-folders) _memtrace_reply -d; return 0 ;;
         --root) _memtrace_reply -d; return 0 ;;
         --memory-limit) :; return 0 ;;
         --listen) :; return 0 ;;
         esac
-        options=' --port --no-open --view --source-map --cache-memory --debug-folders --root --memory-limit --listen --allow-remote --help'
+        options=' --port --no-open --view --source-map --sources --cache-memory --debug-folders --root --memory-limit --listen --allow-remote --help'
         [[ $current == -* ]] || { _memtrace_files '*.mt[pr]'; return; }
         ;;
     top)

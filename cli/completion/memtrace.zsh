@@ -349,6 +349,7 @@ _memtrace() {
             '*--no-open[do not open the browser]' \
             '*--view[open this view]:QUERY:' \
             '*--source-map[source files below OLD, as the program'\''s debug information names them, are below NEW here]:OLD=NEW:' \
+            '*--sources[show source files below this folder, beside those that belong to the program]:FOLDER:_files -/' \
             '*--cache-memory[how much memory the answers that are kept may take ]:SIZE:' \
             '*--debug-folders[where separate debug files are, colon-separated ]:FOLDERS:_files -/' \
             '*--root[look for the program'\''s files below these first, by their paths or just their names, colon-separated]:FOLDERS:_files -/' \

@@ -74,8 +74,51 @@ def main():
     equal(text_of(path, "--source-map", "/elsewhere=" + moved)[0], "forbidden", "--source-map of another folder")
     equal(text_of(path, "--source-map", source + "=/proc/self/environ")[:2], ("forbidden", None), "/proc")
     anonymous(path, folder)
+    foreign()
     if shutil.which("clang"):
         hashed(os.path.join(folder, "hashed"))
+
+
+def foreign():
+    """What debug information names outside of the project is shown only where the user named it."""
+    folder = scratch()
+    project, other = os.path.join(folder, "project"), os.path.join(folder, "other")
+    for one in (project, project + "/src", project + "/build", other):
+        os.mkdir(one)
+    named = {other + "/secret.c": "forbidden", project + "/src/inner.c": "current", project + "/notes": "forbidden",
+             project + "/link.c": "forbidden", "/etc/hostname": "forbidden"}
+    for name in (other + "/secret.c", project + "/src/inner.c", project + "/notes", project + "/CMakeLists.txt"):
+        with open(name, "w", encoding="utf-8") as file:
+            file.write("int a_line;\n")
+        os.utime(name, (1, 1))
+    os.symlink(other + "/secret.c", project + "/link.c")
+    code = ["#include <stdlib.h>"]
+    for i, name in enumerate(named):
+        code += ['#line 1 "%s"' % name, "__attribute__((noinline)) void *f%d(int n) { void *b = malloc(n); __asm__(\"\"); return b; }" % i]
+    code += ["int main(void) { return %s; }" % " + ".join("(f%d(%d) == 0)" % (i, 100 + i) for i in range(len(named)))]
+    with open(project + "/build/main.c", "w", encoding="utf-8") as file:
+        file.write("\n".join(code) + "\n")
+    program = project + "/build/main"
+    equal(execute(["gcc", "-g", "-O0", "main.c", "-o", "main"], cwd=project + "/build").returncode, 0, "gcc")
+    elsewhere = scratch()
+    equal(record([program], elsewhere).returncode, 0, "the program")
+    path = only_recording(elsewhere, "main")
+
+    def states(*options):
+        server = Server(path, options=options)
+        files = {row["file"]: row["number"] for row in server.rows("/r/1/files", limit=1000)}
+        found = {name: server.data("/r/1/files/%d/text" % files[name]) for name in named}
+        server.close()
+        for name, data in found.items():
+            equal(data["text"] is None, data["state"] == "forbidden", name)
+        return {name: data["state"] for name, data in found.items()}
+
+    equal(states(), named, "as it is")
+    equal(states("--sources", other), named | {other + "/secret.c": "current", project + "/link.c": "current"}, "--sources")
+    remote = ("--allow-remote",)
+    equal(set(states(*remote).values()), {"forbidden"}, "--allow-remote")
+    equal(states(*remote, "--sources", project),
+          dict.fromkeys(named, "forbidden") | {project + "/src/inner.c": "current", project + "/notes": "current"}, "both")
 
 
 def hashed(folder):

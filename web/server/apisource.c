@@ -465,7 +465,11 @@ int api_file_text(struct api_call *call, struct error *error) {
                                              .debug_folders = options->debug_folders,
                                              .start_ns = model->header.start_realtime_ns,
                                              .maps = options->source_maps,
-                                             .map_count = options->source_map_count};
+                                             .map_count = options->source_map_count,
+                                             .folders = options->source_folders,
+                                             .folder_count = options->source_folder_count,
+                                             .only_named = options->only_named_sources,
+                                             .served = hub_path(call->view->source)};
         if (sourcetext_read(&wish, &text) != 0) {
             return out_of_memory(error);
         }

@@ -29,6 +29,9 @@ struct hub_options {
     size_t folder_count;
     const char *const *source_maps; /* OLD=NEW: where source files are on this machine */
     size_t source_map_count;
+    const char *const *source_folders; /* what lies below them may be shown as source text */
+    size_t source_folder_count;
+    bool only_named_sources; /* nothing else may be: others than this machine may ask */
 };
 
 /* The options' texts must live as long. NULL: error is set. */

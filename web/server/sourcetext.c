@@ -3,9 +3,11 @@
 #include "web/server/sourcetext.h"
 
 #include "analyze/symbol/sourcehash.h"
+#include "web/server/sourcefolders.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +18,7 @@
 /* ---- Where it is ---- */
 
 /* NULL: out of memory. */
-static char *place_of(const struct sourcetext_wish *wish) {
+static char *place_of(const struct sourcetext_wish *wish, bool *is_mapped) {
     for (size_t i = 0; i < wish->map_count; i++) {
         const char *equals = strchr(wish->maps[i], '=');
         size_t length = equals != NULL ? (size_t)(equals - wish->maps[i]) : 0;
@@ -24,6 +26,7 @@ static char *place_of(const struct sourcetext_wish *wish) {
         if (length == 0 || strncmp(wish->file, wish->maps[i], length) != 0) {
             continue;
         }
+        *is_mapped = true;
         return asprintf(&place, "%s%s", equals + 1, wish->file + length) >= 0 ? place : NULL;
     }
     return strdup(wish->file);
@@ -93,10 +96,35 @@ static void judge(const struct sourcetext_wish *wish, uint64_t written_ns,
     }
 }
 
-static int read_open(int fd, const struct sourcetext_wish *wish, struct sourcetext *text) {
+/* What is open, whatever the path led by. */
+static bool is_allowed(int fd, const struct stat *status, const struct sourcetext_wish *wish,
+                       bool is_mapped) {
+    char link[64];
+    char path[PATH_MAX];
+    ssize_t size;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    size = readlink(link, path, sizeof path - 1);
+    if (size <= 0) {
+        return false;
+    }
+    path[size] = '\0';
+    return path[0] == '/' && !is_kernels(path) &&
+           sourcefolders_allow(wish, path, status, is_mapped);
+}
+
+static int read_open(int fd, const struct sourcetext_wish *wish, bool is_mapped,
+                     struct sourcetext *text) {
     struct stat stat;
     if (fstat(fd, &stat) != 0 || !S_ISREG(stat.st_mode)) {
         refuse(text, SOURCETEXT_FORBIDDEN, "This is not a regular file.");
+        return 0;
+    }
+    if (!is_allowed(fd, &stat, wish, is_mapped)) {
+        refuse(text, SOURCETEXT_FORBIDDEN,
+               wish->only_named ? "Where others than this machine may ask, only files below the "
+                                  "folders of --sources and --source-map are shown."
+                                : "The file is outside of what belongs to the program. `memtrace "
+                                  "serve --sources FOLDER` shows what lies below a folder.");
         return 0;
     }
     if (stat.st_size > SOURCETEXT_MOST) {
@@ -118,7 +146,8 @@ static int read_open(int fd, const struct sourcetext_wish *wish, struct sourcete
 }
 
 int sourcetext_read(const struct sourcetext_wish *wish, struct sourcetext *text) {
-    char *path = place_of(wish);
+    bool is_mapped = false;
+    char *path = place_of(wish, &is_mapped);
     int result = 0;
     int fd;
     *text = (struct sourcetext){.state = SOURCETEXT_CURRENT};
@@ -132,7 +161,7 @@ int sourcetext_read(const struct sourcetext_wish *wish, struct sourcetext *text)
     }
     fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd >= 0) {
-        result = read_open(fd, wish, text);
+        result = read_open(fd, wish, is_mapped, text);
         close(fd);
     } else {
         refuse(text, SOURCETEXT_MISSING,

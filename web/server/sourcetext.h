@@ -8,6 +8,7 @@
 #ifndef WEB_SERVER_SOURCETEXT_H
 #define WEB_SERVER_SOURCETEXT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -31,6 +32,10 @@ struct sourcetext_wish {
     const char *const
         *maps; /* OLD=NEW: what begins with OLD is to be found at NEW; the first counts */
     size_t map_count;
+    const char *const *folders; /* what lies below them may be shown */
+    size_t folder_count;
+    bool only_named;    /* nothing else may be: others than this machine ask */
+    const char *served; /* the profile or recording; NULL: it has no file */
 };
 
 struct sourcetext {
