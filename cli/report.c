@@ -128,9 +128,9 @@ static const struct option report_table[] = {
      "and CSV of everything)",
      OPTION_NUMBER, IN(wish.options.depth), ALSO(depth_given)},
     {"nodes", 0, NULL,
-     "in JSON of everything: the tree of call paths, each node once, instead of all frames of "
-     "each path",
-     OPTION_FLAG, IN(wish.options.nodes)},
+     "in JSON of everything: the tree of call paths, each node once, and not all frames of each "
+     "path beside it",
+     OPTION_FLAG, IN(wish.options.no_frames)},
     {"all-frames", 0, NULL,
      "show what the system runs before main, each level of a recursion, and what library "
      "functions (std::) call of their library",
@@ -188,10 +188,11 @@ static int read_request(struct request *request, int argc, char **argv) {
     if (status != CLI_OK) {
         return status;
     }
-    if (request->wish.options.nodes &&
+    if (request->wish.options.no_frames &&
         (request->wish.options.format != REPORT_JSON || reportmaking_is_special(&request->wish))) {
         return cli_usage("report", "--nodes goes with --json of everything, without --show-...");
     }
+    request->wish.options.nodes = request->wish.options.no_frames || !request->depth_given;
     if (request->wish.metrics[METRIC_SHORT]) { /* the other definition of temporary */
         request->wish.metrics[METRIC_TEMPORARY] = false;
     }
@@ -209,7 +210,14 @@ static int write_to(struct report *report, const struct request *request) {
     struct error error;
     if (reportmaking_is_everything(&request->wish) && !request->depth_given &&
         report_refuse_bulk(report, &error) != 0) {
-        return cli_error("%s", error.message);
+        if (report->options.format != REPORT_JSON) {
+            return cli_error("%s", error.message);
+        }
+        report->options.no_frames = true;
+        fputs("memtrace: the frames of all call paths would take more than 100 MB: they are in "
+              "`nodes` alone "
+              "(--depth 0 writes them with each path)\n",
+              stderr);
     }
     if (outfile_open(&file, request->output, &error) != 0) {
         return cli_error("%s", error.message);

@@ -34,7 +34,7 @@ function(memtrace_agent_sources list)
     list(FILTER sources EXCLUDE REGEX "/ask/(cleanup|filters|filtervalue|question|reportmaking|runregions|runsource|source)\\.c$")
     # collect
     list(FILTER sources EXCLUDE REGEX "/transform/(anonymize|fakename|importer|merge|recordwriter|strip|transform)\\.c$")
-    list(FILTER sources EXCLUDE REGEX "/(attachwalk|recordslices|allocrecorded)\\.c$")
+    list(FILTER sources EXCLUDE REGEX "/(attachwalk|leftout|recordslices|allocrecorded)\\.c$")
     memtrace_without_patching(sources)
     # cli: no page, no reports, no files written anew
     list(FILTER sources EXCLUDE REGEX
@@ -45,6 +45,6 @@ endfunction()
 # memtrace_whole_sources(LIST): the others, of the whole command.
 function(memtrace_whole_sources list)
     set(sources "${${list}}")
-    list(FILTER sources EXCLUDE REGEX "/(attachwalknone|symbolnone|filtersnone|recordslicesnone)\\.c$")
+    list(FILTER sources EXCLUDE REGEX "/(attachwalknone|symbolnone|filtersnone|leftoutnone|recordslicesnone)\\.c$")
     set(${list} "${sources}" PARENT_SCOPE)
 endfunction()

@@ -437,7 +437,8 @@ static void report_owed(struct collector *collector) {
 
 /* What there is to say at the end; finished and recording may each be NULL. */
 static char *lines(const struct collector *collector, const struct model *model,
-                   const struct finished *finished, const struct record_result *recording) {
+                   const struct leftout *left_out, const struct finished *finished,
+                   const struct record_result *recording) {
     char *summary = NULL;
     char *text = NULL;
     size_t size = 0;
@@ -446,7 +447,8 @@ static char *lines(const struct collector *collector, const struct model *model,
         return NULL;
     }
     if (model != NULL && collector->profile->header.summary != 0) {
-        summary = finish_summary(model, finished != NULL ? finished->path : NULL, recording);
+        summary =
+            finish_summary(model, left_out, finished != NULL ? finished->path : NULL, recording);
     }
     if (recording != NULL && recording->trouble.message[0] != '\0' && is_told(LEVEL_ERROR)) {
         print_safe(out, "memtrace: %s\n", recording->trouble.message);
@@ -523,6 +525,7 @@ static char *finish(struct collector *collector, const struct record_result *rec
     struct finished finished;
     struct loading loading;
     struct model *model = NULL;
+    struct leftout left_out = {0};
     char *text;
     enum runwriter_place place = RUNWRITER_ALONE;
     const struct record_result *own = record_is_midway(&collector->claim) ? NULL : recording;
@@ -546,12 +549,15 @@ static char *finish(struct collector *collector, const struct record_result *rec
         claim_unlink(&collector->claim);
     }
     model = end_loading(&loading);
+    if (model != NULL) {
+        left_out = leftout_find(model);
+    }
     if (collector->run != NULL) {
-        runwriter_add(collector->run, &collector->claim, model, collector->profile,
+        runwriter_add(collector->run, &collector->claim, model, &left_out, collector->profile,
                       profiled ? finished.path : NULL, own);
     }
-    text = lines(collector, place == RUNWRITER_ALONE ? model : NULL, profiled ? &finished : NULL,
-                 recording);
+    text = lines(collector, place == RUNWRITER_ALONE ? model : NULL, &left_out,
+                 profiled ? &finished : NULL, recording);
     model_free(model);
     return text;
 }
@@ -564,7 +570,7 @@ static char *finish_cut(struct collector *collector) {
     char *text;
     collector->record = NULL;
     recording.trouble.message[0] = '\0'; /* it comes from that */
-    text = lines(collector, NULL, NULL, recorded ? &recording : NULL);
+    text = lines(collector, NULL, NULL, NULL, recorded ? &recording : NULL);
     claim_unlink(&collector->claim);
     collector_detach(collector);
     return text;

@@ -108,22 +108,25 @@ void finish_print_hint(FILE *out, const char *path) {
     fputc('\n', out);
 }
 
-static void print_totals(FILE *out, const struct model *model, const char *uncounted) {
+static void print_totals(FILE *out, const struct model *model, const struct leftout *left_out,
+                         const char *uncounted) {
     const struct model_totals *totals = &model->totals;
+    uint64_t leaked_bytes = totals->live_bytes - left_out->bytes;
+    uint64_t leaked_blocks = totals->live_blocks - left_out->blocks;
     struct number n[10];
     char lost[64];
     const char *seen = number_count(&n[9], totals->lost);
     snprintf(lost, sizeof lost, uncounted[0] == '\0' ? "%s" : "not known (%s seen)", seen);
-    fprintf(
-        out,
-        "memtrace: peak               %s (%s)\n"
-        "memtrace: leaked             %s (%s in %s)\n"
-        "memtrace: allocations        %s (%s in total), frees %s\n",
-        number_bytes(&n[0], totals->maximum_bytes),
-        number_items(&n[1], totals->maximum_bytes, "byte"), number_bytes(&n[2], totals->live_bytes),
-        number_items(&n[3], totals->live_bytes, "byte"),
-        number_items(&n[4], totals->live_blocks, "block"), number_count(&n[5], totals->allocations),
-        number_bytes(&n[6], totals->total_bytes), number_count(&n[7], totals->frees));
+    fprintf(out,
+            "memtrace: peak               %s (%s)\n"
+            "memtrace: %-18s %s (%s in %s%s)\n"
+            "memtrace: allocations        %s (%s in total), frees %s\n",
+            number_bytes(&n[0], totals->maximum_bytes),
+            number_items(&n[1], totals->maximum_bytes, "byte"),
+            left_out->is_known ? "leaked" : "not freed", number_bytes(&n[2], leaked_bytes),
+            number_items(&n[3], leaked_bytes, "byte"), number_items(&n[4], leaked_blocks, "block"),
+            left_out->note, number_count(&n[5], totals->allocations),
+            number_bytes(&n[6], totals->total_bytes), number_count(&n[7], totals->frees));
     if (model->recording.sampled) {
         fprintf(out,
                 "memtrace: sampled            one allocation in %s on average: these are "
@@ -137,7 +140,7 @@ static void print_totals(FILE *out, const struct model *model, const char *uncou
     }
 }
 
-char *finish_summary(const struct model *model, const char *profile,
+char *finish_summary(const struct model *model, const struct leftout *left_out, const char *profile,
                      const struct record_result *recording) {
     char uncounted[UNCOUNTED_SIZE];
     char *text = NULL;
@@ -146,7 +149,7 @@ char *finish_summary(const struct model *model, const char *profile,
     if (out == NULL) {
         return NULL;
     }
-    print_totals(out, model, uncounted_explain(model, uncounted));
+    print_totals(out, model, left_out, uncounted_explain(model, uncounted));
     if (profile != NULL) {
         print_safe(out, "memtrace: profile            %s\n", profile);
     }

@@ -10,6 +10,7 @@
 #include "analyze/model/model.h"
 #include "collect/claim.h"
 #include "collect/copy.h"
+#include "collect/leftout.h"
 #include "collect/record.h"
 
 #include <stdio.h>
@@ -43,9 +44,10 @@ bool finish_recording(const struct claim *claim, struct record *record,
 /* Whether a profile is to be written, too, where there is a recording. */
 bool finish_wants_profile(const struct claim *claim);
 
-/* The summary's lines, each with "memtrace: " before it and a newline behind. profile: its path, or
- * NULL; recording: NULL where there is none. The caller frees the result; NULL: out of memory. */
-char *finish_summary(const struct model *model, const char *profile,
+/* `left_out` of what is leaked. The summary's lines, each with "memtrace: " before it and a newline
+ * behind. profile: its path, or NULL; recording: NULL where there is none. The caller frees the
+ * result; NULL: out of memory. */
+char *finish_summary(const struct model *model, const struct leftout *left_out, const char *profile,
                      const struct record_result *recording);
 
 /* The summary's last line: the command that reads this file or folder, as a shell takes it. */

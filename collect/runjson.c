@@ -82,6 +82,7 @@ static void put_process(yajl_gen json, const struct runwriter *run,
     put_number(json, "total_bytes", process->total_bytes);
     put_number(json, "frees", process->frees);
     put_number(json, "leaked_bytes", process->leaked_bytes);
+    put_number(json, "suppressed_bytes", process->suppressed_bytes);
     put_number(json, "leaked_blocks", process->leaked_blocks);
     put_number(json, "peak_bytes", process->peak_bytes);
     put_number(json, "lost", process->lost);

@@ -25,7 +25,8 @@ static int compare(const void *left, const void *right) {
 static void print_process(FILE *out, const struct runwriter_process *process) {
     struct number n[3];
     print_safe(out, "memtrace:   peak %10s, leaked %10s, allocations %13s  %s (%ld)\n",
-               number_bytes(&n[0], process->peak_bytes), number_bytes(&n[1], process->leaked_bytes),
+               number_bytes(&n[0], process->peak_bytes),
+               number_bytes(&n[1], process->leaked_bytes - process->suppressed_bytes),
                number_count(&n[2], process->allocations),
                process->program != NULL ? pathname_base(process->program) : "?",
                (long)process->pid);
@@ -42,7 +43,7 @@ static struct rest sum(const struct runwriter_process *const *processes, size_t 
     struct rest rest = {.count = count};
     for (size_t i = 0; i < count; i++) {
         rest.allocations += processes[i]->allocations;
-        rest.leaked_bytes += processes[i]->leaked_bytes;
+        rest.leaked_bytes += processes[i]->leaked_bytes - processes[i]->suppressed_bytes;
         if (processes[i]->peak_bytes > rest.peak_bytes) {
             rest.peak_bytes = processes[i]->peak_bytes;
         }
@@ -137,15 +138,19 @@ static void print_totals(FILE *out, const struct runwriter *run) {
     struct runwriter_peak peak = runwriter_peak(run);
     uint64_t lost = 0;
     bool exact = true;
+    bool is_known;
     struct number n[3];
     for (size_t i = 0; i < run->process_count; i++) {
         lost += run->processes[i].lost;
         exact = exact && run->processes[i].uncounted == NULL;
     }
-    fprintf(out, "memtrace: processes          %s, peak of all at once %s",
-            number_count(&n[0], count_processes(run, false)), number_bytes(&n[1], peak.seen_bytes));
-    if (strcmp(n[1].text, number_bytes(&n[2], peak.bound_bytes)) != 0) {
-        fprintf(out, " seen, at most %s", n[2].text);
+    number_bytes(&n[1], peak.seen_bytes);
+    is_known = strcmp(n[1].text, number_bytes(&n[2], peak.bound_bytes)) == 0;
+    fprintf(out, "memtrace: processes          %s, peak of all at once %s%s",
+            number_count(&n[0], count_processes(run, false)), is_known ? "" : "between ",
+            n[1].text);
+    if (!is_known) {
+        fprintf(out, " and %s", n[2].text);
     }
     fprintf(out, exact ? ", lost %s\n" : ", lost not known (%s seen)\n", number_count(&n[0], lost));
     print_uncounted(out, run);

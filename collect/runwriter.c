@@ -62,13 +62,16 @@ static struct runwriter_process *new_process(struct runwriter *run) {
     return &run->processes[count];
 }
 
-static void add_totals(struct runwriter_process *process, const struct model_totals *totals) {
+static void add_totals(struct runwriter_process *process, const struct model_totals *totals,
+                       const struct leftout *left_out) {
     process->allocations = totals->allocations;
     process->total_bytes = totals->total_bytes;
     process->frees = totals->frees;
     process->leaked_bytes = totals->live_bytes;
+    process->suppressed_bytes = left_out->bytes;
     process->leaked_blocks = totals->live_blocks;
     process->peak_bytes = totals->maximum_bytes;
+    process->peak_ns = process->start_ns + totals->maximum_ns;
     process->lost = totals->lost;
 }
 
@@ -93,6 +96,7 @@ static void add_light(struct runwriter *run, const struct profile *region, const
         .light = true,
         .program = strndup(light->name, sizeof light->name),
         .start_ns = zero + light->start_ns,
+        .peak_ns = zero + light->start_ns,
         .end_ns = zero + (light->end_ns != 0 ? light->end_ns : light->start_ns),
         .state = light->state == MEMTRACE_PROCESS_ENDED    ? MEMTRACE_STATE_ENDED
                  : light->state == MEMTRACE_PROCESS_EXECED ? MEMTRACE_STATE_EXECED
@@ -126,7 +130,8 @@ static void add_light_children(struct runwriter *run, const struct profile *regi
 
 /* NULL: out of memory, and what it would have held is not told of. */
 static struct runwriter_process *add(struct runwriter *run, const struct profile *region,
-                                     const struct model *model, uint32_t state, char *file) {
+                                     const struct model *model, const struct leftout *left_out,
+                                     uint32_t state, char *file) {
     const struct memtrace_header *header = &region->header;
     struct runwriter_process *process = new_process(run);
     if (process == NULL) {
@@ -141,25 +146,26 @@ static struct runwriter_process *add(struct runwriter *run, const struct profile
         .program = strndup(header->executable, sizeof header->executable),
         .arguments = arguments_copy(arguments_of(header)),
         .start_ns = header->start_monotonic_ns,
+        .peak_ns = header->start_monotonic_ns,
         .end_ns = header->end_monotonic_ns != 0 ? header->end_monotonic_ns : clock_now_ns(),
         .state = state,
         .file = file,
     };
     if (model != NULL) {
-        add_totals(process, &model->totals);
+        add_totals(process, &model->totals, left_out);
         process->uncounted = uncounted_of(model);
     }
     return process;
 }
 
 void runwriter_add(struct runwriter *run, const struct claim *claim, const struct model *model,
-                   const struct profile *region, const char *profile,
-                   const struct record_result *recording) {
+                   const struct leftout *left_out, const struct profile *region,
+                   const char *profile, const struct record_result *recording) {
     const char *file = run->is_recording && recording != NULL ? recording->path : profile;
     bool small = file != NULL && runfolder_is_small(run, file);
     char *name = file != NULL ? strdup(small ? RUN_OTHERS : pathname_base(file)) : NULL;
     struct runwriter_process *process =
-        add(run, region, model, claim_load_u32(&claim->header->state), name);
+        add(run, region, model, left_out, claim_load_u32(&claim->header->state), name);
     run->owner = claim->header->owner;
     if (process != NULL) {
         process->small = small;
@@ -171,7 +177,8 @@ void runwriter_add(struct runwriter *run, const struct claim *claim, const struc
 void runwriter_add_file(struct runwriter *run, const struct profile *profile,
                         const struct model *model, const char *file) {
     char *name = strdup(file);
-    if (add(run, profile, model, profile->header.state, name) != NULL) {
+    struct leftout left_out = leftout_find(model);
+    if (add(run, profile, model, &left_out, profile->header.state, name) != NULL) {
         add_light_children(run, profile, name);
     }
 }
@@ -294,7 +301,7 @@ struct runwriter_peak runwriter_peak(const struct runwriter *run) {
         const struct runwriter_process *process = &run->processes[i];
         if (process->peak_bytes > peak.seen_bytes) {
             peak.seen_bytes = process->peak_bytes;
-            peak.at_ns = process->start_ns > run->start_ns ? process->start_ns - run->start_ns : 0;
+            peak.at_ns = process->peak_ns > run->start_ns ? process->peak_ns - run->start_ns : 0;
         }
         if (edges != NULL) {
             edges[2 * i] = (struct edge){process->start_ns, (int64_t)process->peak_bytes};

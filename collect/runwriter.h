@@ -16,6 +16,7 @@
 #include "analyze/model/model.h"
 #include "analyze/read/arguments.h"
 #include "collect/claim.h"
+#include "collect/leftout.h"
 #include "collect/record.h"
 
 /* A process, or what it was before or after an exec. */
@@ -33,9 +34,11 @@ struct runwriter_process {
     uint64_t allocations;
     uint64_t total_bytes;
     uint64_t frees;
-    uint64_t leaked_bytes;
+    uint64_t leaked_bytes;     /* never freed */
+    uint64_t suppressed_bytes; /* of them: not told as leaked */
     uint64_t leaked_blocks;
     uint64_t peak_bytes;
+    uint64_t peak_ns; /* monotonic; of what is not known when, its start */
     uint64_t lost;
     char *uncounted; /* see uncounted_explain(); NULL: all is counted */
     char *file;      /* its name within the run's folder; NULL: nothing is kept */
@@ -101,10 +104,11 @@ enum runwriter_place runwriter_place(struct runwriter *run, const struct claim *
                                      const struct model *model, const struct profile *region,
                                      bool is_last);
 
-/* Its files are written: takes down what is to be said of it. profile and recording may be NULL. */
+/* Its files are written: takes down what is to be said of it. left_out: of what is leaked. profile
+ * and recording may be NULL. */
 void runwriter_add(struct runwriter *run, const struct claim *claim, const struct model *model,
-                   const struct profile *region, const char *profile,
-                   const struct record_result *recording);
+                   const struct leftout *left_out, const struct profile *region,
+                   const char *profile, const struct record_result *recording);
 
 /* The same for a profile that was written without us; `file`: its name in the folder. */
 void runwriter_add_file(struct runwriter *run, const struct profile *profile,

@@ -180,9 +180,9 @@ static void note_choice(const struct run *run, const char *wanted, const struct 
     struct number peak;
     if (found->processes > 1) {
         append(text, sizeof text,
-               "%zu processes are meant by '%.80s': this is %" PRIu32
-               ", which held most of those that were kept (%s)",
-               found->processes, wanted, process->pid, number_bytes(&peak, process->peak_bytes));
+               "'%.80s' means %zu processes; process %" PRIu32
+               " is shown, which has the highest peak (%s) of those that have a file",
+               wanted, found->processes, process->pid, number_bytes(&peak, process->peak_bytes));
         print_safe(stderr, "memtrace: %s\n", text);
     }
     text[0] = '\0';

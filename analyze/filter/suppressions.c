@@ -62,11 +62,11 @@ static int out_of_memory(struct error *error) {
     return error_set(error, "out of memory while reading suppressions");
 }
 
-static int add(struct suppressions *list, const char *pattern, size_t size, const char *caller,
-               const char *origin, unsigned line) {
+static struct suppression *add(struct suppressions *list, const char *pattern, size_t size,
+                               const char *caller, const char *origin, unsigned line) {
     struct suppression *item;
     if (array_grow(&list->items, &list->room, list->count, sizeof *list->items) != 0) {
-        return -1;
+        return NULL;
     }
     item = &list->items[list->count];
     *item = (struct suppression){.pattern = strndup(pattern, size),
@@ -74,7 +74,7 @@ static int add(struct suppressions *list, const char *pattern, size_t size, cons
                                  .origin = origin,
                                  .line = line};
     list->count++;
-    return item->pattern != NULL && (caller == NULL || item->caller != NULL) ? 0 : -1;
+    return item->pattern != NULL && (caller == NULL || item->caller != NULL) ? item : NULL;
 }
 
 void suppressions_free(struct suppressions *suppressions) {
@@ -128,7 +128,7 @@ static int add_line(struct suppressions *list, const char *line, size_t size, co
     if (colon + 1 == line + size) {
         return error_set(error, "%s:%u: a pattern is missing after leak:", origin, number);
     }
-    return add(list, colon + 1, size - 5, NULL, origin, number) == 0 ? 0 : out_of_memory(error);
+    return add(list, colon + 1, size - 5, NULL, origin, number) != NULL ? 0 : out_of_memory(error);
 }
 
 int suppressions_add_text(struct suppressions *suppressions, const char *text, const char *origin,
@@ -180,43 +180,49 @@ int suppressions_add_file(struct suppressions *suppressions, const char *path,
 static const struct {
     const char *pattern;
     const char *caller; /* NULL: any */
+    const char *owner;
+    const char *library;
 } built_in[] = {
     /* glibc keeps stacks of ended threads, with the vectors of their thread-local storage. */
-    {"^_dl_allocate_tls", NULL},
-    {"^allocate_dtv$", NULL},
+    {"^_dl_allocate_tls", NULL, "the C library's", "/ld"},
+    {"^allocate_dtv$", NULL, "the C library's", "/ld"},
     /* Buffers of stdout, stderr and others that are open at the end. */
-    {"^_IO_file_doallocate$", NULL},
+    {"^_IO_file_doallocate$", NULL, "the C library's", "/libc"},
     /* Loaded locales, time zones and converters stay, one for each that was ever used. */
-    {"^setlocale$", NULL},
-    {"^_nl_", NULL},
-    {"^tzset", NULL},
-    {"^localtime", NULL},
-    {"^__gconv_", NULL},
+    {"^setlocale$", NULL, "the C library's", "/libc"},
+    {"^_nl_", NULL, "the C library's", "/libc"},
+    {"^tzset", NULL, "the C library's", "/libc"},
+    {"^localtime", NULL, "the C library's", "/libc"},
+    {"^__gconv_", NULL, "the C library's", "/libc"},
     /* The loader's own description of each library it has loaded. */
-    {"^_dl_new_object$", NULL},
-    {"^_dl_check_map_versions$", NULL},
+    {"^_dl_new_object$", NULL, "the C library's", "/ld"},
+    {"^_dl_check_map_versions$", NULL, "the C library's", "/ld"},
     /* libstdc++ reserves memory for exceptions that are thrown when memory is out. It does so when
      * the loader initializes it, in a function that has no name in stripped libraries. */
-    {"/libstdc++.so", "/ld-linux"},
-    {"/libstdc++.so", "/ld.so."}, /* as the loader is called on MIPS */
-    {"/libstdc++.so", "/ld-musl"},
-    {"^__gnu_cxx::__freeres", NULL},
+    {"/libstdc++.so", "/ld-linux", "the C++ library's", "/libstdc++"},
+    {"/libstdc++.so", "/ld.so.", "the C++ library's", "/libstdc++"}, /* the loader's name on MIPS */
+    {"/libstdc++.so", "/ld-musl", "the C++ library's", "/libstdc++"},
+    {"^__gnu_cxx::__freeres", NULL, "the C++ library's", "/libstdc++"},
     /* GLib registers types and interns strings for good. */
-    {"^g_type_register_", NULL},
-    {"^g_type_add_interface_", NULL},
-    {"^g_intern_", NULL},
-    {"^g_quark_from_", NULL},
+    {"^g_type_register_", NULL, "GLib's", "/libgobject"},
+    {"^g_type_add_interface_", NULL, "GLib's", "/libgobject"},
+    {"^g_intern_", NULL, "GLib's", "/libglib"},
+    {"^g_quark_from_", NULL, "GLib's", "/libglib"},
     /* fontconfig's configuration and caches, freed only by FcFini(). */
-    {"^FcInit", NULL},
-    {"^FcConfigParseAndLoad", NULL},
+    {"^FcInit", NULL, "fontconfig's", "/libfontconfig"},
+    {"^FcConfigParseAndLoad", NULL, "fontconfig's", "/libfontconfig"},
 };
 
 int suppressions_add_builtin(struct suppressions *suppressions, struct error *error) {
     for (size_t i = 0; i < sizeof built_in / sizeof built_in[0]; i++) {
         const char *pattern = built_in[i].pattern;
-        if (add(suppressions, pattern, strlen(pattern), built_in[i].caller, "built in", 0) != 0) {
+        struct suppression *item =
+            add(suppressions, pattern, strlen(pattern), built_in[i].caller, "built in", 0);
+        if (item == NULL) {
             return out_of_memory(error);
         }
+        item->owner = built_in[i].owner;
+        item->library = built_in[i].library;
     }
     return 0;
 }
@@ -259,6 +265,7 @@ struct matching {
     uint32_t *node_match;      /* by node: of its path */
     unsigned char *node_asked; /* by node: whether something hangs below it */
     struct numbermap frames;   /* by frame (and its caller's where that counts): its match + 1 */
+    bool is_static;            /* no C library of its own was loaded: the program has all in it */
     bool out_of_memory;
 };
 
@@ -283,11 +290,30 @@ static bool matches_any(const struct matching *matching, const char *pattern, ui
     return false;
 }
 
+/* No names are needed of modules that an entry of the built-in list does not speak of. */
+static bool may_match(const struct matching *matching, const struct suppression *item,
+                      uint64_t frame) {
+    const struct model *model = matching->model;
+    return item->library == NULL || matching->is_static ||
+           strstr(model->modules[model_place(model, frame).module].path, item->library) != NULL;
+}
+
+static bool has_libc(const struct model *model) {
+    for (size_t i = 1; i < model->module_count; i++) {
+        const char *path = model->modules[i].path;
+        if (strstr(path, "/libc.") != NULL || strstr(path, "/libc-") != NULL ||
+            strstr(path, "/ld-musl") != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static uint32_t look_up(const struct matching *matching, uint64_t frame, uint64_t caller) {
     const struct suppressions *list = matching->list;
     for (size_t i = 0; i < list->count; i++) {
         const struct suppression *item = &list->items[i];
-        if (matches_any(matching, item->pattern, frame) &&
+        if (may_match(matching, item, frame) && matches_any(matching, item->pattern, frame) &&
             (item->caller == NULL || matches_any(matching, item->caller, caller))) {
             return (uint32_t)i + 1;
         }
@@ -373,6 +399,7 @@ int suppressions_apply(struct suppressions *suppressions, const struct model *mo
     struct matching matching = {.list = suppressions,
                                 .model = model,
                                 .names = names,
+                                .is_static = !has_libc(model),
                                 .node_match = calloc(model->node_count, sizeof(uint32_t)),
                                 .node_asked = calloc(model->node_count, 1)};
     struct model_context *contexts = calloc(model->context_count + 1, sizeof *contexts);
@@ -400,4 +427,24 @@ int suppressions_apply(struct suppressions *suppressions, const struct model *mo
 void suppressions_applied_free(struct model *applied) {
     free(applied->contexts);
     *applied = (struct model){0};
+}
+
+int suppressions_apply_usual(struct suppressions *suppressions, const struct model *model) {
+    struct model applied;
+    struct error ignored;
+    struct names *names;
+    int status = -1;
+    if (!model_has_leaks(model) || model->totals.live_blocks == 0) {
+        return 0;
+    }
+    names = names_open(model, NULL, &ignored);
+    if (names != NULL && suppressions_add_embedded(suppressions, model, NULL, &ignored) == 0 &&
+        suppressions_add_builtin(suppressions, &ignored) == 0) {
+        status = suppressions_apply(suppressions, model, names, &applied, &ignored);
+    }
+    if (status == 0) {
+        suppressions_applied_free(&applied);
+    }
+    names_close(names);
+    return status;
 }

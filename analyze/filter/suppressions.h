@@ -20,10 +20,13 @@
 
 struct suppression {
     char *pattern;
-    char *caller;       /* of the built-in list: the frame's caller must match this; NULL: any */
-    const char *origin; /* "built in", "embedded", or the file */
-    unsigned line;      /* of the file; 0: none */
-    uint64_t bytes;     /* what it suppressed, after suppressions_apply() */
+    char *caller;        /* of the built-in list: the frame's caller must match this; NULL: any */
+    const char *owner;   /* of the built-in list: whose they are, "GLib's"; NULL: a file's */
+    const char *library; /* of the built-in list: the frame's module has this in its path, unless
+                            the program is linked statically; NULL: any */
+    const char *origin;  /* "built in", "embedded", or the file */
+    unsigned line;       /* of the file; 0: none */
+    uint64_t bytes;      /* what it suppressed, after suppressions_apply() */
     uint64_t blocks;
     uint64_t contexts;
 };
@@ -61,6 +64,11 @@ int suppressions_add_embedded(struct suppressions *suppressions, const struct mo
 int suppressions_apply(struct suppressions *suppressions, const struct model *model,
                        const struct names *names, struct model *applied, struct error *error);
 void suppressions_applied_free(struct model *applied);
+
+/* The usual lists, of a program that has ended: those embedded in it and the built-in one. Counts
+ * what they do, as suppressions_apply(); of what only runs or goes on nothing. Names are looked up
+ * for it where a list may hold them, at the end of each program. 0, or -1: out of memory. */
+int suppressions_apply_usual(struct suppressions *suppressions, const struct model *model);
 
 /* Whether the text contains what the pattern says. */
 bool suppressions_match(const char *pattern, const char *text);

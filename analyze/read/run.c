@@ -416,6 +416,10 @@ static int take_process(struct run *run, yajl_val object) {
     process->total_bytes = number(object, "total_bytes");
     process->frees = number(object, "frees");
     process->leaked_bytes = number(object, "leaked_bytes");
+    process->suppressed_bytes = number(object, "suppressed_bytes");
+    if (process->suppressed_bytes > process->leaked_bytes) {
+        process->suppressed_bytes = process->leaked_bytes;
+    }
     process->leaked_blocks = number(object, "leaked_blocks");
     process->peak_bytes = number(object, "peak_bytes");
     process->lost = number(object, "lost");

@@ -46,6 +46,7 @@ struct run_process {
     uint64_t total_bytes;
     uint64_t frees;
     uint64_t leaked_bytes;
+    uint64_t suppressed_bytes; /* of them: not told as leaked; 0: or not known */
     uint64_t leaked_blocks;
     uint64_t peak_bytes;
     uint64_t peak_error_bytes; /* by so much it may have been more; 0 in a summary */

@@ -70,13 +70,13 @@ int bulk_refuse(const struct bulk *bulk, const char *advice, struct error *error
 }
 
 int report_refuse_bulk(const struct report *report, struct error *error) {
-    if (report->options.depth != 0 || report->options.nodes) {
+    if (report->options.depth != 0 || report->options.no_frames) {
         return 0;
     }
     return bulk_refuse_paths(
         report->model, report->names,
         report->options.format == REPORT_JSON ? BULK_OBJECTS : BULK_NAMES,
         ": `memtrace report` with --depth N writes the N innermost frames of each (0: all of "
-        "them), with --json --nodes each node of the tree once",
+        "them), with --json each node of the tree once",
         error);
 }

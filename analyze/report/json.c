@@ -115,7 +115,8 @@ static void put_context(struct jsonwriter *json, const struct report *report,
     put_lifetimes(json, report->model, context);
     if (report->options.nodes) {
         jsonwriter_number(json, "node", context->path);
-    } else {
+    }
+    if (!report->options.no_frames) {
         put_frames(json, report, context->path);
     }
     jsonwriter_end_map(json);
@@ -184,10 +185,18 @@ static void put_totals(struct jsonwriter *json, const struct report *report) {
     const struct model *model = report->model;
     const struct model_totals *totals =
         report->counted != NULL ? &report->counted->totals : &model->totals;
+    uint64_t leaked_bytes;
+    uint64_t leaked_blocks;
     jsonwriter_number(json, "maximum_bytes", totals->maximum_bytes);
     jsonwriter_number(json, "peak_error_bytes", totals->maximum_error_bytes);
+    if (report->counted != NULL || report_leaked(report, &leaked_bytes, &leaked_blocks) != 0) {
+        leaked_bytes = totals->live_bytes;
+        leaked_blocks = totals->live_blocks;
+    }
     jsonwriter_number(json, "leaked_bytes", totals->live_bytes);
     jsonwriter_number(json, "leaked_blocks", totals->live_blocks);
+    jsonwriter_number(json, "suppressed_bytes", totals->live_bytes - leaked_bytes);
+    jsonwriter_number(json, "suppressed_blocks", totals->live_blocks - leaked_blocks);
     if (totals->before_bytes != 0 || totals->before_frees != 0) {
         jsonwriter_map(json, "before_attach");
         jsonwriter_number(json, "bytes", totals->before_bytes);

@@ -20,6 +20,9 @@ const char *report_title(const struct report *report, enum metric metric,
 /* "leaked", "live now" or "live then" */
 const char *report_held(const struct model *model);
 
+/* What is leaked, or live now: bytes and blocks that are not suppressed. 0 or -1: out of memory. */
+int report_leaked(const struct report *report, uint64_t *bytes, uint64_t *blocks);
+
 void report_summary(const struct report *report);
 /* What a kind of loss is for people: enum memtrace_loss. NULL: nothing that is told. */
 const char *report_loss(unsigned kind);
@@ -65,7 +68,12 @@ bool report_has_pools(const struct report *report);
 /* "heap", "stack", "kernel", "anonymous" or "file", by its name. */
 const char *report_mapping_kind(const char *name);
 int report_timeline(const struct report *report);
-/* What the last suppressions_apply() left out. */
+/* "; 71.0 KiB of the C++ library's not counted": what the last suppressions_apply() left out,
+ * behind what is leaked. Returns the buffer, with "" where it is nothing. */
+enum { REPORT_LEFT_OUT_SIZE = 160 };
+const char *report_left_out(const struct suppressions *suppressions,
+                            char buffer[static REPORT_LEFT_OUT_SIZE]);
+/* A table of it. */
 void report_suppressed(const struct report *report);
 void report_marks(const struct report *report);
 /* Whether so many allocations are temporary that they are worth a section of the usual report. */

@@ -208,7 +208,8 @@ static void put_peak(const struct tree *tree) {
     if (peak->at_ns != 0) {
         fprintf(report->out, ", seen after %s", number_duration(&number, peak->at_ns));
     }
-    fprintf(report->out, "), at most %s\n", number_bytes(&number, peak->bound_bytes));
+    fprintf(report->out, "); the true peak is at most %s\n",
+            number_bytes(&number, peak->bound_bytes));
 }
 
 /* Each bar is the most of its share of the time. */
@@ -276,7 +277,7 @@ static void put_line(const struct tree *tree, const struct line *line) {
     spell_chain(tree, line, text, sizeof text);
     fprintf(report->out, "%8" PRIu32 "%12s%12s%12s%9s  %*s%s", first->pid,
             number_bytes(&numbers[0], line->peak_bytes),
-            number_bytes(&numbers[1], last->leaked_bytes),
+            number_bytes(&numbers[1], last->leaked_bytes - last->suppressed_bytes),
             number_duration(&numbers[2], last->end_ns - first->start_ns),
             number_count(&numbers[3], line->lost), (int)indent, "",
             style_on(report, is_shown ? STYLE_NAME : STYLE_PLAIN));

@@ -100,8 +100,28 @@ static void put_bytes(const struct report *report, const char *label, uint64_t b
     put_error(report, number_bytes(&spelled, (uint64_t)error));
 }
 
+int report_leaked(const struct report *report, uint64_t *bytes, uint64_t *blocks) {
+    const struct model *model = report->model;
+    struct model unsuppressed;
+    *bytes = model->totals.live_bytes;
+    *blocks = model->totals.live_blocks;
+    if (report->suppressions == NULL || !model_has_leaks(model)) {
+        return 0;
+    }
+    if (suppressions_apply(report->suppressions, model, report->names, &unsuppressed, NULL) != 0) {
+        return -1;
+    }
+    *bytes = unsuppressed.totals.live_bytes;
+    *blocks = unsuppressed.totals.live_blocks;
+    suppressions_applied_free(&unsuppressed);
+    return 0;
+}
+
 static void put_memory(const struct report *report) {
     const struct model_totals *totals = &report->model->totals;
+    char note[REPORT_LEFT_OUT_SIZE] = "";
+    uint64_t bytes;
+    uint64_t blocks;
     struct number number;
     const struct model_errors *errors = &report->model->recording.errors;
     put_bytes(report, "peak", totals->maximum_bytes, errors->maximum_bytes);
@@ -109,8 +129,11 @@ static void put_memory(const struct report *report) {
         fprintf(report->out, ", to within %s", number_bytes(&number, totals->maximum_error_bytes));
     }
     fputs(")\n", report->out);
-    put_bytes(report, report_held(report->model), totals->live_bytes, errors->live_bytes);
-    fprintf(report->out, " in %s)\n", number_items(&number, totals->live_blocks, "block"));
+    if (report_leaked(report, &bytes, &blocks) == 0 && bytes != totals->live_bytes) {
+        report_left_out(report->suppressions, note);
+    }
+    put_bytes(report, report_held(report->model), bytes, errors->live_bytes);
+    fprintf(report->out, " in %s%s)\n", number_items(&number, blocks, "block"), note);
 }
 
 static void put_counts(const struct report *report) {
@@ -389,7 +412,9 @@ static void put_resident(const struct report *report) {
     if (most != 0) {
         style_label(report, "resident");
         fprintf(report->out, "%s at most", number_bytes(&bytes, most));
-        if (model->header.own_resident_bytes != 0) {
+        if (model->header.own_resident_bytes >= most) { /* seen at another moment */
+            fputs(", nearly all of it MemTrace's own", report->out);
+        } else if (model->header.own_resident_bytes != 0) {
             fprintf(report->out, ", %s of it MemTrace's own",
                     number_bytes(&bytes, model->header.own_resident_bytes));
         }
@@ -550,26 +575,6 @@ bool report_has_much_temporary(const struct model *model) {
                                 TEMPORARY_PERCENT);
 }
 
-/* What is suppressed does not count. 0 or -1: out of memory. */
-static int find_leaked(const struct report *report, uint64_t *bytes) {
-    const struct model *model = report->model;
-    struct model unsuppressed;
-    *bytes = 0;
-    if (!model_has_leaks(model)) {
-        return 0;
-    }
-    *bytes = model->totals.live_bytes;
-    if (report->suppressions == NULL) {
-        return 0;
-    }
-    if (suppressions_apply(report->suppressions, model, report->names, &unsuppressed, NULL) != 0) {
-        return -1;
-    }
-    *bytes = unsuppressed.totals.live_bytes;
-    suppressions_applied_free(&unsuppressed);
-    return 0;
-}
-
 static void put_hint(const struct report *report, const char *options, const char *what) {
     if (report->options.width != 0) { /* what is to be pasted has a line of its own */
         fprintf(report->out, "  # %s\n", what);
@@ -590,11 +595,12 @@ int report_next(const struct report *report) {
     const struct model *model = report->model;
     bool is_quiet = true;
     uint64_t leaked_bytes;
-    if (find_leaked(report, &leaked_bytes) != 0) {
+    uint64_t leaked_blocks;
+    if (report_leaked(report, &leaked_bytes, &leaked_blocks) != 0) {
         return -1;
     }
     table_drawing_begin(report, "Next");
-    if (leaked_bytes >= LEAKED_LEAST) {
+    if (model_has_leaks(model) && leaked_bytes >= LEAKED_LEAST) {
         put_hint(report, "--show-leaked --bottom-up", "who allocated what was never freed");
         is_quiet = false;
     }

@@ -492,6 +492,34 @@ static const char *spell_origin(const struct suppression *item, char *buffer, si
     return buffer;
 }
 
+const char *report_left_out(const struct suppressions *suppressions,
+                            char buffer[static REPORT_LEFT_OUT_SIZE]) {
+    const char *owner = NULL;
+    bool are_several = false;
+    bool is_named = false;
+    struct number bytes;
+    buffer[0] = '\0';
+    if (suppressions == NULL || suppressions->blocks == 0) {
+        return buffer;
+    }
+    for (size_t i = 0; i < suppressions->count; i++) {
+        const struct suppression *item = &suppressions->items[i];
+        if (item->blocks != 0) {
+            is_named |= item->owner == NULL;
+            are_several |= owner != NULL && item->owner != NULL && strcmp(owner, item->owner) != 0;
+            owner = item->owner != NULL ? item->owner : owner;
+        }
+    }
+    number_bytes(&bytes, suppressions->bytes);
+    if (is_named) {
+        snprintf(buffer, REPORT_LEFT_OUT_SIZE, "; %s that is suppressed not counted", bytes.text);
+    } else {
+        snprintf(buffer, REPORT_LEFT_OUT_SIZE, "; %s of %s not counted", bytes.text,
+                 are_several ? "common libraries'" : owner);
+    }
+    return buffer;
+}
+
 void report_suppressed(const struct report *report) {
     static const struct table_column columns[] = {
         {"blocks", "blocks", TABLE_COUNT, 0},    {"bytes", "bytes", TABLE_BYTES, 0},

@@ -610,7 +610,7 @@ static const struct table_column process_columns[PROCESS_COLUMNS] = {
                      .cell = process_end},
     [PROCESS_PEAK] = {"peak_bytes", "peak", TABLE_BYTES, 0, "peak_bytes", "the most that it held",
                       OF(peak_bytes)},
-    [PROCESS_LEAKED] = {"leaked_bytes", "leaked", TABLE_BYTES, 0, "leaked_bytes",
+    [PROCESS_LEAKED] = {"leaked_bytes", "not freed", TABLE_BYTES, 0, "leaked_bytes",
                         "not freed at its end", OF(leaked_bytes)},
     [PROCESS_LOST] = {"lost", "lost", TABLE_COUNT, 0, "lost", "", OF(lost)},
     [PROCESS_ALLOCATIONS] = {"allocations", "allocations", TABLE_COUNT, 0, "allocations",

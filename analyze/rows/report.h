@@ -41,6 +41,7 @@ struct report_options {
     bool full_names;    /* C++ names with parameters, template arguments and return types */
     bool all_frames;    /* what the system runs before main, too */
     bool nodes;         /* JSON of everything: the tree of call paths, each node once */
+    bool no_frames;     /* and the frames stand there alone, not in each path, too */
     bool color;
     bool unicode; /* the terminal can draw lines */
     size_t width; /* of the terminal; 0: no limit */

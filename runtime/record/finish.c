@@ -184,7 +184,7 @@ void finish_print_summary(const struct memtrace_header *header, const struct sur
     start_line(&text, "peak               ");
     add_exact(&text, (uint64_t)total->peak_bytes);
     text_add(&text, ")\n");
-    start_line(&text, "leaked             ");
+    start_line(&text, "not freed          ");
     add_exact(&text, total->alloc_bytes - total->free_bytes);
     text_add(&text, " in ");
     text_add_grouped(&text, total->alloc_count - total->free_count);

@@ -19,7 +19,7 @@ def run(*words):
 def refused(*words):
     status, out, err = run(*words)
     equal((status, out, err.count("\n")), (1, b"", 1), words, err[:300])
-    found = re.search(r" (\d+) frames .*--depth N.*--nodes", err)
+    found = re.search(r" (\d+) frames .*--depth N.*--json", err)
     least = DEPTH * DEPTH // 2
     if not found or not least < int(found[1]) < least * 1.02:
         fail(words, err)
@@ -52,7 +52,6 @@ def made(depth):
 
 def main():
     deep, small = made(DEPTH), made(50)
-    refused("report", "--json", deep)
     refused("report", "--csv", deep)
     output = os.path.join(scratch(), "out")
     for form in ("json", "csv"):
@@ -60,17 +59,25 @@ def main():
         refused("export", "--format", form, "--output", output, deep)
     equal(os.listdir(os.path.dirname(output)), [], "files")
 
-    whole = json.loads(run("report", "--json", small)[1])
+    whole = json.loads(run("report", "--json", "--depth", "0", small)[1])
+    both = json.loads(run("report", "--json", small)[1])
+    equal([context.pop("frames") for context in both["contexts"]],
+          [context["frames"] for context in whole["contexts"]], "frames beside nodes")
+    for kind in ("mappings", "pools"):
+        for context in both[kind]:
+            del context["frames"]
+    equal(expand(both), whole, "nodes of the usual form")
     equal(expand(json.loads(run("report", "--json", "--nodes", small)[1])), whole, "by nodes")
     cut = json.loads(run("report", "--json", "--depth", "3", small)[1])
     for left, right in zip(cut["contexts"], whole["contexts"]):
         equal(left["frames"], right["frames"][:3], "three frames")
-    equal(run("report", "--json", "--depth", "0", small)[1], run("report", "--json", small)[1], "all")
     rows = [line.split(b",", 10)[10] for line in run("report", "--csv", "--depth", "2", small)[1].split(b"\r\n")[1:-1]]
     equal({row.count(b"; ") for row in rows} <= {0, 1}, True, "two frames", rows[-1])
 
     status, out, err = run("report", "--json", "--nodes", deep)
     equal((status, len(out) < 20 << 20), (0, True), "nodes of", len(out), err)
+    status, usual, err = run("report", "--json", deep)
+    equal((status, usual == out, err.count("\n"), "--depth 0" in err), (0, True, 1, True), "the usual form of", err)
     paths = [context for context in expand(json.loads(out))["contexts"] if context["total_bytes"] == 16]
     depths = sorted(sum(frame["function"] == "descend" for frame in path["frames"]) for path in paths)
     equal(depths[-DEPTH - 1:], list(range(1, DEPTH + 2)), "levels")

@@ -9,7 +9,7 @@ import sys
 
 import reports
 from recorded import only_recording, record, settings_for
-from harness import build, clean_environment, equal, execute, fail, finish, have, report, scratch, skip
+from harness import MEMTRACE, build, clean_environment, equal, execute, fail, finish, have, report, scratch, skip
 
 SOURCE = os.path.join(reports.HERE, "leaks.c")
 LISTS = [
@@ -59,8 +59,9 @@ def same_as_sanitizer():
         equal(ours(path, "--suppressions", name), want, repr(text))
     without = reports.tables(path, "--show-leaked", "--no-builtin-suppressions",
                              "--no-embedded-suppressions")
+    data = report(path, reports.SETTINGS)
     equal(sum(row["self"] for row in without["leaked"]),
-          report(path, reports.SETTINGS)["leaked_bytes"], "nothing suppressed")
+          data["leaked_bytes"], "nothing suppressed")
     return path
 
 
@@ -90,8 +91,27 @@ def builtin():
             fail("not suppressed:", pattern, "but", used)
     all_of_it = sum(row["self"] for row in reports.tables(
         path, "--show-leaked", "--no-builtin-suppressions")["leaked"])
-    equal(all_of_it, report(path, reports.SETTINGS)["leaked_bytes"], "without the list")
+    data = report(path, reports.SETTINGS)
+    equal((data["leaked_bytes"] - data["suppressed_bytes"], data["leaked_blocks"] - data["suppressed_blocks"]), (321, 1), "leaked, as the tree has it")
+    equal(all_of_it, data["leaked_bytes"], "without the list")
+    one_meaning(path)
     equal(sum(row["bytes"] for row in told["suppressed"]), all_of_it - 321, "suppressed")
+
+
+def one_meaning(path):
+    """The summary at the end, the header and the check tell what the tree tells, for C and for C++."""
+    head = reports.ask(path).stdout.decode()
+    if "321 B (321 bytes in 1 block; " not in head or " of common libraries' not counted)" not in head:
+        fail("header:", head[:900])
+    equal([execute([MEMTRACE, "check", "--max-leaked", limit, path], clean_environment()).returncode for limit in ("321", "320")], [0, 1], "check")
+    folder = scratch()
+    source = os.path.join(folder, "quiet.cpp")
+    with open(source, "w") as file:
+        file.write("#include <cstdlib>\nvoid *volatile kept;\nint main() { kept = malloc(4); kept = nullptr; }\n")
+    quiet = build(source, flags=["-static-libgcc", "-Wl,--no-as-needed", "-lstdc++"])
+    told = execute([MEMTRACE, "run", "-o", "quiet.mtp", "--", quiet], clean_environment(), cwd=folder).stderr.decode()
+    if not re.search(r"leaked             4 B \(4 bytes in 1 block; 7\d\.\d KiB of the C\+\+ library's not counted\)\n", told):
+        fail("summary:", told)
 
 
 def errors(path):

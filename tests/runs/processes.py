@@ -44,8 +44,8 @@ def check_choice():
 def check_words():
     equal(said(run, "--process", "10"), "", "images of one process are no choice")
     equal(said(run, "--process", "cc1"),
-          "memtrace: 2 processes are meant by 'cc1': this is 11, which held most of those that were "
-          "kept (29.3 KiB)")
+          "memtrace: 'cc1' means 2 processes; process 11 is shown, which has the highest peak (29.3 KiB) of "
+          "those that have a file")
     equal(said(run, "--process", "true"),
           "memtrace: process 12 is a small one: others.mtp has the sums of all small processes")
     equal(said(run, "--process", "worker"),

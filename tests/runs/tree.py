@@ -4,6 +4,7 @@
 import os
 import shutil
 import struct
+import sys
 
 from runfolder import (EXECED, MS, command, describe, equal, fail, finish, folder, make, patch, process,
                        record, told)
@@ -49,7 +50,7 @@ def check_text(run):
     text = command("report", "--processes", "3", run)[0]
     one(text, "MemTrace run of make -j2")
     one(text, "processes", "53 in 100.0 ms, exit status 0")
-    one(text, "peak of all", "400,000 bytes, seen after 40.0 ms", "at most 439.5 KiB")
+    one(text, "peak of all", "400,000 bytes, seen after 40.0 ms", "the true peak is at most 439.5 KiB")
     head = text[:text.index("  pid  ")]
     equal(len(one(head, "  over time ").strip()) > 40, True, "a bar for each share of the time")
     equal(one(text, " 100 ").split()[-2:], ["make", "x.c"])
@@ -212,4 +213,10 @@ check_timelines()
 check_thousand()
 check_newest()
 check_odd()
+# A peak between two looks is at its own moment, not at the start of its process.
+late = folder + "/late.mtp"
+command("run", "-o", late, "--", "sh", "-c",
+        "true; %s -c 'import time; time.sleep(0.15); bytearray(30000000); time.sleep(0.01)'; true" % sys.executable)
+peak = told(late)["run"]["peak_ns"]
+equal(peak >= 150000000, True, "the moment of the peak", peak)
 finish()

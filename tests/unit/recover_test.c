@@ -347,12 +347,13 @@ static void summary_text(void **state) {
     struct builder *builder = builder_new();
     struct profile *profile;
     struct model *model;
+    const struct leftout left_out = {.is_known = true};
     char *text;
     (void)state;
     builder_example(builder, 0x10000000);
     profile = profile_wrap(builder->bytes, builder_size(builder), "test", NULL);
     model = model_load(profile, NULL);
-    text = finish_summary(model, "/tmp/with blank.mtp", NULL);
+    text = finish_summary(model, &left_out, "/tmp/with blank.mtp", NULL);
     assert_string_equal(text,
                         "memtrace: peak               1.3 KiB (1,300 bytes)\n"
                         "memtrace: leaked             1.3 KiB (1,300 bytes in 5 blocks)\n"

@@ -14,7 +14,7 @@ const GROWS = `${grower} <<'.'\n48\n.\n`;
 after(closeChrome);
 
 const cellsOf = async (row) => (await row.getByRole('gridcell').allInnerTexts()).map((text) => text.trim());
-const figures = (told) => [spell.bytes(told.maximum_bytes), spell.bytes(told.leaked_bytes), spell.count(told.total_allocations)];
+const figures = (told) => [spell.bytes(told.maximum_bytes), spell.bytes(told.leaked_bytes - told.suppressed_bytes), spell.count(told.total_allocations)];
 const nameOf = (file) => path.basename(file);
 
 async function shows(page, told) {

@@ -26,7 +26,7 @@ const through = (name, field) => told.contexts.filter(({ frames }) => frames.som
 
 /* Each view: what its command's output and its page must both say. */
 const VIEWS = {
-    summary: () => [spell.bytes(told.maximum_bytes), spell.bytes(told.leaked_bytes), spell.count(told.total_allocations)],
+    summary: () => [spell.bytes(told.maximum_bytes), spell.bytes(told.leaked_bytes - told.suppressed_bytes), spell.count(told.total_allocations)],
     'flame?metric=leaked': () => [],
     tree: () => [spell.bytes(through('main', 'peak_bytes'))],
     'sandwich?focus=main&metric=temporary': () => [spell.count(told.total_temporary)],

@@ -35,7 +35,7 @@ const marksOf = new WeakMap<Table, readonly Mark[]>();
 /* ---- Suppressed leaks ---- */
 
 /*
- * Of what is leaked, what suppressions take out of every view of leaks: the summary counts it; or of what was freed at
+ * Of what is leaked, what suppressions take out of the summary and of every view of leaks; or of what was freed at
  * shutdown or never. undefined: none, or not known. What is held in a window, or now, is no leak.
  */
 export function useSuppressed(metric: "leaked" | "shutdown" = "leaked"): { bytes: number; blocks: number } | undefined {

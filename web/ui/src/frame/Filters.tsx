@@ -247,7 +247,7 @@ function removeLast(): void {
 function Suppressed({ of }: { of: "leaked" | "shutdown" }) {
     const suppressed = useSuppressed(of);
     if (suppressed === undefined) return null;
-    const why = of === "leaked" ? "of leaks that suppressions name: the summary counts them, views of leaks do not" : "of call paths that suppressions name are left out";
+    const why = of === "leaked" ? "of leaks that suppressions name are left out" : "of call paths that suppressions name are left out";
     return (
         <span class="muted suppressed" title={`${format.items(suppressed.blocks, "block")} ${why}`}>
             without {bytesText(suppressed.bytes)} suppressed

@@ -52,16 +52,17 @@ function Headline({ of, window }: { of: Summary; window: { from_ns: number; to_n
     if (totals.allocations === 0 && totals.maximum_bytes === 0 && totals.live_bytes === 0) {
         return <div class="headline"><h1>{selected ? `Nothing of ${name} is selected: no allocation fits all filters.` : `${name} allocated nothing.`}</h1></div>;
     }
-    const share = format.percent(totals.live_bytes, totals.maximum_bytes);
+    const held = Math.max(0, totals.live_bytes - (suppressed?.bytes ?? 0));
+    const share = format.percent(held, totals.maximum_bytes);
     return (
         <div class="headline">
             <h1>
                 {when}{selected ? `${when === "" ? "What" : "what"} is selected of ` : ""}{name} held at most <b>{bytesText(totals.maximum_bytes)}</b>
                 {totals.maximum_ns > 0 && when === "" && <>, {format.duration(totals.maximum_ns)} after it began</>}
-                {of.live ? <>, and {areAll ? "hold" : "holds"} <b>{bytesText(totals.live_bytes)}</b> now.</> :
-                    totals.live_bytes === 0 ? isLeft() ? ", and held nothing when it was detached from." : ", and freed all of it." : <>; <b>{bytesText(totals.live_bytes)}</b> {isWindowed() ? "were still held at the end of the window" : isLeft() ? "were held when it was detached from" : "were never freed"} ({share} of that).</>}
+                {of.live ? <>, and {areAll ? "hold" : "holds"} <b>{bytesText(held)}</b> now.</> :
+                    held === 0 ? isLeft() ? ", and held nothing when it was detached from." : `, and freed all of it${suppressed === undefined ? "" : ` but ${bytesText(suppressed.bytes)} that is suppressed`}.` : <>; <b>{bytesText(held)}</b> {isWindowed() ? "were still held at the end of the window" : isLeft() ? "were held when it was detached from" : "were never freed"} ({share} of that).</>}
             </h1>
-            <p class="muted"><span class="code">{of.command_line}</span> {runText(of)}{of.sampled !== null && `; sampled${of.sampled.sample_bytes ? `, one allocation in ${format.bytes(of.sampled.sample_bytes)}` : ""}: figures are estimates`}{suppressed !== undefined && `; of the leaks ${bytesText(suppressed.bytes)} are suppressed`}</p>
+            <p class="muted"><span class="code">{of.command_line}</span> {runText(of)}{of.sampled !== null && `; sampled${of.sampled.sample_bytes ? `, one allocation in ${format.bytes(of.sampled.sample_bytes)}` : ""}: figures are estimates`}{suppressed !== undefined && `; ${bytesText(suppressed.bytes)} of suppressed leaks is not counted`}</p>
         </div>
     );
 }
@@ -88,15 +89,18 @@ function beforeText({ before_bytes, before_freed_bytes, before_frees }: Summary[
 
 function Tiles({ of }: { of: Summary }) {
     const { totals } = of;
+    const suppressed = useSuppressed() ?? { bytes: 0, blocks: 0 };
+    const heldBytes = Math.max(0, totals.live_bytes - suppressed.bytes);
+    const heldBlocks = Math.max(0, totals.live_blocks - suppressed.blocks);
     const error = (name: string) => of.sampled?.standard_errors?.[name];
     const plus = (name: string, text: string) => (error(name) === undefined ? text : `± ${name === "allocations" ? format.count(error(name) ?? 0) : bytesText(Math.round(error(name) ?? 0))}, ${text}`);
     const average = totals.allocations > 0 ? totals.total_bytes / totals.allocations : 0;
     return (
         <ul class="tiles">
             <Tile title="At maximum" metric="maximum" value={bytesText(totals.maximum_bytes)} exact={`${format.count(totals.maximum_bytes)} bytes`}
-                more={totals.maximum_error_bytes > 0 ? `at most ${bytesText(totals.maximum_error_bytes)} more` : plus("maximum_bytes", totals.maximum_ns > 0 ? `at ${format.duration(totals.maximum_ns)}` : flag("all-processes") ? "if all were at their maximum at once" : "")} />
-            <Tile title={metricTitle("leaked", of.live)} metric="leaked" value={bytesText(totals.live_bytes)} exact={`${format.count(totals.live_bytes)} bytes`}
-                more={plus("live_bytes", `in ${format.items(totals.live_blocks, "block")}`) + beforeText(totals)} />
+                more={totals.maximum_error_bytes > 0 ? `the true maximum is up to ${bytesText(totals.maximum_error_bytes)} higher` : plus("maximum_bytes", totals.maximum_ns > 0 ? `at ${format.duration(totals.maximum_ns)}` : flag("all-processes") ? "if all were at their maximum at once" : "")} />
+            <Tile title={metricTitle("leaked", of.live)} metric="leaked" value={bytesText(heldBytes)} exact={`${format.count(heldBytes)} bytes`}
+                more={plus("live_bytes", `in ${format.items(heldBlocks, "block")}${suppressed.blocks > 0 ? `; ${bytesText(suppressed.bytes)} suppressed, not counted` : ""}`) + beforeText(totals)} />
             <Tile title="Allocated" metric="cumulative" value={bytesText(totals.total_bytes)} exact={`${format.count(totals.total_bytes)} bytes`}
                 more={plus("total_bytes", `${bytesText(Math.round(average))} on average`)} />
             <Tile title="Allocations" metric="allocations" value={format.count(totals.allocations)}
