@@ -116,17 +116,18 @@ static mode_t file_mode(void) {
     return 0666 & ~mask;
 }
 
+bool copy_discards(const char *target) {
+    struct stat status;
+    struct stat null_status;
+    return stat(target, &status) == 0 && S_ISCHR(status.st_mode) &&
+           stat("/dev/null", &null_status) == 0 && status.st_rdev == null_status.st_rdev;
+}
+
 /* A device or a folder is not to be replaced by a file. */
 static int check_target(const char *target, bool *discard) {
     struct stat status;
-    struct stat null_status;
-    *discard = false;
-    if (stat(target, &status) != 0 || S_ISREG(status.st_mode)) {
-        return 0;
-    }
-    if (S_ISCHR(status.st_mode) && stat("/dev/null", &null_status) == 0 &&
-        status.st_rdev == null_status.st_rdev) {
-        *discard = true;
+    *discard = copy_discards(target);
+    if (*discard || stat(target, &status) != 0 || S_ISREG(status.st_mode)) {
         return 0;
     }
     errno = S_ISDIR(status.st_mode) ? EISDIR : EINVAL;

@@ -9,6 +9,7 @@
 
 #include "analyze/read/error.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,6 +17,9 @@ enum copy_mode {
     COPY_REPLACE, /* an existing file is replaced */
     COPY_KEEP,    /* an existing file stays: target.SUFFIX, target.SUFFIX.2, … are tried */
 };
+
+/* Whether the target is /dev/null, which takes anything; nothing is made beside it. */
+bool copy_discards(const char *target);
 
 /*
  * Writes bytes [0, size) of `fd` as a profile to a temporary file beside `target`, then renames it.

@@ -68,7 +68,7 @@ int runfolder_make(struct runwriter *run) {
     if (run->has_folder) {
         return 0;
     }
-    if (make_new(run) != 0 && make_elsewhere(run) != 0) {
+    if ((run->discards || make_new(run) != 0) && make_elsewhere(run) != 0) {
         return -1;
     }
     snprintf(path, sizeof path, "%s/" SMALL, run->folder);

@@ -164,8 +164,10 @@ char *runwriter_summary(const struct runwriter *run) {
     if (out != NULL) {
         print_totals(out, run);
         print_processes(out, run);
-        print_safe(out, "memtrace: run                %s\n", run->path);
-        finish_print_hint(out, run->path);
+        if (!run->discards) {
+            print_safe(out, "memtrace: run                %s\n", run->path);
+            finish_print_hint(out, run->path);
+        }
         if (fclose(out) != 0) {
             free(text);
             text = NULL;

@@ -6,6 +6,7 @@
 #include "analyze/base/pathname.h"
 #include "analyze/model/uncounted.h"
 #include "collect/clock.h"
+#include "collect/copy.h"
 #include "collect/runfolder.h"
 
 #include <errno.h>
@@ -34,6 +35,7 @@ int runwriter_begin(struct runwriter *run, uint64_t id, const char *path, bool i
                               .samples = calloc(RUNWRITER_SAMPLES, sizeof *run->samples),
                               .sample_interval_ns = (uint64_t)FIRST_INTERVAL_MS * NS_PER_MS};
     snprintf(run->path, sizeof run->path, "%s", path);
+    run->discards = copy_discards(path);
     runfolder_name(run);
     return run->samples != NULL ? 0 : -1;
 }
@@ -233,6 +235,10 @@ enum runwriter_place runwriter_place(struct runwriter *run, const struct claim *
     char *output = claim->header->output;
     size_t size = sizeof claim->header->output;
     bool is_alone = runwriter_is_alone(run, is_last);
+    if (run->discards && !run->is_recording) {
+        snprintf(output, size, "%s", run->path);
+        return is_alone ? RUNWRITER_ALONE : RUNWRITER_OWN;
+    }
     if (!is_alone && runfolder_make(run) != 0) {
         return RUNWRITER_OWN; /* where it says itself */
     }
@@ -341,9 +347,9 @@ static void number_images(struct runwriter *run) {
 }
 
 int runwriter_end(struct runwriter *run, const struct runwriter_exit *how, struct error *error) {
+    number_images(run);
     if (!run->has_folder) {
         return 0;
     }
-    number_images(run);
     return runfolder_finish(run, how, error);
 }

@@ -64,6 +64,7 @@ struct runwriter {
     bool is_recording;     /* the entry is a recording, or a folder of recordings */
     bool keeps_small;      /* also small processes have files of their own */
     bool names_allocators; /* --alloc was given */
+    bool discards; /* the entry is /dev/null, which takes all of them, and has no folder */
     bool has_folder;
     bool has_first; /* the plain path is taken by a recording that is under way */
     struct memtrace_owner owner;
@@ -135,9 +136,9 @@ int runwriter_end(struct runwriter *run, const struct runwriter_exit *how, struc
 /* The lines for the user, "memtrace: " before each. Freed by the caller; NULL: out of memory. */
 char *runwriter_summary(const struct runwriter *run);
 
-/* Whether the entry is a folder. */
+/* Whether the entry is a folder, or would be. */
 static inline bool runwriter_has_several(const struct runwriter *run) {
-    return run->has_folder;
+    return run->has_folder || (run->discards && run->process_count > 1);
 }
 
 #endif

@@ -124,6 +124,17 @@ def case_device_output():
     for mode in MODES:
         goes_on("/dev/null", mode, {"MEMTRACE_OUTPUT": null}, 0)
         equal(stat.S_ISCHR(os.lstat(null).st_mode), True, mode, "the device")
+    # Several processes, small ones and one with a file of its own, forked and started: nothing lies beside it.
+    program = build(SUBJECT, "gcc", "-O1")
+    settings = {"MEMTRACE_REGION_DIR": scratch(where="/dev/shm"), "MEMTRACE_OUTPUT": null, "MEMTRACE_SUMMARY": "1"}
+    several = ["sh", "-c", '"$0" 6; (true; "$0" 6); "$0" 6', program]
+    for how in ([], ["--keep-small"]):
+        under = execute([MEMTRACE, "run", *how, "--", *several], clean_environment(**settings))
+        equal((under.returncode, under.stdout), (3, b"all done\n" * 3), how, under.stderr)
+        equal((b"processes          4" in under.stderr, null.encode() in under.stderr), (True, False), how, under.stderr)
+        equal(sorted(os.listdir(folder)), ["null", "pipe"], how, "beside the device")
+    under = execute(["env", "LD_PRELOAD=" + PRELOAD, *several], clean_environment(**settings))
+    equal((under.returncode, sorted(os.listdir(folder))), (3, ["null", "pipe"]), "preloaded", under.stderr)
 
 
 def case_full_output():
