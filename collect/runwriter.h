@@ -64,7 +64,7 @@ struct runwriter {
     bool is_recording;     /* the entry is a recording, or a folder of recordings */
     bool keeps_small;      /* also small processes have files of their own */
     bool names_allocators; /* --alloc was given */
-    bool discards; /* the entry is /dev/null, which takes all of them, and has no folder */
+    bool discards;         /* the entry is /dev/null, which takes all of them, and has no folder */
     bool has_folder;
     bool has_first; /* the plain path is taken by a recording that is under way */
     struct memtrace_owner owner;

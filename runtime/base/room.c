@@ -112,7 +112,9 @@ static long grow_to(struct room *room, uint64_t end) {
     uint64_t reserved = room->reserved;
     long result;
     STORE_RELAXED(&room->wanted, end);
-    result = map_at(room, room->base + reserved, end - reserved);
+    result = sys_locks_future()
+                 ? sys_extend(room->base + reserved - sys_page_bytes(), end - reserved)
+                 : map_at(room, room->base + reserved, end - reserved);
     if (result == 0) {
         set_reserved(room, end);
     }

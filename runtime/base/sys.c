@@ -64,7 +64,8 @@ enum { FCHOWN = SYS_fchown, GETEUID = SYS_geteuid };
 #define SYS_newfstatat SYS_fstatat64
 #endif
 
-static long map(void *address, size_t size, int protection, int flags, int fd, uint64_t offset) {
+static long map_plain(void *address, size_t size, int protection, int flags, int fd,
+                      uint64_t offset) {
 #ifdef SYS_mmap2
     enum { UNIT = 4096 };
     return CALL6(SYS_mmap2, address, size, protection, flags, fd, offset / UNIT);
@@ -75,6 +76,69 @@ static long map(void *address, size_t size, int protection, int flags, int fd, u
 
 static int is_error(long result) {
     return (unsigned long)result > -4096UL;
+}
+
+static int locks_future; /* the program has called mlockall(MCL_FUTURE) */
+
+int sys_locks_future(void) {
+    return LOAD_RELAXED(&locks_future);
+}
+
+long sys_unlock(void *address, size_t size) {
+    return CALL2(SYS_munlock, address, size);
+}
+
+/* A page, which is unlocked and then made larger: what comes with that is as it is (man mremap). */
+static long map_unlocked(void *address, size_t size, int protection, int flags, int fd,
+                         uint64_t offset) {
+    const int plain = flags & ~(MAP_FIXED | MAP_POPULATE);
+    size_t page = sys_page_bytes();
+    long first = map_plain(NULL, page, protection, plain, fd, offset);
+    long result;
+    if (is_error(first)) {
+        return first;
+    }
+    sys_unlock((void *)first, page);
+    result = CALL6(SYS_mremap, first, page, sys_page_up(size),
+                   MREMAP_MAYMOVE | ((flags & MAP_FIXED) != 0 ? MREMAP_FIXED : 0), address, 0);
+    if (is_error(result)) {
+        CALL2(SYS_munmap, first, page);
+    }
+    return result;
+}
+
+static long map(void *address, size_t size, int protection, int flags, int fd, uint64_t offset) {
+    return UNLIKELY(sys_locks_future()) && (flags & MAP_FIXED_NOREPLACE) != MAP_FIXED_NOREPLACE
+               ? map_unlocked(address, size, protection, flags, fd, offset)
+               : map_plain(address, size, protection, flags, fd, offset);
+}
+
+long sys_lock(void *address, size_t size, int later) {
+    enum { ON_FAULT = 1 };
+    long result = later ? CALL3(SYS_mlock2, address, size, ON_FAULT) : -ENOSYS;
+    return result == -ENOSYS ? CALL2(SYS_mlock, address, size) : result;
+}
+
+long sys_lock_all(int flags) {
+    long result = CALL1(SYS_mlockall, flags);
+    if (result == 0) {
+        STORE_RELAXED(&locks_future, (flags & MCL_FUTURE) != 0);
+    }
+    return result;
+}
+
+long sys_unlock_all(void) {
+    long result = CALL0(SYS_munlockall);
+    if (result == 0) {
+        STORE_RELAXED(&locks_future, 0);
+    }
+    return result;
+}
+
+long sys_extend(void *page, size_t more) {
+    size_t size = sys_page_bytes();
+    long result = CALL4(SYS_mremap, page, size, size + more, 0);
+    return is_error(result) ? result : 0;
 }
 
 long sys_open(const char *path, int flags, int mode) {

@@ -89,6 +89,16 @@ void *sys_map_file(size_t size, int fd, uint64_t offset);
 /* The same pages of a shared mapping once more, elsewhere; NULL on failure. */
 void *sys_map_again(void *address, size_t size);
 void sys_unmap(void *address, size_t size);
+/* Memory that stays in memory; `later`: once it has been touched. 0 or a negative errno. */
+long sys_lock(void *address, size_t size, int later);
+long sys_unlock(void *address, size_t size);
+/* mlockall and munlockall. What is mapped here from then on is not locked all the same. */
+long sys_lock_all(int flags);
+long sys_unlock_all(void);
+int sys_locks_future(void);
+/* Makes the mapping whose last page is `page` larger, where nothing is mapped yet, unlocked as it
+ * is. 0 or a negative errno. */
+long sys_extend(void *page, size_t more);
 /* Whether these pages can be written; reading stays. 0 or a negative errno. */
 long sys_protect(void *address, size_t size, int writable);
 /* The same of pages whose code can be run. */

@@ -257,6 +257,29 @@ def case_own_limits():
                 equal(ours[0] < 100 and ours[1] < 60, True, way, *command[1:], "MiB more than alone:", ours)
 
 
+def case_locked():
+    """mlockall: it works under a limit that is enough for the program, what is MemTrace's is neither locked nor
+    brought into memory, and what comes later is counted."""
+    program, = shared(build(os.path.join(HERE, "locked.c"), "gcc", "-O1"))
+    for user in (None, "65534") if os.geteuid() == 0 else (None,):
+        for flags in (1, 2, 3, 5, 7):
+            command = [program, str(flags)]
+            folder, regions = scratch(where="/tmp"), scratch(where="/dev/shm")
+            os.chmod(folder, 0o777)
+            os.chmod(regions, 0o777)
+            settings = {"LD_PRELOAD": shared(LIBRARY)[0], "MEMTRACE_SUMMARY": "0", "MEMTRACE_KEEP_SMALL": "1",
+                        "MEMTRACE_OUTPUT": os.path.join(folder, "%p.mtp"),
+                        "MEMTRACE_REGION_DIR": os.path.join(regions, "own")}
+            preloaded = ["env", *("%s=%s" % pair for pair in settings.items()), *command]
+            runs = [execute(as_user(user, *words) if user else words) for words in (command, preloaded)]
+            (failed, got, locked, resident, wrong), ours = ([int(word) for word in run.stdout.split()] for run in runs)
+            equal((ours[0], ours[1], ours[4], runs[1].returncode), (failed, got, wrong, 3), user, flags, runs)
+            equal(ours[2] < locked + 4096 and ours[3] < resident + 8192, True, user, flags, "KiB locked and resident",
+                  (locked, resident), ours[2:4])
+            data = report(profiles(folder)[0])
+            equal((data["total_allocations"] >= 2000, data["lost"]), (True, 0), user, flags, data["lost_by_kind"])
+
+
 def case_no_proc():
     needs_root()
     can_unshare()

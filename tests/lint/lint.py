@@ -60,7 +60,7 @@ MAY_INCLUDE = {
 
 # The exported functions that every program may count on (those of libc are checked against libc).
 INTERPOSED = """malloc calloc realloc free cfree posix_memalign aligned_alloc memalign
-    valloc pvalloc malloc_usable_size mallopt mmap mmap64 munmap mremap shmat shmdt
+    valloc pvalloc malloc_usable_size mallopt mmap mmap64 munmap mremap shmat shmdt mlockall munlockall
     _Znwm _Znam _ZnwmRKSt9nothrow_t _ZnamRKSt9nothrow_t _ZnwmSt11align_val_t _ZnamSt11align_val_t
     _ZnwmSt11align_val_tRKSt9nothrow_t _ZnamSt11align_val_tRKSt9nothrow_t
     _ZdlPv _ZdaPv _ZdlPvm _ZdaPvm _ZdlPvRKSt9nothrow_t _ZdaPvRKSt9nothrow_t
