@@ -433,16 +433,17 @@ static void tell_of_run(struct launch *launch) {
 
 /* One line, whatever the number. */
 static void tell_not_followed(const struct runwriter *run) {
-    static const char *const reasons[MEMTRACE_NOT_FOLLOWED_KINDS] = {
+    static const char *const reasons[RUNWRITER_NOT_FOLLOWED] = {
         "linked with another C library, for which no library of MemTrace's is there",
         "linked statically, without MemTrace in it",
         "for another machine, for which no library of MemTrace's is there",
-        "with a sanitizer's library, which must come first"};
+        "with a sanitizer's library, which must come first",
+        "where they cannot open MemTrace's library (another root, another user)"};
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
     uint64_t sum = 0;
-    for (size_t i = 0; out != NULL && i < MEMTRACE_NOT_FOLLOWED_KINDS; i++) {
+    for (size_t i = 0; out != NULL && i < RUNWRITER_NOT_FOLLOWED; i++) {
         uint64_t count = run->not_followed[i];
         if (count != 0) {
             fprintf(out, "%s%" PRIu64 " %s", sum != 0 ? "; " : "", count, reasons[i]);
@@ -465,6 +466,7 @@ static void finish_all(struct launch *launch) {
     if (runwriter_has_several(&launch->run)) {
         tell_of_run(launch);
     }
+    runwatch_let_go(&launch->watch);
     if (left != 0) {
         cli_error("%zu of its processes %s on; what %s will be beside it or in its folder", left,
                   left == 1 ? "goes" : "go", left == 1 ? "it leaves" : "they leave");

@@ -253,6 +253,8 @@ static const struct option common_options[] = {
             "MEMTRACE_START", "off"),
     VARIABLE("signals", 0, "LIST", "the signals that do so: USR1, snapshot:USR2; none", set_text,
              "MEMTRACE_SIGNALS"),
+    VARIABLE("toggle-signal", 0, "SIGNAL", "the same as --signals SIGNAL", set_text,
+             "MEMTRACE_SIGNALS"),
     VARIABLE(
         "children", 0, "all|exec|none",
         "all (default): also what it forks and starts; exec: what the process itself becomes; none",

@@ -30,6 +30,7 @@ struct claim {
     bool is_outside;                /* below */
     int folder;                     /* if so, its folder, where the program sees it */
     char *output;                   /* if so, where what is written goes; else as the header says */
+    bool replaces_nothing;          /* what is written leaves all files that there are */
     uint64_t start_monotonic_ns;    /* of the header, which may be lost */
 };
 

@@ -582,6 +582,10 @@ static void note_not_followed(struct runwriter *run, const struct memtrace_heade
         run->not_followed[i] += count;
         run->not_followed_more |= count == UINT8_MAX;
     }
+    if (run != NULL) {
+        run->not_followed[MEMTRACE_NOT_FOLLOWED_KINDS] +=
+            __atomic_load_n(&header->run.not_reached, __ATOMIC_RELAXED);
+    }
 }
 
 char *collector_finish(struct collector *collector, bool is_last) {

@@ -205,12 +205,12 @@ static int make_room(const char *path) {
     return unlink(path);
 }
 
-int recordfile_create(struct recordfile *file, const char *path,
+int recordfile_create(struct recordfile *file, const char *path, enum recordfile_older older,
                       const struct memtrace_recording_header *header, struct error *error) {
     struct iovec parts[] = {{(void *)(uintptr_t)header, sizeof *header}};
     *file = RECORDFILE_NONE;
     snprintf(file->path, sizeof file->path, "%s", path);
-    if (make_room(path) == 0) {
+    if (older == RECORDFILE_KEEP || make_room(path) == 0) {
         file->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
     }
     if (file->fd < 0) {

@@ -31,9 +31,10 @@ struct recordfile {
 
 #define RECORDFILE_NONE ((struct recordfile){.fd = -1, .level = BLOCK_PACK_LEVEL})
 
-/* Makes a new file and writes its header; an older file of that name is unlinked, a folder or a
- * device is not. 0 or -1. */
-int recordfile_create(struct recordfile *file, const char *path,
+/* Makes a new file and writes its header. An older file of that name is unlinked if it may be
+ * replaced, a folder or a device is not. 0 or -1: file->reason is EEXIST where one is there. */
+enum recordfile_older { RECORDFILE_KEEP, RECORDFILE_REPLACE };
+int recordfile_create(struct recordfile *file, const char *path, enum recordfile_older older,
                       const struct memtrace_recording_header *header, struct error *error);
 
 /*

@@ -4,10 +4,13 @@
 
 #include "analyze/base/pathname.h"
 #include "collect/owner.h"
+#include "collect/runfolder.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* --- blocks ----------------------------------------------------------------------------------- */
@@ -86,17 +89,54 @@ void recordparts_reserve(struct recordparts *parts) {
     recordfile_reserve(&parts->file, RESERVE + parts->tables->noted_count * RESERVE_CONTEXT);
 }
 
-static int create(struct recordparts *parts) {
+/* What another process of the run has left there. */
+static bool is_to_stay(const struct recordparts *parts, const char *path) {
+    uint64_t run = parts->claim->header->run.id;
+    struct recording *there;
+    bool stays;
+    if (parts->claim->replaces_nothing || runfolder_is_of(path, run)) {
+        return true;
+    }
+    there = recording_is(path) ? recording_open_rest(path, NULL) : NULL;
+    stays = there != NULL && run != 0 && there->program.run.id == run;
+    recording_close(there);
+    return stays;
+}
+
+/* The first part decides where the others are. */
+static int create_file(struct recordparts *parts) {
     char path[sizeof parts->file.path];
-    recordparts_path(parts, parts->header.part, path, sizeof path);
-    if (recordfile_create(&parts->file, path, &parts->header, parts->error) != 0) {
+    enum { TRIES = 8 };
+    int result = -1;
+    for (int tries = 0; result != 0 && tries < TRIES; tries++) {
+        enum recordfile_older older = RECORDFILE_REPLACE;
+        struct stat status;
+        recordparts_path(parts, parts->header.part, path, sizeof path);
+        if (parts->header.part == 0 && lstat(path, &status) != 0) {
+            older = RECORDFILE_KEEP; /* who comes first has it */
+        } else if (parts->header.part == 0 && is_to_stay(parts, path)) {
+            older = RECORDFILE_KEEP;
+            runfolder_path_beside(path, parts->claim->header, ".mtr", parts->path,
+                                  sizeof parts->recording->path);
+            recordparts_path(parts, 0, path, sizeof path);
+        }
+        result = recordfile_create(&parts->file, path, older, &parts->header, parts->error);
+        if (result != 0 && parts->file.reason != EEXIST) {
+            break;
+        }
+    }
+    return result;
+}
+
+static int create(struct recordparts *parts) {
+    if (create_file(parts) != 0) {
         return -1;
     }
     if (!parts->claim->is_outside) {
         owner_give(parts->file.fd, &parts->claim->header->owner);
     }
     if (write_program(parts) != 0) {
-        unlink(path);
+        unlink(parts->file.path);
         recordfile_release(&parts->file);
         return -1;
     }

@@ -76,6 +76,7 @@ int recover_region(const char *path, recover_note note, void *context) {
     if (claim_open(path, &claim, NULL) != CLAIM_OK) {
         return 0;
     }
+    claim.replaces_nothing = true;
     if (!claim_in_use(&claim) && (claim_is_foreign(&claim) || !is_collector((pid_t)claim_load_u32(
                                                                   &claim.header->collector_pid)))) {
         recover_claimed(&claim, note, context);

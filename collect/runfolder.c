@@ -78,20 +78,51 @@ int runfolder_make(struct runwriter *run) {
 
 /* --- names ------------------------------------------------------------------------------------ */
 
-void runfolder_path(const struct runwriter *run, const struct memtrace_header *header,
-                    const char *ending, char *path, size_t capacity) {
-    const char *program = memtrace_program(header);
+/* STEM.PID.mtp, or STEM.PID.2.mtp and so on where that name is taken. */
+static void free_path(const char *stem, const struct memtrace_header *header, const char *ending,
+                      char *path, size_t capacity) {
     for (int number = 1; number < TRIES; number++) {
         char infix[16] = "";
         if (number > 1) {
             snprintf(infix, sizeof infix, ".%d", number);
         }
-        snprintf(path, capacity, "%s/%.200s.%" PRIu32 "%s%s", run->folder,
-                 program[0] != '\0' ? program : "unknown", header->pid, infix, ending);
+        snprintf(path, capacity, "%s.%" PRIu32 "%s%s", stem, header->pid, infix, ending);
         if (access(path, F_OK) != 0) {
             return;
         }
     }
+}
+
+static void path_in(const char *folder, const struct memtrace_header *header, const char *ending,
+                    char *path, size_t capacity) {
+    const char *program = memtrace_program(header);
+    char stem[sizeof((struct runwriter *)NULL)->folder + 256];
+    snprintf(stem, sizeof stem, "%s/%.200s", folder, program[0] != '\0' ? program : "unknown");
+    free_path(stem, header, ending, path, capacity);
+}
+
+void runfolder_path(const struct runwriter *run, const struct memtrace_header *header,
+                    const char *ending, char *path, size_t capacity) {
+    path_in(run->folder, header, ending, path, capacity);
+}
+
+bool runfolder_is_of(const char *path, uint64_t run) {
+    char mark[sizeof((struct runwriter *)NULL)->folder + 64];
+    snprintf(mark, sizeof mark, "%s/.run-%" PRIu64, path, run);
+    return run != 0 && access(mark, F_OK) == 0;
+}
+
+void runfolder_path_beside(const char *path, const struct memtrace_header *header,
+                           const char *ending, char *to, size_t capacity) {
+    char stem[sizeof((struct runwriter *)NULL)->folder];
+    size_t length = strlen(path);
+    if (runfolder_is_of(path, header->run.id)) {
+        path_in(path, header, ending, to, capacity);
+        return;
+    }
+    length -= pathname_ends_in(path, ending) ? strlen(ending) : 0;
+    snprintf(stem, sizeof stem, "%.*s", (int)length, path);
+    free_path(stem, header, ending, to, capacity);
 }
 
 void runfolder_small_path(struct runwriter *run, char *path, size_t capacity) {
@@ -230,6 +261,17 @@ static void part_name(const char *path, unsigned part, char *name, size_t capaci
     }
 }
 
+unsigned runfolder_move_recording(const char *from, const char *to) {
+    char old[sizeof((struct runwriter *)NULL)->folder + 320];
+    char new[sizeof old];
+    unsigned part = 0;
+    do {
+        part_name(from, part, old, sizeof old);
+        part_name(to, part, new, sizeof new);
+    } while (rename(old, new) == 0 && ++part != 0);
+    return part;
+}
+
 static struct runwriter_process *find_first(const struct runwriter *run) {
     for (size_t i = 0; i < run->process_count; i++) {
         if (run->processes[i].has_path) {
@@ -242,20 +284,13 @@ static struct runwriter_process *find_first(const struct runwriter *run) {
 /* The recording that had the run's path for itself comes to the others, with all its parts. */
 static void move_first(struct runwriter *run) {
     struct runwriter_process *process = find_first(run);
-    char from[sizeof run->path + 16];
     char first[sizeof run->folder + 300];
-    char to[sizeof first + 16];
-    unsigned part = 0;
     if (process == NULL || process->program == NULL) {
         return;
     }
     snprintf(first, sizeof first, "%s/%.200s.%ld.mtr", run->folder, pathname_base(process->program),
              (long)process->pid);
-    do {
-        part_name(run->path, part, from, sizeof from);
-        part_name(first, part, to, sizeof to);
-    } while (rename(from, to) == 0 && ++part != 0);
-    if (part != 0) {
+    if (runfolder_move_recording(run->path, first) != 0) {
         free(process->file);
         process->file = strdup(pathname_base(first));
     }
@@ -268,14 +303,8 @@ static bool is_file_of_run(const struct runwriter *run, const char *path) {
     return region_read_header(path, &header) == REGION_HEADER && header.run.id == run->id;
 }
 
-static bool is_folder_of_run(const struct runwriter *run) {
-    char path[sizeof run->path + 64];
-    snprintf(path, sizeof path, "%s/.run-%" PRIu64, run->path, run->id);
-    return access(path, F_OK) == 0;
-}
-
 bool runfolder_is_joined(const struct runwriter *run) {
-    return is_file_of_run(run, run->path) || is_folder_of_run(run);
+    return is_file_of_run(run, run->path) || runfolder_is_of(run->path, run->id);
 }
 
 /* A process in another namespace of pids sees no collector and writes its profile itself. */
@@ -311,7 +340,7 @@ static void take_in_folder(struct runwriter *run) {
 static void take_in_joined(struct runwriter *run) {
     if (is_file_of_run(run, run->path)) {
         take_in(run, run->path);
-    } else if (is_folder_of_run(run)) {
+    } else if (runfolder_is_of(run->path, run->id)) {
         take_in_folder(run);
     }
 }

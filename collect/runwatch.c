@@ -225,12 +225,18 @@ size_t runwatch_end(struct runwatch *watch) {
     while ((images = next_image(watch, &place)) != 0) {
         finish(watch, place, images == 1);
     }
-    left = watch->count;
-    for (size_t i = 0; i < left; i++) {
+    for (size_t i = 0; i < watch->count; i++) {
+        runwriter_leave(watch->run, &watch->processes[i]->claim);
+    }
+    return watch->count;
+}
+
+void runwatch_let_go(struct runwatch *watch) {
+    for (size_t i = 0; i < watch->count; i++) {
+        runwriter_note_place(watch->run, &watch->processes[i]->claim);
         let_go(watch, watch->processes[i]);
     }
     free(watch->processes);
     watch->processes = NULL;
     watch->count = 0;
-    return left;
 }

@@ -27,8 +27,10 @@ struct runwatch runwatch_begin(struct runwriter *run);
 int runwatch_tick(struct runwatch *watch);
 
 /* The command's process is a zombie now, so that nobody else has its pid: finishes all that are
- * gone, that one last. Those that go on are left to finish their profiles themselves, recordings
- * with a collector of their own. Returns how many do. */
+ * gone, that one last. Returns how many go on. */
 size_t runwatch_end(struct runwatch *watch);
+/* Then, when the run is at its place: those that go on finish their profiles themselves, recordings
+ * get a collector of their own. */
+void runwatch_let_go(struct runwatch *watch);
 
 #endif

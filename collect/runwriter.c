@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 enum {
     SMALL_ALLOCATIONS = 1000,
@@ -199,6 +200,29 @@ void runwriter_join(struct runwriter *run, const struct claim *claim) {
                  run->path);
     } else if (runfolder_make(run) == 0) {
         runfolder_path(run, claim->header, ".mtr", recording->path, sizeof recording->path);
+    }
+}
+
+void runwriter_leave(const struct runwriter *run, const struct claim *claim) {
+    struct memtrace_recording *recording = claim_recording(claim);
+    if (run->is_recording && run->has_folder && strcmp(recording->path, run->path) == 0) {
+        char path[sizeof run->folder + 300];
+        runfolder_path(run, claim->header, ".mtr", path, sizeof path);
+        if (strlen(path) < sizeof recording->path &&
+            runfolder_move_recording(run->path, path) != 0) {
+            strcpy(recording->path, path);
+        }
+    }
+}
+
+void runwriter_note_place(const struct runwriter *run, const struct claim *claim) {
+    struct memtrace_recording *recording = claim_recording(claim);
+    char path[sizeof recording->path];
+    if (run->is_recording &&
+        (size_t)snprintf(path, sizeof path, "%s/%s", run->path, pathname_base(recording->path)) <
+            sizeof path &&
+        access(path, F_OK) == 0) {
+        strcpy(recording->path, path);
     }
 }
 

@@ -55,6 +55,10 @@ struct runwriter_sample {
 
 enum { RUNWRITER_SAMPLES = 1024 };
 
+/* Why programs were not followed: enum memtrace_not_followed, and last what run.not_reached counts.
+ */
+enum { RUNWRITER_NOT_FOLLOWED = MEMTRACE_NOT_FOLLOWED_KINDS + 1 };
+
 struct runwriter {
     uint64_t id;
     pid_t pid; /* of the command's process */
@@ -80,7 +84,7 @@ struct runwriter {
     uint64_t seen_bytes; /* the highest sum of any sample, also of those that are gone */
     uint64_t seen_ns;
     /* programs that its processes started, and that could not be followed */
-    uint64_t not_followed[MEMTRACE_NOT_FOLLOWED_KINDS];
+    uint64_t not_followed[RUNWRITER_NOT_FOLLOWED];
     bool not_followed_more; /* than these */
 };
 
@@ -88,6 +92,12 @@ struct runwriter {
 int runwriter_begin(struct runwriter *run, uint64_t id, const char *path, bool is_recording,
                     char **arguments);
 void runwriter_free(struct runwriter *run);
+
+/* The run ends, this process goes on: its recording gets out of the way of the run's folder. */
+void runwriter_leave(const struct runwriter *run, const struct claim *claim);
+/* When the run is at its place: the region is told where its recording is now, for who goes on with
+ * it. */
+void runwriter_note_place(const struct runwriter *run, const struct claim *claim);
 
 /* A process was found: the region is told where its recording goes, before that is begun. */
 void runwriter_join(struct runwriter *run, const struct claim *claim);

@@ -37,7 +37,7 @@ static const struct run header_runs[] = {
     {4, 3},                             /* owner */
     {1, MEMTRACE_NOT_FOLLOWED_KINDS},   /* not_followed */
     {8, 2},                             /* run: id, pid_namespace, */
-    {4, 2},                             /* children, reserved */
+    {4, 2},                             /* children, not_reached */
     {8, 4},                             /* peak_resident_bytes to path_bytes */
     {4, 2},                             /* merged, mode */
     {8, 1},                             /* birth_zero_ns */

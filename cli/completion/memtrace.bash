@@ -81,10 +81,11 @@ _memtrace() {
         --limit) :; return 0 ;;
         --on-limit) _memtrace_reply -W 'report dump abort'; return 0 ;;
         --signals) :; return 0 ;;
+        --toggle-signal) :; return 0 ;;
         --children) _memtrace_reply -W 'all exec none'; return 0 ;;
         --library) _memtrace_files '*'; return 0 ;;
         esac
-        options=' --output --sample --every --churn --top --log --summary --no-summary --stacks --contexts --unwind --inject --serve --alloc --limit --on-limit --start-off --signals --children --follow-children --library --keep-small --help'
+        options=' --output --sample --every --churn --top --log --summary --no-summary --stacks --contexts --unwind --inject --serve --alloc --limit --on-limit --start-off --signals --toggle-signal --children --follow-children --library --keep-small --help'
         ;;
     record)
         case $previous in
@@ -115,10 +116,11 @@ _memtrace() {
         --limit) :; return 0 ;;
         --on-limit) _memtrace_reply -W 'report dump abort'; return 0 ;;
         --signals) :; return 0 ;;
+        --toggle-signal) :; return 0 ;;
         --children) _memtrace_reply -W 'all exec none'; return 0 ;;
         --library) _memtrace_files '*'; return 0 ;;
         esac
-        options=' --output --precise --free-stacks --no-addresses --no-slices --sample --sizes --modules --cull-below --cull-pending --duration --rotate --embed --on-lag --profile --to --listen --discoverable --discovery-port --token --queue --allow-control --linger --every --churn --top --log --summary --no-summary --stacks --contexts --unwind --inject --serve --alloc --limit --on-limit --start-off --signals --children --follow-children --library --keep-small --help'
+        options=' --output --precise --free-stacks --no-addresses --no-slices --sample --sizes --modules --cull-below --cull-pending --duration --rotate --embed --on-lag --profile --to --listen --discoverable --discovery-port --token --queue --allow-control --linger --every --churn --top --log --summary --no-summary --stacks --contexts --unwind --inject --serve --alloc --limit --on-limit --start-off --signals --toggle-signal --children --follow-children --library --keep-small --help'
         ;;
     report)
         case $previous in

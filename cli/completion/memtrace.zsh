@@ -112,6 +112,7 @@ _memtrace() {
             '*--on-limit[report ]:report|dump|abort:(report dump abort)' \
             '*--start-off[count nothing until the program or a signal switches counting on]' \
             '*--signals[the signals that do so]:LIST:' \
+            '*--toggle-signal[the same as --signals SIGNAL]:SIGNAL:' \
             '*--children[all ]:all|exec|none:(all exec none)' \
             '*--follow-children[the same as --children all]' \
             '*--library[the libmemtrace.so to load ]:FILE:_files' \
@@ -166,6 +167,7 @@ _memtrace() {
             '*--on-limit[report ]:report|dump|abort:(report dump abort)' \
             '*--start-off[count nothing until the program or a signal switches counting on]' \
             '*--signals[the signals that do so]:LIST:' \
+            '*--toggle-signal[the same as --signals SIGNAL]:SIGNAL:' \
             '*--children[all ]:all|exec|none:(all exec none)' \
             '*--follow-children[the same as --children all]' \
             '*--library[the libmemtrace.so to load ]:FILE:_files' \

@@ -81,6 +81,7 @@ static void forget_host(struct memtrace_header *header) {
         memset(header->malloc_by.name, 0, sizeof header->malloc_by.name);
     }
     memset(header->not_followed, 0, sizeof header->not_followed);
+    header->run.not_reached = 0;
 }
 
 static int hide_program(struct anonymize *anonymize, struct transform_payload *payload) {

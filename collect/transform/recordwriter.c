@@ -208,7 +208,7 @@ int recordwriter_open(struct recordwriter *writer, const char *path,
                       const struct memtrace_recording_header *header, int level,
                       struct error *error) {
     *writer = (struct recordwriter){.file = RECORDFILE_NONE, .error = error};
-    if (recordfile_create(&writer->file, path, header, error) != 0) {
+    if (recordfile_create(&writer->file, path, RECORDFILE_REPLACE, header, error) != 0) {
         return -1;
     }
     writer->file.level = level;

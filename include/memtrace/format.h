@@ -68,7 +68,8 @@ struct memtrace_run {
     uint64_t id;            /* the same in all processes of a run; 0: no run was named */
     uint64_t pid_namespace; /* inode of /proc/self/ns/pid; 0: not known */
     uint32_t children;      /* enum memtrace_children */
-    uint32_t reserved;
+    uint32_t not_reached;   /* live: programs that it started where they cannot open our library:
+                               under   another root, as another user; 0 in older files */
 };
 
 /* How backtraces were taken: header.stacks. */

@@ -38,6 +38,18 @@ int exec_has_variables(void) {
     return kept_count != 0;
 }
 
+int exec_is_preloaded(char *const envp[]) {
+    for (; envp != NULL && *envp != NULL; envp++) {
+        const char *at = text_starts(*envp, PRELOAD) ? *envp : "";
+        for (; *at != '\0'; at++) {
+            if (text_starts(at, "libmemtrace.so")) {
+                return 1;
+            }
+        }
+    }
+    return 0;
+}
+
 /* --- which ------------------------------------------------------------------------------------ */
 
 /* The first of $PATH's programs of this name, as execvp takes it. 0: there is none. */
@@ -117,6 +129,20 @@ static void find_library(struct exec_plan *plan, unsigned machine, int is_musl) 
     }
 }
 
+/* The program may have another root than we, other rights or other mounts: its loader would then
+ * complain on its stderr, and go on without us. */
+static int can_be_opened(const char *library, size_t length) {
+    char path[1024];
+    if (length >= sizeof path) {
+        return 1;
+    }
+    __builtin_memcpy(path, library, length);
+    path[length] = '\0';
+    /* By the real ids, so without rights that end with this program: where the others differ the
+     * loader preloads nothing. */
+    return sys_access(path, R_OK) == 0;
+}
+
 static int is_there(const char *path) {
     long fd = sys_open(path, O_PATH, 0);
     if (fd >= 0) {
@@ -176,10 +202,38 @@ static struct exec_plan plan_for_target(const struct exec_target *target) {
     return plan;
 }
 
-struct exec_plan exec_plan_for(const char *program, int by_name, char *const argv[], int replaces) {
+/* Preloaded by hand: the program loads us by what the user has set, and needs to know only that it
+ * is of our run. */
+static struct exec_plan plan_by_hand(const struct exec_target *target, char *const envp[]) {
+    int is_loaded = target->kind == EXEC_LOADED || target->kind == EXEC_UNTOLD;
+    return (struct exec_plan){.follows = is_loaded && exec_is_preloaded(envp)};
+}
+
+/* Whether nothing will run: the loader tells which libraries a program would get (ldd). */
+static int only_tells_libraries(char *const argv[], char *const envp[]) {
+    for (; envp != NULL && *envp != NULL; envp++) {
+        if (text_starts(*envp, "LD_TRACE_LOADED_OBJECTS=")) {
+            return 1;
+        }
+    }
+    if (argv == NULL || argv[0] == NULL || !text_starts(text_base_name(argv[0]), "ld-linux")) {
+        return 0;
+    }
+    for (argv++; *argv != NULL && text_starts(*argv, "--"); argv++) {
+        if (text_equal(*argv, "--list") || text_equal(*argv, "--verify")) {
+            return 1;
+        }
+    }
+    return *argv == NULL; /* ldd asks a loader whether it runs here */
+}
+
+struct exec_plan exec_plan_for(const char *program, int by_name, char *const argv[],
+                               char *const envp[], int replaces) {
     const struct settings *settings = &runtime.settings;
     struct exec_target target;
-    if (LOAD_ACQUIRE(&runtime.state) != RUNTIME_READY || kept_count == 0) {
+    struct exec_plan plan;
+    if (LOAD_ACQUIRE(&runtime.state) != RUNTIME_READY || kept_count == 0 ||
+        only_tells_libraries(argv, envp)) {
         return (struct exec_plan){0};
     }
     if (settings->children == MEMTRACE_CHILDREN_EXEC) {
@@ -191,7 +245,16 @@ struct exec_plan exec_plan_for(const char *program, int by_name, char *const arg
         return (struct exec_plan){0};
     }
     target = look_at(program, by_name, argv);
-    return plan_for_target(&target);
+    if (kept_value("LD_PRELOAD") == NULL && *libraries() == '\0') {
+        return plan_by_hand(&target, envp);
+    }
+    plan = plan_for_target(&target);
+    if (plan.library != NULL && !plan.by_emulator &&
+        !can_be_opened(plan.library, plan.library_length)) {
+        __atomic_fetch_add(&child_shared_header()->run.not_reached, 1, __ATOMIC_RELAXED);
+        return (struct exec_plan){0};
+    }
+    return plan;
 }
 
 /* --- the array -------------------------------------------------------------------------------- */

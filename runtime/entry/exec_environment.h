@@ -6,6 +6,9 @@
  * children are followed they are put back here, into a copy of what it hands to exec, with the
  * library for the new program's machine and C library (of MEMTRACE_LIBRARIES, which `memtrace run`
  * sets). Where there is none the program gets nothing of ours, and the region counts it.
+ *
+ * Who preloads the library by hand keeps the variables that do it; there only the number of the run
+ * is handed on.
  */
 #ifndef RUNTIME_ENTRY_EXEC_ENVIRONMENT_H
 #define RUNTIME_ENTRY_EXEC_ENVIRONMENT_H
@@ -19,6 +22,9 @@ void exec_keep(const char *entry, size_t length);
 int exec_has_variables(void);
 enum { EXEC_MOST_ADDED = 48 }; /* to an environment, beside LD_PRELOAD */
 
+/* Whether LD_PRELOAD names our library. */
+int exec_is_preloaded(char *const envp[]);
+
 /* Whether our variables are put back for a program, and what is preloaded there. */
 struct exec_plan {
     int follows;
@@ -28,9 +34,11 @@ struct exec_plan {
 };
 
 /* `by_name`: it is looked for in $PATH, as execvp does; program NULL: not known. argv NULL: not
- * known, or of no interest. `replaces`: the process itself becomes it. Signal-safe, and safe in a
- * child of vfork, as are the next two: nothing is written to the program's memory. */
-struct exec_plan exec_plan_for(const char *program, int by_name, char *const argv[], int replaces);
+ * known, or of no interest. `envp`: what the program is to get. `replaces`: the process itself
+ * becomes it. Signal-safe, and safe in a child of vfork, as are the next two: nothing is written to
+ * the program's memory. */
+struct exec_plan exec_plan_for(const char *program, int by_name, char *const argv[],
+                               char *const envp[], int replaces);
 
 /* How many places the new array needs, its NULL included. */
 size_t exec_places(char *const envp[], const struct exec_plan *plan);

@@ -60,7 +60,7 @@ PUBLIC pid_t _Fork(void) {
 #define EXEC(path, by_name, argv, envp, call)                                                      \
     ({                                                                                             \
         char *const *given_ = (envp);                                                              \
-        struct exec_plan plan_ = exec_plan_for(path, by_name, argv, 1);                            \
+        struct exec_plan plan_ = exec_plan_for(path, by_name, argv, given_, 1);                    \
         char *places_[exec_places(given_, &plan_)];                                                \
         char preload_[plan_.follows ? EXEC_PRELOAD_SIZE : 1];                                      \
         char *const *environment_ = exec_environment(given_, &plan_, places_, preload_);           \
@@ -107,7 +107,7 @@ PUBLIC int execveat(int folder, const char *path, char *const argv[], char *cons
 }
 
 #define SPAWN(name, by_name)                                                                       \
-    struct exec_plan plan = exec_plan_for(path, by_name, argv, 0);                                 \
+    struct exec_plan plan = exec_plan_for(path, by_name, argv, envp, 0);                           \
     char *places[exec_places(envp, &plan)];                                                        \
     char preload[plan.follows ? EXEC_PRELOAD_SIZE : 1];                                            \
     return REAL(name)(pid, path, actions, attributes, argv,                                        \

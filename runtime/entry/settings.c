@@ -69,6 +69,18 @@ static int is_off(char **environment) {
     return 0;
 }
 
+/* To programs that this one starts, which take it out of their environment again. */
+static void hand_on_run(uint64_t run) {
+    char buffer[64];
+    struct text entry;
+    text_init(&entry, buffer, sizeof buffer);
+    text_add(&entry, "MEMTRACE_RUN=");
+    text_add_number(&entry, run);
+    text_add(&entry, ".0");
+    exec_keep(buffer, text_length(buffer));
+    exec_keep("MEMTRACE_ADDED=MEMTRACE_RUN", sizeof "MEMTRACE_ADDED=MEMTRACE_RUN" - 1);
+}
+
 int settings_read(struct settings *settings, char **environment) {
     *settings = (struct settings){.top = 10,
                                   .summary = 1,
@@ -92,6 +104,9 @@ int settings_read(struct settings *settings, char **environment) {
     }
     if (settings->run == 0) { /* a run of our own; its forked children inherit the number */
         settings->run = sys_clock_ns(CLOCK_REALTIME) * RUN_SPREAD ^ sys_getpid();
+        if (exec_is_preloaded(environment)) {
+            hand_on_run(settings->run);
+        }
     }
     return 1;
 }

@@ -93,7 +93,7 @@ static int start_shell(pid_t *pid, const char *command, const posix_spawn_file_a
     char *plain[] = {(char *)"sh", (char *)"-c", (char *)command, NULL};
     char *ended[] = {(char *)"sh", (char *)"-c", (char *)"--", (char *)command, NULL};
     char **argv = libc_ends_shell_options() ? ended : plain;
-    struct exec_plan plan = exec_plan_for(SHELL, 0, NULL, 0);
+    struct exec_plan plan = exec_plan_for(SHELL, 0, NULL, environ, 0);
     char **own = environ;
     size_t count = count_variables(own);
     size_t size =

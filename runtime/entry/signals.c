@@ -25,7 +25,6 @@
 
 static struct {
     struct trylock lock; /* of whoever changes a word and what the kernel has with it */
-    uint8_t give_way;    /* to the program's own handlers */
     uint8_t action[SETTINGS_SIGNALS];
     uint64_t program[SETTINGS_SIGNALS];
 } signals;
@@ -82,7 +81,7 @@ static int read_signal(const char **at) {
 }
 
 int signals_parse(const char *list, struct settings_signals *out) {
-    struct settings_signals read = {.are_named = 1};
+    struct settings_signals read = {0};
     if (text_equal(list, "none")) {
         *out = read;
         return 0;
@@ -164,11 +163,6 @@ static int is_ours(const struct sigaction *action) {
     return action->sa_sigaction == handle;
 }
 
-/* The program uses the signal itself, if only by ignoring it, and nobody asked for ours. */
-static int gives_way(const struct sigaction *action) {
-    return signals.give_way && action->sa_handler != SIG_DFL && !is_ours(action);
-}
-
 static uint64_t word_of(const struct sigaction *action) {
     uint64_t word = (uintptr_t)action->sa_handler;
     if (is_ours(action)) { /* saved by a way that we do not see, and given back */
@@ -217,7 +211,7 @@ static int set_both(int number, const struct sigaction *action, struct sigaction
     struct sigaction wanted;
     struct sigaction kernel;
     int result;
-    if (action == NULL || is_vforked() || gives_way(action)) {
+    if (action == NULL || is_vforked()) {
         result = real.sigaction(number, action, &kernel);
     } else {
         wanted = ours_for(action);
@@ -299,12 +293,7 @@ static void start(int number, enum signal_action action) {
 }
 
 void signals_start(const struct settings_signals *wanted) {
-    signals.give_way = !wanted->are_named;
-    for (int number = 1; number < SETTINGS_SIGNALS && wanted->are_named; number++) {
+    for (int number = 1; number < SETTINGS_SIGNALS; number++) {
         start(number, (enum signal_action)wanted->action[number]);
-    }
-    if (!wanted->are_named && runtime.recorder.recording != NULL) {
-        start(SIGUSR1, SIGNAL_TOGGLE);
-        start(SIGUSR2, SIGNAL_TOGGLE);
     }
 }

@@ -4,8 +4,8 @@
  *
  * A handler of ours is there only for signals that have something to do, and the program never sees
  * it: what it sets for such a signal is kept here, shown to it again when it asks, and called after
- * ours. Signals that the user named (MEMTRACE_SIGNALS) do both; those that are ours by default give
- * way as soon as the program sets a handler of its own.
+ * ours. Only signals that the user named (MEMTRACE_SIGNALS) do something: any other one does to the
+ * program what it does without us.
  */
 #ifndef RUNTIME_ENTRY_SIGNALS_H
 #define RUNTIME_ENTRY_SIGNALS_H
@@ -25,8 +25,7 @@ enum signal_action {
 /* "none", or a list as in "USR1,snapshot:USR2,off:40". 0; -1: not understood, *signals is as it
  * was. */
 int signals_parse(const char *list, struct settings_signals *signals);
-/* Sets our handlers; once, when the runtime is ready. Where the user named no signals a recording
- * has SIGUSR1 and SIGUSR2. */
+/* Sets our handlers; once, when the runtime is ready. */
 void signals_start(const struct settings_signals *signals);
 
 #endif

@@ -24,7 +24,6 @@ enum { SETTINGS_SIGNALS = 65 };
 
 /* What each signal does: enum signal_action of entry/signals.h. */
 struct settings_signals {
-    uint8_t are_named; /* the user chose them */
     uint8_t action[SETTINGS_SIGNALS];
 };
 
