@@ -124,6 +124,9 @@ static int create_file(struct recordparts *parts) {
         if (result != 0 && parts->file.reason != EEXIST) {
             break;
         }
+        if (result != 0 && tries + 1 < TRIES) { /* somebody else was first */
+            *parts->error = (struct error){""};
+        }
     }
     return result;
 }
