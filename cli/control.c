@@ -113,7 +113,8 @@ static int wait_for_begin(struct memtrace_header *header, const struct region *r
     switch (state) {
     case RECORDASK_OPENING:
         recordask_give_up(header);
-        return cli_error("nothing came to write the recording of process %ld: is the memtrace process that collects it stopped?",
+        return cli_error("nothing came to write the recording of process %ld: is the memtrace "
+                         "process that collects it stopped?",
                          pid);
     case RECORDASK_REFUSED:
         unlink(path);

@@ -66,7 +66,8 @@ int detach_explain(pid_t pid, int result) {
         return cli_error("process %ld is profiled already: %s", (long)pid,
                          detach_shown_by(pid).text);
     case MEMTRACE_ATTACH_OVER:
-        return cli_error("process %ld is not profiled: it was detached from, is ending, or was started with MEMTRACE=off",
+        return cli_error("process %ld is not profiled: it was detached from, is ending, or was "
+                         "started with MEMTRACE=off",
                          (long)pid);
     case MEMTRACE_ATTACH_BUSY:
         return cli_error("process %ld is being attached to or detached from by another command, or "

@@ -286,8 +286,9 @@ static int wait_for_offerer(void) {
         }
         if (!told && clock_now_ns() > end + 1000 * MS) {
             told = true;
-            cli_error("the recording can be received from %s for %.0f s more at most, or until Ctrl-C",
-                      offer.at, (double)offer.linger_ns / 1e9);
+            cli_error(
+                "the recording can be received from %s for %.0f s more at most, or until Ctrl-C",
+                offer.at, (double)offer.linger_ns / 1e9);
         }
     }
     return status;

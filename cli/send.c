@@ -52,8 +52,8 @@ static const struct option options[] = {
 static int stopped_status(const struct sender_options *asked, const char *to, uint64_t sent) {
     struct number n;
     char path[2 * PATH_MAX];
-    cli_error("stopped, %s have arrived; memtrace send --to %s%s %s continues", number_bytes(&n, sent),
-              to, asked->token != NULL ? " --token FILE" : "",
+    cli_error("stopped, %s have arrived; memtrace send --to %s%s %s continues",
+              number_bytes(&n, sent), to, asked->token != NULL ? " --token FILE" : "",
               shellword_print(path, sizeof path, asked->path));
     return 128 + stopping_signal;
 }

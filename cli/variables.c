@@ -188,7 +188,8 @@ int variables_add_alloc(struct variables *variables, const struct option *option
     }
     if (status == 0 && size >= ALLOC_LIMIT) {
         status = error_set(error,
-                           "--%s: they have %zu bytes in all, and may have at most %d; patterns and sets are shorter",
+                           "--%s: they have %zu bytes in all, and may have at most %d; patterns "
+                           "and sets are shorter",
                            option->name, size, ALLOC_LIMIT - 1);
     }
     if (status != 0) {

@@ -18,7 +18,8 @@ static int try_address(const struct addrinfo *address, const char *host, uint16_
     int on = 1;
     int fd;
     if (token == NULL && !channel_is_loopback(address->ai_addr)) {
-        return error_set(error, "other machines are listened to only with --token FILE: without it use this machine's own address, 127.0.0.1");
+        return error_set(error, "other machines are listened to only with --token FILE: without it "
+                                "use this machine's own address, 127.0.0.1");
     }
     fd = socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 &&

@@ -129,9 +129,8 @@ static int open_list(struct loop *loop, struct error *error) {
         loop->state.list = NULL;
         return name != NULL
                    ? open_named(loop, name, error)
-                   : error_set(
-                         error,
-                         "none of your programs is profiled now: start one with memtrace run, or attach to one with memtrace attach PID");
+                   : error_set(error, "none of your programs is profiled now: start one with "
+                                      "memtrace run, or attach to one with memtrace attach PID");
     }
     return loop->list.count == 1 ? open_item(loop, loop->list.items, error) : 0;
 }

@@ -195,7 +195,9 @@ static int refuse(const struct export *export, struct error *error) {
         return error_set(error, "filters that ask how a block ended do not go with a replay");
     }
     return export->model->recording.sampled
-               ? error_set(error, "a sampled recording does not have all allocations: it cannot be replayed")
+               ? error_set(
+                     error,
+                     "a sampled recording does not have all allocations: it cannot be replayed")
                : 0;
 }
 

@@ -6,7 +6,8 @@
 #include "collect/allocators/allocators.h"
 
 static int refuse(struct error *error) {
-    return error_set(error, "functions can be followed by name only on x86-64, where MemTrace was built with Zydis (libzydis-dev)");
+    return error_set(error, "functions can be followed by name only on x86-64, where MemTrace was "
+                            "built with Zydis (libzydis-dev)");
 }
 
 int allocators_plan(const struct allocators_request *request, struct error *error) {

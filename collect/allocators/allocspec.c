@@ -225,7 +225,8 @@ static int read_spec(struct allocspec *spec, struct error *error) {
     const char *items;
     if (equals == NULL) {
         return error_set(error,
-                         "\"%s\": there is no ready-made set of this name, and what a function does is missing: %s",
+                         "\"%s\": there is no ready-made set of this name, and what a function "
+                         "does is missing: %s",
                          spec->text, form);
     }
     if (equals[1] >= '1' && equals[1] <= '9' && strchr(equals, ')') != NULL) {

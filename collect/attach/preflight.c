@@ -273,13 +273,14 @@ static bool same_namespace(pid_t pid, const char *name) {
 static int refuse_call(pid_t pid, enum preflight_purpose purpose, const char *call,
                        struct error *error) {
     return purpose == PREFLIGHT_DETACH
-               ? error_set(
-                     error,
-                     "process %ld has a seccomp filter that blocks %s, which is needed to detach from it: its profile is written when it ends",
-                     (long)pid, call)
+               ? error_set(error,
+                           "process %ld has a seccomp filter that blocks %s, which is needed to "
+                           "detach from it: its profile is written when it ends",
+                           (long)pid, call)
                : error_set(
                      error,
-                     "process %ld has a seccomp filter that blocks %s, which MemTrace needs: allow that call, or start it with memtrace run, which sees the filter being set",
+                     "process %ld has a seccomp filter that blocks %s, which MemTrace needs: allow "
+                     "that call, or start it with memtrace run, which sees the filter being set",
                      (long)pid, call);
 }
 
@@ -400,7 +401,8 @@ static int check(const struct attachimage *image, enum preflight_purpose purpose
     pid_t pid = image->pid;
     if (!attachthread_is_possible()) {
         return error_set(error,
-                         "process %ld cannot be attached to on this machine, so far only on x86-64 and AArch64: start it with memtrace run",
+                         "process %ld cannot be attached to on this machine, so far only on x86-64 "
+                         "and AArch64: start it with memtrace run",
                          (long)pid);
     }
     if (check_program(image, purpose, error) != 0 ||
