@@ -193,6 +193,24 @@ def test_inside():
         subject.close(b"end\n", 3)
 
 
+def test_in_call():
+    """A thread in a system call that is the last of a function's first bytes goes on behind them; but the kernel may
+    have it make that call once more, from within them: so it is in there."""
+    path = program("-O0")
+    subject = Subject(path, "waits")
+    before = code_of(subject.pid)
+    at = functions_at(path, subject.pid, ["pool_wait"])["pool_wait"]
+    done = memtrace("attach", subject.pid, *ALL, "--alloc", "pool_wait(size=3)=alloc:own")
+    equal((done.returncode, done.stderr),
+          (0, b"memtrace: --alloc: pool_wait cannot be followed: a thread stays in its first bytes\n"), "attach")
+    changed = differences(before, code_of(subject.pid))
+    equal(([place for place in changed if at <= place < at + 8], bool(changed)), ([], True), "bytes with a thread in them")
+    subject.rounds(2)
+    detach(subject.pid)
+    equal(differences(before, code_of(subject.pid)), [], "code after detach")
+    subject.close(b"end\n", 3)
+
+
 def library_is_as_its_file(pid, path):
     """Its code; behind its end there is nothing of ours, since that is elsewhere."""
     with open("/proc/%d/maps" % pid, encoding="utf-8") as maps:

@@ -9,6 +9,7 @@
  *   kill CALL, errno CALL, trap CALL    denies the system call of this number
  *   late CALL     kills for it from the first round on
  *   thread CALL   kills for it, in one thread only
+ *   first CALL    the same in the first thread, and another one has no filter
  *   many          60 filters that allow everything, each another one
  *   strict        one thread in strict mode
  */
@@ -80,7 +81,7 @@ static void *wait_filtered(void *go) {
     if (strcmp(filter, "strict") == 0) {
         prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
         syscall(SYS_write, 1, "ready\n", 6);
-    } else {
+    } else if (strcmp(filter, "first") != 0) {
         deny(call, SECCOMP_RET_KILL_PROCESS);
         write(1, "ready\n", 6);
     }
@@ -136,6 +137,9 @@ int main(int argc, char **argv) {
         allow_many();
     } else if (pipe(pipes) == 0 && strcmp(filter, "late") != 0) {
         pthread_create(&thread, NULL, wait_filtered, pipes);
+        if (strcmp(filter, "first") == 0) {
+            deny(call, SECCOMP_RET_KILL_PROCESS);
+        }
     }
     if (strcmp(filter, "strict") != 0 && strcmp(filter, "thread") != 0) {
         write(1, "ready\n", 6);

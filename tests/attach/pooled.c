@@ -10,6 +10,8 @@
  * - spawns N: the same, and one thread more, which starts threads and programs all the time
  * - inside N: at a line a thread is interrupted behind instruction N of pool_take, for as long as
  *   the handler waits for another line; then as rounds
+ * - waits: sleeps in pool_wait, whose fifth byte is the end of a system call, until a line comes,
+ * then once more, and says "done" each time
  * - opens FILE: each line: FILE is opened, its plugin_alloc called 100 times, and it is closed
  * - keeps FILE: the same, but it is never closed
  * - filtered: as rounds, under a seccomp filter that refuses to make memory executable
@@ -182,6 +184,29 @@ static void busy(int count, int spawns) {
 /* ---- Within its first bytes ---- */
 
 #ifdef __x86_64__
+/* read(), in 3 bytes and the 2 of the instruction that makes the call. */
+long pool_wait(int fd, void *to, size_t size);
+__asm__(".text\n"
+        ".globl pool_wait\n"
+        ".type pool_wait, @function\n"
+        "pool_wait:\n"
+        ".cfi_startproc\n"
+        "    xorl %eax, %eax\n"
+        "    nop\n"
+        "    syscall\n"
+        "    ret\n"
+        ".cfi_endproc\n"
+        ".size pool_wait, . - pool_wait\n");
+
+static void waits(void) {
+    char byte;
+    say("ready");
+    while (pool_wait(STDIN_FILENO, &byte, 1) == 1) {
+        say("done");
+    }
+    say("end");
+}
+
 static volatile int steps_left;
 
 /* With the processor's trap flag set each instruction ends here. */
@@ -270,6 +295,8 @@ int main(int argc, char **argv) {
 #ifdef __x86_64__
     } else if (strcmp(mode, "inside") == 0) {
         inside(atoi(what));
+    } else if (strcmp(mode, "waits") == 0) {
+        waits();
 #endif
     } else {
         busy(atoi(what), strcmp(mode, "spawns") == 0);

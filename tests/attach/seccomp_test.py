@@ -75,12 +75,12 @@ def test_needed():
 def test_refused():
     """Each of these would end the program or the attempt. It is named, and the program goes on."""
     for how, name in (("kill", "mprotect"), ("trap", "openat"), ("errno", "prctl"), ("kill", "madvise"),
-                      ("kill", "clone3"), ("errno", "fallocate"), ("thread", "openat")):
+                      ("kill", "clone3"), ("errno", "fallocate"), ("thread", "openat"), ("first", "openat")):
         subject = filtered(how, NUMBERS[name])
         refused(subject.pid, "has a seccomp filter that blocks %s" % name, "memtrace run")
         done = memtrace("attach", "--dry-run", subject.pid)
         equal((done.returncode, b"blocks %s" % name.encode() in done.stderr), (1, True), "dry run")
-        if how == "thread":
+        if how in ("thread", "first"):
             ended(subject)
         elif (how, name) in (("errno", "prctl"), ("errno", "fallocate")):
             subject.rounds()
