@@ -548,10 +548,27 @@ static int find_foreign(struct findings *findings, const struct findings_wish *w
 
 /* ---- Resident, and not in use ---- */
 
-/* The last sample that knows what is resident. NULL: none does. */
+/* When the program began to end: almost all of its allocations had been made, and the rest of its
+ * time was short. What is freed from then on is freed because it ends. UINT64_MAX: it did not. */
+static uint64_t shutdown_of(const struct model *model) {
+    enum { PART = 1000, SHORT_PART = 10 };
+    const struct memtrace_point *points = model->timeline;
+    size_t first = model->timeline_count;
+    uint64_t all = first != 0 ? points[first - 1].alloc_count : 0;
+    while (first > 0 && points[first - 1].alloc_count >= all - all / PART) {
+        first--;
+    }
+    return model_has_leaks(model) && first > 0 && first < model->timeline_count &&
+                   (model->now_ns - points[first].time_ns) <= model->now_ns / SHORT_PART
+               ? points[first].time_ns
+               : UINT64_MAX;
+}
+
+/* The last sample before the program's shutdown that knows what is resident. NULL: none does. */
 static const struct memtrace_point *last_resident(const struct model *model) {
+    uint64_t end_ns = shutdown_of(model);
     for (size_t i = model->timeline_count; i-- > 0;) {
-        if (model->timeline[i].resident_bytes != 0) {
+        if (model->timeline[i].resident_bytes != 0 && model->timeline[i].time_ns < end_ns) {
             return &model->timeline[i];
         }
     }
@@ -586,10 +603,11 @@ static int find_resident(struct findings *findings, const struct findings_wish *
     }
     finding.weight = 0.3 + 0.5 * finding.share;
     finding.title =
-        findings_text("%s stay with the process", number_bytes(&numbers[0], finding.bytes));
+        findings_text("%s is resident but not in use", number_bytes(&numbers[0], finding.bytes));
     finding.sentence = findings_text(
-        "%s after the start the heap held %s, after a peak of %s, but %s were resident: about %s "
-        "more than before and than is in use, which the allocator has not given back%s.",
+        "%s after the start the heap held %s, after a peak of %s, and %s was resident. The "
+        "allocator "
+        "keeps about %s that is not in use%s.",
         number_duration(&numbers[0], last->time_ns), number_bytes(&numbers[1], last->live_bytes),
         number_bytes(&numbers[2], model->totals.maximum_bytes),
         number_bytes(&numbers[3], last->resident_bytes),

@@ -141,8 +141,21 @@ def forms(folder):
         fail("what is held at the peak is called a leak:", [row["title"] for row in window])
 
 
+def at_the_end(folder):
+    """What the allocator keeps is told where the program goes on, not where it frees all because it ends."""
+    program = build(os.path.join(HERE, "destructors.c"))
+    kept = [row["kind"] for row in rows(recording(folder, "destructors", program))]
+    equal("fragmentation" in kept, False, "all is freed when the program ends:", kept)
+    own = os.path.join(folder, "goes on")
+    os.mkdir(own)
+    equal(record([program, "on"], own).returncode, 0, "goes on")
+    told = find(rows(only_recording(own, "destructors")), "fragmentation", "is resident but not in use")
+    equal(told["bytes"] > 32 << 20, True, told)
+
+
 def main():
     folder = scratch()
+    at_the_end(folder)
     newsdesk(folder)
     faults(folder)
     forms(folder)
