@@ -60,6 +60,14 @@ static struct toprows_place fold(const struct toprows *rows, struct toprows_plac
     return place;
 }
 
+/* Whose a path is: of what a language's library allocates, who called it, as in reports. */
+static struct toprows_place owner(const struct toprows *rows, struct toprows_place place) {
+    struct toprows_place next;
+    place = fold(rows, place);
+    next = is_library(rows, place) ? step(rows, place) : place;
+    return next.node != 0 ? next : place;
+}
+
 struct toprows_place toprows_caller(const struct toprows *rows, struct toprows_place place) {
     struct toprows_place next = step(rows, place);
     return next.node != 0 ? fold(rows, next) : next;
@@ -85,7 +93,7 @@ static int refresh_firsts(struct toprows *rows) {
     for (; rows->first_count < costs->count; rows->first_count++) {
         struct toprows_first *first = &rows->firsts[rows->first_count];
         first->place =
-            fold(rows, (struct toprows_place){.node = costs->contexts[rows->first_count].path});
+            owner(rows, (struct toprows_place){.node = costs->contexts[rows->first_count].path});
         first->key = key_of(rows, first->place);
     }
     return 0;

@@ -55,6 +55,19 @@ def test_a_file():
     check(lines[3].startswith("    100.6K        0   100.6K        -    0%       4   100.6K          -    -  ▸ keep"), lines[3])
 
 
+def test_own_names():
+    """What a C++ library allocates is the row of the program's function that called it."""
+    source, program = folder + "/own.cpp", folder + "/own"
+    with open(source, "w") as file:
+        file.write("#include <vector>\nstd::vector<char> kept;\n"
+                   "__attribute__((noinline)) void fill() { kept.resize(90000); }\nint main() { fill(); }\n")
+    subprocess.run(["g++", "-O0", "-g", "-o", program, source], check=True)
+    subprocess.run([MEMTRACE, "run", "--no-summary", "-o", folder + "/own.mtp", "--", program], check=True,
+                   env=environment, cwd=folder)
+    rows = top("--once", folder + "/own.mtp").stdout.splitlines()[3:]
+    equal([row.split("▸ ")[-1].split(" own.cpp")[0] for row in rows if "  87.9K" in row], ["fill"], rows)
+
+
 def test_what_is_refused():
     for arguments, message in ((("/nowhere",), "/nowhere"), (("1",), "1")):
         done = top(*arguments)
