@@ -9,6 +9,7 @@
 #include "collect/clock.h"
 
 #include <elf.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/kcmp.h>
 #include <stdio.h>
@@ -18,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { WAIT_MS = 1000 };
+enum { WAIT_MS = 1000, NOTHING_MS = 200 };
 
 struct word {
     uint64_t number, value;
@@ -70,38 +71,48 @@ static bool shares_with_parent(pid_t pid) {
            syscall(SYS_kcmp, pid, atol(parent), IS_SAME_MEMORY, 0, 0) == 0;
 }
 
-/* 0: all of it is of one image; 1: another moment will tell; -1: it has none, or it is not ours to
- * look at. */
-static int look(pid_t pid, struct attachimage *image) {
+/* LOOK_NOTHING: it has no memory, as a thread of the kernel, or what has ended; or for a moment,
+ * where a thread that is not the first one calls exec. */
+enum look { LOOK_WHOLE, LOOK_LATER, LOOK_NOTHING, LOOK_NEVER };
+
+static enum look look(pid_t pid, struct attachimage *image) {
     char path[64];
     char byte;
     uint64_t random;
     *image = (struct attachimage){.pid = pid};
     snprintf(path, sizeof path, "/proc/%ld/mem", (long)pid);
     image->memory = open(path, O_RDWR | O_CLOEXEC);
-    if (image->memory < 0 || region_start_ticks(pid, &image->start_ticks) != 0 ||
-        read_file(pid, "maps", &byte, 1) == 0) { /* a thread of the kernel, or it has ended */
-        return -1;
+    if (image->memory < 0) {
+        return errno == ESRCH ? LOOK_NOTHING : LOOK_NEVER;
+    }
+    if (region_start_ticks(pid, &image->start_ticks) != 0 ||
+        read_file(pid, "maps", &byte, 1) == 0) {
+        return LOOK_NOTHING;
     }
     image->auxv_size = read_file(pid, "auxv", image->auxv, sizeof image->auxv);
     random = attachimage_word(image, AT_RANDOM);
     if (random == 0 || attachimage_read(image, random, image->random, sizeof image->random) != 0) {
-        return 1;
+        return LOOK_LATER;
     }
     image->is_lent = shares_with_parent(pid);
-    return image->is_lent ? 1 : 0;
+    return image->is_lent ? LOOK_LATER : LOOK_WHOLE;
 }
 
 void attachimage_open(pid_t pid, struct attachimage *image) {
     const struct timespec pause = {.tv_nsec = 1000000};
-    uint64_t end = clock_now_ns() + (uint64_t)WAIT_MS * 1000000;
-    int result;
-    while ((result = look(pid, image)) > 0 && clock_now_ns() < end) {
+    uint64_t begun = clock_now_ns();
+    for (;;) {
+        enum look found = look(pid, image);
+        uint64_t passed_ms = (clock_now_ns() - begun) / 1000000;
+        bool is_over = passed_ms > (found == LOOK_NOTHING ? NOTHING_MS : WAIT_MS);
+        if (found == LOOK_WHOLE || (is_over && image->is_lent)) {
+            return;
+        }
         attachimage_close(image);
+        if (found == LOOK_NEVER || is_over) {
+            return;
+        }
         nanosleep(&pause, NULL);
-    }
-    if (result < 0 || (result > 0 && !image->is_lent)) {
-        attachimage_close(image);
     }
 }
 

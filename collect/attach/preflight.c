@@ -131,6 +131,9 @@ static int check_right(pid_t pid, struct error *error) {
         close(fd);
         return 0;
     }
+    if (errno == ESRCH || errno == ENOENT) {
+        return refuse(pid, error, "ended meanwhile");
+    }
     if (errno == EACCES || errno == EPERM) {
         return refuse(pid, error, why_no_right(pid));
     }
