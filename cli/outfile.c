@@ -3,6 +3,7 @@
 #include "cli/outfile.h"
 
 #include "analyze/ask/cleanup.h"
+#include "analyze/base/filemode.h"
 #include "cli/cli.h"
 
 #include <errno.h>
@@ -38,7 +39,7 @@ static int name_files(struct outfile *file, const char *path) {
 }
 
 static FILE *create(const char *path, const struct stat *old) {
-    int descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    int descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, filemode());
     FILE *stream = NULL;
     if (descriptor >= 0) {
         /* Who may read the file that is replaced may read the new one. A right to run as its owner

@@ -2,6 +2,7 @@
 /* variables.c: options that become variables. See variables.h. */
 #include "cli/variables.h"
 
+#include "analyze/base/filemode.h"
 #include "cli/cli.h"
 #include "collect/allocators/allocspec.h"
 
@@ -109,6 +110,21 @@ static int set_text(void *variables, const struct option *option, const char *va
                     struct error *error) {
     if (value[0] == '\0' || strlen(value) >= TEXT_LIMIT) {
         return error_set(error, "--%s takes 1 to %d bytes", option->name, TEXT_LIMIT - 1);
+    }
+    variables_set(variables, option->data, value);
+    return 0;
+}
+
+static int set_mode(void *variables, const struct option *option, const char *value,
+                    struct error *error) {
+    mode_t mode;
+    if (!filemode_read(value, &mode)) {
+        return option_refuse(option, value,
+                             "an octal mode such as 0640 that you can read and write", error);
+    }
+    /* the collector, this process, makes files, too */
+    if (setenv(option->data, value, 1) != 0) {
+        return error_set(error, "out of memory");
     }
     variables_set(variables, option->data, value);
     return 0;
@@ -228,6 +244,8 @@ static const struct option common_options[] = {
              set_size, "MEMTRACE_CHURN"),
     VARIABLE("top", 'n', "N", "how many call paths; 0: all (default: 10)", set_count,
              "MEMTRACE_TOP"),
+    VARIABLE("mode", 0, "MODE", "who may read what is written, as for chmod (default: 0600)",
+             set_mode, "MEMTRACE_MODE"),
     VARIABLE("log", 'l', "FILE", "print them to FILE, not to stderr", set_file, "MEMTRACE_LOG"),
     SETTING("summary", "a summary at the end (default)", "MEMTRACE_SUMMARY", "1"),
     SETTING("no-summary", "no summary", "MEMTRACE_SUMMARY", "0"),

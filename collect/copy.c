@@ -2,6 +2,7 @@
 /* copy.c: all-or-nothing copies with holes. See copy.h. */
 #include "collect/copy.h"
 
+#include "analyze/base/filemode.h"
 #include "analyze/base/fullwrite.h"
 #include "analyze/read/block.h"
 #include "collect/compress.h"
@@ -113,7 +114,7 @@ static int rename_free(const char *from, const char *target, unsigned suffix, ch
 static mode_t file_mode(void) {
     mode_t mask = umask(077);
     umask(mask);
-    return 0666 & ~mask;
+    return filemode() & ~mask;
 }
 
 bool copy_discards(const char *target) {

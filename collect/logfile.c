@@ -2,6 +2,7 @@
 /* logfile.c: a log with a bound. See logfile.h. */
 #include "collect/logfile.h"
 
+#include "analyze/base/filemode.h"
 #include "analyze/rows/safetext.h"
 
 #include <errno.h>
@@ -17,7 +18,7 @@ void logfile_start(struct logfile *log, const char *path, uint64_t most_bytes) {
 }
 
 static void open_file(struct logfile *log) {
-    log->fd = open(log->path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0666);
+    log->fd = open(log->path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, filemode());
     if (log->fd < 0) {
         char line[sizeof log->path + 200];
         snprintf(line, sizeof line, "memtrace: cannot write the log %s: %s; reports go to stderr",

@@ -2,6 +2,7 @@
 /* recordask.c: see recordask.h. */
 #include "collect/recordask.h"
 
+#include "analyze/base/filemode.h"
 #include "analyze/base/pathname.h"
 #include "collect/modeswitch.h"
 #include "collect/orphan.h"
@@ -135,7 +136,7 @@ static int make_room(const char *path, struct error *error) {
 
 /* So that what is wrong with the place is said at once. */
 static int try_place(const char *path, struct error *error) {
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, filemode());
     if (fd < 0) {
         return error_set(error, "cannot write %s: %s", path, strerror(errno));
     }

@@ -3,6 +3,7 @@
 #include "collect/recordfile.h"
 
 #include "analyze/base/array.h"
+#include "analyze/base/filemode.h"
 #include "analyze/read/block.h"
 #include "analyze/read/nodecode.h"
 
@@ -211,7 +212,7 @@ int recordfile_create(struct recordfile *file, const char *path, enum recordfile
     *file = RECORDFILE_NONE;
     snprintf(file->path, sizeof file->path, "%s", path);
     if (older == RECORDFILE_KEEP || make_room(path) == 0) {
-        file->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+        file->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, filemode());
     }
     if (file->fd < 0) {
         return failed(file, error);

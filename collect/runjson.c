@@ -2,11 +2,13 @@
 /* runjson.c: a run as JSON. See runjson.h. */
 #include "collect/runjson.h"
 
+#include "analyze/base/filemode.h"
 #include "analyze/rows/safetext.h"
 #include "collect/clock.h"
 #include "collect/owner.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -160,6 +162,7 @@ int runjson_write(const struct runwriter *run, const struct runwriter_exit *how,
     const unsigned char *bytes;
     size_t size;
     FILE *out;
+    int fd;
     int result = 0;
     if (json == NULL) {
         return error_set(error, "out of memory");
@@ -167,7 +170,11 @@ int runjson_write(const struct runwriter *run, const struct runwriter_exit *how,
     yajl_gen_config(json, yajl_gen_beautify, 1);
     put_run(json, run, how);
     yajl_gen_get_buf(json, &bytes, &size);
-    out = fopen(path, "we");
+    fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, filemode());
+    out = fd >= 0 ? fdopen(fd, "w") : NULL;
+    if (fd >= 0 && out == NULL) {
+        close(fd);
+    }
     if (out != NULL) {
         owner_give(fileno(out), &run->owner);
     }

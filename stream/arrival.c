@@ -2,6 +2,7 @@
 /* arrival.c: files of received recordings. See arrival.h. */
 #include "stream/arrival.h"
 
+#include "analyze/base/filemode.h"
 #include "analyze/read/block.h"
 
 #include <errno.h>
@@ -62,7 +63,7 @@ static int try_name(struct arrival *arrival, int folder) {
     }
     arrival->fd = openat(host, name, flags);
     if (arrival->fd < 0 && errno == ENOENT) {
-        arrival->fd = openat(host, name, flags | O_CREAT | O_EXCL, 0666);
+        arrival->fd = openat(host, name, flags | O_CREAT | O_EXCL, filemode());
     }
     int reason = errno;
     if (arrival->fd >= 0) {

@@ -2,6 +2,7 @@
 /* embedded.c: program files out of a recording. See embedded.h. */
 #include "analyze/read/embedded.h"
 
+#include "analyze/base/filemode.h"
 #include "analyze/base/fullwrite.h"
 
 #include <errno.h>
@@ -154,7 +155,7 @@ static int write_piece(char *path, const struct piece *piece, const struct times
     if (piece->offset == 0 && (make_folders(path) != 0 || (unlink(path) != 0 && errno != ENOENT))) {
         return -1;
     }
-    fd = open(path, flags, 0666);
+    fd = open(path, flags, filemode());
     if (fd < 0) {
         return -1;
     }

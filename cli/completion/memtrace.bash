@@ -73,6 +73,7 @@ _memtrace() {
         --every | -e) :; return 0 ;;
         --churn | -c) :; return 0 ;;
         --top | -n) :; return 0 ;;
+        --mode) :; return 0 ;;
         --log | -l) _memtrace_files '*'; return 0 ;;
         --stacks) _memtrace_reply -W 'none short full'; return 0 ;;
         --contexts) :; return 0 ;;
@@ -85,7 +86,7 @@ _memtrace() {
         --children) _memtrace_reply -W 'all exec none'; return 0 ;;
         --library) _memtrace_files '*'; return 0 ;;
         esac
-        options=' --output --sample --every --churn --top --log --summary --no-summary --stacks --contexts --unwind --inject --serve --alloc --limit --on-limit --start-off --signals --toggle-signal --children --follow-children --library --keep-small --help'
+        options=' --output --sample --every --churn --top --mode --log --summary --no-summary --stacks --contexts --unwind --inject --serve --alloc --limit --on-limit --start-off --signals --toggle-signal --children --follow-children --library --keep-small --help'
         ;;
     record)
         case $previous in
@@ -108,6 +109,7 @@ _memtrace() {
         --every | -e) :; return 0 ;;
         --churn | -c) :; return 0 ;;
         --top | -n) :; return 0 ;;
+        --mode) :; return 0 ;;
         --log | -l) _memtrace_files '*'; return 0 ;;
         --stacks) _memtrace_reply -W 'none short full'; return 0 ;;
         --contexts) :; return 0 ;;
@@ -120,7 +122,7 @@ _memtrace() {
         --children) _memtrace_reply -W 'all exec none'; return 0 ;;
         --library) _memtrace_files '*'; return 0 ;;
         esac
-        options=' --output --precise --free-stacks --no-addresses --no-slices --sample --sizes --modules --cull-below --cull-pending --duration --rotate --embed --on-lag --profile --to --listen --discoverable --discovery-port --token --queue --allow-control --linger --every --churn --top --log --summary --no-summary --stacks --contexts --unwind --inject --serve --alloc --limit --on-limit --start-off --signals --toggle-signal --children --follow-children --library --keep-small --help'
+        options=' --output --precise --free-stacks --no-addresses --no-slices --sample --sizes --modules --cull-below --cull-pending --duration --rotate --embed --on-lag --profile --to --listen --discoverable --discovery-port --token --queue --allow-control --linger --every --churn --top --mode --log --summary --no-summary --stacks --contexts --unwind --inject --serve --alloc --limit --on-limit --start-off --signals --toggle-signal --children --follow-children --library --keep-small --help'
         ;;
     report)
         case $previous in

@@ -98,6 +98,7 @@ _memtrace() {
             '*-c[... and/or every SIZE bytes allocated plus freed]:SIZE:' \
             '*--top[how many call paths]:N:' \
             '*-n[how many call paths]:N:' \
+            '*--mode[who may read what is written, as for chmod ]:MODE:' \
             '*--log[print them to FILE, not to stderr]:FILE:_files' \
             '*-l[print them to FILE, not to stderr]:FILE:_files' \
             '*--summary[a summary at the end ]' \
@@ -153,6 +154,7 @@ _memtrace() {
             '*-c[... and/or every SIZE bytes allocated plus freed]:SIZE:' \
             '*--top[how many call paths]:N:' \
             '*-n[how many call paths]:N:' \
+            '*--mode[who may read what is written, as for chmod ]:MODE:' \
             '*--log[print them to FILE, not to stderr]:FILE:_files' \
             '*-l[print them to FILE, not to stderr]:FILE:_files' \
             '*--summary[a summary at the end ]' \

@@ -181,6 +181,21 @@ static int set_owner(const struct variable *variable, void *field, const char *v
     return 0;
 }
 
+/* Octal; the owner can read and write it. */
+static int set_mode(const struct variable *variable, void *field, const char *value) {
+    uint32_t mode = 0;
+    const char *digit = value;
+    (void)variable;
+    for (; *digit >= '0' && *digit <= '7' && digit - value < 4; digit++) {
+        mode = mode * 8 + (uint32_t)(*digit - '0');
+    }
+    if (*digit != '\0' || digit - value < 3 || (mode & 0600) != 0600 || mode > 0777) {
+        return -1;
+    }
+    *(uint32_t *)field = mode;
+    return 0;
+}
+
 /* ID.NAMESPACE, both decimal: of `memtrace run`. The field is the first of two. */
 static int set_run(const struct variable *variable, void *field, const char *value) {
     uint64_t *run = field;
@@ -241,6 +256,7 @@ static const struct variable variables[] = {
     SETS("OUTPUT", set_text, output),
     SETS("PROFILE", set_flag, recording.flags, .most = MEMTRACE_RECORDING_PROFILE),
     SETS("OWNER", set_owner, owner),
+    SETS("MODE", set_mode, file_mode),
     SETS("SUMMARY", set_number, summary, SWITCH),
     SETS("EVERY", set_number, every_ns, ANY, .units = time_units),
     SETS("CHURN", set_number, churn_bytes, ANY, .units = size_units),

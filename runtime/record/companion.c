@@ -44,6 +44,7 @@ static int find_command(char *path, size_t capacity) {
 /* What the program's settings say that holds for the companion's own lines, too. */
 static bool is_kept(const char *variable) {
     return text_starts(variable, "MEMTRACE_LOG_LEVEL=") ||
+           text_starts(variable, "MEMTRACE_MODE=") ||
            (!text_starts(variable, "LD_PRELOAD=") && !text_starts(variable, "MEMTRACE"));
 }
 

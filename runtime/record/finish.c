@@ -79,10 +79,10 @@ static long check_target(const char *output, bool *discard) {
 }
 
 static long create(const char *path) {
-    long fd = sys_open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0644);
+    long fd = sys_open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, region_file_mode());
     if (fd == -EEXIST) { /* left by a killed process that had our pid */
         sys_unlink(path);
-        fd = sys_open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0644);
+        fd = sys_open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, region_file_mode());
     }
     return fd;
 }
@@ -141,7 +141,7 @@ int finish_write_profile(struct space *space) {
 }
 
 static long open_log(const char *path) {
-    return sys_open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOCTTY, 0644);
+    return sys_open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOCTTY, region_file_mode());
 }
 
 long finish_open_log(const struct memtrace_header *header) {

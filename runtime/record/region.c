@@ -18,6 +18,12 @@ enum {
     START_BYTES = 39 * MEMTRACE_PAGE_SIZE,
 };
 
+static int file_mode = 0600;
+
+int region_file_mode(void) {
+    return file_mode;
+}
+
 /* A folder that is ours alone. */
 static long own_folder(const char *path) {
     struct stat status;
@@ -164,6 +170,7 @@ static void fill_header(struct memtrace_header *header, const struct settings *s
     header->log_size_bytes = settings->log_size_bytes;
     header->limit = settings->limit;
     header->owner = settings->owner;
+    file_mode = settings->file_mode != 0 ? (int)settings->file_mode : 0600;
     header->run = (struct memtrace_run){.id = settings->run, .children = settings->children};
 }
 

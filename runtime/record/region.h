@@ -45,6 +45,7 @@ struct settings {
     uint64_t run_namespace; /* where collector_pid is a pid; 0: no run was named */
     struct memtrace_limit limit;
     struct memtrace_owner owner;
+    uint32_t file_mode; /* of files that we make; 0: 0600 */
     struct settings_signals signals;
     enum memtrace_stacks stacks;
     enum walk_unwind unwind; /* how stacks are walked */
@@ -83,6 +84,10 @@ struct region_heirs {
 
 /* Makes the region of this process: a file in a folder of ours, mapped, its header filled. 0, or -1
  * after one line on stderr. */
+/* Of files that we make: command lines are in them, so nobody else reads them unless the user says
+ * so. */
+int region_file_mode(void);
+
 int region_create(struct region *region, struct space *space, const struct settings *settings);
 /* In a forked child whose space is private: header and threads anew, the pools are its parent's, it
  * has no timeline yet. 0, or -1: no memory. */

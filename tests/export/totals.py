@@ -148,14 +148,12 @@ def check_same_again(recording):
 
 
 def check_output(recording, folder):
-    """Files: the ending picks the format, the mode is the umask's, nothing unfinished stays."""
+    """Files: the ending picks the format, only the owner reads them, nothing unfinished stays."""
     path = os.path.join(folder, "out.folded")
-    mask = os.umask(0)
-    os.umask(mask)
     equal(export(recording, "--output", path), b"", "nothing on stdout")
     with open(path, "rb") as file:
         equal(file.read(), export(recording, "--format", "folded"), "a file and stdout")
-    equal(stat.S_IMODE(os.stat(path).st_mode), 0o666 & ~mask, "mode of the file")
+    equal(stat.S_IMODE(os.stat(path).st_mode), 0o600, "mode of the file")
     equal(sorted(name for name in os.listdir(folder) if "out" in name), ["out.folded"], "files")
     for words, status, told in (
             (["--format", "nothing"], 2, "there is no format 'nothing'"),

@@ -490,6 +490,44 @@ def case_options():
     equal((result.returncode, len(result.stderr.splitlines())), (126, 1), "run of no program", result.stderr)
 
 
+def case_modes():
+    """Command lines are in what is written: only the owner reads it, unless --mode says otherwise."""
+    program = build(SUBJECT, "gcc", "-O1", "preload")
+
+    def modes(settings, *options):
+        folder = scratch()
+        environment = clean_environment(MEMTRACE_SUMMARY="0", TMPDIR=folder, MEMTRACE_REGION_DIR=scratch(where="/dev/shm"),
+                                        **settings)
+        recorded, packed, log = (os.path.join(folder, name) for name in ("a.mtr", "packed.mtr", "log"))
+        for command in ([MEMTRACE, "run", *options, "--every", "10s", "--log", log, "-o", folder + "/a.mtp", "--", program, "6"],
+                        [MEMTRACE, "record", *options, "-o", recorded, "--", program, "6"],
+                        ["env", "LD_PRELOAD=" + PRELOAD, "MEMTRACE_OUTPUT=" + folder + "/b.mtp", program, "6"]):
+            equal(execute(command, environment, cwd=folder).returncode, 3, command)
+        for command in (["repack", recorded, "-o", packed], ["report", "--output", folder + "/report", recorded],
+                        ["export", "--format", "folded", "-o", folder + "/folded", recorded],
+                        ["export", "--format", "sqlite", "-o", folder + "/sqlite", recorded],
+                        ["extract", recorded, "-o", folder + "/files"]):
+            equal(execute([MEMTRACE, *command], environment).returncode, 0, command)
+        found = {}
+        for root, _, names in os.walk(folder):
+            for name in names:
+                found[name] = stat.S_IMODE(os.stat(os.path.join(root, name)).st_mode)
+        for name in ("a.mtp", "b.mtp", "a.mtr", "packed.mtr", "report", "folded", "sqlite"):
+            equal(name in found, True, name, "is there", found)
+        return found
+
+    mask = os.umask(0o002)
+    try:
+        equal({name: mode for name, mode in modes({}).items() if mode & 0o077}, {}, "files that others can read")
+        equal({mode for mode in modes({"MEMTRACE_MODE": "0646"}).values()}, {0o644}, "MEMTRACE_MODE, less the umask")
+        asked = modes({}, "--mode", "0640")
+        equal([asked[name] for name in ("a.mtp", "a.mtr", "b.mtp")], [0o640, 0o640, 0o600], "--mode")
+    finally:
+        os.umask(mask)
+    for wrong in ("640x", "77", "0077", "01777"):
+        tool_refuses("a mode", "run", "--mode", wrong, "--", "true", words=["--mode", wrong])
+
+
 def case_module_changed():
     """The program was built anew since: told, not guessed."""
     folder = scratch()
