@@ -58,19 +58,20 @@ static int find_program(const char *name, char *path, size_t capacity) {
     return pathsearch_find(folders, PATHSEARCH_TAKE_EMPTY, name, path, capacity);
 }
 
-static struct exec_target look_at(const char *program, int by_name, char *const argv[]) {
+static COLD struct exec_target look_by_name(const char *name, char *const argv[]) {
     char path[PATH_MAX];
+    return find_program(name, path, sizeof path) ? exec_target_look(path, argv)
+                                                 : (struct exec_target){.kind = EXEC_UNTOLD};
+}
+
+static struct exec_target look_at(const char *program, int by_name, char *const argv[]) {
     if (program == NULL) {
         return (struct exec_target){.kind = EXEC_UNTOLD};
     }
     for (const char *at = program; *at != '\0'; at++) {
         by_name = by_name && *at != '/';
     }
-    if (!by_name) {
-        return exec_target_look(program, argv);
-    }
-    return find_program(program, path, sizeof path) ? exec_target_look(path, argv)
-                                                    : (struct exec_target){.kind = EXEC_UNTOLD};
+    return by_name ? look_by_name(program, argv) : exec_target_look(program, argv);
 }
 
 /* The value of what is kept by this name; NULL: nothing. */
@@ -295,6 +296,11 @@ static int begins_run(char *const envp[]) {
         }
     }
     return 0;
+}
+
+int exec_is_vfork_child(void) {
+    return LOAD_ACQUIRE(&runtime.state) == RUNTIME_READY && *runtime.alive != 0 &&
+           runtime.space.header->pid != sys_getpid();
 }
 
 char *const *exec_environment(char *const envp[], const struct exec_plan *plan, char **places,

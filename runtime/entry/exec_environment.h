@@ -43,6 +43,9 @@ struct exec_plan exec_plan_for(const char *program, int by_name, char *const arg
 /* How many places the new array needs, its NULL included. */
 size_t exec_places(char *const envp[], const struct exec_plan *plan);
 
+/* Whether what is mapped here would stay with the parent. */
+int exec_is_vfork_child(void);
+
 /* Fills the caller's array; `preload` is for the text of one variable. Returns what to give to
  * exec: envp itself where nothing is to be done. */
 enum { EXEC_PRELOAD_SIZE = 4096 };

@@ -7,6 +7,7 @@
  */
 #define _GNU_SOURCE
 #include "runtime/base/compiler.h"
+#include "runtime/base/sys.h"
 #include "runtime/entry/child.h"
 #include "runtime/entry/event.h"
 #include "runtime/entry/exec_environment.h"
@@ -14,6 +15,7 @@
 #include "runtime/entry/runtime.h"
 #include "runtime/entry/thread.h"
 
+#include <errno.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -55,20 +57,52 @@ PUBLIC pid_t _Fork(void) {
     return fork_by(real._Fork, EVENT_CALLER());
 }
 
+/* What the environment takes: mapped, since a stack may be small (a handler's, a thread's with a
+ * large environment); but in a child of vfork, where it would stay, on the stack. */
+static size_t room_bytes(char *const envp[], const struct exec_plan *plan) {
+    return plan->follows ? exec_places(envp, plan) * sizeof(char *) + EXEC_PRELOAD_SIZE : 0;
+}
+
+static char *map_room(size_t size) {
+    return size == 0 || exec_is_vfork_child() ? NULL : sys_map(size);
+}
+
+static void unmap_room(char *mapped, size_t size) {
+    int saved = errno;
+    if (mapped != NULL) {
+        sys_unmap(mapped, size);
+    }
+    errno = saved;
+}
+
+static char *const *make_environment(char *const envp[], const struct exec_plan *plan, char *room,
+                                     size_t size) {
+    return size == 0 ? envp
+                     : exec_environment(envp, plan, (char **)(void *)room,
+                                        room + size - EXEC_PRELOAD_SIZE);
+}
+
 /* Runs an exec, in which `environment_` is what the program is to get, between notes to the
- * profile: it comes back only if it failed. */
+ * profile: it comes back only if it failed. Where only ours makes it too long, the program starts
+ * without. */
 #define EXEC(path, by_name, argv, envp, call)                                                      \
     ({                                                                                             \
         char *const *given_ = (envp);                                                              \
         struct exec_plan plan_ = exec_plan_for(path, by_name, argv, given_, 1);                    \
-        char *places_[exec_places(given_, &plan_)];                                                \
-        char preload_[plan_.follows ? EXEC_PRELOAD_SIZE : 1];                                      \
-        char *const *environment_ = exec_environment(given_, &plan_, places_, preload_);           \
+        size_t size_ = room_bytes(given_, &plan_);                                                 \
+        char *mapped_ = map_room(size_);                                                           \
+        char *room_ = mapped_ != NULL || size_ == 0 ? mapped_ : __builtin_alloca(size_);           \
+        char *const *environment_ = make_environment(given_, &plan_, room_, size_);                \
         int noted_ = runtime_before_exec((by_name) ? NULL : (path));                               \
         int result_ = call;                                                                        \
+        if (environment_ != given_ && errno == E2BIG) {                                            \
+            environment_ = given_;                                                                 \
+            result_ = call;                                                                        \
+        }                                                                                          \
         if (noted_) {                                                                              \
             runtime_after_failed_exec();                                                           \
         }                                                                                          \
+        unmap_room(mapped_, size_);                                                                \
         result_;                                                                                   \
     })
 
@@ -108,10 +142,16 @@ PUBLIC int execveat(int folder, const char *path, char *const argv[], char *cons
 
 #define SPAWN(name, by_name)                                                                       \
     struct exec_plan plan = exec_plan_for(path, by_name, argv, envp, 0);                           \
-    char *places[exec_places(envp, &plan)];                                                        \
-    char preload[plan.follows ? EXEC_PRELOAD_SIZE : 1];                                            \
-    return REAL(name)(pid, path, actions, attributes, argv,                                        \
-                      exec_environment(envp, &plan, places, preload));
+    size_t size = room_bytes(envp, &plan);                                                         \
+    char *mapped = map_room(size);                                                                 \
+    char *room = mapped != NULL || size == 0 ? mapped : __builtin_alloca(size);                    \
+    char *const *environment = make_environment(envp, &plan, room, size);                          \
+    int result = REAL(name)(pid, path, actions, attributes, argv, environment);                    \
+    if (result == E2BIG && environment != envp) {                                                  \
+        result = REAL(name)(pid, path, actions, attributes, argv, envp);                           \
+    }                                                                                              \
+    unmap_room(mapped, size);                                                                      \
+    return result;
 
 PUBLIC int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
                        const posix_spawnattr_t *attributes, char *const argv[],

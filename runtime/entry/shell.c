@@ -108,7 +108,7 @@ static int start_shell(pid_t *pid, const char *command, const posix_spawn_file_a
         pid, SHELL, actions, attributes, argv,
         exec_environment(copy, &plan, copy + count + 1, (char *)copy + size - EXEC_PRELOAD_SIZE));
     sys_unmap(copy, size);
-    return result;
+    return result == E2BIG ? REAL(posix_spawn)(pid, SHELL, actions, attributes, argv, own) : result;
 }
 
 /* Whether what is behind ours is the C library's: what another library has there is the program's

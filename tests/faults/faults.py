@@ -280,6 +280,26 @@ def case_locked():
             equal((data["total_allocations"] >= 2000, data["lost"]), (True, 0), user, flags, data["lost_by_kind"])
 
 
+def case_longest():
+    """Where only MemTrace's variables make an environment too long, the program is started without them."""
+    program = build(os.path.join(HERE, "longest.c"), "gcc", "-O1")
+    alone = bare([program])
+    equal((alone.returncode, len(alone.stdout.split())), (3, 2), "alone", alone.stderr)
+    for mode in ("preload", "run"):
+        under = traced([program], mode, scratch())
+        equal((under.returncode, under.stdout), (3, alone.stdout), mode, under.stderr)
+
+
+def case_small_stack():
+    """Another program can be started where it can be alone: by a handler on a small stack, by a small thread."""
+    program = build(os.path.join(HERE, "smallstack.c"), "gcc", "-O1", flags=("-pthread",))
+    alone = bare([program])
+    equal((alone.returncode, alone.stdout), (3, b"1 1\n"), "alone", alone.stderr)
+    for mode in ("preload", "run"):
+        under = traced([program], mode, scratch())
+        equal((under.returncode, under.stdout), (3, alone.stdout), mode, under.stderr)
+
+
 def case_no_proc():
     needs_root()
     can_unshare()
