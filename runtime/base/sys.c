@@ -6,6 +6,7 @@
 #include "runtime/base/compiler.h"
 #include "runtime/base/ourmaps.h"
 #include "runtime/base/sandbox.h"
+#include "runtime/base/text.h"
 #include "runtime/base/vdso.h"
 #include "runtime/machine/machine.h"
 
@@ -62,6 +63,17 @@ enum { FCHOWN = SYS_fchown, GETEUID = SYS_geteuid };
 #endif
 #ifndef SYS_newfstatat
 #define SYS_newfstatat SYS_fstatat64
+#endif
+
+#ifdef SYS_mmap2
+enum { MMAP = SYS_mmap2 };
+#else
+enum { MMAP = SYS_mmap };
+#endif
+#if MACHINE_HAS_OWN_STAT
+enum { STAT = SYS_statx };
+#else
+enum { STAT = SYS_fstat };
 #endif
 
 static long map_plain(void *address, size_t size, int protection, int flags, int fd,
@@ -271,9 +283,66 @@ int sys_may_have_size(uint64_t size) {
     return size <= sys_limit(RLIMIT_FSIZE);
 }
 
-int sys_may_ask_affinity(void) {
-    const uint64_t arguments[6] = {0};
-    return sandbox_allows(SYS_sched_getaffinity, arguments);
+/* All calls of this file, with arguments that say what kind of call it is. */
+int sys_filters_let_start(void) {
+    enum { PRIVATE = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, SHARED = MAP_SHARED | MAP_FIXED };
+    static const struct {
+        int number;
+        unsigned argument[5];
+    } calls[] = {
+        {SYS_openat, {AT_FDCWD, 1, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600}},
+        {SYS_openat, {AT_FDCWD, 1, O_RDONLY | O_CLOEXEC}},
+        {SYS_close, {3}},
+        {SYS_read, {3, 1, 1}},
+        {SYS_write, {2, 1, 1}},
+        {SYS_pread64, {3, 1, 1}},
+        {SYS_pwrite64, {3, 1, 1}},
+        {STAT, {3, 1}},
+        {SYS_newfstatat, {AT_FDCWD, 1, 1, AT_SYMLINK_NOFOLLOW}},
+        {SYS_unlinkat, {AT_FDCWD, 1}},
+        {SYS_renameat2, {AT_FDCWD, 1, AT_FDCWD, 1}},
+        {SYS_mkdirat, {AT_FDCWD, 1}},
+        {SYS_readlinkat, {AT_FDCWD, 1, 1, 1}},
+        {SYS_getcwd, {1, 1}},
+        {SYS_faccessat, {AT_FDCWD, 1}},
+        {SYS_fcntl, {3, F_DUPFD_CLOEXEC, 700}},
+        {SYS_fallocate, {3, 0, 0, 1}},
+        {SYS_prlimit64, {0, RLIMIT_AS, 0, 1}},
+        {SYS_sigaltstack, {0, 1}},
+        {SYS_getpid, {0}},
+        {SYS_getppid, {0}},
+        {SYS_gettid, {0}},
+        {GETEUID, {0}},
+        {SYS_kill, {1, 0}},
+        {SYS_prctl, {PR_GET_NAME, 1}},
+        {SYS_getdents64, {3, 1, 1}},
+        {MMAP, {0, 1, PROT_NONE, PRIVATE, ~0U}},
+        {MMAP, {0, 1, PROT_READ | PROT_WRITE, PRIVATE, ~0U}},
+        {MMAP, {1, 1, PROT_READ | PROT_WRITE, SHARED, 3}},
+        {SYS_munmap, {1, 1}},
+        {SYS_mremap, {1, 1, 1, MREMAP_MAYMOVE}},
+        {SYS_mprotect, {1, 1, PROT_READ}},
+        {SYS_mincore, {1, 1, 1}},
+        {SYS_madvise, {1, 1, MADV_DONTDUMP}},
+        {SYS_madvise, {1, 1, MADV_WIPEONFORK}},
+        {SYS_madvise, {1, 1, MADV_DONTNEED}},
+        {SYS_rt_sigprocmask, {SIG_SETMASK, 1, 1, SIGNALS_SIZE}},
+        {SYS_rt_sigpending, {1, SIGNALS_SIZE}},
+        {SYS_rt_sigtimedwait, {1, 0, 1, SIGNALS_SIZE}},
+        {SYS_clock_getres, {CLOCK_MONOTONIC_COARSE, 1}},
+        {SYS_sched_yield, {0}},
+        {SYS_nanosleep, {1, 0}},
+    };
+    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
+        uint64_t arguments[6] = {0};
+        for (int j = 0; j < 5; j++) {
+            arguments[j] = calls[i].argument[j];
+        }
+        if (!sandbox_allows(calls[i].number, arguments)) {
+            return 0;
+        }
+    }
+    return 1;
 }
 
 uint64_t sys_limit(int resource) {
@@ -622,6 +691,9 @@ static void become(const char *path, char *const argv[], char *const environment
     CALL0(SYS_setsid);
     CALL3(SYS_dup3, null, 0, 0);
     CALL3(SYS_dup3, null, 1, 0);
+    if (!log_has_stderr()) {
+        CALL3(SYS_dup3, null, 2, 0);
+    }
     if (CALL3(SYS_close_range, 3, ~0U, 0) < 0) {
         for (int fd = 3; fd < 1024; fd++) {
             sys_close(fd);

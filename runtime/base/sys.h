@@ -40,10 +40,11 @@ int sys_may_have_size(uint64_t size);
 uint64_t sys_limit(int resource);
 /* Of a segment of System V shared memory; 0: it cannot be told. */
 uint64_t sys_shared_bytes(int id);
+/* Whether a new program, which has the filters that this one has put on itself but does not know
+ * them, could start with us in it: none of our calls would be its end. */
+int sys_filters_let_start(void);
 /* seccomp(2), whatever filters say of it: for the program. */
 long sys_set_seccomp(unsigned operation, unsigned flags, const void *argument);
-/* Whether the C library may call sched_getaffinity, as it does where it tells of a thread. */
-int sys_may_ask_affinity(void);
 long sys_stack_limit(uint64_t *limit);
 /* The calling thread's stack for signal handlers: [low, high), empty if there is none. */
 void sys_alternate_stack(uintptr_t *low, uintptr_t *high);

@@ -219,6 +219,42 @@ void log_set_level(enum log_level level) {
     highest_level = level;
 }
 
+static struct {
+    dev_t device;
+    ino_t inode;
+    uint8_t is_noted, is_open;
+} first_stderr;
+
+void log_note_stderr(void) {
+    struct stat status;
+    if (first_stderr.is_noted) {
+        return;
+    }
+    first_stderr.is_open = sys_fstat(2, &status) == 0;
+    if (first_stderr.is_open) {
+        first_stderr.device = status.st_dev;
+        first_stderr.inode = status.st_ino;
+    }
+    first_stderr.is_noted = 1;
+}
+
+/* Where a filter does not let us look it is taken to be what it was. */
+int log_has_stderr(void) {
+    struct stat status;
+    long result = sys_fstat(2, &status);
+    if (!first_stderr.is_noted || result == -EPERM) {
+        return 1;
+    }
+    return result == 0 && first_stderr.is_open && status.st_dev == first_stderr.device &&
+           status.st_ino == first_stderr.inode;
+}
+
+void log_write(const char *text, size_t size) {
+    if (log_has_stderr()) {
+        write_all(2, text, size);
+    }
+}
+
 void log_at(enum log_level level, const char *a, const char *b, const char *c) {
     char buffer[1024];
     struct text line;
@@ -231,7 +267,7 @@ void log_at(enum log_level level, const char *a, const char *b, const char *c) {
     text_add_safe(&line, b != NULL ? b : "");
     text_add_safe(&line, c != NULL ? c : "");
     buffer[line.length++] = '\n';
-    write_all(2, buffer, line.length);
+    log_write(buffer, line.length);
 }
 
 void log_line(const char *a, const char *b, const char *c) {

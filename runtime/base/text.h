@@ -45,6 +45,12 @@ void log_set_level(enum log_level level); /* LOG_LEVEL_WARNING at first */
 void log_at(enum log_level level, const char *a, const char *b, const char *c);
 void log_line(const char *a, const char *b, const char *c);  /* a warning */
 void log_error(const char *a, const char *b, const char *c); /* something asked for is missing */
+/* At the start: what standard error is. A file that the program opens as descriptor 2 later, once
+ * it has closed that, is none of ours. */
+void log_note_stderr(void);
+int log_has_stderr(void);
+/* Whole lines to standard error, if it is still what it was. */
+void log_write(const char *text, size_t size);
 /* All of it, in as many writes as the kernel wants. 0, or a negative errno; never a signal. */
 long write_all(int fd, const void *bytes, size_t size);
 

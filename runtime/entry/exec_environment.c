@@ -5,6 +5,7 @@
 
 #include "memtrace/emulator.h"
 #include "runtime/base/pathsearch.h"
+#include "runtime/base/sandbox.h"
 #include "runtime/base/sys.h"
 #include "runtime/base/text.h"
 #include "runtime/entry/child.h"
@@ -39,15 +40,8 @@ int exec_has_variables(void) {
 }
 
 int exec_is_preloaded(char *const envp[]) {
-    for (; envp != NULL && *envp != NULL; envp++) {
-        const char *at = text_starts(*envp, PRELOAD) ? *envp : "";
-        for (; *at != '\0'; at++) {
-            if (text_starts(at, "libmemtrace.so")) {
-                return 1;
-            }
-        }
-    }
-    return 0;
+    const char *preload = text_variable(envp, PRELOAD);
+    return preload != NULL && text_holds(preload, "libmemtrace.so");
 }
 
 /* --- which ------------------------------------------------------------------------------------ */
@@ -228,13 +222,34 @@ static int only_tells_libraries(char *const argv[], char *const envp[]) {
     return *argv == NULL; /* ldd asks a loader whether it runs here */
 }
 
+/* A filter that kills for a call of ours would kill the new program before its main: it starts
+ * bare. */
+static int is_filtered(void) {
+    static uint8_t is_told;
+    if (LIKELY(sandbox_filters == 0) || sys_filters_let_start()) {
+        return 0;
+    }
+    if (!is_told) {
+        is_told = 1;
+        log_line("a program that is started under a seccomp filter, which allows less than is "
+                 "needed, is not profiled",
+                 NULL, NULL);
+    }
+    return 1;
+}
+
 struct exec_plan exec_plan_for(const char *program, int by_name, char *const argv[],
                                char *const envp[], int replaces) {
     const struct settings *settings = &runtime.settings;
     struct exec_target target;
     struct exec_plan plan;
-    if (LOAD_ACQUIRE(&runtime.state) != RUNTIME_READY || kept_count == 0 ||
-        only_tells_libraries(argv, envp)) {
+    if (LOAD_ACQUIRE(&runtime.state) != RUNTIME_READY) {
+        return (struct exec_plan){0};
+    }
+    if (is_filtered()) {
+        return (struct exec_plan){.is_off = 1};
+    }
+    if (kept_count == 0 || only_tells_libraries(argv, envp)) {
         return (struct exec_plan){0};
     }
     if (settings->children == MEMTRACE_CHILDREN_EXEC) {
@@ -261,8 +276,8 @@ struct exec_plan exec_plan_for(const char *program, int by_name, char *const arg
 /* --- the array -------------------------------------------------------------------------------- */
 
 size_t exec_places(char *const envp[], const struct exec_plan *plan) {
-    size_t count = 1;
-    for (; plan->follows && envp != NULL && *envp != NULL; envp++) {
+    size_t count = 1 + (size_t)plan->is_off;
+    for (; (plan->follows || plan->is_off) && envp != NULL && *envp != NULL; envp++) {
         count++;
     }
     return count + (plan->follows ? kept_count + 1 : 0);
@@ -303,12 +318,31 @@ int exec_is_vfork_child(void) {
            runtime.space.header->pid != sys_getpid();
 }
 
+/* Where the user has preloaded us by hand the variable stays; but nothing is done. */
+static char *const *without_us(char *const envp[], char **places) {
+    char **to = places;
+    if (!exec_is_preloaded(envp)) {
+        return envp;
+    }
+    for (; *envp != NULL; envp++) {
+        if (!text_starts(*envp, "MEMTRACE=")) {
+            *to++ = *envp;
+        }
+    }
+    *to++ = (char *)"MEMTRACE=off";
+    *to = NULL;
+    return places;
+}
+
 char *const *exec_environment(char *const envp[], const struct exec_plan *plan, char **places,
                               char preload[EXEC_PRELOAD_SIZE]) {
     const char *name = plan->by_emulator ? EMULATOR : PRELOAD;
     const char *theirs = NULL;
     const char *at = kept;
     char **to = places;
+    if (plan->is_off) {
+        return without_us(envp, places);
+    }
     if (!plan->follows || begins_run(envp)) {
         return envp;
     }

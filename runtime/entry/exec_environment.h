@@ -28,6 +28,7 @@ int exec_is_preloaded(char *const envp[]);
 /* Whether our variables are put back for a program, and what is preloaded there. */
 struct exec_plan {
     int follows;
+    int is_off;          /* the environment loads us all the same: we are told to do nothing */
     const char *library; /* NULL: none; else so many bytes */
     size_t library_length;
     int by_emulator; /* qemu is told to load it, for the program that it runs */

@@ -132,7 +132,7 @@ INLINE enum allocated count_small(void *pointer, size_t size, uintptr_t place_of
 PUBLIC void *malloc(size_t size) {
     void *pointer;
     if (UNLIKELY(size >= real.small_limit)) {
-        return real.other_malloc(size);
+        return real_other_malloc(size);
     }
     pointer = real.malloc(size);
     RETURN_COUNTED(pointer, size, malloc_count_slow(pointer, size));
@@ -141,7 +141,8 @@ PUBLIC void *malloc(size_t size) {
 /* A function of its own, so that the ordinary saves no registers for it. */
 static __attribute__((noinline)) void *calloc_other(size_t number, size_t size) {
     size_t total;
-    return LIKELY(!__builtin_mul_overflow(number, size, &total) && sampled_skip(total))
+    return LIKELY(!real.pads && !__builtin_mul_overflow(number, size, &total) &&
+                  sampled_skip(total))
                ? real.calloc(number, size)
                : calloc_slow(number, size);
 }
@@ -277,7 +278,7 @@ static __attribute__((noinline)) void free_older(void *pointer) {
 
 #define FREE_ANY(pointer)                                                                          \
     if (UNLIKELY(machine_untagged(pointer) >= real_free_limit)) {                                  \
-        real.other_free(pointer);                                                                  \
+        real_other_free(pointer);                                                                  \
         return;                                                                                    \
     }                                                                                              \
     FREE(pointer, 1, free_older)
@@ -289,7 +290,7 @@ UNMERGED PUBLIC void free(void *pointer) {
 /* --- operators, and blocks that are aligned --------------------------------------------------- */
 
 static __attribute__((noinline)) void *new_other(size_t size, void *(*slow)(size_t)) {
-    void *pointer = size != 0 && sampled_skip(size) ? real.malloc(size) : NULL;
+    void *pointer = !real.pads && size != 0 && sampled_skip(size) ? real.malloc(size) : NULL;
     return LIKELY(pointer != NULL) ? pointer : slow(size);
 }
 
@@ -446,8 +447,8 @@ void malloc_prepare(enum malloc_way way) {
                               : way == MALLOC_STOPPED       ? free_stopped
                               : way == MALLOC_OFF           ? free_off
                                                             : free_slow;
-    STORE_RELAXED(&real.other_malloc, allocate);
-    STORE_RELAXED(&real.other_free, release);
+    STORE_RELAXED(&real.other_malloc, (intptr_t)((uintptr_t)allocate - (uintptr_t)malloc_slow));
+    STORE_RELAXED(&real.other_free, (intptr_t)((uintptr_t)release - (uintptr_t)free_slow));
     STORE_RELAXED(&real.small_limit, (size_t)(is_exact && __asan_init == NULL ? REAL_SMALL : 0));
     STORE_RELAXED(&real_free_limit, is_exact ? REAL_ADDRESSES : 0);
 }

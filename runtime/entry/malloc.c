@@ -152,8 +152,9 @@ void *calloc_count_slow(void *pointer, size_t size) {
 static COLD void *realloc_early(void *old, size_t size) {
     size_t old_size = real_early_size(old);
     void *pointer = is_ready() ? real.malloc(size) : real_early_alloc(size, 1);
-    if (pointer != NULL) {
-        memcpy(pointer, old, old_size < size ? old_size : size);
+    volatile char *to = pointer; /* no call of memcpy: it may be too early for that */
+    for (size_t i = 0; to != NULL && i < old_size && i < size; i++) {
+        to[i] = ((const char *)old)[i];
     }
     return pointer;
 }

@@ -8,6 +8,7 @@
 #include "runtime/base/compiler.h"
 #include "runtime/base/text.h"
 #include "runtime/entry/event.h"
+#include "runtime/entry/objects.h"
 #include "runtime/entry/real.h"
 
 #include <malloc.h>
@@ -58,7 +59,7 @@ PUBLIC int mallopt(int parameter, int value) {
     struct text text;
     int result;
     if (real_mallopt == NULL) {
-        real_mallopt = (mallopt_function *)real_symbol("mallopt");
+        real_mallopt = (mallopt_function *)objects_nearer("mallopt", real_symbol("mallopt"));
     }
     result = real_mallopt != NULL ? real_mallopt(parameter, value) : 0;
     if (recorder_is_on(&runtime.recorder)) {

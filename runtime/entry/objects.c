@@ -117,3 +117,18 @@ void *objects_symbol(const struct link_map *map, const char *name) {
     }
     return NULL;
 }
+
+/* dlsym() passes over what an object has in an old version only, by which the program may be bound
+ * to it: all of libc_malloc_debug.so is so. */
+void *objects_nearer(const char *name, void *next) {
+    const struct link_map *last = objects_at(next);
+    const struct link_map *map = objects_at((void *)objects_nearer);
+    for (map = map != NULL && last != NULL ? map->l_next : NULL; map != NULL && map != last;
+         map = map->l_next) {
+        void *function = objects_symbol(map, name);
+        if (function != NULL) {
+            return function;
+        }
+    }
+    return next;
+}

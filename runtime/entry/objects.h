@@ -26,5 +26,8 @@ const void *objects_address(const struct link_map *map, ElfW(Sxword) tag);
 int objects_is_libc(const struct link_map *map);
 /* What the object itself defines by this name, whatever lies in front of it; NULL: nothing. */
 void *objects_symbol(const struct link_map *map, const char *name);
+/* Of an allocator's function: `next`, which dlsym() says is behind ours, or one that lies before
+ * it. */
+void *objects_nearer(const char *name, void *next);
 
 #endif

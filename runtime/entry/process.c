@@ -60,7 +60,9 @@ PUBLIC pid_t _Fork(void) {
 /* What the environment takes: mapped, since a stack may be small (a handler's, a thread's with a
  * large environment); but in a child of vfork, where it would stay, on the stack. */
 static size_t room_bytes(char *const envp[], const struct exec_plan *plan) {
-    return plan->follows ? exec_places(envp, plan) * sizeof(char *) + EXEC_PRELOAD_SIZE : 0;
+    return plan->follows || plan->is_off
+               ? exec_places(envp, plan) * sizeof(char *) + EXEC_PRELOAD_SIZE
+               : 0;
 }
 
 static char *map_room(size_t size) {

@@ -5,11 +5,13 @@
 
 #include "memtrace/format.h"
 #include "runtime/entry/malloc.h"
+#include "runtime/entry/objects.h"
 #include "runtime/entry/othermalloc.h"
+#include "runtime/entry/thread.h"
 #include "runtime/libc/libc.h"
 
-struct real real = {.other_malloc = malloc_slow, .other_free = free_slow};
-uintptr_t real_free_limit = REAL_ADDRESSES;
+struct real real = {.pads = 1}; /* all goes to the slow halves */
+uintptr_t real_free_limit;
 static void *(*malloc_unpadded)(size_t);
 
 enum { EARLY_HEADER = 16 };
@@ -48,22 +50,31 @@ static void *malloc_padded(size_t size) {
     return malloc_unpadded(size < REAL_PADDED ? REAL_PADDED : size);
 }
 
-#define FIND(name) real.name = real_symbol(#name)
+#define FIND(name)           real.name = real_symbol(#name)
+#define FIND_ALLOCATOR(name) real.name = objects_nearer(#name, real_symbol(#name))
+
+/* Resolvers of ifuncs run while the loader relocates: that of a library that is bound at once
+ * before ours is, that of the program before it has set up what threads have of their own. Neither
+ * is called for. */
+static int is_loaded(void) {
+    static void *volatile here = (void *)&here;
+    return here != NULL && thread_self != NULL;
+}
 
 void real_find(void) {
-    if (finding) {
+    if (finding || !is_loaded()) {
         return;
     }
     finding = 1;
-    FIND(calloc);
-    FIND(malloc);
-    FIND(realloc);
-    FIND(posix_memalign);
-    FIND(aligned_alloc);
-    FIND(memalign);
-    FIND(valloc);
-    FIND(pvalloc);
-    FIND(malloc_usable_size);
+    FIND_ALLOCATOR(calloc);
+    FIND_ALLOCATOR(malloc);
+    FIND_ALLOCATOR(realloc);
+    FIND_ALLOCATOR(posix_memalign);
+    FIND_ALLOCATOR(aligned_alloc);
+    FIND_ALLOCATOR(memalign);
+    FIND_ALLOCATOR(valloc);
+    FIND_ALLOCATOR(pvalloc);
+    FIND_ALLOCATOR(malloc_usable_size);
     FIND(mmap);
     FIND(munmap);
     FIND(mremap);
@@ -76,7 +87,8 @@ void real_find(void) {
     FIND(signal);
     FIND(sysv_signal);
     real.is_glibc = libc_is_glibc_malloc((void *)real.malloc);
-    real.pads = (!real.is_glibc || glibc_least < REAL_PADDED) && __asan_init == NULL;
+    real.pads = (!libc_spaces_blocks((void *)real.malloc) || glibc_least < REAL_PADDED) &&
+                __asan_init == NULL;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     if (real.pads) {
         malloc_unpadded = real.malloc;
@@ -84,6 +96,6 @@ void real_find(void) {
     }
     malloc_prepare(MALLOC_EXACT);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    FIND(free); /* last: its presence says that all are there */
+    FIND_ALLOCATOR(free); /* last: its presence says that all are there */
     finding = 0;
 }

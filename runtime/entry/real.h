@@ -16,6 +16,9 @@
 
 struct sigaction;
 
+HIDDEN void *malloc_slow(size_t size); /* malloc.h */
+HIDDEN void free_slow(void *pointer);
+
 struct real {
     void *(*malloc)(size_t);
     void (*free)(void *);
@@ -39,13 +42,25 @@ struct real {
     void (*(*signal)(int, void (*)(int)))(int);
     void (*(*sysv_signal)(int, void (*)(int)))(int);
     size_t small_limit; /* malloc() of less is counted by fast.c, if nothing is unusual */
-    void *(*other_malloc)(size_t); /* who does all others: malloc_prepare() */
-    void (*other_free)(void *);    /* and of addresses from real_free_limit on */
-    int is_glibc;                  /* malloc is the C library's own */
-    int pads;                      /* its blocks may start less than 32 bytes apart: see malloc.c */
+    /* Who does all others: malloc_prepare(); and who frees addresses from real_free_limit on. As
+     * distances from malloc_slow and free_slow, so that these do before the loader has relocated
+     * us: an ifunc's resolver may allocate. */
+    intptr_t other_malloc, other_free;
+    int is_glibc; /* malloc is the C library's own */
+    int pads;     /* its blocks may start less than 32 bytes apart: see malloc.c */
 };
 
 extern HIDDEN struct real real;
+
+INLINE void *real_other_malloc(size_t size) {
+    uintptr_t function = (uintptr_t)malloc_slow + (uintptr_t)real.other_malloc;
+    return ((void *(*)(size_t))function)(size);
+}
+
+INLINE void real_other_free(void *pointer) {
+    uintptr_t function = (uintptr_t)free_slow + (uintptr_t)real.other_free;
+    ((void (*)(void *))function)(pointer);
+}
 
 /* glibc's blocks start at least 32 bytes apart, as the shadow heap wants it, and so do
  * AddressSanitizer's with the 16 bytes in front of each; those of allocators with finer size
@@ -53,7 +68,8 @@ extern HIDDEN struct real real;
  */
 enum { REAL_PADDED = 32, REAL_SMALL = 1 << MEMTRACE_COARSE_SHIFT };
 
-/* Fills `real`; a nested call (from dlsym) returns at once with what there is. */
+/* Fills `real`; a nested call (from dlsym) returns at once with what there is, and so does one
+ * before the loader has relocated us and has set up the thread's storage. */
 void real_find(void);
 INLINE void real_ensure(void) {
     if (UNLIKELY(real.free == NULL)) {

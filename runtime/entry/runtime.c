@@ -189,6 +189,7 @@ static void end_at_quick_exit(void) {
 }
 
 static int start(void) {
+    log_note_stderr();
     machine_start();
     if (make_alive_page() != 0 ||
         region_create(&runtime.region, &runtime.space, &runtime.settings) != 0) {
@@ -312,10 +313,20 @@ static void look_for_other_malloc(void) {
     }
 }
 
+/* At the start of a program that wants nothing of us: told without a system call, for which a
+ * filter of the program before may kill (exec_environment.c). Who attaches comes on another stack.
+ */
+static int is_started_off(void) {
+    enum { FIRST_BYTES = 1 << 20 };
+    uintptr_t entry;
+    return libc_stack_top(&entry) - (uintptr_t)__builtin_frame_address(0) < FIRST_BYTES &&
+           settings_are_off(environ);
+}
+
 /* Runs last of all constructors: those of libraries may have woken us already. */
 __attribute__((constructor)) static void wake_up(int argc, char **argv, char **envp) {
     int saved = errno;
-    if (attach_is_coming()) {
+    if (!is_started_off() && attach_is_coming()) {
         return;
     }
     thread_pass_through(1);
@@ -459,7 +470,7 @@ void runtime_print_top(void) {
     struct survey survey;
     char buffer[256];
     struct text text;
-    long fd = header->log[0] != '\0' ? finish_open_log(header) : 2;
+    long fd = header->log[0] != '\0' ? finish_open_log(header) : log_has_stderr() ? 2 : -1;
     if (fd < 0 || survey_make(&survey, &runtime.space, &runtime.tree) != 0) {
         return;
     }

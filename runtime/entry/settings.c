@@ -60,8 +60,8 @@ static void apply_all(struct settings *settings, char **environment, int log_lev
     }
 }
 
-static int is_off(char **environment) {
-    for (char **at = environment; *at != NULL; at++) {
+int settings_are_off(char *const environment[]) {
+    for (char *const *at = environment; at != NULL && *at != NULL; at++) {
         if (text_equal(*at, "MEMTRACE=off") || text_equal(*at, "MEMTRACE=0")) {
             return 1;
         }
@@ -90,7 +90,7 @@ int settings_read(struct settings *settings, char **environment) {
                                   .children = MEMTRACE_CHILDREN_ALL,
                                   .output = "memtrace.%e.%p.mtp",
                                   .recording.path = "memtrace.%e.%p.mtr"};
-    if (getauxval(AT_SECURE) != 0 || is_off(environment)) {
+    if (getauxval(AT_SECURE) != 0 || settings_are_off(environment)) {
         return 0;
     }
     for (const char *at = memtrace_defaults; at != NULL && *at != '\0'; at += text_length(at) + 1) {

@@ -5,6 +5,8 @@
 
 #include "runtime/record/region.h"
 
+/* Whether an environment says that nothing is to be done. */
+int settings_are_off(char *const environment[]);
 /* Reads defaults linked into the program, then the environment. 1: on, 0: switched off. */
 int settings_read(struct settings *settings, char **environment);
 /* Takes out of the environment what `memtrace run` put there for us alone, and keeps it for

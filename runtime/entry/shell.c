@@ -98,7 +98,7 @@ static int start_shell(pid_t *pid, const char *command, const posix_spawn_file_a
     size_t count = count_variables(own);
     size_t size =
         sys_page_up((2 * count + EXEC_MOST_ADDED + 2) * sizeof(char *) + EXEC_PRELOAD_SIZE);
-    char **copy = plan.follows ? sys_map(size) : NULL;
+    char **copy = plan.follows || plan.is_off ? sys_map(size) : NULL;
     int result;
     if (copy == NULL) { /* nothing is to be added, or there is no room to do it */
         return REAL(posix_spawn)(pid, SHELL, actions, attributes, argv, own);

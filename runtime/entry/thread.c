@@ -79,6 +79,7 @@ static int make_walker(void) {
         return -1;
     }
     walker->stack.entry = stack->entry;
+    walker->stack.grows = stack->grows;
     if (stack->high == 0) {
         stack_find_own(&walker->stack, (uintptr_t)__builtin_frame_address(0), &thread_self);
     }

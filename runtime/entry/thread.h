@@ -145,7 +145,8 @@ INLINE void thread_done(struct thread *thread) {
 }
 
 /* On a new thread, before it runs: where its stack lies. */
-void thread_note_stack(void);
+struct libc_stack;
+void thread_note_stack(const struct libc_stack *planned);
 
 /* The calling thread may be another C library's, which would take what we leave with a thread for
  * its own: then it is counted with those that said goodbye. */

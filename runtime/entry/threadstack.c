@@ -7,8 +7,6 @@
 #include "runtime/entry/thread.h"
 #include "runtime/libc/libc.h"
 
-#include <pthread.h>
-
 static THREAD_LOCAL struct stack_bounds own;
 
 const struct stack_bounds *threadstack_known(void) {
@@ -30,18 +28,11 @@ const struct stack_bounds *threadstack_find(void) {
     return &own;
 }
 
-/* Runs on the new thread, where calling the C library is safe. */
-void thread_note_stack(void) {
-    pthread_attr_t attributes;
-    void *low;
-    size_t size;
-    thread_pass_through(1);
-    if (sys_may_ask_affinity() && pthread_getattr_np(pthread_self(), &attributes) == 0) {
-        if (pthread_attr_getstack(&attributes, &low, &size) == 0) {
-            own.low = (uintptr_t)low;
-            own.high = (uintptr_t)low + size;
-        }
-        pthread_attr_destroy(&attributes);
+void thread_note_stack(const struct libc_stack *planned) {
+    uintptr_t low;
+    uintptr_t high;
+    int is_all = libc_own_stack(planned, &low, &high);
+    if (is_all >= 0) {
+        own = (struct stack_bounds){.low = low, .high = high, .grows = !is_all};
     }
-    thread_pass_through(0);
 }

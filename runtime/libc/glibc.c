@@ -63,6 +63,14 @@ int libc_is_glibc_malloc(const void *function) {
            text_equal(text_base_name(info.dli_fname), LIBC_SO);
 }
 
+/* (Its own with more checks has the same blocks.) */
+int libc_spaces_blocks(const void *function) {
+    Dl_info info;
+    return libc_is_glibc_malloc(function) ||
+           (dladdr(function, &info) != 0 && info.dli_fname != NULL &&
+            text_equal(text_base_name(info.dli_fname), "libc_malloc_debug.so.0"));
+}
+
 const char *libc_own_path(void) {
     Dl_info info;
     return dladdr((void *)libc_own_path, &info) != 0 ? info.dli_fname : NULL;

@@ -19,6 +19,7 @@
 
 #include "runtime/base/compiler.h"
 
+#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -56,10 +57,22 @@ uintptr_t libc_stack_top(uintptr_t *entry);
  * behind it. The others are what a constructor was called with, if it is called with something. */
 int libc_is_initial(char **environment, int argc, char **argv, char **envp);
 
+/* The stack of a thread that pthread_create() makes. Asked for without its allocator, which the
+ * program may have replaced: before, of its attributes (NULL: the default ones); then by the thread
+ * itself, [low, high). 1; or 0: it may go on below `low`. -1: not known. */
+struct libc_stack {
+    uintptr_t low; /* where the program has given it; else 0 */
+    size_t size;
+};
+void libc_plan_stack(const pthread_attr_t *attributes, struct libc_stack *stack);
+int libc_own_stack(const struct libc_stack *planned, uintptr_t *low, uintptr_t *high);
+
 /* The function of this name behind ours; NULL: there is none. */
 void *libc_next(const char *name);
 /* Whether malloc (as libc_next() has it) is glibc's. */
 int libc_is_glibc_malloc(const void *function);
+/* Whether its blocks start as far apart as glibc's. */
+int libc_spaces_blocks(const void *function);
 /* Whether its system() and popen() end the shell's options ("sh -c -- COMMAND"); whether its
  * fclose() of what popen() opened waits for the shell, as pclose() does. */
 int libc_ends_shell_options(void);

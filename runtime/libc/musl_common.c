@@ -20,12 +20,37 @@ int libc_describes_signals(void) {
     return 0;
 }
 
+int libc_spaces_blocks(const void *function) {
+    (void)function;
+    return 0;
+}
+
 int libc_ends_shell_options(void) {
     return 0;
 }
 
 int libc_waits_at_fclose(void) {
     return 0;
+}
+
+/* Allocates nothing there. */
+void libc_plan_stack(const pthread_attr_t *attributes, struct libc_stack *stack) {
+    (void)attributes;
+    *stack = (struct libc_stack){0};
+}
+
+int libc_own_stack(const struct libc_stack *planned, uintptr_t *low, uintptr_t *high) {
+    pthread_attr_t attributes;
+    void *from;
+    size_t size;
+    (void)planned;
+    if (pthread_getattr_np(pthread_self(), &attributes) != 0 ||
+        pthread_attr_getstack(&attributes, &from, &size) != 0) {
+        return -1;
+    }
+    *low = (uintptr_t)from;
+    *high = (uintptr_t)from + size;
+    return 1;
 }
 
 /* --- main ------------------------------------------------------------------------------------- */

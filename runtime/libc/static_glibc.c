@@ -13,3 +13,7 @@ void *libc_next(const char *name) {
 int libc_is_glibc_malloc(const void *function) {
     return function == (void *)__libc_malloc;
 }
+
+int libc_spaces_blocks(const void *function) {
+    return libc_is_glibc_malloc(function);
+}

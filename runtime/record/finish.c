@@ -214,5 +214,5 @@ void finish_print_summary(const struct memtrace_header *header, const struct sur
         text_add_shell_word(&text, header->output);
         text_add(&text, "\n");
     }
-    write_all(2, text.start, text.length);
+    log_write(text.start, text.length);
 }

@@ -222,7 +222,8 @@ CALLED = {
     "called once, at the start, before the program's main":
         "__cxa_atexit __cxa_at_quick_exit at_quick_exit pthread_key_create",
     "of a thread of the C library's own":
-        "pthread_self pthread_setspecific pthread_getattr_np pthread_attr_getstack pthread_attr_destroy",
+        "pthread_self pthread_setspecific pthread_attr_init pthread_attr_getstack pthread_attr_getstacksize "
+        "pthread_getattr_np", # (musl's allocates nothing)
     "what pthread_cleanup_push() and _pop() are made of: a cancelled thread is the C library's to unwind":
         "__sigsetjmp __pthread_register_cancel __pthread_unregister_cancel __pthread_unwind_next "
         "_pthread_cleanup_push _pthread_cleanup_pop",

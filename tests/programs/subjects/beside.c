@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* beside.c CASE: what a program, or a library that it brings, does where we are: see beside.py. */
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -214,11 +215,99 @@ static int run_variables(void) {
     return 0;
 }
 
+/* --- allocations: how often the allocator behind ours is called ----------------------------------
+ */
+
+unsigned long calls_made(void) __attribute__((weak));
+
+static void print_calls(const char *what) {
+    static unsigned long before;
+    char line[128];
+    unsigned long now = calls_made();
+    dprintf(1, "%s %lu\n", what, now - before);
+    before = calls_made();
+}
+
+static void *return_at_once(void *argument) {
+    free(malloc(100));
+    return argument;
+}
+
+static void start_threads(const pthread_attr_t *attributes) {
+    pthread_t thread;
+    for (int i = 0; i < 20; i++) {
+        pthread_create(&thread, attributes, return_at_once, NULL);
+        pthread_join(thread, NULL);
+    }
+}
+
+static void do_nothing(void) {
+}
+
+static _Alignas(4096) char own_stack[1 << 17];
+
+static int run_allocations(void) {
+    pthread_attr_t attributes;
+    pthread_key_t key;
+    void *library;
+    print_calls("start");
+    for (int i = 0; i < 1000; i++) {
+        free(malloc(i));
+        free(calloc(i, 3));
+        free(realloc(malloc(i), 2 * i + 1));
+    }
+    print_calls("blocks");
+    start_threads(NULL);
+    print_calls("threads");
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, 1 << 17);
+    start_threads(&attributes);
+    pthread_attr_setstack(&attributes, own_stack, sizeof own_stack);
+    start_threads(&attributes);
+    print_calls("threads with stacks");
+    for (int i = 0; i < 100; i++) {
+        pthread_key_create(&key, NULL);
+        atexit(do_nothing);
+    }
+    pthread_setspecific(key, &key);
+    print_calls("keys");
+    if (fork() == 0) {
+        start_threads(NULL);
+        print_calls("in a child");
+        _exit(0);
+    }
+    wait(NULL);
+    print_calls("fork");
+    system("exit 3");
+    print_calls("system");
+    library = dlopen("libm.so.6", RTLD_NOW);
+    dlsym(library, "no_such_function");
+    dlerror();
+    dlclose(library);
+    print_calls("library");
+    return 0;
+}
+
+/* --- overwrite: a byte behind a block ------------------------------------------------------------
+ */
+
+static int run_overwrite(void) {
+    char *block = malloc(7);
+    block[7] = 'x';
+    free(block);
+    puts("not noticed");
+    return 0;
+}
+
 int main(int argc, char **argv) {
     static const struct {
         const char *name;
         int (*run)(void);
-    } cases[] = {{"clock", run_clock}, {"shell", run_shell}, {"variables", run_variables}};
+    } cases[] = {{"allocations", run_allocations},
+                 {"clock", run_clock},
+                 {"overwrite", run_overwrite},
+                 {"shell", run_shell},
+                 {"variables", run_variables}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         if (argc > 1 && strcmp(argv[1], cases[i].name) == 0) {
             return cases[i].run();
