@@ -20,7 +20,7 @@ def in_time(program, mode, what, settings):
     """As the program does alone; one that hangs is ended."""
     folder = scratch()
     try:
-        under = traced(program, mode, folder, settings, timeout=20)
+        under = traced(program, mode, folder, settings, timeout=100)
     except subprocess.TimeoutExpired:
         fail(what, "hangs")
         finish()
