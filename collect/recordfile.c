@@ -284,9 +284,7 @@ static int resume(struct recordfile *file, const char *path,
     return 1;
 }
 
-/* So that nobody frees what was sent meanwhile (stream/punch), which takes milliseconds. Others
- * that lock the file are not waited for. -1: there is no file. */
-static int lock_file(const char *path) {
+int recordfile_lock(const char *path) {
     const struct timespec pause = {.tv_nsec = 5000000};
     int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     for (int i = 0; i < 200 && fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0; i++) {
@@ -299,7 +297,7 @@ int recordfile_resume(struct recordfile *file, const char *path,
                       const struct memtrace_recording_header *header,
                       const struct memtrace_header *program, struct recording **there,
                       struct error *error) {
-    int lock = lock_file(path);
+    int lock = recordfile_lock(path); /* nobody frees what was sent meanwhile (stream/punch) */
     int result = resume(file, path, header, program, there, error);
     if (lock >= 0) {
         close(lock);

@@ -37,6 +37,10 @@ enum recordfile_older { RECORDFILE_KEEP, RECORDFILE_REPLACE };
 int recordfile_create(struct recordfile *file, const char *path, enum recordfile_older older,
                       const struct memtrace_recording_header *header, struct error *error);
 
+/* Locks a file for whoever replaces or resumes it, which takes milliseconds: who holds it for
+ * longer is not waited for. To be closed; -1: there is no file. */
+int recordfile_lock(const char *path);
+
 /*
  * Goes on with a file of the same process (pid and process_start_ticks of the header, and `program`
  * of its PROGRAM block) whose writer died: cuts off a torn block, or the index of one that was

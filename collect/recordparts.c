@@ -103,30 +103,52 @@ static bool is_to_stay(const struct recordparts *parts, const char *path) {
     return stays;
 }
 
-/* The first part decides where the others are. */
-static int create_file(struct recordparts *parts) {
+/* Whether the name still is that of the open file. */
+static bool is_same_file(int fd, const char *path) {
+    struct stat ours;
+    struct stat there;
+    return fstat(fd, &ours) == 0 && lstat(path, &there) == 0 && ours.st_dev == there.st_dev &&
+           ours.st_ino == there.st_ino;
+}
+
+/* The first part decides where the others are. Another process of the run may do so, too: who comes
+ * first has the name. */
+static int create_first(struct recordparts *parts) {
     char path[sizeof parts->file.path];
-    enum { TRIES = 8 };
-    int result = -1;
-    for (int tries = 0; result != 0 && tries < TRIES; tries++) {
-        enum recordfile_older older = RECORDFILE_REPLACE;
-        struct stat status;
-        recordparts_path(parts, parts->header.part, path, sizeof path);
-        if (parts->header.part == 0 && lstat(path, &status) != 0) {
-            older = RECORDFILE_KEEP; /* who comes first has it */
-        } else if (parts->header.part == 0 && is_to_stay(parts, path)) {
-            older = RECORDFILE_KEEP;
+    enum recordfile_older older = RECORDFILE_KEEP;
+    int lock = -1;
+    int result;
+    recordparts_path(parts, 0, path, sizeof path);
+    if (access(path, F_OK) == 0) {
+        lock = recordfile_lock(path);
+        if (is_to_stay(parts, path)) {
             runfolder_path_beside(path, parts->claim->header, ".mtr", parts->path,
                                   sizeof parts->recording->path);
             recordparts_path(parts, 0, path, sizeof path);
+        } else if (lock < 0 || is_same_file(lock, path)) {
+            older = RECORDFILE_REPLACE;
         }
-        result = recordfile_create(&parts->file, path, older, &parts->header, parts->error);
-        if (result != 0 && parts->file.reason != EEXIST) {
-            break;
-        }
-        if (result != 0 && tries + 1 < TRIES) { /* somebody else was first */
-            *parts->error = (struct error){""};
-        }
+    }
+    result = recordfile_create(&parts->file, path, older, &parts->header, parts->error);
+    if (lock >= 0) {
+        close(lock);
+    }
+    return result;
+}
+
+static int create_file(struct recordparts *parts) {
+    enum { TRIES = 8 };
+    char path[sizeof parts->file.path];
+    int result;
+    if (parts->header.part != 0) {
+        recordparts_path(parts, parts->header.part, path, sizeof path);
+        return recordfile_create(&parts->file, path, RECORDFILE_REPLACE, &parts->header,
+                                 parts->error);
+    }
+    result = create_first(parts);
+    for (int tries = 1; tries < TRIES && result != 0 && parts->file.reason == EEXIST; tries++) {
+        *parts->error = (struct error){""};
+        result = create_first(parts);
     }
     return result;
 }

@@ -251,7 +251,7 @@ def misfits():
     done, _ = compile_unit(scratch(), "built.cpp", ["take_*(size=1)=alloc:some"], ["-O1"])
     equal((done.returncode, b"take_changing" in done.stderr, b"take_small" in done.stderr), (0, True, False),
           "a pattern that fits by chance", done.stderr)
-    for one, why in (("take_small", "what a function does is missing"), ("take_small(size=x)=alloc", "an argument is meant"),
+    for one, why in (("take_small", "what a function does is missing"), ("take_small(size=x)=alloc", "named by its number"),
                      ("libx!take_small(size=1)=alloc", "leave"), ("0x12(size=1)=alloc", "no address"),
                      ("@/nowhere/at/all", "No such file"), ("jemalloc", "ready-made sets")):
         done, _ = compile_unit(scratch(), "built.cpp", [one], [])

@@ -51,7 +51,7 @@ def check_recordings():
     equal(wanted - totals, set(), "recordings that are missing", totals)
     again = started(folder, "exec %s 5001" % program, MEMTRACE_RECORD="1", MEMTRACE_RECORD_OUTPUT="out.mtr")
     equal((again.returncode, again.stderr), (0, b""), "once more")
-    for _ in range(200):
+    for _ in range(100):
         if report(os.path.join(folder, "out.mtr"))["total_bytes"] in (5001,) or any(
                 report(os.path.join(folder, name))["total_bytes"] == 5001 for name in os.listdir(folder)
                 if name.startswith("out")):
