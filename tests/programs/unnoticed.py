@@ -61,7 +61,7 @@ def main():
                 equal(under.stdout, alone.stdout, what, "stdout with a summary")
                 lines = under.stderr.decode().splitlines()
                 equal([line for line in lines if not line.startswith("memtrace: ")], [], what, "stderr")
-                for word in ("peak", "not freed", "allocations", "call paths", "profile",
+                for word in ("peak", "leaked" if mode == "run" else "not freed", "allocations", "call paths", "profile",
                              "read it with"):
                     equal(sum(line.startswith("memtrace: " + word) for line in lines), 1, what, word)
 
