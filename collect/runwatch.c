@@ -212,7 +212,6 @@ static void let_go(struct runwatch *watch, struct collector *collector) {
 }
 
 size_t runwatch_end(struct runwatch *watch) {
-    size_t left;
     size_t place = 0;
     size_t images;
     watch->looked_ns = -1;

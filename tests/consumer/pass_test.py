@@ -106,7 +106,7 @@ def way_allocators(options):
         expect("functions of " + name, len(re.findall(r"^pool_", said.stdout, re.MULTILINE)) == 4, said)
     for call, words in (
             ('memtrace_instrument(app MODE hooks ALLOCATORS "f(size=1)=alloc")', "needs MODE pass"),
-            ('memtrace_instrument(app ALLOCATORS "f(size=none)=alloc")', "an argument is meant by its number"),
+            ('memtrace_instrument(app ALLOCATORS "f(size=none)=alloc")', "an argument is named by its number"),
             ("memtrace_instrument(app ALLOCATORS jemalloc)", "ready-made sets"),
             ("memtrace_instrument(app ALLOCATORS @nowhere)", "there is no"),
             ("memtrace_instrument(app ALLOCATORS)", "ALLOCATORS needs a value")):

@@ -70,7 +70,7 @@ def cost_with(data, name, part):
 
 
 def leave_out_suppressed(data, recording):
-    """Leaks are told without those that suppressions name, as `memtrace report --show-leaked` does; totals are not."""
+    """Leaks are told without those that suppressions name, as `memtrace report --show-leaked` does."""
     rows = json.loads(execute([MEMTRACE, "report", "--show-leaked", "--paths", "--json", "--limit", "100000", recording],
                               clean_environment()).stdout)["reports"][0]["rows"]
     left = {row["hash"]: row["cost"] for row in rows}
@@ -89,6 +89,7 @@ def costs(data):
 def check_totals(page, data):
     show(page, "summary")
     for cost, (total, _) in COSTS.items():
+        total = "unsuppressed_bytes" if cost == "live" else total
         wanted = cost_text(cost, data[total])
         wait(page, (TILE % TILES[cost]) + "?.[0]", "total of " + cost, wanted)
         if total.endswith("_bytes"):

@@ -53,9 +53,9 @@ static void begin(struct subject *subject) {
     fd = mkstemp(subject->path);
     assert_true(fd >= 0);
     close(fd);
-    assert_int_equal(
-        recordfile_create(&subject->file, subject->path, RECORDFILE_KEEP, &subject->header, NULL),
-        0);
+    assert_int_equal(recordfile_create(&subject->file, subject->path, RECORDFILE_REPLACE,
+                                       &subject->header, NULL),
+                     0);
     append(subject, MEMTRACE_BLOCK_PROGRAM, &subject->program, sizeof subject->program);
     for (int i = 0; i < BLOCKS; i++) {
         for (size_t at = 0; at < PAYLOAD; at++) {

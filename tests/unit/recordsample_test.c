@@ -56,7 +56,7 @@ static uint32_t look(pid_t pid, const char *path) {
     struct recordsample sample;
     struct error error;
     uint32_t count = 0;
-    assert_int_equal(recordfile_create(&file, path, RECORDFILE_KEEP, &header, &error), 0);
+    assert_int_equal(recordfile_create(&file, path, RECORDFILE_REPLACE, &header, &error), 0);
     recordsample_open(&sample, pid);
     assert_int_equal(recordsample_tick(&sample, &file, UINT64_C(2000000000), 0, false, &error), 0);
     recordsample_close(&sample);

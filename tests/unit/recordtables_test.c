@@ -32,9 +32,9 @@ static void start(struct fixture *fixture) {
     fixture->profile = profile_open(fixture->build->path, &error);
     assert_string_equal(error.message, "");
     assert_int_equal(recordtables_open(&fixture->tables, fixture->profile), 0);
-    assert_int_equal(
-        recordfile_create(&fixture->file, fixture->build->output, RECORDFILE_KEEP, &header, &error),
-        0);
+    assert_int_equal(recordfile_create(&fixture->file, fixture->build->output, RECORDFILE_REPLACE,
+                                       &header, &error),
+                     0);
 }
 
 static void end(struct fixture *fixture) {
