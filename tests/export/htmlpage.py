@@ -89,7 +89,8 @@ def costs(data):
 def check_totals(page, data):
     show(page, "summary")
     for cost, (total, _) in COSTS.items():
-        total = "unsuppressed_bytes" if cost == "live" else total
+        if cost == "live" and "unsuppressed_bytes" in data:
+            total = "unsuppressed_bytes"
         wanted = cost_text(cost, data[total])
         wait(page, (TILE % TILES[cost]) + "?.[0]", "total of " + cost, wanted)
         if total.endswith("_bytes"):

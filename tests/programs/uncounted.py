@@ -47,7 +47,7 @@ def counted(program, mode, what):
     folder = scratch()
     under = run(program, mode, folder)
     as_alone(program, under, what)
-    if b"not counted" in under.stderr or b", lost 0\n" not in under.stderr:
+    if b"memtrace: not counted" in under.stderr or b", lost 0\n" not in under.stderr:
         fail(what, "stderr:", under.stderr)
     data = report(profile_of(folder, what))
     equal((data["all_counted"], data["warnings"]), (True, []), what, "warnings")

@@ -75,7 +75,8 @@ def shape(data):
                 for context in sorted(data["contexts"], key=lambda context: context["id"])]
     threads = [{key: name(value) if key == "name" else value for key, value in thread.items()}
                for thread in data["threads"]]
-    totals = {key: value for key, value in data.items() if isinstance(value, int)}
+    # (Which leaks are left out is told by names.)
+    totals = {key: value for key, value in data.items() if isinstance(value, int) and not key.startswith("suppressed")}
     return contexts, threads, totals, data["timeline"], data["warnings"]
 
 

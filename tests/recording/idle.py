@@ -157,7 +157,7 @@ def together():
 
 
 def own_clock():
-    """The kernel's word is not found: each event looks at the clock."""
+    """Whatever the program has for clock_gettime, times are the kernel's."""
     check_alone("alone, own clock:", "-DOWN_CLOCK")
     check_together("together, own clock:", "-DOWN_CLOCK")
 

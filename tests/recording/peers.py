@@ -268,7 +268,7 @@ def start_stop():
     """test_start_stop_api, test_start_stop_sigusr1: without a recording no signal is MemTrace's."""
     for way in WAYS:
         for how in ("api", "signal") if way in RECORDING else ("api",):
-            run = done(way, [c_program(), "switched", how], MEMTRACE_START="off")
+            run = done(way, [c_program(), "switched", how], MEMTRACE_START="off", MEMTRACE_SIGNALS="USR1,USR2")
             equal(costs(run.path()), {10002: 1, 10003: 0, 10005: 0, 20002: 0, 20003: 0}, run.what,
                   "blocks, and which were freed")
             if way in RECORDING:

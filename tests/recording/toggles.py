@@ -14,7 +14,7 @@ def main():
     how = sys.argv[1]
     program = build(os.path.join(HERE, "toggles.c"), "gcc", "-O2", "frame-pointer")
     folder = scratch()
-    under = record([program, how], folder)
+    under = record([program, how], folder, "--toggle-signal", "USR1,USR2")
     equal(under.returncode, 0, "exit status", under.stderr)
     want = tuple(map(int, re.search(rb"allocations (\d+) frees (\d+) blocks (\d+)",
                                     under.stdout).groups()))
