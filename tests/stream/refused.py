@@ -44,7 +44,7 @@ def addresses(folder, path):
     for command in (["send", path, "--to", "192.0.2.1:9"], ["gather", "--listen", "0.0.0.0:0", folder]):
         done = subprocess.run([MEMTRACE, *command], capture_output=True, text=True, timeout=30, check=False,
                               env=clean_environment())
-        equal((done.returncode, done.stderr.count("\n"), "--token FILE only" in done.stderr), (1, 1, True), command,
+        equal((done.returncode, done.stderr.count("\n"), "--token FILE" in done.stderr), (1, 1, True), command,
               done.stderr)
     with socket.socket() as nobody:  # bound, not listening
         nobody.bind(("127.0.0.1", 0))
