@@ -21,8 +21,9 @@ enum malloc_way {
 };
 void malloc_prepare(enum malloc_way way);
 
-/* The events that fast.c leaves to others, by a jump: who called it is their caller. malloc_slow and
- * free_slow are declared in real.h, where what is taken for the functions of the C library begins. */
+/* The events that fast.c leaves to others, by a jump: who called it is their caller. malloc_slow
+ * and free_slow are declared in real.h, where what is taken for the functions of the C library
+ * begins. */
 HIDDEN void *malloc_count_slow(void *pointer,
                                size_t size); /* what real.malloc returned; returns it */
 HIDDEN void *calloc_slow(size_t number, size_t size);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* together.c: three programs hold a block of 1,000,000 bytes each until the standard input ends, which the first one
- * had before them. None of them has a second thread. */
+/* together.c: three programs hold a block of 1,000,000 bytes each until the standard input ends,
+ * which the first one had before them. None of them has a second thread. */
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
