@@ -67,7 +67,8 @@ int report_flat(const struct report *report, enum metric metric) {
     const struct table_column columns[] = {
         {"self_percent", "self", TABLE_PERCENT, 0},
         {"self", metric_main_heading(metric), metric_main_kind(metric), 11},
-        {metric_side_key(metric), metric_side_heading(metric), metric_side_kind(metric), 12},
+        {metric_side_key(metric), metric_side_heading(metric), metric_side_kind(metric),
+         metric_side_width(metric)},
         {"inclusive_percent", "incl.", TABLE_PERCENT, 8},
         {"inclusive", metric_main_heading(metric), metric_main_kind(metric), 11},
         {"function", "function", TABLE_FRAME, 0},
@@ -116,7 +117,8 @@ static void put_sides(const struct report *report, enum metric metric, const str
     const struct table_column columns[] = {
         {"percent", "share", TABLE_PERCENT, 0},
         {"cost", metric_main_heading(metric), metric_main_kind(metric), 0},
-        {metric_side_key(metric), metric_side_heading(metric), metric_side_kind(metric), 0},
+        {metric_side_key(metric), metric_side_heading(metric), metric_side_kind(metric),
+         metric_side_width(metric)},
         {"function", "function", TABLE_FRAME, 0},
     };
     struct table table = table_open(report, name, title, columns, 4);
@@ -142,7 +144,8 @@ static void put_total(const struct report *report, enum metric metric, const str
         {"function", "function", TABLE_TEXT, 0},
         {"percent", "share", TABLE_PERCENT, 0},
         {"cost", metric_main_heading(metric), metric_main_kind(metric), 0},
-        {metric_side_key(metric), metric_side_heading(metric), metric_side_kind(metric), 0},
+        {metric_side_key(metric), metric_side_heading(metric), metric_side_kind(metric),
+         metric_side_width(metric)},
     };
     struct report_title title;
     struct table table =
@@ -324,7 +327,8 @@ static void list_paths(const struct report *report, enum metric metric, const st
     const struct table_column columns[] = {
         {"percent", "share", TABLE_PERCENT, 0},
         {"cost", metric_main_heading(metric), metric_main_kind(metric), 0},
-        {metric_side_key(metric), metric_side_heading(metric), metric_side_kind(metric), 0},
+        {metric_side_key(metric), metric_side_heading(metric), metric_side_kind(metric),
+         metric_side_width(metric)},
         {"hash", "hash", TABLE_HASH, 0},
         {"path", "call path", TABLE_PATH, 0},
     };
