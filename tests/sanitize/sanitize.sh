@@ -71,6 +71,8 @@ fi
 
 [ "$sanitizers" != thread ] || exit 0
 
+TEST_BUILD=$main python3 "$source/tests/fuzz/storm.py" --found --memtrace "$memtrace"
+
 # Cut off anywhere, damaged anywhere; the same places each time.
 size=$(stat -c %s one.mtp)
 RANDOM=1
