@@ -2,6 +2,7 @@
 /* reportshow.c: which reports `memtrace report` writes, in which form. See reportshow.h. */
 #include "cli/reportshow.h"
 
+#include "analyze/report/findings.h"
 #include "analyze/rows/safetext.h"
 #include "analyze/rows/table.h"
 
@@ -148,6 +149,27 @@ static int write_wrong(const struct report *report, const struct request *reques
     return result;
 }
 
+enum { ROWS_SHOWN = 5 };
+
+static struct report with_few_rows(const struct report *report) {
+    struct report brief = *report;
+    if (brief.options.limit == 0 || brief.options.limit > ROWS_SHOWN) {
+        brief.options.limit = ROWS_SHOWN;
+    }
+    return brief;
+}
+
+/* The gravest. */
+static int write_findings(const struct report *report) {
+    struct report brief = with_few_rows(report);
+    return report->findings != NULL && report->findings->count != 0 ? report_findings(&brief) : 0;
+}
+
+static int write_often(const struct report *report) {
+    struct report brief = with_few_rows(report);
+    return report_often(&brief);
+}
+
 static int write_default(const struct report *report, const struct request *request) {
     const struct model_totals *totals = &report->model->totals;
     int result = 0;
@@ -159,6 +181,9 @@ static int write_default(const struct report *report, const struct request *requ
     report_warnings(report);
     table_drawing_end(report);
     if (result == 0) {
+        result = write_findings(report);
+    }
+    if (result == 0) {
         result = write_wrong(report, request);
     }
     if (result == 0 && report_has_pools(report)) {
@@ -166,6 +191,9 @@ static int write_default(const struct report *report, const struct request *requ
     }
     if (result == 0 && request->form == FORM_TREE && totals->maximum_bytes != 0) {
         result = write_top(report, request, METRIC_MAXIMUM, 5);
+    }
+    if (result == 0 && report_has_many_allocations(report->model)) {
+        result = write_often(report);
     }
     if (result == 0 && totals->maximum_bytes != 0) {
         result = write_form(report, request, METRIC_MAXIMUM);
@@ -177,7 +205,7 @@ static int write_default(const struct report *report, const struct request *requ
         result = report_threads(report);
     }
     if (result == 0 && totals->allocations != 0) {
-        result = report_next(report);
+        result = report_next(report, request->form == FORM_FLAT);
     }
     return result;
 }

@@ -280,6 +280,14 @@ static uint64_t resident(struct collector *collector) {
     return collector->resident_bytes;
 }
 
+uint64_t collector_live_bytes(struct collector *collector) {
+    struct memtrace_point point = {0};
+    if (refresh(collector) == 0) {
+        timeline_sum(collector->profile, &point);
+    }
+    return point.live_bytes;
+}
+
 static void sample(struct collector *collector, uint64_t time_ns) {
     struct memtrace_point point = {.time_ns = time_ns};
     if (collector->timeline == NULL || time_ns < collector->next_sample_ns ||

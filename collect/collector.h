@@ -56,6 +56,9 @@ enum claim_status collector_attach_claimed(struct collector *collector, struct r
  * if there is one. */
 bool collector_only_records(const struct collector *collector);
 
+/* What the program's threads hold now, in bytes; 0 where its region cannot be read. */
+uint64_t collector_live_bytes(struct collector *collector);
+
 /* Samples and reports whatever is due. Returns the milliseconds until it should be called again. */
 int collector_tick(struct collector *collector);
 

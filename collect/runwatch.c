@@ -138,10 +138,9 @@ static void sample(struct runwatch *watch) {
     struct runwriter_sample sum = {.time_ns = now - watch->run->start_ns,
                                    .processes = watch->count};
     for (size_t i = 0; i < watch->count; i++) {
-        const struct claim *claim = &watch->processes[i]->claim;
-        int64_t live = profile_load_i64(&claim->header->live_bytes);
-        sum.live_bytes += live > 0 ? (uint64_t)live : 0;
-        sum.resident_bytes += timeline_resident(claim->region.pid);
+        struct collector *collector = watch->processes[i];
+        sum.live_bytes += collector_live_bytes(collector);
+        sum.resident_bytes += timeline_resident(collector->claim.region.pid);
     }
     runwriter_sample(watch->run, &sum);
 }

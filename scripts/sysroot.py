@@ -36,7 +36,7 @@ class Packages:
             os.makedirs(os.path.join(self.folder, name), exist_ok=True)
         settings = {"APT::Architecture": architecture, "APT::Architectures": architecture, "Dir::State": self.folder,
                     "Dir::State::status": self.folder + "/dpkg/status", "Dir::Cache": self.folder + "/cache",
-                    "Dir::Etc::sourcelist": self.folder + "/sources.list", "Dir::Etc::sourceparts": "/nonexistent",
+                    "Dir::Etc::sourcelist": self.folder + "/sources.list", "Dir::Etc::sourceparts": self.folder + "/sources.list.d",
                     "Acquire::Languages": "none", "APT::Sandbox::User": "root"}
         self.write("apt.conf", "".join('%s "%s";\n' % pair for pair in settings.items()))
         self.write("sources.list", "deb [signed-by=%s] %s %s main\n" % (KEYS, MIRROR, release))

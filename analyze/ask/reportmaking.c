@@ -240,12 +240,13 @@ static struct report begin(struct reportmaking *made, const struct making *makin
 }
 
 static int find_suspicions(struct reportmaking *made, const struct making *making) {
+    bool are_asked_for = making->wish->shows[SHOW_FINDINGS];
     const struct findings_wish wish = {.report = &made->report,
                                        .whole = making->answer->source.model,
                                        .selection = &making->answer->filtered.selection,
-                                       .has_passes = true,
+                                       .has_passes = are_asked_for,
                                        .replay = making->replay};
-    if (!making->wish->shows[SHOW_FINDINGS]) {
+    if (!are_asked_for && (!is_for_people(making->wish) || reportmaking_is_special(making->wish))) {
         return 0;
     }
     made->report.findings = &made->findings;

@@ -30,6 +30,7 @@ struct following {
     size_t free;     /* NOWHERE: none */
     uint64_t waited; /* ends that came before their beginnings: each has a place in the order */
     struct origin origin; /* of the block that the present reallocation makes */
+    uint64_t *newest;     /* by stream: number of its last allocation */
     bool out_of_memory;
 };
 #define NOWHERE SIZE_MAX
@@ -100,6 +101,13 @@ static void go_on(struct life *life, const struct origin *origin) {
     life->chain_birth_ns = origin->chain_birth_ns;
 }
 
+static uint32_t allocations_between(const struct following *following, const struct life *life) {
+    uint64_t newest = following->newest[life->stream];
+    uint64_t between = newest >= life->block.number ? newest - life->block.number : 0;
+    return life->death_thread == life->block.thread && between < UINT32_MAX ? (uint32_t)between
+                                                                            : UINT32_MAX;
+}
+
 static int end_life(void *context, const struct pairing_block *block, const struct pass_end *how) {
     struct following *following = context;
     size_t place = (size_t)block->size;
@@ -111,6 +119,7 @@ static int end_life(void *context, const struct pairing_block *block, const stru
     life->death_order = order_now(following);
     life->death_thread = how->end.thread;
     life->is_temporary = how->is_temporary;
+    life->allocations_between = allocations_between(following, life);
     if (how->by != NULL && how->by->event.kind == EVENT_FREE) {
         life->death_context = how->freed_by;
     } else if (how->by != NULL) {
@@ -137,6 +146,7 @@ static void fill(struct following *following, struct life *life,
         .death_order = LIFE_ALIVE,
         .context = block->context,
         .stream = entry->stream,
+        .allocations_between = UINT32_MAX,
         .slack = event->slack,
         .flags = event->flags,
         .alignment = event->alignment,
@@ -166,6 +176,7 @@ static int begin_life(void *context, const struct timeorder_event *entry,
     }
     fill(following, &following->lives[place], entry, block);
     block->size = place;
+    following->newest[entry->stream] = entry->event.block.number;
     return tell(following, following->visitor->begin, &following->lives[place]);
 }
 
@@ -252,6 +263,8 @@ int lives_visit(struct timeorder_parts parts, const struct model *model,
     int result = -1;
     following.out_of_memory = timeorder_start(&order, parts) != 0 ||
                               pass_start_blocks(&following.pass, model, order.stream_count) != 0;
+    following.newest = calloc(order.stream_count + 1, sizeof *following.newest);
+    following.out_of_memory |= following.newest == NULL;
     if (!following.out_of_memory) {
         following.pass.inherited = model->header.inherited_blocks;
         result = follow(&following, &order, options);
@@ -259,6 +272,7 @@ int lives_visit(struct timeorder_parts parts, const struct model *model,
     timeorder_end(&order);
     pass_free(&following.pass);
     free(following.lives);
+    free(following.newest);
     if (following.out_of_memory) {
         return error_set(error, "out of memory while reading %s", parts.items[0]->path);
     }

@@ -37,6 +37,9 @@ struct life {
     uint32_t context;     /* below model.node_count */
     uint32_t stream;      /* that allocated it */
     uint32_t death_thread;
+    /* By its thread between its birth and its death; UINT32_MAX: as many or more, or it never
+     * ended, or another thread freed it. */
+    uint32_t allocations_between;
     struct context_id death_context; /* 0: not recorded */
     uint32_t slack;                  /* usable size - size, at most MEMTRACE_SLACK_MOST */
     uint8_t flags;                   /* MEMTRACE_ALLOC_* */

@@ -6,6 +6,7 @@
  * it called. A function that calls itself counts once.
  */
 #include "analyze/report/calltree.h"
+#include "analyze/report/findings.h"
 #include "analyze/report/framesums.h"
 #include "analyze/rows/number.h"
 #include "analyze/rows/pathwalk.h"
@@ -66,7 +67,8 @@ int report_flat(const struct report *report, enum metric metric) {
     const struct table_column columns[] = {
         {"self_percent", "self", TABLE_PERCENT, 0},
         {"self", metric_main_heading(metric), metric_main_kind(metric), 11},
-        {metric_side_key(metric), metric_side_heading(metric), metric_side_kind(metric), 12},
+        {metric_side_key(metric), metric_side_heading(metric), metric_side_kind(metric),
+         metric_side_width(metric)},
         {"inclusive_percent", "incl.", TABLE_PERCENT, 8},
         {"inclusive", metric_main_heading(metric), metric_main_kind(metric), 11},
         {"function", "function", TABLE_FRAME, 0},
@@ -115,7 +117,8 @@ static void put_sides(const struct report *report, enum metric metric, const str
     const struct table_column columns[] = {
         {"percent", "share", TABLE_PERCENT, 0},
         {"cost", metric_main_heading(metric), metric_main_kind(metric), 0},
-        {metric_side_key(metric), metric_side_heading(metric), metric_side_kind(metric), 0},
+        {metric_side_key(metric), metric_side_heading(metric), metric_side_kind(metric),
+         metric_side_width(metric)},
         {"function", "function", TABLE_FRAME, 0},
     };
     struct table table = table_open(report, name, title, columns, 4);
@@ -141,7 +144,8 @@ static void put_total(const struct report *report, enum metric metric, const str
         {"function", "function", TABLE_TEXT, 0},
         {"percent", "share", TABLE_PERCENT, 0},
         {"cost", metric_main_heading(metric), metric_main_kind(metric), 0},
-        {metric_side_key(metric), metric_side_heading(metric), metric_side_kind(metric), 0},
+        {metric_side_key(metric), metric_side_heading(metric), metric_side_kind(metric),
+         metric_side_width(metric)},
     };
     struct report_title title;
     struct table table =
@@ -323,7 +327,8 @@ static void list_paths(const struct report *report, enum metric metric, const st
     const struct table_column columns[] = {
         {"percent", "share", TABLE_PERCENT, 0},
         {"cost", metric_main_heading(metric), metric_main_kind(metric), 0},
-        {metric_side_key(metric), metric_side_heading(metric), metric_side_kind(metric), 0},
+        {metric_side_key(metric), metric_side_heading(metric), metric_side_kind(metric),
+         metric_side_width(metric)},
         {"hash", "hash", TABLE_HASH, 0},
         {"path", "call path", TABLE_PATH, 0},
     };
@@ -355,5 +360,57 @@ int report_paths(const struct report *report, enum metric metric) {
         list_paths(report, metric, ranked, shown, count);
     }
     free(ranked);
+    return 0;
+}
+
+/* ---- Who allocates most often ---- */
+
+static const struct names_frame unknown = {.function = "(unknown code)", .module = ""};
+
+static void put_often(struct table *table, const struct report *report,
+                      const struct culprit *culprit) {
+    const struct model *model = report->model;
+    bool is_known = !model_is_estimate(model) || !model->recording.present;
+    uint64_t temporary = 0;
+    struct names_frame frame = unknown;
+    if (culprit->frame != NULL) {
+        frame = culprit->is_one_line ? *culprit->frame : without_line(culprit->frame);
+    }
+    for (size_t i = 0; i < culprit->paths; i++) {
+        const struct model_context *context = model_find(model, culprit->contexts[i]);
+        temporary += context != NULL ? context->temporary : 0;
+    }
+    table_row(table, (struct table_cell[]){
+                         table_share(culprit->cost.main, model->totals.allocations),
+                         table_number(culprit->cost.main), table_number(culprit->cost.side),
+                         table_number(culprit->cost.side / culprit->cost.main),
+                         table_number_if(is_known, temporary), table_number(culprit->paths),
+                         table_frame(&frame)});
+}
+
+int report_often(const struct report *report) {
+    static const struct table_column columns[] = {
+        {"percent", "share", TABLE_PERCENT},       {"allocations", "allocations", TABLE_COUNT},
+        {"total_bytes", "bytes", TABLE_BYTES},     {"average_bytes", "average", TABLE_BYTES},
+        {"temporary", "temporary", TABLE_COUNT},   {"paths", "call paths", TABLE_COUNT},
+        {"function", "allocated by", TABLE_FRAME},
+    };
+    size_t count;
+    struct culprit *culprits = culprits_make(report, report->model, METRIC_ALLOCATIONS, &count);
+    struct table table;
+    if (culprits == NULL) {
+        return -1;
+    }
+    table = table_open(report, "often", "Most allocations", columns,
+                       sizeof columns / sizeof columns[0]);
+    for (size_t i = 0; i < count && table_has_room(&table) &&
+                       (double)culprits[i].cost.main * 100 >=
+                           (double)report->model->totals.allocations * report->options.min_percent;
+         i++) {
+        put_often(&table, report, &culprits[i]);
+    }
+    table.hidden = count - table.rows;
+    table_close(&table);
+    culprits_free(culprits, count);
     return 0;
 }

@@ -19,7 +19,9 @@ enum {
     PINNED_PAGES = 100,
     SLACK_LEAST = 64 << 10,
     REALLOC_LEAST = 1000,
-    REALLOC_BYTES = 1 << 20
+    REALLOC_BYTES = 1 << 20,
+    BRIEF_ALLOCATIONS = 16 /* a block that is freed before so many more by its thread was for a
+                              moment: so are all the blocks that a vector grows through */
 };
 
 static double share_of(uint64_t part, uint64_t whole) {
@@ -211,17 +213,21 @@ struct moves {
     uint64_t count; /* blocks that a reallocation ended */
     uint64_t bytes; /* of them, which may have been copied */
     uint32_t longest;
+    uint64_t brief; /* freed before BRIEF_ALLOCATIONS more */
 };
 
 struct moving {
     struct moves *contexts; /* by id */
     struct moves all;
     const struct model *whole;
+    uint64_t from_ns; /* where the view begins */
 };
 
 static int count_move(void *context, const struct life *life) {
     struct moving *moving = context;
     struct moves *moves = &moving->contexts[life->context];
+    moves->brief +=
+        life->allocations_between < BRIEF_ALLOCATIONS && life->birth_ns >= moving->from_ns;
     if (life->is_reallocated) {
         moves->count++;
         moves->bytes += life->size;
@@ -268,9 +274,28 @@ static int add_moves(struct findings *findings, const struct report *report,
     return findings_add(findings, finding);
 }
 
+static uint64_t count_brief(const void *counts, const struct model_context *context) {
+    const struct moving *moving = counts;
+    uint64_t brief = moving->contexts[context->id].brief;
+    return context->class == MODEL_HEAP && brief <= context->allocations ? brief : 0;
+}
+
+static int add_brief(struct findings *findings, const struct findings_wish *wish,
+                     const struct moving *moving) {
+    struct model brief;
+    const struct brevity brevity = {.model = &brief, .allocations = BRIEF_ALLOCATIONS};
+    int result = brevity_model(&brief, wish->report->model, count_brief, moving);
+    if (result == 0) {
+        result = findings_of_brevity(findings, wish, &brevity);
+        brevity_free(&brief);
+    }
+    return result;
+}
+
+/* Both take the same pass. */
 static int find_moves(struct findings *findings, const struct findings_wish *wish,
                       struct error *error) {
-    struct moving moving = {.whole = wish->whole};
+    struct moving moving = {.whole = wish->whole, .from_ns = wish->report->model->from_ns};
     const struct lives_visitor visitor = {.end = count_move, .context = &moving};
     int result;
     moving.contexts = calloc(wish->whole->node_count + 1, sizeof *moving.contexts);
@@ -279,7 +304,8 @@ static int find_moves(struct findings *findings, const struct findings_wish *wis
     }
     result = selection_visit(wish->selection, wish->whole, wish->report->parts, wish->report->names,
                              &visitor, wish->replay, error);
-    if (result == 0 && add_moves(findings, wish->report, &moving) != 0) {
+    if (result == 0 && (add_moves(findings, wish->report, &moving) != 0 ||
+                        add_brief(findings, wish, &moving) != 0)) {
         result = out_of_memory(error);
     }
     free(moving.contexts);
@@ -288,11 +314,15 @@ static int find_moves(struct findings *findings, const struct findings_wish *wis
 
 /* ---- All ---- */
 
+bool findings_have_passes(const struct findings_wish *wish) {
+    const struct model_recording *recording = &wish->whole->recording;
+    return wish->report->parts.count != 0 && !recording->sampled &&
+           (wish->has_passes || recording->events <= SERIES_PASS_EVENTS);
+}
+
 int findings_of_passes(struct findings *findings, const struct findings_wish *wish,
                        struct error *error) {
-    const struct model_recording *recording = &wish->whole->recording;
-    if (wish->report->parts.count == 0 || recording->sampled ||
-        (!wish->has_passes && recording->events > SERIES_PASS_EVENTS)) {
+    if (!findings_have_passes(wish)) {
         return 0;
     }
     return find_holes(findings, wish, error) == 0 ? find_moves(findings, wish, error) : -1;

@@ -95,6 +95,24 @@ const char *culprit_place(const struct report *report, const struct culprit *cul
 void culprit_show(struct finding *finding, const struct report *report,
                   const struct culprit *culprit, const char *view, const char *options);
 
+/* Who allocates for a moment, by how much of it each call path did. */
+struct brevity {
+    const struct model
+        *model;           /* report.model, its contexts' `temporary` being what is meant here */
+    uint32_t allocations; /* freed before their thread had made so many more */
+    uint64_t within_ns;   /* or, where that is 0, freed within this */
+};
+int findings_of_brevity(struct findings *findings, const struct findings_wish *wish,
+                        const struct brevity *brevity);
+/* The same model, but `temporary` of its heap contexts is what count() says, or what it was if
+ * that is more. Free with brevity_free(). 0, or -1: out of memory. */
+int brevity_model(struct model *brief, const struct model *model,
+                  uint64_t (*count)(const void *counts, const struct model_context *context),
+                  const void *counts);
+void brevity_free(struct model *brief);
+/* Whether findings_of_passes() is to make its passes. */
+bool findings_have_passes(const struct findings_wish *wish);
+
 /* NULL: out of memory. */
 char *findings_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

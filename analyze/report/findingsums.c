@@ -16,6 +16,8 @@ enum {
     LEAKS = 5, /* functions that are named */
     TEMPORARY_LEAST = 1000,
     TEMPORARIES = 3,
+    WITHIN_TICK_LEAST = 10000, /* what only a clock tells is told where there is more of it */
+    RUN_TICKS_LEAST = 10,      /* and where a tick is little beside the run */
     PEAK_LEAST = 64 << 10,
     SMALL_BLOCKS = 10000,
     SMALL_BYTES = 64,
@@ -351,38 +353,131 @@ static int find_leaks(struct findings *findings, const struct findings_wish *wis
 
 /* ---- Allocations for a moment ---- */
 
-static int find_temporary(struct findings *findings, const struct findings_wish *wish) {
+int brevity_model(struct model *brief, const struct model *model,
+                  uint64_t (*count)(const void *counts, const struct model_context *context),
+                  const void *counts) {
+    struct model_context *contexts = calloc(model->context_count + 1, sizeof *contexts);
+    if (contexts == NULL) {
+        return -1;
+    }
+    *brief = *model;
+    brief->contexts = contexts;
+    for (size_t i = 0; i < model->context_count; i++) {
+        uint64_t told = count(counts, &model->contexts[i]);
+        contexts[i] = model->contexts[i];
+        contexts[i].temporary = told > contexts[i].temporary ? told : contexts[i].temporary;
+    }
+    return 0;
+}
+
+void brevity_free(struct model *brief) {
+    free(brief->contexts);
+    *brief = (struct model){0};
+}
+
+/* Of what the culprit did, freed before their thread's next allocation. */
+static uint64_t strictly_temporary(const struct model *model, const struct culprit *culprit) {
+    uint64_t count = 0;
+    for (size_t i = 0; i < culprit->paths; i++) {
+        const struct model_context *context = model_find(model, culprit->contexts[i]);
+        count += context != NULL ? context->temporary : 0;
+    }
+    return count;
+}
+
+/* "before their thread's next one" */
+static char *tell_brevity(const struct brevity *brevity, bool is_strict) {
+    struct number number;
+    return is_strict ? strdup("before their thread's next one")
+           : brevity->within_ns != 0
+               ? findings_text("within %s", number_duration(&number, brevity->within_ns))
+               : findings_text("before their thread had made %u more", brevity->allocations);
+}
+
+static int add_brief(struct findings *findings, const struct report *report,
+                     const struct culprit *culprit, const struct brevity *brevity) {
+    uint64_t all = report->model->totals.allocations;
+    bool is_strict =
+        strictly_temporary(report->model, culprit) >= culprit->cost.main - culprit->cost.main / 10;
+    struct finding finding = {.kind = FINDING_TEMPORARY,
+                              .count = culprit->cost.main,
+                              .share = share_of(culprit->cost.main, all)};
+    struct number numbers[3];
+    char name[CULPRIT_NAME];
+    char place[CULPRIT_NAME];
+    char *when = tell_brevity(brevity, is_strict);
+    if (when == NULL) {
+        return -1;
+    }
+    finding.weight = 0.2 + 0.5 * finding.share;
+    finding.title = findings_text("%s allocates for a moment", culprit_name(report, culprit, name));
+    finding.sentence = findings_text(
+        "%s made %s that were freed %s, %s of all %s allocations of the program: memory that could "
+        "be kept, or need not be allocated.",
+        culprit_place(report, culprit, place),
+        number_items(&numbers[0], culprit->cost.main, "allocation"), when,
+        number_percent(&numbers[1], culprit->cost.main, all), number_count(&numbers[2], all));
+    culprit_show(&finding, report, culprit,
+                 is_strict ? "flame?metric=temporary" : "flame?metric=allocations",
+                 is_strict ? "--show-temporary" : "--show-allocations");
+    free(when);
+    return findings_add(findings, finding);
+}
+
+int findings_of_brevity(struct findings *findings, const struct findings_wish *wish,
+                        const struct brevity *brevity) {
     const struct report *report = wish->report;
-    const struct model_totals *totals = &report->model->totals;
-    bool is_known = !model_is_estimate(report->model) || !report->model->recording.present;
+    uint64_t all = report->model->totals.allocations;
+    bool is_by_clock = brevity->within_ns != 0;
     size_t count;
-    struct culprit *culprits = culprits_make(report, report->model, METRIC_TEMPORARY, &count);
+    struct culprit *culprits = culprits_make(report, brevity->model, METRIC_TEMPORARY, &count);
     int result = culprits != NULL ? 0 : -1;
-    for (size_t i = 0; result == 0 && is_known && i < count && i < TEMPORARIES; i++) {
-        struct culprit *culprit = &culprits[i];
-        struct finding finding = {.kind = FINDING_TEMPORARY,
-                                  .count = culprit->cost.main,
-                                  .share = share_of(culprit->cost.main, totals->allocations)};
-        struct number numbers[3];
-        char name[CULPRIT_NAME];
-        char place[CULPRIT_NAME];
-        if (culprit->cost.main < TEMPORARY_LEAST || finding.share < 0.1) {
-            break;
+    for (size_t i = 0; result == 0 && i < count && i < TEMPORARIES; i++) {
+        uint64_t brief = culprits[i].cost.main;
+        uint64_t strict = strictly_temporary(report->model, &culprits[i]);
+        bool is_enough = brief >= (is_by_clock ? WITHIN_TICK_LEAST : TEMPORARY_LEAST) &&
+                         share_of(brief, all) >= (is_by_clock ? 0.25 : 0.1);
+        if (!is_enough && strict >= TEMPORARY_LEAST && share_of(strict, all) >= 0.1) {
+            culprits[i].cost.main = strict;
+            is_enough = true;
         }
-        finding.weight = 0.2 + 0.5 * finding.share;
-        finding.title =
-            findings_text("%s allocates for a moment", culprit_name(report, culprit, name));
-        finding.sentence = findings_text(
-            "%s made %s that were freed before their thread's next one, %s of all %s allocations "
-            "of the program: memory that could be kept, or need not be allocated.",
-            culprit_place(report, culprit, place),
-            number_items(&numbers[0], culprit->cost.main, "allocation"),
-            number_percent(&numbers[1], culprit->cost.main, totals->allocations),
-            number_count(&numbers[2], totals->allocations));
-        culprit_show(&finding, report, culprit, "flame?metric=temporary", "--show-temporary");
-        result = findings_add(findings, finding);
+        if (is_enough) {
+            result = add_brief(findings, report, &culprits[i], brevity);
+        }
     }
     culprits_free(culprits, count);
+    return result;
+}
+
+/* Freed within a tick of the clock, which profiles know of every call path. */
+static uint64_t freed_within_tick(const void *counts, const struct model_context *context) {
+    const struct model *model = counts;
+    return context->lifetimes != MODEL_NO_LIFETIMES ? model->lifetimes[context->lifetimes] : 0;
+}
+
+static uint64_t nothing_told(const void *counts, const struct model_context *context) {
+    (void)counts;
+    (void)context;
+    return 0;
+}
+
+/* Where single blocks are not looked at. */
+static int find_temporary(struct findings *findings, const struct findings_wish *wish) {
+    const uint64_t tick_ns = UINT64_C(1) << MEMTRACE_TICK_SHIFT;
+    const struct model *model = wish->report->model;
+    uint64_t duration_ns = model->now_ns - (model->from_ns < model->now_ns ? model->from_ns : 0);
+    bool is_long = duration_ns >= RUN_TICKS_LEAST * tick_ns;
+    struct model brief;
+    const struct brevity brevity = {.model = &brief, .within_ns = tick_ns};
+    int result;
+    if (findings_have_passes(wish) || (model_is_estimate(model) && model->recording.present)) {
+        return 0;
+    }
+    if (brevity_model(&brief, model, is_long ? freed_within_tick : nothing_told, model) != 0) {
+        return -1;
+    }
+    result = findings_of_brevity(findings, wish, &brevity);
+    brevity_free(&brief);
     return result;
 }
 

@@ -25,7 +25,7 @@ static const struct description descriptions[METRIC_ALL] = {
                         "Peak: held when the program held most",
                         "Peak: held when the program held most so far",
                         "bytes",
-                        "allocations",
+                        "total allocations", /* how many were held then is not known */
                         true,
                         false},
     [METRIC_LEAKED] = {"leaked",
@@ -173,9 +173,17 @@ const char *metric_side_heading(enum metric metric) {
     return descriptions[metric].side_heading;
 }
 
+unsigned char metric_side_width(enum metric metric) {
+    enum { USUAL = 12 };
+    size_t needed = strlen(metric_side_heading(metric)) + 1;
+    return needed > USUAL ? (unsigned char)needed : USUAL;
+}
+
 const char *metric_side_key(enum metric metric) {
     bool is_share = metric == METRIC_TEMPORARY || metric == METRIC_SHORT;
-    return is_share ? "allocations" : descriptions[metric].side_heading;
+    return is_share                   ? "allocations"
+           : metric == METRIC_MAXIMUM ? "total_allocations"
+                                      : descriptions[metric].side_heading;
 }
 
 bool metric_main_is_bytes(enum metric metric) {

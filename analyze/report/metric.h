@@ -48,6 +48,8 @@ const char *metric_title(enum metric metric, const struct model *model);
 /* The headings of the two columns: "bytes", "blocks" */
 const char *metric_main_heading(enum metric metric);
 const char *metric_side_heading(enum metric metric);
+/* What the column of the second number is wide for people: table_column.width. */
+unsigned char metric_side_width(enum metric metric);
 
 /* What the side number is called in CSV and JSON. */
 const char *metric_side_key(enum metric metric);

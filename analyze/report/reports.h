@@ -41,6 +41,8 @@ enum { REPORT_TREE_PERCENT = 1, REPORT_TREE_LIMIT = 20, REPORT_TREE_DEPTH = 64 }
 /* In the forms for programs a tree is a list of its calls, each with its depth, callers first. */
 int report_tree(const struct report *report, enum metric metric);
 int report_flat(const struct report *report, enum metric metric);
+/* The functions of the program that allocate most often, one line each. */
+int report_often(const struct report *report);
 /* The functions of this name, or, where that is NULL, whose names match. */
 struct callers_of {
     const char *text; /* as the user wrote it */
@@ -76,10 +78,13 @@ const char *report_left_out(const struct suppressions *suppressions,
 /* A table of it. */
 void report_suppressed(const struct report *report);
 void report_marks(const struct report *report);
-/* Whether so many allocations are temporary that they are worth a section of the usual report. */
+/* Whether so many allocations are temporary that they are worth a section of the usual report, and
+ * whether there are so many that who makes them is. */
 bool report_has_much_temporary(const struct model *model);
-/* The commands that answer what the usual report leaves open. */
-int report_next(const struct report *report);
+bool report_has_many_allocations(const struct model *model);
+/* The commands that answer what the usual report leaves open. is_flat: its trees were tables by
+ * function. */
+int report_next(const struct report *report, bool is_flat);
 int report_json(const struct report *report);
 /* "gaps": when events were lost, an array in the map that is open. */
 struct jsonwriter;

@@ -561,6 +561,7 @@ const char *report_held(const struct model *model) {
 enum {
     TEMPORARY_LEAST = 1000,
     TEMPORARY_PERCENT = 25,
+    ALLOCATIONS_LEAST = 1000,
     LEAKED_LEAST = 64 << 10,
     LEAKED_PERCENT = 10
 };
@@ -575,6 +576,10 @@ bool report_has_much_temporary(const struct model *model) {
                                 TEMPORARY_PERCENT);
 }
 
+bool report_has_many_allocations(const struct model *model) {
+    return model->totals.allocations >= ALLOCATIONS_LEAST;
+}
+
 static void put_hint(const struct report *report, const char *options, const char *what) {
     if (report->options.width != 0) { /* what is to be pasted has a line of its own */
         fprintf(report->out, "  # %s\n", what);
@@ -587,12 +592,13 @@ static void put_hint(const struct report *report, const char *options, const cha
     if (report->options.width != 0) {
         fprintf(report->out, " %s\n", options);
     } else {
-        fprintf(report->out, " %-28s  # %s\n", options, what);
+        fprintf(report->out, " %-34s  # %s\n", options, what);
     }
 }
 
-int report_next(const struct report *report) {
+int report_next(const struct report *report, bool is_flat) {
     const struct model *model = report->model;
+    bool is_bottom_up = report->options.bottom_up && !is_flat; /* of what is leaked, that is */
     bool is_quiet = true;
     uint64_t leaked_bytes;
     uint64_t leaked_blocks;
@@ -600,7 +606,7 @@ int report_next(const struct report *report) {
         return -1;
     }
     table_drawing_begin(report, "Next");
-    if (model_has_leaks(model) && leaked_bytes >= LEAKED_LEAST) {
+    if (model_has_leaks(model) && leaked_bytes >= LEAKED_LEAST && !is_bottom_up) {
         put_hint(report, "--show-leaked --bottom-up", "who allocated what was never freed");
         is_quiet = false;
     }
@@ -612,8 +618,14 @@ int report_next(const struct report *report) {
         put_hint(report, "--show-fragmentation", "where the holes are, and who keeps them");
         is_quiet = false;
     }
-    if (is_quiet) {
+    if (report_has_many_allocations(model)) {
+        put_hint(report, "--show-allocations --bottom-up", "who allocates most often");
+        is_quiet = false;
+    }
+    if (is_quiet && !is_flat) {
         put_hint(report, "--flat", "the same by function");
+    } else if (is_quiet) {
+        put_hint(report, "--show-groups", "each call path: sizes, lifetimes, first and last time");
     }
     table_drawing_end(report);
     return 0;

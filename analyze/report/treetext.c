@@ -62,7 +62,8 @@ static void treetable_put(const struct report *report, enum metric metric,
         {"depth", "depth", TABLE_COUNT, 0},
         {"percent", "share", TABLE_PERCENT, 0},
         {"cost", metric_main_heading(metric), metric_main_kind(metric), 0},
-        {metric_side_key(metric), metric_side_heading(metric), metric_side_kind(metric), 0},
+        {metric_side_key(metric), metric_side_heading(metric), metric_side_kind(metric),
+         metric_side_width(metric)},
         {"self", "self", metric_main_kind(metric), 0},
         {"function", "function", TABLE_FRAME, 0},
     };
@@ -76,7 +77,7 @@ static void treetable_put(const struct report *report, enum metric metric,
 
 /* ---- For people ---- */
 
-enum { INDENT_LIMIT = 60, NUMBERS_WIDTH = 33, NAME_WIDTH = 32 };
+enum { INDENT_LIMIT = 60, NUMBERS_WIDTH = 21, NAME_WIDTH = 32 };
 
 /* Glyphs, with and without Unicode. */
 struct glyphs {
@@ -126,30 +127,36 @@ static int set_open(struct drawing *drawing, size_t level, bool open) {
     return 0;
 }
 
+static size_t numbers_width(enum metric metric) {
+    return NUMBERS_WIDTH + metric_side_width(metric);
+}
+
 static void put_numbers(const struct drawing *drawing, struct cost cost, bool again) {
     const struct report *report = drawing->report;
     struct number percent;
     struct number main_number;
     struct number side_number;
     enum style style = again ? STYLE_DIM : style_share(cost.main, drawing->total.main);
-    fprintf(report->out, "%s%7s%s %s%11s %12s%s  ", style_on(report, style),
+    fprintf(report->out, "%s%7s%s %s%11s %*s%s  ", style_on(report, style),
             number_percent(&percent, cost.main, drawing->total.main), style_off(report),
             style_on(report, again ? STYLE_DIM : STYLE_PLAIN),
             metric_main_text(drawing->metric, &main_number, cost),
+            metric_side_width(drawing->metric),
             metric_side_text(drawing->metric, &side_number, cost), style_off(report));
 }
 
 /* So many levels that there is room for a name. */
-static uint32_t indent_limit(const struct report *report) {
-    size_t width = report->options.width;
-    size_t most = width > NUMBERS_WIDTH + NAME_WIDTH ? (width - NUMBERS_WIDTH - NAME_WIDTH) / 3 : 1;
+static uint32_t indent_limit(const struct drawing *drawing) {
+    size_t width = drawing->report->options.width;
+    size_t taken = numbers_width(drawing->metric) + NAME_WIDTH;
+    size_t most = width > taken ? (width - taken) / 3 : 1;
     return width == 0 || most > INDENT_LIMIT ? INDENT_LIMIT : (uint32_t)most;
 }
 
 /* Returns the columns drawn. starts: this line begins its branch. */
 static size_t put_indent(const struct drawing *drawing, uint32_t levels, bool starts, bool last) {
     const struct report *report = drawing->report;
-    uint32_t most = indent_limit(report);
+    uint32_t most = indent_limit(drawing);
     uint32_t from = levels > most ? levels - most : 0;
     fputs(style_on(report, STYLE_DIM), report->out);
     for (uint32_t level = from; level < levels; level++) {
@@ -161,7 +168,7 @@ static size_t put_indent(const struct drawing *drawing, uint32_t levels, bool st
         fputs(glyph, report->out);
     }
     fputs(style_off(report), report->out);
-    return (size_t)(levels - from) * 3 + NUMBERS_WIDTH + 2;
+    return (size_t)(levels - from) * 3 + numbers_width(drawing->metric) + 2;
 }
 
 static bool is_shown(const struct drawing *drawing, const struct call *call) {
@@ -302,8 +309,9 @@ static void draw_heading(const struct drawing *drawing) {
     const struct report *report = drawing->report;
     struct report_title title;
     table_drawing_begin(report, report_title(report, drawing->metric, &title));
-    fprintf(report->out, "%s%7s %11s %12s  %s%s\n", style_on(report, STYLE_DIM), "share",
-            metric_main_heading(drawing->metric), metric_side_heading(drawing->metric),
+    fprintf(report->out, "%s%7s %11s %*s  %s%s\n", style_on(report, STYLE_DIM), "share",
+            metric_main_heading(drawing->metric), metric_side_width(drawing->metric),
+            metric_side_heading(drawing->metric),
             report->options.bottom_up ? "allocated in, called by" : "called from the outside in",
             style_off(report));
 }

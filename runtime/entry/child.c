@@ -85,14 +85,33 @@ static void record_inherited(struct thread *thread, const struct heap_block *blo
     event_record_alloc(thread, &runtime.heap, &alloc);
 }
 
+/* Blocks of one context, which mostly lie beside each other: there may be millions of them. */
+struct inheritance {
+    struct thread *thread; /* NULL: is not recorded */
+    uint32_t context;
+    uint64_t bytes, count;
+};
+
+static void count_inheritance(struct inheritance *all) {
+    if (all->count != 0) {
+        count_born_blocks(all->context, all->bytes, all->count);
+    }
+    all->bytes = all->count = 0;
+}
+
 static void inherit_block(void *argument, const struct heap_block *block) {
-    struct thread *thread = argument;
+    struct inheritance *all = argument;
     if (!is_inherited(block->thread)) {
         return;
     }
-    count_born_blocks(block->context, block->size, 1);
-    if (thread != NULL && thread->stream != NULL) {
-        record_inherited(thread, block);
+    if (block->context != all->context) {
+        count_inheritance(all);
+        all->context = block->context;
+    }
+    all->bytes += block->size;
+    all->count++;
+    if (all->thread != NULL) {
+        record_inherited(all->thread, block);
     }
 }
 
@@ -140,6 +159,7 @@ static void forget_number(void *argument, const struct heap_block *block) {
 /* What is left of it is counted: the child has a region of its own. */
 static void inherit(struct thread *thread) {
     int is_recorded = runtime.recorder.recording != NULL;
+    struct inheritance all = {.thread = thread != NULL && thread->stream != NULL ? thread : NULL};
     if (is_recorded) {
         heap_visit(&runtime.pools, forget_number, &runtime.pools);
         heap_visit(&runtime.foreign, forget_number, &runtime.foreign);
@@ -147,7 +167,8 @@ static void inherit(struct thread *thread) {
     if (is_recorded && thread == NULL) {
         heap_visit(&runtime.heap, forget_number, &runtime.heap);
     }
-    heap_visit(&runtime.heap, inherit_block, thread);
+    heap_visit(&runtime.heap, inherit_block, &all);
+    count_inheritance(&all);
     sampled_visit(inherit_sampled, NULL);
     heap_visit(&runtime.pools, inherit_pool_block, NULL);
     heap_visit(&runtime.foreign, inherit_foreign_block, NULL);
@@ -278,7 +299,7 @@ static int number_threads(uint32_t count) {
 }
 
 /* A region of its own gets a copy of the tree: worth it for who does much. In mode sampled a single
- * block may stand for more than 10,000: only what is held counts then. */
+ * block may stand for more than 100,000: only what is held counts then. */
 static void set_limits(void) {
     uint64_t events = CHILD_EVENTS_MOST + runtime.tree.leaves * MEMTRACE_LEAF_ITEMS / 4;
     uint64_t several = CHILD_SAMPLES_MOST * LOAD_RELAXED(&runtime.sample_bytes);
@@ -348,15 +369,16 @@ static void add_thread(struct light_totals *totals, uint32_t id) {
     }
 }
 
-static struct light_totals own_totals(void) {
-    struct light_totals totals = {0};
-    add_thread(&totals, MEMTRACE_THREAD_OTHERS);
+/* (Returned by value it would be copied by wide loads of what was stored in parts just before: at
+ * each event of a light child the processor would wait for that.) */
+static void sum_totals(struct light_totals *totals) {
+    *totals = (struct light_totals){0};
+    add_thread(totals, MEMTRACE_THREAD_OTHERS);
     for (uint32_t id = child.first_thread; id < runtime.space.header->thread_count; id++) {
-        add_thread(&totals, id); /* it has few, so all have ids of their own */
+        add_thread(totals, id); /* it has few, so all have ids of their own */
     }
-    totals.free_count -= child.freed_count;
-    totals.free_bytes -= child.freed_bytes;
-    return totals;
+    totals->free_count -= child.freed_count;
+    totals->free_bytes -= child.freed_bytes;
 }
 
 /* A process that dropped its privileges stays light: a region of another user is none that the
@@ -384,7 +406,7 @@ void child_note(void) {
     if (!child_is_light()) {
         return;
     }
-    totals = own_totals();
+    sum_totals(&totals);
     light_count(&child.light, &totals);
     if (child.is_wanted || is_large(&totals) ||
         runtime.space.header->lost[MEMTRACE_LOST_MODULES] != 0 || /* another leaf is needed */
@@ -394,12 +416,13 @@ void child_note(void) {
 }
 
 int child_hand_in(enum memtrace_state state) {
-    struct light_totals totals = own_totals();
+    struct light_totals totals;
     struct light_work work = {.space = &runtime.space,
                               .tree = &runtime.tree,
                               .ledger = &runtime.ledger,
-                              .born = child.born,
-                              .alloc_count = totals.alloc_count};
+                              .born = child.born};
+    sum_totals(&totals);
+    work.alloc_count = totals.alloc_count;
     light_count(&child.light, &totals);
     if (light_is_open(&child.light, &runtime.space)) {
         light_hand_in(&child.light, &work,

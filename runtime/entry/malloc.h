@@ -21,15 +21,15 @@ enum malloc_way {
 };
 void malloc_prepare(enum malloc_way way);
 
-/* The events that fast.c leaves to others, by a jump: who called it is their caller. */
-HIDDEN void *malloc_slow(size_t size);
+/* The events that fast.c leaves to others, by a jump: who called it is their caller. malloc_slow
+ * and free_slow are declared in real.h, where what is taken for the functions of the C library
+ * begins. */
 HIDDEN void *malloc_count_slow(void *pointer,
                                size_t size); /* what real.malloc returned; returns it */
 HIDDEN void *calloc_slow(size_t number, size_t size);
 HIDDEN void *realloc_slow(void *old, size_t size);
 HIDDEN void *calloc_count_slow(void *pointer, size_t size);
 HIDDEN void *malloc_raise_peak_slow(void *pointer); /* what was counted; returns it */
-HIDDEN void free_slow(void *pointer);
 /* Of a block whose size was added to the bytes freed in `totals`, too early: at the maximum. */
 HIDDEN void free_from_peak_slow(void *pointer, size_t size, struct memtrace_thread_record *totals);
 

@@ -5,6 +5,7 @@
 #include "runtime/base/limits.h"
 #include "runtime/base/room.h"
 #include "runtime/base/sys.h"
+#include "runtime/heap/touched.h"
 
 enum {
     NEWEST = SPAN_COUNT, /* its place in the root */
@@ -156,32 +157,78 @@ void heap_replace(struct shadow_heap *heap, const struct heap_block *block) {
     heap_insert(heap, block);
 }
 
-static void visit_leaf(const struct shadow_heap *heap, uint8_t *leaf, uintptr_t span,
-                       void (*visit)(void *, const struct heap_block *), void *argument) {
-    struct heap_block block;
-    uintptr_t step = (uintptr_t)1 << heap->granule_shift;
-    for (uintptr_t at = span; at < span + SPAN_BYTES; at += step) {
-        if (heap_decode_fine(heap, leaf, at, &block)) {
-            block.birth_tick |= (uint32_t)*heap_birth_high(heap, leaf, at) << TICK_LOW_BITS;
-            visit(argument, &block);
+/* Who goes over all blocks of a leaf. */
+struct look {
+    const struct shadow_heap *heap;
+    uint8_t *leaf;
+    long pagemap; /* touched_open() */
+    /* Small or large blocks that start between these addresses. */
+    void (*between)(const struct look *look, uintptr_t from, uintptr_t to, int small);
+    const void *what;
+};
+
+/* Of a table, one item for each `step` of the addresses from `span` on. Pages of it that were never
+ * touched are left out: there are thousands in a leaf, and the kernel would map each. */
+static void each_part(const struct look *look, uintptr_t span, int small) {
+    enum { PAGES = 256 };
+    unsigned char is_touched[PAGES];
+    const uint8_t *table = small ? (uint8_t *)heap_fine(look->heap, look->leaf, span)
+                                 : (uint8_t *)heap_coarse(look->heap, look->leaf, span);
+    uintptr_t part = small ? sys_page_bytes() / sizeof(uint64_t) << look->heap->granule_shift
+                           : sys_page_bytes() / sizeof(struct memtrace_big_block)
+                                 << MEMTRACE_COARSE_SHIFT;
+    size_t pages = SPAN_BYTES / part;
+    for (size_t i = 0; i < pages; i++) {
+        if (i % PAGES == 0) {
+            touched_look(look->pagemap, table + i * sys_page_bytes(),
+                         pages - i < PAGES ? pages - i : PAGES, is_touched);
+        }
+        if (is_touched[i % PAGES]) {
+            look->between(look, span + i * part, span + (i + 1) * part, small);
         }
     }
-    for (uintptr_t at = span; at < span + SPAN_BYTES; at += FINE_SIZE_LIMIT) {
-        if (heap_decode_coarse(heap, leaf, at, &block)) {
-            visit(argument, &block);
+}
+
+static void each_leaf(struct look *look) {
+    const struct shadow_heap *heap = look->heap;
+    uint8_t *leaf = heap->root != NULL ? LOAD_ACQUIRE(&heap->root[NEWEST]) : NULL;
+    look->pagemap = leaf != NULL ? touched_open() : -1;
+    for (; leaf != NULL; leaf = link_of(heap, leaf)->older) {
+        uintptr_t span = link_of(heap, leaf)->span;
+        if (LOAD_ACQUIRE(&heap->root[span >> MEMTRACE_SPAN_SHIFT]) == leaf) {
+            look->leaf = leaf;
+            each_part(look, span, 1);
+            each_part(look, span, 0);
+        }
+    }
+    touched_close(look->pagemap);
+}
+
+struct visitor {
+    void (*visit)(void *argument, const struct heap_block *block);
+    void *argument;
+};
+
+static void visit_between(const struct look *look, uintptr_t from, uintptr_t to, int small) {
+    const struct visitor *visitor = look->what;
+    const struct shadow_heap *heap = look->heap;
+    struct heap_block block;
+    uintptr_t step = small ? (uintptr_t)1 << heap->granule_shift : FINE_SIZE_LIMIT;
+    for (uintptr_t at = from; at < to; at += step) {
+        if (small && heap_decode_fine(heap, look->leaf, at, &block)) {
+            block.birth_tick |= (uint32_t)*heap_birth_high(heap, look->leaf, at) << TICK_LOW_BITS;
+            visitor->visit(visitor->argument, &block);
+        } else if (!small && heap_decode_coarse(heap, look->leaf, at, &block)) {
+            visitor->visit(visitor->argument, &block);
         }
     }
 }
 
 void heap_visit(const struct shadow_heap *heap,
                 void (*visit)(void *argument, const struct heap_block *block), void *argument) {
-    uint8_t *leaf = heap->root != NULL ? LOAD_ACQUIRE(&heap->root[NEWEST]) : NULL;
-    for (; leaf != NULL; leaf = link_of(heap, leaf)->older) {
-        uintptr_t span = link_of(heap, leaf)->span;
-        if (LOAD_ACQUIRE(&heap->root[span >> MEMTRACE_SPAN_SHIFT]) == leaf) {
-            visit_leaf(heap, leaf, span, visit, argument);
-        }
-    }
+    const struct visitor visitor = {visit, argument};
+    struct look look = {.heap = heap, .between = visit_between, .what = &visitor};
+    each_leaf(&look);
 }
 
 uintptr_t heap_next_span(const struct shadow_heap *heap, uintptr_t from) {
@@ -261,27 +308,18 @@ static void name_at(const struct shadow_heap *heap, uint8_t *leaf, uintptr_t at,
     }
 }
 
-static void name_leaf(const struct shadow_heap *heap, uint8_t *leaf, uintptr_t span,
-                      const struct heap_naming *naming) {
-    uintptr_t step = (uintptr_t)1 << heap->granule_shift;
-    for (uintptr_t at = span; at < span + SPAN_BYTES; at += step) {
-        if (LOAD_RELAXED(heap_fine(heap, leaf, at)) != 0) {
-            name_at(heap, leaf, at, 1, naming);
+static void name_between(const struct look *look, uintptr_t from, uintptr_t to, int small) {
+    uintptr_t step = small ? (uintptr_t)1 << look->heap->granule_shift : FINE_SIZE_LIMIT;
+    for (uintptr_t at = from; at < to; at += step) {
+        if (!small || LOAD_RELAXED(heap_fine(look->heap, look->leaf, at)) != 0) {
+            name_at(look->heap, look->leaf, at, small, look->what);
         }
-    }
-    for (uintptr_t at = span; at < span + SPAN_BYTES; at += FINE_SIZE_LIMIT) {
-        name_at(heap, leaf, at, 0, naming);
     }
 }
 
 void heap_name_all(const struct shadow_heap *heap, const struct heap_naming *naming) {
-    uint8_t *leaf = heap->root != NULL ? LOAD_ACQUIRE(&heap->root[NEWEST]) : NULL;
-    for (; leaf != NULL; leaf = link_of(heap, leaf)->older) {
-        uintptr_t span = link_of(heap, leaf)->span;
-        if (LOAD_ACQUIRE(&heap->root[span >> MEMTRACE_SPAN_SHIFT]) == leaf) {
-            name_leaf(heap, leaf, span, naming);
-        }
-    }
+    struct look look = {.heap = heap, .between = name_between, .what = naming};
+    each_leaf(&look);
 }
 
 void heap_forget_numbers(const struct shadow_heap *heap) {

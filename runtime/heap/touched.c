@@ -13,36 +13,54 @@ static size_t bytes_of(const struct shadow_heap *heap) {
 }
 
 /* What was swapped out is not in memory, but /proc/self/pagemap knows of it. An emulator's tells of
- * other addresses, and then adds pages that were not touched, at most. */
-static void add_swapped(struct touched *touched, size_t pages) {
+ * other addresses, and then adds pages that were not touched, at most. Where it cannot be read, all
+ * may be. */
+static int add_swapped(int pagemap, const uint8_t *start, size_t pages, unsigned char *page) {
     enum { BATCH = 256, SWAPPED = 62 };
     uint64_t entry[BATCH];
-    size_t first = (uintptr_t)touched->leaf / sys_page_bytes();
-    long fd = sys_open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC, 0);
-    for (size_t at = 0; fd >= 0 && at < pages; at += BATCH) {
+    size_t first = (uintptr_t)start / sys_page_bytes();
+    for (size_t at = 0; at < pages; at += BATCH) {
         size_t count = pages - at < BATCH ? pages - at : BATCH;
-        long size = sys_pread((int)fd, entry, count * sizeof *entry, (first + at) * sizeof *entry);
-        for (size_t i = 0; size > 0 && i < (size_t)size / sizeof *entry; i++) {
-            touched->page[at + i] |= (entry[i] >> SWAPPED & 1) != 0;
+        size_t bytes = count * sizeof *entry;
+        if (sys_pread(pagemap, entry, bytes, (first + at) * sizeof *entry) != (long)bytes) {
+            return -1;
+        }
+        for (size_t i = 0; i < count; i++) {
+            page[at + i] |= (entry[i] >> SWAPPED & 1) != 0;
         }
     }
-    if (fd >= 0) {
-        sys_close((int)fd);
+    return 0;
+}
+
+long touched_open(void) {
+    return sys_open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC, 0);
+}
+
+void touched_close(long pagemap) {
+    if (pagemap >= 0) {
+        sys_close((int)pagemap);
+    }
+}
+
+void touched_look(long pagemap, const uint8_t *start, size_t pages, unsigned char *page) {
+    if (pagemap < 0 || sys_mincore((void *)(uintptr_t)start, pages * sys_page_bytes(), page) != 0) {
+        __builtin_memset(page, 1, pages);
+        return;
+    }
+    for (size_t i = 0; i < pages; i++) {
+        page[i] &= 1;
+    }
+    if (add_swapped((int)pagemap, start, pages, page) != 0) {
+        __builtin_memset(page, 1, pages);
     }
 }
 
 static void look(struct touched *touched, const struct shadow_heap *heap, const uint8_t *leaf) {
-    size_t bytes = bytes_of(heap);
-    size_t pages = (bytes + sys_page_bytes() - 1) / sys_page_bytes();
+    size_t pages = (bytes_of(heap) + sys_page_bytes() - 1) / sys_page_bytes();
+    long pagemap = touched_open();
     touched->leaf = leaf;
-    if (sys_mincore((void *)(uintptr_t)leaf, bytes, touched->page) != 0) {
-        __builtin_memset(touched->page, 1, pages);
-        return;
-    }
-    for (size_t i = 0; i < pages; i++) {
-        touched->page[i] &= 1;
-    }
-    add_swapped(touched, pages);
+    touched_look(pagemap, leaf, pages, touched->page);
+    touched_close(pagemap);
 }
 
 int touched_at(struct touched *touched, const struct shadow_heap *heap, const uint8_t *leaf,

@@ -3,7 +3,7 @@
  * touched.h: which pages of a leaf of the shadow heap were ever written. Leaves are large and
  * sparse, and who only looks at them would have the kernel map a page for each that it looks at.
  *
- * Called by enclosing.c.
+ * Called by enclosing.c and shadow_heap.c.
  */
 #ifndef RUNTIME_HEAP_TOUCHED_H
 #define RUNTIME_HEAP_TOUCHED_H
@@ -27,5 +27,12 @@ struct touched {
 /* Whether what lies there in the leaf may be anything but zero. */
 int touched_at(struct touched *touched, const struct shadow_heap *heap, const uint8_t *leaf,
                const void *place);
+
+/* The same of pages of the kernel's from a page's start on, one byte for each: 1: it may be
+ * anything but zero. Others may write meanwhile: what they did before the call is seen. `pagemap`:
+ * from touched_open(), which may be negative: then all are 1. */
+void touched_look(long pagemap, const uint8_t *start, size_t pages, unsigned char *page);
+long touched_open(void);
+void touched_close(long pagemap);
 
 #endif

@@ -253,7 +253,7 @@ def misfits():
           "a pattern that fits by chance", done.stderr)
     for one, why in (("take_small", "what a function does is missing"), ("take_small(size=x)=alloc", "named by its number"),
                      ("libx!take_small(size=1)=alloc", "leave"), ("0x12(size=1)=alloc", "no address"),
-                     ("@/nowhere/at/all", "No such file"), ("jemalloc", "ready-made sets")):
+                     ("@%s/at/all" % scratch(), "No such file"), ("jemalloc", "ready-made sets")):
         done, _ = compile_unit(scratch(), "built.cpp", [one], [])
         equal((done.returncode != 0, why in done.stderr.decode()), (True, True), one, done.stderr)
 

@@ -197,12 +197,12 @@ static void forks(void) {
     struct chunk heap = by_malloc(MIB);
     take_a(&heap, 1000);
     if (fork() == 0) {
-        struct chunk own = by_malloc(8 * MIB);
+        struct chunk own = by_malloc(32 * MIB);
         for (int i = 0; i < 20000; i++) {
             give_b(take_b(&own, 16));
         }
         take_b(&own, 10);
-        print((struct line){"b", 1, 10, 1, 8 * (size_t)MIB, 0, 0, 0, 0, 0, 0});
+        print((struct line){"b", 1, 10, 1, 32 * (size_t)MIB, 0, 0, 0, 0, 0, 0});
         exit(0);
     }
     wait(NULL);

@@ -455,7 +455,7 @@ def test_usage():
     for specification, status, words in (
             ("pool_take(size=2", 2, "--alloc"), ("pool_take(size=9)=alloc", 2, "--alloc"),
             ("nowhere(size=1)=alloc", 1, "nowhere"), ("main(size=1)=allocate", 2, "--alloc"),
-            ("@/no/such/file", 2, "/no/such/file")):
+            ("@%s/no/such/file" % scratch(), 2, "/no/such/file")):
         done = memtrace("attach", subject.pid, "--alloc", specification)
         equal((done.returncode, done.stdout), (status, b""), specification, done.stderr)
         if words not in done.stderr.decode():

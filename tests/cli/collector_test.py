@@ -88,7 +88,7 @@ def test_exec():
           [("subject", 1, "execed"), (os.path.basename(os.path.realpath("/bin/sh")), 2, "ended")])
     equal(told["exit"], {"status": 8})
     check(b"memtrace: processes          2," in done.err, done.err)
-    done = run("-o", "failed.mtp", "--", program, "exec", "/nowhere", "exit9")
+    done = run("-o", "failed.mtp", "--", program, "exec", "./nowhere", "exit9")
     equal(done.returncode, 9, done.err)
     equal(len(TOTALS.findall(done.err)), 1, done.err)
     check("failed.mtp" in profiles())

@@ -138,7 +138,7 @@ def test_missing_command():
     equal((done.returncode, done.err), (127, b"memtrace: ./plain/x: command not found\n"))
     done = run("--", folder)
     equal(done.returncode, 126)
-    for interpreter in ("/nowhere/at/all", folder + "/plain/x"):
+    for interpreter in (folder + "/nowhere/at/all", folder + "/plain/x"):
         with open(folder + "/bad", "w") as file:
             file.write("#!%s\n" % interpreter)
         os.chmod(folder + "/bad", 0o755)
@@ -359,7 +359,7 @@ def test_unwritable_output():
     check(b"memtrace: profile            " + moved.encode() in done.err, done.err)
     check(os.path.exists(moved))
     no_leftovers()
-    done = run("--", program, "exit3", env={**variable, "TMPDIR": "/nonexistent"})
+    done = run("--", program, "exit3", env={**variable, "TMPDIR": folder + "/nowhere"})
     equal(done.returncode, 3)
     left = os.listdir(regions)
     equal(len(left), 1)

@@ -94,7 +94,7 @@ def sample_profile():
 
 def case_no_folder():
     for mode in MODES:
-        goes_on("no such folder", mode, {"MEMTRACE_OUTPUT": "/no/such/folder/%p.mtp"}, 2, ["/no/such/folder"])
+        goes_on("no such folder", mode, {"MEMTRACE_OUTPUT": scratch() + "/no/such/folder/%p.mtp"}, 2, ["/no/such/folder"])
 
 
 def case_readonly_folder():
@@ -169,7 +169,7 @@ def case_stderr_gone():
     """What the library says goes to a closed pipe, or to a file that may not grow."""
     program = build(SUBJECT, "gcc", "-O1", "hooks")
     settings = {"MEMTRACE_SUMMARY": "1", "MEMTRACE_OUTPUT": os.path.join(scratch(), "%p.mtp"),
-                "MEMTRACE_CHURN": "1M", "MEMTRACE_COMMAND": "/no/such/command"}
+                "MEMTRACE_CHURN": "1M", "MEMTRACE_COMMAND": scratch() + "/no/such/command"}
     reader, writer = os.pipe()
     os.close(reader)
     for what, limit, error in (("a closed pipe", "unlimited", writer),
@@ -194,7 +194,7 @@ def can_unshare():
 
 def case_no_shm():
     for mode in MODES:
-        folder = goes_on("no region folder", mode, {"MEMTRACE_REGION_DIR": "/no/such/folder"}, None)
+        folder = goes_on("no region folder", mode, {"MEMTRACE_REGION_DIR": scratch() + "/no/such/folder"}, None)
         equal(len(profiles(folder)) <= 1, True, "profiles")
     needs_root()
     can_unshare()
@@ -504,7 +504,7 @@ def case_options():
     for arguments in (["run", "--every", "soon", "--", "true"], ["run", "--top", "x", "--", "true"],
                       ["run", "--churn", "12Q", "--", "true"], ["run"]):
         tool_refuses(" ".join(arguments), *arguments)
-    result = execute([MEMTRACE, "run", "--", "/no/such/program"])
+    result = execute([MEMTRACE, "run", "--", scratch() + "/no/such/program"])
     equal((result.returncode, len(result.stderr.splitlines())), (127, 1), "run of nothing", result.stderr)
     result = execute([MEMTRACE, "run", "--", "/etc/passwd"])
     equal((result.returncode, len(result.stderr.splitlines())), (126, 1), "run of no program", result.stderr)

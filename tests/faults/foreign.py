@@ -72,7 +72,7 @@ def main():
         expect(False, "another one became root", *where, SUDO_UID="1")
         expect(False, "no number", *where, SUDO_UID=str(NOBODY) + "x")
         expect(True, "a debug folder of the user's choice", "--debug-folders",
-               "/nowhere:" + debug_folder(program), *where)
+               folder + "/nowhere:" + debug_folder(program), *where)
         expect(True, "the program lies in one", "--debug-folders", folder + "/", *where)
         expect(False, "only the beginning of its name", "--debug-folders", folder[:-1], *where)
     finish()

@@ -74,7 +74,7 @@ int main(int argc, char **argv) {
         return work(who, which, mebibytes);
     }
     if (fork() == 0) {
-        for (int i = 0; is_grown && i < 20000; i++) {
+        for (int i = 0; is_grown && i < 60000; i++) {
             free(kept = malloc(100));
         }
         _exit(work("self", which, mebibytes));

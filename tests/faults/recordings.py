@@ -109,7 +109,7 @@ def case_readonly_folder():
 
 def case_no_folder():
     for way in WAYS:
-        run = Run("no such folder", way, "/no/such/folder/%p.mtr", lines=(1, 2), words=["/no/such/folder"])
+        run = Run("no such folder", way, scratch() + "/no/such/folder/%p.mtr", lines=(1, 2), words=["/no/such/folder"])
         for path in run.recordings(run.spare):
             run.check(path, is_whole=True)
 
@@ -129,7 +129,7 @@ def case_device_output():
 def case_no_shm():
     for way in WAYS:
         folder = scratch()
-        run = Run("no region folder", way, folder + "/%p.mtr", lines=(0, 2), regions="/no/such/folder")
+        run = Run("no region folder", way, folder + "/%p.mtr", lines=(0, 2), regions=folder + "/no/such/folder")
         for path in run.recordings(folder):
             run.check(path)
     needs_root()

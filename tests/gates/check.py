@@ -221,10 +221,11 @@ def check_wrong(path, folder):
             fail("where it is wrong:", line, said)
     for arguments in ([], ["--max-leaked", "x"], ["--max-growth", "5%"], ["--baseline", path],
                       ["--format", "x", "--max-leaked", "0"], ["--max-allocations-per-scope", "x"],
-                      ["--budgets", "/nowhere"], ["leaked <= 0", path]):
+                      ["--budgets", path + ".budgets"], ["leaked <= 0", path]):
         command("check", *arguments, path, status=2)
-    command("check", "leaked <= 0", "/nowhere.mtp", status=2)
-    command("check", "growth <= 1 of leaked over /nowhere.mtp", path, status=2)
+    absent = os.path.join(folder, "absent.mtp")
+    command("check", "leaked <= 0", absent, status=2)
+    command("check", "growth <= 1 of leaked over " + absent, path, status=2)
 
 
 def check_damaged(path, folder):

@@ -164,7 +164,7 @@ def check_forms(before, after):
         fail("--min:", small)
     for arguments in (["--by", "colour"], ["--metric", "x"], ["--line-tolerance", "-1"], ["--min", "y"]):
         run_diff(before, after, *arguments, status=2)
-    run_diff(before, "/nowhere.mtp", status=1)
+    run_diff(before, before + ".absent.mtp", status=1)
     equal(execute([MEMTRACE, "diff", before]).returncode, 2, "one file", "status")
 
 

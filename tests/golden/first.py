@@ -21,8 +21,29 @@ int main(void) {
 """
 
 
-def usual(path, folder):
-    return reports.written(os.path.basename(path), cwd=folder).decode()
+# A vector that grows to 100 numbers makes 8 allocations, of 1, 2, 4 to 128 of them: seven are freed right after the next one,
+# only the last one before it.
+GROWING = """
+#include <unistd.h>
+#include <vector>
+__attribute__((noinline)) static long grow(void) {
+    std::vector<long> numbers;
+    for (long i = 0; i < 100; i++) { numbers.push_back(i); } // the line
+    return numbers.back();
+}
+int main(void) {
+    long sum = 0;
+    usleep(60000); // so that a tick of the clock is little beside the run
+    for (int i = 0; i < 8000; i++) { sum += grow(); }
+    return sum == 8000 * 99 ? 0 : 1;
+}
+"""
+GROWN = 8000 * 8
+GROWING_LINE = 1 + GROWING.split("// the line")[0].count("\n")
+
+
+def usual(path, folder, *options):
+    return reports.written(os.path.basename(path), *options, cwd=folder).decode()
 
 
 def titles(text):
@@ -52,21 +73,65 @@ def wrong_program():
     os.rename(found, path)
     text = usual(path, folder)
     shown = titles(text)
-    for title in ("Top call paths by temporary allocations", "Fragmentation", "Next"):
+    for title in ("Findings", "Top call paths by temporary allocations", "Fragmentation", "Most allocations", "Next"):
         if title not in shown:
             fail("newsdesk:", title, "is not in", shown)
-    if not shown.index("Top call paths by temporary allocations") < shown.index("Fragmentation") < len(shown) - 1 or \
-            shown[-1] != "Next":
+    if not shown.index("Findings") < shown.index("Top call paths by temporary allocations") < shown.index("Fragmentation") < \
+            len(shown) - 1 or shown[-1] != "Next":
         fail("what is wrong does not come first:", shown)
     commands = hints(text)
     equal([re.search("--show-[a-z]*", command).group() for command in commands],
-          ["--show-leaked", "--show-temporary", "--show-fragmentation"], text[-500:])
+          ["--show-leaked", "--show-temporary", "--show-fragmentation", "--show-allocations"], text[-500:])
+    findings_come_first(path, folder, text)
     for command in commands:
         paste(command, folder)
     part = reports.written(os.path.basename(path), "--function", "Topics::find|it's", cwd=folder).decode()
     for command in hints(part):
         paste(command, folder)
     worst_moment(path)
+
+
+def findings_come_first(path, folder, text):
+    """The first five of --show-findings, as they are there."""
+    every = usual(path, folder, "--show-findings").split("Findings\n")[1].rstrip("\n").split("\n")
+    told = text.split("\nFindings\n")[1].split("\n\n")[0].split("\n")
+    equal(told, every[:len(told)], "findings of the usual report")
+    count = len([line for line in every if re.match(" +[0-9]+[.] ", line)])
+    equal(len([line for line in told if re.match(" +[0-9]+[.] ", line)]), min(5, count), "findings of the usual report")
+
+
+def growing_program():
+    """No block of it is freed before the next allocation but one of eight: what makes most allocations is told all the same, and
+    Next names nothing that was run."""
+    folder = scratch()
+    source = os.path.join(folder, "growing.cpp")
+    with open(source, "w", encoding="utf-8") as file:
+        file.write(GROWING)
+    program = build(source, optimize="-O1")
+    equal(record([program], folder, "--precise").returncode, 0, "growing")
+    path = only_recording(folder, "growing")
+    found = [row for row in reports.tables(path, "--show-findings")["findings"] if row["kind"] == "temporary"]
+    equal([(row["title"], row["count"]) for row in found], [("grow allocates for a moment", GROWN)], "hot temporaries")
+    profile = execute([MEMTRACE, "run", "-o", "growing.mtp", "--", program], clean_environment(), folder)
+    equal(profile.returncode, 0, profile.stderr)
+    found = [row for row in reports.tables(os.path.join(folder, "growing.mtp"), "--show-findings")["findings"]
+             if row["kind"] == "temporary"]
+    equal([row["title"] for row in found], ["grow allocates for a moment"], "hot temporaries of a profile")
+    if not GROWN * 0.9 <= found[0]["count"] <= GROWN or "within 4.2 ms" not in found[0]["sentence"]:
+        fail("hot temporaries of a profile:", found)
+    for file in (path, os.path.join(folder, "growing.mtp")):
+        text = usual(file, folder)
+        most = text.split("\nMost allocations\n")[1].split("\n")[1]
+        for word in ("{:,}".format(GROWN), "{:,}".format(GROWN // 8), "grow at growing.cpp:%d" % GROWING_LINE):
+            if word not in most:
+                fail(file, word, "is not in the line of who allocates most:", most)
+        commands = hints(text)
+        if not any("--show-allocations" in command for command in commands):
+            fail(file, "Next does not offer who allocates most often:", commands)
+        for options in ((), ("--flat",), ("--bottom-up",)):
+            for command in hints(usual(file, folder, *options)):
+                if options and command.endswith(os.path.basename(file) + " " + " ".join(options)):
+                    fail(command, "is offered after", options)
 
 
 def unused(path, *options):
@@ -113,5 +178,6 @@ def others():
 
 wrong_program()
 quiet_program()
+growing_program()
 others()
 finish()

@@ -55,6 +55,12 @@ def metrics(path, data):
         for form in FORMS:
             rows = reports.tables(path, "--show-" + name, *form, *PLAIN)[name]
             equal(sum(own_part(rows)), data[total], path, name, form, "sum")
+            # Beside what was held at the peak stands what was ever allocated, under a name that says so.
+            if name == "maximum" and (not rows or "allocations" in rows[0] or "blocks" in rows[0]):
+                fail(path, form, "what stands beside the peak:", rows[:1])
+            if name == "maximum" and not form:
+                equal(sum(row["total_allocations"] for row in rows if row["depth"] == 0), data["total_allocations"] -
+                      sum(context["allocations"] for context in data["contexts"] if context["peak_bytes"] == 0), path, "total")
             told = reports.csv_tables(path, "--show-" + name, *form, *PLAIN)[0]
             equal(sum(int(row.get("self") or row.get("cost")) for row in told), data[total], path,
                   name, form, "sum of CSV")

@@ -54,7 +54,7 @@ def widths(path, folder):
             lines = at_terminal(arguments, columns, folder)
             for line in lines:
                 # What may be copied is never cut: paths of files, commands.
-                if len(line) > columns and not re.match("  (memtrace report|command|recording) ", line):
+                if len(line) > columns and not re.match(" +(memtrace report|command|recording) ", line):
                     fail(options, "at", columns, "columns a line has", len(line), ":", line)
         wide = reports.written(name, *options, cwd=folder).decode().split("\n")
         if options not in ([], ["--show-timeline"], ["--show-fragmentation", "-n", "3"]):

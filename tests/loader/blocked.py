@@ -35,11 +35,11 @@ def main(case, mode):
     if not equal((under.returncode, under.stdout), (3, b"done\n"), "exit status", under.stderr):
         return
     data = only_profile(folder, mode)
-    rounds = WORKERS * ROUNDS[case]
-    equal(counted(data, SIZE, "next_step"), rounds, "allocations of the others")
+    rounds, lost = WORKERS * ROUNDS[case], data["lost_by_kind"]
+    equal(counted(data, SIZE, "next_step"), rounds, "allocations of the others", lost)
     if case != "anywhere":
         equal(counted(data, SIZE + 2, "next_step"), rounds, "those by way of the C library")
-        equal(data["lost"], 0, "lost")
+        equal(data["lost"], 0, "lost", lost)
     elif data["total_frees"] + data["leaked_blocks"] != data["total_allocations"]:
         fail("frees and leaks do not add up to", data["total_allocations"])
 

@@ -158,7 +158,7 @@ def clang_of(cross, prefix, name, c, cxx):
         if not cross.has_words(program, "plil3keep"):
             fail(name, program, "has no frame words")
     cross.expect("one_language", name + "-no-plugin", [r"mode frame-pointer \(auto: no plugin %s for the machine that "
-                 "builds in /nowhere" % name], "-DLANGUAGE=C", "-DMEMTRACE_HOST_PATH=/nowhere",
+                 "builds in %s" % (name, cross.path("nowhere"))], "-DLANGUAGE=C", "-DMEMTRACE_HOST_PATH=" + cross.path("nowhere"),
                  "-DMemTrace_DIR=%s/lib/%s/cmake/MemTrace" % (prefix, cross.machine.triplet), toolchain=toolchain)
     cross.check(name + "-no-plugin/one", C_PATH)
 
@@ -198,12 +198,12 @@ def lacking(cross):
     both = "-DCMAKE_PREFIX_PATH=%s;%s" % (host, target)
     cross.expect("one_language", "two", ["mode pass .auto: plugin for GCC [0-9]+ in " + host], "-DLANGUAGE=C", both)
     # No plugins.
-    why = "no plugin %s-gcc-[0-9]+ for the machine that builds in /nowhere" % cross.machine.triplet
+    why = "no plugin %s-gcc-[0-9]+ for the machine that builds in %s" % (cross.machine.triplet, cross.path("nowhere"))
     cross.expect("one_language", "no-plugin", [r"mode frame-pointer \(auto: " + why], "-DLANGUAGE=C", both,
-                 "-DMEMTRACE_HOST_PATH=/nowhere")
+                 "-DMEMTRACE_HOST_PATH=" + cross.path("nowhere"))
     cross.check("no-plugin/one", C_PATH)
     asked = [unchanged(host), "-DMEMTRACE_PROJECT_OPTIONS=MODE;pass", both]
-    cross.refuse("whole", "asked-for", r"MODE pass\): " + why, *asked, "-DMEMTRACE_HOST_PATH=/nowhere")
+    cross.refuse("whole", "asked-for", r"MODE pass\): " + why, *asked, "-DMEMTRACE_HOST_PATH=" + cross.path("nowhere"))
     # Plugins of another version.
     version = os.path.join(host, "lib/cmake/MemTrace/MemTraceVersion.cmake")
     with open(version, encoding="utf-8") as file:

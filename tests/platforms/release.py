@@ -74,9 +74,9 @@ def check_reasons(folder, keyring):
     reason = "E: Failed getting release file" if has_namespaces() else "unshare: "
     line = "test-platforms: cannot make trixie: " + reason
     equal((status, lines[-1][:len(line)]), (1, line), lines)
-    status, lines = said(folder, "noble", KEYRING="/nowhere")
-    equal((status, lines[-1]), (1, "test-platforms: cannot make noble: no /nowhere to check its packages with "
-                                   "(KEYRING names another)"), lines)
+    status, lines = said(folder, "noble", KEYRING=folder + "/nowhere")
+    equal((status, lines[-1]), (1, "test-platforms: cannot make noble: no %s/nowhere to check its packages with "
+                                   "(KEYRING names another)" % folder), lines)
     other = os.path.join(folder, "other")
     os.makedirs(os.path.join(other, "kept"))
     status, lines = said(folder, "trixie", "--root", other, KEYRING=keyring)

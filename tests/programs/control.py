@@ -234,7 +234,7 @@ def remove_group(group):
 def test_group():
     """A part of what the program's control group may use; ended long before the OOM killer comes."""
     group, folder = control_group(80), scratch()
-    settings = {"MEMTRACE_REGION_DIR": scratch(where="/dev/shm"), "FILE": "/nowhere"}
+    settings = {"MEMTRACE_REGION_DIR": scratch(where="/dev/shm"), "FILE": os.path.join(folder, "absent")}
     try:
         under = execute(["sh", "-c", 'echo $$ > "$0"/cgroup.procs; exec "$@"', group, MEMTRACE, "run",
                          "--limit", "50%", "--on-limit", "abort", "--no-summary", "-o", "out.mtp", "--",

@@ -40,7 +40,7 @@ def check_errors(path):
     refused(path, "SELECT 1; SELECT * FROM nothing_there"[10:], "no such table: nothing_there")
     refused(path, "SELECT (1", "incomplete input")
     for arguments, status in ((("--format", "xml", "SELECT 1"), 2), (("--header", "maybe", "SELECT 1"), 2),
-                              (("--script", "/nowhere.sql", "SELECT 1"), 2)):
+                              (("--script", path + ".sql", "SELECT 1"), 2)):
         result = run(path, *arguments)
         equal((result.returncode, result.stderr.count(b"\n")), (status, 1), arguments, result.stderr)
     result = run(os.path.join(os.path.dirname(path), "nowhere.mtr"), "SELECT 1")

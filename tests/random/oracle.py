@@ -79,7 +79,7 @@ def recorded_stacks(command, folder, preload=True, **more):
     profile = os.path.join(folder, "recorded.mtp")
     result = execute(command, clean_environment(
         LD_PRELOAD=PRELOAD if preload else None, MEMTRACE_SUMMARY="0", MEMTRACE_OUTPUT=profile), **more)
-    told = execute([MEMTRACE, "report", "--json", "--debug-folders", "/nonexistent", profile])
+    told = execute([MEMTRACE, "report", "--json", "--debug-folders", os.path.join(folder, "absent"), profile])
     if told.returncode != 0:
         raise Trouble("memtrace report: " + told.stderr.decode(errors="replace"))
     os.unlink(profile)

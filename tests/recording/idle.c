@@ -250,7 +250,7 @@ static void forked(void) {
     void *block = take(&life, 53000);
     nap(300);
     if (fork() == 0) {
-        for (int i = 0; i < 4; i++) { /* enough for a profile of its own */
+        for (int i = 0; i < 40; i++) { /* enough for a profile of its own */
             work();
         }
         nap(50);
@@ -281,7 +281,7 @@ static int in_namespace(void) {
     }
     work();
     if (fork() == 0) { /* is in it */
-        for (int i = 0; i < 4; i++) {
+        for (int i = 0; i < 40; i++) {
             work();
         }
         nap(200);

@@ -232,7 +232,7 @@ def test_refused():
     """Each refusal is one line, and nothing begins."""
     subject = Subject(os.path.join(HERE, "midway.c"))
     subject.tell("a 1")
-    cases = ((("record", "off"), "is not recorded"), (("record", "-o", "/nowhere/x.mtr"), "cannot write"),
+    cases = ((("record", "off"), "is not recorded"), (("record", "-o", "nowhere/x.mtr"), "cannot write"),
              (("record", "on"), "after the process id"), (("exact", "-o", "x"), "--output belongs to record"))
     for words, why in cases:
         told = subject.control(*words)

@@ -100,7 +100,7 @@ def check_folders():
         file.write("no profile")
     os.mkfifo(empty + "/y.mtp")
     os.mkdir(empty + "/z.mtp")
-    os.symlink("/nowhere", empty + "/w.mtr")
+    os.symlink(empty + "/nowhere", empty + "/w.mtr")
     equal("without a profile" in command("report", empty, status=1)[1], True)
     shutil.copy(run + "/a.1.mtp", empty + "/a.mtp")
     equal(told(empty)["total_bytes"], 1000, "what is no profile is left out")

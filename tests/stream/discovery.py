@@ -244,7 +244,7 @@ def across(path, here, there):
     same(folder + "/got", path)
     recorder = Command("record", "--listen", "10.77.9.2", "--discoverable", *token, "--", sys.executable, "-c",
                        "import time; time.sleep(2)", prefix=there, settings=settings_for(recorded), cwd=recorded)
-    wait_until(lambda: recorder.said("can be had at") and recordings(recorded), "it listens")
+    wait_until(lambda: recorder.said("can be received from") and recordings(recorded), "it listens")
 
     def found():
         done = subprocess.run([*here, MEMTRACE, "gather", "--scan", *token], capture_output=True, text=True, check=False,

@@ -31,7 +31,7 @@ class Listening(Command):
         wait_until(lambda: self.at() or self.process.poll() is not None, "it listens")
 
     def at(self):
-        found = re.search(r"(?:had|listening) at (127\.0\.0\.1:\d+)", "\n".join(self.lines))
+        found = re.search(r"(?:received from|listening at) (127\.0\.0\.1:\d+)", "\n".join(self.lines))
         return found.group(1) if found else ""
 
     def port(self):
@@ -184,7 +184,7 @@ def asked_wrongly():
     folder = scratch()
     ran = folder + "/ran"
     settings = clean_environment(**settings_for(folder))
-    for options, status, line in ((("--listen", "0.0.0.0:0"), 1, "--token FILE only"),
+    for options, status, line in ((("--listen", "0.0.0.0:0"), 1, "only with --token FILE"),
                                   (("--listen", "127.0.0.1:0", "--to", "127.0.0.1:1"), 2, "do not go together"),
                                   (("--listen", "127.0.0.1:x"), 2, "is not a port")):
         done = execute([MEMTRACE, "record", *options, "--", "/bin/touch", ran], settings)
@@ -205,7 +205,7 @@ def at_all_addresses():
                   ["record", "--listen", "0.0.0.0:0", "--token", token, "--linger", "1s", "--", "/bin/true"]):
         command = Command(*words, settings=settings_for(folder))
         wait_until(lambda asked=command: asked.said("memtrace gather"), "it says how to ask")
-        equal(len(command.said(r"at 0\.0\.0\.0:(\d+).* memtrace gather --token FILE %s:\1 DIR$"
+        equal(len(command.said(r"(?:at|from) 0\.0\.0\.0:(\d+).* memtrace gather --token FILE %s:\1 DIR$"
                                % re.escape(socket.gethostname()))), 1, command.lines)
         command.end()
 

@@ -69,7 +69,7 @@ def test_own_names():
 
 
 def test_what_is_refused():
-    for arguments, message in ((("/nowhere",), "/nowhere"), (("1",), "1")):
+    for arguments, message in (((folder + "/nowhere",), "/nowhere"), (("1",), "1")):
         done = top(*arguments)
         equal((done.returncode, done.stdout, done.stderr.count("\n")), (1, "", 1), arguments, done.stderr)
         check(message in done.stderr, done.stderr)

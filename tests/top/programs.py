@@ -85,9 +85,9 @@ def test_only_one():
         terminal.press(b"\x1b")
         wait_rows(terminal, (True, subject.pid, "100.6K", "heap"))
         os.kill(subject.pid, signal.SIGKILL)
-        terminal.wait(lambda lines: lines[4] == " none of your programs is profiled now", "none")
+        terminal.wait(lambda lines: lines[4] == " no program of yours is profiled now", "none")
         terminal.press(b"\r", DOWN, "l")
-        terminal.wait(lambda lines: lines[4] == " none of your programs is profiled now", "none")
+        terminal.wait(lambda lines: lines[4] == " no program of yours is profiled now", "none")
 
 
 def start_run(name, *command):

@@ -119,7 +119,7 @@ static void test_no_room(void **state) {
     setrlimit(RLIMIT_FSIZE, &usual);
     assert_string_equal(error.message,
                         "cannot write the temporary file of single blocks: File too large");
-    setenv("TMPDIR", "/nonexistent", 1);
+    setenv("TMPDIR", MEMTRACE_BINARY_DIR "/nowhere", 1);
     assert_int_equal(fill_until_failure(&error), IN_MEMORY);
     assert_string_equal(
         error.message,

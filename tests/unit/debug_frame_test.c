@@ -138,7 +138,8 @@ static void one_file(void **state) {
 
 /* A file that is another by now, that has no such section, or that is no file. */
 static void not_used(void **state) {
-    static const char *const paths[] = {LIBRARY("eh"), "/no/such/file", "/dev/zero", "library.so"};
+    static const char *const paths[] = {LIBRARY("eh"), MEMTRACE_BINARY_DIR "/no/such/file",
+                                        "/dev/zero", "library.so"};
     struct library library;
     struct cfi_row row;
     (void)state;

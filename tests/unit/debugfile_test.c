@@ -7,7 +7,7 @@
  */
 #include "symbol_fixture.h"
 
-static const char nowhere[] = "/nonexistent";
+static const char nowhere[] = MEMTRACE_BINARY_DIR "/nowhere";
 static uint64_t address; /* of the first call to malloc, inlined twice */
 static char expected[4096];
 static uint8_t id[64];

@@ -83,7 +83,7 @@ static void no_file(void **state) {
     snprintf(library.module.path, sizeof library.module.path, "/proc/self/exe");
     assert_int_equal(outermost(&library, "first", "behind"), 0);
     library.module.id = 6;
-    snprintf(library.module.path, sizeof library.module.path, "/no/such/file");
+    snprintf(library.module.path, sizeof library.module.path, MEMTRACE_BINARY_DIR "/no/such/file");
     assert_int_equal(outermost(&library, "first", "behind"), 0);
 }
 

@@ -92,6 +92,37 @@ static void equals_a_plain_array(void **state) {
     free(model);
 }
 
+struct inherited {
+    uint64_t bytes, mappings; /* of those that the parent made */
+    uint64_t own;             /* pieces of others */
+};
+
+static void count_inherited(void *argument, const struct interval *piece, int is_last) {
+    struct inherited *gone = argument;
+    if (piece->is_inherited) {
+        gone->bytes += piece->end - piece->start;
+        gone->mappings += is_last != 0;
+    } else {
+        gone->own++;
+    }
+}
+
+/* A child unmaps the middle of what its parent mapped, then each end: all of it is inherited. */
+static void a_hole_in_an_inherited_one(void **state) {
+    struct intervals set = {0};
+    struct inherited gone = {0};
+    (void)state;
+    assert_int_equal(interval_add(&set, (struct interval){100, 200, 7, 0, 1}), 0);
+    interval_remove(&set, 140, 160, count_inherited, &gone);
+    assert_int_equal(set.count, 2);
+    assert_true(gone.bytes == 20 && gone.mappings == 0 && gone.own == 0);
+    interval_remove(&set, 160, 200, count_inherited, &gone);
+    assert_true(gone.bytes == 60 && gone.own == 0);
+    interval_remove(&set, 100, 140, count_inherited, &gone);
+    assert_true(gone.bytes == 100 && gone.mappings == 1 && gone.own == 0);
+    assert_int_equal(set.count, 0);
+}
+
 enum { MANY = 60000 };
 
 static void count_piece(void *argument, const struct interval *piece, int is_last) {
@@ -123,6 +154,7 @@ static void holds_many(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equals_a_plain_array),
+        cmocka_unit_test(a_hole_in_an_inherited_one),
         cmocka_unit_test(holds_many),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -155,7 +155,7 @@ static void test_damaged(void **state) {
     write_file(bytes, size);
     expect("", "it is damaged");
     free(bytes);
-    assert_null(packedin_open("/nowhere/at/all", NULL));
+    assert_null(packedin_open(MEMTRACE_BINARY_DIR "/nowhere/at/all", NULL));
     assert_null(packedin_open("/", NULL));
 }
 

@@ -259,7 +259,7 @@ static void output_cannot_be_written(void **state) {
     assert_true(exists(notes.last.finished.path));
     assert_false(exists(region));
 
-    setenv("TMPDIR", "/nonexistent", 1);
+    setenv("TMPDIR", MEMTRACE_BINARY_DIR "/nowhere", 1);
     write_region(place, gone(), 17, output, MEMTRACE_STATE_RUNNING, region);
     recover_killed(note, &notes, NULL);
     assert_int_equal(notes.last.finished.place, FINISH_KEPT);

@@ -438,6 +438,30 @@ static int remove_file(void **state) {
     return unlink(path);
 }
 
+/* Pieces of one time without events are one; what lies within a longer one does not end it. */
+static void gaps_are_joined(void **state) {
+    static const struct memtrace_gap lost[] = {
+        {500, 600, 1, 2}, {10, 20, 3, 0}, {0, 100, 5, 4}, {100, 110, 7, 1}, {601, 602, 9, 9}};
+    static const struct memtrace_thinned thinned[] = {
+        {30, 70, 64, 0}, {20, 50, 4096, 0}, {71, 80, 8, 0}};
+    static const struct model_gap lost_joined[] = {
+        {0, 110, 15, 5, 0}, {500, 600, 1, 2, 0}, {601, 602, 9, 9, 0}};
+    static const struct model_gap thinned_joined[] = {{20, 70, 0, 0, 4096}, {71, 80, 0, 0, 8}};
+    struct program program;
+    struct model *model;
+    (void)state;
+    start(&program, 1);
+    recording_build_items(&program.build, MEMTRACE_BLOCK_GAP, lost, sizeof lost[0], 5);
+    recording_build_items(&program.build, MEMTRACE_BLOCK_THINNED, thinned, sizeof thinned[0], 3);
+    model = replay(&program.build);
+    end(&program);
+    assert_int_equal(model->gap_count, 3);
+    assert_memory_equal(model->gaps, lost_joined, sizeof lost_joined);
+    assert_int_equal(model->thinned_count, 2);
+    assert_memory_equal(model->thinned, thinned_joined, sizeof thinned_joined);
+    model_free(model);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_thread_is_exact),
@@ -447,6 +471,7 @@ int main(void) {
         cmocka_unit_test(the_rest),
         cmocka_unit_test(marks),
         cmocka_unit_test(impossible_sizes),
+        cmocka_unit_test(gaps_are_joined),
     };
     return cmocka_run_group_tests(tests, make_file, remove_file);
 }

@@ -83,6 +83,28 @@ static void in_any_order(void **state) {
     scopes_free(scopes);
 }
 
+/* Inner ones stay open without one that ends: as if it had never been. */
+static void the_middle_one_ends(void **state) {
+    struct scopes *scopes = scopes_new();
+    (void)state;
+    enter(scopes, 0, 1, "load");
+    enter(scopes, 0, 2, "parse");
+    enter(scopes, 0, 3, "check");
+    assert_int_equal(scopes_leave(scopes, 0, 2), 0);
+    enter(scopes, 1, 4, "load");
+    enter(scopes, 1, 5, "check");
+    assert_int_equal(scopes_path(scopes, 0), scopes_path(scopes, 1));
+    assert_true(scopes_has(scopes, scopes_path(scopes, 0), "load"));
+    assert_false(scopes_has(scopes, scopes_path(scopes, 0), "parse"));
+    assert_int_equal(scopes_leave(scopes, 0, 3), 0);
+    assert_int_equal(scopes_leave(scopes, 1, 5), 0);
+    assert_int_equal(scopes_path(scopes, 0), scopes_path(scopes, 1));
+    assert_string_equal(scopes_name(scopes, scopes_path(scopes, 0)), "load");
+    assert_int_equal(scopes_leave(scopes, 0, 1), 0);
+    assert_int_equal(scopes_path(scopes, 0), SCOPES_NONE);
+    scopes_free(scopes);
+}
+
 /* Texts of a file need not end, nor be whole. */
 static void sizes_of_names(void **state) {
     struct scopes *scopes = scopes_new();
@@ -100,9 +122,8 @@ static void sizes_of_names(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nested),
-        cmocka_unit_test(same_names_same_path),
-        cmocka_unit_test(in_any_order),
+        cmocka_unit_test(nested),         cmocka_unit_test(same_names_same_path),
+        cmocka_unit_test(in_any_order),   cmocka_unit_test(the_middle_one_ends),
         cmocka_unit_test(sizes_of_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

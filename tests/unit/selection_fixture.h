@@ -21,18 +21,24 @@ struct selection_subject {
     struct model *whole;
 };
 
-static inline void selection_open(struct selection_subject *subject,
-                                  const struct recording_random *options) {
-    struct recording_build build = {0};
-    recording_random(&build, options);
-    recording_build_write(build.bytes, build.size, selection_path);
-    recording_build_free(&build);
+/* Frees what was built. */
+static inline void selection_open_built(struct selection_subject *subject,
+                                        struct recording_build *build) {
+    recording_build_write(build->bytes, build->size, selection_path);
+    recording_build_free(build);
     subject->recording = recording_open(selection_path, NULL);
     assert_non_null(subject->recording);
     subject->parts =
         (struct timeorder_parts){(const struct recording *const *)&subject->recording, 1};
     subject->whole = model_replay(subject->parts, NULL, NULL);
     assert_non_null(subject->whole);
+}
+
+static inline void selection_open(struct selection_subject *subject,
+                                  const struct recording_random *options) {
+    struct recording_build build = {0};
+    recording_random(&build, options);
+    selection_open_built(subject, &build);
 }
 
 static inline void selection_close(struct selection_subject *subject) {

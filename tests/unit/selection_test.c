@@ -206,14 +206,7 @@ static void open_wild(struct selection_subject *subject, uint64_t seed) {
     for (uint32_t thread = 0; thread < 3; thread++) {
         add_wild(&build, seed * 3 + thread, thread);
     }
-    recording_build_write(build.bytes, build.size, selection_path);
-    recording_build_free(&build);
-    subject->recording = recording_open(selection_path, NULL);
-    assert_non_null(subject->recording);
-    subject->parts =
-        (struct timeorder_parts){(const struct recording *const *)&subject->recording, 1};
-    subject->whole = model_replay(subject->parts, NULL, NULL);
-    assert_non_null(subject->whole);
+    selection_open_built(subject, &build);
 }
 
 /* Nothing but that it ends well; the sanitizers look on. */
@@ -235,6 +228,60 @@ static void wild_values(void **state) {
         model_free(answer(&subject, &selection));
         selection_close(&subject);
     }
+}
+
+/* ---- Where glibc put a block ---- */
+
+/* One of each kind: of the main arena, with a mapping of its own, of another arena, a mapping that
+ * a thread of another arena asked for. Of sizes that add up to different sums. */
+static void open_placed(struct selection_subject *subject) {
+    static const uint8_t flags[] = {0, MEMTRACE_ALLOC_MAPPED, MEMTRACE_ALLOC_ARENA,
+                                    MEMTRACE_ALLOC_MAPPED | MEMTRACE_ALLOC_ARENA};
+    static const uint64_t sizes[] = {100, 256 << 10, 300, 512 << 10};
+    struct recording_build build = {0};
+    struct event_encoder *encoder = event_encoder_new(0);
+    assert_non_null(encoder);
+    recording_build_header(&build);
+    recording_build_program(&build, "/usr/bin/example");
+    recording_build_tree(&build);
+    event_encoder_start(encoder, 1, 1);
+    for (uint64_t i = 0; i < 4; i++) {
+        const struct event event = {.kind = EVENT_ALLOC,
+                                    .context = 4,
+                                    .time_ns = 1000 * (i + 1),
+                                    .block = {i + 1, 1},
+                                    .address = 0x7f0000001000 + i * 0x100000,
+                                    .size = sizes[i],
+                                    .flags = flags[i]};
+        assert_int_equal(event_encoder_add(encoder, &event), 0);
+    }
+    recording_build_encoded(&build, encoder, 1);
+    event_encoder_free(encoder);
+    selection_open_built(subject, &build);
+}
+
+static uint64_t bytes_in(const struct selection_subject *subject, enum selection_arena arena,
+                         bool only_mapped) {
+    struct selection selection = selection_all();
+    struct model *model;
+    uint64_t bytes;
+    selection.arena = arena;
+    selection.only_mapped = only_mapped;
+    model = answer(subject, &selection);
+    bytes = model->totals.total_bytes;
+    model_free(model);
+    return bytes;
+}
+
+static void arenas(void **state) {
+    struct selection_subject subject;
+    (void)state;
+    open_placed(&subject);
+    assert_int_equal(bytes_in(&subject, SELECTION_ANY_ARENA, false), 400 + (768 << 10));
+    assert_int_equal(bytes_in(&subject, SELECTION_ANY_ARENA, true), 768 << 10);
+    assert_int_equal(bytes_in(&subject, SELECTION_MAIN_ARENA, false), 100);
+    assert_int_equal(bytes_in(&subject, SELECTION_OTHER_ARENA, false), 300 + (512 << 10));
+    selection_close(&subject);
 }
 
 /* ---- What is asked of what ---- */
@@ -309,6 +356,7 @@ int main(void) {
         cmocka_unit_test(a_filter_of_everything),
         cmocka_unit_test(halves),
         cmocka_unit_test(wild_values),
+        cmocka_unit_test(arenas),
         cmocka_unit_test(everything_is_a_copy),
         cmocka_unit_test(profiles_know_no_blocks),
         cmocka_unit_test(what_is_asked),

@@ -4,6 +4,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <sys/resource.h>
 
 #include <cmocka.h>
 
@@ -234,6 +235,45 @@ static void visits_every_block(void **state) {
                      500 * UINT64_C(0x600000000000) + (UINT64_C(1) << 20) * 499 * 500 / 2);
 }
 
+static long faults(void) {
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_minflt;
+}
+
+static uint32_t name_next(void *argument) {
+    uint32_t *last = argument;
+    return ++*last;
+}
+
+static void named(void *argument, const struct heap_block *block) {
+    (void)argument;
+    (void)block;
+}
+
+/* A leaf of one small and one large block has 2,000 pages that nobody wrote. */
+static void visits_map_nothing(void **state) {
+    struct shadow_heap own = {.numbered = 1};
+    struct seen seen = {0};
+    uint32_t last = 0;
+    const struct heap_naming naming = {name_next, named, &last};
+    struct heap_block small = {.size = 100, .context = 4, .start = UINT64_C(0x600000004000)};
+    struct heap_block large = {.size = 9000, .context = 4, .start = UINT64_C(0x600001800000)};
+    long before;
+    (void)state;
+    assert_int_equal(heap_init(&own, MEMTRACE_FINE_SHIFT), 0);
+    assert_int_equal(heap_insert(&own, &small), 0);
+    assert_int_equal(heap_insert(&own, &large), 0);
+    before = faults();
+    heap_visit(&own, count_block, &seen);
+    heap_name_all(&own, &naming);
+    assert_in_range(faults() - before, 0, 40);
+    assert_int_equal(seen.blocks, 2);
+    assert_int_equal(seen.bytes, 9100);
+    assert_int_equal(last, 2);
+    assert_int_equal(heap_take_number(&own, small.start) + heap_take_number(&own, large.start), 3);
+}
+
 /* As many addresses as the machine has are kept, and those who read a program know how many. */
 static void highest_addresses(void **state) {
     const uintptr_t end = (uintptr_t)1 << MACHINE_ADDRESS_BITS;
@@ -259,6 +299,7 @@ int main(void) {
         cmocka_unit_test(births_by_other_clocks),
         cmocka_unit_test(across_leaves),
         cmocka_unit_test(visits_every_block),
+        cmocka_unit_test(visits_map_nothing),
         cmocka_unit_test(highest_addresses),
     };
     return cmocka_run_group_tests(tests, open_heap, NULL);

@@ -68,7 +68,7 @@ static void lines(void **state) {
     assert_non_null(strstr(error.message, "file:2: 'nonsense'"));
     assert_int_equal(suppressions_add_text(&list, "leak:\n", "file", &error), -1);
     assert_int_equal(suppressions_add_text(&list, ":x\n", "file", &error), -1);
-    assert_int_equal(suppressions_add_file(&list, "/nowhere/list", &error), -1);
+    assert_int_equal(suppressions_add_file(&list, MEMTRACE_BINARY_DIR "/nowhere/list", &error), -1);
     assert_int_equal(suppressions_add_file(&list, "/", &error), -1);
     suppressions_free(&list);
 }

@@ -381,8 +381,8 @@ static void names_libc_without_debug_information(void **state) {
     void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD); /* past any interceptor */
     void *function = libc ? dlsym(libc, "qsort") : NULL;
     assert_true(function && dladdr1(function, &info, (void **)&map, RTLD_DL_LINKMAP));
-    fixture_resolve(info.dli_fname, NULL, 0, "/nonexistent", (uint64_t)function - map->l_addr + 3,
-                    text, warning);
+    fixture_resolve(info.dli_fname, NULL, 0, MEMTRACE_BINARY_DIR "/nowhere",
+                    (uint64_t)function - map->l_addr + 3, text, warning);
     assert_string_equal(text, "qsort ?:0");
     assert_string_equal(warning, "");
 }

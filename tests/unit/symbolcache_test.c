@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* symbolcache_test.c: names kept on disk are those that would be found anew. */
+#include "analyze/read/cachefolder.h"
 #include "tests/unit/symbol_fixture.h"
 
 #include <fcntl.h>
@@ -172,11 +173,41 @@ static void survives_damage(void **state) {
     }
 }
 
+/* One that is whole, but whose last string does not end in it: as if it were not there, since who
+ * reads that string goes on behind the file. */
+static void strings_end_in_the_file(void **state) {
+    static const struct cachefolder_kind kind = {"symbols", 3, UINT64_C(256) << 20};
+    static char right[1 << 17], found[1 << 17];
+    static unsigned char bytes[1 << 18];
+    struct cachefolder_file file;
+    const char *name = strrchr(cache_file, '/') + 1;
+    size_t size;
+    (void)state;
+    unlink(cache_file);
+    describe("whole", true, true, right, sizeof right);
+    for (int is_ended = 0; is_ended < 2; is_ended++) {
+        assert_int_equal(cachefolder_load(&kind, name, &file), 0);
+        size = file.size;
+        assert_true(size > 1000 && size < sizeof bytes && file.bytes[size - 1] == '\0');
+        memcpy(bytes, file.bytes, size);
+        cachefolder_unload(&file);
+        for (size_t i = size - 1; bytes[i - 1] != '\0'; i--) {
+            bytes[i - 1] = 'z'; /* the last string, so that it is seen whether this file was used */
+        }
+        bytes[size - 1] = is_ended ? '\0' : 'z';
+        assert_int_equal(
+            cachefolder_store(&kind, name, &(struct cachefolder_piece){bytes, size}, 1), 0);
+        describe("whole", true, false, found, sizeof found);
+        assert_int_equal(strcmp(found, right) != 0, is_ended);
+    }
+    unlink(cache_file);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(remembers_what_it_found), cmocka_unit_test(answers_from_the_file),
         cmocka_unit_test(minds_other_files),       cmocka_unit_test(adds_up),
-        cmocka_unit_test(survives_damage),
+        cmocka_unit_test(survives_damage),         cmocka_unit_test(strings_end_in_the_file),
     };
     return cmocka_run_group_tests(tests, prepare, fixture_remove);
 }

@@ -322,7 +322,7 @@ def check_browser(scratch, recording):
         left = [name for name in os.listdir(scratch.path) if name.endswith(".html")]
         check("one file", len(left) == 1, left)
     check("removed at the end", not [name for name in os.listdir(scratch.path) if name.endswith(".html")])
-    for env in ({}, {"DISPLAY": ":77", "PATH": "/nowhere"}):
+    for env in ({}, {"DISPLAY": ":77", "PATH": scratch.file("nowhere")}):
         with Server(command=[MEMTRACE, "serve", recording], env=env) as server:
             server.wait_open()
             check("silent", server.stderr() == "", server.stderr())

@@ -149,7 +149,7 @@ export async function shoot(t, take) {
     useOneFont();
     const folder = desk();
     t.after(() => fs.rmSync(folder, { recursive: true, force: true }));
-    const server = await serveIn(t, folder, '--debug-folders', '/nonexistent', '--source-map', `/newsdesk=${folder}/sources`,
+    const server = await serveIn(t, folder, '--debug-folders', `${folder}/absent`, '--source-map', `/newsdesk=${folder}/sources`,
         'day.mtr', 'shop.mtr', 'index.mtp');
     const saved = path.join(folder, 'day.html');
     for (const [name, [address, prepare, { isSaved = false, ...options } = {}]] of Object.entries(SHOTS)) {

@@ -67,7 +67,7 @@ def reported(rows):
     path, found = [], []
     for row in rows:
         path[row["depth"]:] = [spelled(row)]
-        side = next(row[name] for name in ("blocks", "allocations", "bytes") if name in row)
+        side = next(row[name] for name in ("blocks", "total_allocations", "allocations", "bytes") if name in row)
         found.append((tuple(path), row["cost"], side, row["self"]))
     return found
 

@@ -32,7 +32,7 @@ struct function_row {
     uint64_t self;
     uint64_t total;
     double share; /* of the total */
-    uint64_t blocks;
+    uint64_t side;
     uint64_t base_self; /* of a difference: the other side */
     uint64_t base_total;
     int64_t delta; /* of the totals */
@@ -43,7 +43,7 @@ enum {
     FUNCTION_SELF,
     FUNCTION_TOTAL,
     FUNCTION_SHARE,
-    FUNCTION_BLOCKS,
+    FUNCTION_SIDE,
     FUNCTION_COLUMNS, /* and in a difference: */
     FUNCTION_BASE_SELF = FUNCTION_COLUMNS,
     FUNCTION_BASE_TOTAL,
@@ -65,8 +65,8 @@ static void function_columns(enum metric metric, struct table_column *columns) {
         [FUNCTION_TOTAL] = {"total", "total", metric_main_kind(metric),
                             .about = "allocated in it and in what it called", OF(total)},
         [FUNCTION_SHARE] = {"share", "share", TABLE_PERCENT, .about = "of the total", OF(share)},
-        [FUNCTION_BLOCKS] = {"blocks", metric_side_heading(metric), metric_side_kind(metric),
-                             .about = "in it and in what it called", OF(blocks)},
+        [FUNCTION_SIDE] = {"side", metric_side_heading(metric), metric_side_kind(metric),
+                           .about = "in it and in what it called", OF(side)},
         [FUNCTION_BASE_SELF] = {"base_self", "self before", metric_main_kind(metric),
                                 OF(base_self)},
         [FUNCTION_BASE_TOTAL] = {"base_total", "total before", metric_main_kind(metric),
@@ -105,7 +105,7 @@ static struct function_row *make_functions(const struct report *report, enum met
                                          .self = framesums_cost(metric, &item->self).main,
                                          .total = total.main,
                                          .share = share_of(total.main, all),
-                                         .blocks = total.side};
+                                         .side = total.side};
             row->frame.line = by == FRAMESUMS_LINE ? row->frame.line : 0;
             row->frame.inlined = false;
         }
@@ -226,8 +226,8 @@ static struct function_row *find_functions(struct api_call *call, size_t *count,
 }
 
 int api_functions(struct api_call *call, struct error *error) {
-    static const unsigned char places[] = {FUNCTION_FRAME,      FUNCTION_SELF,   FUNCTION_TOTAL,
-                                           FUNCTION_SHARE,      FUNCTION_BLOCKS, FUNCTION_BASE_SELF,
+    static const unsigned char places[] = {FUNCTION_FRAME,      FUNCTION_SELF, FUNCTION_TOTAL,
+                                           FUNCTION_SHARE,      FUNCTION_SIDE, FUNCTION_BASE_SELF,
                                            FUNCTION_BASE_TOTAL, FUNCTION_DELTA};
     struct table_column columns[FUNCTION_ALL];
     const struct rows rows = {.columns = columns, .column_count = FUNCTION_ALL};

@@ -249,7 +249,7 @@ static int case_bound(void) {
 static void do_events(long unused) {
     (void)unused;
     free(inherited[3]);
-    for (int i = 0; i < 8000; i++) {
+    for (int i = 0; i < 80000; i++) {
         void *block = known(701);
         if (i % 2 == 0) {
             free(block);
@@ -268,7 +268,7 @@ static int case_events(void) {
 }
 
 /* The maximum comes first, while the child is light: 900,000 bytes of its own and all that it was
- * born with. Then it falls, inherited blocks go, and it grows by another four million. */
+ * born with. Then it falls, inherited blocks go, and it grows by another sixteen million. */
 static void do_hill(long unused) {
     static void *first[9];
     (void)unused;
@@ -280,7 +280,7 @@ static void do_hill(long unused) {
     }
     free(inherited[6]); /* 1006 */
     free(inherited[7]); /* 200000 */
-    fresh(4194304);
+    fresh(16777216);
     free(inherited[0]);
 }
 
@@ -302,7 +302,7 @@ static void do_valley(long unused) {
     free(block);
     block = fresh(205000); /* as high as before, from other blocks */
     free(inherited[6]);
-    for (int i = 0; i < 6000; i++) {
+    for (int i = 0; i < 60000; i++) {
         free(known(16));
     }
     free(block);
@@ -355,7 +355,7 @@ static int case_report(void) {
 /* A grown child is an ancestor with a region of its own. */
 static void do_grown_parent(long unused) {
     (void)unused;
-    fresh(4200000);
+    fresh(16800000);
     check(in_child(do_few, 2) == 0, "the grandchild");
 }
 

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { buildTree } from "../src/draw/calltree";
 import type { Tree } from "../src/types";
-import { callsOf, changeOf, figureOf } from "../src/views/calls";
+import { callsOf, changeOf, describeCall, figureOf, sideHeading } from "../src/views/calls";
 import { nextFound } from "../src/views/flame";
 import { lifetime } from "../src/format";
 import { sortTable } from "../src/rows";
@@ -17,6 +17,15 @@ const TREE: Tree = {
     metric: "maximum", unit: "bytes", side_unit: "count", total: 90, cut: 0, nodes: NODES,
     frames: ["main", "a", "b", "c", "d", "e"].map((name) => ({ function: name, module: name < "c" ? "/bin/prog" : "/lib/libx.so", kind: name < "c" ? "own" : "library" })),
 };
+
+test("beside the peak stand allocations in all, not blocks", () => {
+    const heading = (metric: Tree["metric"]) => sideHeading({ ...TREE, metric });
+    assert.deepEqual((["maximum", "temporary", "cumulative", "leaked", "shutdown"] as const).map(heading),
+        ["Allocations in all", "Allocations in all", "Allocations in all", "Blocks", "Blocks"]);
+    const main = describeCall(callsOf(TREE, [], "main", false), 1);
+    assert.match(main, /, 9 allocations in all, library$/);
+    assert.match(describeCall(callsOf({ ...TREE, metric: "leaked" }, [], "main", false), 1), /, 9 blocks, library$/);
+});
 
 test("the hot path ends where no call has half of it", () => {
     const tree = buildTree(NODES);

@@ -33,6 +33,12 @@ test("children under their parents, images of one process after each other", () 
     ]);
 });
 
+test("what a process became by exec stands below what it was, where both began at one time", () => {
+    assert.deepEqual(shape([[7, 1, 2, 20], [7, 1, 3, 20], [7, 1, 1, 20], [1, 0, 2, 0], [1, 0, 1, 0]]), [
+        [1, 1, 0, false], [1, 2, 0, true], [7, 1, 1, false], [7, 2, 1, true], [7, 3, 1, true],
+    ]);
+});
+
 test("each process has a row, also where parents make a circle", () => {
     const rows = shape([[1, 2, 1, 0], [2, 1, 1, 1], [5, 5, 1, 2], [6, 99, 1, 3]]);
     assert.deepEqual(rows.map((row) => row[0]).sort(), [1, 2, 5, 6]);

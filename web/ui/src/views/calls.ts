@@ -157,11 +157,15 @@ export function describeCall(calls: Calls, node: number): string {
 
 export function sideText({ data, tree }: Calls, node: number): string {
     const side = tree.side[node]!;
-    return data.side_unit === "bytes" ? bytesText(side) : format.items(side, sideWord(data));
+    if (data.side_unit === "bytes") return `${bytesText(side)} in all`;
+    return hasBlocks(data) ? format.items(side, "block") : `${format.items(side, "allocation")} in all`;
 }
-const sideWord = (data: Tree): string => (data.metric === "cumulative" ? "allocation" : "block");
+/* Whether the second number is what is held; else it is all that was allocated, freed or not. How many blocks were held at the peak is not known. */
+const hasBlocks = (data: Tree): boolean => data.metric === "leaked" || data.metric === "shutdown";
 export const sideHeading = (data: Tree): string =>
-    data.side_unit === "bytes" ? "Bytes in all" : data.metric === "cumulative" ? "Allocations" : "Blocks";
+    data.side_unit === "bytes" ? "Bytes in all" : hasBlocks(data) ? "Blocks" : "Allocations in all";
+export const sideAbout = (data: Tree): string =>
+    data.side_unit === "bytes" || hasBlocks(data) ? "" : "All that were made there up to the end, whether freed by then or not";
 
 /* ---- What may be done with a function ---- */
 

@@ -21,9 +21,9 @@ export function useSortedRows(endpoint: string, params: Record<string, ParamValu
     };
 }
 
-const DIFFERENCE = ["function", "delta", "base_total", "total", "base_self", "self", "blocks"];
+const DIFFERENCE = ["function", "delta", "base_total", "total", "base_self", "self", "side"];
 const SHAPES: Record<string, { width?: string; heading?: string }> = {
-    total: { width: "8rem" }, blocks: { width: "7rem" }, delta: { width: "8rem" }, base_total: { width: "7rem" }, base_self: { width: "7rem" },
+    total: { width: "8rem" }, side: { width: "8rem" }, delta: { width: "8rem" }, base_total: { width: "7rem" }, base_self: { width: "7rem" },
 };
 
 export function FunctionTable({ onOpen }: { onOpen: (frame: Frame) => void }) {

@@ -10,7 +10,7 @@ import { useScroll } from "../components/Table";
 import { type CallTree, markOf, nodeMarked, pathTo } from "../draw/calltree";
 import * as format from "../format";
 import { go, param } from "../url";
-import { type Calls, nothingText, sideHeading, unitChange, unitText, useCalls, useSearch } from "./calls";
+import { type Calls, nothingText, sideAbout, sideHeading, unitChange, unitText, useCalls, useSearch } from "./calls";
 import { CallTools } from "./CallTools";
 import { callActions, callMenu, chooseCall, everything, nextFound, useFigures } from "./flame";
 import type { View } from "./index";
@@ -255,7 +255,7 @@ function columnsOf({ data, tree, upward }: Calls): CallColumn[] {
     const share = { heading: "Share", about: "Of everything", width: "4.5rem", text: (node: number) => format.percent(tree.main[node]!, tree.main[0]!) };
     const self = { heading: "Itself", about: "Without what it calls", width: "7rem", text: (node: number) => (tree.self[node] === 0 ? "–" : unitText(data.unit, tree.self[node]!)) };
     const side = {
-        heading: sideHeading(data), about: "", width: "7rem",
+        heading: sideHeading(data), about: sideAbout(data), width: "8rem",
         text: (node: number) => unitText(data.side_unit, tree.side[node]!),
     };
     const own = upward ? [] : [self];
