@@ -146,6 +146,12 @@ def check_pools(found, first, what):
         equal(pools, {"known": (11, 1, 1), "new": (13, 1, 0)}, what, "pools")
 
 
+def check_heap(found, first, what):
+    child, = found[first][0].children()
+    born = [2002, 2003, 2004]
+    expect_grown(found, child, born, 2004 + 507, sum(born) + 507, 1, 2, what)
+
+
 def check_many(found, first, what):
     equal(len(found), 1, what, "profiles of 1,000 light children and their parent")
     profile, _ = found[first]
@@ -184,6 +190,15 @@ def check_exec(found, first, what):
     callers = ("do_exec", "in_child", "case_exec")
     expect_light(profile, child, {FRESH + callers: (607, 1, 0, 0), TAKE + callers: (3 * 608, 3, 0, 0)},
                  what, EXECED, 607 + 3 * 608)
+
+
+def check_exec_many(found, first, what):
+    profile, _ = found[first]
+    for child, state in zip(profile.children(), (ENDED, EXECED), strict=True):
+        callers = ("do_exec_many", "in_child", "case_exec_many")
+        expect_light(profile, child, {
+            ("fresh_inner",) + 11 * ("branch",) + callers: (1024 * 609, 1024, 1024 * 609, 1024),
+            TAKE + callers: (3 * 608, 3, 0, 0)}, what, state, 3 * 608)
 
 
 def check_closed(found, first, what):
@@ -285,7 +300,7 @@ def check_orphan(found, first, what):
 
 def main():
     case = sys.argv[1]
-    modes = ("preload",) if case in ("bound", "many", "pools", "report") else ("preload", "hooks")
+    modes = ("preload",) if case in ("bound", "many", "pools", "heap", "report") else ("preload", "hooks")
     for mode in modes:
         what = "%s %s:" % (case, mode)
         found, first = run(case, mode, what)

@@ -122,6 +122,25 @@ static int case_pools(void) {
     return 3;
 }
 
+/* Blocks that the program tells of as its heap's are inherited as malloc's are. */
+static int case_heap(void) {
+    static char place[6][2048] __attribute__((aligned(16)));
+    for (int i = 0; i < 4; i++) {
+        memtrace_alloc(NULL, place[i], 2001 + i);
+    }
+    memtrace_free(NULL, place[0]);
+    pid_t pid = fork();
+    if (pid == 0) {
+        memtrace_alloc(NULL, place[5], 507);
+        memtrace_free(NULL, place[1]);
+        memtrace_alloc("new", place[4], 13); /* grows it */
+        memtrace_free(NULL, place[2]);
+        _exit(0);
+    }
+    check(wait_for(pid) == 0, "the child");
+    return 3;
+}
+
 /* --- light until the end ------------------------------------------------------------------------
  */
 
@@ -225,6 +244,28 @@ static int case_no_files(void) {
     check(in_child(do_few, 1) == 0, "the first child");
     check(in_child(do_no_files, 0) == 0, "a child");
     check(in_child(do_no_files, 512) == 0, "a child of many paths");
+    return 3;
+}
+
+/* They do not fit into what children share; each time an exec fails they are taken back. */
+static void do_exec_many(long becomes) {
+    char *const arguments[] = {"true", NULL};
+    for (unsigned i = 0; i < 1024; i++) {
+        branch(i, 10);
+    }
+    for (int i = 0; i < 3; i++) {
+        execvp("memtrace-no-such-program", arguments);
+        execv("/", arguments); /* it may be entered, but not executed */
+        known(608);
+    }
+    if (becomes) {
+        execv("/bin/true", arguments);
+    }
+}
+
+static int case_exec_many(void) {
+    check(in_child(do_exec_many, 0) == 0, "a child that goes on");
+    check(in_child(do_exec_many, 1) == 0, "a child that becomes another program");
     return 3;
 }
 
@@ -394,10 +435,12 @@ static const struct {
 } cases[] = {
     {"paths", case_paths},
     {"pools", case_pools},
+    {"heap", case_heap},
     {"many", case_many},
     {"killed", case_killed},
     {"grandchild", case_grandchild},
     {"exec", case_exec},
+    {"exec_many", case_exec_many},
     {"closed", case_closed},
     {"no_files", case_no_files},
     {"bound", case_bound},
