@@ -266,7 +266,7 @@ static void work_together(struct job *job) {
 /* Last, since it says how long the file is. */
 static enum compress_status write_header(struct job *job, struct memtrace_header *header) {
     if (job->from->size > compressed_most(job->written) ||
-        (job->pages + 1) * MEMTRACE_PAGE_SIZE > budget_honest(job->written)) {
+        (job->pages + 1) * MEMTRACE_PAGE_SIZE > budget_honest(BUDGET_PROFILE, job->written)) {
         return COMPRESS_SMALL;
     }
     header->version |= MEMTRACE_FORMAT_COMPRESSED;

@@ -4,26 +4,25 @@
 
 static uint64_t allowed_bytes; /* 0: what is honest */
 
-/* The counters of a program alone may have 128 MiB of almost nothing but zeros. */
-uint64_t budget_honest(uint64_t file_bytes) {
+uint64_t budget_honest(enum budget_of of, uint64_t file_bytes) {
     enum { RATIO = 256 };
-    const uint64_t small_bytes = UINT64_C(192) << 20;
+    const uint64_t small_bytes = (uint64_t)of << 20;
     return file_bytes < (UINT64_MAX - small_bytes) / RATIO ? small_bytes + file_bytes * RATIO
                                                            : UINT64_MAX;
 }
 
-uint64_t budget_allowed(uint64_t file_bytes) {
-    return allowed_bytes != 0 ? allowed_bytes : budget_honest(file_bytes);
+uint64_t budget_allowed(enum budget_of of, uint64_t file_bytes) {
+    return allowed_bytes != 0 ? allowed_bytes : budget_honest(of, file_bytes);
 }
 
 void budget_allow(uint64_t bytes) {
     allowed_bytes = bytes;
 }
 
-int budget_refuse(const char *path, uint64_t file_bytes, struct error *error) {
+int budget_refuse(enum budget_of of, const char *path, uint64_t file_bytes, struct error *error) {
     return error_set(
         error,
         "%s is compressed so much that its tables would take more than %.1f MiB, which "
         "is more than a file of %.1f KiB can need; --memory-limit SIZE reads it",
-        path, (double)budget_allowed(file_bytes) / (1 << 20), (double)file_bytes / 1024);
+        path, (double)budget_allowed(of, file_bytes) / (1 << 20), (double)file_bytes / 1024);
 }

@@ -14,14 +14,18 @@
 
 #include <stdint.h>
 
+/* MiB that small files may have: the counters of a program alone may be 128 MiB of almost nothing
+ * but zeros. A recording's tables are what the program did; they stand in memory several times. */
+enum budget_of { BUDGET_PROFILE = 192, BUDGET_RECORDING = 32 };
+
 /* Of tables in a file of so many bytes. */
-uint64_t budget_honest(uint64_t file_bytes);
+uint64_t budget_honest(enum budget_of of, uint64_t file_bytes);
 /* The same, or what the user allows. */
-uint64_t budget_allowed(uint64_t file_bytes);
+uint64_t budget_allowed(enum budget_of of, uint64_t file_bytes);
 /* What the user allows all files from now on. Before files are read. */
 void budget_allow(uint64_t bytes);
 
 /* One line: what is so large, and how it is read all the same. Always -1. */
-int budget_refuse(const char *path, uint64_t file_bytes, struct error *error);
+int budget_refuse(enum budget_of of, const char *path, uint64_t file_bytes, struct error *error);
 
 #endif

@@ -66,7 +66,7 @@ unsigned char *compressed_read(int fd, const char *path, const struct memtrace_h
         error_set(error, "%s has a damaged header; the profile cannot be read", path);
         return NULL;
     }
-    budget = budget_allowed(file_size);
+    budget = budget_allowed(BUDGET_PROFILE, file_size);
     copy = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
                 0);
     if (copy == MAP_FAILED) {
@@ -78,7 +78,7 @@ unsigned char *compressed_read(int fd, const char *path, const struct memtrace_h
                          &budget);
     if (budget == 0) {
         munmap(copy, size);
-        budget_refuse(path, file_size, error);
+        budget_refuse(BUDGET_PROFILE, path, file_size, error);
         return NULL;
     }
     *copy = *header; /* whatever a block may have put there */

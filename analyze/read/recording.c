@@ -45,8 +45,8 @@ static bool is_table(const struct memtrace_block_header *block) {
 static int add_block(struct recording *recording, uint64_t offset,
                      const struct memtrace_block_header *block, struct error *error) {
     recording->table_bytes += is_table(block) ? block->raw_size : 0;
-    if (recording->table_bytes > budget_allowed(recording->size)) {
-        return budget_refuse(recording->path, recording->size, error);
+    if (recording->table_bytes > budget_allowed(BUDGET_RECORDING, recording->size)) {
+        return budget_refuse(BUDGET_RECORDING, recording->path, recording->size, error);
     }
     if (array_grow(&recording->blocks, &recording->block_room, recording->block_count,
                    sizeof *recording->blocks) != 0) {

@@ -1,20 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""storm.py [--minutes N] [--seed N] [--memtrace COMMAND] [--plain COMMAND] [--keep FOLDER] [--only WORD], or
-storm.py --found: files that are damaged by somebody who knows the format (damage_blocks.c), through every command that reads, in ones
-and twos, and through the answers of `memtrace serve`, until the time is over. TEST_BUILD says where MemTrace was built; --memtrace is a command
-that was built with sanitizers (-DMEMTRACE_SANITIZE="address;undefined"), which see what else stays silent; --plain is one
-without, for files that unpack to far more than their size.
+"""storm.py [--minutes N] [--seed N] [--memtrace COMMAND] [--plain COMMAND] [--keep FOLDER] [--only WORD], or storm.py
+--found: files that are damaged by somebody who knows the format (damage_blocks.c), through every command that reads,
+in ones and twos, and through the answers of `memtrace serve`, until the time is over. TEST_BUILD says where MemTrace
+was built; --memtrace is a command that was built with sanitizers (-DMEMTRACE_SANITIZE="address;undefined"), which see
+what else stays silent; --plain is one without, for files that unpack to far more than their size.
 
-What counts as found: a sanitizer's report, an end by a signal, a server that dies, and more memory, disk or time than a file
-of that size can need. Each place is told once, with its seed and the seconds until then, and its files and command are kept
-in --keep. The status is 1 if there was one.
---found: only what was found once (make_found.c).
+What counts as found: a sanitizer's report, an end by a signal, a server that dies, and more memory, disk or time than
+a file of that size can need. Each place is told once, with its seed and the seconds until then, and its files and
+command are kept in --keep. The status is 1 if there was one. --found: only what was found once (make_found.c).
 
-Before this, only commands.py damaged blocks behind right checksums: it hit single bytes anywhere, of a file whose texts all
-ended, ran no sanitizer, never `serve`, `diff`, `top` or two processes at once, and never looked at memory. A text without an
-end, an id just below 2^24 in the column of frees' paths, a profile without nodes and a block of zeros repeated to 50 MiB
-have to be made on purpose; and what reads a few bytes too far mostly ends with status 0."""
+Before this, only commands.py damaged blocks behind right checksums: it hit single bytes anywhere, of a file whose
+texts all ended, ran no sanitizer, never `serve`, `diff`, `top` or two processes at once, and never looked at memory. A
+text without an end, an id just below 2^24 in the column of frees' paths, a profile without nodes and a block of zeros
+repeated to 50 MiB have to be made on purpose; and what reads a few bytes too far mostly ends with status 0."""
 
 import argparse
 import gzip
@@ -186,11 +185,12 @@ class Storm:
     def run_grown(self, words, files, kind):
         """Without a sanitizer: what it takes is what counts. Events may be honest, so what they take is asked for."""
         size = os.path.getsize(files[FIRST]) >> 10
-        honest = 192 + size // 4 + SPARE_MIB  # as docs/info.md tells of --memory-limit
-        limited = self.limited if kind == "events" and "--output" not in words[:1] else []
+        # Of tables as analyze/read/budget.h has it; a recording's stand in memory several times.
+        honest = 4 * (32 + size // 4) + 100 if files[FIRST].endswith(".mtr") else 2 * (192 + size // 4) + 100
+        limited = self.limited if kind == "events" else []
         if kind == "events" and words[0] in ("top", "symbolize", "import", "replay"):
             return
-        most_mib = LIMIT_MIB + SPARE_MIB if limited else honest
+        most_mib = LIMIT_MIB + 100 if limited else honest
         spelled = self.spell(self.plain, words[:1] + limited + words[1:], files)
         most_written = size // 4 + 192 if words[0] in WRITERS else 1 << 20
         self.judge(self.execute(spelled, 60, most_mib + 200), spelled, files, most_mib, 40, most_written)
