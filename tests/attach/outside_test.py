@@ -10,7 +10,7 @@ import sys
 
 from attach_test import (FOLDER, HERE, SETTINGS, Subject, attach, build, detach, equal, fail, finish, held, memtrace, need_ptrace,
                          refused, report, skip)
-from harness import LIBRARY, scratch, wait_until
+from harness import LIBRARY, MEMTRACE, clean_environment, execute, scratch, wait_until
 
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "web", "python"))
 
@@ -105,6 +105,33 @@ def test_mounts():
     subject = Contained(*known("rounds"), prefix=NEW_MOUNTS)
     rounds_from_outside(subject)
     to_the_end(subject)
+
+
+def test_then_inside():
+    """Attached to from outside, then from where it is: then its profile is its own to write."""
+    allowed(*NEW_MOUNTS)
+    allowed("nsenter", "-m", "-t", str(os.getpid()))
+    subject = Subject(*NEW_MOUNTS, *known("rounds"))
+
+    def inside(*words):
+        done = execute(["nsenter", "-m", "-t", str(subject.pid), MEMTRACE, *words, str(subject.pid)],
+                       clean_environment(**SETTINGS), FOLDER)
+        equal((done.returncode, done.stderr), (0, b""), "from inside", *words)
+        return done.stdout.decode().strip().rpartition("profile ")[2]
+
+    attach(subject.pid)
+    subject.rounds()
+    equal(held(report(detach(subject.pid)), 1001), (1000, 400), "from outside")
+    path = os.path.join(FOLDER, "inside.mtp")
+    inside("attach", "-o", path)
+    subject.rounds()
+    equal(inside("detach"), path, "detach")
+    equal(held(report(path), 1001), (1000, 400), "from inside")
+    path = os.path.join(FOLDER, "end.mtp")
+    inside("attach", "-o", path)
+    subject.rounds()
+    subject.close(b"end\n", 3)
+    equal(os.path.exists(path) and held(report(path), 1001), (1000, 400), "from inside, to the end")
 
 
 def test_served():

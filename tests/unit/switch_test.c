@@ -127,6 +127,29 @@ static void test_one_by_one(void **state) {
     assert_agree(GATE_OPEN);
 }
 
+/* Without a mean: that which was used last, else what the settings say, else the usual one. */
+static void test_mean_is_remembered(void **state) {
+    (void)state;
+    header.sample_bytes = 0;
+    begin();
+    switch_to(MEMTRACE_MODE_SAMPLED, 0);
+    assert_int_equal(header.sample_bytes, 512 << 10);
+    header.sample_bytes = 0;
+    runtime.settings.recording.sample_bytes = 3 << 20;
+    switch_to(MEMTRACE_MODE_EXACT, 0);
+    switch_to(MEMTRACE_MODE_SAMPLED, 0);
+    assert_int_equal(header.sample_bytes, 3 << 20);
+    switch_to(MEMTRACE_MODE_SAMPLED, 1 << 20);
+    switch_to(MEMTRACE_MODE_EXACT, 0);
+    assert_agree(GATE_OPEN);
+    assert_int_equal(runtime.sample_bytes, 0);
+    switch_to(MEMTRACE_MODE_SAMPLED, 0);
+    assert_agree(GATE_SAMPLED);
+    assert_int_equal(runtime.sample_bytes, 1 << 20);
+    assert_int_equal(header.sample_bytes, 1 << 20);
+    runtime.settings.recording.sample_bytes = 0;
+}
+
 static void test_inside_another(void **state) {
     (void)state;
     begin();
@@ -172,6 +195,7 @@ static void test_after_fork(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_by_one),
+        cmocka_unit_test(test_mean_is_remembered),
         cmocka_unit_test(test_inside_another),
         cmocka_unit_test(test_every_order),
         cmocka_unit_test(test_after_fork),
