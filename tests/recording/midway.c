@@ -3,10 +3,13 @@
  * midway.c: does what the lines of its standard input say, and answers each with how many blocks it
  * holds and how many bytes these have:
  *   a N  allocates N blocks      f N  frees the last N      t N  allocates and frees, N times
- *   w MS allocates and frees for so long, now and then
- *   k    forks a child that frees what it inherited and allocates, and ends
- *   x    replaces itself by exec, and allocates nothing any more
+ *   h N  tells of N blocks of an allocator of its own, as the heap's and as a pool's; u N takes
+ * back the last N of each w MS allocates and frees for so long, now and then k    forks a child
+ * that frees what it inherited and allocates, and ends x    replaces itself by exec, and allocates
+ * nothing any more
  */
+#include "memtrace/memtrace.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,6 +44,25 @@ static void release(long number) {
     for (long i = 0; i < number; i++) {
         free(held[--count]);
         bytes -= (long)size_of(count);
+    }
+}
+
+enum { OWN = 100, OWN_SIZE = 48 };
+static char own[2][OWN][OWN_SIZE] __attribute__((aligned(16))); /* the heap's, the pool's */
+static long told;
+
+static void tell(long number) {
+    for (long i = 0; i < number; i++, told++) {
+        MEMTRACE_ALLOC(NULL, own[0][told], OWN_SIZE);
+        MEMTRACE_ALLOC("own", own[1][told], OWN_SIZE - 1);
+    }
+}
+
+static void take_back(long number) {
+    for (long i = 0; i < number; i++) {
+        told--;
+        MEMTRACE_FREE(NULL, own[0][told]);
+        MEMTRACE_FREE("own", own[1][told]);
     }
 }
 
@@ -83,6 +105,12 @@ int main(int argc, char **argv) {
         case 't':
             pass(number);
             break;
+        case 'h':
+            tell(number);
+            break;
+        case 'u':
+            take_back(number);
+            break;
         case 'w':
             wait_busily(number);
             break;
@@ -92,7 +120,7 @@ int main(int argc, char **argv) {
         default:
             execl("/proc/self/exe", argv[0], "after", (char *)NULL);
         }
-        printf("%ld %ld\n", count, bytes);
+        printf("%ld %ld\n", count + told, bytes + told * OWN_SIZE);
     }
     return 0;
 }

@@ -77,9 +77,9 @@ class Subject:
         if self.held(name) not in (after, (after[0] + 1, after[1] + 40)):
             fail("held at the end of", name, self.held(name), "expected", after, "or that and a block of 40 bytes")
 
-    def inherited(self, name):
+    def inherited(self, name, kind="heap"):
         row = self.query(name, "SELECT count(*) AS n, coalesce(sum(size), 0) AS bytes FROM allocations WHERE "
-                               "inherited = 1 AND class = 'heap'")[0]
+                               "inherited = 1 AND class = '%s'" % kind)[0]
         return row["n"], row["bytes"]
 
     def check_before(self, name, before):
@@ -124,6 +124,31 @@ def test_steps():
     data = report(profiles(subject.folder)[0])
     equal(sums(data), (7, sum(16 + place % 100 * 24 for place in range(7))), "the profile")
     equal(os.listdir(subject.regions), [], "regions that are left")
+
+
+def test_own():
+    """Blocks of the program's own allocator, which live through several recordings: each begins with them, and has their
+    end."""
+    subject = Subject(os.path.join(HERE, "midway.c"))
+    subject.tell("a 5")
+    before = subject.tell("h 90")
+    for turn in range(3):
+        subject.busily("record", "-o", f"{turn}.mtr")
+        subject.tell("h 10")
+        after = subject.tell("u 20")
+        said = subject.busily("record", "off")
+        if "lost 0)" not in said:
+            fail("what record off says:", said)
+        subject.check_before(f"{turn}.mtr", before)
+        equal(subject.inherited(f"{turn}.mtr", "pool"), (90 - 10 * turn, (90 - 10 * turn) * 47), "the pool's, turn", turn)
+        subject.check_end(f"{turn}.mtr", after)
+        rows = subject.query(f"{turn}.mtr", "SELECT class, sum(inherited) AS before, sum(1 - inherited) AS new, "
+                                            "sum(freed IS NOT NULL) AS freed FROM allocations "
+                                            "WHERE size IN (47, 48) GROUP BY 1 ORDER BY 1")
+        equal([(row["class"], row["before"], row["new"], row["freed"]) for row in rows],
+              [(kind, 90 - 10 * turn, 10, 20) for kind in ("heap", "pool")], "events, turn", turn)
+        before = after
+    subject.end()
 
 
 def test_threads(cycles=6):
