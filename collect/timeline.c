@@ -91,6 +91,17 @@ static const char *read_proc(pid_t pid, const char *name, char *text, size_t cap
     return text;
 }
 
+static uint64_t anonymous_bytes(pid_t pid) {
+    char text[128];
+    unsigned long long resident = 0;
+    unsigned long long shared = 0;
+    return sscanf(read_proc(pid, "statm", text, sizeof text), "%*u %llu %llu", &resident,
+                  &shared) == 2 &&
+                   resident > shared
+               ? (resident - shared) * (uint64_t)sysconf(_SC_PAGESIZE)
+               : 0;
+}
+
 uint64_t timeline_resident(pid_t pid) {
     char text[128];
     unsigned long long pages = 0;
@@ -153,7 +164,8 @@ void timeline_note_own_resident(pid_t pid, struct memtrace_header *header) {
     fd = maps != NULL ? open(path, O_RDONLY | O_CLOEXEC) : -1;
     if (fd >= 0) {
         bytes = memtrace_own_resident(count_resident, &fd, maps,
-                                      __atomic_load_n(&header->end, __ATOMIC_RELAXED));
+                                      __atomic_load_n(&header->end, __ATOMIC_RELAXED),
+                                      anonymous_bytes(pid));
         close(fd);
     }
     free(maps);

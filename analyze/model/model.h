@@ -324,4 +324,14 @@ static inline bool model_is_estimate(const struct model *model) {
     return model->recording.sampled && !model->recording.is_counted;
 }
 
+/* What of the resident memory is MemTrace's own was counted at another moment, in older files with
+ * pages that only others have: whatever the file says, a part is no larger than the whole. */
+static inline void model_bound_own(struct model *model) {
+    struct memtrace_header *header = &model->header;
+    if (header->peak_resident_bytes != 0 &&
+        header->own_resident_bytes > header->peak_resident_bytes) {
+        header->own_resident_bytes = header->peak_resident_bytes;
+    }
+}
+
 #endif

@@ -478,6 +478,7 @@ static void take_header(struct model *model, const struct profile *profile) {
     model->header.peak_error_bytes = profile_load_u64(&there->peak_error_bytes);
     model->header.peak_resident_bytes = profile_load_u64(&there->peak_resident_bytes);
     model->header.own_resident_bytes = profile_load_u64(&there->own_resident_bytes);
+    model_bound_own(model);
     model->header.maximum_ns = profile_load_u64(&there->maximum_ns);
     model->header.flags = profile_load_u32(&there->flags);
     model->header.sample_bytes = profile_load_u64(&there->sample_bytes);

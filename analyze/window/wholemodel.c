@@ -26,6 +26,7 @@ static void describe(struct model *model, struct timeorder_parts parts) {
     const struct recording *last = parts.items[parts.count - 1];
     struct memtrace_recording told = told_by(last);
     model->header = last->program;
+    model_bound_own(model);
     model->live = model->header.state == MEMTRACE_STATE_RUNNING && recording_grows(last);
     model->recording = (struct model_recording){
         .present = true,

@@ -31,13 +31,16 @@ struct memtrace_own_maps {
 /* How many bytes of [start, start + size) lie in resident pages; `from` is the caller's. */
 typedef uint64_t (*memtrace_count_resident)(const void *from, uint64_t start, uint64_t size);
 
-/* Bytes of MemTrace's own that are resident; `used` of the file are in use (header.end). */
+/* Bytes of MemTrace's own that are resident; `used` of the file are in use (header.end). Its other
+ * mappings are anonymous, and of these the process has `anonymous` bytes at all: pages that were
+ * only read, where all pages of zeros are one, are counted, but are not resident. 0: not known. */
 static inline uint64_t memtrace_own_resident(memtrace_count_resident count_resident,
                                              const void *from, const struct memtrace_own_maps *maps,
-                                             uint64_t used) {
+                                             uint64_t used, uint64_t anonymous) {
     uint64_t left = used < MEMTRACE_OWN_MOST ? MEMTRACE_OWN_MOST - used : 0;
     uint64_t count = __atomic_load_n(&maps->count, __ATOMIC_ACQUIRE);
-    uint64_t bytes = count_resident(from, maps->region, MEMTRACE_OWN_MOST - left);
+    uint64_t region_bytes = count_resident(from, maps->region, MEMTRACE_OWN_MOST - left);
+    uint64_t bytes = 0;
     for (uint64_t i = 0; i < count && i < MEMTRACE_OWN_MAPS; i++) {
         uint64_t start = __atomic_load_n(&maps->map[i].start, __ATOMIC_ACQUIRE);
         if (start > MEMTRACE_OWN_BEING_WRITTEN) {
@@ -46,7 +49,7 @@ static inline uint64_t memtrace_own_resident(memtrace_count_resident count_resid
             left -= size;
         }
     }
-    return bytes;
+    return region_bytes + (anonymous != 0 && anonymous < bytes ? anonymous : bytes);
 }
 
 #endif

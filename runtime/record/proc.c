@@ -159,14 +159,30 @@ size_t proc_program_file(char *path, size_t size) {
 /* --- memory ------------------------------------------------------------------------------------
  */
 
-uint64_t proc_resident_bytes(void) {
-    char text[128];
-    const char *at = text;
-    read_start("/proc/self/statm", text, sizeof text);
-    while (*at != '\0' && *at != ' ') { /* the first number is the address space */
+static const char *skip_number(const char *at) {
+    while (*at != '\0' && *at != ' ') {
         at++;
     }
-    return number_at(at) * sys_page_bytes();
+    return *at != '\0' ? at + 1 : at;
+}
+
+/* Of /proc/self/statm: the address space, what is resident, what of that is of files or shared. */
+uint64_t proc_resident_bytes(void) {
+    char text[128];
+    read_start("/proc/self/statm", text, sizeof text);
+    return number_at(skip_number(text)) * sys_page_bytes();
+}
+
+static uint64_t anonymous_bytes(void) {
+    char text[128];
+    const char *at;
+    uint64_t resident;
+    uint64_t shared;
+    read_start("/proc/self/statm", text, sizeof text);
+    at = skip_number(text);
+    resident = number_at(at);
+    shared = number_at(skip_number(at));
+    return resident > shared ? (resident - shared) * sys_page_bytes() : 0;
 }
 
 /* Behind the line's name; NULL: there is no such line. */
@@ -186,17 +202,45 @@ static const char *find_line(const char *text, const char *name) {
     return NULL;
 }
 
+/* Of the file, which others write to as well: light children do, in the region of the process that
+ * forked them. mincore(2) counts a page of it once it is in memory, /proc/self/pagemap (highest
+ * bit) where this process has it. Whether that tells of this process at all, as it does not in an
+ * emulator, is seen by the first page, which is the header. 0, or -1: it cannot tell. */
+static int count_mapped(int pagemap, uint64_t start, uint64_t size, uint64_t *bytes) {
+    enum { BATCH = 512, PRESENT = 63 };
+    const uint64_t page = sys_page_bytes();
+    uint64_t entries[BATCH];
+    uint64_t pages = 0;
+    for (uint64_t at = 0; at < size;) {
+        uint64_t left = (size - at + page - 1) / page;
+        uint64_t count = left < BATCH ? left : BATCH;
+        long got = sys_pread(pagemap, entries, count * sizeof *entries,
+                             (start + at) / page * sizeof *entries);
+        if (got != (long)(count * sizeof *entries) || (at == 0 && entries[0] >> PRESENT == 0)) {
+            return -1;
+        }
+        for (uint64_t i = 0; i < count; i++) {
+            pages += entries[i] >> PRESENT;
+        }
+        at += count * page;
+    }
+    *bytes = pages * page;
+    return 0;
+}
+
 /* By mincore(2), which passes over what was never touched much faster than /proc/self/pagemap
- * tells of it: the tables are large and sparse. Pages of the file are counted once they are in
- * memory, whether or not this process has touched them. */
-static uint64_t count_resident(const void *unused, uint64_t start, uint64_t size) {
+ * tells of it: the tables are large and sparse, and nobody else has them. */
+static uint64_t count_resident(const void *pagemap, uint64_t start, uint64_t size) {
     /* On stacks that may be small; and emulators that tell the program of larger pages answer with
      * their own, a byte for each 4 KiB. */
     enum { BATCH = 2048, BATCH_BYTES = BATCH * MEMTRACE_PAGE_SIZE };
     const uint64_t page = sys_page_bytes();
     unsigned char is_resident[BATCH];
     uint64_t pages = 0;
-    (void)unused;
+    uint64_t bytes;
+    if (start == ourmaps.region && count_mapped(*(const int *)pagemap, start, size, &bytes) == 0) {
+        return bytes;
+    }
     for (uint64_t at = 0; at < size; at += BATCH_BYTES) {
         uint64_t left = size - at;
         uint64_t batch = left < BATCH_BYTES ? left : BATCH_BYTES;
@@ -211,8 +255,12 @@ static uint64_t count_resident(const void *unused, uint64_t start, uint64_t size
 }
 
 void proc_note_own_resident(struct memtrace_header *header) {
-    uint64_t bytes =
-        memtrace_own_resident(count_resident, NULL, &ourmaps, LOAD_RELAXED(&header->end));
+    int pagemap = (int)sys_open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC, 0);
+    uint64_t bytes = memtrace_own_resident(count_resident, &pagemap, &ourmaps,
+                                           LOAD_RELAXED(&header->end), anonymous_bytes());
+    if (pagemap >= 0) {
+        sys_close(pagemap);
+    }
     if (bytes != 0) { /* 0: a filter refuses to tell */
         STORE_RELAXED(&header->own_resident_bytes, bytes);
     }

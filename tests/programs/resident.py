@@ -50,7 +50,30 @@ def check_own(program, last):
         fail("MemTrace's own memory,", last, ":", got, "but the program has", more, "more with it")
 
 
+# Subshells that fork children, and grow out of what they share with their parent.
+SUBSHELLS = """for i in 1; do
+    (x=$(seq 1 20000); y=$(echo $x | wc); ( for k in $(seq 1 3000); do z=$k; done ) & )
+done; wait"""
+
+
+def check_forked():
+    """What others have written to a region, and what a process has only read of its tables, is no memory of its own."""
+    folder = scratch()
+    environment = clean_environment(MEMTRACE_SUMMARY="0", MEMTRACE_REGION_DIR=scratch())
+    for command in ("run", "record"):
+        path = os.path.join(folder, command)
+        execute([MEMTRACE, command, "-o", path, "--", "bash", "-c", SUBSHELLS], environment)
+        files = [name for name in sorted(os.listdir(path)) if re.search(r"\.mt[pr]$", name) and not name.startswith("others")]
+        if len(files) < 2:
+            fail(command, "subshells have", files)
+        for name in files:
+            process = report(os.path.join(path, name))["process"]
+            if not process["own_resident_bytes"] < process["peak_resident_bytes"]:
+                fail(command, name, "MemTrace's own", process["own_resident_bytes"], "of", process["peak_resident_bytes"])
+
+
 def main():
+    check_forked()
     program = build("resident.c", "gcc", "-O1")
     for last in ([], ["killed"]):
         how = last[0] if last else "ended"
