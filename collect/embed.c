@@ -25,6 +25,7 @@ enum {
 
 struct embed {
     const struct memtrace_module *module;
+    const struct modulefiles *held;
     struct recordfile *file;
     struct error *error;
     uint64_t time_ns;
@@ -256,14 +257,31 @@ static int write_whole(struct embed *embed, const char *path) {
     return result;
 }
 
-/* The module's own file if all is wanted, and the one with its debug information as symbols. */
-static int embed_module(struct embed *embed, enum memtrace_embed what) {
+/* At its path, or what is held of it. A path alone says little of a file without a build-id. */
+static int find_files(const struct embed *embed, struct debugfile_paths *paths) {
     const struct memtrace_module *module = embed->module;
     struct symbol_module wanted = {module->path, module->build_id, module->build_id_size};
+    char held[MODULEFILES_PATH];
+    bool is_held = modulefiles_path(embed->held, module->id, held);
+    if (module->build_id_size != 0 || !is_held) {
+        if (debugfile_find(&wanted, SYSTEM_DEBUG, paths) != 0) {
+            return -1;
+        }
+        if (paths->object != NULL || !is_held) {
+            return 0;
+        }
+        debugfile_free(paths);
+    }
+    wanted.path = held;
+    return debugfile_find(&wanted, SYSTEM_DEBUG, paths);
+}
+
+/* The module's own file if all is wanted, and the one with its debug information as symbols. */
+static int embed_module(struct embed *embed, enum memtrace_embed what) {
     struct debugfile_paths paths;
     const char *symbols;
     int result = 0;
-    if (debugfile_find(&wanted, SYSTEM_DEBUG, &paths) != 0) {
+    if (find_files(embed, &paths) != 0) {
         return error_set(embed->error, "out of memory while recording");
     }
     symbols = paths.debug != NULL ? paths.debug : paths.object;
@@ -278,7 +296,16 @@ static int embed_module(struct embed *embed, enum memtrace_embed what) {
     return result;
 }
 
-/* Whether a module with this build-id came before this place: one that was loaded several times. */
+/* Without a build-id the name has to do. */
+static bool is_same_file(const struct memtrace_module *other,
+                         const struct memtrace_module *module) {
+    return other->build_id_size == module->build_id_size &&
+           (module->build_id_size != 0
+                ? memcmp(other->build_id, module->build_id, module->build_id_size) == 0
+                : strncmp(other->path, module->path, sizeof other->path) == 0);
+}
+
+/* Whether a module of this file came before this place: one that was loaded several times. */
 static bool came_before(const struct profile *profile, const struct memtrace_module *module) {
     for (size_t i = 0; i < profile->segment_count; i++) {
         const struct profile_segment *segment = &profile->segments[i];
@@ -289,8 +316,7 @@ static bool came_before(const struct profile *profile, const struct memtrace_mod
             if (id == module->id) {
                 return false;
             }
-            if (other != NULL && other->build_id_size == module->build_id_size &&
-                memcmp(other->build_id, module->build_id, module->build_id_size) == 0) {
+            if (other != NULL && is_same_file(other, module)) {
                 return true;
             }
         }
@@ -306,14 +332,14 @@ static bool take_module(const struct memtrace_module *there, uint64_t id,
     }
     *module = *there;
     module->path[sizeof module->path - 1] = '\0';
-    return module->path[0] == '/' && module->build_id_size >= 2 &&
+    return module->path[0] == '/' && module->end != 0 && module->build_id_size != 1 &&
            module->build_id_size <= sizeof module->build_id;
 }
 
-int embed_modules(const struct profile *profile, enum memtrace_embed what, struct recordfile *file,
-                  uint64_t time_ns, unsigned *left_out, struct error *error) {
+int embed_modules(const struct profile *profile, enum memtrace_embed what,
+                  const struct modulefiles *held, struct recordfile *file, uint64_t time_ns, unsigned *left_out, struct error *error) {
     struct memtrace_module module;
-    struct embed embed = {.module = &module, .file = file, .error = error, .time_ns = time_ns};
+    struct embed embed = {.module = &module, .held = held, .file = file, .error = error, .time_ns = time_ns};
     int result = 0;
     *left_out = 0;
     if (what == MEMTRACE_EMBED_NONE) {

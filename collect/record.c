@@ -6,6 +6,7 @@
 #include "collect/clock.h"
 #include "collect/embed.h"
 #include "collect/marktaker.h"
+#include "collect/modulefiles.h"
 #include "collect/recordevents.h"
 #include "collect/recordgap.h"
 #include "collect/recordsample.h"
@@ -59,6 +60,7 @@ struct record {
     struct recordsample sample;
     struct recordgap gap;
     struct recordslices *slices; /* NULL: none */
+    struct modulefiles modules;
     struct wanted_marks wanted;
     struct marktaker asked; /* marks, by others */
     uint64_t flushed_ns;
@@ -306,9 +308,14 @@ static void mind_duration(struct record *record) {
 static void round_of(struct record *record, bool ended) {
     recordevents_beat(&record->events);
     mind_duration(record);
-    if (clock_now_ns() - record->events.refreshed_ns >= REFRESH_MS * MS &&
+    bool looks = record->recording->embed != MEMTRACE_EMBED_NONE && !ended &&
+                 modulefiles_are_new(&record->modules, record->claim);
+    if ((looks || clock_now_ns() - record->events.refreshed_ns >= REFRESH_MS * MS) &&
         recordevents_refresh(&record->events) != 0) {
         stop(record);
+    }
+    if (looks) {
+        modulefiles_look(&record->modules, record->claim, record->events.profile);
     }
     recordgap_look(&record->gap, &record->events, claim_time_ns(record->claim));
     marktaker_look(&record->asked, &record->events, claim_time_ns(record->claim));
@@ -341,6 +348,7 @@ static void *run(void *argument) {
 
 static void release(struct record *record) {
     recordslices_free(record->slices);
+    modulefiles_close(&record->modules);
     recordsample_close(&record->sample);
     recordevents_close(&record->events);
     if (record->wake >= 0) {
@@ -427,7 +435,8 @@ static void free_buffers(const struct record *record) {
 /* Program files. */
 static int embed_in(struct record *record, struct recordfile *file, unsigned *left_out) {
     return embed_modules(record->events.profile, (enum memtrace_embed)record->recording->embed,
-                         file, claim_time_ns(record->claim), left_out, &record->trouble);
+                         &record->modules, file, claim_time_ns(record->claim), left_out,
+                         &record->trouble);
 }
 
 /* Parts that were closed before get the files at the end, too, so that each can be read alone and

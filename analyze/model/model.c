@@ -21,6 +21,7 @@ void model_free(struct model *model) {
     free(model->foreign);
     free(model->modules);
     free(model->strings);
+    free(model->long_strings);
     free(model->pools);
     free(model->pool_rooms);
     free(model->timeline);

@@ -247,6 +247,7 @@ struct model {
     bool live;           /* taken from a program that was running */
     char damage[256];    /* empty: whole; else where the file breaks or what did not add up */
     char *strings;       /* module paths */
+    char *long_strings;  /* of those that take several records; NULL: none */
     struct index *index; /* of all of a recording, for views of it; else NULL */
     void (*free_index)(struct index *index);
 };

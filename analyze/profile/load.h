@@ -54,6 +54,8 @@ int contexts_make(struct model *model, const struct sum *sums);
  */
 int records_reserve_modules(struct model *model, size_t count);
 void records_take_module(struct model *model, const struct memtrace_module *record, uint32_t id);
+/* Once all are there: paths that take several records. 0 or -1. */
+int records_join_paths(struct model *model);
 int records_reserve_threads(struct model *model, size_t count);
 void records_take_thread(struct model *model, const struct memtrace_thread_record *record);
 int records_take_foreign(struct model *model, struct model_foreign foreign);

@@ -13,6 +13,7 @@
 enum {
     MODULE_LIMIT = MEMTRACE_FRAME_MODULE_MASK + 1,
     MODULE_PATH = sizeof(((struct memtrace_module *)0)->path),
+    LONG_PATH = 4096,
     THREAD_LIMIT = 1 << MEMTRACE_THREAD_BITS,
     OWNERS_PER_LEAF = 256, /* see struct memtrace_foreign_frees */
 };
@@ -68,6 +69,56 @@ void records_take_module(struct model *model, const struct memtrace_module *reco
     memcpy(module->build_id, record->build_id, sizeof module->build_id);
 }
 
+/* What the record at this place says of a longer path; 0: nothing. */
+static uint32_t rest_of(const struct model *model, size_t id) {
+    struct memtrace_module record = {0};
+    memcpy(record.path, model->strings + id * MODULE_PATH, MODULE_PATH);
+    return memtrace_module_rest(&record);
+}
+
+/* The whole path that begins with this record. Records that it goes on in are no modules. */
+static void join_path(struct model *model, size_t id, char *path) {
+    size_t length = 0;
+    uint32_t rest;
+    model->modules[id].path = path;
+    do {
+        rest = rest_of(model, id);
+        const char *part = model->strings + id * MODULE_PATH;
+        size_t more = strnlen(part, MODULE_PATH);
+        more = length + more < LONG_PATH ? more : LONG_PATH - 1 - length;
+        memcpy(path + length, part, more);
+        length += more;
+        id = rest;
+    } while (rest != 0 && rest < model->module_count && length + 1 < LONG_PATH);
+    path[length] = '\0';
+}
+
+int records_join_paths(struct model *model) {
+    size_t count = 0;
+    for (size_t id = 1; id < model->module_count; id++) {
+        count += model->modules[id].end != 0 && rest_of(model, id) != 0;
+    }
+    if (count == 0) {
+        return 0;
+    }
+    model->long_strings = calloc(count, LONG_PATH);
+    if (model->long_strings == NULL) {
+        return -1;
+    }
+    count = 0;
+    for (size_t id = 1; id < model->module_count; id++) {
+        if (model->modules[id].end != 0 && rest_of(model, id) != 0) {
+            join_path(model, id, model->long_strings + count++ * LONG_PATH);
+        }
+    }
+    for (size_t id = 1; id < model->module_count; id++) {
+        if (model->modules[id].start == 0 && model->modules[id].end == 0) {
+            model->modules[id].path = "";
+        }
+    }
+    return 0;
+}
+
 static int load_modules(struct model *model, const struct profile *profile) {
     if (records_reserve_modules(model, count_modules(profile)) != 0) {
         return -1;
@@ -84,7 +135,7 @@ static int load_modules(struct model *model, const struct profile *profile) {
             }
         }
     }
-    return 0;
+    return records_join_paths(model);
 }
 
 /* ---- Threads ---- */

@@ -43,7 +43,7 @@ static int read_piece(const struct recording_buffer *buffer, struct piece *piece
     rest = buffer->size - sizeof head;
     path = (const char *)buffer->bytes + sizeof head;
     if (head.path_size < 2 || head.path_size > sizeof piece->file.path || head.path_size > rest ||
-        path[head.path_size - 1] != '\0' || head.build_id_size < 2 ||
+        path[head.path_size - 1] != '\0' || head.build_id_size == 1 ||
         head.build_id_size > sizeof head.build_id || !is_safe(path)) {
         return -1;
     }
@@ -132,9 +132,15 @@ static int make_folders(char *path) {
     return 0;
 }
 
-static int name_by_build_id(const char *folder, const struct embedded *file, char *path,
+static int name_of_debug_file(const char *folder, const struct embedded *file, char *path,
                             size_t capacity) {
     char id[2 * sizeof file->build_id + 1];
+    if (file->build_id_size == 0) {
+        return (size_t)snprintf(path, capacity, "%s/.no-build-id%s.debug", folder, file->path) <
+                       capacity
+                   ? 0
+                   : -1;
+    }
     for (size_t i = 0; i < file->build_id_size; i++) {
         snprintf(id + 2 * i, 3, "%02x", file->build_id[i]);
     }
@@ -167,10 +173,10 @@ static int write_piece(char *path, const struct piece *piece, const struct times
     return result;
 }
 
-/* A whole file has its symbols in it: it is found by its build-id, too, if no other file is. */
-static int link_by_build_id(const char *folder, const struct embedded *file, const char *path) {
+/* A whole file has its symbols in it: it is found as such, too, if no other file is. */
+static int link_debug_file(const char *folder, const struct embedded *file, const char *path) {
     char name[PATH_MAX];
-    if (name_by_build_id(folder, file, name, sizeof name) != 0 || make_folders(name) != 0) {
+    if (name_of_debug_file(folder, file, name, sizeof name) != 0 || make_folders(name) != 0) {
         return -1;
     }
     return link(path, name) == 0 || errno == EEXIST ? 0 : -1;
@@ -189,10 +195,10 @@ static int extract_piece(void *context, const struct piece *piece, struct error 
                      ? 0
                      : -1;
     } else {
-        result = name_by_build_id(extraction->folder, file, path, sizeof path);
+        result = name_of_debug_file(extraction->folder, file, path, sizeof path);
     }
     if (result != 0 || write_piece(path, piece, &extraction->when) != 0 ||
-        (whole && link_by_build_id(extraction->folder, file, path) != 0)) {
+        (whole && link_debug_file(extraction->folder, file, path) != 0)) {
         return error_set(error, "cannot write %.400s: %s", path, strerror(errno));
     }
     extraction->count += piece->offset == 0;

@@ -14,7 +14,7 @@ struct embedded {
     uint32_t what; /* enum memtrace_embedded_what */
     uint64_t size;
     uint8_t build_id[32];
-    uint32_t build_id_size; /* at most 32 */
+    uint32_t build_id_size; /* at most 32; 0: it has none, and is known by its path */
     char path[1024];        /* on the machine of the recording */
 };
 
@@ -23,7 +23,8 @@ int embedded_list(const struct recording *recording, struct embedded **list, siz
                   struct error *error);
 
 /* Writes all files below the folder, which is made: FOLDER/.build-id/XX/REST.debug, where debuggers
- * look for it if FOLDER is one of their debug folders; whole files FOLDER/PATH as well. *count: how
+ * look for it if FOLDER is one of their debug folders; those without a build-id
+ * FOLDER/.no-build-id/PATH.debug; whole files FOLDER/PATH as well. *count: how
  * many. Nothing is written where all are larger than bytes_most; 0: than those of a recording of
  * this size can be. 0 or -1. */
 int embedded_extract(const struct recording *recording, const char *folder, uint64_t bytes_most,

@@ -399,12 +399,28 @@ int debugfile_find(const struct symbol_module *module, const char *folders,
     return result;
 }
 
+static bool find_unnamed(const char *path, const char *folders, char **result) {
+    char root[PATH_MAX], place[PATH_MAX];
+    struct debugfile_elf file;
+    while (!*result && next_folder(&folders, root)) {
+        int length = snprintf(place, sizeof place, "%s/.no-build-id%s.debug", root, path);
+        if (length < (int)sizeof place && debugfile_open(place, &file, NULL) == 0) {
+            debugfile_close(&file);
+            *result = strdup(place);
+        }
+    }
+    return *result != NULL;
+}
+
 static int find_here(const struct symbol_module *module, const char *folders,
                      struct debugfile_paths *paths) {
     *paths = (struct debugfile_paths){0};
     if (module->path[0] == '\0' || module->path[0] == '[')
         return 0;
     struct debugfile_elf file;
+    /* What a recording has of a file without a build-id is the file as it was then. */
+    if (module->build_id_size == 0 && find_unnamed(module->path, folders, &paths->debug))
+        return 0;
     errno = 0;
     bool opened = debugfile_open(module->path, &file, NULL) == 0;
     int reason = errno;

@@ -163,7 +163,7 @@ int recorded_places(struct model *model, struct timeorder_parts parts) {
     each_record(parts, all_of(MEMTRACE_BLOCK_MODULES, size), take_module, model);
     each_record(parts, all_of(MEMTRACE_BLOCK_POOLS, sizeof(struct memtrace_recording_pool)),
                 take_pool, model);
-    return 0;
+    return records_join_paths(model);
 }
 
 /* ---- Threads ---- */

@@ -276,14 +276,17 @@ static int number_culled(struct merge *merge, const struct transform_payload *pa
 }
 
 /* Whether an earlier process has this file, too. */
-static bool has_earlier(const struct merge *merge, const struct memtrace_embedded *file) {
+static bool has_earlier(const struct merge *merge, const struct memtrace_embedded *file,
+                        const char *path) {
     for (size_t earlier = 0; earlier < merge->current; earlier++) {
         const struct process *process = &merge->processes[earlier];
         for (size_t i = 0; process->has_files && i < process->source.module_count; i++) {
             uint32_t id = process->source.modules[i];
             const struct memtrace_module *module = &merge->tables.modules[id];
             if (id != 0 && module->build_id_size == file->build_id_size &&
-                memcmp(module->build_id, file->build_id, file->build_id_size) == 0) {
+                (file->build_id_size != 0
+                     ? memcmp(module->build_id, file->build_id, file->build_id_size) == 0
+                     : strncmp(module->path, path, file->path_size) == 0)) {
                 return true;
             }
         }
@@ -298,8 +301,11 @@ static int number_file(struct merge *merge, const struct transform_payload *payl
         return 0;
     }
     memcpy(&head, payload->bytes, sizeof head);
+    if (head.path_size > payload->size - sizeof head) {
+        return 0;
+    }
     process->has_files = true;
-    if (head.build_id_size > sizeof head.build_id || has_earlier(merge, &head)) {
+    if (head.build_id_size > sizeof head.build_id || has_earlier(merge, &head, (const char *)payload->bytes + sizeof head)) {
         return 0;
     }
     head.module =

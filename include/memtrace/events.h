@@ -68,7 +68,11 @@ struct memtrace_recording {
     /* live: bit c % 64 of word c / 64: chunk c is free. A thread takes one by clearing its bit, the
      * collector gives it back by setting it. */
     uint64_t free_chunks[MEMTRACE_CHUNK_LIMIT / 64];
-    char path[1016]; /* absolute path of the recording, patterns expanded */
+    char path[1008]; /* absolute path of the recording, patterns expanded */
+    /* live: header.module_count when the collector had looked at the files of all modules below it:
+     * a program that ends earlier waits a little for that where nobody would find them later */
+    uint32_t modules_seen;
+    uint32_t reserved;
 };
 #define MEMTRACE_RECORDING_OFFSET 320
 MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_recording) == 1408, "recording size");

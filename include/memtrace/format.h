@@ -481,9 +481,24 @@ struct memtrace_module {
     uint64_t load_ns;    /* when it was first seen */
     uint64_t unload_ns;  /* when it was seen to be gone; 0: never */
     uint8_t build_id[32];
-    char path[1024 - 80]; /* absolute where known; "[vdso]" */
+    char path[1024 - 80]; /* absolute where known; "[vdso]"; longer ones: see below */
 };
 MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_module) == 1024, "module size");
+
+/*
+ * A path that does not fit goes on in the path of another record, which is of no object (its range
+ * is empty): up to MEMTRACE_MODULE_PART bytes, a NUL, and the other's id, the low byte first. A
+ * record is whole before another one names it.
+ */
+enum { MEMTRACE_MODULE_PART = 1024 - 80 - 5 };
+
+/* Where the path goes on; 0: it ends here. */
+static inline uint32_t memtrace_module_rest(const struct memtrace_module *module) {
+    const uint8_t *at = (const uint8_t *)&module->path[MEMTRACE_MODULE_PART + 1];
+    return module->path[MEMTRACE_MODULE_PART] == '\0' && module->path[0] != '\0'
+               ? (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16
+               : 0;
+}
 
 /*
  * A forked child is light until it has done something worth a region of its own (10,000 events or

@@ -399,10 +399,59 @@ static void write_all_out(struct memtrace_header *header) {
     }
 }
 
+/* Whether who writes the recording sees the files that this process does, as far as can be told. */
+static int shares_mounts(const struct memtrace_header *header) {
+    char path[48], own[64], others[64];
+    struct text text;
+    long size = sys_readlink("/proc/self/ns/mnt", own, sizeof own);
+    text_init(&text, path, sizeof path);
+    text_add(&text, "/proc/");
+    text_add_number(&text, LOAD_RELAXED(&header->collector_pid));
+    text_add(&text, "/ns/mnt");
+    return size > 0 && sys_readlink(path, others, sizeof others) == size &&
+           memcmp(own, others, (size_t)size) == 0;
+}
+
+static int has_all_files(const struct modules *modules, uint32_t first, uint32_t end) {
+    for (uint32_t id = first; id < end; id++) {
+        const struct memtrace_module *module = module_get(modules, id);
+        if (module != NULL && module->path[0] == '/' && sys_access(module->path, R_OK) != 0) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* A recording takes what names functions out of the program's files at the end. Those that nobody
+ * finds then, being gone or in a namespace that ends with us, are taken hold of while we are here:
+ * within milliseconds of when they appear, for which a program that ends as soon waits (longer, half
+ * a second at most, where the files of programs before it are still being read). */
+static void await_module_files(const struct memtrace_header *header) {
+    enum { STEPS = 500 };
+    const struct memtrace_recording *recording = runtime.recorder.recording;
+    uint32_t count = LOAD_ACQUIRE(&header->module_count);
+    uint32_t seen;
+    if (!recorder_is_on(&runtime.recorder) || recording->embed == MEMTRACE_EMBED_NONE) {
+        return;
+    }
+    seen = LOAD_ACQUIRE(&recording->modules_seen);
+    if (seen >= count || !is_collected(header) ||
+        (shares_mounts(header) && has_all_files(&runtime.modules, seen, count))) {
+        return;
+    }
+    for (int step = 0; step < STEPS && LOAD_ACQUIRE(&recording->modules_seen) < count &&
+                       is_collected(header);
+         step++) {
+        sys_sleep_ns(1000 * 1000);
+    }
+}
+
 /* What the profile says is whole now: the region says so, and is written where nobody else does. */
 static void close_region(enum memtrace_state state) {
     struct memtrace_header *header = runtime.space.header;
-    header->end_monotonic_ns = sys_clock_ns(CLOCK_MONOTONIC);
+    uint64_t end_ns = sys_clock_ns(CLOCK_MONOTONIC);
+    await_module_files(header);
+    header->end_monotonic_ns = end_ns;
     proc_note_resident_peak(header);
     proc_note_own_resident(header);
     poolroom_note();

@@ -16,6 +16,8 @@ struct memtrace_module *module_get(const struct modules *modules, uint32_t id) {
     return leaf != NULL && id % MODULE_LEAF_ITEMS != 0 ? leaf + id % MODULE_LEAF_ITEMS : NULL;
 }
 
+enum { PARTS_MOST = 5 }; /* of a path */
+
 /* The program's own code: not below the system's library folders. */
 static int is_own_path(const char *path) {
     return path[0] == '/' && !text_starts(path, "/lib") && !text_starts(path, "/usr/lib");
@@ -83,42 +85,31 @@ int module_is_go(const struct modules *modules, const struct module_place *place
            find_note(module->start, module->bias, "Go\0", GO_BUILD_ID).size != 0;
 }
 
-static void fill(struct modules *modules, struct memtrace_module *module,
-                 const struct libc_object *object) {
-    const char *path = object->name;
-    module->start = object->start;
-    module->end = object->end;
-    module->bias = object->bias;
-    module->load_ns = LOAD_RELAXED(&modules->header->clock_ns);
-    if (path == NULL || path[0] == '\0') {
-        path = modules->executable;
-        modules->executable_start = module->start;
-    } else if (text_starts(path, "linux-vdso") || text_starts(path, "linux-gate")) {
-        path = "[vdso]";
-        module->bias = object->start; /* no file has it; qemu makes its addresses absolute */
-    }
-    if (path[0] != '/' && path[0] != '[') { /* a library given by a relative path */
-        char folder[900];
-        struct text text;
-        text_init(&text, module->path, sizeof module->path);
-        if (sys_getcwd(folder, sizeof folder) > 0) {
-            text_add(&text, folder);
-            text_add(&text, "/");
+/* Whether the record's path is this one, as far as it was kept. */
+static int has_path(const struct modules *modules, const struct memtrace_module *module,
+                    const char *path) {
+    uint32_t rest;
+    for (int parts = 0; (rest = memtrace_module_rest(module)) != 0; parts++) {
+        if (parts == PARTS_MOST ||
+            __builtin_strncmp(path, module->path, MEMTRACE_MODULE_PART) != 0) {
+            return 0;
         }
-        text_add(&text, path);
-    } else {
-        text_copy(module->path, sizeof module->path, path);
+        path += MEMTRACE_MODULE_PART;
+        module = module_get(modules, rest);
+        if (module == NULL) {
+            return 0;
+        }
     }
-    read_build_id(module, object->start, object->bias);
+    return __builtin_strncmp(path, module->path, sizeof module->path - 1) == 0;
 }
 
 /* Whether this object, which cannot go meanwhile, is the one of the record: another one may lie
  * where it was. */
-static int is_same(const struct memtrace_module *module, const struct libc_object *object) {
+static int is_same(const struct modules *modules, const struct memtrace_module *module,
+                   const struct libc_object *object) {
     const char *path = object->name;
     return module->start == object->start && module->end == object->end &&
-           (path == NULL || path[0] != '/' ||
-            __builtin_strncmp(path, module->path, sizeof module->path - 1) == 0);
+           (path == NULL || path[0] != '/' || has_path(modules, module, path));
 }
 
 static uint32_t lookup(const struct modules *modules, const struct libc_object *object) {
@@ -126,7 +117,7 @@ static uint32_t lookup(const struct modules *modules, const struct libc_object *
     for (uint32_t id = count; id-- > 1;) {
         const struct memtrace_module *module = module_get(modules, id);
         if (module != NULL && LOAD_ACQUIRE(&module->id) == id &&
-            LOAD_RELAXED(&module->unload_ns) == 0 && is_same(module, object)) {
+            LOAD_RELAXED(&module->unload_ns) == 0 && is_same(modules, module, object)) {
             return id;
         }
     }
@@ -163,6 +154,60 @@ static uint32_t take_place(struct modules *modules) {
     return id;
 }
 
+/* A path, in further records if it needs them; cut where there is no place for those. */
+static void put_path(struct modules *modules, struct memtrace_module *module, const char *path) {
+    uint32_t ids[PARTS_MOST];
+    size_t count = 0;
+    while (text_length(path) >= sizeof module->path && count < PARTS_MOST) {
+        uint32_t id = take_place(modules);
+        uint8_t *rest = (uint8_t *)&module->path[MEMTRACE_MODULE_PART + 1];
+        if (id == 0) {
+            break;
+        }
+        text_copy(module->path, MEMTRACE_MODULE_PART + 1, path);
+        rest[0] = (uint8_t)id;
+        rest[1] = (uint8_t)(id >> 8);
+        rest[2] = (uint8_t)(id >> 16);
+        path += MEMTRACE_MODULE_PART;
+        module = module_get(modules, id);
+        ids[count++] = id;
+    }
+    text_copy(module->path, sizeof module->path, path);
+    while (count-- > 0) { /* who names another comes after it */
+        STORE_RELEASE(&module_get(modules, ids[count])->id, ids[count]);
+    }
+}
+
+static void fill(struct modules *modules, struct memtrace_module *module,
+                 const struct libc_object *object) {
+    const char *path = object->name;
+    module->start = object->start;
+    module->end = object->end;
+    module->bias = object->bias;
+    module->load_ns = LOAD_RELAXED(&modules->header->clock_ns);
+    if (path == NULL || path[0] == '\0') {
+        path = modules->executable;
+        modules->executable_start = module->start;
+    } else if (text_starts(path, "linux-vdso") || text_starts(path, "linux-gate")) {
+        path = "[vdso]";
+        module->bias = object->start; /* no file has it; qemu makes its addresses absolute */
+    }
+    if (path[0] != '/' && path[0] != '[') { /* a library given by a relative path */
+        struct text text;
+        long length;
+        text_init(&text, modules->path, sizeof modules->path);
+        length = sys_getcwd(modules->path, sizeof modules->path);
+        if (length > 0) {
+            text.length = (size_t)length - 1;
+            text_add(&text, "/");
+        }
+        text_add(&text, path);
+        path = modules->path;
+    }
+    put_path(modules, module, path);
+    read_build_id(module, object->start, object->bias);
+}
+
 static int has_build_id(const struct memtrace_module *module, const struct memtrace_module *of) {
     return module->build_id_size == of->build_id_size &&
            __builtin_memcmp(module->build_id, of->build_id, of->build_id_size) == 0;
@@ -181,7 +226,7 @@ static uint32_t take_again(struct modules *modules, const struct libc_object *ob
     for (uint32_t id = LOAD_ACQUIRE(&modules->header->module_count); id-- > 1;) {
         struct memtrace_module *module = module_get(modules, id);
         if (module != NULL && LOAD_ACQUIRE(&module->id) == id &&
-            LOAD_RELAXED(&module->unload_ns) != 0 && is_same(module, object) &&
+            LOAD_RELAXED(&module->unload_ns) != 0 && is_same(modules, module, object) &&
             has_build_id(module, &now)) {
             STORE_RELAXED(&modules->retired[id], 0);
             STORE_RELEASE(&module->unload_ns, 0);
@@ -264,7 +309,7 @@ void module_sweep(struct modules *modules, uint64_t now_ns,
             continue;
         }
         if (LOAD_RELAXED(&modules->retired[id]) || libc_find_object(module->start, &object) != 0 ||
-            !is_same(module, &object)) {
+            !is_same(modules, module, &object)) {
             gone(argument, module->start, module->end);
             if (modules->space->is_private) { /* in the ancestor it may be loaded */
                 STORE_RELAXED(&modules->retired[id], 0);

@@ -18,8 +18,9 @@ struct modules {
     struct memtrace_header *header;
     struct memtrace_module *leaf[MODULE_LIMIT / MODULE_LEAF_ITEMS];
     struct trylock lock;   /* taken to add a record; who does not get it in time uses module 0 */
-    char executable[1024]; /* the loader leaves the main program's name empty */
+    char executable[2048]; /* the loader leaves the main program's name empty */
     uintptr_t executable_start;
+    char path[4096];               /* that is put together; under the lock */
     uint8_t retired[MODULE_LIMIT]; /* by id: its code has run its course: module_retire() */
 };
 
