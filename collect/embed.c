@@ -337,9 +337,11 @@ static bool take_module(const struct memtrace_module *there, uint64_t id,
 }
 
 int embed_modules(const struct profile *profile, enum memtrace_embed what,
-                  const struct modulefiles *held, struct recordfile *file, uint64_t time_ns, unsigned *left_out, struct error *error) {
+                  const struct modulefiles *held, struct recordfile *file, uint64_t time_ns,
+                  unsigned *left_out, struct error *error) {
     struct memtrace_module module;
-    struct embed embed = {.module = &module, .held = held, .file = file, .error = error, .time_ns = time_ns};
+    struct embed embed = {
+        .module = &module, .held = held, .file = file, .error = error, .time_ns = time_ns};
     int result = 0;
     *left_out = 0;
     if (what == MEMTRACE_EMBED_NONE) {

@@ -17,7 +17,7 @@
 
 enum {
     OPEN_MOST = 1024,
-    SHARE = 4, /* of the descriptors that we may have */
+    SHARE = 4,        /* of the descriptors that we may have */
     TRIES_MOST = 200, /* for a record whose writer may have died meanwhile */
 };
 
@@ -121,16 +121,16 @@ static bool find_mapped(FILE *maps, uint64_t address, struct mapped *mapped) {
  * file may have the name by now. */
 static int try_file(const struct mapped *mapped, struct stat *status, const char *path) {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (fd >= 0 && (fstat(fd, status) != 0 || !S_ISREG(status->st_mode) ||
-                    status->st_ino != mapped->inode)) {
+    if (fd >= 0 &&
+        (fstat(fd, status) != 0 || !S_ISREG(status->st_mode) || status->st_ino != mapped->inode)) {
         close(fd);
         fd = -1;
     }
     return fd;
 }
 
-/* As the program names it, as the kernel does, as its own file; last by its mapping, which only root
- * may open. */
+/* As the program names it, as the kernel does, as its own file; last by its mapping, which only
+ * root may open. */
 static int open_file(pid_t pid, const struct memtrace_module *module, const struct mapped *mapped,
                      struct stat *status) {
     static const char self[] = "/proc/self/";

@@ -2,7 +2,8 @@
 /*
  * modulefiles.h: the files of a recorded program's modules, held open from when a module is first
  * seen, so that they can be read at the end: where the program has removed them by then (libraries
- * that it unpacked), or saw them under names that mean other files here, or none (mount namespaces).
+ * that it unpacked), or saw them under names that mean other files here, or none (mount
+ * namespaces).
  *
  * Called by collect/record, whose thread owns it. Descriptors of the same file are one in all
  * recordings of this command, and there are only so many.

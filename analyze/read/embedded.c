@@ -133,7 +133,7 @@ static int make_folders(char *path) {
 }
 
 static int name_of_debug_file(const char *folder, const struct embedded *file, char *path,
-                            size_t capacity) {
+                              size_t capacity) {
     char id[2 * sizeof file->build_id + 1];
     if (file->build_id_size == 0) {
         return (size_t)snprintf(path, capacity, "%s/.no-build-id%s.debug", folder, file->path) <

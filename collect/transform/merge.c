@@ -305,7 +305,8 @@ static int number_file(struct merge *merge, const struct transform_payload *payl
         return 0;
     }
     process->has_files = true;
-    if (head.build_id_size > sizeof head.build_id || has_earlier(merge, &head, (const char *)payload->bytes + sizeof head)) {
+    if (head.build_id_size > sizeof head.build_id ||
+        has_earlier(merge, &head, (const char *)payload->bytes + sizeof head)) {
         return 0;
     }
     head.module =

@@ -215,8 +215,8 @@ enum memtrace_embedded_what {
                                       what names functions and lines, without code and data */
 };
 struct memtrace_embedded {
-    uint32_t module; /* 0, or in some files the id of the module: the build-id says it, or, of a file
-                        that has none (size 0), the path */
+    uint32_t module; /* 0, or in some files the id of the module: the build-id says it, or, of a
+                        file that has none (size 0), the path */
     uint32_t what;   /* enum memtrace_embedded_what */
     uint64_t offset; /* of these bytes in the file: large files come in several blocks */
     uint64_t size;   /* of the whole file */

@@ -424,8 +424,8 @@ static int has_all_files(const struct modules *modules, uint32_t first, uint32_t
 
 /* A recording takes what names functions out of the program's files at the end. Those that nobody
  * finds then, being gone or in a namespace that ends with us, are taken hold of while we are here:
- * within milliseconds of when they appear, for which a program that ends as soon waits (longer, half
- * a second at most, where the files of programs before it are still being read). */
+ * within milliseconds of when they appear, for which a program that ends as soon waits (longer,
+ * half a second at most, where the files of programs before it are still being read). */
 static void await_module_files(const struct memtrace_header *header) {
     enum { STEPS = 500 };
     const struct memtrace_recording *recording = runtime.recorder.recording;
@@ -439,8 +439,8 @@ static void await_module_files(const struct memtrace_header *header) {
         (shares_mounts(header) && has_all_files(&runtime.modules, seen, count))) {
         return;
     }
-    for (int step = 0; step < STEPS && LOAD_ACQUIRE(&recording->modules_seen) < count &&
-                       is_collected(header);
+    for (int step = 0;
+         step < STEPS && LOAD_ACQUIRE(&recording->modules_seen) < count && is_collected(header);
          step++) {
         sys_sleep_ns(1000 * 1000);
     }
