@@ -137,6 +137,8 @@ static void bombs(void) {
     bomb("smaps.mtr", MEMTRACE_BLOCK_SMAPS, 1 << 19, 40, ZEROS);
     bomb("modules.mtr", MEMTRACE_BLOCK_MODULES, (32 << 20) / sizeof(struct memtrace_module), 40,
          ZEROS);
+    bomb("samples.mtr", MEMTRACE_BLOCK_SAMPLES, (14 << 20) / sizeof(struct memtrace_sample), 10,
+         ZEROS);
     bomb("files.mtr", MEMTRACE_BLOCK_FILE, 16 << 20, 40, HUGE_FILE);
     bomb("events.mtr", MEMTRACE_BLOCK_EVENTS, 1 << 20, 12, ZEROS);
     builder_header(builder)->version |= MEMTRACE_FORMAT_COMPRESSED;

@@ -383,6 +383,7 @@ OF_TWO = [(["top", "--once", "-i", "10ms", FIRST], "nothing.mtp", "nothing.mtp")
 # Command, file, MiB that do, and what it says: that there is too much of it.
 BOMBS = [(["report", "--show-mappings", FIRST], "smaps.mtr", 64, "--memory-limit SIZE reads it"),
          (["info", FIRST], "modules.mtr", 64, "--memory-limit SIZE reads it"),
+         (["report", FIRST], "samples.mtr", 64, "--memory-limit SIZE reads it"),
          (["report", FIRST], "segments.mtp", 400, "--memory-limit SIZE reads it"),
          (["extract", "--output", OUTPUT, FIRST], "files.mtr", 64, "--max-size SIZE writes more"),
          (["report", "--memory-limit", "128M", FIRST], "events.mtr", 192, "the limit is 128.0 MiB")]
