@@ -87,7 +87,7 @@ static inline size_t grown_payload(unsigned char *bytes, uint16_t kind, size_t i
         memcpy(file + 1, "/x", sizeof "/x");
         return sizeof *file + sizeof "/x" + size;
     default:
-        for (size_t at = 0; form % 2 == 0 && at + sizeof(uint64_t) <= size;
+        for (size_t at = 0; form % 2 == 0 && grown_item(kind) > 1 && at + sizeof(uint64_t) <= size;
              at += grown_item(kind)) {
             uint64_t place = at; /* each another id, start and so on */
             memcpy(bytes + at, &place, sizeof place);

@@ -193,7 +193,8 @@ class Storm:
         most_mib = LIMIT_MIB + 100 if limited else honest
         spelled = self.spell(self.plain, words[:1] + limited + words[1:], files)
         most_written = size // 4 + 192 if words[0] in WRITERS else 1 << 20
-        self.judge(self.execute(spelled, 60, most_mib + 200), spelled, files, most_mib, 40, most_written)
+        most_s = 2 * SPARE_S + size // 1024
+        self.judge(self.execute(spelled, most_s + SPARE_S, most_mib + 200), spelled, files, most_mib, most_s, most_written)
 
     # ---- The server ----
 
