@@ -52,13 +52,15 @@ static int say_gone(const struct region *region) {
 /* Where a recording of it goes, too. */
 static void print_recording(const struct memtrace_header *header) {
     const struct memtrace_recording *recording = recordask_recording(header);
+    char path[RECORDASK_PATH];
     struct number number;
     if (memtrace_is_recorded(recording)) {
         if (memtrace_distance(recording) > modeswitch_mean(header)) {
             printf("process %u: more comes than can be taken: one allocation in %s is recorded\n",
                    header->pid, number_bytes(&number, memtrace_distance(recording)));
         }
-        print_safe(stdout, "process %u: recording %s\n", header->pid, recording->path);
+        recordask_path(header, path);
+        print_safe(stdout, "process %u: recording %s\n", header->pid, path);
     }
 }
 
@@ -88,14 +90,14 @@ static int ask(struct memtrace_header *header, const struct region *region,
 
 /* --- recordings ------------------------------------------------------------------------------- */
 
-/* What was asked for is to come within a second, or when the program goes on. */
+/* What was asked for is to come within a second, or when the program goes on. The path is what was
+ * chosen here: what the header says may be another user's. */
 static int wait_for_begin(struct memtrace_header *header, const struct region *region,
-                          uint32_t begun_before) {
+                          uint32_t begun_before, const char *path) {
     const struct memtrace_recording *recording = recordask_recording(header);
     const long pid = (long)region->pid;
-    char path[sizeof recording->path];
+    char why[RECORDASK_PATH];
     enum recordask_state state = recordask_look(header);
-    snprintf(path, sizeof path, "%s", recording->path);
     for (int i = 0; i < (state == RECORDASK_OPENING ? 4 * TRIES : TRIES) &&
                     (state == RECORDASK_OPENING || state == RECORDASK_ASKED ||
                      (state == RECORDASK_ON &&
@@ -118,16 +120,15 @@ static int wait_for_begin(struct memtrace_header *header, const struct region *r
                          pid);
     case RECORDASK_REFUSED:
         unlink(path);
-        return cli_error("process %ld: %s", pid, recording->path);
+        recordask_path(header, why);
+        return cli_error("process %ld: %s", pid, why);
     case RECORDASK_STOPPED:
-        return cli_error("process %ld: %s could not be continued: is the disk full?", pid,
-                         recording->path);
+        return cli_error("process %ld: %s could not be continued: is the disk full?", pid, path);
     case RECORDASK_ASKED:
-        print_safe(stdout, "process %ld: asked; %s begins when it allocates next\n", pid,
-                   recording->path);
+        print_safe(stdout, "process %ld: asked; %s begins when it allocates next\n", pid, path);
         return CLI_OK;
     default:
-        print_safe(stdout, "process %ld: recording %s\n", pid, recording->path);
+        print_safe(stdout, "process %ld: recording %s\n", pid, path);
         return CLI_OK;
     }
 }
@@ -135,10 +136,11 @@ static int wait_for_begin(struct memtrace_header *header, const struct region *r
 static int begin_recording(struct memtrace_header *header, const struct region *region,
                            const char *output) {
     uint32_t begun_before = recordask_recording(header)->begun;
+    char path[RECORDASK_PATH];
     struct error error;
-    return recordask_begin(header, region, output, &error) != 0
+    return recordask_begin(header, region, output, path, &error) != 0
                ? cli_error("%s", error.message)
-               : wait_for_begin(header, region, begun_before);
+               : wait_for_begin(header, region, begun_before, path);
 }
 
 static void print_file(const struct memtrace_recording *recording, const char *path, long pid) {
@@ -155,10 +157,10 @@ static void print_file(const struct memtrace_recording *recording, const char *p
 
 static int end_recording(struct memtrace_header *header, const struct region *region) {
     const struct memtrace_recording *recording = recordask_recording(header);
-    char path[sizeof recording->path];
+    char path[RECORDASK_PATH];
     struct error error;
     enum recordask_state state = RECORDASK_ENDING;
-    snprintf(path, sizeof path, "%s", recording->path);
+    recordask_path(header, path);
     if (recordask_end(header, region, &error) != 0) {
         return cli_error("%s", error.message);
     }

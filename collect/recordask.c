@@ -4,6 +4,7 @@
 
 #include "analyze/base/filemode.h"
 #include "analyze/base/pathname.h"
+#include "analyze/read/profile.h"
 #include "collect/modeswitch.h"
 #include "collect/orphan.h"
 #include "memtrace/recording.h"
@@ -24,6 +25,11 @@ static struct memtrace_recording *recording_of(struct memtrace_header *header) {
 
 const struct memtrace_recording *recordask_recording(const struct memtrace_header *header) {
     return (const void *)header->recording;
+}
+
+void recordask_path(const struct memtrace_header *header, char path[RECORDASK_PATH]) {
+    memcpy(path, recordask_recording(header)->path, RECORDASK_PATH);
+    path[RECORDASK_PATH - 1] = '\0';
 }
 
 enum recordask_state recordask_look(const struct memtrace_header *header) {
@@ -193,11 +199,12 @@ static int check(const struct memtrace_header *header, long pid, struct error *e
 }
 
 static int begin(struct memtrace_header *header, const struct region *region, const char *output,
-                 struct error *error) {
+                 char path[RECORDASK_PATH], struct error *error) {
     struct memtrace_recording *recording = recording_of(header);
-    char path[sizeof recording->path];
-    if (check(header, (long)region->pid, error) != 0 ||
-        choose_path(header, output, path, sizeof path, error) != 0) {
+    struct memtrace_header copy = *header; /* of one moment, with strings that end */
+    profile_end_strings(&copy);
+    if (check(&copy, (long)region->pid, error) != 0 ||
+        choose_path(&copy, output, path, RECORDASK_PATH, error) != 0) {
         return -1;
     }
     recording->on_lag = MEMTRACE_LAG_WAIT;
@@ -214,9 +221,9 @@ static int begin(struct memtrace_header *header, const struct region *region, co
 }
 
 int recordask_begin(struct memtrace_header *header, const struct region *region, const char *output,
-                    struct error *error) {
+                    char path[RECORDASK_PATH], struct error *error) {
     int fd = recordask_lock(region, error);
-    int result = fd >= 0 ? begin(header, region, output, error) : -1;
+    int result = fd >= 0 ? begin(header, region, output, path, error) : -1;
     if (fd >= 0) {
         close(fd);
     }

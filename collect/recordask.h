@@ -32,14 +32,20 @@ enum recordask_state recordask_look(const struct memtrace_header *header);
 /* The recording in the header. */
 const struct memtrace_recording *recordask_recording(const struct memtrace_header *header);
 
+/* Where it goes, or why it was refused, ended in any case: whose program it is may be writing to
+ * the header. */
+enum { RECORDASK_PATH = sizeof(((struct memtrace_recording *)0)->path) };
+void recordask_path(const struct memtrace_header *header, char path[RECORDASK_PATH]);
+
 /* Of two that ask a program for something at once one is first: a descriptor, to be closed. -1:
  * error. The lock goes away with who holds it. */
 int recordask_lock(const struct region *region, struct error *error);
 
 /* header: of modeswitch_map(). output: a pattern as of `memtrace record --output`, NULL: a new file
- * in this folder. 0, or -1: error says why it cannot be. */
+ * in this folder. 0, and path is where it goes, whatever the header says from then on; or -1: error
+ * says why it cannot be. */
 int recordask_begin(struct memtrace_header *header, const struct region *region, const char *output,
-                    struct error *error);
+                    char path[RECORDASK_PATH], struct error *error);
 /* While it is RECORDASK_OPENING: sees to it that somebody collects the program. */
 void recordask_help(const struct region *region);
 /* Nobody did: it is not to be. */

@@ -490,16 +490,19 @@ static const char foot_above_list[] = "? help  Esc list  " FOOT;
 static const char list_foot[] = "q quit  Enter open  l d a m sort  r reverse  + - interval";
 
 /* A recording that was asked for may be refused a moment later. */
-static const char *what_became(const struct topstate *state) {
+static const char *what_became(const struct topstate *state, char why[RECORDASK_PATH]) {
     const struct profile *profile = state->source != NULL ? state->source->profile : NULL;
-    return profile != NULL && strncmp(state->message, "recording to ", 13) == 0 &&
-                   recordask_look(profile_header(profile)) == RECORDASK_REFUSED
-               ? recordask_recording(profile_header(profile))->path
-               : state->message;
+    if (profile == NULL || strncmp(state->message, "recording to ", 13) != 0 ||
+        recordask_look(profile_header(profile)) != RECORDASK_REFUSED) {
+        return state->message;
+    }
+    recordask_path(profile_header(profile), why);
+    return why;
 }
 
 static void draw_foot(const struct topstate *state, struct topgrid *grid) {
     struct topgrid_pen pen = topgrid_pen(grid, grid->height - 1);
+    char why[RECORDASK_PATH];
     if (state->is_asking) {
         topgrid_print(&pen, "/%s", state->typed);
         pen.style = TOPGRID_SELECTED;
@@ -507,7 +510,7 @@ static void draw_foot(const struct topstate *state, struct topgrid *grid) {
         return;
     }
     pen.style = state->message[0] != '\0' ? TOPGRID_BOLD : TOPGRID_DIM;
-    topgrid_put(&pen, state->message[0] != '\0'      ? what_became(state)
+    topgrid_put(&pen, state->message[0] != '\0'      ? what_became(state, why)
                       : state->page == TOPSTATE_LIST ? list_foot
                       : state->list != NULL          ? foot_above_list
                                                      : foot);

@@ -130,20 +130,20 @@ static enum topkeys_then count_otherwise(struct topstate *state, unsigned key) {
 /* What comes of it the screen says: top does not wait for it, and the recording not for top. */
 static void switch_recording(struct topstate *state, struct memtrace_header *header,
                              const struct region *region) {
-    const struct memtrace_recording *recording = recordask_recording(header);
+    char path[RECORDASK_PATH];
     enum recordask_state now = recordask_look(header);
     struct error error;
     if (now == RECORDASK_ASKED || now == RECORDASK_ON || now == RECORDASK_STOPPED) {
         if (recordask_end(header, region, &error) != 0) {
             say(state, error.message);
         } else {
-            snprintf(state->message, sizeof state->message, "recorded to %.490s", recording->path);
+            recordask_path(header, path);
+            snprintf(state->message, sizeof state->message, "recorded to %.490s", path);
         }
-    } else if (recordask_begin(header, region, NULL, &error) != 0) {
+    } else if (recordask_begin(header, region, NULL, path, &error) != 0) {
         say(state, error.message);
     } else {
-        snprintf(state->message, sizeof state->message, "recording to %.480s; R ends it",
-                 recording->path);
+        snprintf(state->message, sizeof state->message, "recording to %.480s; R ends it", path);
     }
 }
 

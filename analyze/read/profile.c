@@ -164,6 +164,8 @@ static void end_string(char *text, size_t size) {
 }
 
 void profile_end_strings(struct memtrace_header *header) {
+    struct memtrace_recording *recording = (void *)header->recording;
+    end_string(recording->path, sizeof recording->path);
     end_string(header->executable, sizeof header->executable);
     header->command[sizeof header->command - 2] = '\0';
     end_string(header->name, sizeof header->name);

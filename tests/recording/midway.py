@@ -280,6 +280,38 @@ def test_refused():
     subject.end()
 
 
+# What a program of somebody else can do to its own region: refuse each recording, and name a file as its place.
+REFUSE = """
+import mmap, os, struct, sys
+region = mmap.mmap(os.open(sys.argv[1], os.O_RDWR), 16384)
+print(flush=True)
+while True:
+    region[712:1728] = sys.argv[2].encode().ljust(1016, sys.argv[3].encode() or b"\\0")
+    if struct.unpack_from("<I", region, 320)[0] == 3:  # MEMTRACE_RECORD_ASKED
+        struct.pack_into("<I", region, 320, 7)  # MEMTRACE_RECORD_REFUSED
+"""
+
+
+def test_hostile():
+    """Who asks for a recording removes no other file than its own, and reads no text past its end."""
+    subject = Subject(os.path.join(HERE, "midway.c"))
+    subject.tell("a 1")
+    region, victim = (os.path.join(folder, name) for folder, name in
+                      ((subject.regions, os.listdir(subject.regions)[0]), (subject.folder, "victim")))
+    for fill in ("", "A"):
+        with open(victim, "w", encoding="ascii") as text:
+            text.write("hello")
+        refusing = subprocess.Popen([sys.executable, "-c", REFUSE, region, victim, fill], stdout=subprocess.PIPE)
+        refusing.stdout.readline()
+        told = subject.control("record", "-o", "one.mtr")
+        refusing.kill()
+        refusing.communicate()
+        equal(told.returncode, 1, "a refusal", told)
+        equal(os.path.exists(victim), True, "another file than the recording's is there", told.stderr)
+    subject.process.kill()
+    subject.process.communicate()
+
+
 def test_asleep():
     """A program that sleeps begins when it goes on; and what is asked to end before that never was."""
     subject = Subject(os.path.join(HERE, "midway.c"))

@@ -9,6 +9,7 @@
 
 #include "analyze/model/model.h"
 #include "analyze/read/profile.h"
+#include "memtrace/events.h"
 #include "tests/unit/profile_builder.h"
 
 #include <sys/stat.h>
@@ -71,6 +72,34 @@ static void whole(void **state) {
     assert_null(profile_item(profile, &profile->segments[1], 3));
     assert_non_null(profile_item(profile, &profile->segments[1], 4));
     assert_null(profile_item(profile, &profile->segments[1], MEMTRACE_LEAF_ITEMS));
+    profile_close(profile);
+    free(builder);
+}
+
+/* Whatever stands in a header. */
+static void strings_that_do_not_end(void **state) {
+    struct builder *builder = builder_new();
+    struct memtrace_header *header = builder_header(builder);
+    struct profile *profile;
+    struct error error;
+    const struct memtrace_recording *recording;
+    (void)state;
+    memset(header->name, 'A', sizeof header->name);
+    memset(header->recording, 'A', sizeof header->recording);
+    memset(header->executable, 'A', sizeof header->executable);
+    memset(header->command, 'A', sizeof header->command);
+    memset(header->output, 'A', sizeof header->output);
+    memset(header->log, 'A', sizeof header->log);
+    profile = profile_wrap(builder->bytes, builder_size(builder), "test", &error);
+    assert_non_null(profile);
+    header = &profile->header;
+    recording = (const void *)header->recording;
+    assert_true(strnlen(header->name, sizeof header->name) < sizeof header->name);
+    assert_true(strnlen(recording->path, sizeof recording->path) < sizeof recording->path);
+    assert_true(strnlen(header->executable, sizeof header->executable) < sizeof header->executable);
+    assert_true(strnlen(header->command, sizeof header->command) < sizeof header->command);
+    assert_true(strnlen(header->output, sizeof header->output) < sizeof header->output);
+    assert_true(strnlen(header->log, sizeof header->log) < sizeof header->log);
     profile_close(profile);
     free(builder);
 }
@@ -232,9 +261,13 @@ static void open_files(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whole),           cmocka_unit_test(cut_at_every_byte),
-        cmocka_unit_test(flip_every_byte), cmocka_unit_test(random_bytes),
-        cmocka_unit_test(foreign_files),   cmocka_unit_test(unpublished_segment),
+        cmocka_unit_test(whole),
+        cmocka_unit_test(strings_that_do_not_end),
+        cmocka_unit_test(cut_at_every_byte),
+        cmocka_unit_test(flip_every_byte),
+        cmocka_unit_test(random_bytes),
+        cmocka_unit_test(foreign_files),
+        cmocka_unit_test(unpublished_segment),
         cmocka_unit_test(open_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
