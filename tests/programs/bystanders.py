@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""beside.py CASE: a program and the libraries that it brings, which stand in the way of what the runtime
+"""bystanders.py CASE: a program and the libraries that it brings, which stand in the way of what the runtime
 calls, or in whose way it might stand: other clocks and environments, its own descriptors and filters,
 other allocators. It runs as it does alone, and is counted."""
 
