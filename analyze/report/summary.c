@@ -126,7 +126,8 @@ static void put_memory(const struct report *report) {
     const struct model_errors *errors = &report->model->recording.errors;
     put_bytes(report, "peak", totals->maximum_bytes, errors->maximum_bytes);
     if (totals->maximum_error_bytes != 0) {
-        fprintf(report->out, ", to within %s", number_bytes(&number, totals->maximum_error_bytes));
+        fprintf(report->out, "; the true peak is within %s of it, since threads count apart",
+                number_bytes(&number, totals->maximum_error_bytes));
     }
     fputs(")\n", report->out);
     if (report_leaked(report, &bytes, &blocks) == 0 && bytes != totals->live_bytes) {

@@ -20,7 +20,7 @@ static const struct {
     bool is_count;
 } all_series[ACTIVITY_SERIES] = {
     [ACTIVITY_LIVE] = {"live bytes", false},
-    [ACTIVITY_RESIDENT] = {"resident bytes", false},
+    [ACTIVITY_RESIDENT] = {"resident bytes, between samples as last seen", false},
     [ACTIVITY_SWAP] = {"swapped out", false},
     [ACTIVITY_VIRTUAL] = {"address space", false},
     [ACTIVITY_RATE] = {"allocations per second", true},

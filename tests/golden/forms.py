@@ -199,6 +199,16 @@ def refused(profile):
             fail(wrong, ":", result.returncode, result.stderr)
 
 
+def bound(path, data):
+    """What the peak of several threads is worth is a sentence, where it stands."""
+    text = reports.written(path).decode()
+    told = re.search(r"; the true peak is within ([0-9.]+) ([KM]?i?B) of it, since threads count apart", text)
+    if data["peak_error_bytes"] == 0 or told is None or \
+            abs(float(told.group(1)) * {"B": 1, "KiB": 1024, "MiB": 1 << 20}[told.group(2)] - data["peak_error_bytes"]) > \
+            data["peak_error_bytes"] / 10:
+        fail(path, "the peak's bound is", data["peak_error_bytes"], "and the report says", told and told.group())
+
+
 def main():
     folder = scratch()
     program = build(os.path.join(SELECTION, "busy.c"))
@@ -208,6 +218,7 @@ def main():
     dice = random.Random(int(sys.argv[1]) if len(sys.argv) > 1 else 6)
     for path, is_recording in ((recording, True), (profile, False)):
         data = report(path, reports.SETTINGS)
+        bound(path, data)
         metrics(path, data)
         sums(path, data, is_recording)
         callers(path, data)

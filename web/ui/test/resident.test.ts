@@ -2,7 +2,16 @@
 // resident.test.ts: the parts of resident memory add up to it, and none is less than nothing.
 import assert from "node:assert/strict";
 import test from "node:test";
+import { worthText } from "../src/components/Exact";
+import * as format from "../src/format";
 import { residentParts } from "../src/views/resident";
+
+test("what a figure is worth is said in words", () => {
+    assert.equal(worthText({ exact: "bound", error: 41 * 1024 }, format.bytes), "the true maximum is within 41.0 KiB of it");
+    assert.equal(worthText({ exact: "bound" }, format.bytes), "the maximum may be higher");
+    assert.equal(worthText({ exact: "estimate", error: 2048 }, format.bytes), "estimate ± 2.0 KiB");
+    assert.equal(worthText({ exact: "exact" }, format.bytes), "exact");
+});
 
 const CASES = [
     { name: "all three", asked: 10, told: { at_maximum_bytes: 30, peak_bytes: 40, own_bytes: 5 }, parts: [30, 5, 15, 0, true] },

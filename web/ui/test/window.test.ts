@@ -2,7 +2,7 @@
 // window.test.ts: times of the address, where dragging takes the window to, marks stepped through.
 import assert from "node:assert/strict";
 import test from "node:test";
-import { draggedSpan, drawnMarks, nearest, barAt, barsOf, spanText, stepMarks } from "../src/frame/stripmath";
+import { draggedSpan, drawnMarks, nearest, barAt, barsOf, spanText, sparseLine, stepMarks } from "../src/frame/stripmath";
 import { markText, parseTime, resolution, rounded, spanOf, spanParams } from "../src/window";
 
 const context = { duration: 10e9, maximum: 4e9, marks: [{ name: "loaded", time: 1e9 }, { name: "turn", time: 2e9 }, { name: "turn", time: 5e9 }] };
@@ -86,4 +86,13 @@ test("marks are all drawn, scopes where there is room; names where they do not m
     assert.ok(others.length > 10 && others.length < 80, String(others.length));
     assert.deepEqual(others.filter(({ hasName }) => hasName).map(({ mark }) => mark.time), [0]);
     assert.ok(others.every(({ mark }) => mark.name === "order"));
+});
+
+test("resident memory is a line where it was looked at often, and dots where it was not", () => {
+    // Seen at 0 and 1 of 60, then at 30; what other points have is what was seen last.
+    assert.deepEqual(sparseLine([0, 0.5, 1, 10, 20, 30, 60], [5, 5, 7, 7, 7, 9, 9], 60),
+        { line: [5, undefined, 7, null, null, 9, null], dots: [0, 2, 5] });
+    const often = Array.from({ length: 100 }, (_, i) => i);
+    assert.deepEqual(sparseLine(often, often, 100).dots, [0, 99]); // its ends
+    assert.deepEqual(sparseLine([0, 1], [null, null], 1), { line: [null, null], dots: [] });
 });

@@ -8,7 +8,7 @@ import { Popover } from "./Dialog";
 
 const WORTH: Record<Exactness, string> = {
     exact: "These figures are exact: each allocation and each free was counted.",
-    bound: "The maximum lies between this figure and the error more: the file does not say more precisely when it was reached.",
+    bound: "Several threads allocated at the same time, and each counts for itself: when all of them together held most is known only to within what they did meanwhile. The true maximum differs from this figure by no more than is said here.",
     estimate: "The recording is sampled: these figures are estimates, with the standard error shown.",
     snapped: "While you drag, the edges of the window lie at slices of the recording. Let go, and the figures become exact.",
 };
@@ -19,13 +19,19 @@ const SOURCE: Record<Via, string> = {
     cache: "Kept from an earlier, equal question",
 };
 
+/* "the true maximum is within 41.0 KiB of it" */
+export function worthText(of: Pick<Answer<unknown>, "exact" | "error">, spell: (value: number) => string): string {
+    if (of.exact === "bound") return of.error ? `the true maximum is within ${spell(of.error)} of it` : "the maximum may be higher";
+    return `${of.exact}${of.error ? ` ± ${spell(of.error)}` : ""}`;
+}
+
 export function Exact({ of }: { of: Answer<unknown> | undefined }) {
     if (of === undefined) return null;
     const spell = metricUnit(metric.value) === "bytes" ? format.bytes : format.count;
-    const error = of.error ? ` ± ${spell(of.error)}` : "";
+    const worth = worthText(of, spell);
     return (
-        <Popover label={`Figures are ${of.exact}${error}: explain`} buttonClass={`exact plain small ${of.exact}`} align="right" up class="exact-about"
-            button={<><span class="exact-dot" aria-hidden="true" />{of.exact}{error}</>}>
+        <Popover label={`Figures: ${worth}: explain`} buttonClass={`exact plain small ${of.exact}`} align="right" up class="exact-about"
+            button={<><span class="exact-dot" aria-hidden="true" />{worth}</>}>
             {() => (
                 <>
                     <p>{WORTH[of.exact]}</p>

@@ -46,7 +46,7 @@ export function Help() {
                     <h3>What is measured</h3>
                     <dl class="help-words">
                         {METRICS.map((one) => <div key={one.id}><dt>{one.title}</dt><dd>{one.about}.</dd></div>)}
-                        <div><dt>Exact, bound, estimate, snapped</dt><dd>What figures are worth stands at the bottom right; a click explains it.</dd></div>
+                        <div><dt>Exact, estimate, snapped, at most</dt><dd>What figures are worth stands at the bottom right; a click explains it.</dd></div>
                     </dl>
                 </section>
                 <section>

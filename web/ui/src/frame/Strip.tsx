@@ -270,7 +270,7 @@ interface LegendProps {
 }
 const WORDS: Record<SeriesName, string> = { live: "held", resident: "resident", swap: "swapped out", virtual: "mapped", leaked: "never freed", rate: "allocations", frees: "frees" };
 const ABOUT: Record<SeriesName, string> = {
-    live: "Bytes of the heap", resident: "In memory, as the kernel says of the process", swap: "As the kernel says of the process",
+    live: "Bytes of the heap", resident: "In memory, as the kernel says of the process whenever it is asked: dots; between them it is not known", swap: "As the kernel says of the process",
     virtual: "All that is mapped, touched or not; on a scale of its own", leaked: "Of what was allocated by then: what is never freed. Takes a pass over all events",
     rate: "Allocations per second, counted in each interval", frees: "Frees per second, counted in each interval",
 };

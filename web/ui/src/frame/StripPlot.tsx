@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 // StripPlot.tsx: the lines of the timeline strip (uPlot): what was held, resident memory and other bytes; and low behind
 // them bars for the rates of allocations and frees, which have a scale of their own. So has the address space, which is
-// larger than all else by far.
+// larger than all else by far. Resident memory is looked at now and then: a dot is a look, a line joins looks that follow each
+// other soon, and what is faint and dashed between others is not known.
 import uPlot from "uplot";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { axisText, byteSplits, colourOf } from "../components/Chart";
 import { useSize } from "../components/hooks";
 import { units } from "../settings";
 import type { Timeline } from "../types";
-import { barAt, barsOf, type Bar } from "./stripmath";
+import { barAt, barsOf, sparseLine, type Bar } from "./stripmath";
 import { shownTheme } from "./theme";
 
 export interface StripBox {
@@ -43,7 +44,7 @@ function drawRates(plot: uPlot, timeline: Timeline): void {
     ctx.restore();
 }
 
-function optionsOf(width: number, height: number, duration: number, has: { selected: boolean }, drawFirst: (plot: uPlot) => void, onBox: (box: StripBox) => void): uPlot.Options {
+function optionsOf(width: number, height: number, duration: number, has: { selected: boolean }, drawFirst: (plot: uPlot) => void, dots: () => number[], onBox: (box: StripBox) => void): uPlot.Options {
     const text = colourOf("--text-2");
     const font = `11px ${colourOf("--font")}`;
     const live = colourOf("--series-1");
@@ -60,12 +61,13 @@ function optionsOf(width: number, height: number, duration: number, has: { selec
         ],
         series: [
             {},
-            { scale: "bytes", stroke: colourOf("--series-2"), width: 1.25, points: { show: false }, spanGaps: true },
+            { scale: "bytes", stroke: colourOf("--series-2") + "66", width: 1, dash: [1, 4], points: { show: false }, spanGaps: true },
             { scale: "bytes", stroke: has.selected ? live + "88" : live, fill: live + (has.selected ? "18" : "30"), width: 1.5, points: { show: false }, spanGaps: true },
             { scale: "bytes", stroke: live, fill: live + "66", width: 1.5, points: { show: false }, spanGaps: true, show: has.selected },
             { scale: "bytes", stroke: colourOf("--series-3"), width: 1.25, points: { show: false }, spanGaps: true },
             { scale: "space", stroke: colourOf("--series-6"), width: 1, dash: [4, 3], points: { show: false }, spanGaps: true },
             { scale: "bytes", stroke: colourOf("--series-5"), width: 1.5, points: { show: false }, spanGaps: true },
+            { scale: "bytes", stroke: colourOf("--series-2"), width: 1.25, points: { show: true, size: 5, fill: colourOf("--series-2"), filter: () => dots() }, spanGaps: false },
         ],
         hooks: {
             drawAxes: [drawFirst],
@@ -95,7 +97,10 @@ export function StripPlot({ timeline, selected, duration, onBox }: StripPlotProp
     const plot = useRef<uPlot | undefined>(undefined);
     const series = timeline.series;
     const none = timeline.time_ns.map(() => null);
-    const data = [timeline.time_ns, series.resident ?? none, series.live ?? none, along(timeline.time_ns, selected), series.swap ?? none, series.virtual ?? none, leakedAlong(timeline)] as unknown as uPlot.AlignedData;
+    const seen = sparseLine(timeline.time_ns, series.resident ?? none, duration);
+    const dots = useRef(seen.dots);
+    dots.current = seen.dots;
+    const data = [timeline.time_ns, series.resident ?? none, series.live ?? none, along(timeline.time_ns, selected), series.swap ?? none, series.virtual ?? none, leakedAlong(timeline), seen.line] as unknown as uPlot.AlignedData;
     const now = useRef(timeline);
     now.current = timeline;
     const box = useRef({ left: -1, width: -1 });
@@ -106,7 +111,7 @@ export function StripPlot({ timeline, selected, duration, onBox }: StripPlotProp
     };
     useLayoutEffect(() => {
         if (ref.current === null || width === 0 || height === 0) return;
-        const made = new uPlot(optionsOf(width, height, duration, { selected: selected !== undefined }, (plot) => drawRates(plot, now.current), tell), data, ref.current);
+        const made = new uPlot(optionsOf(width, height, duration, { selected: selected !== undefined }, (plot) => drawRates(plot, now.current), () => dots.current, tell), data, ref.current);
         plot.current = made;
         return () => {
             made.destroy();

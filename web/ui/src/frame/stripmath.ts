@@ -15,6 +15,23 @@ export function nearest(times: readonly number[], at: number): number {
     return low > 0 && at - (times[low - 1] ?? 0) < (times[low] ?? 0) - at ? low - 1 : low;
 }
 
+/*
+ * What is only looked at now and then (resident memory), of which each point has what was seen last: where it is drawn as
+ * known. `line` has the looks; undefined between two that follow each other soon, so that they are joined, else null. Alone
+ * looks (`dots`) are joined with nothing. What was seen again as it was before is no look that can be told from none.
+ */
+export function sparseLine(times: readonly number[], values: readonly (number | null)[], duration: number): { line: (number | null | undefined)[]; dots: number[] } {
+    const SOON = duration / 60;
+    const looks = [...values.keys()].filter((i) => values[i] != null && (i === 0 || values[i] !== values[i - 1]));
+    const line: (number | null | undefined)[] = values.map(() => null);
+    const isSoon = (a: number | undefined, b: number | undefined) => a !== undefined && b !== undefined && (times[b] ?? 0) - (times[a] ?? 0) <= SOON;
+    for (const [place, i] of looks.entries()) {
+        line[i] = values[i];
+        if (isSoon(i, looks[place + 1])) line.fill(undefined, i + 1, looks[place + 1]);
+    }
+    return { line, dots: looks.filter((i, place) => !isSoon(looks[place - 1], i) || !isSoon(i, looks[place + 1])) };
+}
+
 /* The stretches between marks, one after the other; before the first and after the last there is one, too. */
 export function stepMarks(marks: readonly { time: number }[], duration: number, span: Span | null, by: 1 | -1): Span | null {
     const edges = [...new Set([0, ...marks.map((mark) => mark.time).filter((time) => time > 0 && time < duration), duration])].sort((a, b) => a - b);

@@ -98,7 +98,7 @@ function Tiles({ of }: { of: Summary }) {
     return (
         <ul class="tiles">
             <Tile title="At maximum" metric="maximum" value={bytesText(totals.maximum_bytes)} exact={`${format.count(totals.maximum_bytes)} bytes`}
-                more={totals.maximum_error_bytes > 0 ? `the true maximum is up to ${bytesText(totals.maximum_error_bytes)} higher` : plus("maximum_bytes", totals.maximum_ns > 0 ? `at ${format.duration(totals.maximum_ns)}` : flag("all-processes") ? "if all were at their maximum at once" : "")} />
+                more={totals.maximum_error_bytes > 0 ? `the true maximum is within ${bytesText(totals.maximum_error_bytes)} of it, since threads count apart` : plus("maximum_bytes", totals.maximum_ns > 0 ? `at ${format.duration(totals.maximum_ns)}` : flag("all-processes") ? "if all were at their maximum at once" : "")} />
             <Tile title={metricTitle("leaked", of.live)} metric="leaked" value={bytesText(heldBytes)} exact={`${format.count(heldBytes)} bytes`}
                 more={plus("live_bytes", `in ${format.items(heldBlocks, "block")}${suppressed.blocks > 0 ? `; ${bytesText(suppressed.bytes)} suppressed, not counted` : ""}`) + beforeText(totals)} />
             <Tile title="Allocated" metric="cumulative" value={bytesText(totals.total_bytes)} exact={`${format.count(totals.total_bytes)} bytes`}
