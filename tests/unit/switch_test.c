@@ -194,10 +194,8 @@ static void test_after_fork(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_by_one),
-        cmocka_unit_test(test_mean_is_remembered),
-        cmocka_unit_test(test_inside_another),
-        cmocka_unit_test(test_every_order),
+        cmocka_unit_test(test_one_by_one),     cmocka_unit_test(test_mean_is_remembered),
+        cmocka_unit_test(test_inside_another), cmocka_unit_test(test_every_order),
         cmocka_unit_test(test_after_fork),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
