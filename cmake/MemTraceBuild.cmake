@@ -44,11 +44,27 @@ set(MEMTRACE_INCLUDES "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/include"
                       "${PROJECT_BINARY_DIR}/include")
 set(MEMTRACE_WARNINGS -Wall -Wextra -Wno-missing-field-initializers -Wshadow $<$<C_COMPILER_ID:Clang>:-Wno-string-concatenation>)
 
+# A build that tells which code tests reach, made by scripts/coverage: tests/coverage/reach.c is called at each block;
+# tools count lines and branches by gcov, too, whose counters the runtime could not write.
+function(memtrace_coverage_options target)
+    if(NOT MEMTRACE_COVERAGE)
+        return()
+    endif()
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:C>:-fsanitize-coverage=trace-pc> ${ARGN})
+    get_target_property(type ${target} TYPE)
+    if(NOT type STREQUAL "STATIC_LIBRARY")
+        target_sources(${target} PRIVATE "${PROJECT_SOURCE_DIR}/tests/coverage/reach.c")
+        target_link_options(${target} PRIVATE -Wl,--build-id=sha1 ${ARGN})
+        target_compile_definitions(${target} PRIVATE "MEMTRACE_REACH=\"${PROJECT_BINARY_DIR}/reach\"")
+    endif()
+endfunction()
+
 # Flags of everything that runs outside the user's program: tools, their libraries, unit tests.
 function(memtrace_tool_options target)
     target_include_directories(${target} PRIVATE ${MEMTRACE_INCLUDES})
     target_compile_options(${target} PRIVATE ${MEMTRACE_WARNINGS})
     target_compile_definitions(${target} PRIVATE _GNU_SOURCE=)
+    memtrace_coverage_options(${target} $<$<COMPILE_LANGUAGE:C>:-O1> --coverage -fprofile-update=atomic)
     if(MEMTRACE_AGENT) # whatever no command of it calls stays out
         target_compile_options(${target} PRIVATE -ffunction-sections -fdata-sections)
         target_link_options(${target} PRIVATE -Wl,--gc-sections,--as-needed)
