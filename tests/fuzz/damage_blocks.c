@@ -270,6 +270,15 @@ static void grow(struct recording_build *build) {
 
 /* ---- Profiles ---- */
 
+/* Many of the words that are not 0 become the same odd number: sums of them do not fit. */
+static void hit_words(uint64_t *words, size_t count) {
+    uint64_t one_of = 1 + dice(8);
+    uint64_t number = odd_number() >> dice(2);
+    for (size_t i = 0; i < count; i++) {
+        words[i] = words[i] != 0 && dice(one_of) == 0 ? number : words[i];
+    }
+}
+
 /* Segments of a profile as it is in memory: their kinds (a profile without nodes, or without
  * costs), headers, and numbers inside. */
 static int damage_segments(const char *from, const char *to, size_t size) {
@@ -297,6 +306,9 @@ static int damage_segments(const char *from, const char *to, size_t size) {
             hit((unsigned char *)segment + 4, sizeof *segment - 4);
         } else if (without != 0 && segment->kind == without) {
             segment->kind = UINT16_MAX;
+        } else if (dice(6) == 0) {
+            hit_words((uint64_t *)(segment + 1),
+                      (segment->size - sizeof *segment) / sizeof(uint64_t));
         } else if (dice(3) == 0) {
             for (uint64_t hits = dice(50); hits > 0; hits--) {
                 hit((unsigned char *)(segment + 1), segment->size - sizeof *segment);

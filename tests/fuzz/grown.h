@@ -12,7 +12,7 @@
 #include "memtrace/format.h"
 #include "tests/unit/recording_builder.h"
 
-enum { GROWN_MOST = 56 << 20, GROWN_EVENTS = 1 << 24 }; /* bytes of a block; events of a file */
+enum { GROWN_MOST = 56 << 20, GROWN_EVENTS = 1 << 22 }; /* bytes of a block; events of a file */
 
 static inline unsigned char *grown_bytes(void) {
     unsigned char *bytes = calloc(1, GROWN_MOST + 4096);

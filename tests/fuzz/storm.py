@@ -39,7 +39,7 @@ from harness import MEMTRACE, build, execute, fail, finish, profiles, scratch  #
 
 MANY = 8
 SPARE_MIB, SPARE_S = 400, 20  # what sanitizers take, and a busy machine
-LIMIT_MIB = 512  # asked for where events are grown
+LIMIT_MIB = 128  # asked for where events are grown
 FIRST, SECOND, RUN = "FIRST", "SECOND", "RUN"
 ONES = [words[:1] + [FIRST] + words[1:] if words[0] != "check" else words + [FIRST] for words in COMMANDS]
 PROFILE_ONES = [["repack", "--raw", "--output", OUTPUT, FIRST]]
@@ -51,9 +51,11 @@ ONES += [["top", "--once", "-i", "50ms", FIRST], ["top", "--once", "-i", "50ms",
          ["report", FIRST, "--csv"], ["report", FIRST, "--show-findings"], ["report", FIRST, "--show-peak"],
          ["symbolize", FIRST], ["report", FIRST, "--bottom-up", "--show-allocated", "--all-frames"],
          ["query", FIRST, "SELECT sum(length(command)), count(*) FROM processes"]]
-PAIRS = [["diff", FIRST, SECOND], ["diff", "--json", FIRST, SECOND], ["diff", "--csv", SECOND, FIRST],
+PAIRS = [["diff", FIRST, SECOND], ["diff", "--json", FIRST, SECOND], ["diff", "--limit", "1", SECOND, FIRST],
          ["merge", "--output", OUTPUT, FIRST, SECOND], ["report", RUN], ["info", RUN], ["top", "--once", "-i", "50ms", RUN],
-         ["diff", RUN, FIRST], ["check", "leaked <= 0", RUN], ["merge", "--output", OUTPUT, RUN]]
+         ["diff", RUN, FIRST], ["check", "leaked <= 0", RUN], ["merge", "--output", OUTPUT, RUN],
+         ["report", "--json", RUN], ["report", "--show-processes", "--processes", "0", RUN], ["info", "--json", RUN],
+         ["query", RUN, "SELECT * FROM processes"], ["report", "--process", "1", RUN]]
 ALL = [["report", "--all-processes", RUN], ["report", "--all-processes", "--json", FIRST],
        ["query", "--all-processes", RUN, "SELECT * FROM processes"], ["query", "--all-processes", RUN, "SELECT * FROM contexts"],
        ["diff", "--all-processes", FIRST, SECOND], ["report", "--all-processes", FIRST],
@@ -103,7 +105,7 @@ class Storm:
         return [memtrace] + [names.get(word, word) for word in words]
 
     def execute(self, words, patience, most_mib):
-        """status, errors, MiB, seconds, MiB written."""
+        """status, errors, MiB, seconds of the processor (or those that were too many), MiB written."""
         errors = os.path.join(self.folder, "errors")
         start = time.monotonic()
 
@@ -114,10 +116,11 @@ class Storm:
         with open(errors, "wb") as to:
             process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=to,
                                        cwd=self.folder, env={**os.environ, **ENVIRONMENT}, preexec_fn=prepare)
-        pid, status, wait = 0, 0, 0.002
+        pid, status, wait, late = 0, 0, 0.002, 0
         while pid == 0:
             pid, status, usage = os.wait4(process.pid, os.WNOHANG)
-            if pid == 0 and (time.monotonic() - start > patience or memory_mib(process.pid) > most_mib):
+            late = time.monotonic() - start if time.monotonic() - start > 5 * patience else 0
+            if pid == 0 and (late or memory_mib(process.pid) > most_mib):
                 process.kill()
                 pid, status, usage = os.wait4(process.pid, 0)
             time.sleep(wait if pid == 0 else 0)
@@ -125,7 +128,7 @@ class Storm:
         process.returncode = os.waitstatus_to_exitcode(status)
         with open(errors, encoding="utf-8", errors="replace") as file:
             said = file.read(1 << 20)
-        return process.returncode, said, usage.ru_maxrss >> 10, time.monotonic() - start, self.clear()
+        return process.returncode, said, usage.ru_maxrss >> 10, late or usage.ru_utime + usage.ru_stime, self.clear()
 
     def clear(self):
         """MiB of what was written, which goes."""
@@ -321,6 +324,20 @@ def make_wholes(folder):
     return wholes + [packed, raw], [replay], heaptrack
 
 
+def damage_run(text, dice):
+    """Of run.json: numbers and words, or bytes."""
+    if dice.random() < 0.2:
+        return damage(text.encode(), dice)
+
+    def other(found):
+        if dice.random() > 0.1:
+            return found.group(0)
+        if found.group(0)[0] != '"':
+            return str(dice.choice((-1, 0.5, 1e300, *NUMBERS)))
+        return json.dumps(dice.choice(("", "A" * 5000, "../x", "/etc/passwd", "\x1b[2J", "run.json", "damaged0.mtr", "\ud800")))
+    return re.sub(r'"[^"]*"(?!:)|(?<=[ ,\[])\d+', other, text).encode()
+
+
 def ones_of(storm, recording):
     """Also all of each table that a query can have."""
     told = execute([storm.plain, "query", "--schema", recording]).stdout.decode()
@@ -359,6 +376,21 @@ class Files:
             fail("damage_blocks", made.returncode, seed, whole, made.stderr)
             finish()
         return path, made.stdout.decode().partition("grown ")[2].strip()
+
+    def make_run(self, dice, names, whole, same):
+        """Of two files alone; or the run as it was recorded, its first file and what it says of itself being damaged."""
+        if names[FIRST].endswith(".mtp") or dice.random() < 0.5:
+            as_run(names[RUN], [names[FIRST], names[SECOND] if same else whole])
+            return
+        subprocess.run(["rm", "-rf", names[RUN]], check=True)
+        subprocess.run(["cp", "-r", os.path.dirname(self.blocks[1]), names[RUN]], check=True)
+        if dice.random() < 0.5:
+            subprocess.run(["cp", names[FIRST], os.path.join(names[RUN], os.path.basename(self.blocks[1]))], check=True)
+        told = os.path.join(names[RUN], "run.json")
+        with open(told, encoding="utf-8") as file:
+            text = file.read()
+        with open(told, "wb") as file:
+            file.write(damage_run(text, dice))
 
     def make_text(self, dice, wholes):
         """Of bytes that are hit anywhere, compressed or not."""
@@ -429,7 +461,7 @@ def blow(storm, made, seed, all_of_it):
         return  # they take their time, and --found has some
     same = os.path.splitext(first)[1] == os.path.splitext(second)[1]
     names = {FIRST: first, SECOND: second if not other else wholes[1], RUN: os.path.join(made.folder, "run")}
-    as_run(names[RUN], [first, names[SECOND] if same else wholes[0]])
+    made.make_run(dice, names, wholes[0], same)
     if kind:
         for words in some(made.ones_for(first), 5) + some(PAIRS + ALL, 1):
             storm.run_grown(words, names, kind)
