@@ -58,67 +58,146 @@ static long open_range(struct space *space, int fd, uint64_t offset, uint64_t si
     return result;
 }
 
-long space_open(struct space *space, int fd, const char *path) {
-    struct stat status;
-    long high = sys_dup_high(fd, LOWEST_DESCRIPTOR);
-    long result;
-    if (high < 0) {
-        high = sys_dup_high(fd, 0);
-    }
-    sys_close(fd);
-    if (high < 0) {
-        return high;
-    }
-    if (space->base == NULL && room_open(&space->room, &room_kind) == 0) {
-        space->base = space->room.base;
-    }
-    space->fd = (int)high;
-    text_copy(space->path, sizeof space->path, path);
-    result = sys_fstat(space->fd, &status);
-    space->device = status.st_dev;
-    space->inode = status.st_ino;
-    if (result == 0) {
-        result = space->base != NULL ? 0 : -ENOMEM;
-    }
-    if (result == 0) {
-        result = open_range(space, space->fd, 0, header_bytes());
-    }
-    if (result != 0) {
-        space_close(space);
-        return result;
-    }
-    space->header = (struct memtrace_header *)space->base;
-    STORE_RELAXED(&space->header->end, header_bytes());
-    return 0;
-}
-
 static int is_ours(const struct space *space, int fd) {
     struct stat status;
     return sys_fstat(fd, &status) == 0 && status.st_dev == space->device &&
            status.st_ino == space->inode;
 }
 
-long space_descriptor(struct space *space) {
-    long fd;
-    long high;
-    if (is_ours(space, space->fd)) {
-        return space->fd;
+/* The descriptor under a high number, where that can be had: low ones are the program's, which may
+ * count on the one that it closed just now. */
+static int move_high(int fd) {
+    long high = sys_dup_high(fd, LOWEST_DESCRIPTOR);
+    if (high >= 0) {
+        sys_close(fd);
     }
-    fd = sys_open(space->path, O_RDWR | O_NOFOLLOW, 0);
-    if (fd < 0) {
-        return fd;
+    return high >= 0 ? (int)high : fd;
+}
+
+/* The descriptor stays the caller's. */
+static long open_by(struct space *space, int fd, const char *path) {
+    struct stat status;
+    long result = sys_fstat(fd, &status);
+    if (space->base == NULL && room_open(&space->room, &room_kind) == 0) {
+        space->base = space->room.base;
     }
-    if (!is_ours(space, (int)fd)) {
+    space->held = -1;
+    text_copy(space->path, sizeof space->path, path);
+    space->device = status.st_dev;
+    space->inode = status.st_ino;
+    if (result == 0) {
+        result = space->base != NULL ? 0 : -ENOMEM;
+    }
+    if (result == 0) {
+        result = open_range(space, fd, 0, header_bytes());
+    }
+    if (result != 0) {
+        return result;
+    }
+    space->header = (struct memtrace_header *)space->base;
+    STORE_RELAXED(&space->header->end, header_bytes());
+    if (path[0] != '/') { /* the program may change its folder */
+        space_hold(space);
+    }
+    return 0;
+}
+
+long space_open(struct space *space, int fd, const char *path) {
+    long result;
+    fd = move_high(fd);
+    result = open_by(space, fd, path);
+    sys_close(fd);
+    return result;
+}
+
+static long open_by_name(const struct space *space) {
+    long fd = sys_open(space->path, O_RDWR | O_NOFOLLOW, 0);
+    if (fd >= 0 && !is_ours(space, (int)fd)) {
         sys_close((int)fd);
         return -ESTALE;
     }
-    high = sys_dup_high((int)fd, LOWEST_DESCRIPTOR);
-    if (high >= 0) {
-        sys_close((int)fd);
-        fd = high;
+    return fd >= 0 ? move_high((int)fd) : fd;
+}
+
+/* Somebody removed it: its collector has it open still, among its descriptors. */
+static long open_by_collector(const struct space *space) {
+    enum { MOST = 1024 };
+    uint32_t pid = space->header != NULL ? LOAD_RELAXED(&space->header->collector_pid) : 0;
+    long result = -ENOENT;
+    for (unsigned number = 0; pid != 0 && number < MOST && result < 0; number++) {
+        char buffer[64];
+        struct text path;
+        long found;
+        text_init(&path, buffer, sizeof buffer);
+        text_add(&path, "/proc/");
+        text_add_number(&path, pid);
+        text_add(&path, "/fd/");
+        text_add_number(&path, number);
+        found = sys_open(buffer, O_PATH, 0); /* opens nothing */
+        if (found == -EACCES || found == -EPERM) {
+            break;
+        }
+        if (found >= 0 && is_ours(space, (int)found)) {
+            result = sys_open(buffer, O_RDWR | O_NONBLOCK | O_NOCTTY, 0);
+        }
+        if (found >= 0) {
+            sys_close((int)found);
+        }
     }
-    space->fd = (int)fd;
+    if (result >= 0 && !is_ours(space, (int)result)) {
+        sys_close((int)result);
+        result = -ESTALE;
+    }
+    return result >= 0 ? move_high((int)result) : result;
+}
+
+long space_descriptor(struct space *space) {
+    int held = LOAD_RELAXED(&space->held);
+    long fd = held >= 0 ? sys_dup_high(held, LOWEST_DESCRIPTOR) : -1;
+    if (fd >= 0 && is_ours(space, (int)fd)) {
+        return fd;
+    }
+    if (fd >= 0) { /* the program closed it, and has another file there */
+        sys_close((int)fd);
+    }
+    fd = open_by_name(space);
+    if (fd == -ENOENT) {
+        fd = open_by_collector(space);
+        if (fd >= 0) { /* it has no name any more */
+            STORE_RELAXED(&space->held, (int)sys_dup_high((int)fd, LOWEST_DESCRIPTOR));
+        }
+    }
     return fd;
+}
+
+void space_hold(struct space *space) {
+    int held = LOAD_RELAXED(&space->held);
+    if (space->header != NULL && (held < 0 || !is_ours(space, held))) {
+        long fd = open_by_name(space);
+        STORE_RELAXED(&space->held, fd >= 0 ? (int)fd : -1);
+    }
+}
+
+void space_let_go(struct space *space) {
+    long fd = space->header != NULL && LOAD_RELAXED(&space->held) >= 0 && space->path[0] == '/'
+                  ? open_by_name(space)
+                  : -1;
+    if (fd >= 0) {
+        sys_close((int)fd);
+        space_close(space);
+    }
+}
+
+int space_is_there(const struct space *space) {
+    struct stat status;
+    int held = LOAD_RELAXED(&space->held);
+    long result;
+    if (held >= 0 && is_ours(space, held)) {
+        return sys_fstat(held, &status) != 0 || status.st_nlink != 0;
+    }
+    result = sys_lstat(space->path, &status);
+    return result == 0 ? status.st_dev == space->device && status.st_ino == space->inode
+                       : result != -ENOENT;
 }
 
 static int is_pausing(const struct space *space) {
@@ -164,6 +243,9 @@ void space_prepare(struct space *space, uint64_t size, enum sys_pages pages) {
     if (fd >= 0 && allocate(space, (int)fd, from, size) == 0 &&
         map_range(space, (int)fd, from, size, pages) == 0) {
         STORE_RELEASE(&space->prepared_end, from + size);
+    }
+    if (fd >= 0) {
+        sys_close((int)fd);
     }
 }
 
@@ -211,23 +293,22 @@ static long take_range(struct space *space, uint64_t size, uint64_t *offset) {
     if (result != 0) {
         give_back(space->header, *offset, size);
     }
+    if (!space->is_private) {
+        sys_close((int)fd);
+    }
     return result;
 }
 
-long space_append(struct space *space, struct memtrace_header *header, uint64_t size,
+long space_append(struct space *space, int fd, struct memtrace_header *header, uint64_t size,
                   uint64_t *offset) {
-    long fd = space_descriptor(space);
     long result;
-    if (fd < 0) {
-        return fd;
-    }
     size = sys_page_up(size);
     *offset = __atomic_fetch_add(&header->end, size, __ATOMIC_RELAXED);
-    result = allocate(space, (int)fd, *offset, size);
+    result = allocate(space, fd, *offset, size);
     if (result != 0) {
         give_back(header, *offset, size);
     }
-    return result != 0 ? result : fd;
+    return result;
 }
 
 long space_append_segment(struct space *space, struct memtrace_header *header,
@@ -246,9 +327,11 @@ long space_append_segment(struct space *space, struct memtrace_header *header,
                  : -EFBIG;
     if (result != 0) {
         give_back(header, *offset, taken);
-        return result;
+    } else {
+        result = sys_pwrite_all((int)fd, &magic, sizeof magic, *offset + magic_at);
     }
-    return sys_pwrite_all((int)fd, &magic, sizeof magic, *offset + magic_at);
+    sys_close((int)fd);
+    return result;
 }
 
 void *space_segment(struct space *space, enum memtrace_segment_kind kind, uint32_t owner,
@@ -338,7 +421,11 @@ static void start_private(struct space *space, uint64_t end) {
 static struct memtrace_header *map_header_again(struct space *space) {
     struct memtrace_header *header = sys_map_again(space->header, MEMTRACE_PAGE_SIZE);
     long fd = header == NULL ? space_descriptor(space) : -1;
-    return fd < 0 ? header : sys_map_file(MEMTRACE_PAGE_SIZE, (int)fd, 0);
+    if (fd >= 0) {
+        header = sys_map_file(MEMTRACE_PAGE_SIZE, (int)fd, 0);
+        sys_close((int)fd);
+    }
+    return header;
 }
 
 struct memtrace_header *space_begin_private(struct space *space) {
@@ -392,7 +479,9 @@ long space_fork(struct space *space, int fd, const char *path,
                 void *argument) {
     uint64_t end = LOAD_ACQUIRE(&space->header->end);
     struct space before = *space;
-    long result = copy_segments(space, fd, end, keep, argument);
+    long result;
+    fd = move_high(fd);
+    result = copy_segments(space, fd, end, keep, argument);
     if (result != 0) {
         sys_close(fd);
         return result;
@@ -400,11 +489,12 @@ long space_fork(struct space *space, int fd, const char *path,
     space->refused = 0;
     space->again_from_ns = 0;
     space->prepared_end = 0;
-    result = space_open(space, fd, path);
+    result = open_by(space, fd, path);
     if (result == 0) { /* what was made void are holes, for which there may be no room */
         uint64_t from = header_bytes();
-        result = map_range(space, space->fd, from, end - from, SYS_PAGES_LATER);
+        result = map_range(space, fd, from, end - from, SYS_PAGES_LATER);
     }
+    sys_close(fd);
     if (result != 0) {
         go_back(space, &before);
         return result;
@@ -429,8 +519,8 @@ void space_give_up(struct space *space) {
 }
 
 void space_close(struct space *space) {
-    if (space->fd >= 0 && is_ours(space, space->fd)) {
-        sys_close(space->fd);
+    int held = __atomic_exchange_n(&space->held, -1, __ATOMIC_RELAXED);
+    if (held >= 0 && is_ours(space, held)) {
+        sys_close(held);
     }
-    space->fd = -1;
 }

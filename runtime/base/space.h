@@ -19,7 +19,7 @@ struct space {
     struct memtrace_header *header; /* at base; NULL: no space */
     uint8_t *base;
     struct room room; /* from base on */
-    int fd;           /* high-numbered; checked before each use, the program may have closed it */
+    int held;         /* a descriptor, or -1; the program may have closed it: space_hold() */
     uint64_t device, inode;
     uint32_t is_private;    /* of a light child: what is taken is memory, not part of the file */
     uint64_t private_end;   /* and that lies below this, already mapped */
@@ -30,7 +30,7 @@ struct space {
 };
 
 /* Takes over an open, empty file of ours: reserves address space, maps the header (zeroed).  0 or a
- * negative errno. The descriptor stays with the space. */
+ * negative errno. The descriptor is closed. */
 long space_open(struct space *space, int fd, const char *path);
 
 /* A new segment with its header filled but the magic not yet written; NULL if there is no room.
@@ -49,15 +49,16 @@ void *space_leaf(struct space *space, void *leaf, enum memtrace_segment_kind kin
 void space_prepare(struct space *space, uint64_t size, enum sys_pages pages);
 
 /* In a forked child: header, zeroed, and all segments from here on are private memory; the segments
- * of before stay the parent's, shared with it. The descriptor is still of its file. Returns the
- * first page of the parent's header, shared, NULL: no memory. */
+ * of before stay the parent's, shared with it, and so does the file. Returns the first page of the
+ * parent's header, shared, NULL: no memory. */
 struct memtrace_header *space_begin_private(struct space *space);
 /* The same where the parent's space was private already, and all that is in it was copied by the
  * kernel. 0 or a negative errno. */
 long space_begin_private_again(struct space *space);
 /* Of a private space: the next `size` bytes of the file, `header` being that of the file, with
- * blocks behind them, so that they can be mapped. Returns its descriptor or a negative errno. */
-long space_append(struct space *space, struct memtrace_header *header, uint64_t size,
+ * blocks behind them, so that they can be mapped. `fd`: from space_descriptor(). 0 or a negative
+ * errno. */
+long space_append(struct space *space, int fd, struct memtrace_header *header, uint64_t size,
                   uint64_t *offset);
 /* The same, and writes these bytes there, all but the magic, which comes last. */
 long space_append_segment(struct space *space, struct memtrace_header *header,
@@ -74,8 +75,17 @@ long space_fork(struct space *space, int fd, const char *path,
  * `end`, which the caller read from header.end. Steps over what was reserved and never written. */
 const struct memtrace_segment *space_next(const struct space *space, uint64_t *at, uint64_t end);
 
-/* A descriptor of the file that is surely ours, or a negative errno. */
+/* A descriptor of the file, for the caller alone, who closes it soon: the program sees those that
+ * it opened itself and no other. Or a negative errno. */
 long space_descriptor(struct space *space);
+
+/* Before the program may lose the right to open the file by its name, or the name leads elsewhere:
+ * a descriptor is kept from now on. After that: it is closed if the name still leads there. */
+void space_hold(struct space *space);
+void space_let_go(struct space *space);
+
+/* Whether the file still has its name. 1, 0, or where that cannot be told 1. */
+int space_is_there(const struct space *space);
 
 /* Counts what could not be kept. Signal-safe. */
 void space_lost(struct space *space, enum memtrace_loss kind, uint64_t count);

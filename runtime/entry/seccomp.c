@@ -22,6 +22,7 @@ static void make_ready(void) {
     if (runtime_is_ready()) {
         space_prepare(&runtime.space, PREPARED_BYTES, SYS_PAGES_LATER);
     }
+    space_hold(&runtime.space);
 }
 
 /* As the system call does, with its result. */
@@ -38,6 +39,7 @@ static long install(unsigned operation, unsigned flags, const void *argument) {
     if (result < 0 && sandbox_filters > before) {
         sandbox_take_back();
     }
+    space_let_go(&runtime.space);
     return result;
 }
 
@@ -67,6 +69,9 @@ PUBLIC int prctl(int option, ...) {
     }
     if (UNLIKELY(option == PR_SET_SECCOMP && argument[0] == SECCOMP_MODE_STRICT)) {
         return (int)seccomp_result(install(SECCOMP_SET_MODE_STRICT, 0, NULL));
+    }
+    if (UNLIKELY(option == PR_SET_NO_NEW_PRIVS)) { /* rules that are not seen here may follow */
+        space_hold(&runtime.space);
     }
     return REAL(prctl)(option, argument[0], argument[1], argument[2], argument[3]);
 }

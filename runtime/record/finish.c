@@ -41,21 +41,39 @@ static const char *reason(long error) {
     }
 }
 
+/* Of a file that somebody removed: what is mapped, and what is not as zeros. */
+static long copy_mapped(const struct space *space, uint64_t at, size_t size) {
+    for (size_t i = 0; i < size; i += MEMTRACE_PAGE_SIZE) {
+        size_t part = size - i < MEMTRACE_PAGE_SIZE ? size - i : MEMTRACE_PAGE_SIZE;
+        const uint8_t *page = space->base + at + i;
+        if (sys_readable(page)) {
+            __builtin_memcpy(block + i, page, part);
+        } else {
+            __builtin_memset(block + i, 0, part);
+        }
+    }
+    return (long)size;
+}
+
 static long copy(struct space *space, int to) {
     long from = space_descriptor(space);
     uint64_t end = space->header->end;
-    long result = from < 0 ? from : sys_may_have_size(end) ? 0 : -EFBIG;
+    long result = sys_may_have_size(end) ? 0 : -EFBIG;
     for (uint64_t at = 0; at < end && result == 0;) {
         size_t size = end - at < BLOCK ? (size_t)(end - at) : BLOCK;
-        long got = sys_pread((int)from, block, size, at);
+        long got = from >= 0 ? sys_pread((int)from, block, size, at) : copy_mapped(space, at, size);
         if (got == -EINTR) {
             continue;
         }
         if (got <= 0) { /* the file ends before header.end where a segment was refused */
-            return got;
+            result = got;
+            break;
         }
         result = write_all(to, block, (size_t)got);
         at += (uint64_t)got;
+    }
+    if (from >= 0) {
+        sys_close((int)from);
     }
     return result;
 }

@@ -60,9 +60,8 @@ static void give_room_back(struct memtrace_header *header, uint64_t size) {
     __atomic_fetch_sub(&header->path_bytes, size, __ATOMIC_RELAXED);
 }
 
-/* A new leaf in the ancestor's file, with room for shared paths or not. Returns its descriptor or a
- * negative errno. */
-static long add_leaf(struct space *space, struct memtrace_header *header, uint32_t index,
+/* A new leaf in the ancestor's file, with room for shared paths or not. 0 or a negative errno. */
+static long add_leaf(struct space *space, int fd, struct memtrace_header *header, uint32_t index,
                      uint32_t is_shared, uint64_t *offset) {
     struct memtrace_segment processes = {.kind = MEMTRACE_SEGMENT_PROCESSES,
                                          .header_size = sizeof processes,
@@ -78,15 +77,17 @@ static long add_leaf(struct space *space, struct memtrace_header *header, uint32
                                      .item_count = SHARED_PLACES,
                                      .used = PATHS_UNDER_HEADER};
     uint64_t size = is_shared ? sizeof(struct leaf) : MEMTRACE_PAGE_SIZE;
-    long fd = space_append(space, header, size, offset);
-    long result = fd < 0 ? fd : write_at((int)fd, *offset, &processes, sizeof processes);
+    long result = space_append(space, fd, header, size, offset);
+    if (result == 0) {
+        result = write_at(fd, *offset, &processes, sizeof processes);
+    }
     if (result == 0 && is_shared) {
-        result = write_at((int)fd, *offset + MEMTRACE_PAGE_SIZE, &paths, sizeof paths);
+        result = write_at(fd, *offset + MEMTRACE_PAGE_SIZE, &paths, sizeof paths);
     }
     if (result == 0) {
-        result = publish((int)fd, *offset);
+        result = publish(fd, *offset);
     }
-    return result < 0 ? result : fd;
+    return result;
 }
 
 static uint64_t word_of(uint64_t offset, uint32_t leaf, uint32_t place) {
@@ -95,7 +96,8 @@ static uint64_t word_of(uint64_t offset, uint32_t leaf, uint32_t place) {
 }
 
 /* A place for a record: which of how many leaves, and where that lies. 0 or a negative errno. */
-static long take_place(struct space *space, struct memtrace_header *header, uint64_t *taken) {
+static long take_place(struct space *space, int fd, struct memtrace_header *header,
+                       uint64_t *taken) {
     uint64_t word = LOAD_ACQUIRE(&header->process_place);
     for (;;) {
         uint32_t leaf = (uint32_t)(word >> PLACE_BITS) & ((1u << LEAF_BITS) - 1);
@@ -103,7 +105,7 @@ static long take_place(struct space *space, struct memtrace_header *header, uint
         uint64_t offset = 0;
         uint64_t first;
         int is_shared;
-        long fd;
+        long result;
         if (word != 0 && (word & ((1u << PLACE_BITS) - 1)) < LIGHT_RECORDS_PER_LEAF) {
             if (__atomic_compare_exchange_n(&header->process_place, &word, word + 1, 0,
                                             __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
@@ -116,10 +118,10 @@ static long take_place(struct space *space, struct memtrace_header *header, uint
             return -EOVERFLOW;
         }
         is_shared = take_room(header, SHARED_BYTES);
-        fd = add_leaf(space, header, next, (uint32_t)is_shared, &offset);
-        if (fd < 0) {
+        result = add_leaf(space, fd, header, next, (uint32_t)is_shared, &offset);
+        if (result < 0) {
             give_room_back(header, is_shared ? SHARED_BYTES : 0);
-            return fd;
+            return result;
         }
         first = word_of(offset, next, 1);
         if (__atomic_compare_exchange_n(&header->process_place, &word, first + 1, 0,
@@ -127,7 +129,7 @@ static long take_place(struct space *space, struct memtrace_header *header, uint
             *taken = first;
             return 0;
         }
-        make_void((int)fd, offset); /* another was first */
+        make_void(fd, offset); /* another was first */
         give_room_back(header, is_shared ? SHARED_BYTES : 0);
     }
 }
@@ -144,17 +146,19 @@ static void name(struct memtrace_process *process) {
 
 long light_open(struct light *light, struct space *space) {
     uint64_t word = 0;
-    long result = take_place(space, light->ancestor, &word);
-    long fd = result == 0 ? space_descriptor(space) : result;
+    long fd = space_descriptor(space);
+    long result = fd < 0 ? fd : take_place(space, (int)fd, light->ancestor, &word);
     uint32_t place = (uint32_t)word & ((1u << PLACE_BITS) - 1);
     uint64_t offset = (word >> (PLACE_BITS + LEAF_BITS)) * MEMTRACE_PAGE_SIZE;
-    struct leaf *leaf;
+    struct leaf *leaf = result == 0 ? sys_map_file(sizeof *leaf, (int)fd, offset) : NULL;
+    if (fd >= 0) {
+        sys_close((int)fd);
+    }
     if (result == -EOVERFLOW) { /* without a record; counted as lost at the end */
         return 0;
     }
-    leaf = fd < 0 ? NULL : sys_map_file(sizeof *leaf, (int)fd, offset);
     if (leaf == NULL) {
-        return fd < 0 ? fd : -ENOMEM;
+        return result < 0 ? result : -ENOMEM;
     }
     light->process = &leaf->processes.record[place];
     light->number =
@@ -168,10 +172,7 @@ long light_open(struct light *light, struct space *space) {
 }
 
 int light_is_open(const struct light *light, struct space *space) {
-    struct stat status;
-    long fd = space_descriptor(space);
-    return LOAD_ACQUIRE(&light->ancestor->state) == MEMTRACE_STATE_RUNNING &&
-           (fd < 0 || (sys_fstat((int)fd, &status) == 0 && status.st_nlink != 0));
+    return LOAD_ACQUIRE(&light->ancestor->state) == MEMTRACE_STATE_RUNNING && space_is_there(space);
 }
 
 void light_count(struct light *light, const struct light_totals *totals) {
@@ -367,6 +368,7 @@ void light_take_back(struct light *light, struct space *space) {
         long fd = space_descriptor(space);
         if (fd >= 0) {
             make_void((int)fd, light->paths_at);
+            sys_close((int)fd);
         }
         give_room_back(light->ancestor, light->paths_size);
         light->paths_size = 0;

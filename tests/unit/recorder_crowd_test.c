@@ -38,8 +38,9 @@ static void find_segments(void) {
     const struct memtrace_segment *segment;
     if (end > at) {
         assert_int_equal(room_reach(&space->room, end), 0);
-        assert_int_equal(
-            sys_map_file_at(space->base + at, end - at, space->fd, at, SYS_PAGES_LATER), 0);
+        int fd = (int)space_descriptor(space);
+        assert_int_equal(sys_map_file_at(space->base + at, end - at, fd, at, SYS_PAGES_LATER), 0);
+        sys_close(fd);
     }
     while ((segment = space_next(space, &at, end)) != NULL) {
         assert_int_equal(segment->kind, MEMTRACE_SEGMENT_EVENTS);

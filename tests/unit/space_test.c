@@ -30,8 +30,10 @@ static struct memtrace_segment *add(struct space *space, uint32_t owner, uint32_
 static void grows(void **state) {
     struct space *space = space_fixture_open();
     struct memtrace_segment copy;
+    int fd;
     (void)state;
-    assert_true(space->fd > 2);
+    fd = (int)space_descriptor(space);
+    assert_true(fd > 2);
     for (uint32_t i = 0; i < 200; i++) {
         struct memtrace_segment *segment = add(space, 7, i);
         assert_non_null(segment);
@@ -41,14 +43,15 @@ static void grows(void **state) {
     for (uint32_t i = 0; i < 200; i++) { /* it is all in the file */
         uint64_t offset = MEMTRACE_HEADER_SIZE + (uint64_t)i * SEGMENT_BYTES;
         unsigned char last;
-        assert_int_equal(pread(space->fd, &copy, sizeof copy, (off_t)offset), sizeof copy);
+        assert_int_equal(pread(fd, &copy, sizeof copy, (off_t)offset), sizeof copy);
         assert_int_equal(copy.magic, MEMTRACE_SEGMENT_MAGIC);
         assert_int_equal(copy.owner, 7);
         assert_int_equal(copy.index, i);
         assert_int_equal(copy.size, SEGMENT_BYTES);
-        assert_int_equal(pread(space->fd, &last, 1, (off_t)(offset + SEGMENT_BYTES - 1)), 1);
+        assert_int_equal(pread(fd, &last, 1, (off_t)(offset + SEGMENT_BYTES - 1)), 1);
         assert_int_equal(last, i);
     }
+    close(fd);
     space_fixture_close(space);
 }
 
@@ -65,7 +68,7 @@ static void a_large_one_grows_ahead(void **state) {
     while (space->header->end < 8 << 20) {
         assert_non_null(add(space, 0, count++));
         assert_int_equal(space->header->end, MEMTRACE_HEADER_SIZE + count * SEGMENT_BYTES);
-        assert_int_equal(fstat(space->fd, &status), 0);
+        assert_int_equal(stat(space->path, &status), 0);
         assert_true((uint64_t)status.st_size >= space->header->end);
         assert_true((uint64_t)status.st_size <= space->header->end + space->header->end / 32);
         ahead += (uint64_t)status.st_size > space->header->end;
@@ -136,15 +139,69 @@ static void a_refusal_is_not_for_good(void **state) {
     space_fixture_close(space);
 }
 
+/* How many descriptors are open. */
+static int open_descriptors(void) {
+    int count = 0;
+    for (int fd = 0; fd < 1024; fd++) {
+        count += fcntl(fd, F_GETFD) != -1;
+    }
+    return count;
+}
+
+static void no_descriptor_stays_open(void **state) {
+    int before = open_descriptors();
+    struct space *space = space_fixture_open();
+    (void)state;
+    assert_int_equal(open_descriptors(), before);
+    assert_non_null(add(space, 0, 0));
+    space_prepare(space, 1 << 20, SYS_PAGES_LATER);
+    while (space->header->end < 6 << 20) { /* some of it ahead */
+        assert_non_null(add(space, 0, 1));
+    }
+    assert_int_equal(space_is_there(space), 1);
+    assert_int_equal(open_descriptors(), before);
+    unlink(space->path);
+    assert_int_equal(space_is_there(space), 0);
+    space_fixture_close(space);
+}
+
+/* It grows without its name, too, where it was held before; and then nothing stays open that is not
+ * needed. */
+static void one_is_held_where_the_name_may_go(void **state) {
+    int before = open_descriptors();
+    struct space *space = space_fixture_open();
+    char other[sizeof space->path + 8];
+    (void)state;
+    snprintf(other, sizeof other, "%s.other", space->path);
+    space_hold(space);
+    assert_int_equal(open_descriptors(), before + 1);
+    space_let_go(space);
+    assert_int_equal(open_descriptors(), before);
+    space_hold(space);
+    assert_int_equal(rename(space->path, other), 0);
+    space_let_go(space);
+    assert_int_equal(open_descriptors(), before + 1);
+    assert_non_null(add(space, 0, 0));
+    assert_int_equal(open_descriptors(), before + 1);
+    assert_int_equal(rename(other, space->path), 0);
+    space_let_go(space);
+    assert_int_equal(open_descriptors(), before);
+    space_fixture_close(space);
+}
+
 static void a_closed_descriptor_is_opened_again(void **state) {
     struct space *space = space_fixture_open();
-    int fd = space->fd, other;
+    struct stat status;
+    int fd, other;
     (void)state;
+    space_hold(space);
+    fd = space->held;
     close(fd);
     other = open("/dev/null", O_RDWR);
     assert_int_equal(dup2(other, fd), fd); /* the program took the number */
     assert_non_null(add(space, 0, 0));
-    assert_int_not_equal(space->fd, fd);
+    space_close(space);
+    assert_int_equal(fstat(fd, &status), 0); /* and keeps it */
     close(fd);
     close(other);
     space_fixture_close(space);
@@ -182,7 +239,7 @@ static int child_checks(struct space *space, struct memtrace_segment **segments)
     if (space->base != base) {
         wrong = 2;
     }
-    fstat(space->fd, &status);
+    stat(space->path, &status);
     if (status.st_blocks * 512 > MEMTRACE_HEADER_SIZE + 3 * SEGMENT_BYTES + 3 * 4096) {
         wrong = 5; /* room was taken for what is left behind */
     }
@@ -239,6 +296,8 @@ int main(void) {
         cmocka_unit_test(a_large_one_grows_ahead),
         cmocka_unit_test(a_limit_refuses_without_a_signal),
         cmocka_unit_test(a_refusal_is_not_for_good),
+        cmocka_unit_test(no_descriptor_stays_open),
+        cmocka_unit_test(one_is_held_where_the_name_may_go),
         cmocka_unit_test(a_closed_descriptor_is_opened_again),
         cmocka_unit_test(a_child_moves_to_its_own_file),
     };
