@@ -45,6 +45,11 @@ def check_plans(path):
         ids = column(path, "SELECT %s FROM allocations ORDER BY id" % names)
         equal(ids, sorted(ids), "ORDER BY id of", names)
     equal(column(path, "SELECT id FROM allocations ORDER BY id DESC LIMIT 3"), ids[:-4:-1], "backwards")
+    # In another order than that in which they were born, SQLite itself sorts.
+    equal(column(path, "SELECT id FROM allocations ORDER BY id DESC"), ids[::-1], "all of them backwards")
+    sizes = column(path, "SELECT size FROM allocations ORDER BY size")
+    equal(sizes, sorted(column(path, "SELECT size FROM allocations")), "ORDER BY size")
+    equal(sizes != column(path, "SELECT size FROM allocations"), True, "sizes are not in order by themselves")
 
 
 def check_joins(path):
