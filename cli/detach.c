@@ -22,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -116,12 +117,24 @@ static int find_watcher(pid_t pid, struct memtrace_header *header, struct error 
     return result < 0 ? -1 : 0;
 }
 
+/* Attached to from where it is, and left from elsewhere: it writes its profile itself, by its own
+ * names of files. */
+static const char *by_our_name(pid_t pid, const char *path, char own[PATH_MAX]) {
+    struct stat ours;
+    struct stat its;
+    int length = snprintf(own, PATH_MAX, "/proc/%ld/root%s", (long)pid, path);
+    bool is_same = length >= PATH_MAX || (stat(path, &ours) == 0 && stat(own, &its) == 0 &&
+                                          ours.st_dev == its.st_dev && ours.st_ino == its.st_ino);
+    return is_same ? path : own;
+}
+
 /* What is there to be left. */
 struct attached {
     struct region region;
     struct memtrace_header header;
     bool has_region;
-    bool is_outside;
+    bool is_outside;   /* of its namespaces or its root */
+    bool is_collected; /* a process of ours beside it writes its profile */
 };
 
 /* A command that was killed may have begun to attach just now. */
@@ -163,7 +176,9 @@ static int call_detach(const struct attachimage *image, bool is_forced, struct a
         return -1;
     }
     find_region(pid, attached);
-    if (found.is_outside && attached->header.state == MEMTRACE_STATE_RUNNING &&
+    attached->is_collected =
+        found.is_outside && (attached->header.flags & MEMTRACE_FLAG_OUTSIDE) != 0;
+    if (attached->is_collected && attached->header.state == MEMTRACE_STATE_RUNNING &&
         find_watcher(pid, &attached->header, error) != 0) {
         return -1;
     }
@@ -183,8 +198,10 @@ int detach_process(pid_t pid, bool is_forced) {
     struct attached attached = {0};
     const struct memtrace_recording *recording;
     const char *path;
+    char own[PATH_MAX];
     struct attachimage image;
     bool is_recorded;
+    bool is_whole;
     int failed;
     attachimage_open(pid, &image);
     failed = call_detach(&image, is_forced, &attached, &done, &error);
@@ -203,8 +220,11 @@ int detach_process(pid_t pid, bool is_forced) {
     is_recorded =
         memtrace_is_recorded(recording) && (recording->flags & MEMTRACE_RECORDING_MIDWAY) == 0;
     path = is_recorded ? recording->path : attached.header.output;
-    if (((is_recorded || attached.is_outside) && !wait_for_end(attached.region.path)) ||
-        access(path, F_OK) != 0) {
+    is_whole = (!is_recorded && !attached.is_collected) || wait_for_end(attached.region.path);
+    if (attached.is_outside && !attached.is_collected) {
+        path = by_our_name(pid, path, own);
+    }
+    if (!is_whole || access(path, F_OK) != 0) {
         return cli_error("process %ld is left as it was, but the %s %s is not complete", (long)pid,
                          is_recorded ? "recording" : "profile", path);
     }

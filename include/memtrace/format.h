@@ -93,8 +93,9 @@ enum {
     MEMTRACE_FLAG_BEFORE_UNSURE = 1u << 8, /* MEMTRACE_FRAME_BEFORE was not followed to the end */
     MEMTRACE_FLAG_ATTACHED = 1u << 9,      /* the program ran already: it can be detached from */
     MEMTRACE_FLAG_LEFT = 1u << 10,         /* it was detached from, and went on */
-    MEMTRACE_FLAG_NAMED = 1u << 11,   /* functions that --alloc named count as the heap's malloc */
-    MEMTRACE_FLAG_FOLLOWED = 1u << 12 /* functions that --alloc named were found, and are counted */
+    MEMTRACE_FLAG_NAMED = 1u << 11,    /* functions that --alloc named count as the heap's malloc */
+    MEMTRACE_FLAG_FOLLOWED = 1u << 12, /* functions that --alloc named are there, and counted */
+    MEMTRACE_FLAG_OUTSIDE = 1u << 13   /* live: who attached writes the profile, not the program */
 };
 
 /* Whose malloc the program calls where it is not ours: then what it allocates is not counted, and

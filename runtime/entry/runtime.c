@@ -117,6 +117,7 @@ static int make_structures(void) {
     }
     runtime_tell_tables();
     header->flags |= attach_is_attached() ? (uint32_t)MEMTRACE_FLAG_ATTACHED : 0;
+    header->flags |= attach_is_collected() ? (uint32_t)MEMTRACE_FLAG_OUTSIDE : 0;
     header->flags |= is_preloaded() ? (uint32_t)MEMTRACE_FLAG_PRELOADED : 0;
     header->flags |= real.is_glibc ? 0 : (uint32_t)MEMTRACE_FLAG_FOREIGN_MALLOC;
     return 0;

@@ -10,7 +10,7 @@ import sys
 
 from attach_test import (FOLDER, HERE, SETTINGS, Subject, attach, build, detach, equal, fail, finish, held, memtrace, need_ptrace,
                          refused, report, skip)
-from harness import LIBRARY, MEMTRACE, clean_environment, execute, scratch, wait_until
+from harness import LIBRARY, MEMTRACE, clean_environment, execute, scratch, shared, wait_until
 
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "web", "python"))
 
@@ -127,6 +127,11 @@ def test_then_inside():
     subject.rounds()
     equal(inside("detach"), path, "detach")
     equal(held(report(path), 1001), (1000, 400), "from inside")
+    path = os.path.join(FOLDER, "left.mtp")
+    inside("attach", "-o", path)
+    subject.rounds()
+    equal(detach(subject.pid), path, "detach from outside")
+    equal(held(report(path), 1001), (1000, 400), "left from outside")
     path = os.path.join(FOLDER, "end.mtp")
     inside("attach", "-o", path)
     subject.rounds()
@@ -252,6 +257,27 @@ def test_user():
     user = ("setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "--")
     allowed(*user)
     of_python(Subject(*user, "/usr/bin/python3", "-c", PYTHON))
+
+
+def test_left_by_root():
+    """A user attached to a program of their own, and root leaves it: its profile is where the user wanted it, and theirs."""
+    user = ("setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "--")
+    allowed(*user)
+    command, _, program = shared(MEMTRACE, LIBRARY, known()[0])
+    folder, regions = scratch(where="/tmp"), scratch(where="/dev/shm")
+    os.chown(folder, 65534, 65534)
+    os.chown(regions, 65534, 65534)
+    subject = Subject(*user, program, "rounds")
+    done = execute([*user, command, "attach", str(subject.pid)], clean_environment(
+        MEMTRACE_REGION_DIR=regions, MEMTRACE_CACHE=""), folder)
+    if b"ptrace" in done.stderr:
+        skip(done.stderr.decode().strip())
+    equal((done.returncode, done.stderr), (0, b""), "attached by its user")
+    subject.rounds()
+    path = os.path.join(folder, "memtrace.known.%d.mtp" % subject.pid)
+    equal(detach(subject.pid), path, "left by root")
+    equal((held(report(path), 1001), os.stat(path).st_uid), ((1000, 400), 65534), "its profile")
+    subject.close(b"end\n", 3)
 
 
 def test_user_namespace():
