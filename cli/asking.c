@@ -9,6 +9,7 @@ int asking_open(struct answer *answer, const char *name, const struct question *
                 struct error *error) {
     const struct answer_progress progress = {
         .replay = progress_replay(), .symbols = progress_wanted() ? progress_symbols : NULL};
+    progress_allow_fetching();
     int result = answer_open(answer, name, question, &progress, error);
     if (result == 0) {
         asking_note_suppressions(&answer->suppressions);

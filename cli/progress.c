@@ -2,6 +2,8 @@
 /* progress.c: see progress.h. */
 #include "cli/progress.h"
 
+#include "analyze/symbol/debuginfod.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -26,6 +28,10 @@ static void show_events(void *context, uint64_t done, uint64_t total) {
 
 bool progress_wanted(void) {
     return isatty(STDERR_FILENO);
+}
+
+void progress_allow_fetching(void) {
+    debuginfod_allow(progress_wanted() ? progress_show : NULL);
 }
 
 struct replay_options progress_replay(void) {

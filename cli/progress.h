@@ -19,6 +19,9 @@ struct replay_options progress_replay(void);
 /* For source_names(): progress_wanted() ? progress_symbols : NULL */
 void progress_symbols(void *context, size_t done, size_t total);
 
+/* Debug information may be fetched from servers (debuginfod.h), with such a line. */
+void progress_allow_fetching(void);
+
 /* "memtrace: WHAT, 12 of 40 ..."; the line goes when all is done. */
 void progress_show(const char *what, uint64_t done, uint64_t total);
 

@@ -5,6 +5,7 @@
 #include "analyze/base/array.h"
 #include "analyze/base/pathname.h"
 #include "analyze/read/run.h"
+#include "analyze/symbol/debuginfod.h"
 #include "analyze/rows/safetext.h"
 #include "cli/cli.h"
 #include "web/server/server.h"
@@ -83,6 +84,7 @@ static const struct option options[] = {
     {"debug-folders", 0, "FOLDERS",
      "where separate debug files are, colon-separated (default: /usr/lib/debug)", OPTION_TEXT,
      IN(debug_folders)},
+    {.part = debuginfod_options},
     {.part = root_options},
     {.part = memorylimit_options},
     {"listen", 0, "ADDRESS",
@@ -167,6 +169,7 @@ static void tell(struct server *server, const struct serving *request) {
 }
 
 static int serve(const struct serving *request, const struct operands *operands) {
+    debuginfod_allow(NULL);
     const struct server_options asked = {
         .hub = {.cache_bytes = request->cache_bytes,
                 .debug_folders = request->debug_folders,

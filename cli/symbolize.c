@@ -5,9 +5,11 @@
  *
  * Whatever it cannot name it leaves as it is.
  */
+#include "analyze/ask/question.h"
 #include "analyze/read/error.h"
 #include "cli/cli.h"
 #include "cli/frames.h"
+#include "cli/progress.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -162,6 +164,7 @@ static int run(struct filter *filter, const char *debug_folders, const char *nam
     if (!input)
         return cli_error("%s: %s", name, strerror(errno));
     struct symbolizer_options options = {.debug_folders = debug_folders, .threads = 1};
+    progress_allow_fetching();
     filter->symbolizer = symbolizer_open(&options, &error);
     int status = filter->symbolizer
                      ? filter_lines(filter, input, standard ? "standard input" : name)
@@ -185,6 +188,7 @@ static const struct option options[] = {
      OPTION_IN(struct request, root)},
     {"debug", 0, "FOLDERS", "where debug files lie, separated by colons (default: /usr/lib/debug)",
      OPTION_TEXT, OPTION_IN(struct request, debug_folders)},
+    {.part = debuginfod_options},
     OPTION_END};
 
 static int run_symbolize(int argc, char **argv) {

@@ -4,6 +4,7 @@
 #include "top/topscreen.h"
 
 #include "analyze/ask/question.h"
+#include "analyze/symbol/debuginfod.h"
 #include "cli/cli.h"
 #include "cli/terminal.h"
 
@@ -47,6 +48,7 @@ static const struct option options[] = {
     {"debug-folders", 0, "FOLDERS",
      "where separate debug files are, colon-separated (default: /usr/lib/debug)", OPTION_TEXT,
      OPTION_IN(struct request, debug_folders)},
+    {.part = debuginfod_options},
     {.part = root_options},
     {"color", 0, "auto|always|never", "colours (default: auto, which minds NO_COLOR)", OPTION_TEXT,
      OPTION_IN(struct request, color)},
@@ -84,6 +86,7 @@ static int run_top(int argc, char **argv) {
         return status;
     }
     terminal_style(&style, NULL, request.color);
+    debuginfod_allow(NULL); /* the screen is its own progress */
     wish = (struct toploop_options){
         .name = name,
         .debug_folders = request.debug_folders,

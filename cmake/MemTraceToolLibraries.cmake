@@ -76,6 +76,17 @@ if(NOT MEMTRACE_AGENT AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
     endif()
 endif()
 
+# Debug information from servers (DEBUGINFOD_URLS): the library is loaded when it is needed, so that only then the
+# command has libcurl and what that brings. A build without its header says so there.
+if(NOT MEMTRACE_AGENT)
+    find_path(MEMTRACE_DEBUGINFOD_HEADERS elfutils/debuginfod.h)
+    if(MEMTRACE_DEBUGINFOD_HEADERS)
+        set(MEMTRACE_DEBUGINFOD_FOUND ON)
+    else()
+        message(STATUS "No libdebuginfod (libdebuginfod-dev): debug information is not asked for at servers (DEBUGINFOD_URLS)")
+    endif()
+endif()
+
 if(missing)
     list(JOIN missing " " missing)
     set(setup "scripts/setup does it")

@@ -4,6 +4,7 @@
 
 #include "analyze/ask/memorylimit.h"
 #include "analyze/symbol/debugfile.h"
+#include "analyze/symbol/debuginfod.h"
 
 #include <stdlib.h>
 
@@ -34,6 +35,22 @@ const struct option root_options[] = {
      OPTION_CALL, .call = take_root},
     OPTION_END};
 
+static int take_no_debuginfod(void *member, const struct option *option, const char *value,
+                              struct error *error) {
+    (void)member;
+    (void)option;
+    (void)value;
+    (void)error;
+    debuginfod_refuse();
+    return 0;
+}
+
+const struct option debuginfod_options[] = {
+    {"no-debuginfod", 0, NULL,
+     "ask no server for debug information, whatever DEBUGINFOD_URLS says", OPTION_CALL,
+     .call = take_no_debuginfod},
+    OPTION_END};
+
 const struct option question_options[] = {
     {"process", 0, "PID|NAME[:IMAGE]",
      "of a run of several processes (a folder): this one, and of those that replaced "
@@ -44,6 +61,7 @@ const struct option question_options[] = {
     {"debug-folders", 0, "FOLDERS",
      "where separate debug files are, colon-separated (default: /usr/lib/debug)", OPTION_TEXT,
      IN(debug_folders)},
+    {.part = debuginfod_options},
     {.part = root_options},
     {.part = memorylimit_options},
     {"no-cache", 0, NULL, "keep nothing on disk for the next command", OPTION_CALL,

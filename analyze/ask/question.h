@@ -35,6 +35,7 @@ struct question {
 };
 extern const struct option question_options[]; /* which process, names, cache */
 extern const struct option root_options[];     /* --root alone, for all that this process reads */
+extern const struct option debuginfod_options[];
 extern const struct option suppressing_options[];
 void question_free(struct question *question);
 /* Whether it asks for a part: of the processes of a run, or by filters. */

@@ -10,6 +10,7 @@
 
 #include "analyze/read/filemap.h"
 #include "analyze/read/trust.h"
+#include "analyze/symbol/debuginfod.h"
 
 #include <byteswap.h>
 #include <elf.h>
@@ -450,6 +451,50 @@ static int find_here(const struct symbol_module *module, const char *folders,
                                                     : "not an ELF file");
     debugfile_close(&file);
     return 0;
+}
+
+static bool file_has_dwarf(const char *path) {
+    struct debugfile_elf file;
+    bool has = false;
+    if (debugfile_open(path, &file, NULL) == 0) {
+        has = debugfile_has_dwarf(file.elf);
+        debugfile_close(&file);
+    }
+    return has;
+}
+
+/* What was found is kept where a server's file is not the wanted one. */
+static void fetch(const struct symbol_module *module, struct debugfile_paths *paths) {
+    struct identity identity = {module->build_id, module->build_id_size, false, 0};
+    char problem[sizeof paths->problem];
+    char *fetched = debuginfod_fetch(module, problem, sizeof problem);
+    if (fetched && matches(fetched, &identity)) {
+        free(paths->debug);
+        paths->debug = fetched;
+        paths->problem[0] = '\0';
+        return;
+    }
+    free(fetched);
+    if (problem[0] != '\0')
+        memcpy(paths->problem, problem, sizeof problem);
+}
+
+void debugfile_fetch(const struct symbol_module *module, struct debugfile_paths *paths) {
+    struct symbol_module wanted = *module;
+    struct debugfile_elf file = {0};
+    const void *build_id = NULL;
+    if (!debuginfod_is_wanted() || module->path[0] != '/' ||
+        (paths->debug && file_has_dwarf(paths->debug)))
+        return;
+    if (module->build_id_size == 0 && paths->object &&
+        debugfile_open(paths->object, &file, NULL) == 0) {
+        ssize_t size = debugfile_build_id(file.elf, &build_id);
+        wanted.build_id = build_id;
+        wanted.build_id_size = size > 0 ? (size_t)size : 0;
+    }
+    if (wanted.build_id_size != 0)
+        fetch(&wanted, paths);
+    debugfile_close(&file);
 }
 
 void debugfile_free(struct debugfile_paths *paths) {

@@ -132,6 +132,7 @@ static int search(struct module *module) {
         return 0;
     if (debugfile_find(&wanted, module->folders, &module->paths) != 0)
         return -1;
+    debugfile_fetch(&wanted, &module->paths);
     module->searched = true;
     return 0;
 }

@@ -207,10 +207,10 @@ PRELOAD = preloadable(LIBRARY)
 
 def clean_environment(**settings):
     """Our environment without anything of MemTrace's, plus the settings. Nothing is kept in the
-    user's own cache."""
+    user's own cache, and no server is asked for debug information."""
     environment = {name: value for name, value in os.environ.items()
                    if not name.startswith("MEMTRACE") and name != "LD_PRELOAD"}
-    environment.update({"MEMTRACE_CACHE": "", **settings})
+    environment.update({"MEMTRACE_CACHE": "", "DEBUGINFOD_URLS": "", **settings})
     return {name: value for name, value in environment.items() if value is not None}
 
 
