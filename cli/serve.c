@@ -5,8 +5,8 @@
 #include "analyze/base/array.h"
 #include "analyze/base/pathname.h"
 #include "analyze/read/run.h"
-#include "analyze/symbol/debuginfod.h"
 #include "analyze/rows/safetext.h"
+#include "analyze/symbol/debuginfod.h"
 #include "cli/cli.h"
 #include "web/server/server.h"
 

@@ -46,9 +46,8 @@ static int take_no_debuginfod(void *member, const struct option *option, const c
 }
 
 const struct option debuginfod_options[] = {
-    {"no-debuginfod", 0, NULL,
-     "ask no server for debug information, whatever DEBUGINFOD_URLS says", OPTION_CALL,
-     .call = take_no_debuginfod},
+    {"no-debuginfod", 0, NULL, "ask no server for debug information, whatever DEBUGINFOD_URLS says",
+     OPTION_CALL, .call = take_no_debuginfod},
     OPTION_END};
 
 const struct option question_options[] = {

@@ -387,6 +387,32 @@ int names_settle(const struct names *names, const atomic_bool *cancel) {
     return 0;
 }
 
+struct names_unnamed names_find_unnamed(const struct names *names,
+                                        bool (*is_wanted)(const char *)) {
+    const struct numbermap *entries = &names->resolved->entries;
+    struct names_unnamed *all = calloc(names->model->module_count + 1, sizeof *all);
+    struct names_unnamed most = {0};
+    for (size_t i = 0; all != NULL && i < entries->places; i++) {
+        const struct entry *entry = entries->entries[i].value;
+        uint64_t module =
+            entries->entries[i].key >> MEMTRACE_FRAME_MODULE_SHIFT & MEMTRACE_FRAME_MODULE_MASK;
+        const struct names_frame *frame = entry != NULL ? &entry->frames[0] : NULL;
+        if (frame == NULL || frame->function != NULL || module >= names->model->module_count ||
+            !is_wanted(frame->module)) {
+            continue;
+        }
+        struct names_unnamed *one = &all[module];
+        one->module = frame->module;
+        one->offset = one->places == 0 || frame->offset < one->offset ? frame->offset : one->offset;
+        one->places++;
+        if (one->places > most.places) {
+            most = *one;
+        }
+    }
+    free(all);
+    return most;
+}
+
 const char *names_spell(const struct names_frame *frame, char *buffer, size_t size) {
     const char *name = basename(frame->module);
     if (frame->function != NULL) {

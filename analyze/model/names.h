@@ -76,6 +76,15 @@ const char *names_uncounted(const struct names *names);
  * whatever was asked for. */
 size_t names_warnings(const struct names *names, const char *const **lines);
 
+/* The module that has most places without a name, of those that were asked for so far and whose
+ * path is wanted; places 0: there is none. One thread. */
+struct names_unnamed {
+    const char *module; /* path */
+    uint64_t offset;    /* of one of them: the first */
+    size_t places;
+};
+struct names_unnamed names_find_unnamed(const struct names *names, bool (*is_wanted)(const char *));
+
 /* Writes what to show of a frame into the buffer and returns it: the function, or module+0xoffset.
  */
 const char *names_spell(const struct names_frame *frame, char *buffer, size_t size);

@@ -2,6 +2,7 @@
 /* summary.c: the first lines of a report: totals, what could not be counted, warnings; the titles
  * of its sections, and what to ask next. */
 #include "analyze/base/pathname.h"
+#include "analyze/model/missingnames.h"
 #include "analyze/report/reports.h"
 #include "analyze/rows/number.h"
 #include "analyze/rows/safetext.h"
@@ -601,6 +602,7 @@ int report_next(const struct report *report, bool is_flat) {
     const struct model *model = report->model;
     bool is_bottom_up = report->options.bottom_up && !is_flat; /* of what is leaked, that is */
     bool is_quiet = true;
+    char missing[512];
     uint64_t leaked_bytes;
     uint64_t leaked_blocks;
     if (report_leaked(report, &leaked_bytes, &leaked_blocks) != 0) {
@@ -627,6 +629,9 @@ int report_next(const struct report *report, bool is_flat) {
         put_hint(report, "--flat", "the same by function");
     } else if (is_quiet) {
         put_hint(report, "--show-groups", "each call path: sizes, lifetimes, first and last time");
+    }
+    if (missingnames_explain(report->names, missing, sizeof missing)) {
+        print_safe(report->out, "  # %s\n", missing);
     }
     table_drawing_end(report);
     return 0;

@@ -72,7 +72,8 @@ int debugfile_find(const struct symbol_module *module, const char *folders,
                    struct debugfile_paths *paths);
 void debugfile_free(struct debugfile_paths *paths);
 
-/* Where no file with DWARF was found: asks debuginfod servers for one, if a command allowed that. */
+/* Where no file with DWARF was found: asks debuginfod servers for one, if a command allowed that.
+ */
 void debugfile_fetch(const struct symbol_module *module, struct debugfile_paths *paths);
 
 /* The file a .gnu_debugaltlink (dwz) names, seen from a debug file in `folder`: its path, to be

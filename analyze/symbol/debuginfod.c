@@ -36,9 +36,9 @@ bool debuginfod_is_wanted(void) {
 
 enum {
     PATIENCE_S = 10, /* until a server sends something, or more; else $DEBUGINFOD_TIMEOUT */
-    GIVEN_UP_S = 60,  /* servers that do not answer are asked no more for so long */
-    SOME_BYTES = 64,  /* below these what the library calls bytes may be rounds of waiting */
-    QUIET_MS = 300,   /* what is quicker shows no progress */
+    GIVEN_UP_S = 60, /* servers that do not answer are asked no more for so long */
+    SOME_BYTES = 64, /* below these what the library calls bytes may be rounds of waiting */
+    QUIET_MS = 300,  /* what is quicker shows no progress */
 };
 
 /* The library, its client and the question that is asked. Under the lock. */

@@ -11,8 +11,8 @@
 
 #include "analyze/symbol/symbol.h"
 
-/* Files may be fetched from now on. progress, where it is not NULL, is called now and then while one
- * is, with a name for it, and a last time with done = total; from the thread that asked. */
+/* Files may be fetched from now on. progress, where it is not NULL, is called now and then while
+ * one is, with a name for it, and a last time with done = total; from the thread that asked. */
 void debuginfod_allow(void (*progress)(const char *what, uint64_t done, uint64_t total));
 /* They may not, whatever is said later. */
 void debuginfod_refuse(void);

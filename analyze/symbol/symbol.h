@@ -3,13 +3,14 @@
  * symbol.h: turns module + offset into function, file and line, inlined frames included.
  *
  * Called by analyze/model and cli. Debug information is read by elfutils, names are demangled by
- * libiberty. Debug files are fetched from the network only where debuginfod.h says so. A symbolizer belongs to one thread at a time;
- * symbolizer_prepare starts and joins threads of its own inside the call.
+ * libiberty. Debug files are fetched from the network only where debuginfod.h says so. A symbolizer
+ * belongs to one thread at a time; symbolizer_prepare starts and joins threads of its own inside
+ * the call.
  *
  * What is known about a module comes, best first, from: the DWARF of the file itself or of its
- * separate debug file (found by build-id, by path or by .gnu_debuglink, or fetched), .symtab, .dynsym, and the
- * .symtab inside .gnu_debugdata. A file whose build-id is not the recorded one is never used for
- * names: its frames stay unknown and symbolizer_warnings says so.
+ * separate debug file (found by build-id, by path or by .gnu_debuglink, or fetched), .symtab,
+ * .dynsym, and the .symtab inside .gnu_debugdata. A file whose build-id is not the recorded one is
+ * never used for names: its frames stay unknown and symbolizer_warnings says so.
  */
 #ifndef ANALYZE_SYMBOL_SYMBOL_H
 #define ANALYZE_SYMBOL_SYMBOL_H

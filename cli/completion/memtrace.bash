@@ -146,7 +146,7 @@ _memtrace() {
         --suppressions) _memtrace_files '*'; return 0 ;;
         *) _memtrace_filter && return ;;
         esac
-        options=' --show-peak --show-maximum --show-leaked --show-live --show-shutdown --shutdown-at --show-allocated --show-total --show-cumulative --show-allocations --show-temporary --temporary-within --show-caller-callee --show-findings --show-groups --show-lifetimes --show-sizes --show-blocks --blocks-by --show-fragmentation --show-mappings --show-pools --show-timeline --timeline-series --show-marks --show-threads --show-processes --top-down --bottom-up --flat --paths --by --full-names --min-percent --limit --depth --nodes --all-frames --color --processes --process --all-processes --debug-folders --root --memory-limit --no-cache --format --json --csv --output --suppressions --no-builtin-suppressions --no-embedded-suppressions --help'$_memtrace_filters
+        options=' --show-peak --show-maximum --show-leaked --show-live --show-shutdown --shutdown-at --show-allocated --show-total --show-cumulative --show-allocations --show-temporary --temporary-within --show-caller-callee --show-findings --show-groups --show-lifetimes --show-sizes --show-blocks --blocks-by --show-fragmentation --show-mappings --show-pools --show-timeline --timeline-series --show-marks --show-threads --show-processes --top-down --bottom-up --flat --paths --by --full-names --min-percent --limit --depth --nodes --all-frames --color --processes --process --all-processes --debug-folders --no-debuginfod --root --memory-limit --no-cache --format --json --csv --output --suppressions --no-builtin-suppressions --no-embedded-suppressions --help'$_memtrace_filters
         [[ $current == -* ]] || { _memtrace_files '*.mt[pr]'; return; }
         ;;
     diff)
@@ -207,7 +207,7 @@ _memtrace() {
         --base-where) :; return 0 ;;
         *) _memtrace_filter && return ;;
         esac
-        options=' --metric --by --line-tolerance --limit --min --depth --all-frames --full-names --color --output --process --all-processes --debug-folders --root --memory-limit --no-cache --markdown --json --csv --suppressions --no-builtin-suppressions --no-embedded-suppressions --base-process --base-all-processes --base-from --base-to --base-at --base-between --base-function --base-not-function --base-file --base-not-file --base-module --base-not-module --base-path --base-path-depth --base-class --base-pool --base-group-allocations --base-group-bytes --base-group-live-blocks --base-group-live-bytes --base-group-interval --base-group-maximum-at --base-size --base-first-size --base-last-size --base-chain-length --base-chain-position --base-chain-leaked --base-chain-lifetime --base-lifetime --base-allocated --base-freed --base-live-at --base-address --base-mapping --base-mapping-permissions --base-mapping-peak-rss --base-thread --base-freed-by --base-freed-path --base-mapped --base-arena --base-scope --base-leaked --base-temporary --base-freed-by-others --base-where --help'$_memtrace_filters
+        options=' --metric --by --line-tolerance --limit --min --depth --all-frames --full-names --color --output --process --all-processes --debug-folders --no-debuginfod --root --memory-limit --no-cache --markdown --json --csv --suppressions --no-builtin-suppressions --no-embedded-suppressions --base-process --base-all-processes --base-from --base-to --base-at --base-between --base-function --base-not-function --base-file --base-not-file --base-module --base-not-module --base-path --base-path-depth --base-class --base-pool --base-group-allocations --base-group-bytes --base-group-live-blocks --base-group-live-bytes --base-group-interval --base-group-maximum-at --base-size --base-first-size --base-last-size --base-chain-length --base-chain-position --base-chain-leaked --base-chain-lifetime --base-lifetime --base-allocated --base-freed --base-live-at --base-address --base-mapping --base-mapping-permissions --base-mapping-peak-rss --base-thread --base-freed-by --base-freed-path --base-mapped --base-arena --base-scope --base-leaked --base-temporary --base-freed-by-others --base-where --help'$_memtrace_filters
         [[ $current == -* ]] || { _memtrace_files '*.mt[pr]'; return; }
         ;;
     query)
@@ -222,7 +222,7 @@ _memtrace() {
         --memory-limit) :; return 0 ;;
         *) _memtrace_filter && return ;;
         esac
-        options=' --schema --script --format --header --full-names --output --process --all-processes --debug-folders --root --memory-limit --no-cache --help'$_memtrace_filters
+        options=' --schema --script --format --header --full-names --output --process --all-processes --debug-folders --no-debuginfod --root --memory-limit --no-cache --help'$_memtrace_filters
         [[ $current == -* ]] || { _memtrace_files '*.mt[pr]'; return; }
         ;;
     serve)
@@ -237,7 +237,7 @@ _memtrace() {
         --memory-limit) :; return 0 ;;
         --listen) :; return 0 ;;
         esac
-        options=' --port --no-open --view --source-map --sources --cache-memory --debug-folders --root --memory-limit --listen --allow-remote --help'
+        options=' --port --no-open --view --source-map --sources --cache-memory --debug-folders --no-debuginfod --root --memory-limit --listen --allow-remote --help'
         [[ $current == -* ]] || { _memtrace_files '*.mt[pr]'; return; }
         ;;
     top)
@@ -250,7 +250,7 @@ _memtrace() {
         --root) _memtrace_reply -d; return 0 ;;
         --color) _memtrace_reply -W 'auto always never'; return 0 ;;
         esac
-        options=' --interval --sort --reverse --function --paths --once --limit --debug-folders --root --color --help'
+        options=' --interval --sort --reverse --function --paths --once --limit --debug-folders --no-debuginfod --root --color --help'
         [[ $current == -* ]] || { _memtrace_files '*.mt[pr]'; return; }
         ;;
     check)
@@ -279,7 +279,7 @@ _memtrace() {
         --suppressions) _memtrace_files '*'; return 0 ;;
         *) _memtrace_filter && return ;;
         esac
-        options=' --budgets --max-leaked --max-live --max-peak --max-maximum --max-allocated --max-total --max-cumulative --max-allocations --max-temporary --max-allocations-per-scope --max-bytes-per-scope --max-growth --baseline --tolerance --format --output --process --all-processes --debug-folders --root --memory-limit --no-cache --suppressions --no-builtin-suppressions --no-embedded-suppressions --help'$_memtrace_filters
+        options=' --budgets --max-leaked --max-live --max-peak --max-maximum --max-allocated --max-total --max-cumulative --max-allocations --max-temporary --max-allocations-per-scope --max-bytes-per-scope --max-growth --baseline --tolerance --format --output --process --all-processes --debug-folders --no-debuginfod --root --memory-limit --no-cache --suppressions --no-builtin-suppressions --no-embedded-suppressions --help'$_memtrace_filters
         [[ $current == -* ]] || { _memtrace_files '*.mt[pr]'; return; }
         ;;
     export)
@@ -295,7 +295,7 @@ _memtrace() {
         --memory-limit) :; return 0 ;;
         *) _memtrace_filter && return ;;
         esac
-        options=' --format --output --cost --by --depth --full-names --all-frames --list --process --all-processes --debug-folders --root --memory-limit --no-cache --help'$_memtrace_filters
+        options=' --format --output --cost --by --depth --full-names --all-frames --list --process --all-processes --debug-folders --no-debuginfod --root --memory-limit --no-cache --help'$_memtrace_filters
         [[ $current == -* ]] || { _memtrace_files '*.mt[pr]'; return; }
         ;;
     replay)
@@ -442,7 +442,7 @@ _memtrace() {
         --root) _memtrace_reply -d; return 0 ;;
         --debug) _memtrace_reply -d; return 0 ;;
         esac
-        options=' --root --debug --help'
+        options=' --root --debug --no-debuginfod --help'
         [[ $current == -* ]] || { _memtrace_files '*'; return; }
         ;;
     flags)

@@ -225,6 +225,7 @@ _memtrace() {
             '*--process[of a run of several processes ]:PID|NAME\[\:IMAGE\]:' \
             '*--all-processes[the sum of all by call path, small forked children included]' \
             '*--debug-folders[where separate debug files are, colon-separated ]:FOLDERS:_files -/' \
+            '*--no-debuginfod[ask no server for debug information, whatever DEBUGINFOD_URLS says]' \
             '*--root[look for the program'\''s files below these first, by their paths or just their names, colon-separated]:FOLDERS:_files -/' \
             '*--memory-limit[take at most so much memory, and let a file'\''s tables take as much ]:SIZE:' \
             '*--no-cache[keep nothing on disk for the next command]' \
@@ -262,6 +263,7 @@ _memtrace() {
             '*--process[of a run of several processes ]:PID|NAME\[\:IMAGE\]:' \
             '*--all-processes[the sum of all by call path, small forked children included]' \
             '*--debug-folders[where separate debug files are, colon-separated ]:FOLDERS:_files -/' \
+            '*--no-debuginfod[ask no server for debug information, whatever DEBUGINFOD_URLS says]' \
             '*--root[look for the program'\''s files below these first, by their paths or just their names, colon-separated]:FOLDERS:_files -/' \
             '*--memory-limit[take at most so much memory, and let a file'\''s tables take as much ]:SIZE:' \
             '*--no-cache[keep nothing on disk for the next command]' \
@@ -337,6 +339,7 @@ _memtrace() {
             '*--process[of a run of several processes ]:PID|NAME\[\:IMAGE\]:' \
             '*--all-processes[the sum of all by call path, small forked children included]' \
             '*--debug-folders[where separate debug files are, colon-separated ]:FOLDERS:_files -/' \
+            '*--no-debuginfod[ask no server for debug information, whatever DEBUGINFOD_URLS says]' \
             '*--root[look for the program'\''s files below these first, by their paths or just their names, colon-separated]:FOLDERS:_files -/' \
             '*--memory-limit[take at most so much memory, and let a file'\''s tables take as much ]:SIZE:' \
             '*--no-cache[keep nothing on disk for the next command]' \
@@ -356,6 +359,7 @@ _memtrace() {
             '*--sources[show source files below this folder, beside those that belong to the program]:FOLDER:_files -/' \
             '*--cache-memory[how much memory the answers that are kept may take ]:SIZE:' \
             '*--debug-folders[where separate debug files are, colon-separated ]:FOLDERS:_files -/' \
+            '*--no-debuginfod[ask no server for debug information, whatever DEBUGINFOD_URLS says]' \
             '*--root[look for the program'\''s files below these first, by their paths or just their names, colon-separated]:FOLDERS:_files -/' \
             '*--memory-limit[take at most so much memory, and let a file'\''s tables take as much ]:SIZE:' \
             '*--listen[listen at this address instead of this machine'\''s own]:ADDRESS:' \
@@ -382,6 +386,7 @@ _memtrace() {
             '*--limit[with --once]:N:' \
             '*-n[with --once]:N:' \
             '*--debug-folders[where separate debug files are, colon-separated ]:FOLDERS:_files -/' \
+            '*--no-debuginfod[ask no server for debug information, whatever DEBUGINFOD_URLS says]' \
             '*--root[look for the program'\''s files below these first, by their paths or just their names, colon-separated]:FOLDERS:_files -/' \
             '*--color[colours ]:auto|always|never:(auto always never)' \
             '*--help[show this]' \
@@ -414,6 +419,7 @@ _memtrace() {
             '*--process[of a run of several processes ]:PID|NAME\[\:IMAGE\]:' \
             '*--all-processes[the sum of all by call path, small forked children included]' \
             '*--debug-folders[where separate debug files are, colon-separated ]:FOLDERS:_files -/' \
+            '*--no-debuginfod[ask no server for debug information, whatever DEBUGINFOD_URLS says]' \
             '*--root[look for the program'\''s files below these first, by their paths or just their names, colon-separated]:FOLDERS:_files -/' \
             '*--memory-limit[take at most so much memory, and let a file'\''s tables take as much ]:SIZE:' \
             '*--no-cache[keep nothing on disk for the next command]' \
@@ -444,6 +450,7 @@ _memtrace() {
             '*--process[of a run of several processes ]:PID|NAME\[\:IMAGE\]:' \
             '*--all-processes[the sum of all by call path, small forked children included]' \
             '*--debug-folders[where separate debug files are, colon-separated ]:FOLDERS:_files -/' \
+            '*--no-debuginfod[ask no server for debug information, whatever DEBUGINFOD_URLS says]' \
             '*--root[look for the program'\''s files below these first, by their paths or just their names, colon-separated]:FOLDERS:_files -/' \
             '*--memory-limit[take at most so much memory, and let a file'\''s tables take as much ]:SIZE:' \
             '*--no-cache[keep nothing on disk for the next command]' \
@@ -656,6 +663,7 @@ _memtrace() {
         _arguments \
             '*--root[look for modules below it first]:FOLDER:_files -/' \
             '*--debug[where debug files lie, separated by colons ]:FOLDERS:_files -/' \
+            '*--no-debuginfod[ask no server for debug information, whatever DEBUGINFOD_URLS says]' \
             '*--help[show this]' \
             '*-h[show this]' \
             '1:FILE:_files' \

@@ -136,6 +136,7 @@ def main():
         server.stop()
     equal(named(report(profile, asking)), True, "the server is gone, its files are in the library's cache")
     failures(profile, server.url, base)
+    hint()
 
 
 def symbolize_and_top(program, library, asking):
@@ -178,6 +179,25 @@ def serve(profile, asking, base):
             wait_until(lambda: os.path.exists(os.path.join(base, "second")), "serve: asked the server")
         finally:
             process.terminate()
+
+
+def hint():
+    """What would name the functions of a library of the system's, by dpkg's own word."""
+    base = scratch()
+    program = build(os.path.join(os.path.dirname(os.path.abspath(__file__)), "unnamed.c"), libraries=("-lsqlite3",))
+    profile = os.path.join(base, "p.mtp")
+    execute([MEMTRACE, "run", "--no-summary", "--output", profile, "--", program])
+    text = execute([MEMTRACE, "report", profile]).stdout.decode()
+    if "libsqlite3.so.0+0x" not in text:
+        return  # its debug symbols are installed
+    owner = ""
+    if shutil.which("dpkg-query"):
+        owner = subprocess.run(["dpkg-query", "-S", "*/libsqlite3.so.0"], capture_output=True, text=True).stdout
+    wanted = "the package %s-dbgsym has" % owner.split(":")[0] if owner else "its debug symbols have"
+    said = [line for line in text.splitlines() if "no name here" in line]
+    equal(len(said), 1, "hints", said)
+    for part in (wanted, "or a server that DEBUGINFOD_URLS names"):
+        equal(part in "".join(said), True, "hint", said, ":", part)
 
 
 def failures(profile, gone, base):
