@@ -3,6 +3,7 @@
 """mutants_test.py operators|hunt: which errors scripts/mutations.py makes of a small text, and which of those in a small
 project scripts/mutants finds noticed; that it goes on where it ended, and leaves the sources as they were."""
 
+import hashlib
 import os
 import random
 import shutil
@@ -62,8 +63,14 @@ add_executable(small_test small_test.c)
 target_link_libraries(small_test memtrace_collect)
 add_test(NAME unit.small_test COMMAND small_test)
 add_test(NAME unit.broken COMMAND small_test broken)
+if(MEMTRACE_SANITIZE)
+    target_compile_options(memtrace_collect PRIVATE -fsanitize=address)
+    target_link_options(small_test PRIVATE -fsanitize=address)
+endif()
 """,
-    "collect/small.c": """int small_lower(int value, int limit)
+    "tests/sanitize/CMakeLists.txt": "",
+    "collect/small.c": """#include <stdlib.h>
+int small_lower(int value, int limit)
 {
     int unused;
     unused = 3;
@@ -75,6 +82,12 @@ int small_hidden(int value)
 {
     return value + 1000;
 }
+int small_room(void)
+{
+    void *volatile room = malloc(100);
+    free(room);
+    return room != NULL;
+}
 int small_apart(int value)
 {
     return value + 1;
@@ -82,10 +95,12 @@ int small_apart(int value)
 """,
     "small_test.c": """int small_lower(int value, int limit);
 int small_hidden(int value);
+int small_room(void);
 int main(int count, char **words)
 {
     (void)words;
-    return count > 1 || small_lower(3, 5) != 3 || small_lower(7, 5) != 5 || small_hidden(1) == 0;
+    return count > 1 || small_lower(3, 5) != 3 || small_lower(7, 5) != 5 || small_hidden(1) == 0 ||
+           !small_room() || !small_room();
 }
 """,
     ".gitignore": "/build*/\n",
@@ -121,10 +136,10 @@ def run(folder, *arguments):
 
 def make_project(folder):
     os.makedirs(os.path.join(folder, "scripts"))
-    os.makedirs(os.path.join(folder, "collect"))
     for name in ("mutants", "mutations.py", "onetest.py"):
         shutil.copy(os.path.join(ROOT, "scripts", name), os.path.join(folder, "scripts", name))
     for name, text in PROJECT.items():
+        os.makedirs(os.path.dirname(os.path.join(folder, name)), exist_ok=True)
         with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
             file.write(text)
     subprocess.run(["git", "init", "-q", folder], check=True)
@@ -141,8 +156,11 @@ def make_project(folder):
             CREATE TABLE source (file TEXT, sha1 TEXT);
             INSERT INTO test VALUES (1, 'unit.small_test', 'passed', 0.1), (2, 'unit.broken', 'passed', 0.2);
             INSERT INTO function VALUES (1, 'collect/small.c', 'small_lower'), (2, 'collect/small.c', 'small_hidden'),
-                (3, 'collect/small.c', 'small_apart');
-            INSERT INTO reach VALUES (1, 1), (1, 2), (2, 2);""")
+                (3, 'collect/small.c', 'small_room');
+            INSERT INTO line VALUES ('collect/small.c', 16, 0), ('collect/small.c', 18, 0);
+            INSERT INTO reach VALUES (1, 1), (1, 2), (2, 2), (1, 3);""")
+        with open(os.path.join(folder, "collect/small.c"), "rb") as file:
+            database.execute("INSERT INTO source VALUES ('collect/small.c', ?)", (hashlib.sha1(file.read()).hexdigest(),))
     database.close()
 
 
@@ -164,7 +182,7 @@ def hunt():
             first = stopped.stdout.readline()
             stopped.send_signal(signal.SIGTERM)
             rest = stopped.communicate()[0]
-        expect("1 of 5" in first and stopped.returncode == 130 and "5 of 5" not in rest, first, rest, stopped.returncode)
+        expect("1 of 6" in first and stopped.returncode == 130 and "6 of 6" not in rest, first, rest, stopped.returncode)
         expect(is_clean(folder), "a stopped run left its error")
         done = run(folder)
         expect(done.returncode == 0, done.stdout)
@@ -173,11 +191,11 @@ def hunt():
             if "collect/small.c:" in line:
                 ends[int(line.split("small.c:")[1].split(":")[0])] = line.rsplit(": ", 1)[1]
         noticed = "noticed by unit.small_test"
-        expect(set(ends) == {4, 5, 6, 7, 11}, done.stdout)
-        expect(ends[4] == "same code" and ends[6] == ends[7] == noticed, done.stdout)
-        expect(ends[11].startswith("survived, 1 of 2") or ends[11] == noticed, done.stdout)
-        expect(("unit.broken" in done.stdout) == ends[11].startswith("survived"), done.stdout)
-        expect("collect/small.c:1" not in done.stdout.replace("collect/small.c:11", ""), done.stdout)
+        expect(set(ends) == {5, 6, 7, 8, 12, 17}, done.stdout)
+        expect(ends[5] == "same code" and ends[7] == ends[8] == noticed, done.stdout)
+        expect(ends[12].startswith("survived, 1 of ") or ends[12] == noticed, done.stdout)
+        expect(("unit.broken" in done.stdout) == ends[12].startswith("survived"), done.stdout)
+        expect("small.c:17: statement removed: noticed by sanitize: unit.small_test" in done.stdout, done.stdout)
         expect(is_clean(folder), "a run left its error")
         again = run(folder)
         expect(again.stdout.split("\nSurvived:")[1] == done.stdout.split("\nSurvived:")[1] and "left out" not in again.stdout,
