@@ -610,7 +610,8 @@ char *collector_finish(struct collector *collector, bool is_last) {
                    MEMTRACE_RECORD_NONE);
     }
     note_not_followed(collector->run, collector->claim.header);
-    finish_note_malloc(&collector->claim);
+    profile_refresh(collector->profile, NULL);
+    finish_note_malloc(&collector->claim, collector->profile);
     recorded = finish_recording(&collector->claim, collector->record, &recording);
     whole = claim_profile(&collector->claim, NULL);
     collector->record = NULL;

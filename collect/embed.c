@@ -31,7 +31,8 @@ struct embed {
     uint64_t time_ns;
     uint64_t symbol_bytes; /* so far */
     unsigned left_out;
-    unsigned char *piece; /* PIECE_BYTES and what stands before them */
+    unsigned char *piece;                            /* PIECE_BYTES and what stands before them */
+    bool is_in_path[MEMTRACE_FRAME_MODULE_MASK + 1]; /* modules by id */
 };
 
 /* One block. */
@@ -306,7 +307,8 @@ static bool is_same_file(const struct memtrace_module *other,
 }
 
 /* Whether a module of this file came before this place: one that was loaded several times. */
-static bool came_before(const struct profile *profile, const struct memtrace_module *module) {
+static bool came_before(const struct embed *embed, const struct profile *profile) {
+    const struct memtrace_module *module = embed->module;
     for (size_t i = 0; i < profile->segment_count; i++) {
         const struct profile_segment *segment = &profile->segments[i];
         for (uint32_t place = 0;
@@ -316,7 +318,8 @@ static bool came_before(const struct profile *profile, const struct memtrace_mod
             if (id == module->id) {
                 return false;
             }
-            if (other != NULL && is_same_file(other, module)) {
+            if (other != NULL && id <= MEMTRACE_FRAME_MODULE_MASK && embed->is_in_path[id] &&
+                is_same_file(other, module)) {
                 return true;
             }
         }
@@ -336,6 +339,29 @@ static bool take_module(const struct memtrace_module *there, uint64_t id,
            module->build_id_size <= sizeof module->build_id;
 }
 
+static void note_frame(struct embed *embed, uint64_t frame) {
+    embed->is_in_path[(frame >> MEMTRACE_FRAME_MODULE_SHIFT) & MEMTRACE_FRAME_MODULE_MASK] = true;
+}
+
+/* The table has all that was loaded. */
+static void note_paths(struct embed *embed, const struct profile *profile) {
+    for (size_t i = 0; i < profile->segment_count; i++) {
+        const struct profile_segment *segment = &profile->segments[i];
+        bool is_tree = profile_is_tree(segment);
+        bool is_paths = segment->kind == MEMTRACE_SEGMENT_PATHS;
+        for (uint32_t place = 0; (is_tree || is_paths) && place < segment->item_count; place++) {
+            const struct memtrace_path *path =
+                is_paths ? profile_item(profile, segment, place) : NULL;
+            struct memtrace_node node;
+            if (is_tree && profile_node(profile, segment, place, &node)) {
+                note_frame(embed, node.frame);
+            } else if (path != NULL) {
+                note_frame(embed, profile_load_u64(&path->frame));
+            }
+        }
+    }
+}
+
 int embed_modules(const struct profile *profile, enum memtrace_embed what,
                   const struct modulefiles *held, struct recordfile *file, uint64_t time_ns,
                   unsigned *left_out, struct error *error) {
@@ -351,14 +377,16 @@ int embed_modules(const struct profile *profile, enum memtrace_embed what,
     if (embed.piece == NULL) {
         return error_set(error, "out of memory while recording");
     }
+    note_paths(&embed, profile);
     for (size_t i = 0; i < profile->segment_count; i++) {
         const struct profile_segment *segment = &profile->segments[i];
         for (uint32_t place = 0; segment->kind == MEMTRACE_SEGMENT_MODULES && result == 0 &&
                                  place < segment->item_count;
              place++) {
             uint64_t id = (uint64_t)segment->index * segment->leaf_items + place;
-            if (take_module(profile_item(profile, segment, place), id, &module) &&
-                !came_before(profile, &module)) {
+            if (id <= MEMTRACE_FRAME_MODULE_MASK && embed.is_in_path[id] &&
+                take_module(profile_item(profile, segment, place), id, &module) &&
+                !came_before(&embed, profile)) {
                 result = embed_module(&embed, what);
             }
         }

@@ -2,6 +2,7 @@
 /* finish.c: from region to profile. See finish.h. */
 #include "collect/finish.h"
 
+#include "analyze/base/array.h"
 #include "analyze/base/pathname.h"
 #include "analyze/model/uncounted.h"
 #include "analyze/rows/number.h"
@@ -70,10 +71,84 @@ void finish_region(const struct claim *claim, enum copy_mode mode, struct finish
     }
 }
 
-void finish_note_malloc(const struct claim *claim) {
+/* Calls visit() for each node of the tree. */
+static void visit_nodes(const struct profile *profile,
+                        void (*visit)(void *context, uint64_t id, const struct memtrace_node *node),
+                        void *context) {
+    struct memtrace_node node;
+    for (size_t i = 0; i < profile->segment_count; i++) {
+        const struct profile_segment *segment = &profile->segments[i];
+        for (uint32_t place = 0; profile_is_tree(segment) && place < segment->item_count; place++) {
+            if (profile_node(profile, segment, place, &node)) {
+                visit(context, (uint64_t)segment->index * segment->leaf_items + place, &node);
+            }
+        }
+    }
+}
+
+/* The nodes that called mmap and the like. */
+struct mappers {
+    uint32_t *nodes; /* sorted for the second walk */
+    size_t count;
+    const struct model *model;
+    bool *is_mapper; /* of modules */
+};
+
+static void note_caller(void *context, uint64_t id, const struct memtrace_node *node) {
+    struct mappers *mappers = context;
+    (void)id;
+    if (node->frame == MEMTRACE_FRAME_MAPPING &&
+        array_grow_by_count(&mappers->nodes, mappers->count, sizeof *mappers->nodes) == 0) {
+        mappers->nodes[mappers->count++] = node->parent;
+    }
+}
+
+static int compare_nodes(const void *a, const void *b) {
+    uint32_t one = *(const uint32_t *)a;
+    uint32_t other = *(const uint32_t *)b;
+    return (one > other) - (one < other);
+}
+
+static void note_module(void *context, uint64_t id, const struct memtrace_node *node) {
+    struct mappers *mappers = context;
+    uint32_t wanted = (uint32_t)id;
+    if (wanted == id &&
+        bsearch(&wanted, mappers->nodes, mappers->count, sizeof wanted, compare_nodes) != NULL) {
+        mappers->is_mapper[model_place(mappers->model, node->frame).module] = true;
+    }
+}
+
+struct noting {
+    const struct profile *profile;
+    const struct model *records; /* no call paths */
+};
+
+static void find_mappers(const void *context, bool *is_mapper) {
+    const struct noting *noting = context;
+    struct mappers mappers = {.model = noting->records, .is_mapper = is_mapper};
+    visit_nodes(noting->profile, note_caller, &mappers);
+    if (mappers.count != 0) {
+        qsort(mappers.nodes, mappers.count, sizeof *mappers.nodes, compare_nodes);
+        visit_nodes(noting->profile, note_module, &mappers);
+    }
+    free(mappers.nodes);
+}
+
+void finish_note_malloc(const struct claim *claim, const struct profile *region) {
+    struct model *records = region != NULL ? model_load_records(region, NULL) : NULL;
+    struct noting noting = {region, records};
+    struct uncounted_objects objects = {.header = claim->header};
     struct memtrace_malloc found;
-    uncounted_find(claim->header, &found);
+    if (records != NULL) {
+        objects = (struct uncounted_objects){.header = &records->header,
+                                             .modules = records->modules,
+                                             .module_count = records->module_count,
+                                             .find_mappers = find_mappers,
+                                             .context = &noting};
+    }
+    uncounted_find(&objects, &found);
     claim_set_malloc(claim, &found);
+    model_free(records);
 }
 
 bool finish_recording(const struct claim *claim, struct record *record,

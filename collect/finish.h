@@ -32,9 +32,10 @@ struct finished {
  * is at its output path by now may be newer. `claim` stays claimed. */
 void finish_region(const struct claim *claim, enum copy_mode mode, struct finished *finished);
 
-/* Before both: notes in the region's header what only the program's file tells of its malloc, since
- * the file may be gone when a report is made. */
-void finish_note_malloc(const struct claim *claim);
+/* Before both: notes in the region's header what only the files of the program and its libraries
+ * tell of their malloc, since they may be gone when a report is made. `region` is the claimed one;
+ * NULL: it cannot be read. */
+void finish_note_malloc(const struct claim *claim, const struct profile *region);
 
 /* Completes the recording of a region whose program is gone. `record` is what the caller has begun,
  * NULL: nothing. false: there is no recording to be had. */

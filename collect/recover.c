@@ -51,6 +51,7 @@ static void recover_claimed(const struct claim *claim, recover_note note, void *
     char program[sizeof claim->header->executable];
     struct recovered recovered = {.pid = claim->region.pid, .program = program};
     struct record_result recording;
+    struct profile *region;
     if (claim_load_u32(&claim->header->state) ==
         MEMTRACE_STATE_WRITTEN) { /* the profile is at its place: this is only the rest */
         claim_unlink(claim);
@@ -59,7 +60,9 @@ static void recover_claimed(const struct claim *claim, recover_note note, void *
     snprintf(program, sizeof program, "%.*s", (int)sizeof program - 1, claim->header->executable);
     recovered.ended = claim_load_u32(&claim->header->state) == MEMTRACE_STATE_ENDED ||
                       claim_load_u32(&claim->header->state) == MEMTRACE_STATE_EXECED;
-    finish_note_malloc(claim);
+    region = claim_profile(claim, NULL);
+    finish_note_malloc(claim, region);
+    profile_close(region);
     if (finish_recording(claim, NULL, &recording) && !finish_wants_profile(claim)) {
         complete(claim, &recording, &recovered.finished);
     } else {

@@ -15,16 +15,32 @@
 
 /* ---- Specifications ---- */
 
-/* Sets whose allocator the program itself has. */
-static int add_sets(struct allocspecs *specs, const struct allocprocess *process,
-                    bool only_automatic, struct error *error) {
-    const struct allocobject *program = &process->objects[0];
+/* Whether a set's allocator is in the program itself; or, which nothing else counts, in a library
+ * for itself. */
+static bool is_there(const struct allocset *set, struct allocprocess *process,
+                     bool only_automatic) {
+    for (size_t i = 0; i < process->object_count; i++) {
+        struct allocobject *object = &process->objects[i];
+        bool is_wanted = object->is_program
+                             ? set->is_automatic || !only_automatic
+                             : set->is_heap && set->is_automatic && allocfind_may_hold(object);
+        if (is_wanted && allocfind_is_in(set, object)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int add_sets(struct allocspecs *specs, struct allocprocess *process, bool only_automatic,
+                    struct error *error) {
     int status = 0;
     for (size_t i = 0; status == 0 && allocsets[i].name != NULL; i++) {
-        if (allocsets[i].marks != NULL && (allocsets[i].is_automatic || !only_automatic) &&
-            process->object_count != 0 && program->is_open &&
-            allocfind_shows(&program->code, allocsets[i].marks)) {
+        if (is_there(&allocsets[i], process, only_automatic)) {
+            size_t first = specs->count;
             status = allocspec_add_set(specs, i, error);
+            for (; first < specs->count; first++) {
+                specs->items[first].is_automatic = only_automatic && allocsets[i].is_heap;
+            }
         }
     }
     return status;

@@ -40,7 +40,8 @@ static bool is_object(const struct allocspec *spec, const struct allocobject *ob
     const char *name = pathname_base(object->path);
     size_t length = spec->object != NULL ? strlen(spec->object) : 0;
     return object->is_open &&
-           (object->is_program || (!spec->in_program_only || spec->object != NULL)) &&
+           (object->is_program || spec->set != NULL || !spec->in_program_only ||
+            spec->object != NULL) &&
            (spec->object == NULL || strcmp(spec->object, object->path) == 0 ||
             (strncmp(spec->object, name, length) == 0 &&
              (name[length] == '\0' || name[length] == '.')));
@@ -49,7 +50,8 @@ static bool is_object(const struct allocspec *spec, const struct allocobject *ob
 bool allocfind_shows(const struct codefile *code, const char *const *marks) {
     for (size_t i = 0; i < code->symbol_count; i++) {
         for (const char *const *mark = marks; *mark != NULL; mark++) {
-            if (allocmatch_is(*mark, code->symbols[i].name, strcspn(code->symbols[i].name, "@"))) {
+            if (**mark == *code->symbols[i].name &&
+                allocmatch_is(*mark, code->symbols[i].name, strcspn(code->symbols[i].name, "@"))) {
                 return true;
             }
         }
@@ -57,12 +59,12 @@ bool allocfind_shows(const struct codefile *code, const char *const *marks) {
     return false;
 }
 
-static const char *const *marks_of(const char *set) {
-    size_t i = 0;
-    while (strcmp(allocsets[i].name, set) != 0) {
-        i++;
+static const struct allocset *find_set(const char *name) {
+    const struct allocset *set = allocsets;
+    while (strcmp(set->name, name) != 0) {
+        set++;
     }
-    return allocsets[i].marks;
+    return set;
 }
 
 /* ---- Finding ---- */
@@ -99,20 +101,61 @@ static int add(struct allocfounds *founds, const struct allocfound *found) {
     return 0;
 }
 
-bool allocfind_has_malloc(struct allocobject *object) {
+/* By the file's own symbols, and by those of its debug file if it has none. */
+static const struct allocators *look_into(struct allocobject *object) {
     static const char *const as_malloc[] = {"malloc", NULL};
-    if (!object->is_asked_for_malloc) {
-        object->is_asked_for_malloc = true;
-        object->has_malloc = allocfind_shows(&object->code, as_malloc);
+    static const char *const as_new[] = {"_Znwm", "_Znam", NULL};
+    if (!object->is_looked_at && object->is_open) {
+        object->is_looked_at = true;
+        programfile_look(object->code.files[0].elf, ALLOCATORS_ALL, &object->holds);
+        object->holds.defines_malloc |= allocfind_shows(&object->code, as_malloc);
+        object->holds.defines_new |= allocfind_shows(&object->code, as_new);
     }
-    return object->has_malloc;
+    return &object->holds;
+}
+
+bool allocfind_has_malloc(struct allocobject *object) {
+    return look_into(object)->defines_malloc && !allocfind_has_own(object);
+}
+
+bool allocfind_has_own(struct allocobject *object) {
+    const struct allocators *holds = look_into(object);
+    if (object->is_program && object->code.is_program && holds->defines_malloc) {
+        return !holds->holds_runtime && (holds->name != NULL || !holds->wraps_malloc);
+    }
+    return programfile_has_own_malloc(holds);
+}
+
+bool allocfind_may_hold(struct allocobject *object) {
+    return look_into(object)->name != NULL ? !allocfind_has_malloc(object)
+                                           : allocfind_has_own(object);
+}
+
+bool allocfind_is_in(const struct allocset *set, struct allocobject *object) {
+    if (set->marks == NULL || !object->is_open || !allocfind_shows(&object->code, set->marks)) {
+        return false;
+    }
+    if (!set->is_unknown) {
+        return true;
+    }
+    for (const struct allocset *other = allocsets; other->name != NULL; other++) {
+        if (other->is_heap && !other->is_unknown && allocfind_is_in(other, object)) {
+            return false;
+        }
+    }
+    return look_into(object)->name == NULL && allocfind_has_own(object);
 }
 
 /* Of sets: not the malloc of another allocator. */
 static bool is_for_set(const struct allocspec *spec, struct allocobject *object) {
-    return !object->is_program ||
-           (!spec->in_library_only &&
-            (!spec->in_program_only || allocfind_shows(&object->code, marks_of(spec->set))));
+    if (spec->is_automatic && !object->is_program && !allocfind_may_hold(object)) {
+        return false;
+    }
+    if (spec->in_program_only) {
+        return (object->is_program || allocfind_has_own(object)) &&
+               allocfind_is_in(find_set(spec->set), object);
+    }
+    return !object->is_program || !spec->in_library_only;
 }
 
 static int look_in(struct finder *finder, const struct allocspec *spec,

@@ -8,6 +8,7 @@
 #define COLLECT_ALLOCATORS_ALLOCFIND_H
 
 #include "collect/allocators/allocprocess.h"
+#include "collect/allocators/allocsets.h"
 #include "collect/allocators/allocspec.h"
 
 struct allocfound {
@@ -28,8 +29,18 @@ int allocfind_all(struct allocprocess *process, const struct allocspecs *specs,
 
 /* Whether an object has the allocator of a set (allocsets.h). */
 bool allocfind_shows(const struct codefile *code, const char *const *marks);
+bool allocfind_is_in(const struct allocset *set, struct allocobject *object);
 
+/* Whether it is worth while to look for an allocator that nothing counts. */
+bool allocfind_may_hold(struct allocobject *object);
+
+/* Whether it is a library with a malloc that others may call, or MemTrace's own, so that a block of
+ * it may be one that is counted anyway. */
 bool allocfind_has_malloc(struct allocobject *object);
+
+/* Whether the program, or a library, calls a malloc or operator new of its own, which nothing
+ * counts. */
+bool allocfind_has_own(struct allocobject *object);
 
 /* The function's name as programmers write it, without its parameters: to be freed. NULL: out of
  * memory. */

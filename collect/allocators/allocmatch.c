@@ -108,6 +108,9 @@ static bool matches_demangled(const struct allocspec *spec, const char *name,
 
 bool allocmatch_symbol(const struct allocspec *spec, const char *name,
                        char *(*demangle)(const char *symbol)) {
-    return (!spec->is_pattern && allocmatch_is(spec->symbol, name, strcspn(name, "@"))) ||
-           (!is_clone(name) && matches_demangled(spec, name, demangle));
+    bool may_be_it = spec->symbol[0] == name[0]; /* most are not */
+    if (!spec->is_pattern && may_be_it && allocmatch_is(spec->symbol, name, strcspn(name, "@"))) {
+        return true;
+    }
+    return !spec->is_exact && !is_clone(name) && matches_demangled(spec, name, demangle);
 }

@@ -8,6 +8,7 @@
 #define COLLECT_ALLOCATORS_ALLOCPROCESS_H
 
 #include "analyze/symbol/codefile.h"
+#include "analyze/symbol/programfile.h"
 #include "collect/allocators/allocarguments.h"
 
 #include <limits.h>
@@ -19,8 +20,9 @@ struct allocobject {
     uint64_t bias;       /* the process's addresses are the file's and this */
     uint64_t low, high;  /* all of its mappings, in the process */
     bool is_program;
-    bool is_open;                         /* `code` can be used */
-    bool is_asked_for_malloc, has_malloc; /* allocfind_has_malloc() */
+    bool is_open;            /* `code` can be used */
+    bool is_looked_at;       /* by allocfind_look(): */
+    struct allocators holds; /* whose malloc it has */
     struct codefile code;
     struct allocarguments arguments;
 };

@@ -144,6 +144,10 @@ static const char *const mimalloc[] = {
     NULL};
 static const char *const mimalloc_marks[] = {"mi_malloc", "mi_malloc_aligned", NULL};
 
+/* A malloc that nobody knows, in a program or a library that calls it itself. */
+static const char *const own[] = {MALLOC_FAMILY("^"), OPERATORS("^"), NULL};
+static const char *const own_marks[] = {"malloc", "_Znwm", NULL};
+
 /* Where the program's allocator is malloc these call it: it is for others. */
 static const char *const rust[] = {"__rust_alloc(size=1,align=2)=alloc:heap",
                                    "__rust_alloc_zeroed(size=1,align=2)=zalloc:heap",
@@ -189,15 +193,16 @@ static const char *const boehm[] = {
 static const char *const boehm_marks[] = {"GC_malloc_kind", NULL};
 
 const struct allocset allocsets[] = {
-    {"jemalloc", jemalloc, jemalloc_marks, true, NULL},
-    {"tcmalloc", tcmalloc, tcmalloc_marks, true, NULL},
-    {"mimalloc", mimalloc, mimalloc_marks, true, NULL},
-    {"glib", glib, glib_marks, true, NULL},
-    {"apr", apr, apr_marks, true, NULL},
-    {"talloc", talloc, talloc_marks, true, NULL},
-    {"ggc", ggc, ggc_marks, true, NULL},
-    {"boehm", boehm, boehm_marks, true, NULL},
-    {"rust", rust, rust_marks, false, NULL},
+    {"jemalloc", jemalloc, jemalloc_marks, true, true, false, NULL},
+    {"tcmalloc", tcmalloc, tcmalloc_marks, true, true, false, NULL},
+    {"mimalloc", mimalloc, mimalloc_marks, true, true, false, NULL},
+    {"glib", glib, glib_marks, true, false, false, NULL},
+    {"apr", apr, apr_marks, true, false, false, NULL},
+    {"talloc", talloc, talloc_marks, true, false, false, NULL},
+    {"ggc", ggc, ggc_marks, true, false, false, NULL},
+    {"boehm", boehm, boehm_marks, true, false, false, NULL},
+    {"own", own, own_marks, true, true, true, NULL},
+    {"rust", rust, rust_marks, false, false, false, NULL},
     {.name = "obstack",
      .hint = "the objects of an obstack are made by macros, in the program's own functions: name "
              "the function that calls obstack_alloc, as in SYMBOL(size=N)=alloc:obstack"},

@@ -283,6 +283,7 @@ int allocspec_add_set(struct allocspecs *specs, size_t set, struct error *error)
         }
         specs->items[specs->count - 1].in_program_only = **one == '^';
         specs->items[specs->count - 1].in_library_only = **one == '+';
+        specs->items[specs->count - 1].is_exact = it->is_heap;
         specs->items[specs->count - 1].is_inner = **one == '-' || **one == '+';
     }
     return 0;

@@ -32,6 +32,8 @@ struct allocspec {
     bool in_library_only;
     bool is_inner; /* in libraries that define malloc only where it leads to none of its set */
     char pool[MEMTRACE_SITE_NAME]; /* empty, and no heap: the function's own name */
+    bool is_exact;                 /* the symbol is as the file has it */
+    bool is_automatic;             /* libraries matter that have an allocator for themselves */
     const char *set;               /* the ready-made set that it is from; NULL: the user's own */
 };
 

@@ -79,6 +79,11 @@ static void forget_host(struct memtrace_header *header) {
     header->owner = (struct memtrace_owner){0};
     if (header->malloc_by.place == MEMTRACE_MALLOC_LIBRARY) {
         memset(header->malloc_by.name, 0, sizeof header->malloc_by.name);
+    } else if (header->malloc_by.place == MEMTRACE_MALLOC_INSIDE) { /* the allocator's stays */
+        header->malloc_by.name[sizeof header->malloc_by.name - 1] = '\0';
+        char *in = strstr(header->malloc_by.name, " in ");
+        size_t length = in != NULL ? (size_t)(in - header->malloc_by.name) : 0;
+        memset(header->malloc_by.name + length, 0, sizeof header->malloc_by.name - length);
     }
     memset(header->not_followed, 0, sizeof header->not_followed);
     header->run.not_reached = 0;

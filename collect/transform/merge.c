@@ -188,7 +188,8 @@ static int write_program(const struct merge *merge, struct recordwriter *writer)
     for (size_t i = 0; i < merge->count; i++) {
         const struct memtrace_header *other = program_of(&merge->inputs[i]);
         end_ns = merge->processes[i].end_ns > end_ns ? merge->processes[i].end_ns : end_ns;
-        if (header.malloc_by.place == MEMTRACE_MALLOC_COUNTED) {
+        if (header.malloc_by.place == MEMTRACE_MALLOC_COUNTED &&
+            other->malloc_by.place != MEMTRACE_MALLOC_COUNTED) {
             header.malloc_by = other->malloc_by;
         }
         header.peak_error_bytes += i != 0 ? other->peak_error_bytes : 0;

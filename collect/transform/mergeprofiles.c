@@ -337,7 +337,8 @@ static void add_header(struct merging *merging, const struct model *model, uint6
     if (other->sample_bytes > header->sample_bytes) {
         header->sample_bytes = other->sample_bytes;
     }
-    if (header->malloc_by.place == MEMTRACE_MALLOC_COUNTED) {
+    if (header->malloc_by.place == MEMTRACE_MALLOC_COUNTED &&
+        other->malloc_by.place != MEMTRACE_MALLOC_COUNTED) {
         header->malloc_by = other->malloc_by;
     }
     header->merged = merged;

@@ -101,12 +101,15 @@ enum {
 /* Whose malloc the program calls where it is not ours: then what it allocates is not counted, and
  * "lost" says nothing about it. */
 enum memtrace_malloc_place {
-    MEMTRACE_MALLOC_COUNTED = 0,
+    MEMTRACE_MALLOC_COUNTED = 0, /* name "all": so say the files of program and libraries, too */
     MEMTRACE_MALLOC_PROGRAM = 1, /* defined in the program's own file; name: the allocator's */
     MEMTRACE_MALLOC_LIBRARY = 2, /* in a library found before ours; name: that file's base name */
     /* what only who looks into the program's file sees: */
     MEMTRACE_MALLOC_HIDDEN = 3, /* as 1, but only the program itself sees it */
     MEMTRACE_MALLOC_NAMED = 4,  /* besides malloc; name: a function, "mi_malloc" */
+    /* In a library, which calls it itself: the rest is counted. name: "jemalloc in libplug.so", or
+     * "malloc in libplug.so" where it is not known; " and N more" may follow. */
+    MEMTRACE_MALLOC_INSIDE = 5,
 };
 
 struct memtrace_malloc {

@@ -5,6 +5,7 @@
  */
 #include "runtime/entry/attach.h"
 #include "runtime/entry/before.h"
+#include "runtime/entry/loader.h"
 #include "runtime/entry/objects.h"
 #include "runtime/entry/othermalloc.h"
 #include "runtime/stack/libunwind.h"
@@ -48,8 +49,16 @@ void before_freed(size_t size, uintptr_t slot) {
     (void)size, (void)slot;
 }
 
+void loader_note_objects(void) {
+}
+
 void othermalloc_look(struct memtrace_malloc *found) {
     *found = (struct memtrace_malloc){0};
+}
+
+int othermalloc_calls_next(const char *executable) {
+    (void)executable;
+    return 0;
 }
 
 void othermalloc_warn(const struct memtrace_malloc *found, const char *executable) {

@@ -10,6 +10,7 @@
 #include "runtime/base/sys.h"
 #include "runtime/base/text.h"
 #include "runtime/entry/allocators.h"
+#include "runtime/entry/loader.h"
 #include "runtime/entry/objects.h"
 #include "runtime/entry/othermalloc.h"
 #include "runtime/entry/quiet.h"
@@ -133,6 +134,7 @@ static int attach(const char *settings) {
     }
     allocators_expect();
     lead_all();
+    loader_note_objects();
     return MEMTRACE_ATTACH_DONE;
 }
 

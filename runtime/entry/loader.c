@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * loader.c: what loads and unloads code. Objects are found by address when they first appear in a
- * backtrace, so that opening one needs nothing, MEMTRACE_INJECT and MEMTRACE_ALLOC apart; after a
- * close addresses may mean other code. What is known of an object is forgotten when its last
- * destructor has run, since another thread may load something to its place before dlclose is back;
- * and after dlclose whatever did not say so. A close that we did not see (by the C library itself,
- * by a library in another namespace) is noticed before the program opens the next thing.
+ * backtrace, so that opening one needs nothing, MEMTRACE_INJECT and MEMTRACE_ALLOC apart; all
+ * others are noted before the next one is opened or closed. After a close addresses may mean other
+ * code. What is known of an object is forgotten when its last destructor has run, since another
+ * thread may load something to its place before dlclose is back; and after dlclose whatever did not
+ * say so. A close that we did not see (by the C library itself, by a library in another namespace)
+ * is noticed before the program opens the next thing.
  */
 #define _GNU_SOURCE
+#include "runtime/entry/loader.h"
 #include "runtime/base/compiler.h"
 #include "runtime/base/sys.h"
 #include "runtime/entry/allocators.h"
@@ -25,6 +27,55 @@ static int injects(void) {
     return runtime_is_ready() && runtime.settings.inject;
 }
 
+/* --- which objects there are ------------------------------------------------------------------ */
+
+/* The first that is new in the program's list, at whose end new ones stand; other namespaces are
+ * few and short. */
+static const struct link_map *first_new(const struct link_map *list) {
+    const struct link_map *map = list;
+    while (map != NULL && map != runtime.modules.noted) {
+        map = map->l_next;
+    }
+    return map != NULL ? map->l_next : list;
+}
+
+static void note_list(const struct link_map *map, uint32_t begun) {
+    for (; map != NULL; map = map->l_next) {
+        module_note(&runtime.modules, (uintptr_t)map->l_ld, begun);
+    }
+}
+
+static const struct link_map *last_of(const struct link_map *map) {
+    while (map != NULL && map->l_next != NULL) {
+        map = map->l_next;
+    }
+    return map;
+}
+
+/* Whoever holds the loader's lock does this. */
+static void note_new(void *unused) {
+    const struct r_debug *list = &_r_debug;
+    uint32_t begun = runtime_is_ready() ? module_note_begin(&runtime.modules) : 0;
+    (void)unused;
+    if (begun == 0) {
+        return;
+    }
+    note_list(first_new(list->r_map), begun);
+    runtime.modules.noted = last_of(list->r_map);
+    while ((list = objects_next_list(list)) != NULL) {
+        note_list(list->r_map, begun);
+    }
+    module_note_end(&runtime.modules);
+}
+
+void loader_note_objects(void) {
+    if (runtime_is_ready()) {
+        objects_hold(note_new, NULL);
+    }
+}
+
+/* --- what is gone ----------------------------------------------------------------------------- */
+
 static void forget(void *rules, uintptr_t start, uintptr_t end) {
     rule_forget(rules, start, end);
 }
@@ -37,6 +88,7 @@ static void sweep(void *unused) {
     }
     now = sys_clock_ns(CLOCK_MONOTONIC) - runtime.space.header->start_monotonic_ns;
     module_sweep(&runtime.modules, now, forget, &runtime.rules);
+    note_new(NULL);
 }
 
 static void forget_what_is_gone(void) {
@@ -173,6 +225,7 @@ PUBLIC void *dlmopen(Lmid_t space, const char *file, int mode) {
 PUBLIC int dlclose(void *handle) {
     __auto_type real_close = REAL(dlclose);
     int result;
+    loader_note_objects();
     closing++;
     result = real_close(handle);
     closing--;

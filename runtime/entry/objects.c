@@ -42,14 +42,17 @@ struct visit {
     void *argument;
 };
 
+const struct r_debug *objects_next_list(const struct r_debug *list) {
+    const struct r_debug_extended *extended = (const struct r_debug_extended *)(const void *)list;
+    return _r_debug.r_version >= 2 ? (const struct r_debug *)extended->r_next : NULL;
+}
+
 static void visit_all(void *argument) {
     const struct visit *visit = argument;
-    const struct r_debug_extended *list = (const struct r_debug_extended *)&_r_debug;
-    while (list != NULL) {
-        for (struct link_map *map = list->base.r_map; map != NULL; map = map->l_next) {
+    for (const struct r_debug *list = &_r_debug; list != NULL; list = objects_next_list(list)) {
+        for (struct link_map *map = list->r_map; map != NULL; map = map->l_next) {
             visit->function(visit->argument, map);
         }
-        list = _r_debug.r_version >= 2 ? list->r_next : NULL;
     }
 }
 

@@ -14,6 +14,9 @@ void objects_hold(void (*function)(void *argument), void *argument);
 /* Calls it for each object of each namespace, held likewise. */
 void objects_visit(void (*function)(void *argument, struct link_map *map), void *argument);
 
+/* Held likewise: the list of the next namespace; the first is _r_debug. */
+const struct r_debug *objects_next_list(const struct r_debug *list);
+
 /* The object that this address lies in; NULL: none. Takes no lock. */
 struct link_map *objects_at(const void *address);
 

@@ -6,6 +6,8 @@
 #include "runtime/base/compiler.h"
 #include "runtime/base/text.h"
 #include "runtime/entry/objects.h"
+#include "runtime/libc/libc.h"
+#include "runtime/stack/module_file.h"
 
 #include <dlfcn.h>
 
@@ -48,6 +50,72 @@ void othermalloc_look(struct memtrace_malloc *found) {
 static int has_sanitizer(void) {
     return __asan_init != NULL || __hwasan_init != NULL || __lsan_init != NULL ||
            __msan_init != NULL || __tsan_init != NULL;
+}
+
+/* By names: undefined symbols stand before those that have hashes. */
+static int wants(const struct link_map *map, const char *name) {
+    const uint32_t *table = objects_address(map, DT_GNU_HASH);
+    const ElfW(Sym) *symbols = objects_address(map, DT_SYMTAB);
+    const char *strings = objects_address(map, DT_STRTAB);
+    uint32_t end = objects_dynamic(map, DT_GNU_HASH) != NULL ? table[1] : 0;
+    for (uint32_t i = 1; i < end; i++) {
+        if (symbols[i].st_shndx == SHN_UNDEF && text_equal(strings + symbols[i].st_name, name)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Those have their own memory, though they look for other functions by name. */
+static int is_known_allocator(const struct link_map *map) {
+    return objects_symbol(map, "mallctl") != NULL || objects_symbol(map, "tc_malloc") != NULL ||
+           objects_symbol(map, "mi_malloc") != NULL;
+}
+
+/* Whether the file's constants have "malloc" as a whole text. */
+static int has_word(const struct module_file *file, uint64_t offset, uint64_t size) {
+    static const char word[] = "\0malloc"; /* and the zero behind it */
+    char piece[2048];
+    uint64_t done = 0;
+    while (done + sizeof word <= size) {
+        size_t count = size - done < sizeof piece ? (size_t)(size - done) : sizeof piece;
+        if (module_file_read(file, piece, count, offset + done) != 0) {
+            return 0;
+        }
+        if (done == 0 && __builtin_memcmp(piece, word + 1, sizeof word - 1) == 0) {
+            return 1;
+        }
+        for (size_t i = 0; i + sizeof word <= count; i++) {
+            if (piece[i] == '\0' && __builtin_memcmp(piece + i, word, sizeof word) == 0) {
+                return 1;
+            }
+        }
+        done += count - (sizeof word - 1);
+    }
+    return 0;
+}
+
+int othermalloc_calls_next(const char *executable) {
+    const void *address = dlsym(RTLD_DEFAULT, "malloc");
+    const struct link_map *map = objects_at(address);
+    struct libc_object object;
+    struct memtrace_module module = {0};
+    struct module_file file;
+    ElfW(Shdr) section;
+    int result = 0;
+    if (map == NULL || map->l_name[0] != '\0' || has_sanitizer() ||
+        !(wants(map, "dlsym") || wants(map, "dlvsym")) || is_known_allocator(map) ||
+        libc_find_object((uintptr_t)address, &object) != 0) {
+        return 0;
+    }
+    module.start = object.start;
+    text_copy(module.path, sizeof module.path, executable);
+    if (module_file_open(&module, &file) == 0) {
+        result = module_file_section(&file, ".rodata", SHF_ALLOC, &section) == 0 &&
+                 has_word(&file, section.sh_offset, section.sh_size);
+        module_file_close(&file);
+    }
+    return result;
 }
 
 void othermalloc_warn(const struct memtrace_malloc *found, const char *executable) {

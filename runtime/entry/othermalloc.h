@@ -19,6 +19,9 @@ extern void __tsan_init(void) __attribute__((weak));
 
 /* Which malloc the loader binds the program's calls to. */
 void othermalloc_look(struct memtrace_malloc *found);
+/* Whether the program's own malloc calls the next one, which is ours: it is counted. As far as can
+ * be told: it can look for that by name. `executable` is its file. */
+int othermalloc_calls_next(const char *executable);
 /* One line that says whose it is and what to do; none where it is ours. */
 void othermalloc_warn(const struct memtrace_malloc *found, const char *executable);
 

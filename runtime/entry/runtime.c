@@ -19,6 +19,7 @@
 #include "runtime/entry/before.h"
 #include "runtime/entry/child.h"
 #include "runtime/entry/event.h"
+#include "runtime/entry/loader.h"
 #include "runtime/entry/malloc.h"
 #include "runtime/entry/mapping.h"
 #include "runtime/entry/named.h"
@@ -125,6 +126,11 @@ static int make_structures(void) {
 
 static void at_exit(void *unused) {
     (void)unused;
+    /* In a forked child the loader's lock may be another thread's of the parent, for ever. */
+    if (runtime_is_ready() && !child_is_light() &&
+        (runtime.space.header->flags & MEMTRACE_FLAG_FORKED) == 0) {
+        loader_note_objects();
+    }
     runtime_finish(MEMTRACE_STATE_ENDED);
 }
 
@@ -307,6 +313,10 @@ static void look_for_other_malloc(void) {
     if ((header->flags & MEMTRACE_FLAG_NAMED) == 0) {
         othermalloc_look(&runtime.malloc_by);
     }
+    if (runtime.malloc_by.place == MEMTRACE_MALLOC_PROGRAM &&
+        othermalloc_calls_next(header->executable)) {
+        runtime.malloc_by.place = MEMTRACE_MALLOC_COUNTED;
+    }
     header->malloc_by = runtime.malloc_by;
     /* Of what a run follows its summary tells, once. */
     if (header->collector_pid == 0 || header->collector_pid == header->parent_pid) {
@@ -335,6 +345,7 @@ __attribute__((constructor)) static void wake_up(int argc, char **argv, char **e
     if (runtime_ensure()) {
         unwind_choose();
         look_for_other_malloc();
+        loader_note_objects();
     }
     thread_pass_through(0);
     if (environ != NULL) {

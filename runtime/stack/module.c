@@ -112,9 +112,10 @@ static int is_same(const struct modules *modules, const struct memtrace_module *
            (path == NULL || path[0] != '/' || has_path(modules, module, path));
 }
 
-static uint32_t lookup(const struct modules *modules, const struct libc_object *object) {
-    uint32_t count = LOAD_ACQUIRE(&modules->header->module_count);
-    for (uint32_t id = count; id-- > 1;) {
+/* Among the records below `end`. */
+static uint32_t lookup_below(const struct modules *modules, const struct libc_object *object,
+                             uint32_t end) {
+    for (uint32_t id = end; id-- > 1;) {
         const struct memtrace_module *module = module_get(modules, id);
         if (module != NULL && LOAD_ACQUIRE(&module->id) == id &&
             LOAD_RELAXED(&module->unload_ns) == 0 && is_same(modules, module, object)) {
@@ -122,6 +123,10 @@ static uint32_t lookup(const struct modules *modules, const struct libc_object *
         }
     }
     return 0;
+}
+
+static uint32_t lookup(const struct modules *modules, const struct libc_object *object) {
+    return lookup_below(modules, object, LOAD_ACQUIRE(&modules->header->module_count));
 }
 
 static struct memtrace_module *leaf_for(struct modules *modules, uint32_t id) {
@@ -135,6 +140,7 @@ static struct memtrace_module *leaf_for(struct modules *modules, uint32_t id) {
 void module_init(struct modules *modules, struct space *space, const char *executable) {
     modules->space = space;
     modules->header = space->header;
+    modules->noted = NULL;
     text_copy(modules->executable, sizeof modules->executable, executable);
     leaf_for(modules, 1); /* light children share it: it must be there before them */
 }
@@ -287,6 +293,26 @@ int module_find(struct modules *modules, uintptr_t address, struct module_place 
     place->own =
         module == NULL || place->start == modules->executable_start || is_own_path(module->path);
     return 0;
+}
+
+uint32_t module_note_begin(struct modules *modules) {
+    uint32_t count;
+    if (!lock(modules)) {
+        return 0;
+    }
+    count = LOAD_ACQUIRE(&modules->header->module_count);
+    return count != 0 ? count : 1; /* no record has this number either */
+}
+
+void module_note(struct modules *modules, uintptr_t address, uint32_t begun) {
+    struct libc_object object;
+    if (libc_find_object(address, &object) == 0 && lookup_below(modules, &object, begun) == 0) {
+        add(modules, &object);
+    }
+}
+
+void module_note_end(struct modules *modules) {
+    trylock_release(&modules->lock);
 }
 
 void module_retire(struct modules *modules, uintptr_t address,

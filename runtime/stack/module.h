@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * module.h: the loaded objects that appeared in a backtrace, each once, with their build-ids.
- * Found through the address itself, never by walking the loader's list: no loader lock, callable
- * from the allocation path, a handler, any thread. Records live in the profile.
+ * module.h: the loaded objects, each once, with their build-ids: those that appeared in a
+ * backtrace, and, where the loader can be asked, all others (entry/loader.h). In a backtrace found
+ * through the address itself, never by walking the loader's list: no loader lock, callable from the
+ * allocation path, a handler, any thread. Records live in the profile.
  */
 #ifndef RUNTIME_STACK_MODULE_H
 #define RUNTIME_STACK_MODULE_H
@@ -20,7 +21,8 @@ struct modules {
     struct trylock lock;   /* taken to add a record; who does not get it in time uses module 0 */
     char executable[2048]; /* the loader leaves the main program's name empty */
     uintptr_t executable_start;
-    char path[4096];               /* that is put together; under the lock */
+    const void *noted; /* the newest object of the loader's list that is in the table: loader.c */
+    char path[4096];   /* that is put together; under the lock */
     uint8_t retired[MODULE_LIMIT]; /* by id: its code has run its course: module_retire() */
 };
 
@@ -37,6 +39,11 @@ struct module_place {
 void module_init(struct modules *modules, struct space *space, const char *executable);
 /* 0, or -1: no object there (JIT code, a wild address). */
 int module_find(struct modules *modules, uintptr_t address, struct module_place *place);
+/* For a list in which each object stands once, and of which none can go meanwhile: begins to note
+ * them; 0: not now. Notes the object at this address, unless it is known from before. */
+uint32_t module_note_begin(struct modules *modules);
+void module_note(struct modules *modules, uintptr_t address, uint32_t begun);
+void module_note_end(struct modules *modules);
 /* Whether Go's linker made the object: nearly all functions of Go keep frame pointers. */
 int module_is_go(const struct modules *modules, const struct module_place *place);
 /* The object at this address is about to be unmapped. Until a sweep notes that it is gone nothing

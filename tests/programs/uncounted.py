@@ -189,13 +189,84 @@ def sanitizers():
             uncounted(subject(compiler="clang", flags=flags), "preload", "clang " + sanitizer, name)
 
 
+def kept(profile):
+    """Blocks and bytes of the heap that come from keep()."""
+    own = [context for context in report(profile)["contexts"]
+           if any(frame["function"] == "keep" for frame in context["frames"])]
+    return sum(context["allocations"] for context in own), sum(context["total_bytes"] for context in own)
+
+
+def keeper(what, command, told, options=(), allocations=None, settings=None):
+    """A program whose library has a malloc of its own: it is told by that line, or nothing is lost."""
+    profile = os.path.join(scratch(), "p.mtp")
+    under = execute([MEMTRACE, "run", "-o", profile, *options, "--", *command],
+                    clean_environment(**(settings or {})))
+    equal((under.returncode, under.stdout), (3, b"done\n"), what, "status and stdout", under.stderr)
+    lines = re.findall(rb"memtrace: not counted +(.*)\n", under.stderr)
+    equal([line.decode().split(":")[0] for line in lines], told, what, "not counted")
+    equal(b", lost 0\n" in under.stderr, not told, what, "lost", under.stderr)
+    data = report(profile)
+    equal((data["all_counted"], len(data["warnings"])), (not told, len(told)), what, data["warnings"])
+    checked = execute([MEMTRACE, "check", "--max-leaked", "1G", profile])
+    equal(checked.returncode, 2 if told else 0, what, "check", checked.stderr)
+    if allocations is not None:
+        equal(kept(profile), allocations, what, "blocks and bytes")
+    return profile
+
+
+def in_library():
+    """A library's own malloc, which only the library calls; bound at start or by dlopen, with and without symbols."""
+    script = os.path.join(scratch(), "keep.map")
+    with open(script, "w", encoding="utf-8") as file:
+        file.write("{ global: keep; local: *; };\n")
+    all_blocks = (1000, 599500)
+    opened = build("keeper.c", "gcc", "-O1", flags=["-DOPENED"])
+    own = ["libkeep.so has a malloc of its own, which it calls itself"]
+    both = ("linked", "opened")
+    for variant, flags, told, ways in (("visible", [], [], both), ("bound to itself", ["-Wl,-Bsymbolic"], own, ["linked"]),
+                                       ("hidden", ["-Wl,--version-script=" + script], own, both),
+                                       ("wrapper", ["-DNEXT"], [], ["linked"]),
+                                       ("hidden wrapper", ["-DNEXT", "-Wl,--version-script=" + script], own, ["opened"])):
+        folder = scratch()
+        library = os.path.join(folder, "libkeep.so")
+        shutil.copy(build("own_malloc.c", "gcc", "-O1", flags=flags, shared=True), library)
+        linked = os.path.join(folder, "linked")
+        shutil.copy(build("keeper.c", "gcc", "-O1", libraries=[library, "-Wl,-rpath," + folder]), linked)
+        for how in ways:
+            command = [linked] if how == "linked" else [opened, library]
+            what = "%s, %s:" % (variant, how)
+            keeper(what, command, told, allocations=(0, 0) if told else all_blocks)
+            if variant == "hidden":
+                keeper(what + " --alloc auto:", command, [], ("--alloc", "auto"), all_blocks)
+        if variant == "bound to itself": # without symbols it still says so
+            execute(["strip", library])
+            keeper("stripped:", [linked], told)
+    # The program's own, in front of ours: it ends there, whether the loader sees it or not.
+    for flags in ([], ["-Wl,--version-script=" + script]):
+        program = build(["keeper.c", "own_malloc.c"], "gcc", "-O1", flags=["-DNEXT", *flags])
+        keeper("wrapper in the program %s:" % flags, [program], [], allocations=all_blocks)
+    # An allocator that is known, with no symbols at all; and its file gone when the report is made.
+    path = archive("jemalloc_pic")
+    if path is None:
+        return
+    library = os.path.join(scratch(), "libkeep.so")
+    shutil.copy(build("keep.c", "gcc", "-O1", libraries=[path, "-Wl,--exclude-libs,ALL", "-lstdc++", "-lpthread"],
+                      shared=True), library)
+    execute(["strip", library])
+    room = {"GLIBC_TUNABLES": "glibc.rtld.optional_static_tls=20000"}
+    jemalloc = ["libkeep.so has jemalloc linked into it"]
+    profile = keeper("jemalloc, stripped:", [opened, library], jemalloc, settings=room)
+    os.remove(library)
+    equal([line.split(":")[0] for line in report(profile)["warnings"]][:1], jemalloc, "file gone")
+
+
 def main():
     name = sys.argv[1]
     if name in ("jemalloc", "tcmalloc_minimal"):
         static(name)
     else:
         {"hidden": hidden, "named": named, "own": own, "address_taken": address_taken,
-         "library_first": library_first, "sanitizers": sanitizers}[name]()
+         "library_first": library_first, "in_library": in_library, "sanitizers": sanitizers}[name]()
 
 
 main()
