@@ -70,8 +70,8 @@ static int add_pinned(struct findings *findings, const struct report *report,
     finding.title = findings_text("Blocks of %s keep %s", culprit_name(report, &culprit, name),
                                   number_items(&numbers[0], pin->pages, "nearly empty page"));
     finding.sentence = findings_text(
-        "%s after the start, %s lay unused between blocks, and %s were in use. %s of %s lie on %s "
-        "that have hardly anything else (%s), so malloc could not give them back.",
+        "%s after the start, %s lay unused between blocks, and %s were in use. %s from %s lie on "
+        "%s with almost nothing else (%s), so malloc could not return these to the system.",
         number_duration(&numbers[0], moment->holes.time_ns),
         number_bytes(&numbers[1], moment->holes.unused_bytes),
         number_bytes(&numbers[2], moment->holes.live_bytes), number_bytes(&numbers[3], pin->bytes),
@@ -95,10 +95,10 @@ static int add_holes(struct findings *findings, const struct report *report,
     (void)report;
     finding.weight = 0.25 + 0.4 * finding.share;
     finding.title =
-        findings_text("%s lie unused between blocks", number_bytes(&numbers[0], finding.bytes));
+        findings_text("%s is unused between blocks", number_bytes(&numbers[0], finding.bytes));
     finding.sentence = findings_text(
-        "%s after the start, %s in use lay on %s, of which %s are nearly empty: the heap was %s "
-        "larger than what was in it.",
+        "%s after the start, %s in use lay on %s, %s of them nearly empty: the heap was %s larger "
+        "than its contents.",
         number_duration(&numbers[0], moment->holes.time_ns),
         number_bytes(&numbers[1], moment->holes.live_bytes),
         number_items(&numbers[2], map->pages, "page"), number_count(&numbers[3], map->nearly_empty),
@@ -133,11 +133,11 @@ static int add_slack(struct findings *findings, const struct report *report,
     id = most->id;
     culprit = culprit_of(report, &id);
     finding.weight = 0.6 * finding.share;
-    finding.title = findings_text("Blocks are %s larger than asked for",
+    finding.title = findings_text("Blocks are %s larger than requested",
                                   number_percent(&numbers[0], finding.bytes, bytes));
     finding.sentence = findings_text(
-        "%s after the start, blocks of %s took %s more, since malloc rounds sizes up; %s of it are "
-        "of %s.",
+        "%s after the start, blocks with %s in total took %s more, because malloc rounds sizes up. "
+        "%s of that is in blocks from %s.",
         number_duration(&numbers[0], moment->holes.time_ns), number_bytes(&numbers[1], bytes),
         number_bytes(&numbers[2], finding.bytes), number_bytes(&numbers[3], most->slack_bytes),
         culprit_place(report, &culprit, place));
@@ -264,8 +264,8 @@ static int add_moves(struct findings *findings, const struct report *report,
     finding.title =
         findings_text("%s grows blocks step by step", culprit_name(report, &culprit, name));
     finding.sentence = findings_text(
-        "Blocks of %s were reallocated %s times, up to %s times in a row, and %s may have been "
-        "copied for it: larger steps, or the final size at once, would save that.",
+        "Blocks from %s were reallocated %s times, up to %s times in a row, which may have copied "
+        "%s. Growing in larger steps, or allocating the final size at once, would avoid this.",
         culprit_place(report, &culprit, place), number_count(&numbers[0], finding.count),
         number_count(&numbers[1], moving->contexts[most].longest - 1),
         number_bytes(&numbers[2], finding.bytes));

@@ -258,14 +258,14 @@ static int add_held(struct holding *holding, const struct culprit *culprit,
                      (is_growth ? 0.3 : 0) + 0.1 * finding.share;
     finding.title = model_has_leaks(model)
                         ? findings_text(is_growth ? "%s leaks more and more" : "%s leaks", name)
-                        : findings_text("What %s holds grows", name);
+                        : findings_text("Memory held by %s grows", name);
     finding.sentence =
-        findings_text("%s allocated %s in %s that %s, %s of all that %s.%s", place,
+        findings_text("%s allocated %s in %s that %s: %s of all %s bytes.%s", place,
                       number_bytes(&numbers[0], culprit->cost.main),
                       number_items(&numbers[1], culprit->cost.side, "block"),
-                      model_has_leaks(model) ? "were never freed" : "are held",
+                      model_has_leaks(model) ? "were never freed" : "are live",
                       number_percent(&numbers[2], culprit->cost.main, model->totals.live_bytes),
-                      model_has_leaks(model) ? "is leaked" : "is held then", more);
+                      model_has_leaks(model) ? "leaked" : "live", more);
     free(more);
     culprit_show(&finding, report, culprit, "flame?metric=leaked", "--show-leaked");
     return findings_add(holding->findings, finding);
@@ -385,13 +385,13 @@ static uint64_t strictly_temporary(const struct model *model, const struct culpr
     return count;
 }
 
-/* "before their thread's next one" */
+/* "before their thread's next allocation" */
 static char *tell_brevity(const struct brevity *brevity, bool is_strict) {
     struct number number;
-    return is_strict ? strdup("before their thread's next one")
+    return is_strict ? strdup("before their thread's next allocation")
            : brevity->within_ns != 0
                ? findings_text("within %s", number_duration(&number, brevity->within_ns))
-               : findings_text("before their thread had made %u more", brevity->allocations);
+               : findings_text("before their thread made %u more", brevity->allocations);
 }
 
 static int add_brief(struct findings *findings, const struct report *report,
@@ -412,8 +412,8 @@ static int add_brief(struct findings *findings, const struct report *report,
     finding.weight = 0.2 + 0.5 * finding.share;
     finding.title = findings_text("%s allocates for a moment", culprit_name(report, culprit, name));
     finding.sentence = findings_text(
-        "%s made %s that were freed %s, %s of all %s allocations of the program: memory that could "
-        "be kept, or need not be allocated.",
+        "%s made %s that were freed %s: %s of the program's %s allocations. The memory could be "
+        "kept and reused, or not allocated at all.",
         culprit_place(report, culprit, place),
         number_items(&numbers[0], culprit->cost.main, "allocation"), when,
         number_percent(&numbers[1], culprit->cost.main, all), number_count(&numbers[2], all));
@@ -517,10 +517,10 @@ static int add_holder(struct findings *findings, const struct report *report,
         findings_text("%s holds %s of the peak", name,
                       number_percent(&numbers[0], finding.bytes, totals->maximum_bytes));
     finding.sentence =
-        findings_text("When the program held most (%s, %s after its start), %s of it had been "
-                      "allocated in %s and in what it calls.",
-                      number_bytes(&numbers[1], totals->maximum_bytes),
+        findings_text("At its peak, %s after its start, the program held %s. %s of that was "
+                      "allocated in %s and in functions that it calls.",
                       number_duration(&numbers[2], totals->maximum_ns),
+                      number_bytes(&numbers[1], totals->maximum_bytes),
                       number_bytes(&numbers[3], finding.bytes), name);
     culprit_show(&finding, report, &culprit, "flame?metric=maximum", "--show-peak");
     return findings_add(findings, finding);
@@ -584,8 +584,8 @@ static int find_small(struct findings *findings, const struct findings_wish *wis
     finding.title =
         findings_text("%s are small", number_items(&numbers[0], finding.count, "block"));
     finding.sentence = findings_text(
-        "%s have %s on average. The C library's malloc keeps at least %d bytes with each: %s. "
-        "%s of them are from %s.",
+        "%s have an average size of %s. The C library's malloc adds at least %d bytes to each: "
+        "%s in total. %s of the blocks are from %s.",
         number_items(&numbers[0], totals->live_blocks, "live block"),
         number_bytes(&numbers[1], totals->live_bytes / totals->live_blocks), (int)HEADER_BYTES,
         number_bytes(&numbers[2], finding.bytes), number_count(&numbers[3], most->cost.side),
@@ -630,8 +630,9 @@ static int find_foreign(struct findings *findings, const struct findings_wish *w
     finding.weight = 0.1 + 0.3 * finding.share;
     finding.title = strdup("Threads free each other's blocks");
     finding.sentence = findings_text(
-        "%s of all frees (%s, %s) were of blocks that another thread had allocated, most of them "
-        "by thread %s of thread %s: allocators then wait for each other.",
+        "%s of all frees (%s, %s) were of blocks that another thread had allocated, most "
+        "often freed by thread %s and allocated by thread %s. Such frees can make threads wait for "
+        "each other in the allocator.",
         number_percent(&numbers[0], finding.count, model->totals.frees),
         number_count(&numbers[1], finding.count), number_bytes(&numbers[2], finding.bytes),
         thread_name(model, most->freer, freer, sizeof freer),
@@ -700,8 +701,7 @@ static int find_resident(struct findings *findings, const struct findings_wish *
     finding.title =
         findings_text("%s is resident but not in use", number_bytes(&numbers[0], finding.bytes));
     finding.sentence = findings_text(
-        "%s after the start the heap held %s, after a peak of %s, and %s was resident. The "
-        "allocator "
+        "%s after the start, the heap held %s (its peak: %s), and %s was resident. The allocator "
         "keeps about %s that is not in use%s.",
         number_duration(&numbers[0], last->time_ns), number_bytes(&numbers[1], last->live_bytes),
         number_bytes(&numbers[2], model->totals.maximum_bytes),

@@ -116,7 +116,7 @@ def faults(folder):
     equal([row["title"] for row in wrapped if "xmalloc" in row["title"]], [], "wrappers that are blamed")
     check_command(finding)
     small = find(rows(recording(folder, "small", program, "small")), "slack", "small")
-    if " 20,000 of them are from hold_small" not in small["sentence"]:
+    if " 20,000 of the blocks are from hold_small" not in small["sentence"]:
         fail("who holds most blocks:", small["sentence"])
     appending = rows(recording(folder, "appending", program, "append"))
     finding = find(appending, "realloc", "append")
