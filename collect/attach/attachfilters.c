@@ -76,6 +76,19 @@ static enum attachfilters_answer read_thread(pid_t pid, pid_t tid, struct attach
     return answer;
 }
 
+bool attachfilters_are_there(pid_t pid) {
+    pid_t tids[ATTACHSTOP_THREADS];
+    size_t count = attachstop_threads(pid, tids);
+    char mode[32];
+    for (size_t i = 0; i < count; i++) {
+        if (attachtarget_status(pid, tids[i], "Seccomp", mode, sizeof mode) == 0 &&
+            mode[0] != '0') {
+            return true;
+        }
+    }
+    return false;
+}
+
 enum attachfilters_answer attachfilters_read(pid_t pid, struct attachfilters *filters,
                                              struct error *error) {
     pid_t tids[ATTACHSTOP_THREADS];

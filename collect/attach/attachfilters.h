@@ -43,6 +43,8 @@ enum attachfilters_use {
     ATTACHFILTERS_WRITE = 8  /* the program writes its profile itself */
 };
 
+/* Whether a thread of the process has one, whether it can be read or not. */
+bool attachfilters_are_there(pid_t pid);
 /* The first system call that they do not let pass; NULL: all pass. */
 const char *attachfilters_obstacle(const struct attachfilters *filters, unsigned uses);
 

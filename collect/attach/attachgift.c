@@ -6,6 +6,7 @@
 #include "collect/attach/attachmemory.h"
 #include "collect/attach/stub.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -43,23 +44,83 @@ static int give_filters(const struct attachcall *call, uint64_t place) {
 
 /* --- the library ------------------------------------------------------------------------------ */
 
-/* A copy of the program's descriptor; -1: there is none, or it is no empty file of memory, which
- * alone can be sealed. */
-static int take_file(pid_t pid, int file) {
+/* Of the process's threads the one that has this number in its own namespace; 0: none. */
+static long find_thread(pid_t pid, uint32_t own_tid) {
+    char path[64];
+    DIR *folder;
+    long found = 0;
+    snprintf(path, sizeof path, "/proc/%ld/task", (long)pid);
+    folder = opendir(path);
+    for (struct dirent *entry = folder != NULL ? readdir(folder) : NULL;
+         entry != NULL && found == 0; entry = readdir(folder)) {
+        long tid = strtol(entry->d_name, NULL, 10);
+        char line[256];
+        FILE *file;
+        snprintf(path, sizeof path, "/proc/%ld/task/%ld/status", (long)pid, tid);
+        file = tid > 0 ? fopen(path, "re") : NULL;
+        while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+            const char *last = strncmp(line, "NSpid:", 6) == 0 ? strrchr(line, '\t') : NULL;
+            found = last != NULL && strtoul(last, NULL, 10) == own_tid ? tid : found;
+        }
+        if (file != NULL) {
+            fclose(file);
+        }
+    }
+    if (folder != NULL) {
+        closedir(folder);
+    }
+    return found;
+}
+
+static bool is_empty_memory(int fd) {
+    struct stat status;
+    return fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_nlink == 0 &&
+           status.st_size == 0;
+}
+
+static int copy_descriptor(pid_t pid, int file) {
     int process = (int)syscall(SYS_pidfd_open, pid, 0);
     int fd = process >= 0 ? (int)syscall(SYS_pidfd_getfd, process, file, 0) : -1;
-    struct stat status;
     int reason = errno;
     if (process >= 0) {
         close(process);
     }
-    if (fd >= 0 && (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || status.st_nlink != 0 ||
-                    status.st_size != 0 || fcntl(fd, F_GET_SEALS) != 0)) {
+    errno = reason;
+    return fd;
+}
+
+/* Of a thread that has its own. Looked at before it is opened: the program may lie, and what is no
+ * such file may do something when it is opened. */
+static int open_descriptor(pid_t pid, uint32_t own_tid, int file) {
+    char path[96];
+    int there;
+    int fd = -1;
+    snprintf(path, sizeof path, "/proc/%ld/task/%ld/fd/%d", (long)pid, find_thread(pid, own_tid),
+             file);
+    there = open(path, O_PATH | O_CLOEXEC);
+    if (there >= 0 && is_empty_memory(there)) {
+        snprintf(path, sizeof path, "/proc/self/fd/%d", there);
+        fd = open(path, O_RDWR | O_CLOEXEC);
+    } else if (there >= 0) {
+        errno = EBADF;
+    }
+    if (there >= 0) {
+        int reason = errno;
+        close(there);
+        errno = reason;
+    }
+    return fd;
+}
+
+/* The program's file; -1: there is none, or it is no empty file of memory, which alone can be
+ * sealed. */
+static int take_file(pid_t pid, uint32_t own_tid, int file) {
+    int fd = own_tid != 0 ? open_descriptor(pid, own_tid, file) : copy_descriptor(pid, file);
+    if (fd >= 0 && (!is_empty_memory(fd) || fcntl(fd, F_GET_SEALS) != 0)) {
         close(fd);
         fd = -1;
-        reason = EBADF;
+        errno = EBADF;
     }
-    errno = reason;
     return fd;
 }
 
@@ -80,18 +141,22 @@ static int copy_to(const char *library, int to) {
 static int give_file(const struct attachcall *call, uint64_t place, int file, struct error *error) {
     enum { ALL = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE };
     char path[64];
+    uint32_t own_tid = 0;
     int fd = -1;
     int result;
     if (file < 0) {
         return error_set(error, "process %ld cannot make a file of memory for the library: %s",
                          (long)call->pid, strerror(-file));
     }
-    fd = take_file(call->pid, file);
+    if (attachimage_read(call->image, place + STUB_OWN_TID, &own_tid, sizeof own_tid) != 0) {
+        return error_set(error, "process %ld ended meanwhile", (long)call->pid);
+    }
+    fd = take_file(call->pid, own_tid, file);
     if (fd < 0) {
         return error_set(error, "the library cannot be handed to process %ld: %s", (long)call->pid,
                          strerror(errno));
     }
-    snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+    snprintf(path, sizeof path, "/proc/%s/fd/%d", own_tid != 0 ? "thread-self" : "self", file);
     result = copy_to(call->library, fd) == 0 && fcntl(fd, F_ADD_SEALS, ALL) == 0 &&
                      attachimage_write(call->image, place + STUB_PATH, path, sizeof path) == 0
                  ? 0

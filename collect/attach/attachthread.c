@@ -102,6 +102,9 @@ static int plan_gifts(const struct attachtarget *target, const struct attachcall
         thread->wants |= STUB_WANTS_FILE;
         snprintf(thread->file_name, sizeof thread->file_name, "%s", MEMTRACE_ATTACH_FILE);
     }
+    if (!attachfilters_are_there(call->pid)) { /* they might end it for one more system call */
+        thread->wants |= STUB_WANTS_DESCRIPTORS;
+    }
     if (call->filters == NULL || call->filters->list.count == 0) {
         return 0;
     }

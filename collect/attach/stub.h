@@ -39,7 +39,8 @@
 #define STUB_WANTS          5520
 #define STUB_GO             5524
 #define STUB_FILE_NAME      5528
-#define STUB_THREAD_SIZE    5544
+#define STUB_OWN_TID        5544
+#define STUB_THREAD_SIZE    5552
 
 /* Of struct stub_frame, on the stopped thread's stack. */
 #define STUB_REGISTERS      0
@@ -63,6 +64,14 @@
 /* What it waits for before it loads anything. */
 #define STUB_WANTS_FILLING 1 /* what lies behind struct stub_thread */
 #define STUB_WANTS_FILE    2 /* the library, in a file of memory that it makes */
+#define STUB_WAITS_FOR     3 /* either */
+/* Not that: descriptors of its own, so that what it opens takes no number that the program counts
+ * on just then. Of the program's it keeps the first three alone, for messages: the others are not
+ * held open. */
+#define STUB_WANTS_DESCRIPTORS 4
+#define STUB_CLOSE_RANGE       436 /* on each machine; Linux 5.9 */
+#define STUB_FIRST_OTHER       3
+#define STUB_UNSHARE           2 /* CLOSE_RANGE_UNSHARE */
 
 /* What it is told then. */
 #define STUB_GO_ON   1
@@ -90,6 +99,9 @@ struct stub_thread {
     uint32_t wants; /* STUB_WANTS_... */
     uint32_t go;    /* 0: wait */
     char file_name[16];
+    uint32_t
+        own_tid; /* it has descriptors of its own: its number, in its namespace; 0: it shares */
+    uint32_t unused;
 };
 
 struct stub_frame {
@@ -110,6 +122,7 @@ _Static_assert(offsetof(struct stub_thread, settings) == STUB_SETTINGS, "as stub
 _Static_assert(offsetof(struct stub_thread, file) == STUB_FILE, "as stub_*.S");
 _Static_assert(offsetof(struct stub_thread, wants) == STUB_WANTS, "as stub_*.S");
 _Static_assert(offsetof(struct stub_thread, file_name) == STUB_FILE_NAME, "as stub_*.S");
+_Static_assert(offsetof(struct stub_thread, own_tid) == STUB_OWN_TID, "as stub_*.S");
 _Static_assert(sizeof(struct stub_thread) == STUB_THREAD_SIZE, "as stub_*.S");
 _Static_assert(offsetof(struct stub_frame, is_settled) == STUB_IS_SETTLED, "as stub_*.S");
 _Static_assert(offsetof(struct stub_frame, thread) == STUB_DATA, "as stub_*.S");

@@ -130,6 +130,16 @@ stub_thread:
     add     x1, x19, #STUB_NAME
     system_call __NR_prctl
     ldr     w1, [x19, #STUB_WANTS]
+    tst     w1, #STUB_WANTS_DESCRIPTORS
+    b.eq    1f
+    mov     x0, #STUB_FIRST_OTHER
+    mov     w1, #-1
+    mov     x2, #STUB_UNSHARE
+    system_call STUB_CLOSE_RANGE
+    cbnz    w0, 1f                      /* an older kernel has no such call: as if not wanted */
+    system_call __NR_gettid
+    str     w0, [x19, #STUB_OWN_TID]
+1:  ldr     w1, [x19, #STUB_WANTS]
     tst     w1, #STUB_WANTS_FILE
     b.eq    2f
     mov     x20, #0x13                  /* closed at exec, to be sealed, to be executed */
@@ -144,7 +154,8 @@ stub_thread:
     mov     x20, #3
     b.ne    1b
 2:  ldr     w1, [x19, #STUB_WANTS]
-    cbz     w1, 5f
+    tst     w1, #STUB_WAITS_FOR
+    b.eq    5f
     mov     w1, #STUB_FILLING
     stlr    w1, [x19]                   /* STUB_STATE */
     mov     w20, #2500

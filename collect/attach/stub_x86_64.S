@@ -96,7 +96,19 @@ stub_thread:
     mov     $15, %edi
     lea     STUB_NAME(%rbx), %rsi
     syscall
-    testl   $STUB_WANTS_FILE, STUB_WANTS(%rbx)
+    testl   $STUB_WANTS_DESCRIPTORS, STUB_WANTS(%rbx)
+    jz      9f
+    mov     $STUB_CLOSE_RANGE, %eax
+    mov     $STUB_FIRST_OTHER, %edi
+    mov     $-1, %esi
+    mov     $STUB_UNSHARE, %edx
+    syscall
+    test    %eax, %eax                  /* an older kernel has no such call: as if not wanted */
+    jnz     9f
+    mov     $186, %eax                  /* gettid */
+    syscall
+    mov     %eax, STUB_OWN_TID(%rbx)
+9:  testl   $STUB_WANTS_FILE, STUB_WANTS(%rbx)
     jz      9f
     mov     $0x13, %esi                 /* closed at exec, to be sealed, to be executed */
 8:  mov     $319, %eax                  /* memfd_create */
@@ -108,8 +120,8 @@ stub_thread:
     cmp     $3, %esi
     mov     $3, %esi
     jne     8b
-9:  cmpl    $0, STUB_WANTS(%rbx)
-    je      9f
+9:  testl   $STUB_WAITS_FOR, STUB_WANTS(%rbx)
+    jz      9f
     movl    $STUB_FILLING, STUB_STATE(%rbx)
     mov     $2500, %ebp
 8:  cmpl    $0, STUB_GO(%rbx)

@@ -735,6 +735,16 @@ def test_usage():
         equal("libmemtrace" in maps.read(), False, "after a dry run")
 
 
+def test_lowest():
+    """Nothing that is opened on account of attaching takes a number of the program's, for a moment either."""
+    subject = Subject(build(source("lowest.c")))
+    for verb in ("attach", "detach") * 3:
+        done = memtrace(verb, subject.pid)
+        equal(done.returncode, 0, verb, done.stderr)
+    subject.process.terminate()
+    subject.end(b"0 wrong\n", 3)
+
+
 if __name__ == "__main__":
     need_ptrace()
     globals()["test_" + sys.argv[1]]()
