@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * damage_blocks.c FROM TO SEED: a recording or a compressed profile anew, with some of its blocks'
- * contents and headers hit, and with checksums and an index that are right: what reads the blocks
- * gets to see the damage. It knows what is in them: numbers in columns, texts that must end, ids,
- * blocks that stand alone. A profile that is not compressed has its segments hit. One file of six
- * is whole but grown, which is told on standard output: it unpacks to far more than its size, in
- * tables
- * ("grown tables") or in events and call paths, which may be honest ("grown events").
+ * damage_blocks.c FROM TO SEED [grow]: a recording or a compressed profile anew, with some of its
+ * blocks' contents and headers hit, and with checksums and an index that are right: what reads the
+ * blocks gets to see the damage. It knows what is in them: numbers in columns, texts that must end,
+ * ids, blocks that stand alone. A profile that is not compressed has its segments hit. With `grow`,
+ * one file of six is whole but grown, which is told on standard output: it unpacks to far more than
+ * its size, in tables ("grown tables") or in events and call paths, which may be honest ("grown
+ * events").
  *
  * Called by tests/fuzz/commands.py and storm.py.
  */
@@ -371,14 +371,14 @@ static int damage_profile(const char *from, const char *to, bool grows) {
 int main(int argc, char **argv) {
     struct recording_build build = {0};
     struct recording_buffer buffer = {0};
-    struct recording *recording = argc == 4 ? recording_open(argv[1], NULL) : NULL;
+    struct recording *recording = argc >= 4 ? recording_open(argv[1], NULL) : NULL;
     struct memtrace_recording_header header;
     bool grows;
-    if (argc != 4) {
+    if (argc < 4) {
         return 2;
     }
     state = strtoull(argv[3], NULL, 10) * UINT64_C(0x9e3779b97f4a7c15) + 1;
-    grows = dice(6) == 0;
+    grows = argc > 4 && dice(6) == 0;
     if (recording == NULL) {
         return damage_profile(argv[1], argv[2], grows);
     }

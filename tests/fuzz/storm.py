@@ -371,7 +371,7 @@ class Files:
     def make(self, seed, number, whole):
         """path, and how it is grown: "", "tables", "events"."""
         path = os.path.join(self.folder, "damaged%d%s" % (number, os.path.splitext(whole)[1]))
-        made = execute([DAMAGE_BLOCKS, whole, path, str(2 * seed + number)])
+        made = execute([DAMAGE_BLOCKS, whole, path, str(2 * seed + number), "grow"])
         if made.returncode != 0:
             fail("damage_blocks", made.returncode, seed, whole, made.stderr)
             finish()
@@ -457,8 +457,8 @@ def blow(storm, made, seed, all_of_it):
     (first, kind), (second, other) = [made.make(seed, number, whole) for number, whole in enumerate(wholes)]
     if other and not kind:
         first, kind, wholes[0] = second, other, wholes[1]
-    if kind and storm.options.minutes < 1:
-        return  # they take their time, and --found has some
+    if kind and (storm.options.minutes < 1 or os.path.getsize(first) > 8 << 20):
+        return  # they take their time, and --found has some; what is large may take a lot
     same = os.path.splitext(first)[1] == os.path.splitext(second)[1]
     names = {FIRST: first, SECOND: second if not other else wholes[1], RUN: os.path.join(made.folder, "run")}
     made.make_run(dice, names, wholes[0], same)
