@@ -146,7 +146,7 @@ static void print_totals(FILE *out, const struct runwriter *run) {
     }
     number_bytes(&n[1], peak.seen_bytes);
     is_known = strcmp(n[1].text, number_bytes(&n[2], peak.bound_bytes)) == 0;
-    fprintf(out, "memtrace: processes          %s, peak of all at once %s%s",
+    fprintf(out, "memtrace: processes          %s, combined peak %s%s",
             number_count(&n[0], count_processes(run, false)), is_known ? "" : "between ",
             n[1].text);
     if (!is_known) {

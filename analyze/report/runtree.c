@@ -201,7 +201,7 @@ static void put_peak(const struct tree *tree) {
     const struct run_peak *peak = &tree->run->peak;
     const struct report *report = tree->report;
     struct number number;
-    style_label(report, "peak of all");
+    style_label(report, "combined peak");
     fprintf(report->out, "%s%s%s (", style_on(report, STYLE_NAME),
             number_bytes(&number, peak->seen_bytes), style_off(report));
     fprintf(report->out, "%s", number_items(&number, peak->seen_bytes, "byte"));
@@ -324,7 +324,8 @@ void report_run_process(const struct report *report) {
     process = &run->run->processes[run->process];
     fprintf(report->out, "Process %" PRIu32 " (", process->pid);
     style_text(report, run_name(process));
-    fputs(run->process == run_largest(run->run) ? "), which held most" : ")", report->out);
+    fputs(run->process == run_largest(run->run) ? "), which held the most memory" : ")",
+          report->out);
     fputs(process->file != NULL && run_is_merged(process->file)
               ? ". What follows is the sum of all small processes:\n"
               : ":\n",

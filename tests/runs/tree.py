@@ -43,14 +43,14 @@ def check_small(run):
     describe(run, [process(100, 1, "sh", 0, 10, 50, end="execed", file="others.mtp"),
                    process(100, 1, "ls", 10, 20, 3000, image=2, file="others.mtp")])
     text = command("report", run)[0]
-    one(text, "Process 100 (ls), which held most. What follows is the sum of all small processes:")
+    one(text, "Process 100 (ls), which held the most memory. What follows is the sum of all small processes:")
 
 
 def check_text(run):
     text = command("report", "--processes", "3", run)[0]
     one(text, "MemTrace run of make -j2")
     one(text, "processes", "53 in 100.0 ms, exit status 0")
-    one(text, "peak of all", "400,000 bytes, seen after 40.0 ms", "the true peak is at most 439.5 KiB")
+    one(text, "combined peak", "400,000 bytes, seen after 40.0 ms", "the true peak is at most 439.5 KiB")
     head = text[:text.index("  pid  ")]
     equal(len(one(head, "  over time ").strip()) > 40, True, "a bar for each share of the time")
     equal(one(text, " 100 ").split()[-2:], ["make", "x.c"])
@@ -62,7 +62,7 @@ def check_text(run):
     equal(indent["sh -> cc1"] - indent["make x.c"], 2, "children are indented")
     equal(indent["sh -> cc1"], indent["ld x.c"])
     one(text, "50 smaller processes: 350 allocations, peak at most 149 B each")
-    one(text, "Process 102 (cc1), which held most:")
+    one(text, "Process 102 (cc1), which held the most memory:")
     one(text, "  profile", run + "/cc1.102.mtp")
     everything = command("report", "--processes", "0", run)[0]
     equal(len(lines(everything, "true x.c")), 50, "all processes")
@@ -112,7 +112,7 @@ def check_without(run):
     text = command("report", run)[0]
     one(text, "no usable run.json")
     one(text, "sh -> cc1 300000 7")
-    one(text, "Process 102 (cc1), which held most:")
+    one(text, "Process 102 (cc1), which held the most memory:")
     data = told(run)["run"]
     equal([(p["pid"], p["image"], p["start_ns"], p["end_ns"], p["peak_bytes"], p["end"])
            for p in data["processes"]],
@@ -161,7 +161,7 @@ def check_thousand():
     text = command("report", run)[0]
     if processor_seconds() - begun > 10:  # it is 0.1 s
         fail("1,000 processes took", processor_seconds() - begun, "s")
-    one(text, "Process 5677 (cc1), which held most:")
+    one(text, "Process 5677 (cc1), which held the most memory:")
     one(text, "990 smaller processes: 99,000 allocations")
     os.remove(run + "/run.json")
     begun = processor_seconds()
