@@ -10,7 +10,7 @@ import sys
 
 from attach_test import (FOLDER, HERE, SETTINGS, Subject, attach, build, detach, equal, fail, finish, held, memtrace, need_ptrace,
                          refused, report, skip)
-from harness import LIBRARY, MEMTRACE, clean_environment, execute, scratch, shared, wait_until
+from harness import LIBRARY, MEMTRACE, clean_environment, execute, is_gone, scratch, shared, wait_until
 
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "web", "python"))
 
@@ -194,6 +194,7 @@ def test_killed():
                 if b"\0attach\0%d\0" % subject.pid in command_of(pid)]
     equal(len(watchers), 1, "watchers")
     os.kill(watchers[0], signal.SIGKILL)
+    wait_until(lambda: is_gone(watchers[0]), "the watcher's end: until then the region is its")
     subject.say()
     subject.hear(b"done\n")
     profile = detach(subject.pid)
