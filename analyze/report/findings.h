@@ -63,7 +63,7 @@ const char *findings_kind_name(enum finding_kind kind);
  */
 char *findings_command(const struct report *report, const struct finding *finding);
 
-/* ---- For the files that find: findings.c, findingsums.c, findingpasses.c ---- */
+/* ---- For the files that find: findings.c, findingsums.c, findingsheld.c, findingpasses.c ---- */
 
 /* Appends; texts that are NULL mean that memory is out. 0, or -1: then they are freed. */
 int findings_add(struct findings *findings, struct finding finding);
@@ -115,6 +115,13 @@ bool findings_have_passes(const struct findings_wish *wish);
 
 /* NULL: out of memory. */
 char *findings_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* When the program began to end; UINT64_MAX: it did not. */
+uint64_t findings_shutdown_ns(const struct model *model);
+
+/* findingsheld.c: what is held, and whether it grows. 0 or -1. */
+int findings_of_held(struct findings *findings, const struct findings_wish *wish,
+                     struct error *error);
 
 /* findingsums.c: what sums and slices tell. findingpasses.c: what takes passes. 0 or -1. */
 int findings_of_sums(struct findings *findings, const struct findings_wish *wish,

@@ -2,8 +2,10 @@
 """first.py: the usual report shows what is wrong with a program, and commands that can be pasted as they
 are; of a program with nothing wrong it does not. Fragmentation is looked at when it is worst."""
 
+import json
 import os
 import re
+import shlex
 import sys
 
 import reports
@@ -40,6 +42,28 @@ int main(void) {
 """
 GROWN = 8000 * 8
 GROWING_LINE = 1 + GROWING.split("// the line")[0].count("\n")
+
+
+# A cache of 2,000 blocks of 300 bytes that grows with each fourth request and is freed at exit; with an argument all of it is
+# there at the start.
+CACHE = """
+#include <stdlib.h>
+#include <unistd.h>
+static void *cache[2000];
+static void *volatile reply;
+__attribute__((noinline)) static void fill(int i) { cache[i] = malloc(300); __asm__ volatile(""); }
+static void clear(void) { for (int i = 0; i < 2000; i++) { free(cache[i]); } }
+int main(int count, char **arguments) {
+    (void)arguments;
+    atexit(clear);
+    for (int i = 0; count > 1 && i < 2000; i++) { fill(i); }
+    for (int i = 0; i < 8000; i++) {
+        free(reply = malloc(100));
+        if (count == 1 && i % 4 == 0) { fill(i / 4); }
+        if (i % 100 == 0) { usleep(16000); }
+    }
+}
+"""
 
 
 def usual(path, folder, *options):
@@ -134,6 +158,31 @@ def growing_program():
                     fail(command, "is offered after", options)
 
 
+def grown_cache():
+    """What grew until the program began to end is found though it was all freed, with its rate; what was loaded is not."""
+    folder = scratch()
+    source = os.path.join(folder, "cached.c")
+    with open(source, "w", encoding="utf-8") as file:
+        file.write(CACHE)
+    program = build(source)
+    for arguments, wanted in (([], ["Memory held by fill grows"]), (["loaded"], [])):
+        folder = scratch()
+        equal(record([program, *arguments], folder, "--precise").returncode, 0, "cached", arguments)
+        found = [row for row in reports.tables(only_recording(folder, "cached"), "--show-findings")["findings"]
+                 if row["kind"] == "growth"]
+        if not equal([row["title"] for row in found], wanted, "growth", arguments) or not found:
+            continue
+        # It is looked at when 99.9 % of the allocations are over.
+        if not 0.99 * 2000 * 300 <= found[0]["bytes"] <= 2000 * 300:
+            fail("the cache held", 2000 * 300, "bytes, and the finding says", found[0]["bytes"])
+        words = shlex.split(found[0]["command"])[1:]
+        shown = json.loads(execute([MEMTRACE, *words, "--json"], clean_environment(**reports.SETTINGS), folder).stdout)
+        equal(sum(row["cost"] for row in shown["reports"][0]["rows"] if row["depth"] == 0), found[0]["bytes"], "its command")
+        rate = re.search(r"by ([0-9.]+) KiB for each 1,000 allocations", found[0]["sentence"])
+        if rate is None or abs(float(rate.group(1)) - 2000 * 300 / 10000 * 1000 / 1024) > 1:
+            fail("the rate of the cache:", found[0]["sentence"])
+
+
 def unused(path, *options):
     told = reports.tables(path, "--show-fragmentation", *options)["fragmentation"][0]
     return told["hole_bytes"], told["time_ns"]
@@ -179,5 +228,6 @@ def others():
 wrong_program()
 quiet_program()
 growing_program()
+grown_cache()
 others()
 finish()

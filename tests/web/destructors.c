@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { BLOCKS = 300000, SIZE = 200, STEPS = 10, PAUSE_US = 100000, END_US = 60000, AFTER = 20000 };
+enum { BLOCKS = 300000, SIZE = 200, STEPS = 10, PAUSE_US = 300000, END_US = 60000, AFTER = 20000 };
 
 static void *blocks[BLOCKS];
 static void *volatile last;
