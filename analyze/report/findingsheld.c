@@ -28,7 +28,7 @@ static int out_of_memory(struct error *error) {
 /* When the program began to end: almost all of its allocations had been made, and the rest of its
  * time was short. What is freed from then on is freed because it ends. UINT64_MAX: it did not. */
 uint64_t findings_shutdown_ns(const struct model *model) {
-    enum { PART = 1000, SHORT_PART = 10 };
+    enum { PART = 1000, SHORT_PART = 4 };
     const struct memtrace_point *points = model->timeline;
     size_t first = model->timeline_count;
     uint64_t all = first != 0 ? points[first - 1].alloc_count : 0;
