@@ -28,7 +28,7 @@ static int out_of_memory(struct error *error) {
 /* When the program began to end: almost all of its allocations had been made, and the rest of its
  * time was short. What is freed from then on is freed because it ends. UINT64_MAX: it did not. */
 uint64_t findings_shutdown_ns(const struct model *model) {
-    enum { PART = 1000, SHORT_PART = 4 };
+    enum { PART = 1000, SHORT_PART = 10 };
     const struct memtrace_point *points = model->timeline;
     size_t first = model->timeline_count;
     uint64_t all = first != 0 ? points[first - 1].alloc_count : 0;
@@ -335,11 +335,12 @@ static int add_grown(struct holding *holding, const struct culprit *culprit,
     view = findings_text("flame?metric=leaked&at=%s", at);
     options = findings_text("--show-leaked --at %s", at);
     finding.title = findings_text("Memory held by %s grows", name);
-    finding.sentence = findings_text(
-        "When the program began to end, %s after its start, it held %s that %s had allocated: %s of "
-        "all live bytes. That was freed only then.%s",
-        number_duration(&numbers[0], holding->end_ns), number_bytes(&numbers[1], growth->end),
-        place, number_percent(&numbers[2], growth->end, live), more);
+    finding.sentence = findings_text("When the program began to end, %s after its start, it held "
+                                     "%s that %s had allocated: %s of "
+                                     "all live bytes. That was freed only then.%s",
+                                     number_duration(&numbers[0], holding->end_ns),
+                                     number_bytes(&numbers[1], growth->end), place,
+                                     number_percent(&numbers[2], growth->end, live), more);
     free(more);
     if (view != NULL && options != NULL) {
         culprit_show(&finding, report, culprit, view, options);

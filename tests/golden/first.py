@@ -178,8 +178,8 @@ def grown_cache():
         words = shlex.split(found[0]["command"])[1:]
         shown = json.loads(execute([MEMTRACE, *words, "--json"], clean_environment(**reports.SETTINGS), folder).stdout)
         equal(sum(row["cost"] for row in shown["reports"][0]["rows"] if row["depth"] == 0), found[0]["bytes"], "its command")
-        rate = re.search(r"by ([0-9.]+) KiB for each 1,000 allocations", found[0]["sentence"])
-        if rate is None or abs(float(rate.group(1)) - 2000 * 300 / 10000 * 1000 / 1024) > 1:
+        rate = re.search(r" end, ([0-9.]+) s after .* by ([0-9.]+) KiB a second", found[0]["sentence"])
+        if rate is None or abs(float(rate.group(1)) * float(rate.group(2)) * 1024 / (2000 * 300) - 1) > 0.06:
             fail("the rate of the cache:", found[0]["sentence"])
 
 
