@@ -99,6 +99,7 @@ static void a_quiet_first_thread_counts(void **state) {
     change(&first, header, 10 << 20); /* 80 MiB, below its maximum: nothing of this was told */
     join(&second, header, PEAK_SHARED);
     change(&second, header, 50 << 20);
+    assert_int_equal(first.share.mode, PEAK_SHARED);
     bound = (int64_t)header->peak_error_bytes;
     assert_uint_in_range(header->maximum_bytes, (130 << 20) - bound, 130 << 20);
     assert_true(header->flags & MEMTRACE_FLAG_THREADED);
