@@ -139,7 +139,7 @@ static void draw_totals(const struct topstate *state, struct topgrid *grid) {
                       topnumber_bytes(&buffer, (double)state->source->resident_bytes));
     }
     draw_rate(state, &pen);
-    topgrid_whole(&pen, "  lost %s",
+    topgrid_whole(&pen, state->source->is_uncounted ? "  lost not known" : "  lost %s",
                   topnumber_count(&buffer, (double)state->source->model->totals.lost));
     draw_group(state->source, &pen);
 }

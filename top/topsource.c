@@ -4,6 +4,7 @@
 
 #include "analyze/ask/quantity.h"
 #include "analyze/base/pathname.h"
+#include "analyze/model/uncounted.h"
 #include "analyze/read/region.h"
 #include "analyze/symbol/debugfile.h"
 #include "collect/clock.h"
@@ -55,6 +56,15 @@ static struct names *read_names(const struct source *file, const char *debug_fol
     return names;
 }
 
+/* Files are looked at again when there are more of them. */
+static void judge(struct topsource *source) {
+    char line[UNCOUNTED_SIZE];
+    if (source->judged_modules != source->model->module_count) {
+        source->judged_modules = source->model->module_count;
+        source->is_uncounted = uncounted_explain(source->model, line)[0] != '\0';
+    }
+}
+
 static int read_file(struct topsource *source, const char *name, struct error *error) {
     const struct source_choice choice = {0};
     const struct replay_options replay = {0};
@@ -76,6 +86,8 @@ static int read_file(struct topsource *source, const char *name, struct error *e
     source->file = file;
     source->file_names = names;
     source->model = file->model;
+    source->judged_modules = 0;
+    judge(source);
     source->file_bytes = source_bytes(file);
     source->is_live = grows(file);
     return 0;
@@ -183,6 +195,7 @@ static int look_at_region(struct topsource *source, struct error *error) {
     model_free(source->model);
     model->header.pid = (uint32_t)source->pid; /* as it is called here */
     source->model = model;
+    judge(source);
     source->is_live = is_live;
     source->resident_bytes = is_live ? timeline_resident(source->pid) : 0;
     if (!is_live || !limits_group(source->pid, "", &source->group_bytes, &source->group_limit)) {

@@ -36,6 +36,8 @@ struct topsource {
     uint32_t thread; /* whose costs they are; 0: of all */
     struct topnames *names;
     bool is_live;            /* it goes on */
+    bool is_uncounted;       /* it has a malloc of which nothing is known (uncounted.h), */
+    size_t judged_modules;   /* as far as these modules say */
     uint64_t resident_bytes; /* 0: not known */
     uint64_t group_bytes;    /* what its memory cgroup uses, */
     uint64_t group_limit;    /* and may use; 0: there is no limit */

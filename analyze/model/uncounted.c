@@ -75,7 +75,7 @@ struct libraries {
 /* What was mapped before MemTrace came nobody saw. */
 static bool has_mapped(struct libraries *libraries, size_t id) {
     const struct uncounted_objects *objects = libraries->objects;
-    if ((objects->header->flags & MEMTRACE_FLAG_ATTACHED) != 0) {
+    if ((objects->header->flags & MEMTRACE_FLAG_ATTACHED) != 0 || objects->find_mappers == NULL) {
         return true;
     }
     if (libraries->is_mapper == NULL) {
@@ -213,12 +213,13 @@ static void find_mappers(const void *context, bool *is_mapper) {
 }
 
 static void find(const struct model *model, struct memtrace_malloc *found) {
-    uncounted_find(&(struct uncounted_objects){.header = &model->header,
-                                               .modules = model->modules,
-                                               .module_count = model->module_count,
-                                               .find_mappers = find_mappers,
-                                               .context = model},
-                   found);
+    uncounted_find(
+        &(struct uncounted_objects){.header = &model->header,
+                                    .modules = model->modules,
+                                    .module_count = model->module_count,
+                                    .find_mappers = model->node_count > 1 ? find_mappers : NULL,
+                                    .context = model},
+        found);
 }
 
 bool uncounted_is_all(const struct model *model) {

@@ -17,7 +17,8 @@ struct uncounted_objects {
     const struct memtrace_header *header;
     const struct model_module *modules; /* indexed by id; path "" where there is none */
     size_t module_count;
-    /* Notes which of the modules called mmap and the like, by id: asked at most once. */
+    /* Notes which of the modules called mmap and the like, by id: asked at most once. NULL: nobody
+     * knows, and any may have. */
     void (*find_mappers)(const void *context, bool *is_mapper);
     const void *context;
 };

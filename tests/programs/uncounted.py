@@ -256,6 +256,14 @@ def in_library():
     room = {"GLIBC_TUNABLES": "glibc.rtld.optional_static_tls=20000"}
     jemalloc = ["libkeep.so has jemalloc linked into it"]
     profile = keeper("jemalloc, stripped:", [opened, library], jemalloc, settings=room)
+    recording, nobody = (os.path.join(scratch(), name) for name in ("r.mtr", "nobody.mtr"))
+    execute([MEMTRACE, "record", "-o", recording, "--", opened, library], clean_environment(**room))
+    execute([MEMTRACE, "anonymize", "-o", nobody, recording])
+    for name, whose in ((recording, "libkeep.so"), (nobody, "a library")):
+        equal([line.split(":")[0] for line in report(name)["warnings"]][:1],
+              [whose + " has jemalloc linked into it"], "recording")
+    screen = execute([MEMTRACE, "top", "--once", profile]).stdout.decode()
+    equal("lost not known" in screen, True, "top", screen[:300])
     os.remove(library)
     equal([line.split(":")[0] for line in report(profile)["warnings"]][:1], jemalloc, "file gone")
 
