@@ -239,8 +239,10 @@ static struct table_cell allocation_path(const struct rows_of *of, const void *r
 
 #define OF(member) ROWS_FIELD(struct life, member)
 static const struct table_column allocation_columns[ALLOCATION_COLUMNS] = {
-    [ALLOCATION_ID] = {NULL, NULL, TABLE_COUNT, 0, "id",
-                       "place in the order of all events: ORDER BY id is by time", OF(birth_order)},
+    [ALLOCATION_ID] =
+        {NULL, NULL, TABLE_COUNT, 0, "id",
+         "place in the order of all events: by time of one thread; of all, ORDER BY born",
+         OF(birth_order)},
     [ALLOCATION_THREAD] = {"thread", "thread", TABLE_COUNT, 7, "thread",
                            "that allocated it: threads.id", OF(block.thread)},
     [ALLOCATION_NUMBER] = {NULL, NULL, TABLE_COUNT, 0, "number",

@@ -145,6 +145,8 @@ def check_terminal(path, folder):
     equal("1,234,567" in terminal.wait("1,234,567.*two[^>]*memtrace> "), True, "numbers for people")
     terminal.type(".schema threads\n")
     terminal.wait("foreign_frees(.|\n)*memtrace> ")
+    terminal.type(".schema allocations\n")  # ids are no order by time of several threads
+    terminal.wait("by time of one thread; of all, ORDER BY born(.|\n)*memtrace> ")
     terminal.type("WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT sum(n) FROM c;\n")
     terminal.wait("FROM c;")
     terminal.interrupt()
