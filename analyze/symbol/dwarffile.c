@@ -134,8 +134,58 @@ static int add_functions(struct dwarfunit *unit, Dwarf_Die *parent, int depth) {
     return 0;
 }
 
+/* The addresses that the units of a package refer to by number are in the program's file: those
+ * from the skeleton's first on. */
+static struct dwarfpiece_addresses {
+    const unsigned char *bytes;
+    size_t size;
+} addresses_of(const struct dwarffile *file, Dwarf_Die *skeleton) {
+    enum { GNU_MOST = 1 << 20, LENGTH = 8, REST = 4 }; /* of the header before them, in DWARF 5 */
+    Elf *elf = file->image ? file->image : file->file.elf;
+    Dwarf_Attribute attribute;
+    Dwarf_Word base = 0;
+    GElf_Shdr header;
+    const char *name;
+    Elf_Scn *section = NULL;
+    if (!dwarf_attr(skeleton, DW_AT_addr_base, &attribute) &&
+        !dwarf_attr(skeleton, DW_AT_GNU_addr_base, &attribute))
+        return (struct dwarfpiece_addresses){0};
+    while ((section = debugfile_next_section(elf, section, &header, &name)) &&
+           strcmp(name, ".debug_addr") != 0)
+        ;
+    Elf_Data *data =
+        section && !(header.sh_flags & SHF_COMPRESSED) ? elf_rawdata(section, NULL) : NULL;
+    if (!data || !data->d_buf || dwarf_formudata(&attribute, &base) != 0 || base > data->d_size)
+        return (struct dwarfpiece_addresses){0};
+    const unsigned char *bytes = (const unsigned char *)data->d_buf + base;
+    size_t size = data->d_size - base;
+    uint32_t most = GNU_MOST;
+    if (dwarf_whatattr(&attribute) == DW_AT_addr_base && base >= LENGTH) {
+        memcpy(&most, bytes - LENGTH, sizeof most);
+        most -= most >= REST ? REST : most;
+    }
+    return (struct dwarfpiece_addresses){bytes, size < most ? size : most};
+}
+
+/* 0, or -1: there is no package, or not this unit in it. */
+static int find_in_package(const struct dwarffile *file, Dwarf_Die *skeleton, uint64_t id,
+                           struct dwarfunit *unit) {
+    struct dwarfpiece_addresses addresses = addresses_of(file, skeleton);
+    return dwarfpackage_unit(&file->package, id, addresses.bytes, addresses.size, &unit->piece,
+                             &unit->die);
+}
+
+/* The first one. */
+static void note_missing(struct dwarffile *file, Dwarf_Die *die) {
+    Dwarf_Attribute name;
+    const char *text = dwarf_formstring(dwarf_attr(die, DW_AT_dwo_name, &name));
+    text = text ? text : dwarf_formstring(dwarf_attr(die, DW_AT_GNU_dwo_name, &name));
+    if (!file->missing[0])
+        snprintf(file->missing, sizeof file->missing, "%s", text ? text : "a .dwo file");
+}
+
 /* 0 or -1 (out of memory). `die` is the unit's DIE. */
-static int load_unit(struct dwarfunit *unit, Dwarf_Die *die) {
+static int load_unit(struct dwarffile *file, struct dwarfunit *unit, Dwarf_Die *die) {
     Dwarf_Attribute folder;
     *unit = (struct dwarfunit){
         .lines_die = *die,
@@ -143,10 +193,15 @@ static int load_unit(struct dwarfunit *unit, Dwarf_Die *die) {
         .folder = dwarf_formstring(dwarf_attr(die, DW_AT_comp_dir, &folder)),
     };
     uint8_t type;
+    uint64_t id;
     Dwarf_Die split = {0};
-    if (dwarf_cu_info(die->cu, NULL, &type, NULL, &split, NULL, NULL, NULL) == 0 &&
-        type == DW_UT_skeleton && split.cu)
-        unit->die = split;
+    if (dwarf_cu_info(die->cu, NULL, &type, NULL, &split, &id, NULL, NULL) == 0 &&
+        type == DW_UT_skeleton) {
+        if (split.cu)
+            unit->die = split;
+        else if (find_in_package(file, die, id, unit) != 0)
+            note_missing(file, die);
+    }
     int status = add_functions(unit, &unit->die, 0);
     rangetable_seal(&unit->functions);
     return status;
@@ -155,6 +210,7 @@ static int load_unit(struct dwarfunit *unit, Dwarf_Die *die) {
 static void free_unit(struct dwarfunit *unit) {
     rangetable_free(&unit->functions);
     free(unit->dies);
+    dwarfpiece_free(&unit->piece);
 }
 
 /* Nested functions (GNU C, Ada, local classes) are rare and finding them costs a walk over every
@@ -275,7 +331,9 @@ struct dwarfunit_place dwarfunit_call(struct dwarfunit *unit, Dwarf_Die *inlined
     uint64_t file = number_of(inlined, DW_AT_call_file);
     /* DWARF 5 counts files from 0, earlier versions from 1 with 0 for "none". */
     bool known = dwarf_hasattr(inlined, DW_AT_call_file) &&
-                 dwarf_getsrcfiles(&unit->die, &files, &count) == 0 && file < count;
+                 (dwarf_getsrcfiles(&unit->die, &files, &count) == 0 ||
+                  dwarf_getsrcfiles(&unit->lines_die, &files, &count) == 0) &&
+                 file < count;
     if (known)
         place.file = dwarf_filesrc(files, file, NULL, NULL);
     return place;
@@ -329,6 +387,7 @@ int dwarffile_open(struct dwarffile *file, const char *path, const struct debugi
         return -1;
     }
     open_alternate(file, path, folders, problem, problem_size);
+    dwarfpackage_open(&file->package, path);
     return 0;
 }
 
@@ -340,6 +399,7 @@ void dwarffile_close(struct dwarffile *file) {
         free(unit);
     }
     numbermap_free(&file->units);
+    dwarfpackage_close(&file->package);
     if (file->dwarf)
         dwarf_end(file->dwarf);
     if (file->alternate)
@@ -374,6 +434,18 @@ int dwarffile_index(struct dwarffile *file, struct rangetable *units, bool *spli
     return status;
 }
 
+void dwarffile_try_split(struct dwarffile *file) {
+    Dwarf_CU *unit = NULL;
+    Dwarf_Die die;
+    uint8_t type = 0;
+    Dwarf_Off offset = 0;
+    while (type != DW_UT_skeleton &&
+           dwarf_get_units(file->dwarf, unit, &unit, NULL, &type, &die, NULL) == 0)
+        offset = dwarf_dieoffset(&die);
+    if (type == DW_UT_skeleton)
+        dwarffile_unit(file, offset);
+}
+
 struct dwarfunit *dwarffile_unit(struct dwarffile *file, uint64_t offset) {
     struct dwarfunit *unit = numbermap_get(&file->units, offset);
     Dwarf_Die die;
@@ -382,7 +454,7 @@ struct dwarfunit *dwarffile_unit(struct dwarffile *file, uint64_t offset) {
     unit = malloc(sizeof *unit);
     if (!unit)
         return NULL;
-    if (load_unit(unit, &die) == 0 && numbermap_put(&file->units, offset, unit) == 0)
+    if (load_unit(file, unit, &die) == 0 && numbermap_put(&file->units, offset, unit) == 0)
         return unit;
     free_unit(unit);
     free(unit);

@@ -11,6 +11,7 @@
 
 #include "analyze/base/numbermap.h"
 #include "analyze/symbol/debugfile.h"
+#include "analyze/symbol/dwarfpackage.h"
 
 #include <elfutils/libdw.h>
 #include <stdbool.h>
@@ -56,6 +57,8 @@ struct dwarffile {
     Dwarf *dwarf;
     Dwarf *alternate;
     struct numbermap units; /* offset of the unit's DIE -> struct dwarfunit */
+    struct dwarfpackage package;
+    char missing[256]; /* a .dwo file that was needed and is nowhere; empty: none so far */
 };
 
 /* `image`, if it has one, stands for the file's contents, and must outlive the handle.
@@ -70,6 +73,10 @@ void dwarffile_close(struct dwarffile *file);
  * sealed then. */
 int dwarffile_index(struct dwarffile *file, struct rangetable *units, bool *split);
 
+/* Looks for the first unit that is in another file: who misses that misses all, and says so early.
+ */
+void dwarffile_try_split(struct dwarffile *file);
+
 /* The unit at this offset; NULL: damaged or out of memory. */
 struct dwarfunit *dwarffile_unit(struct dwarffile *file, uint64_t offset);
 
@@ -78,9 +85,10 @@ struct dwarfunit *dwarffile_unit(struct dwarffile *file, uint64_t offset);
 enum { DWARFUNIT_DEPTH = 128 }; /* inlined calls kept at one address; more are cut off outside */
 
 struct dwarfunit {
-    Dwarf_Die lines_die; /* the unit itself: line table */
-    Dwarf_Die die;       /* where its functions are: the same, or the unit in the .dwo file */
-    const char *folder;  /* where it was compiled: its relative paths start there; NULL: unknown */
+    Dwarf_Die lines_die;     /* the unit itself: line table */
+    Dwarf_Die die;           /* where its functions are: the same, or the unit in the .dwo file */
+    struct dwarfpiece piece; /* of a package, if `die` is */
+    const char *folder; /* where it was compiled: its relative paths start there; NULL: unknown */
     struct rangetable functions; /* values are indices of `dies` */
     Dwarf_Die *dies;
     size_t die_count;

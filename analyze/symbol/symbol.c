@@ -206,6 +206,16 @@ static void open_dwarf(struct lookup *lookup, const struct debugimage *image, ch
         dwarffile_open(&lookup->dwarf, module->paths.debug, image, module->folders, problem, size);
 }
 
+/* Under the lock. */
+static void note_missing(const struct lookup *lookup) {
+    struct module *module = lookup->module;
+    if (lookup->dwarf.missing[0] && !module->paths.problem[0])
+        snprintf(module->paths.problem, sizeof module->paths.problem,
+                 "%.180s: debug information is missing, in %.180s or a .dwp beside the program: "
+                 "inlined functions are not shown",
+                 module->path, lookup->dwarf.missing);
+}
+
 /* The first one of a module makes the index. 0 or -1. */
 static int open_lookup(struct lookup *lookup) {
     struct module *module = lookup->module;
@@ -222,6 +232,12 @@ static int open_lookup(struct lookup *lookup) {
         struct debugimage none = {0};
         dwarffile_close(&lookup->dwarf);
         open_dwarf(lookup, &none, problem, sizeof problem);
+    }
+    if (module->split && lookup->dwarf.dwarf) {
+        dwarffile_try_split(&lookup->dwarf);
+        pthread_mutex_lock(&module->lock);
+        note_missing(lookup);
+        pthread_mutex_unlock(&module->lock);
     }
     return status;
 }
@@ -244,6 +260,7 @@ static struct lookup *module_take(struct module *module) {
 static void module_give_back(struct lookup *lookup) {
     struct module *module = lookup->module;
     pthread_mutex_lock(&module->lock);
+    note_missing(lookup);
     lookup->next_idle = module->idle;
     module->idle = lookup;
     pthread_mutex_unlock(&module->lock);

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: MIT */
+/* dwarfpackage.c: see dwarfpackage.h. The index is that of DWARF 5 (7.3.5), and GNU's before it. */
+#include "analyze/symbol/dwarfpackage.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    COLUMNS_MOST = 8,
+    STRINGS_MOST = 256 << 20, /* bytes of one unit */
+    ROOM_LEAST = 4096,
+    LISTS_HEADER = 8, /* of a unit's string offsets, in DWARF 5 */
+};
+
+/* What a unit's file is made of. */
+enum piece_kind { INFO, ABBREV, LINE, OFFSETS, RANGES, STRINGS, ADDRESSES, NAMES, KINDS };
+
+static const char *const section_names[KINDS] = {
+    ".debug_info.dwo",     ".debug_abbrev.dwo", ".debug_line.dwo", ".debug_str_offsets.dwo",
+    ".debug_rnglists.dwo", ".debug_str.dwo",    ".debug_addr.dwo", ".shstrtab"};
+
+struct slice {
+    const unsigned char *bytes;
+    size_t size;
+};
+
+void dwarfpackage_open(struct dwarfpackage *package, const char *path) {
+    char name[PATH_MAX];
+    *package = (struct dwarfpackage){0};
+    if (snprintf(name, sizeof name, "%s.dwp", path) < (int)sizeof name)
+        debugfile_open(name, &package->file, NULL);
+}
+
+void dwarfpackage_close(struct dwarfpackage *package) {
+    debugfile_close(&package->file);
+}
+
+static struct slice section(const struct dwarfpackage *package, const char *wanted) {
+    GElf_Shdr header;
+    const char *name;
+    for (Elf_Scn *at = NULL;
+         (at = debugfile_next_section(package->file.elf, at, &header, &name));) {
+        Elf_Data *data = strcmp(name, wanted) == 0 && header.sh_type != SHT_NOBITS &&
+                                 !(header.sh_flags & SHF_COMPRESSED)
+                             ? elf_rawdata(at, NULL)
+                             : NULL;
+        if (data && data->d_buf)
+            return (struct slice){data->d_buf, data->d_size};
+    }
+    return (struct slice){0};
+}
+
+static uint32_t u32_at(const unsigned char *bytes, size_t at) {
+    uint32_t value;
+    memcpy(&value, bytes + at, sizeof value);
+    return value;
+}
+
+static uint64_t u64_at(const unsigned char *bytes, size_t at) {
+    uint64_t value;
+    memcpy(&value, bytes + at, sizeof value);
+    return value;
+}
+
+/* ---- The index: header, ids of slots, rows of slots, kinds of columns, offsets, sizes ---- */
+
+struct index {
+    struct slice bytes;
+    bool is_gnu; /* before DWARF 5 */
+    size_t columns, units, slots;
+    size_t rows, kinds, offsets, sizes; /* where they begin */
+};
+
+static bool read_index(const struct dwarfpackage *package, struct index *index) {
+    enum { HEADER = 16 };
+    *index = (struct index){.bytes = section(package, ".debug_cu_index")};
+    const unsigned char *bytes = index->bytes.bytes;
+    if (index->bytes.size < HEADER)
+        return false;
+    uint16_t version;
+    memcpy(&version, bytes, sizeof version);
+    index->is_gnu = version == 2;
+    index->columns = u32_at(bytes, 4);
+    index->units = u32_at(bytes, 8);
+    index->slots = u32_at(bytes, 12);
+    if ((version != 2 && version != 5) || index->columns > COLUMNS_MOST)
+        return false;
+    index->rows = HEADER + 8 * index->slots;
+    index->kinds = index->rows + 4 * index->slots;
+    index->offsets = index->kinds + 4 * index->columns;
+    index->sizes = index->offsets + 4 * index->columns * index->units;
+    return index->sizes + 4 * index->columns * index->units <= index->bytes.size;
+}
+
+/* The unit's row, from 1; 0: there is none. */
+static size_t row_of(const struct index *index, uint64_t id) {
+    const unsigned char *bytes = index->bytes.bytes;
+    for (size_t slot = 0; slot < index->slots; slot++) {
+        size_t row = u32_at(bytes, index->rows + 4 * slot);
+        if (row != 0 && row <= index->units && u64_at(bytes, 16 + 8 * slot) == id)
+            return row;
+    }
+    return 0;
+}
+
+static enum piece_kind kind_of(const struct index *index, uint32_t column) {
+    switch (column) {
+    case 1:
+        return INFO;
+    case 3:
+        return ABBREV;
+    case 4:
+        return LINE;
+    case 6:
+        return OFFSETS;
+    case 8:
+        return index->is_gnu ? KINDS : RANGES;
+    default:
+        return KINDS;
+    }
+}
+
+/* What the row says lies where. */
+static bool find_slices(const struct dwarfpackage *package, const struct index *index, size_t row,
+                        struct slice slices[KINDS]) {
+    const unsigned char *bytes = index->bytes.bytes;
+    for (size_t i = 0; i < index->columns; i++) {
+        size_t cell = 4 * ((row - 1) * index->columns + i);
+        enum piece_kind kind = kind_of(index, u32_at(bytes, index->kinds + 4 * i));
+        if (kind == KINDS)
+            continue;
+        struct slice whole = section(package, section_names[kind]);
+        size_t offset = u32_at(bytes, index->offsets + cell);
+        size_t size = u32_at(bytes, index->sizes + cell);
+        if (offset > whole.size || size > whole.size - offset)
+            return false;
+        slices[kind] = (struct slice){whole.bytes + offset, size};
+    }
+    return slices[INFO].size != 0 && slices[ABBREV].size != 0;
+}
+
+/* ---- Strings: those of all units lie together, and are copied for one ---- */
+
+struct strings {
+    unsigned char *offsets; /* as the unit's, but into `text` */
+    char *text;
+    size_t size, room;
+};
+
+static bool add_string(struct strings *strings, const char *string, size_t size) {
+    if (strings->size + size > strings->room) {
+        size_t room = (strings->size + size) * 2 + ROOM_LEAST;
+        char *grown = room <= STRINGS_MOST ? realloc(strings->text, room) : NULL;
+        if (!grown)
+            return false;
+        strings->text = grown;
+        strings->room = room;
+    }
+    memcpy(strings->text + strings->size, string, size);
+    strings->size += size;
+    return true;
+}
+
+static bool copy_strings(const struct dwarfpackage *package, bool is_gnu, struct slice offsets,
+                         struct strings *strings) {
+    struct slice all = section(package, section_names[STRINGS]);
+    size_t at = is_gnu ? 0 : LISTS_HEADER;
+    strings->offsets = malloc(offsets.size + 1);
+    if (!strings->offsets || !add_string(strings, "", 1) ||
+        (!is_gnu && offsets.size >= LISTS_HEADER && u32_at(offsets.bytes, 0) == UINT32_MAX))
+        return false; /* offsets of 64 bits */
+    if (offsets.size != 0)
+        memcpy(strings->offsets, offsets.bytes, offsets.size);
+    for (; at + 4 <= offsets.size; at += 4) {
+        uint32_t offset = u32_at(offsets.bytes, at);
+        const char *string = offset < all.size ? (const char *)all.bytes + offset : NULL;
+        const char *end = string ? memchr(string, '\0', all.size - offset) : NULL;
+        uint32_t place = end ? (uint32_t)strings->size : 0;
+        memcpy(strings->offsets + at, &place, sizeof place);
+        if (end && !add_string(strings, string, (size_t)(end - string) + 1))
+            return false;
+    }
+    return true;
+}
+
+/* ---- The file in memory ---- */
+
+static void *make_file(const struct slice slices[KINDS], const Elf64_Ehdr *from, size_t *size) {
+    Elf64_Shdr headers[KINDS + 1] = {{0}};
+    Elf64_Ehdr header = *from;
+    size_t name = 1;
+    *size = sizeof header;
+    for (int i = 0; i < KINDS; i++) {
+        headers[i + 1] = (Elf64_Shdr){.sh_name = (Elf64_Word)name,
+                                      .sh_type = i == NAMES ? SHT_STRTAB : SHT_PROGBITS,
+                                      .sh_offset = *size,
+                                      .sh_size = slices[i].size,
+                                      .sh_addralign = 1};
+        name += strlen(section_names[i]) + 1;
+        *size += slices[i].size;
+    }
+    *size = (*size + 7) & ~(size_t)7;
+    header.e_phoff = header.e_phnum = header.e_entry = 0;
+    header.e_shoff = *size;
+    header.e_shnum = KINDS + 1;
+    header.e_shstrndx = NAMES + 1;
+    header.e_shentsize = sizeof headers[0];
+    char *bytes = calloc(1, *size + sizeof headers);
+    if (!bytes)
+        return NULL;
+    memcpy(bytes, &header, sizeof header);
+    for (int i = 0; i < KINDS; i++)
+        if (slices[i].size != 0)
+            memcpy(bytes + headers[i + 1].sh_offset, slices[i].bytes, slices[i].size);
+    memcpy(bytes + *size, headers, sizeof headers);
+    *size += sizeof headers;
+    return bytes;
+}
+
+/* All names of sections, one after another. */
+static size_t write_names(unsigned char *names) {
+    size_t size = 1;
+    names[0] = '\0';
+    for (int i = 0; i < KINDS; i++) {
+        size_t length = strlen(section_names[i]) + 1;
+        memcpy(names + size, section_names[i], length);
+        size += length;
+    }
+    return size;
+}
+
+static int open_piece(struct dwarfpiece *piece, size_t size, Dwarf_Die *die) {
+    uint8_t type;
+    Dwarf_CU *unit = NULL;
+    piece->elf = piece->bytes ? elf_memory(piece->bytes, size) : NULL;
+    piece->dwarf = piece->elf ? dwarf_begin_elf(piece->elf, DWARF_C_READ, NULL) : NULL;
+    return piece->dwarf && dwarf_get_units(piece->dwarf, NULL, &unit, NULL, &type, die, NULL) == 0
+               ? 0
+               : -1;
+}
+
+int dwarfpackage_unit(const struct dwarfpackage *package, uint64_t id, const void *addresses,
+                      size_t addresses_size, struct dwarfpiece *piece, Dwarf_Die *die) {
+    struct slice slices[KINDS] = {{0}};
+    struct strings strings = {0};
+    struct index index;
+    unsigned char names[256];
+    size_t size = 0;
+    const Elf64_Ehdr *header = package->file.elf ? elf64_getehdr(package->file.elf) : NULL;
+    *piece = (struct dwarfpiece){0};
+    if (!header || !read_index(package, &index))
+        return -1;
+    size_t row = row_of(&index, id);
+    if (row == 0 || !find_slices(package, &index, row, slices))
+        return -1;
+    if (copy_strings(package, index.is_gnu, slices[OFFSETS], &strings)) {
+        slices[OFFSETS].bytes = strings.offsets;
+        slices[STRINGS] = (struct slice){(const unsigned char *)strings.text, strings.size};
+        slices[ADDRESSES] = (struct slice){addresses, addresses_size};
+        slices[NAMES] = (struct slice){names, write_names(names)};
+        piece->bytes = make_file(slices, header, &size);
+    }
+    free(strings.offsets);
+    free(strings.text);
+    if (open_piece(piece, size, die) == 0)
+        return 0;
+    dwarfpiece_free(piece);
+    return -1;
+}
+
+void dwarfpiece_free(struct dwarfpiece *piece) {
+    if (piece->dwarf)
+        dwarf_end(piece->dwarf);
+    if (piece->elf)
+        elf_end(piece->elf);
+    free(piece->bytes);
+    *piece = (struct dwarfpiece){0};
+}
