@@ -233,12 +233,8 @@ static int open_lookup(struct lookup *lookup) {
         dwarffile_close(&lookup->dwarf);
         open_dwarf(lookup, &none, problem, sizeof problem);
     }
-    if (module->split && lookup->dwarf.dwarf) {
+    if (module->split && lookup->dwarf.dwarf)
         dwarffile_try_split(&lookup->dwarf);
-        pthread_mutex_lock(&module->lock);
-        note_missing(lookup);
-        pthread_mutex_unlock(&module->lock);
-    }
     return status;
 }
 

@@ -3,13 +3,13 @@
 #include <cstdlib>
 
 #ifndef OTHER
-#define LEAF inlined_leaf
+#define LEAF  inlined_leaf
 #define OUTER outer
-#define SIZE 1001
+#define SIZE  1001
 #else
-#define LEAF inlined_other
+#define LEAF  inlined_other
 #define OUTER other
-#define SIZE 2002
+#define SIZE  2002
 #endif
 
 static inline __attribute__((always_inline)) void *LEAF(size_t size) {
