@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* beside.c CASE: what a program, or a library that it brings, does where we are: see bystanders.py. */
+/* beside.c CASE: what a program, or a library that it brings, does where we are: see bystanders.py.
+ */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
