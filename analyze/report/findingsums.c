@@ -76,11 +76,11 @@ static char *tell_brevity(const struct brevity *brevity, bool is_strict) {
 static int add_brief(struct findings *findings, const struct report *report,
                      const struct culprit *culprit, const struct brevity *brevity) {
     uint64_t all = report->model->totals.allocations;
-    bool is_strict =
-        strictly_temporary(report->model, culprit) >= culprit->cost.main - culprit->cost.main / 10;
-    struct finding finding = {.kind = FINDING_TEMPORARY,
-                              .count = culprit->cost.main,
-                              .share = share_of(culprit->cost.main, all)};
+    uint64_t strict = strictly_temporary(report->model, culprit);
+    bool is_strict = strict >= culprit->cost.main - culprit->cost.main / 10;
+    uint64_t count = is_strict ? strict : culprit->cost.main;
+    struct finding finding = {
+        .kind = FINDING_TEMPORARY, .count = count, .share = share_of(count, all)};
     struct number numbers[3];
     char name[CULPRIT_NAME];
     char place[CULPRIT_NAME];
@@ -93,9 +93,8 @@ static int add_brief(struct findings *findings, const struct report *report,
     finding.sentence = findings_text(
         "%s made %s that were freed %s: %s of the program's %s allocations. The memory could be "
         "kept and reused, or not allocated at all.",
-        culprit_place(report, culprit, place),
-        number_items(&numbers[0], culprit->cost.main, "allocation"), when,
-        number_percent(&numbers[1], culprit->cost.main, all), number_count(&numbers[2], all));
+        culprit_place(report, culprit, place), number_items(&numbers[0], count, "allocation"), when,
+        number_percent(&numbers[1], count, all), number_count(&numbers[2], all));
     culprit_show(&finding, report, culprit,
                  is_strict ? "flame?metric=temporary" : "flame?metric=allocations",
                  is_strict ? "--show-temporary" : "--show-allocations");

@@ -158,6 +158,36 @@ def growing_program():
                     fail(command, "is offered after", options)
 
 
+# Of 21,000 allocations 500 are freed after the thread's next one: what is called temporary is what --show-temporary shows.
+NEARLY = """
+#include <stdlib.h>
+#include <unistd.h>
+__attribute__((noinline)) static void *get(int size) { void *volatile made = malloc(size); return made; }
+int main(void) {
+    usleep(60000);
+    for (int i = 0; i < 20000; i++) { free(get(10)); }
+    for (int i = 0; i < 500; i++) {
+        void *first = get(11);
+        void *second = get(12);
+        free(first);
+        free(second);
+    }
+}
+"""
+
+
+def nearly_temporary():
+    folder = scratch()
+    source = os.path.join(folder, "nearly.c")
+    with open(source, "w", encoding="utf-8") as file:
+        file.write(NEARLY)
+    execute([MEMTRACE, "run", "-o", "nearly.mtp", "--", build(source)], clean_environment(), folder)
+    found = [row for row in reports.tables(os.path.join(folder, "nearly.mtp"), "--show-findings")["findings"]
+             if row["kind"] == "temporary"]
+    if equal(len(found), 1, "functions that allocate for a moment"):
+        equal(found[0]["count"], 20500, "temporary allocations of get", found[0]["sentence"])
+
+
 def grown_cache():
     """What grew until the program began to end is found though it was all freed, with its rate; what was loaded is not."""
     folder = scratch()
@@ -228,6 +258,7 @@ def others():
 wrong_program()
 quiet_program()
 growing_program()
+nearly_temporary()
 grown_cache()
 others()
 finish()
