@@ -25,11 +25,29 @@ static char *demangle_fortran(const char *name) {
     return text;
 }
 
+/* gdc and ldc name the code that turns an interface's pointer into its object's "_DTi16_D...": the
+ * offset, and the method. As C++'s are shown. NULL: this is none. */
+static char *demangle_thunk(const char *name) {
+    size_t at = strncmp(name, "_DT", 3) == 0 ? 3 : 0;
+    at += at != 0 && name[at] == 'i';
+    size_t digits = at != 0 ? strspn(name + at, "0123456789") : 0;
+    char *method = digits != 0 && strncmp(name + at + digits, "_D", 2) == 0
+                       ? dlang_demangle(name + at + digits, 0)
+                       : NULL;
+    char *text = NULL;
+    if (method && asprintf(&text, "non-virtual thunk to %s", method) < 0)
+        text = NULL;
+    free(method);
+    return text;
+}
+
 char *symbol_demangle(const char *name) {
     char *fortran = demangle_fortran(name);
     if (fortran)
         return fortran;
     /* Rust comes first: its legacy names are well-formed C++ names with a hash at the end. */
+    if (strncmp(name, "_DT", 3) == 0)
+        return demangle_thunk(name);
     if (strncmp(name, "_D", 2) == 0)
         return dlang_demangle(name, 0);
     if (name[0] != '_' || (name[1] != 'Z' && name[1] != 'R' && name[1] != '_'))

@@ -418,6 +418,8 @@ static void demangles(void **state) {
                      "core::fmt::Write::write_fmt");
     expect_demangled("_RNvCs1234_7mycrate3foo", "mycrate::foo");
     expect_demangled("_D3std5stdio7writelnFZv", "std.stdio.writeln()");
+    expect_demangled("_DTi32_D3app4Node5visitMFiZv", "non-virtual thunk to app.Node.visit(int)");
+    expect_demangled("_DT16_D3app4Node5visitMFZv", "non-virtual thunk to app.Node.visit()");
     expect_demangled("_ZN4deep5outerEm.cold", "deep::outer(unsigned long) [clone .cold]");
     expect_demangled("__work_MOD_fill", "work::fill");
     expect_demangled("__work_MOD_fill.part.0", "work::fill [clone .part.0]");
