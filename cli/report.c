@@ -78,7 +78,7 @@ static const struct option report_table[] = {
     {"show-total", 0, NULL, NULL, METRIC(CUMULATIVE)},
     {"show-cumulative", 0, NULL, NULL, METRIC(CUMULATIVE)},
     {"show-allocations", 0, NULL, "the same by number of allocations", METRIC(ALLOCATIONS)},
-    {"show-temporary", 0, NULL, "allocations freed before their thread's next one",
+    {"show-temporary", 0, NULL, "allocations freed before their thread's next allocation",
      METRIC(TEMPORARY)},
     {"temporary-within", 0, "D", "allocations freed within 10ms, 1s, ... [R]", OPTION_DURATION,
      IN(wish.short_ns), ALSO(wish.metrics[METRIC_SHORT])},

@@ -31,7 +31,7 @@ static const char *const event_titles[COSTS] = {
     [METRIC_LEAKED] = "bytes never freed, or live now",
     [METRIC_CUMULATIVE] = "bytes ever allocated",
     [METRIC_ALLOCATIONS] = "allocations",
-    [METRIC_TEMPORARY] = "allocations freed before their thread's next one",
+    [METRIC_TEMPORARY] = "allocations freed before their thread's next allocation",
 };
 
 /* A line of a function: its own costs, or those of one call that it makes there. */

@@ -13,7 +13,7 @@ enum metric {
     METRIC_LEAKED,      /* bytes held at the end (or now) */
     METRIC_CUMULATIVE,  /* bytes ever allocated */
     METRIC_ALLOCATIONS, /* number of allocations */
-    METRIC_TEMPORARY,   /* number of allocations freed before the thread's next one */
+    METRIC_TEMPORARY,   /* number of allocations freed before the thread's next allocation */
     METRIC_COUNT,
     /* Of models that detail_submodel() (model/detail.h) made, and of them alone. */
     METRIC_SHUTDOWN = METRIC_COUNT, /* bytes never freed, or freed only when the program ended */

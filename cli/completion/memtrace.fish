@@ -91,7 +91,7 @@ complete -c memtrace -n '__memtrace_on report' -l show-allocated -d 'all that wa
 complete -c memtrace -n '__memtrace_on report' -l show-total -d 'all that was ever allocated, by bytes'
 complete -c memtrace -n '__memtrace_on report' -l show-cumulative -d 'all that was ever allocated, by bytes'
 complete -c memtrace -n '__memtrace_on report' -l show-allocations -d 'the same by number of allocations'
-complete -c memtrace -n '__memtrace_on report' -l show-temporary -d 'allocations freed before their thread\'s next one'
+complete -c memtrace -n '__memtrace_on report' -l show-temporary -d 'allocations freed before their thread\'s next allocation'
 complete -c memtrace -n '__memtrace_on report' -l temporary-within -x -d 'allocations freed within 10ms, 1s, ... [R]'
 complete -c memtrace -n '__memtrace_on report' -l show-caller-callee -x -d 'who calls a function and what it calls, by the metrics above'
 complete -c memtrace -n '__memtrace_on report' -l show-findings -d 'what looks wrong, the gravest first, and what shows more of it'

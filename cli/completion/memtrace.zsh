@@ -190,7 +190,7 @@ _memtrace() {
             '*--show-total[all that was ever allocated, by bytes]' \
             '*--show-cumulative[all that was ever allocated, by bytes]' \
             '*--show-allocations[the same by number of allocations]' \
-            '*--show-temporary[allocations freed before their thread'\''s next one]' \
+            '*--show-temporary[allocations freed before their thread'\''s next allocation]' \
             '*--temporary-within[allocations freed within 10ms, 1s, ... \[R\]]:D:' \
             '*--show-caller-callee[who calls a function and what it calls, by the metrics above]:FUNCTION|/REGEX/:' \
             '*--show-findings[what looks wrong, the gravest first, and what shows more of it]' \
