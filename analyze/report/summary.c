@@ -631,7 +631,9 @@ int report_next(const struct report *report, bool is_flat) {
         put_hint(report, "--show-groups", "each call path: sizes, lifetimes, first and last time");
     }
     if (missingnames_explain(report->names, missing, sizeof missing)) {
-        print_safe(report->out, "  # %s\n", missing);
+        char line[sizeof missing + 8];
+        snprintf(line, sizeof line, "  # %s\n", missing);
+        style_lines(report, line, 4);
     }
     table_drawing_end(report);
     return 0;
