@@ -134,45 +134,58 @@ static int add_functions(struct dwarfunit *unit, Dwarf_Die *parent, int depth) {
     return 0;
 }
 
-/* The addresses that the units of a package refer to by number are in the program's file: those
- * from the skeleton's first on. */
-static struct dwarfpiece_addresses {
-    const unsigned char *bytes;
-    size_t size;
-} addresses_of(const struct dwarffile *file, Dwarf_Die *skeleton) {
-    enum { GNU_MOST = 1 << 20, LENGTH = 8, REST = 4 }; /* of the header before them, in DWARF 5 */
+/* Of a section of the program's file: what lies from the place on that the skeleton tells. */
+static const void *part_of(const struct dwarffile *file, const char *wanted, uint64_t from,
+                           size_t *size) {
     Elf *elf = file->image ? file->image : file->file.elf;
-    Dwarf_Attribute attribute;
-    Dwarf_Word base = 0;
     GElf_Shdr header;
     const char *name;
     Elf_Scn *section = NULL;
-    if (!dwarf_attr(skeleton, DW_AT_addr_base, &attribute) &&
-        !dwarf_attr(skeleton, DW_AT_GNU_addr_base, &attribute))
-        return (struct dwarfpiece_addresses){0};
     while ((section = debugfile_next_section(elf, section, &header, &name)) &&
-           strcmp(name, ".debug_addr") != 0)
+           strcmp(name, wanted) != 0)
         ;
     Elf_Data *data =
         section && !(header.sh_flags & SHF_COMPRESSED) ? elf_rawdata(section, NULL) : NULL;
-    if (!data || !data->d_buf || dwarf_formudata(&attribute, &base) != 0 || base > data->d_size)
-        return (struct dwarfpiece_addresses){0};
-    const unsigned char *bytes = (const unsigned char *)data->d_buf + base;
-    size_t size = data->d_size - base;
-    uint32_t most = GNU_MOST;
-    if (dwarf_whatattr(&attribute) == DW_AT_addr_base && base >= LENGTH) {
-        memcpy(&most, bytes - LENGTH, sizeof most);
-        most -= most >= REST ? REST : most;
-    }
-    return (struct dwarfpiece_addresses){bytes, size < most ? size : most};
+    *size = data && data->d_buf && from <= data->d_size ? data->d_size - from : 0;
+    return *size != 0 ? (const char *)data->d_buf + from : NULL;
+}
+
+static uint64_t number_of(Dwarf_Die *die, unsigned name) {
+    Dwarf_Attribute attribute;
+    Dwarf_Word value;
+    return dwarf_formudata(dwarf_attr(die, name, &attribute), &value) == 0 ? value : 0;
 }
 
 /* 0, or -1: there is no package, or not this unit in it. */
-static int find_in_package(const struct dwarffile *file, Dwarf_Die *skeleton, uint64_t id,
+static int find_in_package(const struct dwarffile *file, Dwarf_Die *die, uint64_t id,
                            struct dwarfunit *unit) {
-    struct dwarfpiece_addresses addresses = addresses_of(file, skeleton);
-    return dwarfpackage_unit(&file->package, id, addresses.bytes, addresses.size, &unit->piece,
-                             &unit->die);
+    enum { GNU_MOST = 1 << 20, HEADER = 8, REST = 4 }; /* of addresses, in DWARF 5 */
+    struct dwarfpackage_skeleton skeleton = {.id = id};
+    Dwarf_Addr base = 0;
+    size_t most = GNU_MOST;
+    if (!file->package.file.elf)
+        return -1;
+    if (dwarf_lowpc(die, &base) == 0)
+        skeleton.base = base;
+    if (dwarf_hasattr(die, DW_AT_addr_base)) {
+        uint64_t from = number_of(die, DW_AT_addr_base);
+        skeleton.addresses = part_of(file, ".debug_addr", from, &skeleton.addresses_size);
+        if (skeleton.addresses && from >= HEADER) {
+            uint32_t length;
+            memcpy(&length, (const char *)skeleton.addresses - HEADER, sizeof length);
+            most = length > REST ? length - REST : 0;
+        }
+    } else {
+        skeleton.addresses = part_of(file, ".debug_addr", number_of(die, DW_AT_GNU_addr_base),
+                                     &skeleton.addresses_size);
+        skeleton.ranges = part_of(file, ".debug_ranges", number_of(die, DW_AT_GNU_ranges_base),
+                                  &skeleton.ranges_size);
+        if (skeleton.ranges_size > GNU_MOST)
+            skeleton.ranges_size = GNU_MOST;
+    }
+    if (skeleton.addresses_size > most)
+        skeleton.addresses_size = most;
+    return dwarfpackage_unit(&file->package, &skeleton, &unit->piece, &unit->die);
 }
 
 /* The first one. */
@@ -313,12 +326,6 @@ struct dwarfunit_place dwarfunit_line(struct dwarfunit *unit, uint64_t address) 
     place.line = (unsigned)number;
     place.column = (unsigned)column;
     return place;
-}
-
-static uint64_t number_of(Dwarf_Die *die, unsigned name) {
-    Dwarf_Attribute attribute;
-    Dwarf_Word value;
-    return dwarf_formudata(dwarf_attr(die, name, &attribute), &value) == 0 ? value : 0;
 }
 
 struct dwarfunit_place dwarfunit_call(struct dwarfunit *unit, Dwarf_Die *inlined) {

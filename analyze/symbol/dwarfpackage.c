@@ -14,11 +14,12 @@ enum {
 };
 
 /* What a unit's file is made of. */
-enum piece_kind { INFO, ABBREV, LINE, OFFSETS, RANGES, STRINGS, ADDRESSES, NAMES, KINDS };
+enum piece_kind { INFO, ABBREV, LINE, OFFSETS, LISTS, STRINGS, ADDRESSES, RANGES, NAMES, KINDS };
 
 static const char *const section_names[KINDS] = {
-    ".debug_info.dwo",     ".debug_abbrev.dwo", ".debug_line.dwo", ".debug_str_offsets.dwo",
-    ".debug_rnglists.dwo", ".debug_str.dwo",    ".debug_addr.dwo", ".shstrtab"};
+    ".debug_info.dwo",        ".debug_abbrev.dwo",   ".debug_line.dwo",
+    ".debug_str_offsets.dwo", ".debug_rnglists.dwo", ".debug_str.dwo",
+    ".debug_addr.dwo",        ".debug_ranges.dwo",   ".shstrtab"};
 
 struct slice {
     const unsigned char *bytes;
@@ -115,7 +116,7 @@ static enum piece_kind kind_of(const struct index *index, uint32_t column) {
     case 6:
         return OFFSETS;
     case 8:
-        return index->is_gnu ? KINDS : RANGES;
+        return index->is_gnu ? KINDS : LISTS;
     default:
         return KINDS;
     }
@@ -184,6 +185,108 @@ static bool copy_strings(const struct dwarfpackage *package, bool is_gnu, struct
     return true;
 }
 
+/* ---- Ranges. A unit's begin at its skeleton's address, of which libdw knows nothing here: it is
+ * put in front of each list of DWARF 5, and added to what older ones have ---- */
+
+enum { LIST_HEADER = 12, BASE_ENTRY = 9 };
+
+/* Behind a number of LEB128; 0: it has no end. */
+static size_t skip_number(struct slice lists, size_t at) {
+    while (at < lists.size && (lists.bytes[at] & 0x80))
+        at++;
+    return at < lists.size ? at + 1 : 0;
+}
+
+/* Bytes of the list that begins there, its end included; 0: it has none. */
+static size_t list_size(struct slice lists, size_t start) {
+    /* By kind: numbers, and bytes of addresses before them. */
+    static const unsigned char numbers[] = {0, 1, 2, 2, 2, 0, 0, 1};
+    static const unsigned char addresses[] = {0, 0, 0, 0, 0, 8, 16, 8};
+    for (size_t at = start; at < lists.size;) {
+        unsigned kind = lists.bytes[at++];
+        if (kind == 0)
+            return at - start;
+        if (kind >= sizeof numbers)
+            return 0;
+        at += addresses[kind];
+        for (unsigned i = 0; i < numbers[kind]; i++)
+            if ((at = skip_number(lists, at)) == 0)
+                return 0;
+    }
+    return 0;
+}
+
+/* The lists with the base in front of each, to be freed; NULL: damaged, or no memory. */
+static unsigned char *rebase_lists(struct slice lists, uint64_t base, size_t *size) {
+    enum { BASE_ADDRESS = 5 };
+    size_t count = lists.size >= LIST_HEADER ? u32_at(lists.bytes, LIST_HEADER - 4) : 0;
+    if (count == 0 || count > (lists.size - LIST_HEADER) / 4 ||
+        u32_at(lists.bytes, 0) == UINT32_MAX)
+        return NULL;
+    size_t room = 2 * lists.size + count * BASE_ENTRY; /* compilers write no list for two */
+    size_t to = LIST_HEADER + 4 * count;
+    unsigned char *made = malloc(room);
+    if (!made)
+        return NULL;
+    memcpy(made, lists.bytes, LIST_HEADER);
+    for (size_t i = 0; i < count; i++) {
+        size_t from = LIST_HEADER + (size_t)u32_at(lists.bytes, LIST_HEADER + 4 * i);
+        size_t bytes = list_size(lists, from);
+        uint32_t place = (uint32_t)(to - LIST_HEADER);
+        if (bytes == 0 || bytes + BASE_ENTRY > room - to) {
+            free(made);
+            return NULL;
+        }
+        memcpy(made + LIST_HEADER + 4 * i, &place, sizeof place);
+        made[to] = BASE_ADDRESS;
+        memcpy(made + to + 1, &base, sizeof base);
+        memcpy(made + to + BASE_ENTRY, lists.bytes + from, bytes);
+        to += BASE_ENTRY + bytes;
+    }
+    uint32_t length = (uint32_t)(to - 4);
+    memcpy(made, &length, sizeof length);
+    *size = to;
+    return made;
+}
+
+/* Pairs of addresses; two zeros end a list, and behind all ones stands a base of the list's own. */
+static unsigned char *rebase_ranges(struct slice ranges, uint64_t base) {
+    enum { PAIR = 16 };
+    unsigned char *made = malloc(ranges.size + 1);
+    bool has_own = false;
+    if (!made)
+        return NULL;
+    memcpy(made, ranges.bytes, ranges.size);
+    for (size_t at = 0; at + PAIR <= ranges.size; at += PAIR) {
+        uint64_t pair[2] = {u64_at(made, at), u64_at(made, at + 8)};
+        bool is_end = pair[0] == 0 && pair[1] == 0;
+        bool is_base = pair[0] == UINT64_MAX;
+        if (!is_end && !is_base && !has_own) {
+            pair[0] += base;
+            pair[1] += base;
+            memcpy(made + at, pair, sizeof pair);
+        }
+        has_own = !is_end && (has_own || is_base);
+    }
+    return made;
+}
+
+/* Without those that cannot be read. The caller frees what is returned. */
+static unsigned char *take_ranges(struct slice slices[KINDS],
+                                  const struct dwarfpackage_skeleton *skeleton) {
+    struct slice ranges = {skeleton->ranges, skeleton->ranges_size};
+    unsigned char *made = NULL;
+    size_t size = ranges.size;
+    if (slices[LISTS].size != 0) {
+        made = rebase_lists(slices[LISTS], skeleton->base, &size);
+        slices[LISTS] = (struct slice){made, made ? size : 0};
+    } else if (ranges.size != 0) {
+        made = rebase_ranges(ranges, skeleton->base);
+        slices[RANGES] = (struct slice){made, made ? size : 0};
+    }
+    return made;
+}
+
 /* ---- The file in memory ---- */
 
 static void *make_file(const struct slice slices[KINDS], const Elf64_Ehdr *from, size_t *size) {
@@ -240,29 +343,32 @@ static int open_piece(struct dwarfpiece *piece, size_t size, Dwarf_Die *die) {
                : -1;
 }
 
-int dwarfpackage_unit(const struct dwarfpackage *package, uint64_t id, const void *addresses,
-                      size_t addresses_size, struct dwarfpiece *piece, Dwarf_Die *die) {
+int dwarfpackage_unit(const struct dwarfpackage *package,
+                      const struct dwarfpackage_skeleton *skeleton, struct dwarfpiece *piece,
+                      Dwarf_Die *die) {
     struct slice slices[KINDS] = {{0}};
     struct strings strings = {0};
     struct index index;
-    unsigned char names[256];
+    unsigned char names[256], *ranges = NULL;
     size_t size = 0;
     const Elf64_Ehdr *header = package->file.elf ? elf64_getehdr(package->file.elf) : NULL;
     *piece = (struct dwarfpiece){0};
     if (!header || !read_index(package, &index))
         return -1;
-    size_t row = row_of(&index, id);
+    size_t row = row_of(&index, skeleton->id);
     if (row == 0 || !find_slices(package, &index, row, slices))
         return -1;
     if (copy_strings(package, index.is_gnu, slices[OFFSETS], &strings)) {
         slices[OFFSETS].bytes = strings.offsets;
         slices[STRINGS] = (struct slice){(const unsigned char *)strings.text, strings.size};
-        slices[ADDRESSES] = (struct slice){addresses, addresses_size};
+        slices[ADDRESSES] = (struct slice){skeleton->addresses, skeleton->addresses_size};
+        ranges = take_ranges(slices, skeleton);
         slices[NAMES] = (struct slice){names, write_names(names)};
         piece->bytes = make_file(slices, header, &size);
     }
     free(strings.offsets);
     free(strings.text);
+    free(ranges);
     if (open_piece(piece, size, die) == 0)
         return 0;
     dwarfpiece_free(piece);

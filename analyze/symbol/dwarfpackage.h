@@ -27,10 +27,21 @@ struct dwarfpiece {
     void *bytes;
 };
 
-/* The unit of a skeleton, by its id, whose addresses are addresses[0 .. addresses_size) bytes. 0
- * and its DIE, or -1: it is not there, or damaged, or there is no memory. */
-int dwarfpackage_unit(const struct dwarfpackage *package, uint64_t id, const void *addresses,
-                      size_t addresses_size, struct dwarfpiece *piece, Dwarf_Die *die);
+/* What a unit needs of the program's file, where its skeleton is. */
+struct dwarfpackage_skeleton {
+    uint64_t id;
+    uint64_t base;         /* its ranges begin at this address where they say no other */
+    const void *addresses; /* which it refers to by number */
+    size_t addresses_size;
+    const void *ranges; /* before DWARF 5 */
+    size_t ranges_size;
+};
+
+/* The unit of a skeleton. 0 and its DIE, or -1: it is not there, or damaged, or there is no memory.
+ */
+int dwarfpackage_unit(const struct dwarfpackage *package,
+                      const struct dwarfpackage_skeleton *skeleton, struct dwarfpiece *piece,
+                      Dwarf_Die *die);
 void dwarfpiece_free(struct dwarfpiece *piece);
 
 #endif

@@ -10,6 +10,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from harness import COMPILERS, MEMTRACE, equal, execute, finish, report, scratch, skip  # noqa: E402
 
 SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "split.cpp")
+RANGES = os.path.join(os.path.dirname(SOURCE), "ranges.cpp")
 WANTED = {1001: [("inlined_leaf", 16, True), ("outer", 20, False), ("main", 29, False)],
           2002: [("inlined_other", 16, True), ("other", 20, False),
                  ("main", 29, False)]}
@@ -28,10 +29,29 @@ def seen(folder):
     return frames, [line for line in data["warnings"] if ".dwo" in line]
 
 
+def every_address(packer):
+    """The same of each address of a function, inlined in pieces, from .dwo files, which libdw reads, and a .dwp."""
+    for compiler, version in (("clang", "5"), ("clang", "4"), ("gcc", "5"), ("gcc", "4")):
+        folder = scratch()
+        cxx = COMPILERS[compiler][1]
+        run(cxx, "-gdwarf-" + version, "-O2", "-gsplit-dwarf", "-c", RANGES, "-o", "one.o", folder=folder)
+        run(cxx, "one.o", "-o", "app", folder=folder)
+        symbols = execute(["nm", "app"], cwd=folder).stdout.decode().splitlines()
+        start = [int(line.split()[0], 16) for line in symbols if line.endswith(" T outer")][0]
+        with open(os.path.join(folder, "asked"), "w") as file:
+            file.writelines("%s/app+0x%x\n" % (folder, start + i) for i in range(100))
+        wanted = execute([MEMTRACE, "symbolize", "asked"], cwd=folder).stdout
+        equal(b"leaf" in wanted and b"(inlined)" in wanted, True, compiler, version, "something is inlined")
+        run(packer, "-e", "app", "-o", "app.dwp", folder=folder)
+        os.unlink(os.path.join(folder, "one.dwo"))
+        equal(execute([MEMTRACE, "symbolize", "asked"], cwd=folder).stdout, wanted, compiler, version, "each address")
+
+
 def main():
     packers = [name for name in ("llvm-dwp", "llvm-dwp-14", "llvm-dwp-16", "dwp") if shutil.which(name)]
     if not packers:
         skip("no llvm-dwp")
+    every_address(packers[0])
     for compiler, version in (("clang", "5"), ("clang", "4"), ("gcc", "5")):
         folder = scratch()
         cxx = COMPILERS[compiler][1]
