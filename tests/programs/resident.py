@@ -51,9 +51,9 @@ def check_own(program, last):
 
 
 # Subshells that fork children, and grow out of what they share with their parent.
-SUBSHELLS = """for i in 1; do
-    (x=$(seq 1 20000); y=$(echo $x | wc); ( for k in $(seq 1 3000); do z=$k; done ) & )
-done; wait"""
+SUBSHELLS = """for i in 1 2; do
+    (x=$(seq 1 20000); y=$(echo $x | wc); ( for k in $(seq 1 9000); do z=$k; done ); true )
+done; true"""
 
 
 def check_forked():
