@@ -66,7 +66,7 @@ test('nothing to show', async (t) => {
     for (const view of ['flame', 'tree']) {
         await says(t, server, `${view}?r=1`, 'Nothing was allocated.');
         await says(t, server, `${view}?r=2&metric=leaked`, 'Everything was freed.');
-        await says(t, server, `${view}?r=2&function=no_such_function`, 'Nothing that fits all filters has a cost by this measure.');
+        await says(t, server, `${view}?r=2&function=no_such_function`, 'Nothing that matches all filters has a cost in this metric.');
         await says(t, server, `${view}?r=3&metric=temporary`, 'No allocation was freed before its thread\'s next one.');
     }
     await says(t, server, 'summary?r=2', 'and freed all of it.', '0 B');

@@ -60,7 +60,7 @@ const ALL: readonly MetricWords[] = [
     { id: "leaked", title: "Leaked", about: "Bytes that were never freed", unit: "bytes" },
     { id: "cumulative", title: "Allocated", about: "All bytes ever allocated", unit: "bytes" },
     { id: "allocations", title: "Allocations", about: "How many allocations there were", unit: "count" },
-    { id: "temporary", title: "Temporary", about: "Allocations that were freed before their thread's next one", unit: "count" },
+    { id: "temporary", title: "Temporary", about: "Allocations that were freed before their thread's next allocation", unit: "count" },
     { id: "shutdown", title: "At shutdown", about: "Bytes freed only after the last allocation, or never", unit: "bytes" },
 ];
 

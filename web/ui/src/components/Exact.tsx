@@ -8,7 +8,7 @@ import { Popover } from "./Dialog";
 
 const WORTH: Record<Exactness, string> = {
     exact: "These figures are exact: each allocation and each free was counted.",
-    bound: "Several threads allocated at the same time, and each counts for itself: when all of them together held most is known only to within what they did meanwhile. The true maximum differs from this figure by no more than is said here.",
+    bound: "Several threads allocated at the same time, and each keeps its own count, so their combined maximum is known only within a bound. The true maximum differs from this figure by no more than is shown here.",
     estimate: "The recording is sampled: these figures are estimates, with the standard error shown.",
     snapped: "While you drag, the edges of the window lie at slices of the recording. Let go, and the figures become exact.",
 };

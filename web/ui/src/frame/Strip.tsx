@@ -270,8 +270,8 @@ interface LegendProps {
 }
 const WORDS: Record<SeriesName, string> = { live: "held", resident: "resident", swap: "swapped out", virtual: "mapped", leaked: "never freed", rate: "allocations", frees: "frees" };
 const ABOUT: Record<SeriesName, string> = {
-    live: "Bytes of the heap", resident: "In memory, as the kernel says of the process whenever it is asked: dots; between them it is not known", swap: "As the kernel says of the process",
-    virtual: "All that is mapped, touched or not; on a scale of its own", leaked: "Of what was allocated by then: what is never freed. Takes a pass over all events",
+    live: "Bytes of the heap", resident: "Resident memory as the kernel reported it each time it was asked: a dot each; in between it is not known", swap: "As the kernel says of the process",
+    virtual: "All that is mapped, touched or not; on a scale of its own", leaked: "The part of what was allocated by then that is never freed. Needs a pass over all events",
     rate: "Allocations per second, counted in each interval", frees: "Frees per second, counted in each interval",
 };
 const NAMES = Object.keys(WORDS) as SeriesName[];

@@ -134,7 +134,7 @@ class Answers {
         const answer: Answer<T> = { ...known, data, command: withWords(known.command, [...words, ...this.filters]) };
         if (options.wanted !== null && metric === "maximum") {
             answer.exact = "bound";
-            answer.notes = [...(known.notes ?? []), "As it was when the whole program held most: by itself, what is selected may have held more at another moment."];
+            answer.notes = [...(known.notes ?? []), "As it was at the whole program's peak: what is selected may have held more at another moment."];
         }
         if (this.sums.data.left_out > 0) {
             answer.notes = [...(answer.notes ?? []), `${this.sums.data.left_out} of the smallest call paths are added up in this file.`];

@@ -49,7 +49,7 @@ function BlockTable() {
         { name: "birth_ns", heading: "Allocated", width: "5.5rem" }, ...(all ? [{ name: "death_ns", heading: "Freed", width: "5rem" }] : []),
         { name: "thread", heading: "By thread", width: "6rem", render: thread },
         ...(all ? [{ name: "freed_by", heading: "Freed by", width: "6rem", render: thread }] : []),
-        { name: "chain_length", heading: "Reallocated", width: "6rem", about: "How many times it was reallocated: how many blocks were made of each other up to this one, less one", render: (_: Row, value: Cell) => <>{value === null ? "" : format.count(Math.max(0, Number(value) - 1))}</> },
+        { name: "chain_length", heading: "Reallocated", width: "6rem", about: "How many times it was reallocated: the number of earlier blocks that realloc turned into this one", render: (_: Row, value: Cell) => <>{value === null ? "" : format.count(Math.max(0, Number(value) - 1))}</> },
     ];
     const now = ORDERS.find((one) => one.sort === rows.sort && one.order === rows.order)?.name ?? "other";
     const id = (row: Row) => String(cell(row, "id"));
@@ -96,7 +96,7 @@ function PointerBox() {
     const [busy, setBusy] = useState(false);
     const find = async () => {
         const address = parsePointer(text);
-        if (address === null) return setWrong(text.trim() === "" ? "" : "That is no address: paste one such as 0x55d0c3a2f010");
+        if (address === null) return setWrong(text.trim() === "" ? "" : "That is not an address: paste one such as 0x55d0c3a2f010");
         setBusy(true);
         setWrong("");
         try {

@@ -183,11 +183,11 @@ export function removeTransform(kind: Transform["kind"], name: string): void {
 
 /* Why a tree has nothing in it. */
 export function nothingText(): string {
-    if (isNarrowed()) return "Nothing that fits all filters has a cost by this measure.";
+    if (isNarrowed()) return "Nothing that matches all filters has a cost in this metric.";
     switch (metric.value) {
         case "leaked": return source.value?.live === true ? "Nothing is held now." : isWindowed() ? "Nothing was held at the end of this window." : isLeft() ? "Nothing was held when the program was detached from." : "Everything was freed.";
         case "shutdown": return "Everything was freed before the last allocation.";
-        case "temporary": return "No allocation was freed before its thread's next one.";
+        case "temporary": return "Nothing was freed before its thread's next allocation.";
         default: return isWindowed() ? "Nothing was allocated in this window." : "Nothing was allocated.";
     }
 }

@@ -24,7 +24,7 @@ type LineCost = "maximum" | "leaked" | "cumulative" | "allocations" | "temporary
 const GUTTER: readonly { name: LineCost; heading: string; about: string; unit: "bytes" | "count" }[] = [
     { name: "maximum", heading: "Maximum", about: "Bytes held when the program held most", unit: "bytes" },
     { name: "leaked", heading: "Leaked", about: "Bytes never freed", unit: "bytes" },
-    { name: "temporary", heading: "Temporary", about: "Allocations freed before their thread's next one", unit: "count" },
+    { name: "temporary", heading: "Temporary", about: "Allocations freed before their thread's next allocation", unit: "count" },
     { name: "allocations", heading: "Allocations", about: "How often memory was allocated", unit: "count" },
 ];
 const costOf = (of: Metric): LineCost =>
