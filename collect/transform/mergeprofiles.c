@@ -343,8 +343,9 @@ static void add_header(struct merging *merging, const struct model *model, uint6
     }
     header->merged = merged;
     header->stacks = other->stacks < header->stacks ? other->stacks : header->stacks;
-    header->live_bytes += other->live_bytes;
-    header->maximum_bytes += other->maximum_bytes;
+    header->live_bytes = (int64_t)((uint64_t)header->live_bytes + (uint64_t)other->live_bytes);
+    header->maximum_bytes =
+        (int64_t)((uint64_t)header->maximum_bytes + (uint64_t)other->maximum_bytes);
     header->peak_error_bytes += other->peak_error_bytes;
     header->churn_bytes += other->churn_bytes;
     for (unsigned kind = 0; kind < MEMTRACE_LOSS_KINDS; kind++) {

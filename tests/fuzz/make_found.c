@@ -110,6 +110,7 @@ static void sums(void) {
                                                     .peak_epoch = 1};
         }
         builder_header(builder)->pid = 4242 + (uint32_t)i;
+        builder_header(builder)->live_bytes = builder_header(builder)->maximum_bytes = INT64_MAX;
         write_builder(names[i], builder);
     }
     {
