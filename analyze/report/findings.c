@@ -316,9 +316,10 @@ static int draw_one(const struct report *report, const struct finding *finding, 
     fprintf(report->out, "%3zu. %s", rank, style_on(report, STYLE_NAME));
     print_safe(report->out, "%s", finding->title);
     fprintf(report->out, "%s\n", style_off(report));
-    text = findings_text("%*s%s\n", RANK_INDENT, "", finding->sentence);
+    text = findings_text("%*s%s", RANK_INDENT, "", finding->sentence);
     if (text != NULL) {
-        style_lines(report, text, RANK_INDENT);
+        style_lines(report, make_safe(text), RANK_INDENT);
+        fputc('\n', report->out);
     }
     fprintf(report->out, "%*s%s", RANK_INDENT, "", style_on(report, STYLE_DIM));
     print_safe(report->out, "%s", command); /* what is to be pasted stays in one piece */

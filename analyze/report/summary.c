@@ -632,8 +632,9 @@ int report_next(const struct report *report, bool is_flat) {
     }
     if (missingnames_explain(report->names, missing, sizeof missing)) {
         char line[sizeof missing + 8];
-        snprintf(line, sizeof line, "  # %s\n", missing);
-        style_lines(report, line, 4);
+        snprintf(line, sizeof line, "  # %s", missing);
+        style_lines(report, make_safe(line), 4);
+        fputc('\n', report->out);
     }
     table_drawing_end(report);
     return 0;
