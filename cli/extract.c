@@ -22,7 +22,7 @@ static const struct option options[] = {
     {"output", 'o', "FOLDER", "default: FILE.mtr.files", OPTION_TEXT,
      OPTION_IN(struct request, folder)},
     {"max-size", 0, "SIZE",
-     "write at most so much (default: what the files of a recording of its size can be)",
+     "write at most this much (default: what the files of a recording of its size can be)",
      OPTION_SIZE, OPTION_IN(struct request, bytes_most), .least = 1},
     {.part = memorylimit_options},
     OPTION_END};

@@ -92,7 +92,7 @@ static int take(void *member, const struct option *option, const char *value, st
 
 const struct option memorylimit_options[] = {
     {"memory-limit", 0, "SIZE",
-     "take at most so much memory, and let a file's tables take as much (default: three quarters "
+     "use at most this much memory; a file's tables may take as much (default: three quarters "
      "of the machine's; tables: what a file of its size can need)",
      OPTION_CALL, .call = take},
     OPTION_END};

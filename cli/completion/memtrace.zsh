@@ -227,7 +227,7 @@ _memtrace() {
             '*--debug-folders[where separate debug files are, colon-separated ]:FOLDERS:_files -/' \
             '*--no-debuginfod[ask no server for debug information, whatever DEBUGINFOD_URLS says]' \
             '*--root[look for the program'\''s files below these first, by their paths or just their names, colon-separated]:FOLDERS:_files -/' \
-            '*--memory-limit[take at most so much memory, and let a file'\''s tables take as much ]:SIZE:' \
+            '*--memory-limit[use at most this much memory]:SIZE:' \
             '*--no-cache[keep nothing on disk for the next command]' \
             '*--format[json and csv are for programs]:text|markdown|csv|json:(text markdown csv json)' \
             '*-f[json and csv are for programs]:text|markdown|csv|json:(text markdown csv json)' \
@@ -265,7 +265,7 @@ _memtrace() {
             '*--debug-folders[where separate debug files are, colon-separated ]:FOLDERS:_files -/' \
             '*--no-debuginfod[ask no server for debug information, whatever DEBUGINFOD_URLS says]' \
             '*--root[look for the program'\''s files below these first, by their paths or just their names, colon-separated]:FOLDERS:_files -/' \
-            '*--memory-limit[take at most so much memory, and let a file'\''s tables take as much ]:SIZE:' \
+            '*--memory-limit[use at most this much memory]:SIZE:' \
             '*--no-cache[keep nothing on disk for the next command]' \
             '*--markdown[tables for a comment on a change]' \
             '*--json[one object with every row and metric]' \
@@ -341,7 +341,7 @@ _memtrace() {
             '*--debug-folders[where separate debug files are, colon-separated ]:FOLDERS:_files -/' \
             '*--no-debuginfod[ask no server for debug information, whatever DEBUGINFOD_URLS says]' \
             '*--root[look for the program'\''s files below these first, by their paths or just their names, colon-separated]:FOLDERS:_files -/' \
-            '*--memory-limit[take at most so much memory, and let a file'\''s tables take as much ]:SIZE:' \
+            '*--memory-limit[use at most this much memory]:SIZE:' \
             '*--no-cache[keep nothing on disk for the next command]' \
             '*--help[show this]' \
             '*-h[show this]' \
@@ -361,7 +361,7 @@ _memtrace() {
             '*--debug-folders[where separate debug files are, colon-separated ]:FOLDERS:_files -/' \
             '*--no-debuginfod[ask no server for debug information, whatever DEBUGINFOD_URLS says]' \
             '*--root[look for the program'\''s files below these first, by their paths or just their names, colon-separated]:FOLDERS:_files -/' \
-            '*--memory-limit[take at most so much memory, and let a file'\''s tables take as much ]:SIZE:' \
+            '*--memory-limit[use at most this much memory]:SIZE:' \
             '*--listen[listen at this address instead of this machine'\''s own]:ADDRESS:' \
             '*--allow-remote[let others on the network ask, unencrypted]' \
             '*--help[show this]' \
@@ -421,7 +421,7 @@ _memtrace() {
             '*--debug-folders[where separate debug files are, colon-separated ]:FOLDERS:_files -/' \
             '*--no-debuginfod[ask no server for debug information, whatever DEBUGINFOD_URLS says]' \
             '*--root[look for the program'\''s files below these first, by their paths or just their names, colon-separated]:FOLDERS:_files -/' \
-            '*--memory-limit[take at most so much memory, and let a file'\''s tables take as much ]:SIZE:' \
+            '*--memory-limit[use at most this much memory]:SIZE:' \
             '*--no-cache[keep nothing on disk for the next command]' \
             '*--suppressions[those that LeakSanitizer'\''s suppression file names ]:FILE:_files' \
             '*--no-builtin-suppressions[report what common libraries keep on purpose, too]' \
@@ -452,7 +452,7 @@ _memtrace() {
             '*--debug-folders[where separate debug files are, colon-separated ]:FOLDERS:_files -/' \
             '*--no-debuginfod[ask no server for debug information, whatever DEBUGINFOD_URLS says]' \
             '*--root[look for the program'\''s files below these first, by their paths or just their names, colon-separated]:FOLDERS:_files -/' \
-            '*--memory-limit[take at most so much memory, and let a file'\''s tables take as much ]:SIZE:' \
+            '*--memory-limit[use at most this much memory]:SIZE:' \
             '*--no-cache[keep nothing on disk for the next command]' \
             '*--help[show this]' \
             '*-h[show this]' \
@@ -488,8 +488,8 @@ _memtrace() {
             '*-l[only list what there is]' \
             '*--output[default]:FOLDER:_files -/' \
             '*-o[default]:FOLDER:_files -/' \
-            '*--max-size[write at most so much ]:SIZE:' \
-            '*--memory-limit[take at most so much memory, and let a file'\''s tables take as much ]:SIZE:' \
+            '*--max-size[write at most this much ]:SIZE:' \
+            '*--memory-limit[use at most this much memory]:SIZE:' \
             '*--help[show this]' \
             '*-h[show this]' \
             '1:RECORDING:_files -g "*.mtr(-.)"' \
@@ -504,7 +504,7 @@ _memtrace() {
             '*--no-addresses[without the blocks'\'' addresses]' \
             '*--no-symbols[without the program files and symbols that it carries]' \
             '*--raw[a profile that is not compressed, as other programs read it]' \
-            '*--memory-limit[take at most so much memory, and let a file'\''s tables take as much ]:SIZE:' \
+            '*--memory-limit[use at most this much memory]:SIZE:' \
             '*--help[show this]' \
             '*-h[show this]' \
             '1:PROFILE:_files -g "*.mt[pr](-.)"' \
@@ -518,7 +518,7 @@ _memtrace() {
             '*-l[how hard to compress, 1 to 19 ]:N:' \
             '*--below[leave out blocks that lived shorter instead]:DURATION:' \
             '*-b[leave out blocks that lived shorter instead]:DURATION:' \
-            '*--memory-limit[take at most so much memory, and let a file'\''s tables take as much ]:SIZE:' \
+            '*--memory-limit[use at most this much memory]:SIZE:' \
             '*--help[show this]' \
             '*-h[show this]' \
             '1:RECORDING:_files -g "*.mtr(-.)"' \
@@ -534,7 +534,7 @@ _memtrace() {
             '*-k[make the names from what is in this file]:FILE:_files' \
             '*--debug-folders[where debug files lie, separated by colons]:FOLDERS:_files -/' \
             '*--root[look for the program'\''s files below these first, by their paths or just their names, colon-separated]:FOLDERS:_files -/' \
-            '*--memory-limit[take at most so much memory, and let a file'\''s tables take as much ]:SIZE:' \
+            '*--memory-limit[use at most this much memory]:SIZE:' \
             '*--help[show this]' \
             '*-h[show this]' \
             '1:RECORDING:_files -g "*.mtr(-.)"' \
@@ -546,7 +546,7 @@ _memtrace() {
             '*-o[what is written]:FILE:_files' \
             '*--level[how hard to compress, 1 to 19 ]:N:' \
             '*-l[how hard to compress, 1 to 19 ]:N:' \
-            '*--memory-limit[take at most so much memory, and let a file'\''s tables take as much ]:SIZE:' \
+            '*--memory-limit[use at most this much memory]:SIZE:' \
             '*--help[show this]' \
             '*-h[show this]' \
             '1:PROFILE:_files -g "*.mt[pr](-.)"' \
@@ -556,7 +556,7 @@ _memtrace() {
         _arguments \
             '*--json[one JSON object for each file]' \
             '*-j[one JSON object for each file]' \
-            '*--memory-limit[take at most so much memory, and let a file'\''s tables take as much ]:SIZE:' \
+            '*--memory-limit[use at most this much memory]:SIZE:' \
             '*--help[show this]' \
             '*-h[show this]' \
             '1:PROFILE:_files -g "*.mt[pr](-.)"' \
