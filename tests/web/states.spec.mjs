@@ -67,7 +67,7 @@ test('nothing to show', async (t) => {
         await says(t, server, `${view}?r=1`, 'Nothing was allocated.');
         await says(t, server, `${view}?r=2&metric=leaked`, 'Everything was freed.');
         await says(t, server, `${view}?r=2&function=no_such_function`, 'Nothing that matches all filters has a cost in this metric.');
-        await says(t, server, `${view}?r=3&metric=temporary`, 'No allocation was freed before its thread\'s next one.');
+        await says(t, server, `${view}?r=3&metric=temporary`, 'Nothing was freed before its thread\'s next allocation.');
     }
     await says(t, server, 'summary?r=2', 'and freed all of it.', '0 B');
     await says(t, server, 'blocks?r=2', 'Everything was freed.');

@@ -197,7 +197,7 @@ test('filters, windows and differences', async (t) => {
 
     await t.test('dragging chooses a window: snapped while it moves, exact when it ends', async (t) => {
         const page = await open(t, server, 'functions');
-        const exact = page.getByRole('contentinfo').getByRole('button', { name: /^Figures are / });
+        const exact = page.getByRole('contentinfo').getByRole('button', { name: /^Figures: / });
         const strip = page.locator('.brush');
         const box = await strip.boundingBox();
         const at = (share) => [box.x + box.width * share, box.y + box.height / 2];
@@ -218,7 +218,7 @@ test('filters, windows and differences', async (t) => {
         };
         await page.mouse.move(...at(0.5));
         await until(() => answered.size === 1);
-        await page.getByRole('button', { name: 'Figures are snapped: explain' }).waitFor();
+        await page.getByRole('button', { name: 'Figures: snapped: explain' }).waitFor();
         let isHeld = true;
         await page.route(({ href }) => isExact(href), (route) => (isHeld ? undefined : route.continue()));
         await page.mouse.move(...at(0.7));
@@ -231,7 +231,7 @@ test('filters, windows and differences', async (t) => {
         let late = 0;
         page.on('request', (request) => { late += isExact(request.url()); });
         await page.mouse.up();
-        await page.getByRole('button', { name: 'Figures are exact: explain' }).waitFor();
+        await page.getByRole('button', { name: 'Figures: exact: explain' }).waitFor();
         await settled(page);
         assert.equal(late, 0, 'what was asked ahead is there');
         assert.equal(await entries(), before + 1);
