@@ -242,6 +242,7 @@ static uint32_t take_again(struct modules *modules, const struct libc_object *ob
     return 0;
 }
 
+/* 0: the table is full. */
 static uint32_t add(struct modules *modules, const struct libc_object *object) {
     uint32_t id = take_again(modules, object, 0);
     if (id != 0) {
@@ -249,9 +250,7 @@ static uint32_t add(struct modules *modules, const struct libc_object *object) {
     }
     id = take_place(modules);
     if (id == 0) {
-        id = take_again(modules, object, 1);
-        space_lost(modules->space, MEMTRACE_LOST_MODULES, id == 0);
-        return id;
+        return take_again(modules, object, 1);
     }
     fill(modules, module_get(modules, id), object);
     STORE_RELEASE(&module_get(modules, id)->id, id);
@@ -284,6 +283,7 @@ int module_find(struct modules *modules, uintptr_t address, struct module_place 
         place->id = lookup(modules, &object);
         if (place->id == 0) {
             place->id = add(modules, &object);
+            space_lost(modules->space, MEMTRACE_LOST_MODULES, place->id == 0);
         }
         place->is_known = 1;
         trylock_release(&modules->lock);
@@ -297,7 +297,7 @@ int module_find(struct modules *modules, uintptr_t address, struct module_place 
 
 uint32_t module_note_begin(struct modules *modules) {
     uint32_t count;
-    if (!lock(modules)) {
+    if (!sys_take(&modules->lock)) { /* no loss: they are noted another time */
         return 0;
     }
     count = LOAD_ACQUIRE(&modules->header->module_count);

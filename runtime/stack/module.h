@@ -40,7 +40,8 @@ void module_init(struct modules *modules, struct space *space, const char *execu
 /* 0, or -1: no object there (JIT code, a wild address). */
 int module_find(struct modules *modules, uintptr_t address, struct module_place *place);
 /* For a list in which each object stands once, and of which none can go meanwhile: begins to note
- * them; 0: not now. Notes the object at this address, unless it is known from before. */
+ * them; 0: not now. Notes the object at this address, unless it is known from before. Where the
+ * table is full it does without: nothing is lost before the object is in a backtrace. */
 uint32_t module_note_begin(struct modules *modules);
 void module_note(struct modules *modules, uintptr_t address, uint32_t begun);
 void module_note_end(struct modules *modules);
