@@ -78,7 +78,7 @@ memtrace report app.*.mtp --show-leaked --bottom-up | grep 'main at app.cpp:2' |
 cp app.cpp main.cpp
 cp "$tree/app.txt" CMakeLists.txt
 cmake -S . -B build-package && cmake --build build-package
-build-package/app 2>&1 | grep 'memtrace: leaked  *[1-9]' || die "find_package: no summary, or another one"
+build-package/app 2>&1 | grep 'memtrace: not freed  *[1-9]' || die "find_package: no summary, or another one"
 
 # Two MemTraces, for two machines.
 cd "$tree"
