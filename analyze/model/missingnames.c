@@ -2,6 +2,7 @@
 /* missingnames.c: see missingnames.h. */
 #include "analyze/model/missingnames.h"
 
+#include "analyze/base/pathname.h"
 #include "analyze/symbol/debuginfod.h"
 
 #include <glob.h>
@@ -68,7 +69,7 @@ bool missingnames_explain(const struct names *names, char *line, size_t size) {
         snprintf(symbols, sizeof symbols, "the package %s-dbgsym has", package);
     }
     snprintf(line, size, "%s+0x%" PRIx64 "%s no name here: %s %s, %s",
-             strrchr(missing.module, '/') + 1, missing.offset,
+             pathname_base(missing.module), missing.offset,
              missing.places > 1 ? " and others have" : " has", symbols,
              missing.places > 1 ? "them" : "it",
              debuginfod_is_wanted() ? "the servers of DEBUGINFOD_URLS have not"

@@ -178,6 +178,16 @@ void culprits_free(struct culprit *culprits, size_t count) {
     free(culprits);
 }
 
+uint64_t culprit_cost(const struct culprit *culprit, const struct model *model,
+                      enum metric metric) {
+    uint64_t sum = 0;
+    for (size_t i = 0; i < culprit->paths; i++) {
+        const struct model_context *context = model_find(model, culprit->contexts[i]);
+        sum += context != NULL ? metric_cost(metric, context).main : 0;
+    }
+    return sum;
+}
+
 const char *culprit_name(const struct report *report, const struct culprit *culprit, char *buffer) {
     char name[4096];
     if (culprit->frame == NULL) {

@@ -84,6 +84,8 @@ struct culprit {
 struct culprit *culprits_make(const struct report *report, const struct model *model,
                               enum metric metric, size_t *count);
 void culprits_free(struct culprit *culprits, size_t count);
+/* What its paths bear of the metric in a model, be it another one than they were found in. */
+uint64_t culprit_cost(const struct culprit *culprit, const struct model *model, enum metric metric);
 
 /* "Archive::add", and with its line "Archive::add at newsdesk.cpp:87". Returns the buffer. */
 enum { CULPRIT_NAME = 400 };

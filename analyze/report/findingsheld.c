@@ -294,16 +294,6 @@ static uint64_t live_at(const struct model *whole, uint64_t time_ns) {
     return bytes;
 }
 
-/* What of the culprit was never freed. */
-static uint64_t leaked_of(const struct model *model, const struct culprit *culprit) {
-    uint64_t bytes = 0;
-    for (size_t i = 0; i < culprit->paths; i++) {
-        const struct model_context *context = model_find(model, culprit->contexts[i]);
-        bytes += context != NULL ? context->live_bytes : 0;
-    }
-    return bytes;
-}
-
 /* What grew until the program began to end, and was freed only then: a cache. What was there after
  * half of the time already was loaded and then used; what was never freed is told as that. */
 static int add_grown(struct holding *holding, const struct culprit *culprit,
@@ -321,7 +311,7 @@ static int add_grown(struct holding *holding, const struct culprit *culprit,
     char *more;
     if (growth->end < LEAK_LEAST || finding.share < 0.05 || culprit->cost.side < 8 ||
         !grows(growth, &holding->moments) || growth->half > growth->end / 4 * 3 ||
-        leaked_of(holding->model, culprit) > growth->end / 2) {
+        culprit_cost(culprit, holding->model, METRIC_LEAKED) > growth->end / 2) {
         return 0;
     }
     more = tell_growth(growth, &holding->moments, growth->end, holding->model);

@@ -54,16 +54,6 @@ void brevity_free(struct model *brief) {
     *brief = (struct model){0};
 }
 
-/* Of what the culprit did, freed before their thread's next allocation. */
-static uint64_t strictly_temporary(const struct model *model, const struct culprit *culprit) {
-    uint64_t count = 0;
-    for (size_t i = 0; i < culprit->paths; i++) {
-        const struct model_context *context = model_find(model, culprit->contexts[i]);
-        count += context != NULL ? context->temporary : 0;
-    }
-    return count;
-}
-
 /* "before their thread's next allocation" */
 static char *tell_brevity(const struct brevity *brevity, bool is_strict) {
     struct number number;
@@ -76,7 +66,7 @@ static char *tell_brevity(const struct brevity *brevity, bool is_strict) {
 static int add_brief(struct findings *findings, const struct report *report,
                      const struct culprit *culprit, const struct brevity *brevity) {
     uint64_t all = report->model->totals.allocations;
-    uint64_t strict = strictly_temporary(report->model, culprit);
+    uint64_t strict = culprit_cost(culprit, report->model, METRIC_TEMPORARY);
     bool is_strict = strict >= culprit->cost.main - culprit->cost.main / 10;
     uint64_t count = is_strict ? strict : culprit->cost.main;
     struct finding finding = {
@@ -112,7 +102,7 @@ int findings_of_brevity(struct findings *findings, const struct findings_wish *w
     int result = culprits != NULL ? 0 : -1;
     for (size_t i = 0; result == 0 && i < count && i < TEMPORARIES; i++) {
         uint64_t brief = culprits[i].cost.main;
-        uint64_t strict = strictly_temporary(report->model, &culprits[i]);
+        uint64_t strict = culprit_cost(&culprits[i], report->model, METRIC_TEMPORARY);
         bool is_enough = brief >= (is_by_clock ? WITHIN_TICK_LEAST : TEMPORARY_LEAST) &&
                          share_of(brief, all) >= (is_by_clock ? 0.25 : 0.1);
         if (!is_enough && strict >= TEMPORARY_LEAST && share_of(strict, all) >= 0.1) {

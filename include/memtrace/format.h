@@ -505,10 +505,10 @@ static inline uint32_t memtrace_module_rest(const struct memtrace_module *module
 }
 
 /*
- * A forked child is light until it has done something worth a region of its own (10,000 events or
- * 4 MiB live): it keeps its counters in private memory and its totals here, in the region of the
- * nearest ancestor that has one. Its number is leaf index * item_count + place, as a thread's id;
- * place 0 of each leaf lies under the segment header. Only the child writes its record; what a
+ * A forked child is light until it has done something worth a region of its own (100,000 events
+ * or 16 MiB live): it keeps its counters in private memory and its totals here, in the region of
+ * the nearest ancestor that has one. Its number is leaf index * item_count + place, as a thread's
+ * id; place 0 of each leaf lies under the segment header. Only the child writes its record; what a
  * killed one has counted stays. Totals are those of heap blocks, what it was born with left out.
  */
 enum memtrace_process_state {

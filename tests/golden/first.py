@@ -66,6 +66,13 @@ int main(int count, char **arguments) {
 """
 
 
+def written(folder, name, text):
+    path = os.path.join(folder, name)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+    return path
+
+
 def usual(path, folder, *options):
     return reports.written(os.path.basename(path), *options, cwd=folder).decode()
 
@@ -128,9 +135,7 @@ def growing_program():
     """No block of it is freed before the next allocation but one of eight: what makes most allocations is told all the same, and
     Next names nothing that was run."""
     folder = scratch()
-    source = os.path.join(folder, "growing.cpp")
-    with open(source, "w", encoding="utf-8") as file:
-        file.write(GROWING)
+    source = written(folder, "growing.cpp", GROWING)
     program = build(source, optimize="-O1")
     equal(record([program], folder, "--precise").returncode, 0, "growing")
     path = only_recording(folder, "growing")
@@ -178,9 +183,7 @@ int main(void) {
 
 def nearly_temporary():
     folder = scratch()
-    source = os.path.join(folder, "nearly.c")
-    with open(source, "w", encoding="utf-8") as file:
-        file.write(NEARLY)
+    source = written(folder, "nearly.c", NEARLY)
     execute([MEMTRACE, "run", "-o", "nearly.mtp", "--", build(source)], clean_environment(), folder)
     found = [row for row in reports.tables(os.path.join(folder, "nearly.mtp"), "--show-findings")["findings"]
              if row["kind"] == "temporary"]
@@ -191,9 +194,7 @@ def nearly_temporary():
 def grown_cache():
     """What grew until the program began to end is found though it was all freed, with its rate; what was loaded is not."""
     folder = scratch()
-    source = os.path.join(folder, "cached.c")
-    with open(source, "w", encoding="utf-8") as file:
-        file.write(CACHE)
+    source = written(folder, "cached.c", CACHE)
     program = build(source)
     for arguments, wanted in (([], ["Memory held by fill grows"]), (["loaded"], [])):
         folder = scratch()
@@ -233,9 +234,7 @@ def worst_moment(path):
 
 def quiet_program():
     folder = scratch()
-    source = os.path.join(folder, "quiet.c")
-    with open(source, "w", encoding="utf-8") as file:
-        file.write(QUIET)
+    source = written(folder, "quiet.c", QUIET)
     program = build(source)
     equal(record([program], folder, "--precise").returncode, 0, "quiet")
     text = usual(only_recording(folder, "quiet"), folder)
