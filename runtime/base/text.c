@@ -188,15 +188,6 @@ int text_holds(const char *string, const char *part) {
     return text_starts(string, part);
 }
 
-const char *text_variable(char *const environment[], const char *name) {
-    for (; environment != NULL && *environment != NULL; environment++) {
-        if (text_starts(*environment, name)) {
-            return *environment + text_length(name);
-        }
-    }
-    return NULL;
-}
-
 void text_copy(char *to, size_t capacity, const char *from) {
     struct text text;
     text_init(&text, to, capacity);

@@ -32,9 +32,6 @@ size_t text_length(const char *string);
 int text_equal(const char *a, const char *b);
 int text_starts(const char *string, const char *prefix);
 int text_holds(const char *string, const char *part);
-/* The value of the first variable in such an array whose entry begins so ("NAME="); NULL: none. The
- * C library's getenv may be the program's own. */
-const char *text_variable(char *const environment[], const char *name);
 void text_copy(char *to, size_t capacity, const char *from); /* always terminated */
 const char *text_base_name(const char *path);
 

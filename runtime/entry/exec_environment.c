@@ -4,6 +4,7 @@
 #include "runtime/entry/exec_environment.h"
 
 #include "memtrace/emulator.h"
+#include "runtime/base/handed.h"
 #include "runtime/base/pathsearch.h"
 #include "runtime/base/sandbox.h"
 #include "runtime/base/sys.h"
@@ -20,7 +21,7 @@
 #define PRELOAD  "LD_PRELOAD="
 #define EMULATOR "QEMU_SET_ENV="
 
-enum { KEPT_SIZE = 24576, MOST_KEPT = EXEC_MOST_ADDED };
+enum { KEPT_SIZE = 24576, MOST_KEPT = 48, PRELOAD_SIZE = 4096 };
 
 /* "NAME=value" strings one behind the other, as they were at the start. */
 static char kept[KEPT_SIZE];
@@ -40,15 +41,24 @@ int exec_has_variables(void) {
 }
 
 int exec_is_preloaded(char *const envp[]) {
-    const char *preload = text_variable(envp, PRELOAD);
+    const char *preload = handed_variable(envp, PRELOAD);
     return preload != NULL && text_holds(preload, "libmemtrace.so");
 }
 
 /* --- which ------------------------------------------------------------------------------------ */
 
+/* Whether our variables are put back for a program, and what is preloaded there. */
+struct plan {
+    int follows;
+    int is_off;          /* the environment loads us all the same: we are told to do nothing */
+    const char *library; /* NULL: none; else so many bytes */
+    size_t library_length;
+    int by_emulator; /* qemu is told to load it, for the program that it runs */
+};
+
 /* The first of $PATH's programs of this name, as execvp takes it. 0: there is none. */
 static int find_program(const char *name, char *path, size_t capacity) {
-    const char *folders = text_variable(environ, "PATH=");
+    const char *folders = handed_variable(environ, "PATH=");
     return pathsearch_find(folders, PATHSEARCH_TAKE_EMPTY, name, path, capacity);
 }
 
@@ -105,7 +115,7 @@ static const char *library_in(const char *entry, const char *machine, int is_mus
     return rest != NULL ? memtrace_behind(rest, is_musl ? "-musl=" : "=") : NULL;
 }
 
-static void find_library(struct exec_plan *plan, unsigned machine, int is_musl) {
+static void find_library(struct plan *plan, unsigned machine, int is_musl) {
     for (size_t i = 0; i < MEMTRACE_MACHINES; i++) {
         const char *entry = memtrace_machines[i].elf == machine ? libraries() : "";
         while (*entry != '\0') {
@@ -148,7 +158,7 @@ static int is_there(const char *path) {
 
 /* What a static program starts finds our variables as that hands them on. Where there is another
  * loader it may be one that our library would end. */
-static void plan_through_static(struct exec_plan *plan, unsigned machine) {
+static void plan_through_static(struct plan *plan, unsigned machine) {
     if (is_own_machine(machine) && !is_there("/lib/ld-musl-x86_64.so.1") &&
         !is_there("/lib/ld-musl-aarch64.so.1")) {
         find_library(plan, machine, 0);
@@ -163,8 +173,8 @@ static void count_not_followed(enum memtrace_not_followed why) {
     }
 }
 
-static struct exec_plan plan_for_target(const struct exec_target *target) {
-    struct exec_plan plan = {0};
+static struct plan plan_for_target(const struct exec_target *target) {
+    struct plan plan = {0};
     const char *own = kept_value("LD_PRELOAD");
     int is_own = is_own_machine(target->machine);
     switch (target->kind) {
@@ -199,9 +209,9 @@ static struct exec_plan plan_for_target(const struct exec_target *target) {
 
 /* Preloaded by hand: the program loads us by what the user has set, and needs to know only that it
  * is of our run. */
-static struct exec_plan plan_by_hand(const struct exec_target *target, char *const envp[]) {
+static struct plan plan_by_hand(const struct exec_target *target, char *const envp[]) {
     int is_loaded = target->kind == EXEC_LOADED || target->kind == EXEC_UNTOLD;
-    return (struct exec_plan){.follows = is_loaded && exec_is_preloaded(envp)};
+    return (struct plan){.follows = is_loaded && exec_is_preloaded(envp)};
 }
 
 /* Whether nothing will run: the loader tells which libraries a program would get (ldd). */
@@ -238,19 +248,17 @@ static int is_filtered(void) {
     return 1;
 }
 
-struct exec_plan exec_plan_for(const char *program, int by_name, char *const argv[],
-                               char *const envp[], int replaces) {
+/* `envp`: as it was copied. */
+static struct plan plan_for(const struct exec_call *call, char *const envp[]) {
     const struct settings *settings = &runtime.settings;
+    int replaces = call->replaces;
     struct exec_target target;
-    struct exec_plan plan;
-    if (LOAD_ACQUIRE(&runtime.state) != RUNTIME_READY) {
-        return (struct exec_plan){0};
-    }
+    struct plan plan;
     if (is_filtered()) {
-        return (struct exec_plan){.is_off = 1};
+        return (struct plan){.is_off = 1};
     }
-    if (kept_count == 0 || only_tells_libraries(argv, envp)) {
-        return (struct exec_plan){0};
+    if (kept_count == 0 || only_tells_libraries(call->argv, envp)) {
+        return (struct plan){0};
     }
     if (settings->children == MEMTRACE_CHILDREN_EXEC) {
         const struct memtrace_header *header = runtime.space.header;
@@ -258,9 +266,9 @@ struct exec_plan exec_plan_for(const char *program, int by_name, char *const arg
     }
     if (settings->children == MEMTRACE_CHILDREN_NONE ||
         (!replaces && settings->children != MEMTRACE_CHILDREN_ALL)) {
-        return (struct exec_plan){0};
+        return (struct plan){0};
     }
-    target = look_at(program, by_name, argv);
+    target = look_at(call->program, call->by_name, call->argv);
     if (kept_value("LD_PRELOAD") == NULL && *libraries() == '\0') {
         return plan_by_hand(&target, envp);
     }
@@ -268,27 +276,18 @@ struct exec_plan exec_plan_for(const char *program, int by_name, char *const arg
     if (plan.library != NULL && !plan.by_emulator &&
         !can_be_opened(plan.library, plan.library_length)) {
         __atomic_fetch_add(&child_shared_header()->run.not_reached, 1, __ATOMIC_RELAXED);
-        return (struct exec_plan){0};
+        return (struct plan){0};
     }
     return plan;
 }
 
 /* --- the array -------------------------------------------------------------------------------- */
 
-size_t exec_places(char *const envp[], const struct exec_plan *plan) {
-    size_t count = 1 + (size_t)plan->is_off;
-    for (; (plan->follows || plan->is_off) && envp != NULL && *envp != NULL; envp++) {
-        count++;
-    }
-    return count + (plan->follows ? kept_count + 1 : 0);
-}
-
 /* What loads the library: "LD_PRELOAD=ours", before what the program has set itself, or of an
  * emulator "QEMU_SET_ENV=LD_PRELOAD=ours", behind that. */
-static char *with_library(const struct exec_plan *plan, const char *theirs,
-                          char preload[EXEC_PRELOAD_SIZE]) {
+static char *with_library(const struct plan *plan, const char *theirs, char preload[PRELOAD_SIZE]) {
     struct text text;
-    text_init(&text, preload, EXEC_PRELOAD_SIZE);
+    text_init(&text, preload, PRELOAD_SIZE);
     if (plan->by_emulator) {
         text_add(&text, theirs != NULL ? theirs : EMULATOR);
         text_add(&text, theirs != NULL ? "," : "");
@@ -318,39 +317,46 @@ int exec_is_vfork_child(void) {
            runtime.space.header->pid != sys_getpid();
 }
 
-/* Where the user has preloaded us by hand the variable stays; but nothing is done. */
-static char *const *without_us(char *const envp[], char **places) {
+/* What is copied, our variables, LD_PRELOAD and NULL. */
+size_t exec_room(const struct exec_call *call) {
+    size_t count =
+        LOAD_ACQUIRE(&runtime.state) == RUNTIME_READY && (kept_count != 0 || sandbox_filters != 0)
+            ? handed_count(call->envp)
+            : SIZE_MAX;
+    return count == SIZE_MAX ? 0 : (count + kept_count + 2) * sizeof(char *) + PRELOAD_SIZE;
+}
+
+/* Each of these changes the array in place, and says whether it did.
+ *
+ * Where the user has preloaded us by hand the variable stays; but nothing is done. */
+static int tell_off(char **places) {
     char **to = places;
-    if (!exec_is_preloaded(envp)) {
-        return envp;
+    if (!exec_is_preloaded(places)) {
+        return 0;
     }
-    for (; *envp != NULL; envp++) {
-        if (!text_starts(*envp, "MEMTRACE=")) {
-            *to++ = *envp;
+    for (char **from = places; *from != NULL; from++) {
+        if (!text_starts(*from, "MEMTRACE=")) {
+            *to++ = *from;
         }
     }
     *to++ = (char *)"MEMTRACE=off";
     *to = NULL;
-    return places;
+    return 1;
 }
 
-char *const *exec_environment(char *const envp[], const struct exec_plan *plan, char **places,
-                              char preload[EXEC_PRELOAD_SIZE]) {
+static int put_back(char **places, const struct plan *plan, char preload[PRELOAD_SIZE]) {
     const char *name = plan->by_emulator ? EMULATOR : PRELOAD;
     const char *theirs = NULL;
     const char *at = kept;
     char **to = places;
-    if (plan->is_off) {
-        return without_us(envp, places);
+    if (begins_run(places)) {
+        return 0;
     }
-    if (!plan->follows || begins_run(envp)) {
-        return envp;
-    }
-    for (; envp != NULL && *envp != NULL; envp++) {
-        if (plan->library != NULL && text_starts(*envp, name)) {
-            theirs = *envp;
+    for (char **from = places; *from != NULL; from++) {
+        if (plan->library != NULL && text_starts(*from, name)) {
+            theirs = *from;
         } else {
-            *to++ = *envp;
+            *to++ = *from;
         }
     }
     for (unsigned i = 0; i < kept_count; i++, at += text_length(at) + 1) {
@@ -362,5 +368,20 @@ char *const *exec_environment(char *const envp[], const struct exec_plan *plan, 
         *to++ = with_library(plan, theirs, preload);
     }
     *to = NULL;
-    return places;
+    return 1;
+}
+
+char *const *exec_environment(const struct exec_call *call, char *room, size_t size) {
+    char **places = (char **)(void *)room;
+    size_t most = (size - PRELOAD_SIZE) / sizeof(char *) - kept_count - 2;
+    struct plan plan;
+    int is_changed;
+    if ((call->program != NULL && !handed_is_readable(call->program)) ||
+        handed_count(call->argv) == SIZE_MAX || handed_copy(call->envp, places, most) != 0) {
+        return call->envp;
+    }
+    plan = plan_for(call, places);
+    is_changed = plan.is_off ? tell_off(places)
+                             : plan.follows && put_back(places, &plan, room + size - PRELOAD_SIZE);
+    return is_changed ? places : call->envp;
 }

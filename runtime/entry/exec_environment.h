@@ -20,38 +20,29 @@
 void exec_keep(const char *entry, size_t length);
 /* Whether there are any: from the program's main on it stays so. */
 int exec_has_variables(void);
-enum { EXEC_MOST_ADDED = 48 }; /* to an environment, beside LD_PRELOAD */
 
 /* Whether LD_PRELOAD names our library. */
 int exec_is_preloaded(char *const envp[]);
 
-/* Whether our variables are put back for a program, and what is preloaded there. */
-struct exec_plan {
-    int follows;
-    int is_off;          /* the environment loads us all the same: we are told to do nothing */
-    const char *library; /* NULL: none; else so many bytes */
-    size_t library_length;
-    int by_emulator; /* qemu is told to load it, for the program that it runs */
-};
-
-/* `by_name`: it is looked for in $PATH, as execvp does; program NULL: not known. argv NULL: not
- * known, or of no interest. `envp`: what the program is to get. `replaces`: the process itself
- * becomes it. Signal-safe, and safe in a child of vfork, as are the next two: nothing is written to
- * the program's memory. */
-struct exec_plan exec_plan_for(const char *program, int by_name, char *const argv[],
-                               char *const envp[], int replaces);
-
-/* How many places the new array needs, its NULL included. */
-size_t exec_places(char *const envp[], const struct exec_plan *plan);
-
 /* Whether what is mapped here would stay with the parent. */
 int exec_is_vfork_child(void);
 
-/* Fills the caller's array; `preload` is for the text of one variable. Returns what to give to
- * exec: envp itself where nothing is to be done. */
-enum { EXEC_PRELOAD_SIZE = 4096 };
-char *const *exec_environment(char *const envp[], const struct exec_plan *plan, char **places,
-                              char preload[EXEC_PRELOAD_SIZE]);
+/* What a program is started with. */
+struct exec_call {
+    const char *program; /* NULL: not known */
+    char *const *argv;   /* NULL: not known, or of no interest */
+    char *const *envp;   /* what it is to get */
+    int by_name;         /* looked for in $PATH, as execvp does */
+    int replaces;        /* the process itself becomes it */
+};
+
+/* How many bytes the environment of such a call may need; 0: nothing is to be done. Signal-safe,
+ * and safe in a child of vfork, as is the next: nothing is written to the program's memory. */
+size_t exec_room(const struct exec_call *call);
+
+/* Returns what to give to exec: call->envp itself where nothing is to be done, or where the kernel
+ * is to refuse what cannot be read; else an array in `room`, of exec_room() bytes. */
+char *const *exec_environment(const struct exec_call *call, char *room, size_t size);
 
 /* --- exec_target.c: which library a program can run with ---------------------------------------
  */

@@ -59,12 +59,6 @@ PUBLIC pid_t _Fork(void) {
 
 /* What the environment takes: mapped, since a stack may be small (a handler's, a thread's with a
  * large environment); but in a child of vfork, where it would stay, on the stack. */
-static size_t room_bytes(char *const envp[], const struct exec_plan *plan) {
-    return plan->follows || plan->is_off
-               ? exec_places(envp, plan) * sizeof(char *) + EXEC_PRELOAD_SIZE
-               : 0;
-}
-
 static char *map_room(size_t size) {
     return size == 0 || exec_is_vfork_child() ? NULL : sys_map(size);
 }
@@ -77,28 +71,21 @@ static void unmap_room(char *mapped, size_t size) {
     errno = saved;
 }
 
-static char *const *make_environment(char *const envp[], const struct exec_plan *plan, char *room,
-                                     size_t size) {
-    return size == 0 ? envp
-                     : exec_environment(envp, plan, (char **)(void *)room,
-                                        room + size - EXEC_PRELOAD_SIZE);
-}
-
 /* Runs an exec, in which `environment_` is what the program is to get, between notes to the
  * profile: it comes back only if it failed. Where only ours makes it too long, the program starts
  * without. */
 #define EXEC(path, by_name, argv, envp, call)                                                      \
     ({                                                                                             \
-        char *const *given_ = (envp);                                                              \
-        struct exec_plan plan_ = exec_plan_for(path, by_name, argv, given_, 1);                    \
-        size_t size_ = room_bytes(given_, &plan_);                                                 \
+        struct exec_call call_ = {path, argv, envp, by_name, 1};                                   \
+        size_t size_ = exec_room(&call_);                                                          \
         char *mapped_ = map_room(size_);                                                           \
         char *room_ = mapped_ != NULL || size_ == 0 ? mapped_ : __builtin_alloca(size_);           \
-        char *const *environment_ = make_environment(given_, &plan_, room_, size_);                \
+        char *const *environment_ =                                                                \
+            size_ == 0 ? call_.envp : exec_environment(&call_, room_, size_);                      \
         int noted_ = runtime_before_exec((by_name) ? NULL : (path));                               \
         int result_ = call;                                                                        \
-        if (environment_ != given_ && errno == E2BIG) {                                            \
-            environment_ = given_;                                                                 \
+        if (environment_ != call_.envp && errno == E2BIG) {                                        \
+            environment_ = call_.envp;                                                             \
             result_ = call;                                                                        \
         }                                                                                          \
         if (noted_) {                                                                              \
@@ -143,11 +130,11 @@ PUBLIC int execveat(int folder, const char *path, char *const argv[], char *cons
 }
 
 #define SPAWN(name, by_name)                                                                       \
-    struct exec_plan plan = exec_plan_for(path, by_name, argv, envp, 0);                           \
-    size_t size = room_bytes(envp, &plan);                                                         \
+    struct exec_call call = {path, argv, envp, by_name, 0};                                        \
+    size_t size = exec_room(&call);                                                                \
     char *mapped = map_room(size);                                                                 \
     char *room = mapped != NULL || size == 0 ? mapped : __builtin_alloca(size);                    \
-    char *const *environment = make_environment(envp, &plan, room, size);                          \
+    char *const *environment = size == 0 ? envp : exec_environment(&call, room, size);             \
     int result = REAL(name)(pid, path, actions, attributes, argv, environment);                    \
     if (result == E2BIG && environment != envp) {                                                  \
         result = REAL(name)(pid, path, actions, attributes, argv, envp);                           \

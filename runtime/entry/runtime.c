@@ -10,6 +10,7 @@
 #define _GNU_SOURCE
 #include "runtime/entry/runtime.h"
 
+#include "runtime/base/handed.h"
 #include "runtime/base/limits.h"
 #include "runtime/base/ourmaps.h"
 #include "runtime/base/sys.h"
@@ -65,7 +66,7 @@ static int make_alive_page(void) {
 }
 
 static int is_preloaded(void) {
-    const char *list = text_variable(environ, "LD_PRELOAD=");
+    const char *list = handed_variable(environ, "LD_PRELOAD=");
     return list != NULL && text_holds(list, "libmemtrace");
 }
 

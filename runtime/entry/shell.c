@@ -62,53 +62,36 @@ static void lock_release(struct owned_lock *lock, enum lock_state state) {
 /* --- the shell ---------------------------------------------------------------------------------
  */
 
-/* The array may be freed while it is read (setenv in another thread makes a longer one): no more
- * places are read than were counted, and only what can be read is taken for a variable. */
-static void copy_variables(char *const *from, char **to, size_t count) {
-    int is_asked = sys_readable(&from);
-    size_t kept = 0;
-    for (size_t i = 0; i < count && from != NULL; i++) {
-        char *variable = __atomic_load_n(from + i, __ATOMIC_RELAXED);
-        if (variable == NULL) {
-            break;
-        }
-        if (!is_asked || sys_readable(variable)) {
-            to[kept++] = variable;
-        }
-    }
-    to[kept] = NULL;
-}
-
-static size_t count_variables(char *const *environment) {
-    size_t count = 0;
-    while (environment != NULL && environment[count] != NULL) {
-        count++;
-    }
-    return count;
-}
-
-/* 0 or an errno, as posix_spawn. */
+/* 0 or an errno, as posix_spawn. Where another thread sets variables meanwhile the array may be
+ * freed while it is read, and is read anew. */
 static int start_shell(pid_t *pid, const char *command, const posix_spawn_file_actions_t *actions,
                        const posix_spawnattr_t *attributes) {
+    enum { TRIES = 10 };
     char *plain[] = {(char *)"sh", (char *)"-c", (char *)command, NULL};
     char *ended[] = {(char *)"sh", (char *)"-c", (char *)"--", (char *)command, NULL};
     char **argv = libc_ends_shell_options() ? ended : plain;
-    struct exec_plan plan = exec_plan_for(SHELL, 0, NULL, environ, 0);
-    char **own = environ;
-    size_t count = count_variables(own);
-    size_t size =
-        sys_page_up((2 * count + EXEC_MOST_ADDED + 2) * sizeof(char *) + EXEC_PRELOAD_SIZE);
-    char **copy = plan.follows || plan.is_off ? sys_map(size) : NULL;
+    struct exec_call call = {.program = SHELL};
+    char *const *environment = NULL;
+    char *room = NULL;
+    size_t size = 0;
     int result;
-    if (copy == NULL) { /* nothing is to be added, or there is no room to do it */
-        return REAL(posix_spawn)(pid, SHELL, actions, attributes, argv, own);
+    for (int i = 0; i < TRIES && (i == 0 || call.envp != LOAD_ACQUIRE(&environ)); i++) {
+        if (room != NULL) {
+            sys_unmap(room, size);
+        }
+        call.envp = LOAD_ACQUIRE(&environ);
+        size = exec_room(&call);
+        room = size != 0 ? sys_map(size) : NULL;
+        environment = room != NULL ? exec_environment(&call, room, size) : call.envp;
     }
-    copy_variables(own, copy, count);
-    result = REAL(posix_spawn)(
-        pid, SHELL, actions, attributes, argv,
-        exec_environment(copy, &plan, copy + count + 1, (char *)copy + size - EXEC_PRELOAD_SIZE));
-    sys_unmap(copy, size);
-    return result == E2BIG ? REAL(posix_spawn)(pid, SHELL, actions, attributes, argv, own) : result;
+    result = REAL(posix_spawn)(pid, SHELL, actions, attributes, argv, environment);
+    if (result == E2BIG && environment != call.envp) {
+        result = REAL(posix_spawn)(pid, SHELL, actions, attributes, argv, call.envp);
+    }
+    if (room != NULL) {
+        sys_unmap(room, size);
+    }
+    return result;
 }
 
 /* Whether what is behind ours is the C library's: what another library has there is the program's
@@ -369,7 +352,7 @@ static FILE *open_stream(const char *command, const struct mode *mode) {
         } else {
             sys_close(ends[0]);
         }
-        errno = error;
+        errno = libc_popen_error(error);
         return NULL;
     }
     if (!mode->closes_on_exec) {

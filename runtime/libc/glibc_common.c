@@ -8,6 +8,7 @@
 #include "runtime/base/sys.h"
 #include "runtime/libc/libc.h"
 
+#include <errno.h>
 #include <gnu/libc-version.h>
 
 int libc_describes_signals(void) {
@@ -34,6 +35,11 @@ int libc_ends_shell_options(void) {
 
 int libc_waits_at_fclose(void) {
     return 1;
+}
+
+int libc_popen_error(int error) { /* spawn_failure in its libio/iopopen.c */
+    (void)error;
+    return ENOMEM;
 }
 
 /* --- threads' stacks ---------------------------------------------------------------------------

@@ -77,6 +77,8 @@ int libc_spaces_blocks(const void *function);
  * fclose() of what popen() opened waits for the shell, as pclose() does. */
 int libc_ends_shell_options(void);
 int libc_waits_at_fclose(void);
+/* What its popen() says where the shell cannot be started, for this errno. */
+int libc_popen_error(int error);
 /* The path of the runtime's own file; NULL: it is part of the program. */
 const char *libc_own_path(void);
 /* Calls the function at the end of the process, after all destructors of the program, as far as the

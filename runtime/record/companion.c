@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* companion.c: starts the collector of a program that runs without `memtrace run`. See finish.h. */
 #define _GNU_SOURCE
+#include "runtime/base/handed.h"
 #include "runtime/base/pathsearch.h"
 #include "runtime/base/sys.h"
 #include "runtime/base/text.h"
@@ -23,7 +24,7 @@ static int find_command(char *path, size_t capacity) {
     struct text text;
     const char *base;
     if (library == NULL) { /* the runtime is a part of the program */
-        return pathsearch_find(text_variable(environ, "PATH="), PATHSEARCH_SKIP_EMPTY, "memtrace",
+        return pathsearch_find(handed_variable(environ, "PATH="), PATHSEARCH_SKIP_EMPTY, "memtrace",
                                path, capacity)
                    ? 0
                    : -1;
@@ -50,10 +51,12 @@ static bool is_kept(const char *variable) {
 
 /* The environment without what would profile the companion itself. */
 static void copy_environment(char *const environment[], char **to, size_t capacity) {
+    struct handed handed = handed_of(environment);
     size_t count = 0;
-    for (; *environment != NULL && count + 2 < capacity; environment++) {
-        if (is_kept(*environment)) {
-            to[count++] = *environment;
+    char *entry;
+    while (count + 2 < capacity && (entry = handed_next(&handed)) != NULL) {
+        if (is_kept(entry)) {
+            to[count++] = entry;
         }
     }
     to[count++] = (char *)"MEMTRACE=off";

@@ -67,7 +67,13 @@ def shell():
 
 
 def variables():
-    """The environment stays the program's own while other threads start shells."""
+    """The environment stays the program's own while other threads start shells; and what cannot be
+    read is for the kernel to refuse."""
+    program = build("beside_words.c", "gcc", "-O1")
+    alone = bare([program])
+    equal(alone.stdout.count(b"Bad address"), 42, "variables: alone", alone.stdout)
+    for mode in ("run", "preload"):
+        same_behaviour(alone, in_time([program], mode, "variables", {})[1], "variables: words, " + mode)
     program = build("beside.c", "gcc", "-O1")
     _, under = in_time([program, "variables"], "run", "variables", {})
     equal((under.returncode, under.stdout, under.stderr), (0, b"lost 0, seen 0\n", b""), "variables")

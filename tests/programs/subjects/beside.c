@@ -179,9 +179,13 @@ enum { SET = 400 };
 static int is_over;
 
 static void *start_shells(void *by_popen) {
+    FILE *stream;
     while (!__atomic_load_n(&is_over, __ATOMIC_RELAXED)) {
         if (by_popen != NULL) {
-            pclose(popen("exec sleep 0.01", "r"));
+            stream = popen("exec sleep 0.01", "r"); /* NULL: just then the old array was freed */
+            if (stream != NULL) {
+                pclose(stream);
+            }
         } else {
             system("exec sleep 0.01");
         }
