@@ -201,6 +201,30 @@ def check_left_alone(scratch):
     check("the server ends with the command", False, port)
 
 
+def check_unwritable(scratch):
+    """A program that ended by itself, whose profile could not be written to its place, is not called killed; one that
+    was killed there is neither running nor ended."""
+    regions = scratch.file("left regions")
+    os.mkdir(regions, 0o700)
+    library = os.path.join(BUILD, "lib", "libmemtrace.so")
+    environment = {"LD_PRELOAD": library, "MEMTRACE_REGION_DIR": regions, "MEMTRACE_SUMMARY": "0",
+                   "MEMTRACE_OUTPUT": os.path.join(scratch.file("subject"), "below a file.mtp")}
+    expected = {}
+    for rounds in ("100", "100000000"):
+        program = subprocess.Popen([scratch.file("subject"), rounds, "1000"], env={**os.environ, **environment},
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        if rounds != "100":
+            while len(os.listdir(regions)) < 2 and program.poll() is None:
+                time.sleep(0.01)
+            program.kill()
+        program.wait(60)
+        expected[program.pid] = (False, rounds == "100")
+    with Server(scratch.file("idle.mtp"), env={"MEMTRACE_REGION_DIR": regions}) as server:
+        server.wait_open()
+        found = {one["pid"]: (one["running"], one["ended"]) for one in server.get("/sources")["found"] if "pid" in one}
+        check("what is left of programs", found == expected, found, expected, os.listdir(regions))
+
+
 def main():
     scratch = Scratch()
     check_killed(scratch)
@@ -212,6 +236,7 @@ def main():
     check_serve(scratch, "record", "served.mtr")
     check_left_alone(scratch)
     check_ended(scratch)
+    check_unwritable(scratch)
 
 
 main()
