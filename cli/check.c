@@ -251,6 +251,20 @@ static int write_results(const struct checking *checking) {
     return broken ? CHECK_BROKEN : CHECK_MET;
 }
 
+/* A peak among threads is known within a bound. */
+static void tell_unsure(const struct checking *checking) {
+    uint64_t bound = checking->subject->source.model->totals.maximum_error_bytes;
+    struct number number;
+    for (size_t i = 0; i < checking->count; i++) {
+        const struct check_result *result = &checking->results[i];
+        if (result->budget->metric == METRIC_MAXIMUM && result->met &&
+            result->value <= result->most && result->most - result->value < bound) {
+            cli_error("%s: the true peak may be up to %s larger, since threads count apart",
+                      result->budget->text, number_bytes(&number, bound));
+        }
+    }
+}
+
 static int check_all(struct checking *checking) {
     const struct budgets *budgets = &checking->request->budgets;
     struct error error = {""};
@@ -262,7 +276,12 @@ static int check_all(struct checking *checking) {
             cli_error("%s%s%s", origin, origin[0] != '\0' ? ": " : "", error.message);
         }
     }
-    return status == 0 ? write_results(checking) : CHECK_TROUBLE;
+    if (status != 0) {
+        return CHECK_TROUBLE;
+    }
+    status = write_results(checking);
+    tell_unsure(checking);
+    return status;
 }
 
 /* What of the file makes its numbers less than true. Nobody can tell whether a damaged file keeps a

@@ -4,7 +4,13 @@
 
 #include "runtime/base/sys.h"
 
-enum { SMALLEST_STEP = 64 * 1024, READ_TRIES = 1000 };
+enum {
+    SMALLEST_STEP = 64 * 1024,
+    FINER = 16, /* times: while there is credit */
+    EVENTS_PER_CREDIT = 1024,
+    MOST_CREDIT = 64,
+    READ_TRIES = 1000
+};
 
 /* The thread that is alone, or was until another came: until it has seen that. */
 static struct {
@@ -12,16 +18,47 @@ static struct {
     struct trylock lock; /* held while another tells on its behalf */
 } first;
 
+/* What bounds the error: the sum of the steps of the threads that are there, and what the process
+ * can have held at most, at any time. */
+static struct { int64_t steps, most; } bound;
+
 static int64_t step_for(const struct memtrace_header *header) {
     int64_t step = LOAD_RELAXED(&header->maximum_bytes) / 1024;
     return step > SMALLEST_STEP ? step : SMALLEST_STEP;
 }
 
-/* A thread may have climbed by a step that it kept to itself, and fallen by as much below what it
- * told before the maximum is seen to be over. */
+static void set_step(struct peak_share *share, int64_t step) {
+    __atomic_fetch_add(&bound.steps, step - share->step, __ATOMIC_RELAXED);
+    share->step = step;
+}
+
+/* Fine steps are paid by what the thread does: who tells at each of a few events is soon past it.
+ */
+static void choose_step(struct peak_share *share, const struct memtrace_header *header) {
+    uint64_t events = share->record->alloc_count + share->record->free_count;
+    uint64_t earned = (events - share->paid_events) / EVENTS_PER_CREDIT;
+    int64_t most = step_for(header);
+    int64_t step = 2 * share->step;
+    share->paid_events += earned * EVENTS_PER_CREDIT;
+    share->credit = share->credit + earned < MOST_CREDIT ? share->credit + earned : MOST_CREDIT;
+    if (share->credit != 0) {
+        share->credit--;
+        step = most / FINER;
+    }
+    set_step(share, step < most ? step : most);
+}
+
+/* Each thread may have climbed by a step that it kept to itself, and fallen by as much below what
+ * it told before the maximum is seen to be over: what was told, and both of all, is what can have
+ * been held. */
 static void state_bound(struct memtrace_header *header) {
-    uint64_t threads = LOAD_RELAXED(&header->peak_threads);
-    STORE_RELAXED(&header->peak_error_bytes, threads * 2 * (uint64_t)step_for(header));
+    int64_t held = LOAD_RELAXED(&header->live_bytes) + 2 * LOAD_RELAXED(&bound.steps);
+    int64_t most = LOAD_RELAXED(&bound.most);
+    while (held > most && !__atomic_compare_exchange_n(&bound.most, &most, held, 1,
+                                                       __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    }
+    held = (held > most ? held : most) - LOAD_RELAXED(&header->maximum_bytes);
+    STORE_RELAXED(&header->peak_error_bytes, (uint64_t)(held > 0 ? held : 0));
 }
 
 /* Epochs are odd while the process is at its maximum, even below it. */
@@ -111,6 +148,7 @@ static int take_over(struct peak_share *share) {
 }
 
 void peak_fork(void) {
+    bound.steps = bound.most = 0;
     first.share = NULL;
     first.lock.held = 0;
 }
@@ -127,17 +165,20 @@ static void limit_alone(struct peak_share *share, int is_at_maximum, int64_t hig
     }
 }
 
+static void limit_shared(struct peak_share *share, struct memtrace_header *header, int64_t live) {
+    STORE_RELAXED(&share->low, live - share->step);
+    STORE_RELAXED(&share->high, live + share->step);
+    state_bound(header);
+}
+
 static void tell_shared(struct peak_share *share, struct memtrace_header *header, int64_t live) {
-    int64_t step;
     if (!take_over(share)) {
         return; /* at the next event, then */
     }
     peak_end_alone(header);
     tell(share, header, live);
-    step = step_for(header);
-    STORE_RELAXED(&share->low, live - step);
-    STORE_RELAXED(&share->high, live + step);
-    state_bound(header);
+    choose_step(share, header);
+    limit_shared(share, header, live);
 }
 
 /* --- threads ---------------------------------------------------------------------------------- */
@@ -146,7 +187,11 @@ void peak_join(struct peak_share *share, struct memtrace_header *header,
                const struct memtrace_thread_record *record, enum peak_mode mode) {
     int64_t room = LOAD_RELAXED(&header->maximum_bytes) - LOAD_RELAXED(&header->live_bytes);
     int64_t live = peak_live(record);
-    *share = (struct peak_share){.told = live, .record = record, .mode = mode};
+    *share = (struct peak_share){.told = live,
+                                 .record = record,
+                                 .paid_events = record->alloc_count + record->free_count,
+                                 .credit = MOST_CREDIT,
+                                 .mode = mode};
     __atomic_fetch_add(&header->peak_threads, 1, __ATOMIC_RELAXED);
     if (mode == PEAK_SHARED) {
         __atomic_fetch_or(&header->flags, MEMTRACE_FLAG_THREADED, __ATOMIC_RELAXED);
@@ -173,14 +218,18 @@ void peak_flush(struct peak_share *share, struct memtrace_header *header) {
     int64_t live = peak_live(share->record);
     if (LOAD_RELAXED(&share->mode) == PEAK_ALONE) {
         tell(share, header, live); /* the limits are those of its live bytes: they stay */
-    } else {
+    } else if (share->step == 0) {
         tell_shared(share, header, live);
+    } else {
+        tell(share, header, live);
+        limit_shared(share, header, live);
     }
 }
 
 void peak_leave(struct peak_share *share, struct memtrace_header *header) {
     take_over(share);
     tell(share, header, peak_live(share->record));
+    set_step(share, 0);
     __atomic_fetch_sub(&header->peak_threads, 1, __ATOMIC_RELAXED);
 }
 

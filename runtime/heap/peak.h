@@ -10,8 +10,10 @@
  * free leaves it and starts a new epoch, so that cells keep what they held. Below it low is
  * INT64_MIN, and high where the maximum was.
  *
- * PEAK_SHARED, several threads: low, high = told -+ max(64 KiB, maximum / 1024). The maximum is
- * short by at most that times the threads.
+ * PEAK_SHARED, several threads: low, high = told -+ step. The step is at most max(64 KiB, maximum /
+ * 1024), and a sixteenth of that for the first 64 times, and again once in 1,024 events: what a few
+ * threads do seldom is told at once. header.peak_error_bytes: what was told and twice the steps of
+ * all threads, at any time, less the maximum.
  *
  * The first thread is alone. It is told before it makes another (peak_become_shared). A thread that
  * was made some other way finds it alone when it joins: it tells on its behalf, from then on at
@@ -32,7 +34,10 @@ struct peak_share { /* one a thread */
     int64_t low, high;
     int64_t told;
     const struct memtrace_thread_record *record; /* the thread's */
-    uint32_t mode;                               /* enum peak_mode */
+    int64_t step;         /* PEAK_SHARED: as the limits were set; 0: not yet */
+    uint64_t paid_events; /* events up to which credit was given */
+    uint32_t credit;      /* how often it may still tell finely */
+    uint32_t mode;        /* enum peak_mode */
 };
 
 /* A thread comes, and goes on where its record stands; goes. */

@@ -9,7 +9,7 @@ import re
 import shutil
 import xml.etree.ElementTree as xml
 
-from gates import HERE, command, compiled, profile
+from gates import HERE, MEMTRACE, command, compiled, profile
 from harness import SOURCE, build, equal, execute, fail, finish, report, scratch
 
 SUBJECT = os.path.join(HERE, "subject.c")
@@ -240,6 +240,19 @@ def check_damaged(path, folder):
         fail("cut off:", said)
 
 
+def check_threads(folder):
+    """A peak is known within a bound where there are threads: said where a budget is met by less."""
+    path = os.path.join(folder, "threads.mtp")
+    execute([MEMTRACE, "run", "--no-summary", "--output", path, "--", build("threads.c", optimize="-O1"), "little", "60000"])
+    data = report(path)
+    bound = data["peak_error_bytes"]
+    if bound == 0:
+        fail("check: the peak of threads is said to be exact")
+    for more, is_told in ((0, True), (bound - 1, True), (bound, False), (-1, False)):
+        _, said = command("check", "maximum <= %d" % (data["maximum_bytes"] + more), path, status=more < 0)
+        equal("the true peak may be up to" in said, is_told, "check: a peak that is met by", more, "of", bound)
+
+
 def main():
     folder = scratch()
     before, _ = profile(build([SUBJECT], optimize="-O1"), folder, "before.mtp")
@@ -257,6 +270,7 @@ def main():
     check_suppressions(folder)
     check_wrong(after, folder)
     check_damaged(after, folder)
+    check_threads(folder)
     finish()
 
 

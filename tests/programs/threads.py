@@ -121,6 +121,15 @@ def test_fork():
         equal(children.get("allocations"), 10, "the child's allocations", children)
 
 
+def test_little():
+    """32 threads that hold 60,000 bytes each at once, and have ended at the end."""
+    folder, _ = run("little", 60000)
+    data = only_profile(folder, "little")
+    error = data["maximum_bytes"] - 32 * 60000
+    if abs(error) > data["peak_error_bytes"] or not -32 * 4096 <= error <= 32 * 1000:
+        fail("the peak is", data["maximum_bytes"], "not", 32 * 60000, "bound", data["peak_error_bytes"])
+
+
 def test_full():
     """Threads for which the region has no room: each of their allocations is counted or said to be lost."""
     for count in (20, 300):  # 127 have records in what is there

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-enum { THREADS = 4, EVENTS = 50000 };
+enum { THREADS = 4, QUIET_THREADS = 32, EVENTS = 50000 };
 
 /* A thread. */
 struct counted {
@@ -18,6 +18,9 @@ struct counted {
 };
 
 static void join(struct counted *thread, struct memtrace_header *header, enum peak_mode mode) {
+    if (header->peak_threads == 0) { /* another process */
+        peak_fork();
+    }
     thread->record = (struct memtrace_thread_record){0};
     peak_join(&thread->share, header, &thread->record, mode);
 }
@@ -25,9 +28,11 @@ static void join(struct counted *thread, struct memtrace_header *header, enum pe
 static void change(struct counted *thread, struct memtrace_header *header, int64_t size) {
     if (size > 0) {
         counter_add(&thread->record.alloc_bytes, (uint64_t)size);
+        counter_add(&thread->record.alloc_count, 1);
         peak_grow(&thread->share, header, peak_live(&thread->record));
     } else {
         counter_add(&thread->record.free_bytes, (uint64_t)-size);
+        counter_add(&thread->record.free_count, 1);
         peak_shrink(&thread->share, header, peak_live(&thread->record), (uint64_t)-size);
     }
 }
@@ -157,6 +162,70 @@ static void seen_late_it_is_within_the_bound(void **state) {
     free(header);
 }
 
+/* Threads that each hold little for a while: the peak, and its bound when they are gone. */
+static void what_quiet_threads_hold_is_told(void **state) {
+    enum { HELD = 60000 };
+    struct memtrace_header *header = calloc(1, sizeof *header);
+    struct counted thread[QUIET_THREADS];
+    int64_t most = (int64_t)QUIET_THREADS * HELD;
+    (void)state;
+    join(&thread[0], header, PEAK_ALONE);
+    peak_become_shared(&thread[0].share, header);
+    for (int i = 1; i < QUIET_THREADS; i++) {
+        join(&thread[i], header, PEAK_SHARED);
+    }
+    for (int i = 0; i < QUIET_THREADS; i++) {
+        change(&thread[i], header, HELD - 1000);
+        change(&thread[i], header, 1000);
+    }
+    for (int i = 0; i < QUIET_THREADS; i++) {
+        change(&thread[i], header, -HELD);
+        peak_leave(&thread[i].share, header);
+    }
+    assert_uint_in_range(header->maximum_bytes, most - QUIET_THREADS * 4096, most);
+    assert_uint_in_range(header->peak_error_bytes, most - header->maximum_bytes,
+                         2 * QUIET_THREADS * 4096);
+    free(header);
+}
+
+/* The bound is that of the time when it was largest: threads that were there then hold as much back
+ * as they may. */
+static void the_bound_outlives_its_threads(void **state) {
+    enum { STEPS = 200, HELD_BACK = 60000 };
+    struct memtrace_header *header = calloc(1, sizeof *header);
+    struct counted thread[THREADS];
+    int64_t live = 0;
+    (void)state;
+    join(&thread[0], header, PEAK_ALONE);
+    peak_become_shared(&thread[0].share, header);
+    for (int i = 1; i < THREADS; i++) {
+        join(&thread[i], header, PEAK_SHARED);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        for (int k = 0; k < STEPS; k++) { /* no credit is left */
+            change(&thread[i], header, 100000);
+            change(&thread[i], header, -100000);
+        }
+    }
+    for (int i = 0; i < THREADS; i++) {
+        change(&thread[i], header, 100000);
+        change(&thread[i], header, HELD_BACK);
+        live += 100000 + HELD_BACK;
+    }
+    for (int i = THREADS - 1; i >= 0; i--) {
+        change(&thread[i], header, -100000 - HELD_BACK);
+        if (i != 0) {
+            peak_leave(&thread[i].share, header);
+        }
+    }
+    peak_flush(&thread[0].share, header);
+    assert_uint_in_range(header->maximum_bytes, THREADS * 100000, live - HELD_BACK);
+    assert_uint_in_range(header->peak_error_bytes, live - header->maximum_bytes,
+                         2 * THREADS * 65536);
+    peak_leave(&thread[0].share, header);
+    free(header);
+}
+
 /* Several shares in one thread, so that the true maximum is known. */
 static void shared_it_is_within_the_bound(void **state) {
     struct memtrace_header *header = calloc(1, sizeof *header);
@@ -227,6 +296,8 @@ int main(void) {
         cmocka_unit_test(a_quiet_first_thread_counts),
         cmocka_unit_test(an_event_under_way_is_told_soon),
         cmocka_unit_test(seen_late_it_is_within_the_bound),
+        cmocka_unit_test(what_quiet_threads_hold_is_told),
+        cmocka_unit_test(the_bound_outlives_its_threads),
         cmocka_unit_test(shared_it_is_within_the_bound),
         cmocka_unit_test(threads_lose_nothing),
     };

@@ -89,6 +89,31 @@ static void peak_with(int (*begin)(void)) {
     hold(&mine, 0);
 }
 
+/* --- threads that hold little at once, and do nothing more ---------------------------------------
+ */
+
+static pthread_barrier_t all_hold;
+
+static void *hold_little(void *size) {
+    void *block = malloc((size_t)size);
+    keep(block);
+    pthread_barrier_wait(&all_hold);
+    pthread_barrier_wait(&all_hold);
+    free(block);
+    return NULL;
+}
+
+static void little(size_t count, size_t size) {
+    pthread_t thread[MOST];
+    pthread_barrier_init(&all_hold, NULL, (unsigned)count);
+    for (size_t i = 0; i < count; i++) {
+        pthread_create(&thread[i], NULL, hold_little, (void *)size);
+    }
+    for (size_t i = 0; i < count; i++) {
+        pthread_join(thread[i], NULL);
+    }
+}
+
 /* --- how it is made --------------------------------------------------------------------------- */
 
 static int run_thrd(void *argument) {
@@ -374,6 +399,10 @@ int main(int argc, char **argv) {
     is_quiet = argc == 3 && strcmp(argv[1], "quiet") == 0;
     if (argc == 3 && (strcmp(argv[1], "many") == 0 || is_quiet)) {
         many(atoi(argv[2]));
+        return 3;
+    }
+    if (argc == 3 && strcmp(argv[1], "little") == 0) {
+        little(32, (size_t)atoi(argv[2]));
         return 3;
     }
     if (argc == 3 && strcmp(argv[1], "alive") == 0) {
