@@ -550,12 +550,18 @@ void sys_no_huge_pages(void *address, size_t size) {
 }
 
 int sys_readable(const void *address) {
-    /* rt_sigprocmask copies a new mask from user memory before it does anything else: with an
-     * invalid `how` it changes nothing and answers EFAULT for memory that cannot be read, else
-     * EINVAL (man sigprocmask; kernel/signal.c). NULL means no mask there, and is not looked at.
-     * Any other answer is a filter's. */
+    /* Both copy from user memory before they do anything else: with a wrong first argument they
+     * change nothing and answer EFAULT for memory that cannot be read, else EINVAL (man sigprocmask,
+     * sigaction; kernel/signal.c). NULL means nothing there, and is not looked at. Any other answer
+     * is a filter's, which seldom denies both. */
+    enum { NO_SUCH = 12345, ACTION_SIZE = 32 }; /* at most; none crosses a page */
     uintptr_t word = (uintptr_t)address & ~(uintptr_t)(SIGNALS_SIZE - 1);
-    return word != 0 && CALL4(SYS_rt_sigprocmask, 12345, word, 0, SIGNALS_SIZE) == -EINVAL;
+    uintptr_t action = (uintptr_t)address & ~(uintptr_t)(ACTION_SIZE - 1);
+    long result = word != 0 ? CALL4(SYS_rt_sigprocmask, NO_SUCH, word, 0, SIGNALS_SIZE) : -EFAULT;
+    if (UNLIKELY(result != -EINVAL && result != -EFAULT) && action != 0) {
+        result = CALL4(SYS_rt_sigaction, NO_SUCH, action, 0, SIGNALS_SIZE);
+    }
+    return result == -EINVAL;
 }
 
 int sys_clock_call(int clock, long *s, long *ns) {

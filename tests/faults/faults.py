@@ -4,6 +4,7 @@ its own output and exit status, and one clear line says what is missing; the too
 non-zero status and one line, never by a signal, never by hanging."""
 
 import os
+import re
 import resource
 import shutil
 import signal
@@ -14,7 +15,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "programs"))
 
-from harness import (LIBRARY, MEMTRACE, PRELOAD, bare, build, clean_environment, equal, execute, fail,
+from harness import (LIBRARY, MEMTRACE, PRELOAD, SOURCE, bare, build, clean_environment, equal, execute, fail,
                      finish, profiles, report, scratch, shared, skip, traced)
 
 SUBJECT = os.path.join(HERE, "subject.c")
@@ -416,6 +417,36 @@ def case_system_calls():
             equal(allocations_of(data, 80003), 500, action, *how, "a new thread's", data["lost_by_kind"])
             if action != "refuse":
                 equal(data["lost"], 0, action, *how, "lost", data["lost_by_kind"])
+
+
+def calls_of_runtime():
+    """The numbers here of all system calls that the runtime makes, by name."""
+    names = set()
+    for folder, _, files in os.walk(os.path.join(SOURCE, "runtime")):
+        for name in files:
+            with open(os.path.join(folder, name), encoding="utf-8") as file:
+                names.update(re.findall(r"\bSYS_([a-z0-9_]+)", file.read()))
+    source = os.path.join(scratch(), "numbers.c")
+    with open(source, "w", encoding="utf-8") as file:
+        file.write("#include <stdio.h>\n#include <sys/syscall.h>\nint main(void) {\n" + "".join(
+            '#ifdef SYS_%s\nprintf("%s %%d\\n", SYS_%s);\n#endif\n' % (name, name, name) for name in sorted(names)) +
+                   "return 0; }\n")
+    told = execute([build(source, "gcc", "-O0")]).stdout.decode().split()
+    return dict(zip(told[::2], told[1::2]))
+
+
+def case_each_call():
+    """A program that may not make one system call does what it does alone, whichever it is."""
+    program = build(os.path.join(HERE, "denied.c"), "gcc", "-O1")
+    numbers = calls_of_runtime()
+    if execute([program, numbers["mincore"], "refuse"]).returncode == 77:
+        skip("no filter can be had")
+    for name, number in sorted(numbers.items()):
+        for how in ("kill", "refuse") if name not in ("exit", "exit_group") else ("kill",):  # else it goes on for ever
+            alone = bare([program, number, how])
+            settings = {"MEMTRACE_RECORD": "1"} if how == "refuse" else {}
+            under = traced([program, number, how], "preload", scratch(), settings)
+            equal((under.returncode, under.stdout), (alone.returncode, alone.stdout), name, how, under.stderr)
 
 
 def case_strict():
