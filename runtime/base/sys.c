@@ -372,8 +372,20 @@ void sys_alternate_stack(uintptr_t *low, uintptr_t *high) {
     *high = known ? *low + stack.ss_size : 0;
 }
 
+/* Where a filter denies the call. */
+static COLD uint32_t pid_by_proc(void) {
+    char text[16];
+    long length = sys_readlink("/proc/self", text, sizeof text);
+    uint32_t pid = 0;
+    for (long i = 0; i < length && text[i] >= '0' && text[i] <= '9'; i++) {
+        pid = pid * 10 + (uint32_t)(text[i] - '0');
+    }
+    return pid;
+}
+
 uint32_t sys_getpid(void) {
-    return (uint32_t)CALL0(SYS_getpid);
+    long pid = CALL0(SYS_getpid);
+    return LIKELY(pid > 0) ? (uint32_t)pid : pid_by_proc();
 }
 
 uint32_t sys_getppid(void) {
@@ -551,9 +563,9 @@ void sys_no_huge_pages(void *address, size_t size) {
 
 int sys_readable(const void *address) {
     /* Both copy from user memory before they do anything else: with a wrong first argument they
-     * change nothing and answer EFAULT for memory that cannot be read, else EINVAL (man sigprocmask,
-     * sigaction; kernel/signal.c). NULL means nothing there, and is not looked at. Any other answer
-     * is a filter's, which seldom denies both. */
+     * change nothing and answer EFAULT for memory that cannot be read, else EINVAL (man
+     * sigprocmask, sigaction; kernel/signal.c). NULL means nothing there, and is not looked at. Any
+     * other answer is a filter's, which seldom denies both. */
     enum { NO_SUCH = 12345, ACTION_SIZE = 32 }; /* at most; none crosses a page */
     uintptr_t word = (uintptr_t)address & ~(uintptr_t)(SIGNALS_SIZE - 1);
     uintptr_t action = (uintptr_t)address & ~(uintptr_t)(ACTION_SIZE - 1);

@@ -48,7 +48,7 @@ long sys_set_seccomp(unsigned operation, unsigned flags, const void *argument);
 long sys_stack_limit(uint64_t *limit);
 /* The calling thread's stack for signal handlers: [low, high), empty if there is none. */
 void sys_alternate_stack(uintptr_t *low, uintptr_t *high);
-uint32_t sys_getpid(void);
+uint32_t sys_getpid(void); /* 0: a filter denies all that tells it */
 uint32_t sys_getppid(void);
 uint32_t sys_gettid(void);
 uint32_t sys_getuid(void);

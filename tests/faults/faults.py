@@ -444,9 +444,12 @@ def case_each_call():
     for name, number in sorted(numbers.items()):
         for how in ("kill", "refuse") if name not in ("exit", "exit_group") else ("kill",):  # else it goes on for ever
             alone = bare([program, number, how])
-            settings = {"MEMTRACE_RECORD": "1"} if how == "refuse" else {}
+            regions = scratch(where="/dev/shm")
+            settings = {"MEMTRACE_REGION_DIR": regions, **({"MEMTRACE_RECORD": "1"} if how == "refuse" else {})}
             under = traced([program, number, how], "preload", scratch(), settings)
             equal((under.returncode, under.stdout), (alone.returncode, alone.stdout), name, how, under.stderr)
+            execute([MEMTRACE, "list"], clean_environment(MEMTRACE_REGION_DIR=regions))
+            equal(os.listdir(regions), [], name, how, "what nobody finishes")
 
 
 def case_strict():
