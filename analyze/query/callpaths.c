@@ -259,12 +259,16 @@ static void put_bytes(sqlite3_context *out, int argc, sqlite3_value **argv) {
 
 static void put_duration(sqlite3_context *out, int argc, sqlite3_value **argv) {
     struct number number;
+    char text[sizeof number + 1] = "-";
     sqlite3_int64 value = sqlite3_value_int64(argv[0]);
     (void)argc;
     if (!is_number(argv[0])) {
         sqlite3_result_value(out, argv[0]);
+    } else if (value < 0) {
+        strcat(text, number_duration(&number, -(uint64_t)value));
+        vtable_put_text(out, text);
     } else {
-        vtable_put_text(out, number_duration(&number, value > 0 ? (uint64_t)value : 0));
+        vtable_put_text(out, number_duration(&number, (uint64_t)value));
     }
 }
 

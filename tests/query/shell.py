@@ -56,11 +56,11 @@ def check_formats(path):
 
 
 def check_functions(path):
-    row = ask(path, "SELECT bytes(1048576) b, bytes(NULL) n, duration(1500000000) d, address(255) a,"
+    row = ask(path, "SELECT bytes(1048576) b, bytes(NULL) n, duration(1500000000) d, duration(-1500000) before, address(255) a,"
                     " 'abc' REGEXP '^a.c$' yes, 'abc' REGEXP 'x' no, NULL REGEXP 'x' none,"
                     " path(0) p, (SELECT count(*) FROM contexts WHERE path(id) <> path OR"
                     " function(id) <> function) differ")[0]
-    equal(row, {"b": "1.0 MiB", "n": None, "d": "1.5 s", "a": "0xff", "yes": 1, "no": 0,
+    equal(row, {"b": "1.0 MiB", "n": None, "d": "1.5 s", "before": "-1.5 ms", "a": "0xff", "yes": 1, "no": 0,
                 "none": None, "p": None, "differ": 0}, "functions")
     result = run(path, "SELECT 'a' REGEXP '('")
     equal((result.returncode, result.stderr.count(b"\n")), (1, 1), "bad pattern", result.stderr)

@@ -48,6 +48,14 @@ def check_refusals(server):
         refused(server, "site " + site, (403,), headers={"Sec-Fetch-Site": site})
 
 
+def check_parameters(server):
+    """An address of 16 KiB, however many parameters that are, is answered at once."""
+    for count in (257, 600, 8150):
+        address = "/api/v1/r/1?" + "a&" * count
+        status, _, body = server.ask(address, timeout=20)
+        check("%d parameters" % count, status == 400, status, body)
+
+
 def check_allowed(server):
     port = server.port
     for host in ("127.0.0.1", "localhost", "LOCALHOST", "[::1]"):
@@ -171,6 +179,7 @@ def main():
         server.wait_open()
         check_refusals(server)
         check_allowed(server)
+        check_parameters(server)
         check_headers(server)
         check_page(server)
         check_read_only(server, scratch)

@@ -24,7 +24,9 @@
 
 enum {
     SPARE = 8, /* connections beyond the most: those that give way are not gone at once */
-    CONNECTION_MEMORY = 40 * 1024, /* request line and headers, and the headers of the answer */
+    /* Request line and headers, and the headers of the answer; and what libmicrohttpd keeps of each
+     * parameter, of which an address has one in two bytes. (What is not used is not touched.) */
+    CONNECTION_MEMORY = 40 * 1024 + REQUEST_URI / 2 * 80,
     IDLE_SECONDS = 60,
     DAEMONS = 2,
 };
