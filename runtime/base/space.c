@@ -235,41 +235,90 @@ static long map_private(struct space *space, uint64_t end) {
     return result;
 }
 
-void space_prepare(struct space *space, uint64_t size, enum sys_pages pages) {
-    long fd = space->header != NULL && !space->is_private ? space_descriptor(space) : -1;
-    uint64_t from = fd >= 0 ? LOAD_RELAXED(&space->header->end) : 0;
-    size = sys_page_up(size);
-    /* What others take meanwhile is mapped once more: the same blocks at the same place. */
-    if (fd >= 0 && allocate(space, (int)fd, from, size) == 0 &&
-        map_range(space, (int)fd, from, size, pages) == 0) {
-        STORE_RELEASE(&space->prepared_end, from + size);
+/* --- what is prepared -------------------------------------------------------------------------
+ *
+ * A range of the file that has blocks and is mapped, in one word: its first page, and how many. It
+ * is nobody else's: where one fails to get blocks, the kernel takes away again what it has put into
+ * the range by then, and what others have put there. */
+
+enum { PREPARED_BITS = 24 };
+
+static uint64_t prepared_bytes(uint64_t word) {
+    return (word & ((UINT64_C(1) << PREPARED_BITS) - 1)) * MEMTRACE_PAGE_SIZE;
+}
+
+static uint64_t prepared_from(uint64_t word) {
+    return (word >> PREPARED_BITS) * MEMTRACE_PAGE_SIZE;
+}
+
+static uint64_t prepared_word(uint64_t from, uint64_t bytes) {
+    return from / MEMTRACE_PAGE_SIZE << PREPARED_BITS | bytes / MEMTRACE_PAGE_SIZE;
+}
+
+/* Behind what is left of the one before, if that ends there. */
+static void add_prepared(struct space *space, uint64_t from, uint64_t size) {
+    uint64_t old = LOAD_RELAXED(&space->prepared);
+    uint64_t word;
+    do {
+        uint64_t left = prepared_bytes(old);
+        int is_behind = prepared_from(old) + left == from;
+        word = is_behind ? prepared_word(from - left, left + size) : prepared_word(from, size);
+    } while (!__atomic_compare_exchange_n(&space->prepared, &old, word, 0, __ATOMIC_RELEASE,
+                                          __ATOMIC_RELAXED));
+}
+
+static void prepare(struct space *space, int fd, uint64_t size, enum sys_pages pages) {
+    uint64_t from = __atomic_fetch_add(&space->header->end, size, __ATOMIC_RELAXED);
+    if (allocate(space, fd, from, size) == 0 && map_range(space, fd, from, size, pages) == 0) {
+        add_prepared(space, from, size);
+    } else {
+        give_back(space->header, from, size);
     }
-    if (fd >= 0) {
-        sys_close((int)fd);
+}
+
+void space_prepare(struct space *space, uint64_t size, enum sys_pages pages) {
+    long fd;
+    if (space->header == NULL || space->is_private || !trylock_take(&space->preparing)) {
+        return;
+    }
+    size = sys_page_up(size);
+    if (prepared_bytes(LOAD_RELAXED(&space->prepared)) < size / 2) {
+        fd = space_descriptor(space);
+        if (fd >= 0) {
+            prepare(space, (int)fd, size, pages);
+            sys_close((int)fd);
+        }
+    }
+    trylock_release(&space->preparing);
+}
+
+void space_return(struct space *space) {
+    uint64_t word = __atomic_exchange_n(&space->prepared, 0, __ATOMIC_ACQUIRE);
+    if (word != 0 && space->header != NULL && !space->is_private) {
+        give_back(space->header, prepared_from(word), prepared_bytes(word));
     }
 }
 
 static int take_prepared(struct space *space, uint64_t size, uint64_t *offset) {
-    uint64_t end = LOAD_ACQUIRE(&space->prepared_end);
-    if (LIKELY(end == 0) || space->is_private) {
-        return 0;
-    }
-    *offset = LOAD_RELAXED(&space->header->end);
+    uint64_t word = LOAD_ACQUIRE(&space->prepared);
     do {
-        if (*offset + size > end) {
+        if (prepared_bytes(word) < size || space->is_private) {
             return 0;
         }
-    } while (!__atomic_compare_exchange_n(&space->header->end, offset, *offset + size, 0,
-                                          __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+        *offset = prepared_from(word);
+    } while (!__atomic_compare_exchange_n(
+        &space->prepared, &word, prepared_word(*offset + size, prepared_bytes(word) - size), 0,
+        __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE));
     return 1;
 }
 
-/* The same of what is prepared now, where there is room for that and more is to come. */
+/* The same of what is prepared now, where there is room for that and more is to come; by one thread
+ * at a time. */
 static int take_ahead(struct space *space, uint64_t size, uint64_t *offset) {
     uint64_t part = LOAD_RELAXED(&space->header->end) / AHEAD_PART;
     uint64_t page = sys_page_bytes();
     uint64_t ahead = part < MOST_AHEAD ? part / page * page : MOST_AHEAD;
-    if (ahead < LEAST_AHEAD || size > ahead || space->is_private) {
+    if (ahead < LEAST_AHEAD || size > ahead / 2 || space->is_private) {
         return 0;
     }
     space_prepare(space, ahead, SYS_PAGES_LATER);
@@ -488,7 +537,8 @@ long space_fork(struct space *space, int fd, const char *path,
     }
     space->refused = 0;
     space->again_from_ns = 0;
-    space->prepared_end = 0;
+    space->prepared = 0;
+    space->preparing.held = 0;
     result = open_by(space, fd, path);
     if (result == 0) { /* what was made void are holes, for which there may be no room */
         uint64_t from = header_bytes();

@@ -6,6 +6,7 @@
  *   address of file offset o == base + o, for o < mapped end
  *   header.end grows only, but for what a refusal gives back; segments below it have blocks behind
  *   them (reserved before they are touched: a full disk is a refusal here, never a SIGBUS later)
+ *   what is asked of the file is at first taken by header.end: no two ask for the same at once
  * Any thread may take segments at any time, without a lock.
  */
 #ifndef RUNTIME_BASE_SPACE_H
@@ -21,10 +22,11 @@ struct space {
     struct room room; /* from base on */
     int held;         /* a descriptor, or -1; the program may have closed it: space_hold() */
     uint64_t device, inode;
-    uint32_t is_private;    /* of a light child: what is taken is memory, not part of the file */
-    uint64_t private_end;   /* and that lies below this, already mapped */
-    uint32_t refused;       /* a segment could not be had: logged once */
-    uint64_t prepared_end;  /* up to there the file has blocks and is mapped: space_prepare() */
+    uint32_t is_private;  /* of a light child: what is taken is memory, not part of the file */
+    uint64_t private_end; /* and that lies below this, already mapped */
+    uint32_t refused;     /* a segment could not be had: logged once */
+    uint64_t prepared;    /* space_prepare(): what is left of it */
+    struct trylock preparing;
     uint64_t again_from_ns; /* monotonic: none is tried before, the disk may be full for long */
     char path[256];
 };
@@ -45,8 +47,11 @@ void space_publish(void *segment);
 void *space_leaf(struct space *space, void *leaf, enum memtrace_segment_kind kind, uint32_t index,
                  uint32_t item_size, uint32_t item_count);
 
-/* The next `size` bytes can be taken without asking the kernel: it may soon refuse. */
+/* Some of the next segments, about `size` bytes of them, can be taken without asking the kernel: it
+ * may soon refuse. */
 void space_prepare(struct space *space, uint64_t size, enum sys_pages pages);
+/* What is left of that is not needed any more. */
+void space_return(struct space *space);
 
 /* In a forked child: header, zeroed, and all segments from here on are private memory; the segments
  * of before stay the parent's, shared with it, and so does the file. Returns the first page of the
