@@ -308,6 +308,9 @@ static int judge_file(const struct answer *answer, int status) {
     if (model->damage[0] != '\0') {
         cli_error("%s is damaged, so its numbers are too low: %s", answer->source.path,
                   model->damage);
+    } else if (model_is_unfinished(model)) {
+        cli_error("%s was not finished by its writer, so its numbers may be too low",
+                  answer->source.path);
     } else if (!uncounted_is_all(model)) {
         return status;
     }

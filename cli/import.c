@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* import.c: `memtrace import`: files of other tools as recordings. docs/import.md is its page. */
 #include "analyze/base/pathname.h"
+#include "analyze/read/profile.h"
 #include "analyze/rows/number.h"
 #include "cli/cli.h"
 #include "cli/outfile.h"
@@ -59,6 +60,9 @@ static void note_losses(const char *path, const struct importer_result *result) 
     struct number number;
     if (result->file.damage[0] != '\0') {
         cli_error("%s: %s; what comes before that was imported", path, result->file.damage);
+    }
+    if (result->file.is_incomplete) {
+        cli_error("%s: %s", path, PROFILE_INCOMPLETE);
     }
     if (result->file.bad_lines != 0) {
         cli_error("%s: left out, since it makes no sense: %s", path,

@@ -81,6 +81,7 @@ static void tell(const char *output, const struct merge_result *result) {
                number_items(&processes, result->processes, "process"),
                number_items(&files, result->files, "file"),
                number_bytes(&bytes, result->written.bytes_written));
+    rewriting_note_incomplete(output, &result->written);
     if (result->written.damaged != 0) {
         fprintf(stderr, "memtrace: damaged blocks are left out: %s\n",
                 number_count(&events, result->written.damaged));

@@ -72,7 +72,7 @@ static int repack_profile(const struct request *request) {
     if (profile == NULL) {
         return cli_error("%s", error.message);
     }
-    if (profile->damage[0] != '\0' || profile->live) {
+    if (profile->is_broken || profile->live) {
         status = cli_error("%s stays as it is: %s", request->file,
                            profile->live ? "its program is running" : profile->damage);
     } else if (outfile_open_named(&file, output, "a profile", &error) != 0) {

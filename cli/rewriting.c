@@ -39,6 +39,13 @@ int rewriting_read(const struct command *command, int argc, char **argv, void *r
     return status == CLI_OK ? rewriting_check(rewriting, command) : status;
 }
 
+void rewriting_note_incomplete(const char *output, const struct transform_result *result) {
+    if (result->incomplete.message[0] != '\0') {
+        print_safe(stderr, "memtrace: %s; %s says that something is missing\n",
+                   result->incomplete.message, output);
+    }
+}
+
 static void tell(const char *output, const struct transform_result *result) {
     struct number kept;
     struct number read;
@@ -48,6 +55,7 @@ static void tell(const char *output, const struct transform_result *result) {
                number_items(&kept, result->kept, "event"),
                number_bytes(&written, result->bytes_written), number_count(&read, result->events),
                number_bytes(&bytes, result->bytes));
+    rewriting_note_incomplete(output, result);
     if (result->damaged != 0) {
         fprintf(stderr, "memtrace: %s damaged %s left out, as far as %s could not be read\n",
                 number_count(&kept, result->damaged),

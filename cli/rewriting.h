@@ -34,6 +34,9 @@ int rewriting_read(const struct command *command, int argc, char **argv, void *r
 typedef void (*rewriting_progress_function)(void *context, uint64_t done, uint64_t total);
 rewriting_progress_function rewriting_progress(void);
 
+/* One line on stderr where not all of an input could be read. */
+void rewriting_note_incomplete(const char *output, const struct transform_result *result);
+
 /* Writes the output, which is there whole in the end or not at all, and says in one line on stderr
  * what became of it. Shows how far it is. CLI_OK, or CLI_FAILURE after a line was printed. */
 int rewriting_write(struct timeorder_parts parts, const struct rewriting *rewriting,

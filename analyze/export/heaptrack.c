@@ -20,6 +20,7 @@
  */
 #include "analyze/export/packedout.h"
 #include "analyze/export/shared.h"
+#include "analyze/read/profile.h"
 
 #define XXH_INLINE_ALL
 #include <stdlib.h>
@@ -263,6 +264,9 @@ static int start_text(struct text *text, FILE *out, const struct export *export)
     commandline_put(out, &export->model->header);
     putc_unlocked('\n', out);
     put_line(out, 'I', system, 2);
+    if (export->model->damage[0] != '\0' || model_is_unfinished(export->model)) {
+        fputs(PROFILE_INCOMPLETE_COMMENT "\n", out);
+    }
     return 0;
 }
 

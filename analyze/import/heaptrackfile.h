@@ -60,7 +60,8 @@ struct heaptrackfile_visitor {
 struct heaptrackfile_result {
     uint64_t lines;
     uint64_t bad_lines;
-    char damage[128]; /* "": it was read to its end */
+    bool is_incomplete; /* it says that not all could be read of what it was made of */
+    char damage[128];   /* "": it was read to its end */
 };
 
 /* 0; -1: it cannot be read, or is no such file, or no memory (error is set); else what a visitor

@@ -41,6 +41,10 @@ bool model_is_left(const struct model *model) {
     return (model->header.flags & MEMTRACE_FLAG_LEFT) != 0;
 }
 
+bool model_is_unfinished(const struct model *model) {
+    return model->recording.present && !model->recording.closed && !model->live;
+}
+
 const char *model_end_word(const struct model *model) {
     switch (model->header.state) {
     case MEMTRACE_STATE_ENDED:

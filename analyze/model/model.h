@@ -272,6 +272,8 @@ bool model_has_leaks(const struct model *model);
 const char *model_end_word(const struct model *model);
 /* It was detached from: what it holds is no longer watched, and may be freed yet. */
 bool model_is_left(const struct model *model);
+/* Whether it is a recording whose end may be missing: its writer did not finish it, and is gone. */
+bool model_is_unfinished(const struct model *model);
 
 /* The children of a profile, summed up. */
 struct model_children {

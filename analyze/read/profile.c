@@ -218,7 +218,14 @@ static int read_structure(struct profile *profile, uint64_t file_size, struct er
         note_damage(profile, "cut off at byte %llu of %llu", (unsigned long long)file_size,
                     (unsigned long long)profile->header.end);
     }
-    return scan_segments(profile, error);
+    if (scan_segments(profile, error) != 0) {
+        return -1;
+    }
+    profile->is_broken = profile->damage[0] != '\0';
+    if ((profile->header.flags & MEMTRACE_FLAG_INCOMPLETE) != 0) {
+        note_damage(profile, PROFILE_INCOMPLETE);
+    }
+    return 0;
 }
 
 static struct profile *new_profile(const char *path, struct error *error) {

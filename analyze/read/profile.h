@@ -27,6 +27,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The damage of a file with MEMTRACE_FLAG_INCOMPLETE, a recording or a profile, that is itself as
+ * it was written. */
+#define PROFILE_INCOMPLETE "made of files of which not all could be read"
+/* A comment that says it in a heaptrack data file, which `memtrace import` reads. */
+#define PROFILE_INCOMPLETE_COMMENT "# memtrace: " PROFILE_INCOMPLETE
+
 struct profile_segment {
     uint32_t kind; /* enum memtrace_segment_kind; kinds not known are left out */
     uint32_t owner;
@@ -49,6 +55,7 @@ struct profile {
     bool live;        /* mapped from a file whose writer may still write */
     bool is_turned;   /* a copy of what a machine with the other byte order wrote */
     char damage[256]; /* empty: whole; else one phrase, e.g. "cut off at byte 8192 of 40960" */
+    bool is_broken;   /* there is damage, and not only in the files that it was made of */
     char *path;
 
     int fd;                /* live: the mapped file; else -1 */

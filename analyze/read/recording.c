@@ -112,6 +112,10 @@ bool recording_grows(const struct recording *recording) {
                                   region_is_written(recording->fd, &unknown));
 }
 
+bool recording_is_unfinished(const struct recording *recording) {
+    return !recording->closed && !recording_grows(recording);
+}
+
 /* Steps from block to block, from where the last scan ended. */
 static int scan(struct recording *recording, struct recording_buffer *buffer, struct error *error) {
     bool torn = false;
@@ -269,6 +273,15 @@ static int read_header(struct recording *recording, struct error *error) {
     return check_header(recording, error);
 }
 
+/* A file that was made of damaged ones is no better than they are. */
+static void note_origin(struct recording *recording) {
+    recording->is_broken = recording->damage[0] != '\0';
+    if (!recording->is_broken &&
+        (recording->program.flags & MEMTRACE_FLAG_INCOMPLETE) != 0) {
+        snprintf(recording->damage, sizeof recording->damage, "%s", PROFILE_INCOMPLETE);
+    }
+}
+
 /* The last PROGRAM block that can be read, its strings made safe. */
 static int take_program(struct recording *recording, struct recording_buffer *buffer,
                         struct error *error) {
@@ -340,6 +353,7 @@ static int read_structure(struct recording *recording, bool takes_rest, struct e
     if (result >= 0) {
         result = take_program(recording, &buffer, error);
     }
+    note_origin(recording);
     recording_buffer_free(&buffer);
     return result;
 }
@@ -401,6 +415,7 @@ int recording_refresh(struct recording *recording, struct error *error) {
     if (result == 0 && recording->block_count != before) {
         result = take_program(recording, &buffer, error);
     }
+    note_origin(recording);
     recording_buffer_free(&buffer);
     return result;
 }

@@ -30,6 +30,7 @@ struct recording {
     size_t block_room;
     bool closed;      /* has an index: its writer finished it */
     char damage[256]; /* empty: whole */
+    bool is_broken;   /* there is damage, and not only in the files that it was made of */
     uint64_t damaged_blocks;
     char *path;
     int fd;
@@ -56,6 +57,8 @@ void recording_close(struct recording *recording); /* NULL is allowed */
 /* Whether more may come: it has no index, and its program runs or, where that is on another machine
  * or has just ended, somebody writes the file. */
 bool recording_grows(const struct recording *recording);
+/* Whether its end may be missing: it has no index, and nothing comes any more. */
+bool recording_is_unfinished(const struct recording *recording);
 
 /* Looks for blocks appended since. 0 or -1. */
 int recording_refresh(struct recording *recording, struct error *error);

@@ -42,7 +42,7 @@ static void describe(struct model *model, struct timeorder_parts parts) {
     };
     for (size_t part = 0; part < parts.count; part++) {
         const struct recording *recording = parts.items[part];
-        if (recording->damage[0] != '\0') {
+        if (recording->is_broken) {
             model_damage(model, "%s", recording->damage);
         }
         model->recording.bytes += recording->size;
@@ -96,6 +96,9 @@ static void note_facts(struct model *model, const struct index_facts *facts) {
     } else if (facts->gaps != 0) {
         model_damage(model, "events are missing in %llu place%s", (unsigned long long)facts->gaps,
                      facts->gaps == 1 ? "" : "s");
+    }
+    if ((model->header.flags & MEMTRACE_FLAG_INCOMPLETE) != 0) {
+        model_damage(model, PROFILE_INCOMPLETE);
     }
     recording->lost_allocs = facts->lost_allocs;
     recording->lost_frees = facts->lost_frees;

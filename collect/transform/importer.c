@@ -445,6 +445,7 @@ static void guess_program(struct importer *importer) {
 
 static int write_program(struct importer *importer) {
     struct memtrace_header *program = &importer->program;
+    const struct heaptrackfile_result *file = &importer->result->file;
     memcpy(program->magic, MEMTRACE_MAGIC, sizeof program->magic);
     program->version = MEMTRACE_FORMAT_VERSION;
     program->header_size = MEMTRACE_HEADER_SIZE;
@@ -452,6 +453,7 @@ static int write_program(struct importer *importer) {
     program->end = MEMTRACE_HEADER_SIZE;
     program->state = MEMTRACE_STATE_ENDED;
     program->flags = MEMTRACE_FLAG_ADJACENT;
+    importer->writer.is_incomplete = file->damage[0] != '\0' || file->bad_lines != 0 || file->is_incomplete;
     program->stacks = MEMTRACE_STACKS_FULL;
     program->start_monotonic_ns = 1;
     program->end_monotonic_ns = importer->time_ns + 1;

@@ -39,6 +39,7 @@ struct merge {
     const struct recording **parts; /* of all processes */
     struct mergetables tables;
     uint64_t start_ns;    /* CLOCK_REALTIME: when the first of them started */
+    bool is_incomplete;   /* not all of one of them could be read */
     size_t current;       /* whose events or tables pass */
     uint32_t stream_base; /* added to its streams */
     uint32_t stream_most; /* of those that passed so far */
@@ -153,6 +154,7 @@ static int add_tables(struct merge *merge, struct error *error) {
         if (model != NULL) {
             result = mergetables_add(&merge->tables, model, shift_ns, &process->source, error);
             process->end_ns = shift_ns + model->now_ns;
+            merge->is_incomplete |= model->damage[0] != '\0';
         }
         model_free(model);
         if (result != 0) {
@@ -178,10 +180,22 @@ static void merge_header(void *context, struct memtrace_recording_header *header
     header->flags = common | (any & ~for_all);
 }
 
+/* What could not be recorded of another process, too. */
+static void add_losses(struct memtrace_recording *recorded, const struct memtrace_header *other) {
+    struct memtrace_recording more = {.lost_allocs = 0};
+    if (other != NULL) {
+        memcpy(&more, other->recording, sizeof more);
+    }
+    recorded->lost_allocs += more.lost_allocs;
+    recorded->lost_frees += more.lost_frees;
+}
+
 /* The first process's program, with the sums of all. */
 static int write_program(const struct merge *merge, struct recordwriter *writer) {
     struct memtrace_header header = *program_of(&merge->inputs[0]);
+    struct memtrace_recording recorded;
     uint64_t end_ns = 0;
+    memcpy(&recorded, header.recording, sizeof recorded);
     header.inherited_blocks = header.inherited_bytes = 0; /* they are allocations like others */
     header.peak_resident_bytes = header.own_resident_bytes = header.maximum_ns =
         0; /* not known of all */
@@ -193,10 +207,12 @@ static int write_program(const struct merge *merge, struct recordwriter *writer)
             header.malloc_by = other->malloc_by;
         }
         header.peak_error_bytes += i != 0 ? other->peak_error_bytes : 0;
+        add_losses(&recorded, i != 0 ? other : NULL);
         for (unsigned kind = 0; i != 0 && kind < MEMTRACE_LOSS_KINDS; kind++) {
             *memtrace_lost(&header, kind) += *memtrace_lost(other, kind);
         }
     }
+    memcpy(header.recording, &recorded, sizeof recorded);
     header.end_monotonic_ns = header.end_monotonic_ns != 0 ? header.start_monotonic_ns + end_ns : 0;
     header.clock_ns = end_ns;
     mergetables_count(&merge->tables, &header);
@@ -208,7 +224,9 @@ static int write_tables(void *context, struct recordwriter *writer) {
     const struct merge *merge = context;
     const struct mergetables *tables = &merge->tables;
     size_t modules = tables->module_count > 1 ? tables->module_count - 1 : 0;
-    int result = write_program(merge, writer);
+    int result;
+    writer->is_incomplete |= merge->is_incomplete;
+    result = write_program(merge, writer);
     for (size_t i = 0; i < tables->node_count && result == 0; i++) {
         result = tables->nodes[i].frame != 0 ? recordwriter_node(writer, &tables->nodes[i]) : 0;
     }
@@ -341,6 +359,23 @@ static int take_samples(struct merge *merge, const struct transform_payload *pay
     return 0;
 }
 
+/* When events of a process were lost, or left out since too many came: both begin with two times.
+ */
+static int shift_gaps(const struct merge *merge, const struct transform_payload *payload) {
+    MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_gap) == sizeof(struct memtrace_thinned),
+                           "both are as large");
+    uint64_t shift_ns = merge->processes[merge->current].source.shift_ns;
+    for (size_t at = 0; at + sizeof(struct memtrace_gap) <= payload->size;
+         at += sizeof(struct memtrace_gap)) {
+        struct memtrace_gap gap;
+        memcpy(&gap, payload->bytes + at, sizeof gap);
+        gap.from_ns += shift_ns;
+        gap.to_ns += shift_ns;
+        memcpy(payload->bytes + at, &gap, sizeof gap);
+    }
+    return 1;
+}
+
 static int number_table(void *context, enum memtrace_block_kind kind,
                         struct transform_payload *payload) {
     switch (kind) {
@@ -350,6 +385,9 @@ static int number_table(void *context, enum memtrace_block_kind kind,
         return number_file(context, payload);
     case MEMTRACE_BLOCK_SAMPLES:
         return take_samples(context, payload);
+    case MEMTRACE_BLOCK_GAP:
+    case MEMTRACE_BLOCK_THINNED:
+        return shift_gaps(context, payload);
     default: /* of all processes, or left out */
         return 0;
     }

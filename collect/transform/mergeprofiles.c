@@ -31,6 +31,7 @@ struct merging {
     struct mergetables tables;
     struct memtrace_header header; /* of the first process, with the sums of all */
     uint64_t end_ns;
+    bool is_incomplete;          /* not all of one of them could be read */
     struct memtrace_cell *cells; /* by id; cell_count of them; lifetimes: places in `lifetimes` */
     size_t cell_count;
     size_t cell_room;
@@ -321,6 +322,7 @@ static void add_header(struct merging *merging, const struct model *model, uint6
     uint64_t end_ns = model->now_ns + shift_ns;
     uint32_t merged = header->merged + (other->merged != 0 ? other->merged : 1);
     merging->end_ns = end_ns > merging->end_ns ? end_ns : merging->end_ns;
+    merging->is_incomplete |= model->damage[0] != '\0' || model_is_unfinished(model);
     if (header->pid == 0) {
         *header = *other;
         header->merged = merged;
@@ -549,6 +551,7 @@ static int write_children(struct profilewrite *write, const struct merging *merg
 static void finish_header(struct merging *merging) {
     struct memtrace_header *header = &merging->header;
     header->state = MEMTRACE_STATE_ENDED;
+    header->flags |= merging->is_incomplete ? (uint32_t)MEMTRACE_FLAG_INCOMPLETE : 0;
     header->collector_pid = 0;
     header->peak_epoch = PEAK_EPOCH;
     header->clock_ns = merging->end_ns;

@@ -5,6 +5,7 @@
 #include "analyze/base/array.h"
 
 #define XXH_INLINE_ALL
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
@@ -95,11 +96,53 @@ static int flush_names(struct recordwriter *writer) {
 
 /* ---- What comes ---- */
 
+/* Its flag, where something is missing. Whether it was there already, or cannot be. */
+static bool mark_incomplete(struct recordwriter *writer) {
+    const size_t place = offsetof(struct memtrace_header, flags);
+    uint32_t flags;
+    if (writer->program_size < place + sizeof flags) {
+        return true;
+    }
+    memcpy(&flags, writer->program + place, sizeof flags);
+    if ((flags & MEMTRACE_FLAG_INCOMPLETE) != 0) {
+        return true;
+    }
+    flags |= MEMTRACE_FLAG_INCOMPLETE;
+    memcpy(writer->program + place, &flags, sizeof flags);
+    return false;
+}
+
+/* Kept, since all may be read and written before something turns out to be missing. */
+static int append_program(struct recordwriter *writer, struct memtrace_block_header block,
+                          const void *payload, size_t size) {
+    unsigned char *program = realloc(writer->program, size + 1);
+    if (program == NULL) {
+        return no_memory(writer);
+    }
+    memcpy(program, payload, size);
+    writer->program = program;
+    writer->program_size = size;
+    if (writer->is_incomplete) {
+        mark_incomplete(writer);
+    }
+    return append(writer, block, program, size);
+}
+
+/* Of several PROGRAM blocks the last one counts. */
+static int tell_incomplete(struct recordwriter *writer) {
+    const struct memtrace_block_header block = {.kind = MEMTRACE_BLOCK_PROGRAM, .items = 1};
+    return !writer->is_incomplete || mark_incomplete(writer)
+               ? 0
+               : append(writer, block, writer->program, writer->program_size);
+}
+
 int recordwriter_block(struct recordwriter *writer, struct memtrace_block_header block,
                        const void *payload, size_t size) {
-    return flush_events(writer) == 0 && flush_nodes(writer) == 0
-               ? append(writer, block, payload, size)
-               : -1;
+    if (flush_events(writer) != 0 || flush_nodes(writer) != 0) {
+        return -1;
+    }
+    return block.kind == MEMTRACE_BLOCK_PROGRAM ? append_program(writer, block, payload, size)
+                                                : append(writer, block, payload, size);
 }
 
 int recordwriter_table(struct recordwriter *writer, enum memtrace_block_kind kind,
@@ -218,7 +261,7 @@ int recordwriter_open(struct recordwriter *writer, const char *path,
 
 int recordwriter_close(struct recordwriter *writer) {
     return flush_events(writer) == 0 && flush_nodes(writer) == 0 && flush_samples(writer) == 0 &&
-                   flush_names(writer) == 0
+                   flush_names(writer) == 0 && tell_incomplete(writer) == 0
                ? recordfile_close(&writer->file, writer->error)
                : -1;
 }
@@ -226,6 +269,7 @@ int recordwriter_close(struct recordwriter *writer) {
 void recordwriter_free(struct recordwriter *writer) {
     recordfile_release(&writer->file);
     event_encoder_free(writer->encoder);
+    free(writer->program);
     free(writer->nodes);
     free(writer->samples);
     free(writer->names);

@@ -29,6 +29,12 @@ static int no_memory(struct transform *transform) {
                      transform->inputs[0].items[0]->path);
 }
 
+/* What was written of it stays: from here on the new file says that something is missing. */
+static void note_damaged_block(struct transform *transform) {
+    transform->result->damaged++;
+    transform->writer.is_incomplete = true;
+}
+
 /* ---- Tables ---- */
 
 /* One block as it is, or as the step makes it. */
@@ -38,7 +44,7 @@ static int copy_table(struct transform *transform, const struct recording *recor
     struct transform_payload payload = {.items = from->items};
     int result = 1;
     if (recording_payload(recording, i, &transform->buffer, NULL) != 0) {
-        transform->result->damaged++;
+        note_damaged_block(transform);
         return 0;
     }
     payload.size = transform->buffer.size;
@@ -211,7 +217,7 @@ static int copy_events(struct transform *transform, const struct timeorder_parts
     int found;
     int result = 0;
     if (recording_payload(recording, place.block, &transform->buffer, NULL) != 0) {
-        transform->result->damaged++;
+        note_damaged_block(transform);
         return 0; /* what follows does not join: the gap is seen */
     }
     if (!joins(transform, block) && begin_block(transform, block) != 0) {
@@ -223,7 +229,9 @@ static int copy_events(struct transform *transform, const struct timeorder_parts
         found = event_decoder_next(&decoder, &event);
     }
     event_decoder_end(&decoder);
-    transform->result->damaged += found < 0;
+    if (found < 0) {
+        note_damaged_block(transform);
+    }
     transform->span.end_sequence = found == 0 ? block->end_sequence : block->first_sequence;
     transform->span.end_word = found == 0 ? block->end_word : block->first_word;
     transform->writer.events.end_sequence = transform->span.end_sequence;
@@ -289,12 +297,22 @@ static int copy_all(struct transform *transform) {
                                                : result;
 }
 
+static void note_incomplete(struct transform_result *result, const struct recording *recording) {
+    const char *why = recording->damage[0] != '\0'           ? recording->damage
+                      : recording_is_unfinished(recording) ? "its writer did not finish it"
+                                                           : NULL;
+    if (why != NULL && result->incomplete.message[0] == '\0') {
+        error_set(&result->incomplete, "%s: %s", recording->path, why);
+    }
+}
+
 static void count_input(struct transform *transform) {
     for (size_t i = 0; i < transform->count; i++) {
         for (size_t part = 0; part < transform->inputs[i].count; part++) {
             const struct recording *recording = transform->inputs[i].items[part];
             transform->result->bytes += recording->size;
             transform->result->damaged += recording->damaged_blocks;
+            note_incomplete(transform->result, recording);
             for (size_t at = 0; at < recording->block_count; at++) {
                 const struct memtrace_block_header *block = &recording->blocks[at].block;
                 transform->total += block->kind == MEMTRACE_BLOCK_EVENTS ? block->items : 0;
@@ -312,8 +330,11 @@ static int write_file(struct transform *transform, const char *path) {
     }
     header.flags |= transform->options->add_flags;
     if (recordwriter_open(&transform->writer, path, &header, transform->options->level,
-                          transform->error) != 0 ||
-        copy_all(transform) != 0 || recordwriter_close(&transform->writer) != 0) {
+                          transform->error) != 0) {
+        return -1;
+    }
+    transform->writer.is_incomplete = transform->result->incomplete.message[0] != '\0';
+    if (copy_all(transform) != 0 || recordwriter_close(&transform->writer) != 0) {
         return -1;
     }
     transform->result->kept = transform->writer.event_count;

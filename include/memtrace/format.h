@@ -95,7 +95,8 @@ enum {
     MEMTRACE_FLAG_LEFT = 1u << 10,         /* it was detached from, and went on */
     MEMTRACE_FLAG_NAMED = 1u << 11,    /* functions that --alloc named count as the heap's malloc */
     MEMTRACE_FLAG_FOLLOWED = 1u << 12, /* functions that --alloc named are there, and counted */
-    MEMTRACE_FLAG_OUTSIDE = 1u << 13   /* live: who attached writes the profile, not the program */
+    MEMTRACE_FLAG_OUTSIDE = 1u << 13,  /* live: who attached writes the profile, not the program */
+    MEMTRACE_FLAG_INCOMPLETE = 1u << 14 /* made of files of which not all could be read */
 };
 
 /* Whose malloc the program calls where it is not ours: then what it allocates is not counted, and

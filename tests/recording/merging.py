@@ -196,6 +196,13 @@ def summed(folder):
     half = merge([cut, paths[1]], os.path.join(folder, "half.sums"))
     equal(half["total_bytes"], report(cut)["total_bytes"] + one[1]["total_bytes"],
           "a profile that is cut off")
+    equal(any("not all could be read" in line for line in half["warnings"]), True, "and it is told of the sum", half["warnings"])
+    once_more = merge([os.path.join(folder, "half.sums"), paths[2]], os.path.join(folder, "more.sums"))
+    equal(once_more["warnings"][:1], half["warnings"][:1], "and of the sum's sum")
+    packed = os.path.join(folder, "packed.sums")
+    done = execute([MEMTRACE, "repack", "-o", packed, os.path.join(folder, "half.sums")])
+    equal((done.returncode, report(packed)["warnings"][:1]), (0, half["warnings"][:1]), "and of it packed anew", done.stderr)
+    equal(merged["warnings"], [], "nothing is missing in the others")
 
 
 def rotated(folder):

@@ -5,6 +5,7 @@ out. An independent reader finds the same events."""
 
 import json
 import os
+import shutil
 
 from recorded import HERE, costs, own_counts, record, recordings
 from harness import MEMTRACE, SUBJECTS, build, equal, execute, fail, finish, report, scratch
@@ -131,6 +132,66 @@ def damaged(path, folder):
           "the gap is told", after["warnings"])
 
 
+def breaks(path, folder):
+    """Copies of which something is missing at an end, where no gap shows it: by what is wrong, in words of the reader."""
+    with open(path, "rb") as file:
+        data = file.read()
+    at, ends, events = 64, [], []
+    for block, payload in reader.Recording(path).blocks:
+        if block.kind == reader.EVENTS:
+            events.append(at + 80 + len(payload) // 2)
+        at += 80 + (len(payload) + 7) // 8 * 8
+        ends.append((at, block.kind))
+    hit = bytearray(data)
+    hit[events[-1]] ^= 0xff  # the last of its stream
+    whole = [end for end, kind in ends if kind == reader.EVENTS][0]
+    copies = {"cut off at byte": data[:whole + 100], "not finished by its writer": data[:whole],
+              "cannot be read completely": bytes(hit)}
+    for number, (words, content) in enumerate(copies.items()):
+        copy = os.path.join(folder, "broken%d.mtr" % number)
+        with open(copy, "wb") as file:
+            file.write(content)
+        yield words, copy
+
+
+def judged(path):
+    """Status of memtrace check with a budget that is met, and what it says."""
+    done = execute([MEMTRACE, "check", "--max-peak", "1G", path])
+    return done.returncode, done.stderr.decode()
+
+
+def remembered(path, folder):
+    """Whatever is missing in a file, all that is made of it says so, and what is made of that; of a whole one nothing does."""
+    other, new, again, data = (os.path.join(folder, name) for name in ("other.mtr", "made.mtr", "again.mtr", "heaptrack.made"))
+    made_of = "made of files of which not all could be read"
+    shutil.copy(path, other)
+    with open(other, "r+b") as file:  # of another process
+        file.seek(20)
+        file.write(b"\1\0\0\0")
+    ways = (("repack",), ("strip",), ("anonymize",), ("merge",), ("merge", other))
+
+    def check(broken, status, says, damage):
+        for way in ways:
+            run(*way, broken, "--output", new)
+            told = judged(new)
+            equal((told[0], says in told[1]), (status, True), *way[:1], told)
+        equal(info(new)["damage"], damage, "memtrace info")  # of a merged one
+        run("repack", new, "--output", again)
+        told = judged(again)
+        equal((told[0], says in told[1]), (status, True), "repack of what was made of it", told)
+        run("export", "--format", "heaptrack", "--output", data, again)
+        os.unlink(again)
+        run("import", data, "--output", again)
+        told = judged(again)
+        equal((told[0], says in told[1]), (status, True), "export and import", told)
+
+    for words, broken in breaks(path, folder):
+        status, told = judged(broken)
+        equal((status, words in told), (2, True), words, "is told of the file itself", told)
+        check(broken, 2, made_of, made_of)
+    check(path, 0, "", None)
+
+
 def refused(path, folder):
     """One line each, and no file."""
     profile = os.path.join(folder, "plain.mtp")
@@ -150,11 +211,11 @@ def refused(path, folder):
     equal(told["executable"].endswith("true"), True, "a profile's program", told["executable"])
 
 
-def in_one_file(program, folder):
-    """One file with several blocks of events."""
-    inside = os.path.join(folder, "one")
+def in_one_file(program, folder, pairs):
+    """One file, with several blocks of events."""
+    inside = os.path.join(folder, "one%d" % pairs)
     os.mkdir(inside)
-    record([program, os.path.join(inside, "counts"), str(THREADS), str(PAIRS * 10)], inside)
+    record([program, os.path.join(inside, "counts"), str(THREADS), str(pairs)], inside)
     return recordings(inside)[0]
 
 
@@ -173,7 +234,8 @@ def main():
     equal(told["allocations"] >= sum(done for done, *_ in own), True, "allocations", told)
     new = repacked(first, parts, folder)
     stripped(first, folder)
-    damaged(in_one_file(program, folder), folder)
+    damaged(in_one_file(program, folder, PAIRS * 10), folder)
+    remembered(in_one_file(program, folder, PAIRS), folder)
     refused(new, folder)
 
     # Chains of reallocations, and blocks that others free.
