@@ -20,7 +20,7 @@
  */
 #include "analyze/export/packedout.h"
 #include "analyze/export/shared.h"
-#include "analyze/read/profile.h"
+#include "analyze/read/packedin.h"
 
 #define XXH_INLINE_ALL
 #include <stdlib.h>
@@ -265,7 +265,7 @@ static int start_text(struct text *text, FILE *out, const struct export *export)
     putc_unlocked('\n', out);
     put_line(out, 'I', system, 2);
     if (export->model->damage[0] != '\0' || model_is_unfinished(export->model)) {
-        fputs(PROFILE_INCOMPLETE_COMMENT "\n", out);
+        fputs(PACKEDIN_INCOMPLETE "\n", out);
     }
     return 0;
 }

@@ -7,7 +7,6 @@
 
 #include "analyze/base/array.h"
 #include "analyze/read/packedin.h"
-#include "analyze/read/profile.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -324,7 +323,7 @@ static int read_lines(struct reading *reading, struct packedin *in,
         }
         reading->at = line + (size < 2 ? size : 2);
         reading->line_end = line + size;
-        result->is_incomplete |= strcmp(line, PROFILE_INCOMPLETE_COMMENT) == 0;
+        result->is_incomplete |= strcmp(line, PACKEDIN_INCOMPLETE) == 0;
         status = take_line(reading, line[0], &is_raw);
         if (status == BAD) {
             result->bad_lines++;

@@ -19,6 +19,9 @@ struct packedin;
 /* Whether a file that begins with these bytes is packed. */
 bool packedin_is_packed(const void *bytes, size_t size);
 
+/* A comment in a heaptrack data file that was exported from something damaged. */
+#define PACKEDIN_INCOMPLETE "# memtrace: made of files of which not all could be read"
+
 /* NULL: it cannot be opened, or no memory. */
 struct packedin *packedin_open(const char *path, struct error *error);
 void packedin_close(struct packedin *in); /* NULL is allowed */

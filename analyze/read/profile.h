@@ -30,8 +30,6 @@
 /* The damage of a file with MEMTRACE_FLAG_INCOMPLETE, a recording or a profile, that is itself as
  * it was written. */
 #define PROFILE_INCOMPLETE "made of files of which not all could be read"
-/* A comment that says it in a heaptrack data file, which `memtrace import` reads. */
-#define PROFILE_INCOMPLETE_COMMENT "# memtrace: " PROFILE_INCOMPLETE
 
 struct profile_segment {
     uint32_t kind; /* enum memtrace_segment_kind; kinds not known are left out */

@@ -276,8 +276,7 @@ static int read_header(struct recording *recording, struct error *error) {
 /* A file that was made of damaged ones is no better than they are. */
 static void note_origin(struct recording *recording) {
     recording->is_broken = recording->damage[0] != '\0';
-    if (!recording->is_broken &&
-        (recording->program.flags & MEMTRACE_FLAG_INCOMPLETE) != 0) {
+    if (!recording->is_broken && (recording->program.flags & MEMTRACE_FLAG_INCOMPLETE) != 0) {
         snprintf(recording->damage, sizeof recording->damage, "%s", PROFILE_INCOMPLETE);
     }
 }

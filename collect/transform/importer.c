@@ -453,7 +453,8 @@ static int write_program(struct importer *importer) {
     program->end = MEMTRACE_HEADER_SIZE;
     program->state = MEMTRACE_STATE_ENDED;
     program->flags = MEMTRACE_FLAG_ADJACENT;
-    importer->writer.is_incomplete = file->damage[0] != '\0' || file->bad_lines != 0 || file->is_incomplete;
+    importer->writer.is_incomplete =
+        file->damage[0] != '\0' || file->bad_lines != 0 || file->is_incomplete;
     program->stacks = MEMTRACE_STACKS_FULL;
     program->start_monotonic_ns = 1;
     program->end_monotonic_ns = importer->time_ns + 1;

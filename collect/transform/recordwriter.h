@@ -23,8 +23,8 @@ struct recordwriter {
     struct memtrace_block_header events; /* the block that is being filled; see below */
     bool has_events;
     uint64_t event_count; /* in blocks that are written */
-    bool is_incomplete;   /* the caller's: not all that belongs in the file could be read. May become
-                             true at any time before the file is closed, which then says so */
+    bool is_incomplete; /* the caller's: not all that belongs in the file could be read. May become
+                           true at any time before the file is closed, which then says so */
     unsigned char *program; /* what its last PROGRAM block says */
     size_t program_size;
     /* Not written yet: */

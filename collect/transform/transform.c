@@ -298,7 +298,7 @@ static int copy_all(struct transform *transform) {
 }
 
 static void note_incomplete(struct transform_result *result, const struct recording *recording) {
-    const char *why = recording->damage[0] != '\0'           ? recording->damage
+    const char *why = recording->damage[0] != '\0'         ? recording->damage
                       : recording_is_unfinished(recording) ? "its writer did not finish it"
                                                            : NULL;
     if (why != NULL && result->incomplete.message[0] == '\0') {

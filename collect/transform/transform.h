@@ -54,7 +54,7 @@ struct transform_options {
 struct transform_result {
     uint64_t events; /* read */
     uint64_t kept;
-    uint64_t damaged; /* blocks that could not be read to their end */
+    uint64_t damaged;        /* blocks that could not be read to their end */
     struct error incomplete; /* the first file of which not all is there, and why; "": none */
     uint64_t bytes;
     uint64_t bytes_written;
