@@ -5,6 +5,7 @@
 #include "runtime/base/compiler.h"
 #include "runtime/base/sys.h"
 #include "runtime/base/text.h"
+#include "runtime/machine/machine.h"
 
 enum { LEAST_PAGE = 4096 }; /* a larger one is asked for more often */
 
@@ -24,8 +25,14 @@ static int is_text(struct handed *handed, const char *text) {
     return !handed->is_bad;
 }
 
+/* (It writes a line for each question of the kind that sys_readable() asks.) */
+static int is_under_valgrind(void) {
+    const uint64_t running_on_valgrind[6] = {0x1001};
+    return MACHINE_ASKS_VALGRIND && machine_ask_valgrind(running_on_valgrind) != 0;
+}
+
 struct handed handed_of(char *const array[]) {
-    return (struct handed){.next = array, .can_ask = sys_readable(&array)};
+    return (struct handed){.next = array, .can_ask = !is_under_valgrind() && sys_readable(&array)};
 }
 
 char *handed_next(struct handed *handed) {

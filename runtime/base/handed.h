@@ -3,7 +3,7 @@
  * handed.h: arrays of strings with NULL at their end, as argv and environ are, that the program
  * hands over. They may be no such thing, for which the kernel has EFAULT; and another thread may
  * change environ meanwhile, whose old array is freed then. So each page of them is asked for before
- * it is read (where a filter of the program's denies that, they are read as they are).
+ * it is read (where a filter denies that, and under valgrind, they are read as they are).
  *
  * Any thread, handlers and children of vfork too: no allocation, no lock.
  */

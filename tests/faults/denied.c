@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * denied.c NUMBER HOW: a program that from some moment on may not make one system call: it is killed
- * for it, gets a signal or an error (kill, trap, refuse). It allocates along new paths, in a new
- * thread and in a forked child that does much; maps memory, and starts a shell. What came of each is
- * said on stdout. 77: no filter can be had.
+ * denied.c NUMBER HOW: a program that from some moment on may not make one system call: it is
+ * killed for it, gets a signal or an error (kill, trap, refuse). It allocates along new paths, in a
+ * new thread and in a forked child that does much; maps memory, and starts a shell. What came of
+ * each is said on stdout. 77: no filter can be had.
  */
 #include "../programs/subjects/subject.h"
 
