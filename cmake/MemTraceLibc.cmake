@@ -56,7 +56,9 @@ function(_memtrace_note_static directory)
     foreach(target IN LISTS targets)
         _memtrace_is_static(static ${target} "${directory}")
         if(static)
-            set_property(TARGET ${target} PROPERTY MEMTRACE_STATIC TRUE)
+            # With an instrumented archive CMake sees a shared library among what is linked, whose folder it would
+            # make a run path of: glibc's static PIEs do not start with one.
+            set_target_properties(${target} PROPERTIES MEMTRACE_STATIC TRUE SKIP_BUILD_RPATH TRUE)
         endif()
     endforeach()
     get_property(below DIRECTORY "${directory}" PROPERTY SUBDIRECTORIES)

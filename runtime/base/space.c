@@ -213,12 +213,6 @@ static COLD void refuse(struct space *space) {
     }
 }
 
-/* Unless another thread has what is behind it. */
-static void give_back(struct memtrace_header *header, uint64_t offset, uint64_t size) {
-    uint64_t end = offset + size;
-    __atomic_compare_exchange_n(&header->end, &end, offset, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
-}
-
 /* Memory of a light child's own up to here, if it is not there. */
 static long map_private(struct space *space, uint64_t end) {
     uint64_t from = space->private_end;
@@ -237,127 +231,123 @@ static long map_private(struct space *space, uint64_t end) {
 
 /* --- what is prepared -------------------------------------------------------------------------
  *
- * A range of the file that has blocks and is mapped, in one word: its first page, and how many. It
- * is nobody else's: where one fails to get blocks, the kernel takes away again what it has put into
- * the range by then, and what others have put there. */
+ * A range of the file that has blocks and is mapped, in one word: its first page, and how many.
+ * What of it lies behind header.end can be taken without a lock. One thread at a time makes it
+ * longer, and asks for nothing twice: where the kernel has no more blocks it takes away again what
+ * is there already but was not touched yet. */
 
 enum { PREPARED_BITS = 24 };
-
-static uint64_t prepared_bytes(uint64_t word) {
-    return (word & ((UINT64_C(1) << PREPARED_BITS) - 1)) * MEMTRACE_PAGE_SIZE;
-}
 
 static uint64_t prepared_from(uint64_t word) {
     return (word >> PREPARED_BITS) * MEMTRACE_PAGE_SIZE;
 }
 
-static uint64_t prepared_word(uint64_t from, uint64_t bytes) {
-    return from / MEMTRACE_PAGE_SIZE << PREPARED_BITS | bytes / MEMTRACE_PAGE_SIZE;
+static uint64_t prepared_end(uint64_t word) {
+    uint64_t pages = word & ((UINT64_C(1) << PREPARED_BITS) - 1);
+    return prepared_from(word) + pages * MEMTRACE_PAGE_SIZE;
 }
 
-/* Behind what is left of the one before, if that ends there. */
-static void add_prepared(struct space *space, uint64_t from, uint64_t size) {
+static uint64_t prepared_word(uint64_t from, uint64_t end) {
+    return from / MEMTRACE_PAGE_SIZE << PREPARED_BITS | (end - from) / MEMTRACE_PAGE_SIZE;
+}
+
+static int is_prepared(uint64_t word, uint64_t offset, uint64_t size) {
+    return offset >= prepared_from(word) && offset + size <= prepared_end(word);
+}
+
+/* With the lock. */
+static long prepare_until(struct space *space, uint64_t offset, uint64_t end,
+                          enum sys_pages pages) {
     uint64_t old = LOAD_RELAXED(&space->prepared);
-    uint64_t word;
-    do {
-        uint64_t left = prepared_bytes(old);
-        int is_behind = prepared_from(old) + left == from;
-        word = is_behind ? prepared_word(from - left, left + size) : prepared_word(from, size);
-    } while (!__atomic_compare_exchange_n(&space->prepared, &old, word, 0, __ATOMIC_RELEASE,
-                                          __ATOMIC_RELAXED));
+    uint64_t from = is_prepared(old, offset, 0) ? prepared_end(old) : offset;
+    long fd = space_descriptor(space);
+    long result = fd < 0 ? fd : allocate(space, (int)fd, from, end - from);
+    if (result == 0) {
+        result = map_range(space, (int)fd, from, end - from, pages);
+    }
+    if (result == 0) {
+        STORE_RELEASE(&space->prepared, prepared_word(offset, end));
+    }
+    if (fd >= 0) {
+        sys_close((int)fd);
+    }
+    return result;
 }
 
-static void prepare(struct space *space, int fd, uint64_t size, enum sys_pages pages) {
-    uint64_t from = __atomic_fetch_add(&space->header->end, size, __ATOMIC_RELAXED);
-    if (allocate(space, fd, from, size) == 0 && map_range(space, fd, from, size, pages) == 0) {
-        add_prepared(space, from, size);
-    } else {
-        give_back(space->header, from, size);
+static uint64_t ahead_of(const struct space *space, uint64_t size) {
+    uint64_t part = LOAD_RELAXED(&space->header->end) / AHEAD_PART;
+    uint64_t page = sys_page_bytes();
+    uint64_t ahead = part < MOST_AHEAD ? part / page * page : MOST_AHEAD;
+    return ahead < LEAST_AHEAD || ahead < size ? 0 : ahead;
+}
+
+/* Among thousands of threads one may wait long; for one that is stopped, not for ever. */
+static int lock(struct space *space) {
+    enum { TRIES = 1000, NAP_NS = 1000000 };
+    for (int i = 0; i < TRIES; i++) {
+        if (sys_take(&space->preparing)) {
+            return 1;
+        }
+        sys_sleep_ns(NAP_NS);
     }
+    return 0;
+}
+
+/* Signals wait: a handler could need what it has interrupted. 0 or a negative errno. */
+static long prepare(struct space *space, uint64_t size, uint64_t ahead, enum sys_pages pages) {
+    struct sys_signals mask = sys_block_signals();
+    long result = -EAGAIN;
+    if (lock(space)) {
+        uint64_t offset = LOAD_RELAXED(&space->header->end);
+        result = is_prepared(LOAD_RELAXED(&space->prepared), offset, size) ? 0 : -ENOSPC;
+        if (result != 0 && ahead > size) {
+            result = prepare_until(space, offset, offset + ahead, SYS_PAGES_LATER);
+        }
+        if (result != 0) {
+            result = prepare_until(space, offset, offset + size, pages);
+        }
+        trylock_release(&space->preparing);
+    }
+    sys_restore_signals(mask);
+    return result;
 }
 
 void space_prepare(struct space *space, uint64_t size, enum sys_pages pages) {
-    long fd;
-    if (space->header == NULL || space->is_private || !trylock_take(&space->preparing)) {
-        return;
-    }
-    size = sys_page_up(size);
-    if (prepared_bytes(LOAD_RELAXED(&space->prepared)) < size / 2) {
-        fd = space_descriptor(space);
-        if (fd >= 0) {
-            prepare(space, (int)fd, size, pages);
-            sys_close((int)fd);
-        }
-    }
-    trylock_release(&space->preparing);
-}
-
-void space_return(struct space *space) {
-    uint64_t word = __atomic_exchange_n(&space->prepared, 0, __ATOMIC_ACQUIRE);
-    if (word != 0 && space->header != NULL && !space->is_private) {
-        give_back(space->header, prepared_from(word), prepared_bytes(word));
+    if (space->header != NULL && !space->is_private) {
+        prepare(space, sys_page_up(size), 0, pages);
     }
 }
 
 static int take_prepared(struct space *space, uint64_t size, uint64_t *offset) {
     uint64_t word = LOAD_ACQUIRE(&space->prepared);
+    *offset = LOAD_RELAXED(&space->header->end);
     do {
-        if (prepared_bytes(word) < size || space->is_private) {
+        if (!is_prepared(word, *offset, size)) {
             return 0;
         }
-        *offset = prepared_from(word);
-    } while (!__atomic_compare_exchange_n(
-        &space->prepared, &word, prepared_word(*offset + size, prepared_bytes(word) - size), 0,
-        __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE));
+    } while (!__atomic_compare_exchange_n(&space->header->end, offset, *offset + size, 0,
+                                          __ATOMIC_RELAXED, __ATOMIC_RELAXED));
     return 1;
-}
-
-/* The same of what is prepared now, where there is room for that and more is to come; by one thread
- * at a time. */
-static int take_ahead(struct space *space, uint64_t size, uint64_t *offset) {
-    uint64_t part = LOAD_RELAXED(&space->header->end) / AHEAD_PART;
-    uint64_t page = sys_page_bytes();
-    uint64_t ahead = part < MOST_AHEAD ? part / page * page : MOST_AHEAD;
-    if (ahead < LEAST_AHEAD || size > ahead / 2 || space->is_private) {
-        return 0;
-    }
-    space_prepare(space, ahead, SYS_PAGES_LATER);
-    return take_prepared(space, size, offset);
 }
 
 /* The next `size` bytes of the file, or of private memory. */
 static long take_range(struct space *space, uint64_t size, uint64_t *offset) {
-    long fd;
-    long result;
-    if (take_prepared(space, size, offset) || take_ahead(space, size, offset)) {
-        return 0;
+    long result = 0;
+    if (space->is_private) {
+        *offset = __atomic_fetch_add(&space->header->end, size, __ATOMIC_RELAXED);
+        return map_private(space, *offset + size);
     }
-    fd = space->is_private ? 0 : space_descriptor(space);
-    if (fd < 0) {
-        return fd;
-    }
-    *offset = __atomic_fetch_add(&space->header->end, size, __ATOMIC_RELAXED);
-    result = space->is_private ? map_private(space, *offset + size)
-                               : open_range(space, (int)fd, *offset, size);
-    if (result != 0) {
-        give_back(space->header, *offset, size);
-    }
-    if (!space->is_private) {
-        sys_close((int)fd);
+    while (result == 0 && !take_prepared(space, size, offset)) { /* or others have taken it */
+        result = prepare(space, size, ahead_of(space, size), SYS_PAGES_NOW);
     }
     return result;
 }
 
 long space_append(struct space *space, int fd, struct memtrace_header *header, uint64_t size,
                   uint64_t *offset) {
-    long result;
     size = sys_page_up(size);
     *offset = __atomic_fetch_add(&header->end, size, __ATOMIC_RELAXED);
-    result = allocate(space, fd, *offset, size);
-    if (result != 0) {
-        give_back(header, *offset, size);
-    }
-    return result;
+    return allocate(space, fd, *offset, size);
 }
 
 long space_append_segment(struct space *space, struct memtrace_header *header,
@@ -374,9 +364,7 @@ long space_append_segment(struct space *space, struct memtrace_header *header,
     result = is_allowed(space, *offset, segment->size)
                  ? sys_pwrite_all((int)fd, segment, segment->size, *offset)
                  : -EFBIG;
-    if (result != 0) {
-        give_back(header, *offset, taken);
-    } else {
+    if (result == 0) {
         result = sys_pwrite_all((int)fd, &magic, sizeof magic, *offset + magic_at);
     }
     sys_close((int)fd);

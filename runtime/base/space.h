@@ -4,9 +4,9 @@
  *
  * Invariants:
  *   address of file offset o == base + o, for o < mapped end
- *   header.end grows only, but for what a refusal gives back; segments below it have blocks behind
- *   them (reserved before they are touched: a full disk is a refusal here, never a SIGBUS later)
- *   what is asked of the file is at first taken by header.end: no two ask for the same at once
+ *   header.end grows only; segments below it have blocks behind them (reserved before they are
+ *   touched: a full disk is a refusal here, never a SIGBUS later). What a child takes of its
+ *   ancestor's file, and gets no blocks for, stays a hole: readers step over it
  * Any thread may take segments at any time, without a lock.
  */
 #ifndef RUNTIME_BASE_SPACE_H
@@ -50,8 +50,6 @@ void *space_leaf(struct space *space, void *leaf, enum memtrace_segment_kind kin
 /* Some of the next segments, about `size` bytes of them, can be taken without asking the kernel: it
  * may soon refuse. */
 void space_prepare(struct space *space, uint64_t size, enum sys_pages pages);
-/* What is left of that is not needed any more. */
-void space_return(struct space *space);
 
 /* In a forked child: header, zeroed, and all segments from here on are private memory; the segments
  * of before stay the parent's, shared with it, and so does the file. Returns the first page of the

@@ -468,7 +468,6 @@ static void close_region(enum memtrace_state state) {
     proc_note_resident_peak(header);
     proc_note_own_resident(header);
     poolroom_note();
-    space_return(&runtime.space);
     STORE_RELEASE(&header->state, (uint32_t)state);
     if (!has_collector(header) && !is_recorded(header) && !attach_is_collected()) {
         write_all_out(header);
