@@ -46,6 +46,13 @@ static int add_alloc(void *context, const struct option *option, const char *val
     return variables_add_alloc(&request->variables, option, value, error);
 }
 
+static int set_output(void *context, const struct option *option, const char *value,
+                      struct error *error) {
+    struct request *request = context;
+    request->output = value;
+    return variables_check_file(option, value, error);
+}
+
 static const struct option options[] = {
     {"alloc", 0, "SPECIFICATION", VARIABLES_ALLOC_HELP, OPTION_CALL, .call = add_alloc},
     {"for", 'f', "TIME", "detach after TIME, or at Ctrl-C (30s, 5m)", OPTION_DURATION, IN(for_ns),
@@ -53,7 +60,7 @@ static const struct option options[] = {
     {"output", 'o', "FILE",
      "where the profile or recording goes (memtrace.%e.%p.mtp or .mtr; %e: program, %p: process "
      "id)",
-     OPTION_TEXT, IN(output)},
+     OPTION_CALL, .call = set_output},
     {"record", 'r', NULL, "make a recording of each event with its time", OPTION_FLAG, IN(record)},
     {"sample", 0, "SIZE", "count one allocation in SIZE bytes, chosen at random", OPTION_SIZE,
      IN(sample_bytes), .least = 1, .most = INT64_MAX},

@@ -13,6 +13,7 @@
 #include "collect/attach/attachthread.h"
 #include "collect/attach/preflight.h"
 #include "collect/clock.h"
+#include "collect/recover.h"
 #include "memtrace/events.h"
 
 #include <ctype.h>
@@ -192,11 +193,21 @@ static int call_detach(const struct attachimage *image, bool is_forced, struct a
     return 0;
 }
 
+/* It could not be written where it belongs. */
+static void tell_moved(void *context, const struct recovered *recovered) {
+    struct finished *moved = context;
+    char line[2 * PATH_MAX];
+    recover_line(recovered, line, sizeof line);
+    cli_error("%s", line);
+    *moved = recovered->finished;
+}
+
 int detach_process(pid_t pid, bool is_forced) {
     struct attachdone done;
     struct error error;
     struct attached attached = {0};
     const struct memtrace_recording *recording;
+    struct finished moved;
     const char *path;
     char own[PATH_MAX];
     struct attachimage image;
@@ -223,6 +234,10 @@ int detach_process(pid_t pid, bool is_forced) {
     is_whole = (!is_recorded && !attached.is_collected) || wait_for_end(attached.region.path);
     if (attached.is_outside && !attached.is_collected) {
         path = by_our_name(pid, path, own);
+    }
+    if (is_whole && access(path, F_OK) != 0 &&
+        recover_left(attached.region.path, tell_moved, &moved)) {
+        path = moved.path;
     }
     if (!is_whole || access(path, F_OK) != 0) {
         return cli_error("process %ld is left as it was, but the %s %s is not complete", (long)pid,

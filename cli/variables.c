@@ -143,16 +143,10 @@ static int set_word(void *variables, const struct option *option, const char *va
     return 0;
 }
 
-/* Whether the file can be made there: a program would run for hours before it is told. What stands
- * for something in a folder's name is known only then. */
-static int set_file(void *variables, const struct option *option, const char *value,
-                    struct error *error) {
+int variables_check_file(const struct option *option, const char *value, struct error *error) {
     const char *slash = strrchr(value, '/');
     char folder[TEXT_LIMIT];
     struct stat status;
-    if (set_text(variables, option, value, error) != 0) {
-        return -1;
-    }
     snprintf(folder, sizeof folder, "%.*s", slash == NULL ? 1 : (int)(slash - value) + 1,
              slash == NULL ? "." : value);
     if (strchr(folder, '%') != NULL ||
@@ -162,6 +156,13 @@ static int set_file(void *variables, const struct option *option, const char *va
     }
     return error_set(error, "--%s \"%s\": folder %s: %s", option->name, value, folder,
                      strerror(errno));
+}
+
+static int set_file(void *variables, const struct option *option, const char *value,
+                    struct error *error) {
+    return set_text(variables, option, value, error) == 0
+               ? variables_check_file(option, value, error)
+               : -1;
 }
 
 static int set_sizes(void *variables, const struct option *option, const char *value,

@@ -37,6 +37,10 @@ extern const struct option variables_of_recordings[];
 /* The end of their help. */
 void variables_print_more(void);
 
+/* Whether the file can be made there: a program would run for hours before it is told. What stands
+ * for something in a folder's name ("%p") is known only then. 0, or -1 with error. */
+int variables_check_file(const struct option *option, const char *value, struct error *error);
+
 /* --alloc, which may be said several times: the value is one more, or several. 0, or -1. */
 #define VARIABLES_ALLOC_HELP                                                                       \
     "also follow these functions of the program, which allocate: "                                 \

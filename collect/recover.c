@@ -73,20 +73,34 @@ static void recover_claimed(const struct claim *claim, recover_note note, void *
     }
 }
 
-int recover_region(const char *path, recover_note note, void *context) {
+static bool is_left(const struct claim *claim) {
+    return (claim_load_u32(&claim->header->flags) & MEMTRACE_FLAG_LEFT) != 0 &&
+           claim_load_u32(&claim->header->state) != MEMTRACE_STATE_RUNNING;
+}
+
+static int recover(const char *path, bool is_running, recover_note note, void *context) {
     struct claim claim;
     int recovered = 0;
     if (claim_open(path, &claim, NULL) != CLAIM_OK) {
         return 0;
     }
     claim.replaces_nothing = true;
-    if (!claim_in_use(&claim) && (claim_is_foreign(&claim) || !is_collector((pid_t)claim_load_u32(
-                                                                  &claim.header->collector_pid)))) {
+    if ((is_running ? is_left(&claim) : !claim_in_use(&claim)) &&
+        (claim_is_foreign(&claim) ||
+         !is_collector((pid_t)claim_load_u32(&claim.header->collector_pid)))) {
         recover_claimed(&claim, note, context);
         recovered = 1;
     }
     claim_release(&claim);
     return recovered;
+}
+
+int recover_region(const char *path, recover_note note, void *context) {
+    return recover(path, false, note, context);
+}
+
+int recover_left(const char *path, recover_note note, void *context) {
+    return recover(path, true, note, context);
 }
 
 /* Whether a running program's header says that it replaced itself by exec. */

@@ -27,6 +27,9 @@ int recover_killed(recover_note note, void *context, struct error *error);
 /* One region. 1: recovered, 0: left alone. */
 int recover_region(const char *path, recover_note note, void *context);
 
+/* That of a running program which was detached from, and could not write its profile. */
+int recover_left(const char *path, recover_note note, void *context);
+
 /* Whether a command is to look at this region: who names a folder by $MEMTRACE_REGION_DIR means
  * that folder alone, as the runtime does. */
 bool recover_is_meant(const struct region *region);

@@ -230,6 +230,14 @@ static char *profile_of_line(char *line, uint64_t *inode) {
     return file;
 }
 
+/* Left by a program that has replaced itself by exec, or was detached from: its process may have
+ * another region. */
+static bool is_left(const struct region *region) {
+    struct memtrace_header header;
+    return region_read_header(region->path, &header) == REGION_HEADER &&
+           (header.state == MEMTRACE_STATE_EXECED || (header.flags & MEMTRACE_FLAG_LEFT) != 0);
+}
+
 /* What the program has mapped tells of a folder that only its own environment named, and of
  * another mount namespace or root. */
 static int find_by_maps(pid_t pid, uint64_t ticks, struct region *region) {
@@ -237,6 +245,7 @@ static int find_by_maps(pid_t pid, uint64_t ticks, struct region *region) {
     char *line = NULL;
     size_t size = 0;
     int result = -ENOENT;
+    struct region found = *region;
     FILE *maps;
     snprintf(path, sizeof path, "/proc/%ld/maps", (long)pid);
     maps = fopen(path, "re");
@@ -258,12 +267,14 @@ static int find_by_maps(pid_t pid, uint64_t ticks, struct region *region) {
             region->start_ticks = ticks;
             region->alive = true;
             region->modified_ns = 0;
-            result = 0;
+            found = *region;
+            result = is_left(region) ? -EAGAIN : 0;
         }
     }
     free(line);
     fclose(maps);
-    return result;
+    *region = found;
+    return result == -EAGAIN ? 0 : result;
 }
 
 /* A forked child that is light counts in the region of the process that it came from, which it has
@@ -274,13 +285,6 @@ static pid_t counted_by(pid_t pid, const struct region *region) {
                    header.run.pid_namespace == region_namespace() && header.pid != (uint32_t)pid
                ? (pid_t)header.pid
                : 0;
-}
-
-/* Left by a program that has replaced itself by exec: its process may have another region. */
-static bool is_left(const struct region *region) {
-    struct memtrace_header header;
-    return region_read_header(region->path, &header) == REGION_HEADER &&
-           header.state == MEMTRACE_STATE_EXECED;
 }
 
 int region_find(pid_t pid, struct region *region, struct error *error) {

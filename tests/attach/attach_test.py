@@ -156,6 +156,30 @@ def test_counts():
     subject.end(b"end\n", 3)
 
 
+def test_folder_gone():
+    """A profile that cannot be written where it belongs: refused before, elsewhere after; and not taken for the next."""
+    subject = Subject(build(source("known.c")), "rounds")
+    folder, elsewhere = os.path.join(FOLDER, "gone"), scratch()
+    done = memtrace("attach", subject.pid, "-o", os.path.join(folder, "x.mtp"))
+    equal((done.returncode, b"No such file or directory" in done.stderr), (2, True), "no folder", done.stderr)
+    os.mkdir(folder)
+    attach(subject.pid, "-o", os.path.join(folder, "x.mtp"))
+    subject.rounds()
+    os.rmdir(folder)
+    done = execute([MEMTRACE, "detach", str(subject.pid)], clean_environment(**SETTINGS, TMPDIR=elsewhere), FOLDER)
+    profile = os.path.join(elsewhere, "x.mtp")
+    equal((done.returncode, done.stderr.count(b"\n"), b"No such file or directory" in done.stderr,
+           done.stdout.decode().strip().rpartition("profile ")[2]), (0, 1, True, profile), "the folder is gone", done.stderr)
+    equal((held(report(profile), 1001), os.listdir(REGIONS)), ((1000, 400), []), "elsewhere")
+    attach(subject.pid, "-o", "next.mtp")
+    subject.rounds()
+    data = report(str(subject.pid), SETTINGS)
+    equal((data["process"]["state"], held(data, 1001)), ("running", (1000, 400)), "attached to again")
+    equal(detach(subject.pid), os.path.join(FOLDER, "next.mtp"), "the next")
+    equal(held(report(os.path.join(FOLDER, "next.mtp")), 1001), (1000, 400), "the next")
+    subject.close(b"end\n", 3)
+
+
 def numbers(subject):
     """What the program says after a step: blocks and bytes gone, given out now, allocated since."""
     subject.say()
