@@ -13,6 +13,9 @@
 #include <string.h>
 
 enum { CHART_ROWS = 8, CHART_WIDTH = 72, CHART_MOST = 512, LABEL = 13, MARKS_SHOWN = 20 };
+/* Two looks at the process are close within this part of the time, as on the page (stripmath.ts).
+ */
+enum { CLOSE_PART = 60 };
 
 /* What a chart shows. */
 static const struct {
@@ -20,7 +23,7 @@ static const struct {
     bool is_count;
 } all_series[ACTIVITY_SERIES] = {
     [ACTIVITY_LIVE] = {"live bytes", false},
-    [ACTIVITY_RESIDENT] = {"resident bytes, between samples as last seen", false},
+    [ACTIVITY_RESIDENT] = {"resident bytes; dotted: not sampled, as last seen", false},
     [ACTIVITY_SWAP] = {"swapped out", false},
     [ACTIVITY_VIRTUAL] = {"address space", false},
     [ACTIVITY_RATE] = {"allocations per second", true},
@@ -31,6 +34,7 @@ static const struct {
 /* Samples of one series at equal distances, from the view's begin to its end. */
 struct samples {
     double value[2 * CHART_MOST];
+    bool is_dotted[2 * CHART_MOST]; /* not known, but for what was seen before */
     size_t count;
     double most;
 };
@@ -115,6 +119,31 @@ static void take_samples(const struct report *report, enum activity_series serie
     }
 }
 
+/* Of resident memory only some moments are known. What was seen again as it was before is no look
+ * that can be told from none. */
+static void dot_unseen(const struct report *report, struct span span, struct samples *samples) {
+    const struct model *model = report->model;
+    double width = (double)(span.to_ns - span.from_ns) / (double)samples->count;
+    double close = (double)samples->count / CLOSE_PART;
+    uint64_t before = UINT64_MAX;
+    double last = -1;
+    memset(samples->is_dotted, 1, sizeof samples->is_dotted);
+    for (size_t i = 0; i < model->timeline_count; i++) {
+        const struct memtrace_point *point = &model->timeline[i];
+        double at = ((double)point->time_ns - (double)span.from_ns) / width;
+        if (point->resident_bytes == before || at < 0) {
+            continue;
+        }
+        at = at < (double)samples->count ? at : (double)samples->count - 1;
+        last = last >= 0 && at - last <= close ? last : at;
+        for (size_t k = (size_t)last; k <= (size_t)at; k++) {
+            samples->is_dotted[k] = false;
+        }
+        before = point->resident_bytes;
+        last = at;
+    }
+}
+
 /* ---- Drawing ---- */
 
 /* How many of `steps` a sample fills: what is not nothing fills at least one. */
@@ -129,8 +158,11 @@ static void put_braille(FILE *out, const struct samples *samples, size_t column,
     unsigned bits = 0;
     for (size_t side = 0; side < 2; side++) {
         size_t height = height_of(samples, 2 * column + side, (size_t)CHART_ROWS * 4);
+        bool is_dotted = samples->is_dotted[2 * column + side];
         for (size_t dot = 0; dot < 4; dot++) {
-            bits |= height > row * 4 + dot ? dots[side][dot] : 0;
+            size_t level = row * 4 + dot + 1;
+            bool is_set = is_dotted ? height == level && side == 0 : height >= level;
+            bits |= is_set ? dots[side][dot] : 0;
         }
     }
     fprintf(out, "\xe2%c%c", 0xa0 | bits >> 6, 0x80 | (bits & 0x3f));
@@ -138,6 +170,10 @@ static void put_braille(FILE *out, const struct samples *samples, size_t column,
 
 static void put_typed(FILE *out, const struct samples *samples, size_t column, size_t row) {
     size_t height = height_of(samples, column, (size_t)CHART_ROWS * 2);
+    if (samples->is_dotted[column]) {
+        fputc((height + 1) / 2 == row + 1 ? '.' : ' ', out);
+        return;
+    }
     fputc(height >= 2 * row + 2 ? '#' : height == 2 * row + 1 ? '.' : ' ', out);
 }
 
@@ -149,6 +185,9 @@ static void draw_series(const struct report *report, enum activity_series series
     struct number number;
     if (is_known) {
         take_samples(report, series, span, report->options.unicode ? 2 * width : width, &samples);
+        if (series == ACTIVITY_RESIDENT) {
+            dot_unseen(report, span, &samples);
+        }
     }
     if (samples.most > 0 || is_asked) {
         fprintf(report->out, "%*s %s%s%s%s\n", LABEL, "", style_on(report, STYLE_NAME),
