@@ -77,7 +77,7 @@ static bool wait_alive(const struct collector *work, int process, int ms) {
         return poll(&ended, 1, ms) == 0 || (ended.revents & POLLIN) == 0;
     }
     poll(NULL, 0, ms);
-    return claim_process_exists(work->claim.region.pid, work->claim.region.start_ticks);
+    return claim_is_alive(&work->claim);
 }
 
 /* The program died without finishing, or is now another one. */

@@ -100,6 +100,14 @@ static enum claim_status map_header(struct claim *claim, const struct stat *stat
     return CLAIM_OK;
 }
 
+/* A number of another namespace is nobody's here, or some other process's. */
+static void find_process(struct claim *claim) {
+    if (claim_is_foreign(claim)) {
+        claim->region.pid = region_pid_here(claim->header);
+        claim->is_unseen = claim->region.pid == 0;
+    }
+}
+
 enum claim_status claim_open(const char *path, struct claim *claim, struct error *error) {
     struct stat status;
     enum claim_status result;
@@ -124,6 +132,9 @@ enum claim_status claim_open(const char *path, struct claim *claim, struct error
         result = CLAIM_ABSENT; /* its last holder was done with it before we got the lock */
     } else {
         result = map_header(claim, &status, error);
+    }
+    if (result == CLAIM_OK) {
+        find_process(claim);
     }
     if (result == CLAIM_EMPTY &&
         !claim_process_exists(claim->region.pid, claim->region.start_ticks) &&
@@ -198,6 +209,7 @@ void claim_release(struct claim *claim) {
         filemap_close(claim->header, MEMTRACE_HEADER_SIZE);
     }
     if (claim->fd >= 0) {
+        flock(claim->fd, LOCK_UN); /* a profile may have the same open file */
         close(claim->fd);
     }
     claim->header = NULL;
@@ -261,7 +273,7 @@ void claim_set_malloc(const struct claim *claim, const struct memtrace_malloc *m
 struct profile *claim_profile(const struct claim *claim, struct error *error) {
     char path[64];
     snprintf(path, sizeof path, "/proc/self/fd/%d", claim->fd);
-    return profile_open(path, error);
+    return profile_open_file(claim->fd, path, error);
 }
 
 /* Threads of a process; 0: there is none. Where that cannot be told, as if there were several. */
@@ -318,9 +330,14 @@ bool claim_is_foreign(const struct claim *claim) {
     return there != 0 && here != 0 && there != here;
 }
 
+bool claim_is_alive(const struct claim *claim) {
+    return claim->is_unseen ? region_is_open(claim->fd)
+                            : claim_process_exists(claim->region.pid, claim->region.start_ticks);
+}
+
 bool claim_in_use(const struct claim *claim) {
-    if (!claim->is_outside && claim_is_foreign(claim)) {
-        return region_is_open(claim->fd);
+    if (claim->is_unseen) {
+        return claim_is_alive(claim);
     }
     if (!claim_process_exists(claim->region.pid, claim->region.start_ticks)) {
         return false;

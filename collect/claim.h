@@ -22,7 +22,9 @@
 #include <sys/types.h>
 
 struct claim {
-    struct region region; /* path, pid, start_ticks as the name says */
+    struct region region; /* path, start_ticks as the name says; pid, of a program in another
+                             namespace of pids its number here */
+    bool is_unseen; /* there is no such number, since it is not seen from here, or gone: pid is 0 */
     int fd;               /* -1: nothing is held */
     dev_t device;
     ino_t inode;
@@ -73,7 +75,10 @@ void claim_unlink(const struct claim *claim);
  * before the others included. */
 bool claim_process_exists(pid_t pid, uint64_t start_ticks);
 
-/* Whether the region's pid is one of another namespace. */
+/* Whether the process that wrote the region may still be there. */
+bool claim_is_alive(const struct claim *claim);
+
+/* Whether the pid in the region's header is one of another namespace. */
 bool claim_is_foreign(const struct claim *claim);
 
 /* Whether the process still writes the region: it exists and has it mapped. The second is asked
@@ -95,7 +100,8 @@ void claim_copy_header(const struct claim *claim, struct memtrace_header *to);
 void claim_set_malloc(const struct claim *claim, const struct memtrace_malloc *malloc_by);
 
 /* The region as a profile, which outlives the claim. NULL: it cannot be read. By the descriptor:
- * the name may belong to another region by now. */
+ * the name may belong to another region by now; and whoever opened it anew would be one more that
+ * has it open (claim_in_use()). */
 struct profile *claim_profile(const struct claim *claim, struct error *error);
 
 /* The state and other fields of the header that the program changes. */

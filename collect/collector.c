@@ -355,7 +355,9 @@ static void heed_limit(struct collector *collector, struct periodic_moment *mome
     }
     if (action == MEMTRACE_LIMIT_ABORT) {
         tell_of(LEVEL_WARNING, "limit: ", "the program is ended by SIGABRT");
-        kill(collector->claim.region.pid, SIGABRT);
+        if (collector->claim.region.pid > 0) { /* 0 would be all of ours */
+            kill(collector->claim.region.pid, SIGABRT);
+        }
     }
 }
 

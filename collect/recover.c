@@ -49,7 +49,9 @@ static void complete(const struct claim *claim, const struct record_result *reco
 
 static void recover_claimed(const struct claim *claim, recover_note note, void *context) {
     char program[sizeof claim->header->executable];
-    struct recovered recovered = {.pid = claim->region.pid, .program = program};
+    struct recovered recovered = {.pid = claim->is_unseen ? (pid_t)claim->header->pid
+                                                          : claim->region.pid,
+                                  .program = program};
     struct record_result recording;
     struct profile *region;
     if (claim_load_u32(&claim->header->state) ==

@@ -348,7 +348,7 @@ static int open_file(struct profile *profile, int fd, struct error *error) {
         byteorder_turn_file(profile->owned, profile->size);
     }
     if (profile->live) {
-        profile->fd = dup(fd);
+        profile->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
         if (profile->fd < 0) {
             return error_set(error, "cannot keep %s open: %s", profile->path, strerror(errno));
         }
@@ -356,26 +356,28 @@ static int open_file(struct profile *profile, int fd, struct error *error) {
     return read_structure(profile, size, error);
 }
 
+struct profile *profile_open_file(int fd, const char *name, struct error *error) {
+    struct profile *profile = new_profile(name, error);
+    if (profile == NULL) {
+        return NULL;
+    }
+    trust_note_data(fd);
+    if (open_file(profile, fd, error) != 0) {
+        profile_close(profile);
+        return NULL;
+    }
+    return profile;
+}
+
 struct profile *profile_open(const char *path, struct error *error) {
     struct profile *profile;
-    int result;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0) {
         error_set(error, "cannot open %s: %s", path, strerror(errno));
         return NULL;
     }
-    profile = new_profile(path, error);
-    if (profile == NULL) {
-        close(fd);
-        return NULL;
-    }
-    trust_note_data(fd);
-    result = open_file(profile, fd, error);
+    profile = profile_open_file(fd, path, error);
     close(fd);
-    if (result != 0) {
-        profile_close(profile);
-        return NULL;
-    }
     return profile;
 }
 

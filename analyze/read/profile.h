@@ -75,6 +75,8 @@ void profile_end_strings(struct memtrace_header *header);
 /* Opens a file or a region. NULL on failure: no such file, no profile, another format version,
  * header cut off; error then holds one line. */
 struct profile *profile_open(const char *path, struct error *error);
+/* The same of an open file, which stays the caller's, called `name` in messages. */
+struct profile *profile_open_file(int fd, const char *name, struct error *error);
 
 /* The same over bytes in memory, which must outlive the profile. `name` is for messages. */
 struct profile *profile_wrap(const void *bytes, size_t size, const char *name, struct error *error);

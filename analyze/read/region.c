@@ -79,6 +79,56 @@ bool region_is_written(int fd, bool *unknown) {
     return !*unknown;
 }
 
+static uint64_t namespace_of(pid_t pid) {
+    char path[64];
+    struct stat status;
+    snprintf(path, sizeof path, "/proc/%ld/ns/pid", (long)pid);
+    return stat(path, &status) == 0 ? (uint64_t)status.st_ino : 0;
+}
+
+/* The process's number in its own namespace, the last one of the line; 0: not told. */
+static uint32_t inner_pid(pid_t pid) {
+    char path[64];
+    char *line = NULL;
+    size_t size = 0;
+    uint32_t inner = 0;
+    FILE *status;
+    snprintf(path, sizeof path, "/proc/%ld/status", (long)pid);
+    status = fopen(path, "re");
+    while (status != NULL && getline(&line, &size, status) > 0) {
+        const char *last = strncmp(line, "NSpid:", 6) == 0 ? strrchr(line, '\t') : NULL;
+        if (last != NULL) {
+            inner = (uint32_t)strtoul(last, NULL, 10);
+            break;
+        }
+    }
+    free(line);
+    if (status != NULL) {
+        fclose(status);
+    }
+    return inner;
+}
+
+pid_t region_pid_here(const struct memtrace_header *header) {
+    pid_t found = 0;
+    const struct dirent *entry;
+    DIR *processes = opendir("/proc");
+    while (processes != NULL && found == 0 && (entry = readdir(processes)) != NULL) {
+        uint64_t ticks;
+        long number = strtol(entry->d_name, NULL, 10);
+        if (number > 0 && number <= INT32_MAX && region_start_ticks((pid_t)number, &ticks) == 0 &&
+            ticks == header->process_start_ticks &&
+            namespace_of((pid_t)number) == header->run.pid_namespace &&
+            inner_pid((pid_t)number) == header->pid) {
+            found = (pid_t)number;
+        }
+    }
+    if (processes != NULL) {
+        closedir(processes);
+    }
+    return found;
+}
+
 bool region_is_foreign(const struct memtrace_header *header) {
     uint64_t own = region_namespace();
     return own != 0 && header->run.pid_namespace != 0 && header->run.pid_namespace != own;

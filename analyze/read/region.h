@@ -50,6 +50,9 @@ bool region_runs(int fd, const struct memtrace_header *header);
 /* Whether the program is of another namespace of pids, where its number is another one than here.
  */
 bool region_is_foreign(const struct memtrace_header *header);
+/* Of a process in another namespace of pids, which its header names: its number in this one. 0: it
+ * is not seen from here, or gone. */
+pid_t region_pid_here(const struct memtrace_header *header);
 
 /* Whether the process that had this pid with these start ticks still runs (a zombie does not). */
 bool region_alive(pid_t pid, uint64_t start_ticks);

@@ -361,15 +361,28 @@ static int is_ours(void) {
     return runtime_is_ready() && runtime.space.header->pid == sys_getpid(); /* no vfork child */
 }
 
+/* `memtrace run` in another namespace of pids: here its number is nobody's, or another's. */
+static int is_elsewhere(const struct memtrace_header *header, uint32_t collector_pid) {
+    return collector_pid == runtime.settings.collector_pid && runtime.settings.run_namespace != 0 &&
+           runtime.settings.run_namespace != header->run.pid_namespace;
+}
+
+/* Where it cannot be seen we write the profile ourselves. */
 static int has_collector(const struct memtrace_header *header) {
     uint32_t pid = LOAD_RELAXED(&header->collector_pid);
-    return pid != 0 && pid == runtime.settings.collector_pid && sys_pid_alive(pid);
+    return pid != 0 && pid == runtime.settings.collector_pid && !is_elsewhere(header, pid) &&
+           sys_pid_alive(pid);
 }
 
 /* A collector that was started has not said its name yet; one that has may be gone. */
 static int is_collected(const struct memtrace_header *header) {
     uint32_t pid = LOAD_RELAXED(&header->collector_pid);
-    return pid != 0 ? sys_pid_alive(pid) : runtime.has_companion;
+    if (pid == 0) {
+        return runtime.has_companion;
+    }
+    return is_elsewhere(header, pid)
+               ? recorder_is_on(&runtime.recorder) && recorder_has_pulse(&runtime.recorder)
+               : sys_pid_alive(pid);
 }
 
 /* Without a collector the top-N at the end is ours to print. */

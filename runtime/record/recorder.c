@@ -454,7 +454,7 @@ int recorder_mark(struct recorder_stream *stream, enum memtrace_mark what, uint6
 
 /* --- a collector that lags -------------------------------------------------------------------- */
 
-static int has_pulse(const struct recorder *recorder) {
+int recorder_has_pulse(const struct recorder *recorder) {
     uint64_t beat = LOAD_RELAXED(&recorder->recording->heartbeat_ns);
     uint64_t now = sys_clock_ns(CLOCK_MONOTONIC);
     return beat != 0 ? (int64_t)(now - beat) < HEART_NS
@@ -465,7 +465,7 @@ int recorder_may_wait(const struct recorder *recorder) {
     return is_wanted(recorder) && recorder->recording->on_lag != MEMTRACE_LAG_DROP &&
            (recorder->space->header->flags & MEMTRACE_FLAG_FORKED) == 0 &&
            LOAD_RELAXED(&recorder->segments) != 0 && LOAD_RELAXED(&recorder->impatient) == 0 &&
-           has_pulse(recorder);
+           recorder_has_pulse(recorder);
 }
 
 int recorder_wait(struct recorder_stream *stream) {

@@ -240,6 +240,9 @@ int recorder_before(struct recorder_stream *stream, enum memtrace_mark what, uin
 int recorder_mark(struct recorder_stream *stream, enum memtrace_mark what, uint64_t id,
                   const char *text, size_t size);
 
+/* Whether the collector writes down what is recorded: it has said so a moment ago, or may be about
+ * to begin. */
+int recorder_has_pulse(const struct recorder *recorder);
 /* Whether it makes sense to wait for room: the policy says so and the collector's heart beats. The
  * caller knows whether it is in a signal handler, where nobody should. */
 int recorder_may_wait(const struct recorder *recorder);
