@@ -209,7 +209,6 @@ void claim_release(struct claim *claim) {
         filemap_close(claim->header, MEMTRACE_HEADER_SIZE);
     }
     if (claim->fd >= 0) {
-        flock(claim->fd, LOCK_UN); /* a profile may have the same open file */
         close(claim->fd);
     }
     claim->header = NULL;

@@ -25,7 +25,7 @@ struct claim {
     struct region region; /* path, start_ticks as the name says; pid, of a program in another
                              namespace of pids its number here */
     bool is_unseen; /* there is no such number, since it is not seen from here, or gone: pid is 0 */
-    int fd;               /* -1: nothing is held */
+    int fd;         /* -1: nothing is held */
     dev_t device;
     ino_t inode;
     struct memtrace_header *header; /* mapped, writable */
@@ -99,7 +99,8 @@ void claim_copy_header(const struct claim *claim, struct memtrace_header *to);
 /* What allocator the program has, for whoever copies the header meanwhile. */
 void claim_set_malloc(const struct claim *claim, const struct memtrace_malloc *malloc_by);
 
-/* The region as a profile, which outlives the claim. NULL: it cannot be read. By the descriptor:
+/* The region as a profile, which outlives the claim; others find the region claimed until both are
+ * gone. NULL: it cannot be read. By the descriptor:
  * the name may belong to another region by now; and whoever opened it anew would be one more that
  * has it open (claim_in_use()). */
 struct profile *claim_profile(const struct claim *claim, struct error *error);

@@ -233,8 +233,7 @@ static uint32_t module_count(const struct claim *claim) {
 
 bool modulefiles_are_new(const struct modulefiles *files, const struct claim *claim) {
     return files->seen < module_count(claim) && files->tries < TRIES_MOST &&
-           claim_load_u32(&claim->header->state) == MEMTRACE_STATE_RUNNING &&
-           !claim->is_unseen;
+           claim_load_u32(&claim->header->state) == MEMTRACE_STATE_RUNNING && !claim->is_unseen;
 }
 
 void modulefiles_look(struct modulefiles *files, const struct claim *claim,

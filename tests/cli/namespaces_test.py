@@ -107,6 +107,41 @@ def test_namespace_vanished():
     no_leftovers()
 
 
+def test_namespace_of_child_recorded():
+    """A program makes a namespace for its child, where the collector's number means nothing: it is not missed, the end of the
+    child is seen, and what the summary names is there."""
+    needs_root("unshare", "--pid", "--fork")
+    source = os.path.join(folder, "parent.c")
+    with open(source, "w", encoding="utf-8") as file:
+        file.write("""#define _GNU_SOURCE
+            #include <sched.h>
+            #include <stdlib.h>
+            #include <sys/wait.h>
+            #include <unistd.h>
+            int main(void) {
+                if (unshare(CLONE_NEWPID) != 0) return 1;
+                if (fork() == 0) {
+                    for (int i = 0; i < 200000; i++) free(malloc(i % 100 + 1));
+                    _exit(5);
+                }
+                int status;
+                wait(&status);
+                return WEXITSTATUS(status) != 5;
+            }""")
+    program = os.path.join(folder, "parent")
+    subprocess.run(["gcc", "-O0", "-w", source, "-o", program], check=True)
+    for number in range(4):  # who collects the child first is a matter of luck
+        output = os.path.join(folder, "of_child%d.mtr" % number)
+        done = execute(MEMTRACE, "record", "-o", output, "--", program)
+        equal(done.returncode, 0, done.err)
+        for words in (b"lost its collector", b"goes on", b".part"):
+            check(words not in done.err, words, done.err)
+        made = [os.path.join(output, name) for name in os.listdir(output) if name.endswith(".mtr")]
+        counts = [json.loads(execute(MEMTRACE, "info", "--json", path).out)["allocations"] for path in made]
+        equal(sum(counts), 200000, "the child's allocations, of which another collector may have the first", counts)
+        no_leftovers()
+
+
 def killed(program, output):
     process = start([program, "ready", "pause"], env={"LD_PRELOAD": PRELOAD, "MEMTRACE_OUTPUT": output})
     wait_line(process, b"ready\n")
