@@ -167,8 +167,8 @@ def check_texts(folder):
     check_text(folder, "cut", SMALL[:-5], [3, 1, 2100, 2000, 2000, 1], "it is cut off after line 19")
     packed = gzip.compress(SMALL.encode(), mtime=0)
     check_text(folder, "cut.gz", packed[:-4], NUMBERS, "it is cut off")
-    check_text(folder, "nonsense", SMALL + "+ 99\n- zz\nqqq\n\n+\na 5\nt 9\ni\n- 77\nm\n", NUMBERS,
-               "makes no sense: 9 lines")
+    check_text(folder, "nonsense", SMALL + "+ 99\n- zz\nqqq\n\n+\na 5\nt 9\ni\n- 77\nm\nR zz\na g 2\n", NUMBERS,
+               "makes no sense: 11 lines")
     check_text(folder, "nothing", "", None, "not a heaptrack data file", 1)
     check_text(folder, "other", "MEMTRREC\nv 10400 3\n", None, "not a heaptrack data file", 1)
     check_text(folder, "newer", "v 20000 4\n", None, "version 4", 1)

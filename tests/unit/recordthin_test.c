@@ -46,10 +46,29 @@ static void the_room_does_not_end(void **state) {
     assert_uint_in_range(asked, 8, 20);
 }
 
+/* Events of the last 10 ms before a look may have been thinned when it was seen: the stretch begins
+ * so long before it, but not before the program. */
+static void a_stretch_begins_before_it_is_seen(void **state) {
+    static const uint64_t begins[][2] = {
+        {50000000, 40000000}, {10000001, 1}, {10000000, 0}, {3000000, 0}};
+    (void)state;
+    for (size_t i = 0; i < sizeof begins / sizeof begins[0]; i++) {
+        struct memtrace_recording recording = {.on_lag = MEMTRACE_LAG_THIN};
+        struct recordthin thin;
+        recordthin_open(&thin, &recording, begins[i][0]);
+        memtrace_thin(&recording, 1);
+        recordthin_end(&thin, 90000000);
+        assert_int_equal(thin.open.distance, memtrace_distance(&recording));
+        assert_int_equal(thin.open.from_ns, begins[i][1]);
+        assert_int_equal(thin.ended_ns, 90000000);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(asks_at_half_and_at_each_eighth_of_the_rest),
         cmocka_unit_test(the_room_does_not_end),
+        cmocka_unit_test(a_stretch_begins_before_it_is_seen),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
