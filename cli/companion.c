@@ -18,7 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { ATTACH_TRIES = 200, ATTACH_WAIT_MS = 10, LEAVING_MS = 200 };
+enum { ATTACH_TRIES = 200, ATTACH_WAIT_MS = 10, LEAVING_MS = 200, LATE_MS = 300 };
 
 /* Nothing of the program's is kept but stderr: not its pipes, its terminal job, its folder, its
  * signal settings. */
@@ -52,7 +52,7 @@ static void detach(void) {
 static void shed_preload(char **argv) {
     if (getenv("LD_PRELOAD") != NULL) {
         char self[] = "memtrace";
-        char *again[] = {self, argv[0], argv[1], NULL};
+        char *again[] = {self, argv[0], argv[1], argv[1] != NULL ? argv[2] : NULL, NULL};
         unsetenv("LD_PRELOAD");
         execv("/proc/self/exe", again);
     }
@@ -108,11 +108,14 @@ static int run_companion(int argc, char **argv) {
     struct error error = {""};
     enum claim_status status;
     int process;
-    if (argc != 2 || argv[1][0] != '/') {
+    if (argc < 2 || argc > 3 || argv[1][0] != '/') {
         return cli_usage("companion", "started by the runtime, with the path of a profile region");
     }
     detach();
     shed_preload(argv);
+    if (argc == 3) { /* of a run in another namespace, whose own collector may see it, too */
+        poll(NULL, 0, LATE_MS);
+    }
     status = attach(&work, argv[1], &error);
     if (status != CLAIM_OK) {
         return status == CLAIM_FAILED ? cli_error("no periodic reports: %s", error.message)

@@ -76,7 +76,8 @@ static char command_path[1024];
 static char *clean[512];
 
 int companion_start(struct region *region, char *const environment[]) {
-    char *argv[] = {(char *)"memtrace", (char *)"companion", region->space->path, NULL};
+    char *late = region->settings->collector_pid != 0 ? (char *)"late" : NULL;
+    char *argv[] = {(char *)"memtrace", (char *)"companion", region->space->path, late, NULL};
     if (choose_command(region->settings, command_path, sizeof command_path) != 0) {
         log_line(region_recording(region->space->header)->state != MEMTRACE_RECORD_NONE
                      ? "no memtrace command beside the library: nothing is recorded"
