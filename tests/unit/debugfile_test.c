@@ -7,6 +7,8 @@
  */
 #include "symbol_fixture.h"
 
+#include "analyze/symbol/debugfile.h"
+
 static const char nowhere[] = MEMTRACE_BINARY_DIR "/nowhere";
 static uint64_t address; /* of the first call to malloc, inlined twice */
 static char expected[4096];
@@ -79,6 +81,31 @@ static void add_by_build_id(void) {
         fixture_run("mkdir -p root/.build-id/%.2s && cp kept root/.build-id/%.2s/%s.debug",
                     hexadecimal, hexadecimal, hexadecimal + 2),
         0);
+}
+
+/* A program that was copied here from elsewhere: below the root, or in one of the folders. */
+static void locates_what_lies_elsewhere(void **state) {
+    char found[PATH_MAX], copies[512], wanted[512];
+    (void)state;
+    assert_true(debugfile_locate("/nowhere/bin/moved", found));
+    assert_string_equal(found, "/nowhere/bin/moved");
+    assert_int_equal(fixture_run("mkdir -p root/nowhere/bin copies && cp other copies/moved"), 0);
+    snprintf(copies, sizeof copies, "%s:%s/copies", nowhere, fixture_folder);
+    debugfile_set_copies(copies);
+    snprintf(wanted, sizeof wanted, "%s/copies/moved", fixture_folder);
+    assert_true(debugfile_locate("/nowhere/bin/moved", found));
+    assert_string_equal(found, wanted);
+    assert_int_equal(fixture_run("mv copies/moved root/nowhere/bin/moved"), 0);
+    assert_true(debugfile_locate("/nowhere/bin/moved", found));
+    assert_string_equal(found, "/nowhere/bin/moved");
+    snprintf(copies, sizeof copies, "%s/root", fixture_folder);
+    debugfile_set_root(copies);
+    snprintf(wanted, sizeof wanted, "%s/root/nowhere/bin/moved", fixture_folder);
+    assert_true(debugfile_locate("/nowhere/bin/moved", found));
+    assert_string_equal(found, wanted);
+    debugfile_set_root("");
+    debugfile_set_copies(NULL);
+    assert_int_equal(fixture_run("rm -r root/nowhere copies"), 0);
 }
 
 static void finds_by_build_id(void **state) {
@@ -223,6 +250,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(finds_the_link_beside_the_file),
         cmocka_unit_test(finds_the_link_below_the_debug_folder),
+        cmocka_unit_test(locates_what_lies_elsewhere),
         cmocka_unit_test(finds_by_build_id),
         cmocka_unit_test(reads_the_build_id_without_sections),
         cmocka_unit_test(is_content_with_symbols_alone),

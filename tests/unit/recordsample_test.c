@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Tests of collect/recordsample.c: what is written of a process's mappings is all of them, whenever
- * the process ends. */
+ * the process ends; and samples are written at their times. */
 #define _GNU_SOURCE
 #include "collect/recordsample.h"
 
@@ -13,6 +13,8 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+
+#define MS UINT64_C(1000000)
 
 enum { MAPPINGS = 3000, ROUNDS = 40, PAGE = 4096 };
 
@@ -87,9 +89,45 @@ static void a_look_is_whole_or_none(void **state) {
     }
 }
 
+/* Ten a second, written when the first has waited for five seconds, and at the end. */
+static void samples_come_at_their_times(void **state) {
+    static const struct {
+        uint32_t items;
+        uint64_t first_ms, last_ms;
+    } wanted[] = {{51, 0, 5000}, {3, 5100, 5250}};
+    struct memtrace_recording_header header = {0};
+    struct recordfile file = RECORDFILE_NONE;
+    struct recordsample sample;
+    struct error error;
+    char path[] = "/tmp/memtrace-unit-XXXXXX";
+    size_t count = 0;
+    (void)state;
+    close(mkstemp(path));
+    assert_int_equal(recordfile_create(&file, path, RECORDFILE_REPLACE, &header, &error), 0);
+    recordsample_open(&sample, getpid());
+    for (uint64_t ms = 0; ms <= 5250; ms += 50) {
+        assert_int_equal(recordsample_tick(&sample, &file, ms * MS, 0, ms == 5250, &error), 0);
+    }
+    recordsample_close(&sample);
+    for (size_t i = 0; i < file.index_count; i++) {
+        const struct memtrace_block_header *block = &file.index[i].block;
+        if (block->kind == MEMTRACE_BLOCK_SAMPLES) {
+            assert_true(count < sizeof wanted / sizeof wanted[0]);
+            assert_int_equal(block->items, wanted[count].items);
+            assert_int_equal(block->first_ns, wanted[count].first_ms * MS);
+            assert_int_equal(block->last_ns, wanted[count].last_ms * MS);
+            count++;
+        }
+    }
+    assert_int_equal(count, sizeof wanted / sizeof wanted[0]);
+    assert_int_equal(recordfile_close(&file, &error), 0);
+    unlink(path);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_look_is_whole_or_none),
+        cmocka_unit_test(samples_come_at_their_times),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -195,6 +195,8 @@ static void claimed_is_left(void **state) {
     recover_killed(note, &notes, NULL);
     assert_int_equal(notes.count, 0);
     claim_release(&claim);
+    assert_int_equal(claim.fd, -1);
+    claim_release(&claim); /* nothing is left of it */
     recover_killed(note, &notes, NULL);
     assert_int_equal(notes.count, 1);
     assert_int_equal(claim_open(region, &claim, NULL), CLAIM_ABSENT);

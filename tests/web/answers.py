@@ -45,6 +45,8 @@ def check_summary(server, name, source):
     check("envelope", answer["window"] == {"from_ns": 0, "to_ns": None} and answer["via"] == "model" and
           answer["exact"] in ("exact", "bound") and answer["ms"] >= 0 and
           answer["command"] == "memtrace report " + shlex.quote(name), answer)
+    check("what it has", (data["has"]["events"], data["has"]["threads"]) ==
+          (name.endswith(".mtr"), len(told["threads"]) != 0), data["has"])
     threads = rows_of(server.get("/r/%d/threads?sort=id&order=asc" % source)["data"])
     check("threads", [(one["id"], one["allocations"], one["frees"], one["total_bytes"]) for one in threads] ==
           [(one["id"], one["allocations"], one["frees"], one["total_bytes"]) for one in told["threads"]], threads)

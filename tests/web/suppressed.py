@@ -92,7 +92,9 @@ def main():
     equal(answer, written("report", "--show-shutdown", path), "as text")
     equal(CACHE.encode() in answer, True, "text says what is left out", answer)
     # The summary counts it.
-    totals = server.data("/r/1")["totals"]
+    data = server.data("/r/1")
+    totals = data["totals"]
+    equal((data["has"]["threads"], data["has"]["marks"]), (True, False), "what a program of one thread has")
     equal(totals["live_bytes"], LEAKED["forget"][0] + LEFT_OUT["leaked"][0], "leaked, all of it")
     server.close()
 
