@@ -6,6 +6,7 @@ received file was cut, extended or changed."""
 import os
 import shutil
 import sys
+import time
 
 from streamed import (Gather, equal, fail, finish, make_recording, make_token, received, same, scratch, send,
                       start_recording, wait_until)
@@ -66,6 +67,22 @@ def later(folder, path):
     os.unlink(torn)
 
 
+def empty(folder, path):
+    """A file that is made before anything is in it is waited for."""
+    there = os.path.join(folder, "empty")
+    late = os.path.join(folder, "late.mtr")
+    gather = Gather(there)
+    with open(late, "wb") as file, open(path, "rb") as whole:
+        sender = send(late, gather.port)
+        time.sleep(0.2)
+        equal(sender.process.poll(), None, "nothing is in it yet", sender.lines)
+        file.write(whole.read())
+    arrives(sender, "empty at first")
+    gather.end()
+    same(there, late)
+    os.unlink(late)
+
+
 def many(folder, paths, *options):
     there = os.path.join(folder, "many")
     gather = Gather(there, *options)
@@ -104,6 +121,7 @@ def main():
     again(folder, paths[1])
     twins(folder, paths[0])
     later(folder, paths[1])
+    empty(folder, paths[0])
     many(folder, paths, "--token", token)
     finish()
 

@@ -109,8 +109,33 @@ static void applied(void **state) {
     free(builder);
 }
 
+/* What every report leaves out where nothing else is asked for. */
+static void usual(void **state) {
+    struct builder *builder = builder_new();
+    struct error error = {""};
+    struct suppressions list = {0};
+    struct profile *profile;
+    struct model *model;
+    size_t built_in = 0;
+    (void)state;
+    builder_example(builder, 0x10000000);
+    profile = profile_wrap(builder->bytes, builder_size(builder), "test", &error);
+    model = model_load(profile, &error);
+    assert_non_null(model);
+    assert_int_equal(suppressions_apply_usual(&list, model), 0);
+    for (size_t i = 0; i < list.count; i++) {
+        built_in += strcmp(list.items[i].pattern, "^setlocale$") == 0;
+    }
+    assert_int_equal(built_in, 1);
+    assert_int_equal(list.bytes, 0); /* none of them is in the example */
+    suppressions_free(&list);
+    model_free(model);
+    profile_close(profile);
+    free(builder);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(patterns), cmocka_unit_test(lines),
-                                       cmocka_unit_test(applied)};
+                                       cmocka_unit_test(applied), cmocka_unit_test(usual)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
