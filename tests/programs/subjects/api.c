@@ -158,6 +158,38 @@ static void see_owner(uint32_t owner, uint64_t blocks, uint64_t bytes, void *arg
     check(blocks == 2 && bytes == 2 * 90023, "what it freed");
 }
 
+static void *watcher(void *argument) {
+    check(memtrace_watch_begin(0, 0, 1) != 0, "a watch of a thread");
+    take(90027);
+    return argument;
+}
+
+static void make_watchers(int count) {
+    for (int i = 0; i < count; i++) {
+        pthread_t thread;
+        pthread_create(&thread, NULL, watcher, NULL);
+        pthread_join(thread, NULL);
+    }
+}
+
+/* Pages of address space. */
+static long size_now(void) {
+    char text[64] = "";
+    int fd = open("/proc/self/statm", O_RDONLY);
+    check(read(fd, text, sizeof text - 1) > 0, "statm");
+    close(fd);
+    return atol(text);
+}
+
+/* Threads that end while they watch: each had a page at least. */
+static void see_that_nothing_stays(void) {
+    long before;
+    make_watchers(10);
+    before = size_now();
+    make_watchers(200);
+    check(size_now() - before < 200, "nothing stays of watches");
+}
+
 static void case_threads(void) {
     pthread_t thread;
     unsigned threads = 0, owners = 0;
@@ -169,6 +201,7 @@ static void case_threads(void) {
     check(threads >= 2 && named == 1, "both threads are seen");
     check(memtrace_thread_frees(worker_id, see_owner, &owners) == 1 && owners == 1, "one owner");
     check(memtrace_thread_frees(4000000, see_owner, &owners) == -1, "no such thread");
+    see_that_nothing_stays();
 }
 
 NOINLINE static void use_pool(const char *name, char *memory) {
