@@ -79,6 +79,26 @@ def test_jemalloc(folder):
         equal((profile["total_allocations"], profile["total_bytes"], profile["total_frees"]), (count, size, freed), word)
 
 
+def test_hidden(folder):
+    """An operator new that only its library sees, by the library's own symbols and by those of its debug file."""
+    library, symbols = os.path.join(folder, "libhidden.so"), os.path.join(folder, "libhidden.debug")
+    seen = os.path.join(folder, "seen")
+    with open(seen, "w", encoding="ascii") as file:
+        file.write("{ global: hidden_work; local: *; };")
+    subprocess.run(["g++", "-g", "-O1", "-fno-inline", "-shared", "-fPIC", "-nostdlib", "-Wl,--version-script," + seen,
+                    "-o", library, os.path.join(HERE, "hidden.cpp")], check=True)
+    program = build(folder, ["hidden.c"], "-L" + folder, "-lhidden", "-Wl,-rpath," + folder)
+    for commands, expected in (
+            ([], (300, 300 * 40, 100)),
+            ([["objcopy", "--only-keep-debug", library, symbols], ["strip", "--strip-all", library]], (0, 0, 0)),
+            ([["objcopy", "--add-gnu-debuglink=" + symbols, library]], (300, 300 * 40, 100))):
+        for command in commands:
+            subprocess.run(command, check=True)
+        _, lines, profile = run(folder, program, "auto")
+        equal((profile["total_allocations"], profile["total_bytes"], profile["total_frees"]), expected, commands)
+        equal(lines != [], expected[0] == 0, "lines: %s" % lines)
+
+
 def test_everything(folder):
     """Interpreters of which each function that can be followed is, as if it allocated, reallocated or freed: they print
     what they print alone. What is counted so means nothing."""
