@@ -17,10 +17,12 @@ struct counted {
     struct memtrace_thread_record record;
 };
 
+static struct memtrace_header *new_process(void) {
+    peak_fork();
+    return calloc(1, sizeof(struct memtrace_header));
+}
+
 static void join(struct counted *thread, struct memtrace_header *header, enum peak_mode mode) {
-    if (header->peak_threads == 0) { /* another process */
-        peak_fork();
-    }
     thread->record = (struct memtrace_thread_record){0};
     peak_join(&thread->share, header, &thread->record, mode);
 }
@@ -39,7 +41,7 @@ static void change(struct counted *thread, struct memtrace_header *header, int64
 
 /* Told at each event, seldom, or never before the end. */
 static void is_exact_alone(int told_each) {
-    struct memtrace_header *header = calloc(1, sizeof *header);
+    struct memtrace_header *header = new_process();
     struct counted thread;
     int64_t live = 0, maximum = 0;
     srand(3);
@@ -75,7 +77,7 @@ static void alone_it_is_exact(void **state) {
 
 /* Where the process held more before this thread came. */
 static void alone_below_the_maximum(void **state) {
-    struct memtrace_header *header = calloc(1, sizeof *header);
+    struct memtrace_header *header = new_process();
     struct counted thread;
     (void)state;
     header->maximum_bytes = 1000;
@@ -94,7 +96,7 @@ static void alone_below_the_maximum(void **state) {
 
 /* The first thread does not know of the second, and does nothing while that one does. */
 static void a_quiet_first_thread_counts(void **state) {
-    struct memtrace_header *header = calloc(1, sizeof *header);
+    struct memtrace_header *header = new_process();
     struct counted first, second;
     int64_t bound;
     (void)state;
@@ -125,7 +127,7 @@ static void a_quiet_first_thread_counts(void **state) {
 /* An event of the first thread is under way, its limits read, when the second one comes: what it
  * adds is told by the second one's next event, however long the first has none. */
 static void an_event_under_way_is_told_soon(void **state) {
-    struct memtrace_header *header = calloc(1, sizeof *header);
+    struct memtrace_header *header = new_process();
     struct counted first, second;
     (void)state;
     join(&first, header, PEAK_ALONE);
@@ -142,7 +144,7 @@ static void an_event_under_way_is_told_soon(void **state) {
 /* Cells keep what they held when the maximum was seen to be over: one thread that climbs to just
  * below a step and falls as far below where it was. */
 static void seen_late_it_is_within_the_bound(void **state) {
-    struct memtrace_header *header = calloc(1, sizeof *header);
+    struct memtrace_header *header = new_process();
     struct counted thread;
     int64_t live = 0, maximum = 0, kept = 0;
     (void)state;
@@ -165,7 +167,7 @@ static void seen_late_it_is_within_the_bound(void **state) {
 /* Threads that each hold little for a while: the peak, and its bound when they are gone. */
 static void what_quiet_threads_hold_is_told(void **state) {
     enum { HELD = 60000 };
-    struct memtrace_header *header = calloc(1, sizeof *header);
+    struct memtrace_header *header = new_process();
     struct counted thread[QUIET_THREADS];
     int64_t most = (int64_t)QUIET_THREADS * HELD;
     (void)state;
@@ -192,7 +194,7 @@ static void what_quiet_threads_hold_is_told(void **state) {
  * as they may. */
 static void the_bound_outlives_its_threads(void **state) {
     enum { STEPS = 200, HELD_BACK = 60000 };
-    struct memtrace_header *header = calloc(1, sizeof *header);
+    struct memtrace_header *header = new_process();
     struct counted thread[THREADS];
     int64_t live = 0;
     (void)state;
@@ -228,7 +230,7 @@ static void the_bound_outlives_its_threads(void **state) {
 
 /* Several shares in one thread, so that the true maximum is known. */
 static void shared_it_is_within_the_bound(void **state) {
-    struct memtrace_header *header = calloc(1, sizeof *header);
+    struct memtrace_header *header = new_process();
     struct counted thread[THREADS];
     int64_t live = 0, maximum = 0;
     (void)state;
@@ -273,7 +275,7 @@ static void *grow_and_shrink(void *argument) {
 }
 
 static void threads_lose_nothing(void **state) {
-    struct memtrace_header *header = calloc(1, sizeof *header);
+    struct memtrace_header *header = new_process();
     pthread_t thread[THREADS];
     (void)state;
     for (int i = 0; i < THREADS; i++) {
