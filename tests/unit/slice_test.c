@@ -9,6 +9,7 @@
 // clang-format on
 
 #include "analyze/replay/accounts.h"
+#include "analyze/window/index.h"
 #include "analyze/window/sums.h"
 
 #include <stdlib.h>
@@ -226,12 +227,41 @@ static void empty(void **state) {
     assert_true(reader.failed);
 }
 
+/* An eighth of a block's 800 events is taken to come in each eighth of its time. */
+static void a_long_block_is_cut(void **state) {
+    const uint64_t eighth_ns = UINT64_C(5) << MEMTRACE_TICK_SHIFT;
+    struct recording_entry entry = {
+        .block = {.kind = MEMTRACE_BLOCK_EVENTS, .items = 800, .last_ns = 8 * eighth_ns}};
+    const struct recording recording = {.blocks = &entry, .block_count = 1};
+    const struct recording *items[] = {&recording};
+    const struct timeorder_parts parts = {items, 1};
+    size_t count;
+    uint64_t *edges = index_edges(parts, 0, 100, 1000, &count);
+    (void)state;
+    assert_non_null(edges);
+    assert_int_equal(count, 7);
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(edges[i], (i + 1) * eighth_ns);
+    }
+    free(edges);
+    edges = index_edges(parts, 2 * eighth_ns, 200, 1000, &count); /* two eighths a slice */
+    assert_non_null(edges);
+    assert_int_equal(count, 2);
+    assert_int_equal(edges[0], 4 * eighth_ns);
+    assert_int_equal(edges[1], 6 * eighth_ns);
+    free(edges);
+    entry.block.first_ns = 9 * eighth_ns; /* damaged: all of it is there */
+    edges = index_edges(parts, 0, 100, 1000, &count);
+    assert_non_null(edges);
+    assert_int_equal(count, 1);
+    assert_int_equal(edges[0], 9 * eighth_ns);
+    free(edges);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(joined),
-        cmocka_unit_test(parts_of_allocations),
-        cmocka_unit_test(damaged),
-        cmocka_unit_test(empty),
+        cmocka_unit_test(joined), cmocka_unit_test(parts_of_allocations), cmocka_unit_test(damaged),
+        cmocka_unit_test(empty),  cmocka_unit_test(a_long_block_is_cut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
