@@ -254,6 +254,27 @@ static void damage(void **state) {
     free(builder);
 }
 
+/* A process may write them more than once while it ends. */
+static void the_last_rooms_of_pools_count(void **state) {
+    struct builder *builder = builder_new();
+    struct model *model;
+    (void)state;
+    for (uint32_t count = 3; count > 1; count--) {
+        struct memtrace_pool_room *rooms =
+            builder_segment(builder, MEMTRACE_SEGMENT_POOL_ROOM, 0, 0, sizeof *rooms,
+                            MEMTRACE_POOL_ROOM_FIRST + count);
+        for (uint32_t i = 0; i < count; i++) {
+            rooms[MEMTRACE_POOL_ROOM_FIRST + i].live_blocks = 10 * count + i;
+        }
+    }
+    model = load(builder);
+    assert_int_equal(model->pool_room_count, 2);
+    assert_int_equal(model->pool_rooms[0].live_blocks, 20);
+    assert_int_equal(model->pool_rooms[1].live_blocks, 21);
+    model_free(model);
+    free(builder);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sums),
@@ -261,6 +282,7 @@ int main(void) {
         cmocka_unit_test(peak_rule),
         cmocka_unit_test(hash),
         cmocka_unit_test(cells_in_groups),
+        cmocka_unit_test(the_last_rooms_of_pools_count),
         cmocka_unit_test(no_stacks),
         cmocka_unit_test(others_are_one),
         cmocka_unit_test(people_and_places),
