@@ -76,9 +76,13 @@ static bool shares_with_parent(pid_t pid) {
 enum look { LOOK_WHOLE, LOOK_LATER, LOOK_NOTHING, LOOK_NEVER };
 
 static enum look look(pid_t pid, struct attachimage *image) {
+    unsigned char again[ATTACHIMAGE_AUXV];
     char path[64];
     char byte;
     uint64_t random;
+    /* Asked before its memory is opened: what it lends no more then is its own, and not its
+     * parent's which was opened just before the exec. */
+    bool is_lent = shares_with_parent(pid);
     *image = (struct attachimage){.pid = pid};
     snprintf(path, sizeof path, "/proc/%ld/mem", (long)pid);
     image->memory = open(path, O_RDWR | O_CLOEXEC);
@@ -91,10 +95,11 @@ static enum look look(pid_t pid, struct attachimage *image) {
     }
     image->auxv_size = read_file(pid, "auxv", image->auxv, sizeof image->auxv);
     random = attachimage_word(image, AT_RANDOM);
-    if (random == 0 || attachimage_read(image, random, image->random, sizeof image->random) != 0) {
+    if (random == 0 || attachimage_read(image, random, image->random, sizeof image->random) != 0 ||
+        read_file(pid, "auxv", again, sizeof again) != image->auxv_size) { /* exec writes it yet */
         return LOOK_LATER;
     }
-    image->is_lent = shares_with_parent(pid);
+    image->is_lent = is_lent;
     return image->is_lent ? LOOK_LATER : LOOK_WHOLE;
 }
 
