@@ -204,6 +204,8 @@ def way_one_language(options):
         configure_and_build(os.path.join(HERE, "one_language"), build, options,
                             ["-DLANGUAGE=" + language, "-DCMAKE_PREFIX_PATH=" + options.prefix])
         check_program(memtrace, os.path.join(build, "one"), [path], build)
+        if language == "C":
+            run([os.path.join(build, "static_pie")], env=environment(MEMTRACE="off"))
         if "memtrace_defaults" not in run(["nm", "-D", os.path.join(build, "one")]):
             sys.exit("memtrace_defaults is not visible to the runtime")
 
