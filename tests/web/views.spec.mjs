@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { after, test } from 'node:test';
-import { build, cli, closeChrome, newsdesk, open, query, report, run, scratch, serve, settled, spell } from './harness.mjs';
+import { build, cli, closeChrome, newsdesk, open, ownPrograms, query, report, run, scratch, serve, settled, spell } from './harness.mjs';
 
 const file = newsdesk();
 const told = report(file);
@@ -45,6 +45,7 @@ const VIEWS = {
 after(closeChrome);
 
 test('views', async (t) => {
+    ownPrograms(t);
     const server = await serve(t, file);
     for (const [address, both] of Object.entries(VIEWS)) {
         await t.test(address, async (t) => {
