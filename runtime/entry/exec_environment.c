@@ -376,7 +376,7 @@ char *const *exec_environment(const struct exec_call *call, char *room, size_t s
     size_t most = (size - PRELOAD_SIZE) / sizeof(char *) - kept_count - 2;
     struct plan plan;
     int is_changed;
-    if ((call->program != NULL && !handed_is_readable(call->program)) ||
+    if (room == NULL || (call->program != NULL && !handed_is_readable(call->program)) ||
         handed_count(call->argv) == SIZE_MAX || handed_copy(call->envp, places, most) != 0) {
         return call->envp;
     }

@@ -41,7 +41,7 @@ struct exec_call {
 size_t exec_room(const struct exec_call *call);
 
 /* Returns what to give to exec: call->envp itself where nothing is to be done, or where the kernel
- * is to refuse what cannot be read; else an array in `room`, of exec_room() bytes. */
+ * is to refuse what cannot be read; else an array in `room`, of exec_room() bytes (NULL: none). */
 char *const *exec_environment(const struct exec_call *call, char *room, size_t size);
 
 /* --- exec_target.c: which library a program can run with ---------------------------------------

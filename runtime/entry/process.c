@@ -80,8 +80,7 @@ static void unmap_room(char *mapped, size_t size) {
         size_t size_ = exec_room(&call_);                                                          \
         char *mapped_ = map_room(size_);                                                           \
         char *room_ = mapped_ != NULL || size_ == 0 ? mapped_ : __builtin_alloca(size_);           \
-        char *const *environment_ =                                                                \
-            size_ == 0 ? call_.envp : exec_environment(&call_, room_, size_);                      \
+        char *const *environment_ = exec_environment(&call_, room_, size_);                        \
         int noted_ = runtime_before_exec((by_name) ? NULL : (path));                               \
         int result_ = call;                                                                        \
         if (environment_ != call_.envp && errno == E2BIG) {                                        \
@@ -134,7 +133,7 @@ PUBLIC int execveat(int folder, const char *path, char *const argv[], char *cons
     size_t size = exec_room(&call);                                                                \
     char *mapped = map_room(size);                                                                 \
     char *room = mapped != NULL || size == 0 ? mapped : __builtin_alloca(size);                    \
-    char *const *environment = size == 0 ? envp : exec_environment(&call, room, size);             \
+    char *const *environment = exec_environment(&call, room, size);                                \
     int result = REAL(name)(pid, path, actions, attributes, argv, environment);                    \
     if (result == E2BIG && environment != envp) {                                                  \
         result = REAL(name)(pid, path, actions, attributes, argv, envp);                           \

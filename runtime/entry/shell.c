@@ -82,7 +82,7 @@ static int start_shell(pid_t *pid, const char *command, const posix_spawn_file_a
         call.envp = LOAD_ACQUIRE(&environ);
         size = exec_room(&call);
         room = size != 0 ? sys_map(size) : NULL;
-        environment = room != NULL ? exec_environment(&call, room, size) : call.envp;
+        environment = exec_environment(&call, room, size);
     }
     result = REAL(posix_spawn)(pid, SHELL, actions, attributes, argv, environment);
     if (result == E2BIG && environment != call.envp) {
