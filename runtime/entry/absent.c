@@ -6,8 +6,8 @@
 #include "runtime/entry/attach.h"
 #include "runtime/entry/before.h"
 #include "runtime/entry/loader.h"
-#include "runtime/entry/objects.h"
 #include "runtime/entry/othermalloc.h"
+#include "runtime/libc/objects.h"
 #include "runtime/stack/libunwind.h"
 
 int attach_is_coming(void) {

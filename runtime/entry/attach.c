@@ -11,12 +11,12 @@
 #include "runtime/base/text.h"
 #include "runtime/entry/allocators.h"
 #include "runtime/entry/loader.h"
-#include "runtime/entry/objects.h"
 #include "runtime/entry/othermalloc.h"
 #include "runtime/entry/quiet.h"
 #include "runtime/entry/real.h"
 #include "runtime/entry/runtime.h"
 #include "runtime/entry/thread.h"
+#include "runtime/libc/objects.h"
 
 #include <malloc.h>
 

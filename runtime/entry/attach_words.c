@@ -15,9 +15,9 @@
 #include "runtime/entry/allocators.h"
 #include "runtime/entry/before.h"
 #include "runtime/entry/inject.h"
-#include "runtime/entry/objects.h"
 #include "runtime/entry/real.h"
 #include "runtime/entry/words.h"
+#include "runtime/libc/objects.h"
 
 enum step { STEP_OTHERS, STEP_FREES, STEP_ALLOCATIONS, STEPS };
 

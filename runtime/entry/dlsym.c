@@ -2,8 +2,8 @@
 /* dlsym.c: what dlsym and dlvsym, which are ours, are behind them; and the unwinder's functions.
  * For glibc as a shared library. */
 #define _GNU_SOURCE
-#include "runtime/entry/objects.h"
 #include "runtime/entry/real.h"
+#include "runtime/libc/objects.h"
 #include "runtime/machine/machine.h"
 
 #include <dlfcn.h>

@@ -19,8 +19,8 @@
 #include "runtime/base/compiler.h"
 #include "runtime/base/text.h"
 #include "runtime/entry/attach.h"
-#include "runtime/entry/objects.h"
 #include "runtime/entry/words.h"
+#include "runtime/libc/objects.h"
 
 /* --- objects ---------------------------------------------------------------------------------- */
 

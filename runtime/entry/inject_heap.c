@@ -11,9 +11,9 @@
 #include "runtime/base/text.h"
 #include "runtime/entry/event.h"
 #include "runtime/entry/malloc.h"
-#include "runtime/entry/objects.h"
 #include "runtime/entry/real.h"
 #include "runtime/entry/thread.h"
+#include "runtime/libc/objects.h"
 
 /* One allocator. */
 struct heap {

@@ -14,9 +14,9 @@
 #include "runtime/base/sys.h"
 #include "runtime/entry/allocators.h"
 #include "runtime/entry/inject.h"
-#include "runtime/entry/objects.h"
 #include "runtime/entry/real.h"
 #include "runtime/entry/runtime.h"
+#include "runtime/libc/objects.h"
 #include "runtime/stack/guard.h"
 
 #include <dlfcn.h>

@@ -8,8 +8,8 @@
 #include "runtime/base/compiler.h"
 #include "runtime/base/text.h"
 #include "runtime/entry/event.h"
-#include "runtime/entry/objects.h"
 #include "runtime/entry/real.h"
+#include "runtime/libc/objects.h"
 
 #include <malloc.h>
 

@@ -5,8 +5,8 @@
 
 #include "runtime/base/compiler.h"
 #include "runtime/base/text.h"
-#include "runtime/entry/objects.h"
 #include "runtime/libc/libc.h"
+#include "runtime/libc/objects.h"
 #include "runtime/stack/module_file.h"
 
 #include <dlfcn.h>

@@ -5,10 +5,10 @@
 
 #include "memtrace/format.h"
 #include "runtime/entry/malloc.h"
-#include "runtime/entry/objects.h"
 #include "runtime/entry/othermalloc.h"
 #include "runtime/entry/thread.h"
 #include "runtime/libc/libc.h"
+#include "runtime/libc/objects.h"
 
 struct real real = {.pads = 1}; /* all goes to the slow halves */
 uintptr_t real_free_limit;
@@ -43,15 +43,16 @@ size_t real_early_size(const void *pointer) {
 }
 
 void *real_symbol(const char *name) {
-    return libc_next(name);
+    void *function = libc_function(name);
+    return function != NULL ? function : libc_next(name);
 }
 
 static void *malloc_padded(size_t size) {
     return malloc_unpadded(size < REAL_PADDED ? REAL_PADDED : size);
 }
 
-#define FIND(name)           real.name = real_symbol(#name)
-#define FIND_ALLOCATOR(name) real.name = objects_nearer(#name, real_symbol(#name))
+#define FIND(name)           real.name = libc_next(#name)
+#define FIND_ALLOCATOR(name) real.name = objects_nearer(#name, libc_next(#name))
 
 /* Resolvers of ifuncs run while the loader relocates: that of a library that is bound at once
  * before ours is, that of the program before it has set up what threads have of their own. Neither

@@ -5,7 +5,7 @@
 
 #include "runtime/base/compiler.h"
 #include "runtime/base/sys.h"
-#include "runtime/entry/objects.h"
+#include "runtime/libc/objects.h"
 #include "runtime/machine/machine.h"
 
 #include <dlfcn.h>

@@ -3,10 +3,12 @@
 #define _GNU_SOURCE
 #include "runtime/base/text.h"
 #include "runtime/libc/libc.h"
+#include "runtime/libc/objects.h"
 #include "runtime/machine/machine.h"
 
 #include <dlfcn.h>
 #include <gnu/lib-names.h>
+#include <gnu/libc-version.h>
 #include <link.h>
 #include <sys/auxv.h>
 
@@ -53,27 +55,36 @@ int libc_is_initial(char **environment, int argc, char **argv, char **envp) {
 }
 
 void *libc_next(const char *name) {
-    return dlsym(RTLD_NEXT, name);
+    void *found = objects_next(name);
+    return found != NULL ? found : dlsym(RTLD_NEXT, name);
 }
 
-/* By the base name of the file that it lies in. */
+/* Behind us is nothing where we were opened later. */
+void *libc_function(const char *name) {
+    const struct link_map *libc = objects_at((void *)gnu_get_libc_version);
+    void *found = objects_next(name);
+    return found == NULL && libc != NULL ? objects_function(libc, name) : found;
+}
+
+/* The base name of the file that it lies in. */
+static const char *file_of(const void *function) {
+    const struct link_map *map = objects_at(function);
+    return map != NULL ? text_base_name(map->l_name) : "";
+}
+
 int libc_is_glibc_malloc(const void *function) {
-    Dl_info info;
-    return dladdr(function, &info) != 0 && info.dli_fname != NULL &&
-           text_equal(text_base_name(info.dli_fname), LIBC_SO);
+    return text_equal(file_of(function), LIBC_SO);
 }
 
 /* (Its own with more checks has the same blocks.) */
 int libc_spaces_blocks(const void *function) {
-    Dl_info info;
     return libc_is_glibc_malloc(function) ||
-           (dladdr(function, &info) != 0 && info.dli_fname != NULL &&
-            text_equal(text_base_name(info.dli_fname), "libc_malloc_debug.so.0"));
+           text_equal(file_of(function), "libc_malloc_debug.so.0");
 }
 
 const char *libc_own_path(void) {
-    Dl_info info;
-    return dladdr((void *)libc_own_path, &info) != 0 ? info.dli_fname : NULL;
+    const struct link_map *map = objects_at((void *)libc_own_path);
+    return map != NULL ? map->l_name : NULL;
 }
 
 /* An exit handler that is registered before the loader's own runs after every destructor. */

@@ -66,7 +66,7 @@ static size_t descriptor_size(void) {
     static size_t known;
     size_t size = LOAD_RELAXED(&known);
     if (UNLIKELY(size == 0)) {
-        const uint32_t *symbol = libc_next("_thread_db_sizeof_pthread");
+        const uint32_t *symbol = libc_function("_thread_db_sizeof_pthread");
         size = symbol != NULL ? *symbol : 1;
         STORE_RELAXED(&known, size);
     }

@@ -3,7 +3,7 @@
  * libc.h: what differs from one C library to another, and between a program that a loader put
  * together and one that is linked statically. CMake chooses the files that implement it:
  *
- *   glibc.c, glibc_common.c  glibc, shared
+ *   glibc.c, glibc_common.c  glibc, shared; objects.c, what its loader says of objects
  *   musl.c, musl_common.c    musl, shared
  *   static.c                 a program that holds all of it, with static_glibc.c and
  *                            glibc_common.c, or with static_musl.c and musl_common.c
@@ -67,8 +67,11 @@ struct libc_stack {
 void libc_plan_stack(const pthread_attr_t *attributes, struct libc_stack *stack);
 int libc_own_stack(const struct libc_stack *planned, uintptr_t *low, uintptr_t *high);
 
-/* The function of this name behind ours; NULL: there is none. */
+/* The function of this name behind ours; NULL: there is none. May ask the loader, whose lock
+ * another thread may have that waits for this one. */
 void *libc_next(const char *name);
+/* The same of a function that the C library has, once the allocator was found; never waits. */
+void *libc_function(const char *name);
 /* Whether malloc (as libc_next() has it) is glibc's. */
 int libc_is_glibc_malloc(const void *function);
 /* Whether its blocks start as far apart as glibc's. */

@@ -180,9 +180,15 @@ static void identify(struct memtrace_header *header) {
     header->run.pid_namespace = proc_pid_namespace();
 }
 
-static void tell_failure(long error) {
+static void tell_failure(const struct settings *settings, long error) {
     char number[24];
     struct text text;
+    if (error == -EPERM && settings->folder[0] != '\0') {
+        log_error("the folder ", settings->folder,
+                  " (MEMTRACE_REGION_DIR) is not this user's alone (chmod 700 makes it so); the "
+                  "program goes on without a profile");
+        return;
+    }
     text_init(&text, number, sizeof number);
     text_add_number(&text, (uint64_t)-error);
     log_error("no place for the profile while the program runs: neither /dev/shm nor /tmp (or "
@@ -195,7 +201,7 @@ int region_create(struct region *region, struct space *space, const struct setti
     long result = open_space(space, settings, NULL, &flags);
     *region = (struct region){.space = space, .settings = settings};
     if (result < 0) {
-        tell_failure(result);
+        tell_failure(region->settings, result);
         return -1;
     }
     fill_header(space->header, settings, flags);
@@ -237,7 +243,7 @@ int region_grow(struct region *region, const struct region_heirs *heirs) {
         sys_unmap(kept, sizeof *kept);
     }
     if (result < 0) {
-        tell_failure(result);
+        tell_failure(region->settings, result);
         return -1;
     }
     identify(space->header);

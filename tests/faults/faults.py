@@ -198,6 +198,10 @@ def case_no_shm():
     for mode in MODES:
         folder = goes_on("no region folder", mode, {"MEMTRACE_REGION_DIR": scratch() + "/no/such/folder"}, None)
         equal(len(profiles(folder)) <= 1, True, "profiles")
+        open_to_all = scratch()
+        os.chmod(open_to_all, 0o755)
+        goes_on("a region folder that others read", mode, {"MEMTRACE_REGION_DIR": open_to_all}, 2,
+                words=[open_to_all + " (MEMTRACE_REGION_DIR) is not this user's alone"])
     needs_root()
     can_unshare()
     for mode in MODES:

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* objects.c: see objects.h. */
 #define _GNU_SOURCE
-#include "runtime/entry/objects.h"
+#include "runtime/libc/objects.h"
 
+#include "runtime/base/compiler.h"
 #include "runtime/base/text.h"
 
 #include <dlfcn.h>
@@ -90,10 +91,17 @@ const void *objects_address(const struct link_map *map, ElfW(Sxword) tag) {
     return (const void *)(address < map->l_addr ? address + map->l_addr : address);
 }
 
+/* Whether it is the one that is meant where nobody names a version (the ABI's description, "Symbol
+ * Versioning": others of the name have the highest bit set). */
+static int is_default(const struct link_map *map, uint32_t symbol) {
+    const ElfW(Versym) *versions = objects_address(map, DT_VERSYM);
+    return objects_dynamic(map, DT_VERSYM) == NULL || (versions[symbol] & 0x8000) == 0;
+}
+
 /* By the GNU hash table (the ABI's description: "GNU Hash ELF Sections"): number of buckets, first
  * symbol in it, words of the filter, shift; the filter; the buckets; a hash for each symbol, whose
  * lowest bit ends a bucket. */
-void *objects_symbol(const struct link_map *map, const char *name) {
+static const ElfW(Sym) * find(const struct link_map *map, const char *name, int by_default) {
     const uint32_t *table = objects_address(map, DT_GNU_HASH);
     const ElfW(Sym) *symbols = objects_address(map, DT_SYMTAB);
     const char *strings = objects_address(map, DT_STRTAB);
@@ -111,14 +119,65 @@ void *objects_symbol(const struct link_map *map, const char *name) {
     hashes = buckets + table[0];
     for (at = buckets[hash % table[0]]; at >= table[1]; at++) {
         uint32_t other = hashes[at - table[1]];
-        if ((other | 1) == (hash | 1) && text_equal(strings + symbols[at].st_name, name)) {
-            return (void *)(map->l_addr + symbols[at].st_value);
+        if ((other | 1) == (hash | 1) && text_equal(strings + symbols[at].st_name, name) &&
+            (!by_default || is_default(map, at))) {
+            return &symbols[at];
         }
         if ((other & 1) != 0) {
             break;
         }
     }
     return NULL;
+}
+
+void *objects_symbol(const struct link_map *map, const char *name) {
+    const ElfW(Sym) *symbol = find(map, name, 0);
+    return symbol != NULL ? (void *)(map->l_addr + symbol->st_value) : NULL;
+}
+
+/* (Which one an indirect function is only the loader says.) */
+void *objects_function(const struct link_map *map, const char *name) {
+    const ElfW(Sym) *symbol = find(map, name, 1);
+    int is_plain = symbol != NULL && (symbol->st_info & 0xf) != STT_GNU_IFUNC;
+    return is_plain ? (void *)(map->l_addr + symbol->st_value) : NULL;
+}
+
+/* --- what is next ----------------------------------------------------------------------------- */
+
+/* The last object of those that the program was started with, which stay, and so do their places in
+ * the list. (Whatever is opened later allocates first, for which we look for what is next.) */
+static const struct link_map *last_of_start(const struct link_map *map) {
+    static const struct link_map *last;
+    if (LOAD_RELAXED(&last) == NULL) {
+        while (map->l_next != NULL) {
+            map = map->l_next;
+        }
+        STORE_RELAXED(&last, map);
+    }
+    return LOAD_RELAXED(&last);
+}
+
+static int is_behind(const struct link_map *map, const struct link_map *other) {
+    while (map != NULL && map != other) {
+        map = map->l_prev;
+    }
+    return map != NULL;
+}
+
+void *objects_next(const char *name) {
+    const struct link_map *own = objects_at((void *)objects_next);
+    const struct link_map *libc = objects_at((void *)gnu_get_libc_version);
+    const struct link_map *map;
+    const struct link_map *last;
+    if (own == NULL || libc == NULL || !is_behind(libc, own)) {
+        return NULL;
+    }
+    map = own->l_next;
+    last = last_of_start(libc);
+    while (map != last && objects_dynamic(map, DT_GNU_HASH) != NULL && find(map, name, 1) == NULL) {
+        map = map->l_next;
+    }
+    return objects_function(map, name);
 }
 
 /* dlsym() passes over what an object has in an old version only, by which the program may be bound

@@ -29,6 +29,13 @@ const void *objects_address(const struct link_map *map, ElfW(Sxword) tag);
 int objects_is_libc(const struct link_map *map);
 /* What the object itself defines by this name, whatever lies in front of it; NULL: nothing. */
 void *objects_symbol(const struct link_map *map, const char *name);
+/* The function that is meant by this name where no version is named. NULL: none, or to be asked of
+ * dlsym(). */
+void *objects_function(const struct link_map *map, const char *name);
+/* The same of the first that has it behind us, as dlsym(RTLD_NEXT) finds it: among what the program
+ * was started with, where that has the C library behind us. Takes no lock: another thread may stand
+ * still in the constructor of what it opens. */
+void *objects_next(const char *name);
 /* Of an allocator's function: `next`, which dlsym() says is behind ours, or one that lies before
  * it. */
 void *objects_nearer(const char *name, void *next);
