@@ -15,7 +15,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "programs"))
-from harness import (LIBRARY, MEMTRACE, build, clean_environment, equal, execute, fail, finish,  # noqa: E402
+from harness import (LIBRARY, MEMTRACE, SUBJECTS, build, clean_environment, equal, execute, fail, finish,  # noqa: E402
                      report, scratch, skip, wait_until)
 
 FOLDER = scratch()
@@ -757,6 +757,17 @@ def test_usage():
           (0, "process N can be attached to\n"), "dry run")
     with open("/proc/self/maps", encoding="utf-8") as maps:
         equal("libmemtrace" in maps.read(), False, "after a dry run")
+
+
+def test_first_use():
+    """Led, a thread that a constructor waits for calls anything for the first time, as in tests/loader."""
+    loader = os.path.join(os.path.dirname(HERE), "loader")
+    program = build(os.path.join(loader, "first_use.c"), "gcc", "-O2", flags=["-I" + SUBJECTS, "-rdynamic"])
+    library = build(os.path.join(loader, "still.c"), "gcc", "-O2", shared=True)
+    subject = asleep(Subject(program, library, "waits", ready=False), "read")
+    attach(subject.pid)
+    subject.say()
+    subject.end(b"done\n", 3)
 
 
 def test_lowest():

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * first_use.c LIBRARY: the constructor of what is opened (still.c) starts the first thread there is
+ * first_use.c LIBRARY [waits]: the constructor of what is opened (still.c) starts the first thread there is
  * and waits for it, with the loader's lock held. The thread calls, each for the first time, what
  * the runtime stands in front of; bare, none of it asks the loader for anything. What it is in when
- * nothing goes on is printed.
+ * nothing goes on is printed. With "waits" it reads a character first.
  */
 #include "subject.h"
 
@@ -171,7 +171,8 @@ __attribute__((visibility("default"))) void blocked_stand_still(void) {
 }
 
 int main(int argc, char **argv) {
-    (void)argc;
+    char character;
+    check(argc == 2 || read(0, &character, 1) == 1, "read");
     check(dlopen(argv[1], RTLD_NOW) != NULL, "dlopen");
     say("done\n");
     return 3;
