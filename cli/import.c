@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* import.c: `memtrace import`: files of other tools as recordings. docs/import.md is its page. */
+#include "analyze/ask/memorylimit.h"
 #include "analyze/base/pathname.h"
 #include "analyze/read/profile.h"
 #include "analyze/rows/number.h"
@@ -20,6 +21,7 @@ struct request {
 static const struct option options[] = {
     {"output", 'o', "FILE", "default: the file's name with .mtr in place of its ending",
      OPTION_TEXT, OPTION_IN(struct request, output)},
+    {.part = memorylimit_options},
     OPTION_END};
 
 static int read_arguments(int argc, char **argv, struct request *request) {

@@ -5,6 +5,7 @@
  *
  * Whatever it cannot name it leaves as it is.
  */
+#include "analyze/ask/memorylimit.h"
 #include "analyze/ask/question.h"
 #include "analyze/read/error.h"
 #include "cli/cli.h"
@@ -189,6 +190,7 @@ static const struct option options[] = {
     {"debug", 0, "FOLDERS", "where debug files lie, separated by colons (default: /usr/lib/debug)",
      OPTION_TEXT, OPTION_IN(struct request, debug_folders)},
     {.part = debuginfod_options},
+    {.part = memorylimit_options},
     OPTION_END};
 
 static int run_symbolize(int argc, char **argv) {

@@ -3,6 +3,7 @@
 #include "top/toploop.h"
 #include "top/topscreen.h"
 
+#include "analyze/ask/memorylimit.h"
 #include "analyze/ask/question.h"
 #include "analyze/symbol/debuginfod.h"
 #include "cli/cli.h"
@@ -50,6 +51,7 @@ static const struct option options[] = {
      OPTION_IN(struct request, debug_folders)},
     {.part = debuginfod_options},
     {.part = root_options},
+    {.part = memorylimit_options},
     {"color", 0, "auto|always|never", "colours (default: auto, which minds NO_COLOR)", OPTION_TEXT,
      OPTION_IN(struct request, color)},
     OPTION_END};

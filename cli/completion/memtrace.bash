@@ -248,9 +248,10 @@ _memtrace() {
         --limit | -n) :; return 0 ;;
         --debug-folders) _memtrace_reply -d; return 0 ;;
         --root) _memtrace_reply -d; return 0 ;;
+        --memory-limit) :; return 0 ;;
         --color) _memtrace_reply -W 'auto always never'; return 0 ;;
         esac
-        options=' --interval --sort --reverse --function --paths --once --limit --debug-folders --no-debuginfod --root --color --help'
+        options=' --interval --sort --reverse --function --paths --once --limit --debug-folders --no-debuginfod --root --memory-limit --color --help'
         [[ $current == -* ]] || { _memtrace_files '*.mt[pr]'; return; }
         ;;
     check)
@@ -309,8 +310,9 @@ _memtrace() {
     import)
         case $previous in
         --output | -o) _memtrace_files '*'; return 0 ;;
+        --memory-limit) :; return 0 ;;
         esac
-        options=' --output --help'
+        options=' --output --memory-limit --help'
         [[ $current == -* ]] || { _memtrace_files '*'; return; }
         ;;
     extract)
@@ -441,8 +443,9 @@ _memtrace() {
         case $previous in
         --root) _memtrace_reply -d; return 0 ;;
         --debug) _memtrace_reply -d; return 0 ;;
+        --memory-limit) :; return 0 ;;
         esac
-        options=' --root --debug --no-debuginfod --help'
+        options=' --root --debug --no-debuginfod --memory-limit --help'
         [[ $current == -* ]] || { _memtrace_files '*'; return; }
         ;;
     flags)

@@ -388,6 +388,7 @@ _memtrace() {
             '*--debug-folders[where separate debug files are, colon-separated ]:FOLDERS:_files -/' \
             '*--no-debuginfod[ask no server for debug information, whatever DEBUGINFOD_URLS says]' \
             '*--root[look for the program'\''s files below these first, by their paths or just their names, colon-separated]:FOLDERS:_files -/' \
+            '*--memory-limit[use at most this much memory]:SIZE:' \
             '*--color[colours ]:auto|always|never:(auto always never)' \
             '*--help[show this]' \
             '*-h[show this]' \
@@ -477,6 +478,7 @@ _memtrace() {
         _arguments \
             '*--output[default]:FILE:_files' \
             '*-o[default]:FILE:_files' \
+            '*--memory-limit[use at most this much memory]:SIZE:' \
             '*--help[show this]' \
             '*-h[show this]' \
             '1:FILE:_files' \
@@ -664,6 +666,7 @@ _memtrace() {
             '*--root[look for modules below it first]:FOLDER:_files -/' \
             '*--debug[where debug files lie, separated by colons ]:FOLDERS:_files -/' \
             '*--no-debuginfod[ask no server for debug information, whatever DEBUGINFOD_URLS says]' \
+            '*--memory-limit[use at most this much memory]:SIZE:' \
             '*--help[show this]' \
             '*-h[show this]' \
             '1:FILE:_files' \

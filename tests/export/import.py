@@ -197,6 +197,18 @@ def check_damaged(folder, path):
             report(name + ".mtr")
 
 
+def check_bomb():
+    """A small file of many call paths takes no more memory than it may, and leaves nothing."""
+    path, output = (os.path.join(scratch(), name) for name in ("bomb.gz", "bomb.mtr"))
+    with gzip.open(path, "wb", 1) as file:
+        file.write(b"v 10500 3\nI 1000 1000\nX 3 abc\n")
+        for _ in range(8):
+            file.write(b"t 1 0\n" * 1000000)
+    result = execute([MEMTRACE, "import", "--memory-limit", "64M", "--output", output, path], clean_environment())
+    equal((result.returncode, os.path.exists(output)), (1, False), "bomb", result.stderr)
+    equal(b"out of memory (the limit is 64.0 MiB" in result.stderr, True, "bomb", result.stderr)
+
+
 def paths_of(data):
     """Costs by the names of call paths."""
     found = collections.defaultdict(lambda: [0] * 5)
@@ -228,6 +240,7 @@ def main():
     path = check_interpreted(folder)
     check_stripped(path)
     check_damaged(scratch(), path)
+    check_bomb()
     check_raw(scratch())
     check_round_trip(scratch())
     finish()
