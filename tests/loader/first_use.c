@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * first_use.c LIBRARY [waits]: the constructor of what is opened (still.c) starts the first thread there is
- * and waits for it, with the loader's lock held. The thread calls, each for the first time, what
- * the runtime stands in front of; bare, none of it asks the loader for anything. What it is in when
- * nothing goes on is printed. With "waits" it reads a character first.
+ * first_use.c LIBRARY [waits]: the constructor of what is opened (still.c) starts the first thread
+ * there is and waits for it, with the loader's lock held. The thread calls, each for the first
+ * time, what the runtime stands in front of; bare, none of it asks the loader for anything. What it
+ * is in when nothing goes on is printed. With "waits" it reads a character first.
  */
 #include "subject.h"
 
