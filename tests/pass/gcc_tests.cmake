@@ -40,8 +40,11 @@ foreach(plugin IN LISTS plugins)
         script_test(pass ${plugin}.lua_${level} 900 corpus.py lua gcc-${major} -${level} ${load})
     endforeach()
     script_test(pass ${plugin}.lua_lto 900 corpus.py lua gcc-${major} -O2 -flto ${load})
-    foreach(level O0 O2)
-        script_test(pass ${plugin}.sqlite_${level} 900 corpus.py sqlite gcc-${major} -${level} ${load})
-        set_tests_properties(pass.${plugin}.sqlite_${level} PROPERTIES COST 60)
-    endforeach()
+    script_test(pass ${plugin}.sqlite_O2 900 corpus.py sqlite gcc-${major} -O2 ${load})
+    set_tests_properties(pass.${plugin}.sqlite_O2 PROPERTIES COST 60)
+    # Lua is built without optimization at each change; this takes most of a minute: ctest -C long -L long
+    add_test(NAME pass.${plugin}.sqlite_O0 CONFIGURATIONS long
+             COMMAND Python3::Interpreter "${CMAKE_CURRENT_SOURCE_DIR}/corpus.py" sqlite gcc-${major} -O0 ${load})
+    set_tests_properties(pass.${plugin}.sqlite_O0 PROPERTIES LABELS "pass;long" TIMEOUT 900 ENVIRONMENT
+                         "TEST_BUILD=${CMAKE_BINARY_DIR};PYTHONDONTWRITEBYTECODE=1")
 endforeach()

@@ -29,8 +29,12 @@
 enum {
     BLOCKS = 100,
     ALLOCS = 12500, /* of each block of events; two of three are never freed */
-    MOMENTS = 10,   /* of each pass at which it is cancelled */
-    TRIES = 5,      /* caches may be cold */
+#ifdef __SANITIZE_ADDRESS__
+    MOMENTS = 4, /* of each pass at which it is cancelled */
+#else
+    MOMENTS = 10,
+#endif
+    TRIES = 5, /* caches may be cold */
     FRAMES = 200000,
     MAPPINGS = 1000,
 };

@@ -31,6 +31,11 @@
 #include <unistd.h>
 
 enum { MOST_LIVES = 8000, WINDOWS = 12 };
+#ifdef __SANITIZE_ADDRESS__ /* four times as long, and what it would find each recording has */
+#define SEEDS(count) ((count) / 3)
+#else
+#define SEEDS(count) (count)
+#endif
 
 static char path[] = "/tmp/memtrace-view-XXXXXX";
 static char root[] = "/tmp/memtrace-view-cache-XXXXXX"; /* the cache's folder */
@@ -383,7 +388,7 @@ static void check_recording(const struct recording_random *options, bool is_dama
 
 static void one_thread(void **state) {
     (void)state;
-    for (unsigned seed = 0; seed < 12; seed++) {
+    for (unsigned seed = 0; seed < SEEDS(12); seed++) {
         check_recording(
             &(struct recording_random){.seed = seed, .threads = 1, .is_precise = seed % 2}, false);
     }
@@ -392,7 +397,7 @@ static void one_thread(void **state) {
 static void attached_to(void **state) {
     static struct random_before before[RANDOM_EVENTS + 1];
     (void)state;
-    for (unsigned seed = 0; seed < 6; seed++) {
+    for (unsigned seed = 0; seed < SEEDS(6); seed++) {
         memset(before, 0, sizeof before);
         check_recording(
             &(struct recording_random){
@@ -403,7 +408,7 @@ static void attached_to(void **state) {
 
 static void several_threads(void **state) {
     (void)state;
-    for (unsigned seed = 0; seed < 30; seed++) {
+    for (unsigned seed = 0; seed < SEEDS(30); seed++) {
         check_recording(&(struct recording_random){.seed = seed,
                                                    .threads = 2 + seed % 5,
                                                    .is_precise = seed % 2,
@@ -414,7 +419,7 @@ static void several_threads(void **state) {
 
 static void shared_id(void **state) {
     (void)state;
-    for (unsigned seed = 0; seed < 15; seed++) {
+    for (unsigned seed = 0; seed < SEEDS(15); seed++) {
         check_recording(
             &(struct recording_random){
                 .seed = seed, .threads = 4, .is_precise = seed % 2, .is_shared = true},
@@ -425,7 +430,7 @@ static void shared_id(void **state) {
 /* A block of events is lost: what is left still adds up, in any slices. */
 static void damaged(void **state) {
     (void)state;
-    for (unsigned seed = 0; seed < 15; seed++) {
+    for (unsigned seed = 0; seed < SEEDS(15); seed++) {
         check_recording(&(struct recording_random){.seed = seed,
                                                    .threads = 1 + seed % 5,
                                                    .is_precise = seed % 2},
