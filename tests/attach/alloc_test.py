@@ -140,10 +140,8 @@ def test_busy():
         for turn in range(turns):
             said = attach(subject.pid, *ALL)
             subject.rounds()
-            time.sleep(0.01)
-            data = report(detach(subject.pid))
-            if own(data)[0] < 100:
-                fail(mode, "turn", turn, "only", own(data), "of calls without end;", said)
+            wait_until(lambda: own(report(str(subject.pid), SETTINGS))[0] >= 100, "calls without end; " + said)
+            detach(subject.pid)
             equal(differences(before, code_of(subject.pid)), [], mode, "code after turn", turn)
         subject.rounds()
         subject.close(b"end\n", 3)

@@ -586,8 +586,8 @@ def test_again_threads():
     subject = Subject(build(source("known.c")), "busy", 4)
     for _ in range(6):
         attach(subject.pid)
-        if report(detach(subject.pid))["total_allocations"] < 100:
-            fail("nothing was counted")
+        wait_until(lambda: report(str(subject.pid), SETTINGS)["total_allocations"] >= 100, "something is counted")
+        detach(subject.pid)
     subject.rounds()
     subject.say()
     subject.end(b"end\n", 3)
