@@ -8,7 +8,6 @@
 
 #include <dlfcn.h>
 #include <gnu/lib-names.h>
-#include <gnu/libc-version.h>
 
 /* For the entries in runtime/machine: the real ones. The C library's dlvsym, out of its own table,
  * finds what is next. */
@@ -20,7 +19,7 @@ void *real_find_dlsym(void);
 void *real_find_dlvsym(void);
 
 static void *next_symbol(const char *name) {
-    const struct link_map *libc = objects_at((void *)gnu_get_libc_version);
+    const struct link_map *libc = objects_libc();
     find_function *find = libc != NULL ? (find_function *)objects_symbol(libc, "dlvsym") : NULL;
     return find != NULL ? find(RTLD_NEXT, name, MACHINE_FIRST_GLIBC) : NULL;
 }

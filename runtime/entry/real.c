@@ -43,8 +43,7 @@ size_t real_early_size(const void *pointer) {
 }
 
 void *real_symbol(const char *name) {
-    void *function = libc_function(name);
-    return function != NULL ? function : libc_next(name);
+    return libc_function(name);
 }
 
 static void *malloc_padded(size_t size) {

@@ -7,8 +7,6 @@
 #include "runtime/machine/machine.h"
 
 #include <dlfcn.h>
-#include <gnu/lib-names.h>
-#include <gnu/libc-version.h>
 #include <link.h>
 #include <sys/auxv.h>
 
@@ -61,25 +59,25 @@ void *libc_next(const char *name) {
 
 /* Behind us is nothing where we were opened later. */
 void *libc_function(const char *name) {
-    const struct link_map *libc = objects_at((void *)gnu_get_libc_version);
+    const struct link_map *libc = objects_libc();
     void *found = objects_next(name);
-    return found == NULL && libc != NULL ? objects_function(libc, name) : found;
+    if (found == NULL && libc != NULL) {
+        found = objects_function(libc, name);
+    }
+    return found != NULL ? found : dlsym(RTLD_NEXT, name);
 }
 
-/* The base name of the file that it lies in. */
-static const char *file_of(const void *function) {
-    const struct link_map *map = objects_at(function);
-    return map != NULL ? text_base_name(map->l_name) : "";
-}
-
+/* By the base name of the file that it lies in. */
 int libc_is_glibc_malloc(const void *function) {
-    return text_equal(file_of(function), LIBC_SO);
+    const struct link_map *map = objects_at(function);
+    return map != NULL && objects_is_libc(map);
 }
 
 /* (Its own with more checks has the same blocks.) */
 int libc_spaces_blocks(const void *function) {
-    return libc_is_glibc_malloc(function) ||
-           text_equal(file_of(function), "libc_malloc_debug.so.0");
+    const struct link_map *map = objects_at(function);
+    return map != NULL && (objects_is_libc(map) ||
+                           text_equal(text_base_name(map->l_name), "libc_malloc_debug.so.0"));
 }
 
 const char *libc_own_path(void) {

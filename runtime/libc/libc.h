@@ -70,7 +70,7 @@ int libc_own_stack(const struct libc_stack *planned, uintptr_t *low, uintptr_t *
 /* The function of this name behind ours; NULL: there is none. May ask the loader, whose lock
  * another thread may have that waits for this one. */
 void *libc_next(const char *name);
-/* The same of a function that the C library has, once the allocator was found; never waits. */
+/* The same, once the allocator was found: what the C library has, it has without the loader. */
 void *libc_function(const char *name);
 /* Whether malloc (as libc_next() has it) is glibc's. */
 int libc_is_glibc_malloc(const void *function);

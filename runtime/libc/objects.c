@@ -29,7 +29,7 @@ static int call(struct dl_phdr_info *info, size_t size, void *argument) {
 void objects_hold(void (*function)(void *argument), void *argument) {
     static int (*iterate)(int (*)(struct dl_phdr_info *, size_t, void *), void *);
     struct hold hold = {function, argument};
-    const struct link_map *libc = iterate == NULL ? objects_at((void *)gnu_get_libc_version) : NULL;
+    const struct link_map *libc = iterate == NULL ? objects_libc() : NULL;
     if (libc != NULL) {
         iterate = (__typeof__(iterate))objects_symbol(libc, "dl_iterate_phdr");
     }
@@ -65,6 +65,10 @@ void objects_visit(void (*function)(void *argument, struct link_map *map), void 
 struct link_map *objects_at(const void *address) {
     struct dl_find_object found;
     return _dl_find_object((void *)address, &found) == 0 ? found.dlfo_link_map : NULL;
+}
+
+struct link_map *objects_libc(void) {
+    return objects_at((void *)gnu_get_libc_version);
 }
 
 int objects_is_libc(const struct link_map *map) {
@@ -157,7 +161,7 @@ static const struct link_map *last_of_start(const struct link_map *map) {
     return LOAD_RELAXED(&last);
 }
 
-static int is_behind(const struct link_map *map, const struct link_map *other) {
+static int is_later(const struct link_map *map, const struct link_map *other) {
     while (map != NULL && map != other) {
         map = map->l_prev;
     }
@@ -166,10 +170,10 @@ static int is_behind(const struct link_map *map, const struct link_map *other) {
 
 void *objects_next(const char *name) {
     const struct link_map *own = objects_at((void *)objects_next);
-    const struct link_map *libc = objects_at((void *)gnu_get_libc_version);
+    const struct link_map *libc = objects_libc();
     const struct link_map *map;
     const struct link_map *last;
-    if (own == NULL || libc == NULL || !is_behind(libc, own)) {
+    if (own == NULL || libc == NULL || !is_later(libc, own)) {
         return NULL;
     }
     map = own->l_next;

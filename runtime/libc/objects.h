@@ -26,6 +26,8 @@ struct link_map *objects_at(const void *address);
 const ElfW(Dyn) * objects_dynamic(const struct link_map *map, ElfW(Sxword) tag);
 size_t objects_value(const struct link_map *map, ElfW(Sxword) tag);
 const void *objects_address(const struct link_map *map, ElfW(Sxword) tag);
+/* The C library. */
+struct link_map *objects_libc(void);
 int objects_is_libc(const struct link_map *map);
 /* What the object itself defines by this name, whatever lies in front of it; NULL: nothing. */
 void *objects_symbol(const struct link_map *map, const char *name);
