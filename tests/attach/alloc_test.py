@@ -141,7 +141,9 @@ def test_busy():
             said = attach(subject.pid, *ALL)
             subject.rounds()
             wait_until(lambda: own(report(str(subject.pid), SETTINGS))[0] >= 100, "calls without end; " + said)
-            detach(subject.pid)
+            data = report(detach(subject.pid))
+            if own(data)[0] < 100:
+                fail(mode, "turn", turn, "only", own(data), "of calls without end;", said)
             equal(differences(before, code_of(subject.pid)), [], mode, "code after turn", turn)
         subject.rounds()
         subject.close(b"end\n", 3)

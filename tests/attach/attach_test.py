@@ -587,7 +587,8 @@ def test_again_threads():
     for _ in range(6):
         attach(subject.pid)
         wait_until(lambda: report(str(subject.pid), SETTINGS)["total_allocations"] >= 100, "something is counted")
-        detach(subject.pid)
+        if report(detach(subject.pid))["total_allocations"] < 100:
+            fail("nothing was counted")
     subject.rounds()
     subject.say()
     subject.end(b"end\n", 3)

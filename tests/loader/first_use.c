@@ -33,7 +33,7 @@ static const char *in = "pthread_create"; /* NULL: all is done */
         (void)!(long)(call);                                                                       \
     } while (0)
 
-static void finish(pid_t child) {
+static void ended_well(pid_t child) {
     int status = 0;
     check(child > 0 && waitpid(child, &status, 0) == child && status == 0, "a child");
 }
@@ -43,7 +43,7 @@ static void ends_by(void (*end)(int)) {
     if (child == 0) {
         end(0);
     }
-    finish(child);
+    ended_well(child);
 }
 
 static void becomes(int way) {
@@ -73,7 +73,7 @@ static void becomes(int way) {
         }
         _exit(1);
     }
-    finish(child);
+    ended_well(child);
 }
 
 static void spawns(int by_path) {
@@ -84,17 +84,17 @@ static void spawns(int by_path) {
     } else {
         check(posix_spawnp(&child, "true", NULL, NULL, words, environ) == 0, "posix_spawnp");
     }
-    finish(child);
+    ended_well(child);
 }
 
-static void *nothing(void *argument) {
+static void *one_block(void *argument) {
     keep(malloc(40));
     return argument;
 }
 
 static void starts_another(void) {
     pthread_t thread;
-    check(pthread_create(&thread, NULL, nothing, NULL) == 0, "pthread_create");
+    check(pthread_create(&thread, NULL, one_block, NULL) == 0, "pthread_create");
     pthread_join(thread, NULL);
 }
 
