@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * blockmap.h: a hash table from a block's name to what is known of it: open addressing, each chain
- * closed up when an item leaves, so that it never holds anything but live items.
+ * closed up when an item leaves, so that it never holds anything but live items. It is cut into
+ * parts that grow each for itself, large ones by a quarter: a recording may have a hundred million
+ * live blocks, and no moment needs twice their memory.
  *
- * Called by analyze/model/pairing. Belongs to one thread. Start from {0}.
+ * Called by analyze/replay/pairing and collect/transform/importer. Belongs to one thread. Start
+ * from {0}.
  */
 #ifndef ANALYZE_REPLAY_BLOCKMAP_H
 #define ANALYZE_REPLAY_BLOCKMAP_H
@@ -15,9 +18,16 @@ struct blockmap_item {
     struct pairing_block block;
 };
 
-struct blockmap {
+struct blockmap_part {
     struct blockmap_item *items;
-    size_t capacity; /* a power of two, at least 4/3 of count */
+    uint32_t capacity; /* at least 4/3 of count */
+    uint32_t count;
+};
+
+enum { BLOCKMAP_PARTS = 256 };
+
+struct blockmap {
+    struct blockmap_part parts[BLOCKMAP_PARTS];
     size_t count;
 };
 
@@ -26,5 +36,8 @@ void blockmap_free(struct blockmap *map);
 int blockmap_put(struct blockmap *map, uint64_t key, const struct pairing_block *block);
 /* Takes it out. 1 or 0: not there. */
 int blockmap_take(struct blockmap *map, uint64_t key, struct pairing_block *block);
+/* All items, in no order; the visitor stops it by what is not 0, which it returns. */
+int blockmap_each(const struct blockmap *map,
+                  int (*visit)(void *context, const struct blockmap_item *item), void *context);
 
 #endif

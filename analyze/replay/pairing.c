@@ -173,26 +173,25 @@ static int each_of_ring(const struct pairing_ring *ring, uint32_t thread,
     return result;
 }
 
+static int visit_outlived(void *context, const struct blockmap_item *item) {
+    const struct pairing_visitor *visitor = context;
+    return visitor->lives(visitor->context, name_of(item->key), &item->block);
+}
+
+static int visit_waiting(void *context, const struct blockmap_item *item) {
+    const struct pairing_visitor *visitor = context;
+    struct pairing_end end = {
+        .thread = item->block.context, .tick = item->block.tick, .time_ns = item->block.size};
+    return visitor->waits(visitor->context, name_of(item->key), &end);
+}
+
 int pairing_each(const struct pairing *pairing, const struct pairing_visitor *visitor) {
-    int result = 0;
-    for (size_t i = 0; i < pairing->maps->outlived.capacity && result == 0; i++) {
-        const struct blockmap_item *item = &pairing->maps->outlived.items[i];
-        if (item->key != 0) {
-            result = visitor->lives(visitor->context, name_of(item->key), &item->block);
-        }
-    }
+    void *context = (void *)visitor;
+    int result = blockmap_each(&pairing->maps->outlived, visit_outlived, context);
     for (uint32_t thread = 0; thread < PAIRING_THREADS && result == 0; thread++) {
         result = each_of_ring(&pairing->rings[thread], thread, visitor);
     }
-    for (size_t i = 0; i < pairing->maps->waiting.capacity && result == 0; i++) {
-        const struct blockmap_item *item = &pairing->maps->waiting.items[i];
-        struct pairing_end end = {
-            .thread = item->block.context, .tick = item->block.tick, .time_ns = item->block.size};
-        if (item->key != 0) {
-            result = visitor->waits(visitor->context, name_of(item->key), &end);
-        }
-    }
-    return result;
+    return result != 0 ? result : blockmap_each(&pairing->maps->waiting, visit_waiting, context);
 }
 
 uint64_t pairing_living(const struct pairing *pairing) {
