@@ -86,7 +86,8 @@ static char *uncounted_of(const struct model *model) {
 static void add_light(struct runwriter *run, const struct profile *region, const char *file,
                       const struct memtrace_process *light) {
     uint64_t zero = region->header.start_monotonic_ns;
-    uint64_t left = light->alloc_bytes - light->free_bytes;
+    struct memtrace_process_own own = memtrace_process_own(light);
+    uint64_t left = own.counts.alloc_bytes - own.counts.free_bytes;
     struct runwriter_process *process = new_process(run);
     if (process == NULL) {
         return;
@@ -104,12 +105,12 @@ static void add_light(struct runwriter *run, const struct profile *region, const
         .state = light->state == MEMTRACE_PROCESS_ENDED    ? MEMTRACE_STATE_ENDED
                  : light->state == MEMTRACE_PROCESS_EXECED ? MEMTRACE_STATE_EXECED
                                                            : MEMTRACE_STATE_RUNNING,
-        .allocations = light->alloc_count,
-        .total_bytes = light->alloc_bytes,
-        .frees = light->free_count,
+        .allocations = own.counts.alloc_count,
+        .total_bytes = own.counts.alloc_bytes,
+        .frees = own.counts.free_count,
         .leaked_bytes = left,
-        .leaked_blocks = light->alloc_count - light->free_count,
-        .peak_bytes = light->maximum_bytes,
+        .leaked_blocks = own.counts.alloc_count - own.counts.free_count,
+        .peak_bytes = own.maximum_bytes,
         .lost = light->lost,
         .file = file != NULL ? strdup(file) : NULL,
     };

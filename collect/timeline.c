@@ -52,10 +52,10 @@ static void add_leaf(const struct profile *profile, const struct profile_segment
             continue;
         }
         if (frees) {
-            sums->free_bytes += profile_load_u64(&thread->free_bytes);
+            sums->free_bytes += profile_load_u64(&thread->counts.free_bytes);
         } else {
-            sums->alloc_bytes += profile_load_u64(&thread->alloc_bytes);
-            sums->alloc_count += profile_load_u64(&thread->alloc_count);
+            sums->alloc_bytes += profile_load_u64(&thread->counts.alloc_bytes);
+            sums->alloc_count += profile_load_u64(&thread->counts.alloc_count);
         }
     }
 }

@@ -107,9 +107,9 @@ static struct memtrace_point sum_recording(const struct recording *recording) {
     if (i > 0 && recording_payload(recording, i - 1, &buffer, NULL) == 0) {
         const struct memtrace_thread_record *threads = (const void *)buffer.bytes;
         for (size_t j = 0; j < buffer.size / sizeof *threads; j++) {
-            sum.alloc_count += threads[j].alloc_count;
-            sum.alloc_bytes += threads[j].alloc_bytes;
-            freed += threads[j].free_bytes;
+            sum.alloc_count += threads[j].counts.alloc_count;
+            sum.alloc_bytes += threads[j].counts.alloc_bytes;
+            freed += threads[j].counts.free_bytes;
         }
     }
     sum.live_bytes = sum.alloc_bytes > freed ? sum.alloc_bytes - freed : 0;

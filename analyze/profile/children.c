@@ -44,9 +44,23 @@ struct loading {
 
 /* ---- Records ---- */
 
+/* Of a child that may be running: each number is read once. */
+static struct memtrace_process_own own_of(const struct memtrace_process *record) {
+    struct memtrace_process now = {
+        .counts = {.alloc_count = profile_load_u64(&record->counts.alloc_count),
+                   .alloc_bytes = profile_load_u64(&record->counts.alloc_bytes),
+                   .free_count = profile_load_u64(&record->counts.free_count),
+                   .free_bytes = profile_load_u64(&record->counts.free_bytes)},
+        .maximum_bytes = profile_load_u64(&record->maximum_bytes),
+        .inherited_free_count = profile_load_u64(&record->inherited_free_count),
+        .inherited_free_bytes = profile_load_u64(&record->inherited_free_bytes)};
+    return memtrace_process_own(&now);
+}
+
 static void take_child(struct model *model, const struct memtrace_process *record, size_t number) {
     struct model_child *child = &model->children[model->child_count++];
     uint32_t state = profile_load_u32(&record->state);
+    struct memtrace_process_own own = own_of(record);
     *child = (struct model_child){
         .pid = record->pid,
         .parent_pid = record->parent_pid,
@@ -54,11 +68,11 @@ static void take_child(struct model *model, const struct memtrace_process *recor
         .execed = state == MEMTRACE_PROCESS_EXECED,
         .start_ns = record->start_ns,
         .end_ns = record->end_ns,
-        .frees = profile_load_u64(&record->free_count),
-        .freed_bytes = profile_load_u64(&record->free_bytes),
-        .allocations = profile_load_u64(&record->alloc_count),
-        .total_bytes = profile_load_u64(&record->alloc_bytes),
-        .maximum_bytes = profile_load_u64(&record->maximum_bytes),
+        .frees = own.counts.free_count,
+        .freed_bytes = own.counts.free_bytes,
+        .allocations = own.counts.alloc_count,
+        .total_bytes = own.counts.alloc_bytes,
+        .maximum_bytes = own.maximum_bytes,
         .lost = profile_load_u64(&record->lost),
         .first_path = number, /* until the paths are there */
         .path_count = profile_load_u32(&record->path_count),
@@ -66,7 +80,7 @@ static void take_child(struct model *model, const struct memtrace_process *recor
     child->frees = child->frees < child->allocations ? child->frees : child->allocations;
     child->freed_bytes =
         child->freed_bytes < child->total_bytes ? child->freed_bytes : child->total_bytes;
-    memcpy(child->name, record->name, sizeof child->name - 1);
+    memcpy(child->name, record->name, sizeof record->name);
 }
 
 static bool is_light(const struct memtrace_process *record) {

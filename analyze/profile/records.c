@@ -148,7 +148,7 @@ int records_reserve_threads(struct model *model, size_t count) {
 void records_take_thread(struct model *model, const struct memtrace_thread_record *record) {
     struct model_thread *thread = &model->threads[model->thread_count];
     uint32_t state = profile_load_u32(&record->state);
-    uint64_t frees = profile_load_u64(&record->free_count);
+    uint64_t frees = profile_load_u64(&record->counts.free_count);
     *thread = (struct model_thread){
         .id = record->id,
         .tid = record->tid,
@@ -157,11 +157,11 @@ void records_take_thread(struct model *model, const struct memtrace_thread_recor
         .start_ns = record->start_ns,
         .end_ns = record->end_ns,
         .frees = frees,
-        .freed_bytes = profile_load_u64(&record->free_bytes),
+        .freed_bytes = profile_load_u64(&record->counts.free_bytes),
         .foreign_frees = profile_load_u64(&record->foreign_free_count),
         .foreign_freed_bytes = profile_load_u64(&record->foreign_free_bytes),
-        .allocations = profile_load_u64(&record->alloc_count),
-        .total_bytes = profile_load_u64(&record->alloc_bytes),
+        .allocations = profile_load_u64(&record->counts.alloc_count),
+        .total_bytes = profile_load_u64(&record->counts.alloc_bytes),
     };
     copy_text(thread->name, record->name, sizeof thread->name);
     if (thread->name[0] == '\0' && thread->tid == model->header.pid) {

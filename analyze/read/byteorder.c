@@ -69,7 +69,7 @@ static const struct layout {
     {MEMTRACE_SEGMENT_POOLS, {{1, 64}}},
     {MEMTRACE_SEGMENT_POOL_ROOM, {{8, 10}}},
     {MEMTRACE_SEGMENT_FREES, {{8, 2}}},
-    {MEMTRACE_SEGMENT_PROCESSES, {{4, 4}, {8, 8}, {1, 32}}},
+    {MEMTRACE_SEGMENT_PROCESSES, {{4, 4}, {8, 8}, {1, 16}, {8, 2}}},
     {MEMTRACE_SEGMENT_PATHS, {{8, 1}, {4, 2}, {8, 4}}},
     {MEMTRACE_SEGMENT_ESTIMATES, {{8, 4}}},
 };

@@ -185,10 +185,10 @@ static void take_thread(struct model *model, struct memtrace_thread_record *reco
         return;
     }
     record->id = id;
-    record->alloc_count = counts.alloc_units;
-    record->alloc_bytes = counts.alloc_bytes;
-    record->free_count = counts.free_units;
-    record->free_bytes = counts.free_bytes;
+    record->counts.alloc_count = counts.alloc_units;
+    record->counts.alloc_bytes = counts.alloc_bytes;
+    record->counts.free_count = counts.free_units;
+    record->counts.free_bytes = counts.free_bytes;
     record->foreign_free_count = counts.foreign_units;
     record->foreign_free_bytes = counts.foreign_bytes;
     records_take_thread(model, record);

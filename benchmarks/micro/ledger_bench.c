@@ -14,7 +14,7 @@ struct plan {
     struct ledger_column *column;
     struct memtrace_header *header;
     struct peak_share peak;
-    struct memtrace_thread_record record;
+    struct memtrace_counts counts;
     uint32_t contexts;
     uint32_t stride; /* from one event's context to the next; without a common divisor */
 };
@@ -26,13 +26,13 @@ static uint32_t context_number(uint32_t place) {
 }
 
 static void grow(struct plan *plan, uint64_t size) {
-    counter_add(&plan->record.alloc_bytes, size);
-    peak_grow(&plan->peak, plan->header, peak_live(&plan->record));
+    counter_add(&plan->counts.alloc_bytes, size);
+    peak_grow(&plan->peak, plan->header, peak_live(&plan->counts));
 }
 
 static void shrink(struct plan *plan, uint64_t size) {
-    counter_add(&plan->record.free_bytes, size);
-    peak_shrink(&plan->peak, plan->header, peak_live(&plan->record), size);
+    counter_add(&plan->counts.free_bytes, size);
+    peak_shrink(&plan->peak, plan->header, peak_live(&plan->counts), size);
 }
 
 static void count_pairs(void *argument) {
@@ -57,7 +57,7 @@ int main(void) {
         return 1;
     plan.column = ledger_adopt(&plan.ledger);
     plan.header = space.header;
-    peak_join(&plan.peak, plan.header, &plan.record, PEAK_ALONE);
+    peak_join(&plan.peak, plan.header, &plan.counts, PEAK_ALONE);
     plan.contexts = 1; /* and a stride of 0 */
     micro_measure("ledger, peak: one context, each pair at the maximum", OPERATIONS, count_pairs,
                   &plan);

@@ -242,10 +242,10 @@ static struct memtrace_thread_record record_of(const struct model_thread *thread
         .state = thread->alive ? MEMTRACE_THREAD_ALIVE : MEMTRACE_THREAD_ENDED,
         .start_ns = thread->start_ns + shift_ns,
         .end_ns = thread->end_ns != 0 ? thread->end_ns + shift_ns : 0,
-        .alloc_count = thread->allocations,
-        .alloc_bytes = thread->total_bytes,
-        .free_count = thread->frees,
-        .free_bytes = thread->freed_bytes,
+        .counts = {.alloc_count = thread->allocations,
+                   .alloc_bytes = thread->total_bytes,
+                   .free_count = thread->frees,
+                   .free_bytes = thread->freed_bytes},
         .foreign_free_count = thread->foreign_frees,
         .foreign_free_bytes = thread->foreign_freed_bytes};
     memcpy(record.name, thread->name, sizeof record.name);

@@ -430,6 +430,14 @@ struct memtrace_lifetimes {
 };
 MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_lifetimes) == 64, "lifetimes size");
 
+/* What was done with heap blocks. */
+struct memtrace_counts {
+    uint64_t alloc_count;
+    uint64_t alloc_bytes;
+    uint64_t free_count;
+    uint64_t free_bytes;
+};
+
 enum memtrace_thread_state {
     MEMTRACE_THREAD_FREE = 0,
     MEMTRACE_THREAD_ALIVE = 1,
@@ -454,10 +462,7 @@ struct memtrace_thread_record {
     uint32_t column;
     uint64_t start_ns;
     uint64_t end_ns;
-    uint64_t alloc_count;
-    uint64_t alloc_bytes;
-    uint64_t free_count;
-    uint64_t free_bytes;
+    struct memtrace_counts counts;
     uint64_t foreign_free_count; /* blocks this thread freed that another had allocated */
     uint64_t foreign_free_bytes;
     uint32_t earlier; /* threads that ended and had this record before: they are in the counters */
@@ -510,7 +515,7 @@ static inline uint32_t memtrace_module_rest(const struct memtrace_module *module
  * or 16 MiB live): it keeps its counters in private memory and its totals here, in the region of
  * the nearest ancestor that has one. Its number is leaf index * item_count + place, as a thread's
  * id; place 0 of each leaf lies under the segment header. Only the child writes its record; what a
- * killed one has counted stays. Totals are those of heap blocks, what it was born with left out.
+ * killed one has counted stays. memtrace_process_own() leaves out what it was born with.
  */
 enum memtrace_process_state {
     MEMTRACE_PROCESS_FREE = 0,
@@ -527,15 +532,33 @@ struct memtrace_process {
     uint32_t path_count; /* live: items of its segments of paths; 0 until it ended */
     uint64_t start_ns;   /* as all times, since header.start_monotonic_ns */
     uint64_t end_ns;
-    uint64_t alloc_count;
-    uint64_t alloc_bytes;
-    uint64_t free_count; /* of blocks of its own */
-    uint64_t free_bytes;
-    uint64_t maximum_bytes; /* the most that it held of its own */
+    struct memtrace_counts counts; /* of heap blocks; frees of inherited ones, too */
+    uint64_t maximum_bytes;        /* the most that it held of its own, before its last free */
     uint64_t lost;
-    char name[32]; /* of its first thread, as in /proc/PID/comm */
+    char name[16];                 /* of its first thread, as in /proc/PID/comm */
+    uint64_t inherited_free_count; /* of what it was born with: these are among the frees */
+    uint64_t inherited_free_bytes;
 };
 MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_process) == 112, "process record size");
+
+/* What a light child did with blocks of its own, at one moment. */
+struct memtrace_process_own {
+    struct memtrace_counts counts;
+    uint64_t maximum_bytes;
+};
+
+static inline struct memtrace_process_own
+memtrace_process_own(const struct memtrace_process *process) {
+    struct memtrace_process_own own = {process->counts, process->maximum_bytes};
+    uint64_t *count = &own.counts.free_count, *bytes = &own.counts.free_bytes;
+    uint64_t allocated = own.counts.alloc_bytes;
+    *count -= process->inherited_free_count < *count ? process->inherited_free_count : *count;
+    *bytes -= process->inherited_free_bytes < *bytes ? process->inherited_free_bytes : *bytes;
+    if (allocated > *bytes && allocated - *bytes > own.maximum_bytes) {
+        own.maximum_bytes = allocated - *bytes;
+    }
+    return own;
+}
 
 /*
  * What a light child did, by call path, written when it ended. `id` is the child's context; where

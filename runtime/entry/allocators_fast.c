@@ -47,7 +47,7 @@ INLINE struct memtrace_cell *find_ending(const struct thread *thread, int of_hea
     if (UNLIKELY(cell == NULL) ||
         (of_heap &&
          UNLIKELY(block->thread != thread->id ||
-                  peak_is_left(&thread->peak, peak_live(thread->record) - (int64_t)block->size)))) {
+                  peak_is_left(&thread->peak, peak_live(thread->counts) - (int64_t)block->size)))) {
         return NULL;
     }
     if (UNLIKELY(lifetime != 0)) {
@@ -66,8 +66,8 @@ INLINE int count_ended(struct thread *thread, int of_heap, const struct heap_blo
         return 0;
     }
     if (of_heap) {
-        counter_add(&thread->record->free_count, 1);
-        counter_add(&thread->record->free_bytes, block->size);
+        counter_add(&thread->counts->free_count, 1);
+        counter_add(&thread->counts->free_bytes, block->size);
         temporary = thread->last_block == block->start;
     }
     ledger_free_in(cell, runtime.space.header, block->size, temporary);
@@ -140,14 +140,14 @@ INLINE int begin_block(struct thread *thread, const struct pool *pool, uintptr_t
     cell = LIKELY(block.context != 0) ? ledger_cell(thread->column, block.context) : NULL;
     if (UNLIKELY(cell == NULL) || UNLIKELY(!end_block(thread, of_heap, &table, leaf, address)) ||
         (of_heap &&
-         UNLIKELY(peak_is_passed(&thread->peak, peak_live(thread->record) + (int64_t)size))) ||
+         UNLIKELY(peak_is_passed(&thread->peak, peak_live(thread->counts) + (int64_t)size))) ||
         UNLIKELY(heap_insert_into(&table, leaf, &block) != 0)) {
         return 0;
     }
     ledger_alloc_in(cell, runtime.space.header, size);
     if (of_heap) {
-        counter_add(&thread->record->alloc_count, 1);
-        counter_add(&thread->record->alloc_bytes, size);
+        counter_add(&thread->counts->alloc_count, 1);
+        counter_add(&thread->counts->alloc_bytes, size);
     }
     return 1;
 }

@@ -144,8 +144,8 @@ PUBLIC long memtrace_thread_report(void (*callback)(const struct memtrace_thread
     while ((place = region_next_thread(&runtime.region, place)) != 0) {
         const struct memtrace_thread_record *record = region_thread(&runtime.region, place);
         struct memtrace_thread_view view;
-        if (record->state == MEMTRACE_THREAD_FREE && record->alloc_count == 0 &&
-            record->free_count == 0) {
+        if (record->state == MEMTRACE_THREAD_FREE && record->counts.alloc_count == 0 &&
+            record->counts.free_count == 0) {
             continue;
         }
         view = (struct memtrace_thread_view){
@@ -153,10 +153,10 @@ PUBLIC long memtrace_thread_report(void (*callback)(const struct memtrace_thread
             .tid = record->tid,
             .alive = LOAD_RELAXED(&record->state) == MEMTRACE_THREAD_ALIVE,
             .name = record->name,
-            .allocations = LOAD_RELAXED(&record->alloc_count),
-            .total_bytes = LOAD_RELAXED(&record->alloc_bytes),
-            .frees = LOAD_RELAXED(&record->free_count),
-            .freed_bytes = LOAD_RELAXED(&record->free_bytes),
+            .allocations = LOAD_RELAXED(&record->counts.alloc_count),
+            .total_bytes = LOAD_RELAXED(&record->counts.alloc_bytes),
+            .frees = LOAD_RELAXED(&record->counts.free_count),
+            .freed_bytes = LOAD_RELAXED(&record->counts.free_bytes),
             .freed_for_others_blocks = LOAD_RELAXED(&record->foreign_free_count),
             .freed_for_others_bytes = LOAD_RELAXED(&record->foreign_free_bytes),
         };

@@ -156,16 +156,16 @@ static uint64_t take_off(uint64_t size, int *is_told) {
 COLD void before_freed(size_t size, uintptr_t slot) {
     struct ledger_event event = {.context = before.context};
     struct thread *thread = thread_get_for_free(slot);
-    struct memtrace_thread_record *record;
+    struct memtrace_counts *counts;
     int is_told;
     if (thread == NULL || !event_enter(thread, slot)) {
         return;
     }
     event_tick(thread);
     event.size = take_off(size, &is_told);
-    record = thread->record;
-    counter_add(&record->free_count, 1);
-    counter_add(&record->free_bytes, event.size);
+    counts = thread->counts;
+    counter_add(&counts->free_count, 1);
+    counter_add(&counts->free_bytes, event.size);
     peak_shrink(&thread->peak, runtime.space.header, event_live(thread), event.size);
     /* Whoever does not know what this path is finds as many allocations as frees. */
     ledger_alloc_many(&runtime.ledger, thread->column,

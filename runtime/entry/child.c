@@ -10,9 +10,11 @@
 #include "runtime/entry/threadpool.h"
 #include "runtime/heap/estimates.h"
 #include "runtime/record/light.h"
+#include "runtime/stack/interrupted.h"
 
 static struct {
     struct light light;
+    struct thread *direct;             /* whose counts are those of light.process; NULL: nobody's */
     struct ledger_column *born;        /* of what it was born with; NULL: not needed yet */
     const void *own_start;             /* of its segments */
     uint32_t first_thread;             /* blocks of threads below it are inherited */
@@ -53,9 +55,18 @@ int child_inherited_freed(uint32_t owner, uint32_t context, uint64_t size, uint6
         return 0;
     }
     if (child_is_light()) {
+        struct thread *direct = child.direct;
+        if (direct != NULL) {
+            peak_before_inherited(&direct->peak, runtime.space.header);
+        }
         count_born_blocks(context, size, count);
         child.freed_count += count;
         child.freed_bytes += size;
+        if (direct != NULL) {
+            child.light.process->inherited_free_count = child.freed_count;
+            child.light.process->inherited_free_bytes = child.freed_bytes;
+            peak_after_inherited(&direct->peak, runtime.space.header, size);
+        }
     }
     return 1;
 }
@@ -175,6 +186,38 @@ static void inherit(struct thread *thread) {
     mapping_inherit(inherit_mapping, thread);
 }
 
+/* --- where its thread counts -------------------------------------------------------------------
+ */
+
+static void move_counts(struct thread *thread, struct memtrace_counts *to) {
+    *to = *thread->counts;
+    thread->counts = to;
+    peak_move(&thread->peak, to);
+}
+
+/* The thread has just joined; signals wait. */
+static void begin_direct(struct thread *thread) {
+    if (child.light.process == NULL || thread->is_late || thread->peak.mode != PEAK_ALONE) {
+        return;
+    }
+    move_counts(thread, &child.light.process->counts);
+    peak_begin_own(&thread->peak, runtime.space.header, &child.light.process->maximum_bytes);
+    child.direct = thread;
+    thread->is_noted = 0;
+    thread_settle_special(thread);
+}
+
+void child_end_direct(void) {
+    struct thread *thread = child.direct;
+    if (thread != NULL) {
+        child.direct = NULL;
+        peak_end_own();
+        move_counts(thread, &thread->record->counts);
+        thread->is_noted = 1;
+        thread_settle_special(thread);
+    }
+}
+
 /* --- a region of its own ---------------------------------------------------------------------- */
 
 /* What is the child's own, and of its parent's tree, modules and pools, so that ids stay valid. */
@@ -212,12 +255,14 @@ static int grow(void) {
     int is_grown;
     thread_pass_through(1);
     child.is_wanted = 0;
+    child_end_direct();
     is_grown = move_to_own_region() == 0;
     if (is_grown) {
         inherit(NULL);
         light_close(&child.light, 1);
         if (thread_self->record != NULL) {
-            thread_settle_special(thread_self, 0);
+            thread_self->is_noted = 0;
+            thread_settle_special(thread_self);
         }
     } else { /* no room: not at each event again */
         child.events_most *= 2;
@@ -228,12 +273,21 @@ static int grow(void) {
     return is_grown;
 }
 
+/* Whether somebody of ours was interrupted who adds to counts that would move. (Where a gate is
+ * open, that is in a fast half.) */
+static int is_interrupted(struct frame caller) {
+    return thread_is_inside() ||
+           (child.direct != NULL && thread_self == child.direct &&
+            interrupted_inside(&runtime.rules, thread_self->walker->stack, caller));
+}
+
 int child_grow(void) {
     if (!child_is_light()) {
         return 1;
     }
-    if (thread_is_inside()) {
+    if (is_interrupted(EVENT_CALLER())) {
         child.is_wanted = 1;
+        thread_self->is_noted = thread_self->is_special = 1;
         return 0;
     }
     return grow();
@@ -314,6 +368,7 @@ int child_start(void) {
     if (leave_parent(&counts) != 0) {
         return -1;
     }
+    child.direct = NULL;
     child.own_start = runtime.space.base + runtime.space.header->end;
     child.born = NULL;
     child.freed_count = child.freed_bytes = 0;
@@ -336,6 +391,9 @@ int child_start(void) {
     *runtime.alive = 1;
     STORE_RELEASE(&runtime.state, (uint32_t)RUNTIME_READY);
     thread = thread_join();
+    if (is_light && thread != NULL) {
+        begin_direct(thread);
+    }
     if (!is_light) {
         inherit(thread);
         light_close(&child.light, 1);
@@ -359,26 +417,29 @@ struct memtrace_header *child_shared_header(void) {
 
 /* --- while it is light ------------------------------------------------------------------------ */
 
-static void add_thread(struct light_totals *totals, uint32_t id) {
+static void add_thread(struct memtrace_counts *sum, uint32_t id) {
     const struct memtrace_thread_record *record = region_thread(&runtime.region, id);
     if (record != NULL) {
-        totals->alloc_count += record->alloc_count;
-        totals->alloc_bytes += record->alloc_bytes;
-        totals->free_count += record->free_count;
-        totals->free_bytes += record->free_bytes;
+        sum->alloc_count += record->counts.alloc_count;
+        sum->alloc_bytes += record->counts.alloc_bytes;
+        sum->free_count += record->counts.free_count;
+        sum->free_bytes += record->counts.free_bytes;
     }
 }
 
-/* (Returned by value it would be copied by wide loads of what was stored in parts just before: at
- * each event of a light child the processor would wait for that.) */
-static void sum_totals(struct light_totals *totals) {
-    *totals = (struct light_totals){0};
-    add_thread(totals, MEMTRACE_THREAD_OTHERS);
-    for (uint32_t id = child.first_thread; id < runtime.space.header->thread_count; id++) {
-        add_thread(totals, id); /* it has few, so all have ids of their own */
+/* What it did, frees of inherited blocks, too. (Returned by value it would be copied by wide loads
+ * of what was stored in parts just before: the processor would wait for that.) */
+static void sum_counts(struct memtrace_counts *sum) {
+    *sum = (struct memtrace_counts){0};
+    if (child.direct != NULL) {
+        *sum = *child.direct->counts;
+        return;
     }
-    totals->free_count -= child.freed_count;
-    totals->free_bytes -= child.freed_bytes;
+    add_thread(sum, MEMTRACE_THREAD_OTHERS);
+    for (uint32_t id = child.first_thread; id < runtime.space.header->thread_count; id++) {
+        add_thread(sum, id); /* it has few, so all have ids of their own */
+    }
+    light_count(&child.light, sum, child.freed_count, child.freed_bytes);
 }
 
 /* A process that dropped its privileges stays light: a region of another user is none that the
@@ -388,9 +449,10 @@ static int is_other_user(void) {
 }
 
 /* Whether it has done what is worth a region of its own. */
-static int is_large(const struct light_totals *totals) {
-    if (totals->alloc_count + totals->free_count < child.events_most &&
-        totals->alloc_bytes - totals->free_bytes < child.live_most) {
+static int is_large(const struct memtrace_counts *counts) {
+    uint64_t freed_bytes = counts->free_bytes - child.freed_bytes;
+    if (counts->alloc_count + counts->free_count - child.freed_count < child.events_most &&
+        counts->alloc_bytes - freed_bytes < child.live_most) {
         return 0;
     }
     if (is_other_user()) {
@@ -402,28 +464,31 @@ static int is_large(const struct light_totals *totals) {
 }
 
 void child_note(void) {
-    struct light_totals totals;
-    if (!child_is_light()) {
+    struct memtrace_counts counts;
+    if (!child_is_light() || !thread_self->is_noted) {
         return;
     }
-    sum_totals(&totals);
-    light_count(&child.light, &totals);
-    if (child.is_wanted || is_large(&totals) ||
+    sum_counts(&counts);
+    if (child.is_wanted || is_large(&counts) ||
         runtime.space.header->lost[MEMTRACE_LOST_MODULES] != 0 || /* another leaf is needed */
         LOAD_RELAXED(&child.light.ancestor->state) != MEMTRACE_STATE_RUNNING) {
         child_grow();
     }
+    if (child.direct != NULL && !child.is_wanted && thread_self == child.direct) {
+        thread_self->is_noted = 0;
+        thread_settle_special(thread_self);
+        thread_set_clock(thread_self, thread_self->clock_seen);
+    }
 }
 
 int child_hand_in(enum memtrace_state state) {
-    struct light_totals totals;
+    struct memtrace_counts counts;
     struct light_work work = {.space = &runtime.space,
                               .tree = &runtime.tree,
                               .ledger = &runtime.ledger,
                               .born = child.born};
-    sum_totals(&totals);
-    work.alloc_count = totals.alloc_count;
-    light_count(&child.light, &totals);
+    sum_counts(&counts);
+    work.alloc_count = counts.alloc_count;
     if (light_is_open(&child.light, &runtime.space)) {
         light_hand_in(&child.light, &work,
                       state == MEMTRACE_STATE_EXECED ? MEMTRACE_PROCESS_EXECED
@@ -431,7 +496,7 @@ int child_hand_in(enum memtrace_state state) {
         return 1;
     }
     /* Nobody would read it there. What did nothing is not worth a file. */
-    return (totals.alloc_count == 0 && totals.free_count == 0) || !grow();
+    return (counts.alloc_count == 0 && counts.free_count == child.freed_count) || !grow();
 }
 
 void child_after_failed_exec(void) {

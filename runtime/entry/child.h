@@ -14,7 +14,11 @@
  * its own, as if it had been counted at the start: it was there all the time, the maximum grows by
  * its size whenever that was.
  *
- * A light child has one thread: it grows before there is another.
+ * A light child has one thread: it grows before there is another. That thread's counts are those of
+ * the record which tells of the child: so what a killed one had done is known up to its last event,
+ * and its events take the usual way. Whether it has to grow is asked when it has looked at the
+ * clock, and then only: child_note(). Where it has no such record, or events of more than that
+ * thread, each event is noted.
  */
 #ifndef RUNTIME_ENTRY_CHILD_H
 #define RUNTIME_ENTRY_CHILD_H
@@ -43,9 +47,11 @@ INLINE int child_is_light(void) {
 
 /* Of the process or, while it is light, of its ancestor: what others read. */
 struct memtrace_header *child_shared_header(void);
-/* After an event of a light child, outside of it. May grow. */
+/* After an event of a light child whose thread is_noted, outside of it. May grow. */
 void child_note(void);
-/* A region of its own is needed: now, or after the event that is interrupted. 1: it is there. */
+/* The thread ends, or the child gets a region of its own: its counts are in its own record. */
+void child_end_direct(void);
+/* A region of its own is needed: now, or after what is interrupted of ours. 1: it is there. */
 int child_grow(void);
 
 /* Blocks of thread `owner`, or a part of a mapping, that a child was born with are gone, and were

@@ -140,12 +140,12 @@ INLINE struct heap_block event_new_block(const struct thread *thread, uintptr_t 
 /* Of the record that the thread has now: in a child that a handler forked inside this event it is
  * another than the one that the event adds to. */
 INLINE int64_t event_live(struct thread *thread) {
-    return peak_live(LOAD_RELAXED(&thread->record));
+    return peak_live(LOAD_RELAXED(&thread->counts));
 }
 
 INLINE void event_count_alloc(struct thread *thread, const void *address, uint64_t size,
                               uint32_t context) {
-    struct memtrace_thread_record *record = thread->record;
+    struct memtrace_counts *counts = thread->counts;
     struct walk_last *last = &thread->walker->last;
     struct shadow_heap heap = event_heap();
     struct ledger_event event = {.context = context, .size = size};
@@ -154,8 +154,8 @@ INLINE void event_count_alloc(struct thread *thread, const void *address, uint64
         event_insert_again(thread, machine_untagged(address), size, context);
     }
     ledger_alloc(&runtime.ledger, thread->column, &event);
-    counter_add(&record->alloc_count, 1);
-    counter_add(&record->alloc_bytes, size);
+    counter_add(&counts->alloc_count, 1);
+    counter_add(&counts->alloc_bytes, size);
     peak_grow(&thread->peak, runtime.space.header, event_live(thread));
     if (last->word != NULL &&
         last->counted_pc != last->pc) { /* for fast.c: the next may be like it */
@@ -190,7 +190,7 @@ void event_foreign_free(struct thread *thread, uint32_t owner, uint32_t context,
                         uint64_t count);
 
 INLINE void event_count_freed(struct thread *thread, const struct heap_block *block) {
-    struct memtrace_thread_record *record = thread->record;
+    struct memtrace_counts *counts = thread->counts;
     struct ledger_event event = {.context = block->context, .size = block->size};
     int own = block->thread == thread->id;
     event.lifetime_bucket = ledger_lifetime_bucket(heap_age(block->birth_tick, thread->tick));
@@ -198,8 +198,8 @@ INLINE void event_count_freed(struct thread *thread, const struct heap_block *bl
     if (UNLIKELY(!own)) {
         event_foreign_free(thread, block->thread, block->context, block->size, 1);
     }
-    counter_add(&record->free_count, 1);
-    counter_add(&record->free_bytes, block->size);
+    counter_add(&counts->free_count, 1);
+    counter_add(&counts->free_bytes, block->size);
     peak_shrink(&thread->peak, runtime.space.header, event_live(thread), block->size);
     ledger_free(&runtime.ledger, thread->column, &event);
 }

@@ -28,7 +28,7 @@ struct hands {
     struct thread *thread;
     const struct walk_last *last;
     struct ledger_column *column;
-    struct memtrace_thread_record *totals;
+    struct memtrace_counts *totals;
 };
 
 /* 1, or 0: not the ordinary. */
@@ -38,7 +38,7 @@ INLINE int take_hands(struct hands *hands) {
     hands->thread = thread;
     hands->last = &thread->walker->last;
     hands->column = thread->column;
-    hands->totals = thread->record;
+    hands->totals = thread->counts;
     SIGNAL_FENCE();
     return LIKELY(thread->gate == GATE_OPEN) && LIKELY(*clock == thread->fast_seen);
 }
@@ -172,7 +172,7 @@ enum freed { FREED, FREED_AT_PEAK, NOT_YOUNG, NOT_FREED };
 /* What was added where: a handler may fork meanwhile, and the thread have another record then. */
 struct freed_bytes {
     size_t size;
-    struct memtrace_thread_record *totals;
+    struct memtrace_counts *totals;
 };
 
 /* What a record tells besides its address. */

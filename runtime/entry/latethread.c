@@ -21,9 +21,10 @@ void latethread_init(void) {
         late.thread->walker = &late.walker;
         late.thread->column = runtime.ledger.proxy;
         late.thread->record = region_thread(&runtime.region, MEMTRACE_THREAD_OTHERS);
+        late.thread->counts = &late.thread->record->counts;
         late.thread->id = MEMTRACE_THREAD_OTHERS;
         late.thread->peak =
-            (struct peak_share){.low = INT64_MAX, .high = INT64_MIN, .record = late.thread->record};
+            (struct peak_share){.low = INT64_MAX, .high = INT64_MIN, .counts = late.thread->counts};
         late.thread->is_late = 1;
         late.thread->is_special = 1;
         thread_begin(late.thread, &late.stream);

@@ -114,7 +114,7 @@ void free_slow(void *pointer) {
     release(pointer, EVENT_PLACE());
 }
 
-void free_from_peak_slow(void *pointer, size_t size, struct memtrace_thread_record *totals) {
+void free_from_peak_slow(void *pointer, size_t size, struct memtrace_counts *totals) {
     counter_add(&totals->free_bytes, -(uint64_t)size);
     release(pointer, EVENT_PLACE());
 }

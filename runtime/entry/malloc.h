@@ -31,7 +31,7 @@ HIDDEN void *realloc_slow(void *old, size_t size);
 HIDDEN void *calloc_count_slow(void *pointer, size_t size);
 HIDDEN void *malloc_raise_peak_slow(void *pointer); /* what was counted; returns it */
 /* Of a block whose size was added to the bytes freed in `totals`, too early: at the maximum. */
-HIDDEN void free_from_peak_slow(void *pointer, size_t size, struct memtrace_thread_record *totals);
+HIDDEN void free_from_peak_slow(void *pointer, size_t size, struct memtrace_counts *totals);
 
 HIDDEN void *malloc_count_aligned_slow(void *pointer, size_t size, size_t alignment);
 HIDDEN void *aligned_alloc_slow(size_t alignment, size_t size);

@@ -147,8 +147,8 @@ static void count_added(struct thread *thread, const struct pool *pool,
     struct ledger_event event = {.context = block->context, .size = block->size};
     ledger_alloc(&runtime.ledger, thread->column, &event);
     if (pool_is_of_heap(pool->heap)) {
-        counter_add(&thread->record->alloc_count, 1);
-        counter_add(&thread->record->alloc_bytes, block->size);
+        counter_add(&thread->counts->alloc_count, 1);
+        counter_add(&thread->counts->alloc_bytes, block->size);
         peak_grow(&thread->peak, runtime.space.header, event_live(thread));
     }
 }

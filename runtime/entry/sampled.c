@@ -55,8 +55,8 @@ static void count_allocated(struct thread *thread, const struct memtrace_sampled
     struct ledger_event event = event_of(block);
     ledger_alloc_many(&runtime.ledger, thread->column, &event, block->count);
     estimates_add(&runtime.space, block->context, variance);
-    counter_add(&thread->record->alloc_count, block->count);
-    counter_add(&thread->record->alloc_bytes, block->bytes);
+    counter_add(&thread->counts->alloc_count, block->count);
+    counter_add(&thread->counts->alloc_bytes, block->bytes);
     peak_grow(&thread->peak, runtime.space.header, event_live(thread));
     note_variance(variance.bytes);
 }
@@ -72,8 +72,8 @@ COLD void sampled_count_freed(struct thread *thread, uintptr_t address,
     if (!own) {
         event_foreign_free(thread, block->thread, block->context, block->bytes, block->count);
     }
-    counter_add(&thread->record->free_count, block->count);
-    counter_add(&thread->record->free_bytes, block->bytes);
+    counter_add(&thread->counts->free_count, block->count);
+    counter_add(&thread->counts->free_bytes, block->bytes);
     peak_shrink(&thread->peak, runtime.space.header, event_live(thread), block->bytes);
     ledger_free_many(&runtime.ledger, thread->column, &event, block->count);
     estimates_free(&runtime.space, block->context, variance);

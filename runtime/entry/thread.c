@@ -41,6 +41,7 @@ static THREAD_LOCAL struct {
     uintptr_t gate;
     struct ledger_column *column;
     struct memtrace_thread_record *record;
+    struct memtrace_counts *counts;
     struct walker *walker;
     const volatile clock_word *clock_word;
 } forked_inside;
@@ -109,7 +110,7 @@ COLD void thread_settle(struct thread *thread) {
     if (thread->generation != LOAD_ACQUIRE(&runtime.recorder.generation)) {
         join_recording(thread,
                        thread->is_late ? latethread_stream() : &own.stream[++own.streams % 2]);
-        thread_settle_special(thread, runtime.space.is_private);
+        thread_settle_special(thread);
         if (thread->stream != NULL) {
             recorder_set_time(thread->stream,
                               sys_clock_ns(CLOCK_MONOTONIC) -
@@ -130,18 +131,21 @@ static int fill(struct thread *thread, struct walker *walker) {
         ledger_release(&runtime.ledger, column);
         return -1;
     }
+    child_end_direct(); /* another thread came, not by pthread_create */
     alone = __atomic_fetch_add(&threads.joined, 1, __ATOMIC_RELAXED) == 0 &&
             !attach_is_attached(); /* there may be others that have not called us yet */
     thread->column = column;
     thread->record = record;
+    thread->counts = &record->counts;
     thread->id = record->id;
-    thread->churn_told = tick_churn(record);
+    thread->churn_told = tick_churn(thread->counts);
     thread->walker = walker;
     thread_set_tick(thread, 0);
     walker->last.counted_pc = 0; /* its cell is of another column */
     thread_begin(thread, &own.stream[++own.streams % 2]);
-    peak_join(&thread->peak, header, thread->record, alone ? PEAK_ALONE : PEAK_SHARED);
-    thread->is_special |= runtime.space.is_private;
+    peak_join(&thread->peak, header, thread->counts, alone ? PEAK_ALONE : PEAK_SHARED);
+    thread->is_noted = runtime.space.is_private;
+    thread->is_special |= thread->is_noted;
     thread->gate = LOAD_RELAXED(&runtime.gate);
     if (UNLIKELY(forked_inside.gate != 0)) { /* its event goes on, half the parent's */
         thread->gate = forked_inside.gate;
@@ -200,6 +204,7 @@ static void retire(struct thread *thread) {
     thread_self = (struct thread *)&thread_none;
     thread_shadow = NULL;
     own.is_late = 1;
+    child_end_direct(); /* it is its thread */
     if (thread->record != NULL && (!attach_is_attached() || runtime_is_ready())) {
         tell_of_end(thread);
     }
@@ -366,6 +371,7 @@ int thread_before_fork(struct frame caller) {
     }
     forked_inside.column = thread->column;
     forked_inside.record = thread->record;
+    forked_inside.counts = thread->counts;
     forked_inside.walker = thread->walker;
     forked_inside.clock_word = thread->clock_word;
     forked_inside.gate = thread->gate;
@@ -378,6 +384,7 @@ void thread_after_fork(int is_child) {
     if (is_child && !runtime_ensure()) { /* no region: its event ends in what was the parent's */
         thread_self->column = forked_inside.column;
         thread_self->record = forked_inside.record;
+        thread_self->counts = forked_inside.counts;
         thread_self->walker = forked_inside.walker;
         thread_self->clock_word = forked_inside.clock_word;
     }
@@ -406,7 +413,9 @@ void thread_expect_company(void) {
     /* Also while stopped: the peak goes on to be this thread's alone otherwise. */
     struct thread *thread = thread_get_for_free((uintptr_t)__builtin_frame_address(0));
     if (thread != NULL) {
-        child_grow(); /* while it is moved nobody else may count */
+        if (!child_grow()) { /* while it is moved nobody else may count */
+            child_end_direct();
+        }
         peak_become_shared(&thread->peak, runtime.space.header);
         thread_done(thread);
     }

@@ -39,6 +39,7 @@ struct thread {
     uintptr_t gate;
     struct ledger_column *column;
     struct memtrace_thread_record *record;
+    struct memtrace_counts *counts; /* of the record; of a light child: child.h */
     struct walker *walker;
     uintptr_t last_block; /* its newest allocation: freed next, it was temporary */
     struct peak_share peak;
@@ -57,11 +58,12 @@ struct thread {
     /* Where its events are recorded; NULL: they are not. A handler that forks inside an event gets
      * its child another one: what the event still writes is the parent's. */
     struct recorder_stream *stream;
-    uint32_t is_late;    /* shared by all threads that said goodbye: to be given back */
-    uint32_t is_special; /* is_late, is_watched, it has a stream or its process is a light child:
-                          * events end in a call */
-    uint32_t is_watched; /* somebody waits to hear of its allocations: watching.h */
-    uint64_t credit;     /* sampled.h: so many bytes may pass before anything is looked at */
+    uint32_t is_late; /* shared by all threads that said goodbye: to be given back */
+    uint32_t
+        is_special; /* is_late, is_watched, is_noted or it has a stream: events end in a call */
+    uint32_t is_watched;      /* somebody waits to hear of its allocations: watching.h */
+    uint32_t is_noted;        /* child_note() is to be called: child.h */
+    uint64_t credit;          /* sampled.h: so many bytes may pass before anything is looked at */
     struct sampling sampling; /* where the next point lies, behind the credit */
     int64_t last_position;    /* how far it was when last_block was picked */
     uint32_t generation;      /* of the recorder, to which `stream` belongs */
@@ -106,9 +108,9 @@ INLINE int thread_is_inside(void) {
 }
 
 /* What makes a known thread special has changed. */
-INLINE void thread_settle_special(struct thread *thread, uint32_t is_light) {
+INLINE void thread_settle_special(struct thread *thread) {
     thread->is_special =
-        thread->is_late || thread->stream != NULL || thread->is_watched || is_light;
+        thread->is_late || thread->stream != NULL || thread->is_watched || thread->is_noted;
     thread->fast_seen = ~*thread->clock_word;
 }
 

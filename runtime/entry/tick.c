@@ -3,6 +3,7 @@
 #include "runtime/entry/tick.h"
 
 #include "runtime/base/sys.h"
+#include "runtime/entry/child.h"
 #include "runtime/entry/recording_switch.h"
 #include "runtime/entry/runtime.h"
 #include "runtime/entry/switch.h"
@@ -10,7 +11,7 @@
 enum { TELL_NS = 500 * 1000 };
 
 void tick_tell_churn(struct thread *thread, uint64_t least) {
-    uint64_t churn = tick_churn(thread->record);
+    uint64_t churn = tick_churn(thread->counts);
     uint64_t fresh = churn - thread->churn_told;
     if (fresh >= least) {
         __atomic_fetch_add(&runtime.space.header->churn_bytes, fresh, __ATOMIC_RELAXED);
@@ -56,6 +57,10 @@ COLD uint64_t tick_slow(struct thread *thread) {
         tell(thread, time_ns);
     }
     switch_poll();
+    if (UNLIKELY(
+            runtime.space.is_private)) { /* also where the event has no other reason to end so */
+        thread->is_noted = thread->is_special = 1;
+    }
     if (UNLIKELY(recording_switch_is_due(thread))) {
         recording_switch_step(thread);
     }

@@ -22,9 +22,9 @@ uint32_t tick_now(void);
 uint64_t tick_slow(struct thread *thread);
 /* The thread's next event looks at the clock; also from a handler that interrupted one. */
 void tick_ask(struct thread *thread);
-/* What the threads that had this record allocated and freed. */
-INLINE uint64_t tick_churn(const struct memtrace_thread_record *record) {
-    return record->alloc_bytes + record->free_bytes;
+/* What the threads with these counts allocated and freed. */
+INLINE uint64_t tick_churn(const struct memtrace_counts *counts) {
+    return counts->alloc_bytes + counts->free_bytes;
 }
 
 /* Adds what of it is new to the process's total, if that is so much. */

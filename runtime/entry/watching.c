@@ -52,7 +52,7 @@ static uint32_t begin(struct thread *thread, const struct watch_limits *limits) 
     }
     number = watch_begin(own_watches, limits);
     thread->is_watched = own_watches->depth != 0;
-    thread_settle_special(thread, runtime.space.is_private);
+    thread_settle_special(thread);
     return number;
 }
 
@@ -76,7 +76,7 @@ static int end(struct thread *thread, uint32_t number, struct watch_result *resu
     struct shadow_heap heap = event_heap();
     int status = watch_end(own_watches, &heap, number, result);
     thread->is_watched = own_watches->depth != 0;
-    thread_settle_special(thread, runtime.space.is_private);
+    thread_settle_special(thread);
     return status;
 }
 

@@ -22,6 +22,12 @@ static struct {
  * can have held at most, at any time. */
 static struct { int64_t steps, most; } bound;
 
+/* See peak_begin_own(). */
+static struct {
+    uint64_t *maximum; /* NULL: nobody wants to know */
+    int64_t freed;     /* of inherited blocks */
+} own;
+
 static int64_t step_for(const struct memtrace_header *header) {
     int64_t step = LOAD_RELAXED(&header->maximum_bytes) / 1024;
     return step > SMALLEST_STEP ? step : SMALLEST_STEP;
@@ -35,7 +41,7 @@ static void set_step(struct peak_share *share, int64_t step) {
 /* Fine steps are paid by what the thread does: who tells at each of a few events is soon past it.
  */
 static void choose_step(struct peak_share *share, const struct memtrace_header *header) {
-    uint64_t events = share->record->alloc_count + share->record->free_count;
+    uint64_t events = share->counts->alloc_count + share->counts->free_count;
     uint64_t earned = (events - share->paid_events) / EVENTS_PER_CREDIT;
     int64_t most = step_for(header);
     int64_t step = 2 * share->step;
@@ -93,18 +99,21 @@ static void tell(struct peak_share *share, struct memtrace_header *header, int64
     } else if (delta < 0) {
         leave_maximum(header);
     }
+    if (UNLIKELY(own.maximum != NULL) && live + own.freed > (int64_t)*own.maximum) {
+        STORE_RELAXED(own.maximum, (uint64_t)(live + own.freed));
+    }
 }
 
 /* --- the first thread, once it is not alone --------------------------------------------------- */
 
 /* Its live bytes at one moment: between two looks at what it allocated that say the same. */
-static int64_t read_live(const struct memtrace_thread_record *record) {
-    uint64_t allocated = LOAD_ACQUIRE(&record->alloc_bytes);
+static int64_t read_live(const struct memtrace_counts *counts) {
+    uint64_t allocated = LOAD_ACQUIRE(&counts->alloc_bytes);
     uint64_t freed = 0;
     for (int i = 0; i < READ_TRIES; i++) {
         uint64_t before = allocated;
-        freed = LOAD_ACQUIRE(&record->free_bytes);
-        allocated = LOAD_ACQUIRE(&record->alloc_bytes);
+        freed = LOAD_ACQUIRE(&counts->free_bytes);
+        allocated = LOAD_ACQUIRE(&counts->alloc_bytes);
         if (allocated == before) {
             break;
         }
@@ -130,7 +139,7 @@ void peak_end_alone(struct memtrace_header *header) {
         __atomic_thread_fence(__ATOMIC_SEQ_CST);
         expect_anything(share);
         __atomic_thread_fence(__ATOMIC_SEQ_CST);
-        tell(share, header, read_live(share->record));
+        tell(share, header, read_live(share->counts));
     }
     trylock_release(&first.lock);
 }
@@ -151,18 +160,42 @@ void peak_fork(void) {
     bound.steps = bound.most = 0;
     first.share = NULL;
     first.lock.held = 0;
+    own.maximum = NULL;
 }
 
 /* --- limits ----------------------------------------------------------------------------------- */
 
-/* At the maximum: nothing more is asked until it frees. Below: `high` is where the maximum was. */
-static void limit_alone(struct peak_share *share, int is_at_maximum, int64_t high) {
-    STORE_RELAXED(&share->low, is_at_maximum ? INT64_MAX : INT64_MIN);
-    STORE_RELAXED(&share->high, is_at_maximum ? INT64_MAX : high);
+static void limit_alone(struct peak_share *share, int64_t low, int64_t high) {
+    STORE_RELAXED(&share->low, low);
+    STORE_RELAXED(&share->high, high);
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     if (UNLIKELY(LOAD_RELAXED(&share->mode) != PEAK_ALONE)) {
         expect_anything(share);
     }
+}
+
+/* With how many live bytes of the thread, which has told `live`, its process is where its maximum
+ * was; the maximum of its own blocks. */
+static int64_t height(const struct memtrace_header *header, int64_t live) {
+    return live + LOAD_RELAXED(&header->maximum_bytes) - LOAD_RELAXED(&header->live_bytes);
+}
+
+static int64_t own_height(int64_t otherwise) {
+    return LIKELY(own.maximum == NULL) ? otherwise : (int64_t)*own.maximum - own.freed;
+}
+
+/* At a maximum nothing more is asked until it frees, or is at the other as well. */
+static void limit_at_maximum(struct peak_share *share, const struct memtrace_header *header,
+                             int64_t live) {
+    int64_t high = height(header, live);
+    limit_alone(share, INT64_MAX, live < high ? high : INT64_MAX);
+}
+
+static void limit_below(struct peak_share *share, const struct memtrace_header *header,
+                        int64_t live) {
+    int64_t high = height(header, live);
+    int64_t own_high = own_height(high);
+    limit_alone(share, INT64_MIN, own_high < high ? own_high : high);
 }
 
 static void limit_shared(struct peak_share *share, struct memtrace_header *header, int64_t live) {
@@ -184,12 +217,11 @@ static void tell_shared(struct peak_share *share, struct memtrace_header *header
 /* --- threads ---------------------------------------------------------------------------------- */
 
 void peak_join(struct peak_share *share, struct memtrace_header *header,
-               const struct memtrace_thread_record *record, enum peak_mode mode) {
-    int64_t room = LOAD_RELAXED(&header->maximum_bytes) - LOAD_RELAXED(&header->live_bytes);
-    int64_t live = peak_live(record);
+               const struct memtrace_counts *counts, enum peak_mode mode) {
+    int64_t live = peak_live(counts);
     *share = (struct peak_share){.told = live,
-                                 .record = record,
-                                 .paid_events = record->alloc_count + record->free_count,
+                                 .counts = counts,
+                                 .paid_events = counts->alloc_count + counts->free_count,
                                  .credit = MOST_CREDIT,
                                  .mode = mode};
     __atomic_fetch_add(&header->peak_threads, 1, __ATOMIC_RELAXED);
@@ -198,11 +230,17 @@ void peak_join(struct peak_share *share, struct memtrace_header *header,
         tell_shared(share, header, live);
         return;
     }
-    if (room == 0) {
-        enter_maximum(header);
-    }
     STORE_RELEASE(&first.share, share);
-    limit_alone(share, room == 0, live + room);
+    if (height(header, live) == live) {
+        enter_maximum(header);
+        limit_at_maximum(share, header, live);
+    } else {
+        limit_below(share, header, live);
+    }
+}
+
+void peak_move(struct peak_share *share, const struct memtrace_counts *counts) {
+    share->counts = counts;
 }
 
 void peak_become_shared(struct peak_share *share, struct memtrace_header *header) {
@@ -210,12 +248,12 @@ void peak_become_shared(struct peak_share *share, struct memtrace_header *header
         __atomic_fetch_or(&header->flags, MEMTRACE_FLAG_THREADED, __ATOMIC_RELAXED);
         STORE_RELAXED(&share->mode, (uint32_t)PEAK_SHARED);
         expect_anything(share);
-        tell_shared(share, header, peak_live(share->record));
+        tell_shared(share, header, peak_live(share->counts));
     }
 }
 
 void peak_flush(struct peak_share *share, struct memtrace_header *header) {
-    int64_t live = peak_live(share->record);
+    int64_t live = peak_live(share->counts);
     if (LOAD_RELAXED(&share->mode) == PEAK_ALONE) {
         tell(share, header, live); /* the limits are those of its live bytes: they stay */
     } else if (share->step == 0) {
@@ -228,7 +266,7 @@ void peak_flush(struct peak_share *share, struct memtrace_header *header) {
 
 void peak_leave(struct peak_share *share, struct memtrace_header *header) {
     take_over(share);
-    tell(share, header, peak_live(share->record));
+    tell(share, header, peak_live(share->counts));
     set_step(share, 0);
     __atomic_fetch_sub(&header->peak_threads, 1, __ATOMIC_RELAXED);
 }
@@ -236,7 +274,7 @@ void peak_leave(struct peak_share *share, struct memtrace_header *header) {
 COLD void peak_grow_slow(struct peak_share *share, struct memtrace_header *header, int64_t live) {
     if (LOAD_RELAXED(&share->mode) == PEAK_ALONE) {
         tell(share, header, live);
-        limit_alone(share, 1, 0);
+        limit_at_maximum(share, header, live);
     } else {
         tell_shared(share, header, live);
     }
@@ -248,8 +286,35 @@ COLD void peak_shrink_slow(struct peak_share *share, struct memtrace_header *hea
         int64_t highest = live + (int64_t)size;
         tell(share, header, highest);
         leave_maximum(header);
-        limit_alone(share, 0, highest);
+        limit_below(share, header, highest);
     } else {
         tell_shared(share, header, live);
+    }
+}
+
+/* --- a light child's own ---------------------------------------------------------------------- */
+
+void peak_begin_own(struct peak_share *share, struct memtrace_header *header, uint64_t *maximum) {
+    own.freed = 0;
+    own.maximum = maximum;
+    peak_before_inherited(share, header);
+    peak_after_inherited(share, header, 0);
+}
+
+void peak_end_own(void) {
+    own.maximum = NULL;
+}
+
+void peak_before_inherited(struct peak_share *share, struct memtrace_header *header) {
+    if (own.maximum != NULL) {
+        tell(share, header, peak_live(share->counts));
+        leave_maximum(header);
+    }
+}
+
+void peak_after_inherited(struct peak_share *share, struct memtrace_header *header, uint64_t size) {
+    if (own.maximum != NULL) {
+        own.freed += (int64_t)size;
+        limit_below(share, header, peak_live(share->counts));
     }
 }

@@ -19,6 +19,12 @@
  * was made some other way finds it alone when it joins: it tells on its behalf, from then on at
  * each of its own slow events, until the first thread has had an event and does so itself.
  *
+ * A light child (entry/child.h), which has one thread, also wants to know the most that it held of
+ * blocks of its own, and to have it told where others read it, at the latest by the free after it.
+ * Blocks that it was born with count as freed where it frees them: without those its live bytes are
+ * more by what they had. PEAK_ALONE, and low and high are set so that this maximum is not missed,
+ * either.
+ *
  * A signal handler may interrupt the hot path anywhere and allocate or free itself: the record's
  * totals change by single instructions, and what is compared is what they left.
  */
@@ -33,16 +39,16 @@ enum peak_mode { PEAK_SHARED, PEAK_ALONE };
 struct peak_share { /* one a thread */
     int64_t low, high;
     int64_t told;
-    const struct memtrace_thread_record *record; /* the thread's */
-    int64_t step;         /* PEAK_SHARED: as the limits were set; 0: not yet */
-    uint64_t paid_events; /* events up to which credit was given */
-    uint32_t credit;      /* how often it may still tell finely */
-    uint32_t mode;        /* enum peak_mode */
+    const struct memtrace_counts *counts; /* the thread's */
+    int64_t step;                         /* PEAK_SHARED: as the limits were set; 0: not yet */
+    uint64_t paid_events;                 /* events up to which credit was given */
+    uint32_t credit;                      /* how often it may still tell finely */
+    uint32_t mode;                        /* enum peak_mode */
 };
 
 /* A thread comes, and goes on where its record stands; goes. */
 void peak_join(struct peak_share *share, struct memtrace_header *header,
-               const struct memtrace_thread_record *record, enum peak_mode mode);
+               const struct memtrace_counts *counts, enum peak_mode mode);
 void peak_leave(struct peak_share *share, struct memtrace_header *header);
 /* The calling thread, whose share it is, will not be alone any more. */
 void peak_become_shared(struct peak_share *share, struct memtrace_header *header);
@@ -52,13 +58,24 @@ void peak_end_alone(struct memtrace_header *header);
 void peak_flush(struct peak_share *share, struct memtrace_header *header);
 /* In a forked child: nobody is there yet. */
 void peak_fork(void);
+/* The thread's counts go on at another place. */
+void peak_move(struct peak_share *share, const struct memtrace_counts *counts);
+
+/* From here on *maximum is the most that is held of own blocks, until peak_end_own(). The calling
+ * thread is alone. */
+void peak_begin_own(struct peak_share *share, struct memtrace_header *header, uint64_t *maximum);
+void peak_end_own(void);
+/* Around what a free of inherited blocks of `size` bytes adds to the header, before it is counted
+ * as any other. Without peak_begin_own() they do nothing. */
+void peak_before_inherited(struct peak_share *share, struct memtrace_header *header);
+void peak_after_inherited(struct peak_share *share, struct memtrace_header *header, uint64_t size);
 
 void peak_grow_slow(struct peak_share *share, struct memtrace_header *header, int64_t live);
 void peak_shrink_slow(struct peak_share *share, struct memtrace_header *header, int64_t live,
                       uint64_t size);
 
-INLINE int64_t peak_live(const struct memtrace_thread_record *record) {
-    return (int64_t)(record->alloc_bytes - record->free_bytes);
+INLINE int64_t peak_live(const struct memtrace_counts *counts) {
+    return (int64_t)(counts->alloc_bytes - counts->free_bytes);
 }
 
 /* Whether the thread, which has `live` after an allocation or a free, has to tell. */

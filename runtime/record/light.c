@@ -175,18 +175,18 @@ int light_is_open(const struct light *light, struct space *space) {
     return LOAD_ACQUIRE(&light->ancestor->state) == MEMTRACE_STATE_RUNNING && space_is_there(space);
 }
 
-void light_count(struct light *light, const struct light_totals *totals) {
+void light_count(struct light *light, const struct memtrace_counts *counts, uint64_t freed_count,
+                 uint64_t freed_bytes) {
     struct memtrace_process *process = light->process;
-    uint64_t live = totals->alloc_bytes - totals->free_bytes;
+    uint64_t live = counts->alloc_bytes - (counts->free_bytes - freed_bytes);
     if (process == NULL) {
         return;
     }
-    STORE_RELAXED(&process->alloc_bytes, totals->alloc_bytes);
-    STORE_RELAXED(&process->alloc_count, totals->alloc_count);
-    STORE_RELAXED(&process->free_bytes, totals->free_bytes);
-    STORE_RELAXED(&process->free_count, totals->free_count);
+    process->inherited_free_count = freed_count;
+    process->inherited_free_bytes = freed_bytes;
+    process->counts = *counts;
     if (live > process->maximum_bytes) {
-        STORE_RELAXED(&process->maximum_bytes, live);
+        process->maximum_bytes = live;
     }
 }
 
@@ -384,7 +384,9 @@ void light_close(struct light *light, int grown) {
         if (grown) {
             STORE_RELEASE(&light->process->state, (uint32_t)MEMTRACE_PROCESS_GROWN);
         }
-        sys_unmap(leaf_of(light), sizeof(struct leaf));
+        struct leaf *leaf = leaf_of(light);
+        sys_map_at(leaf, sizeof leaf->processes);
+        sys_unmap(&leaf->shared, sizeof leaf->shared);
     }
     if (grown && light->ancestor != NULL) {
         sys_unmap(light->ancestor, MEMTRACE_PAGE_SIZE);

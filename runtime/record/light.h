@@ -25,12 +25,6 @@ struct light {
     uint64_t paths_at, paths_size;    /* the segment that was handed in; size 0: none */
 };
 
-/* What a light child did of its own. */
-struct light_totals {
-    uint64_t alloc_count, alloc_bytes;
-    uint64_t free_count, free_bytes;
-};
-
 /* What of the ledger is to be handed in: all columns but that of the inherited blocks, whose
  * allocations are the frees of inherited blocks in the others. NULL: there were none. */
 struct light_work {
@@ -45,14 +39,17 @@ struct light_work {
 long light_open(struct light *light, struct space *space);
 /* Whether what is handed in still comes to its profile: it runs, and its file has its name. */
 int light_is_open(const struct light *light, struct space *space);
-void light_count(struct light *light, const struct light_totals *totals);
+/* What the child did, and what of that is frees of inherited blocks. */
+void light_count(struct light *light, const struct memtrace_counts *counts, uint64_t freed_count,
+                 uint64_t freed_bytes);
 /* At the end, or before exec: writes the paths and closes the record. */
 void light_hand_in(struct light *light, const struct light_work *work,
                    enum memtrace_process_state state);
 /* The exec failed: the record is open again, its paths are void. */
 void light_take_back(struct light *light, struct space *space);
 /* The child has a region of its own, `grown`; or it is the fork of a light child, and forgets what
- * was its parent's. */
+ * was its parent's. Where its record was there is private memory from then on: a handler may have
+ * interrupted somebody who adds to it. */
 void light_close(struct light *light, int grown);
 
 #endif

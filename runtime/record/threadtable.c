@@ -157,9 +157,9 @@ void region_totals(struct region *region, struct memtrace_point *sum) {
     *sum = (struct memtrace_point){0};
     while ((place = region_next_thread(region, place)) != 0) {
         const struct memtrace_thread_record *record = region_thread(region, place);
-        freed += LOAD_RELAXED(&record->free_bytes);
-        sum->alloc_bytes += LOAD_RELAXED(&record->alloc_bytes);
-        sum->alloc_count += LOAD_RELAXED(&record->alloc_count);
+        freed += LOAD_RELAXED(&record->counts.free_bytes);
+        sum->alloc_bytes += LOAD_RELAXED(&record->counts.alloc_bytes);
+        sum->alloc_count += LOAD_RELAXED(&record->counts.alloc_count);
     }
     there += sum->alloc_bytes;
     sum->live_bytes = there > freed ? there - freed : 0;

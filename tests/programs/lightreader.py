@@ -14,7 +14,7 @@ PAGE, LEAF = 4096, 1024
 LEDGER, MODULES, POOLS, PROCESSES, PATHS, NODES, AREAS = 2, 5, 6, 10, 11, 14, 15
 RUNNING, ENDED, EXECED, GROWN = 1, 2, 3, 4
 SEGMENT = struct.Struct("<IHHIIQII")
-PROCESS = struct.Struct("<IIIIQQQQQQQQ32s")
+PROCESS = struct.Struct("<IIIIQQQQQQQQ16sQQ")
 PATH = struct.Struct("<QIIQQQQ")
 FRAME_CLASSES = 4096
 PATHS_HEAD = 0x4441454853485450
@@ -67,7 +67,7 @@ class Profile:
             at += size
 
     def children(self):
-        """The records, by number."""
+        """The records, by number; without frees of what they were born with."""
         found = []
         for segment in self.segments:
             if segment.kind == PROCESSES:
@@ -75,9 +75,12 @@ class Profile:
                 for place in range(1, segment.item_count):
                     fields = PROCESS.unpack_from(self.data, segment.offset + PROCESS.size * place)
                     if fields[2]:
-                        name = fields[-1].split(b"\0")[0].decode()
-                        found.append(Process(segment.index * segment.item_count + place,
-                                             *fields[:-1], name))
+                        name = fields[-3].split(b"\0")[0].decode()
+                        child = Process(segment.index * segment.item_count + place, *fields[:-3], name)
+                        child = child._replace(free_count=child.free_count - fields[-2],
+                                               free_bytes=child.free_bytes - fields[-1])
+                        live = child.alloc_bytes - child.free_bytes
+                        found.append(child._replace(maximum_bytes=max(child.maximum_bytes, live)))
         return found
 
     def _items(self, child):

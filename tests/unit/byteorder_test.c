@@ -185,6 +185,7 @@ static void test_processes(void **state) {
     assert_turned(before, after, start_ns);
     assert_turned(before, after, lost);
     assert_memory_equal(after->name, before->name, sizeof after->name);
+    assert_turned(before, after, inherited_free_bytes);
 }
 
 static void test_paths(void **state) {

@@ -23,7 +23,7 @@ static void equals_a_plain_model(int is_shared) {
     struct space *space = space_fixture_open();
     struct ledger *ledger = calloc(1, sizeof *ledger);
     struct ledger_column *column, *written;
-    struct memtrace_thread_record record = {0};
+    struct memtrace_counts counts = {0};
     struct peak_share share;
     uint64_t held[CONTEXTS] = {0}, best[CONTEXTS] = {0}, total = 0, maximum = 0, sum = 0;
     struct {
@@ -35,7 +35,7 @@ static void equals_a_plain_model(int is_shared) {
     column = is_shared ? ledger->proxy : ledger_adopt(ledger);
     assert_non_null(column);
     written = is_shared ? ledger->shared : column;
-    peak_join(&share, space->header, &record, PEAK_ALONE);
+    peak_join(&share, space->header, &counts, PEAK_ALONE);
     for (int i = 0; i < EVENTS; i++) {
         uint32_t place;
         struct ledger_event event = {0};
@@ -45,15 +45,15 @@ static void equals_a_plain_model(int is_shared) {
             event.size = blocks[place].size = 1 + (seed >> 20);
             event.context = blocks[place].context = MEMTRACE_FIRST_CONTEXT + seed % CONTEXTS;
             ledger_alloc(ledger, column, &event);
-            record.alloc_bytes += event.size;
-            peak_grow(&share, space->header, peak_live(&record));
+            counts.alloc_bytes += event.size;
+            peak_grow(&share, space->header, peak_live(&counts));
             held[event.context - MEMTRACE_FIRST_CONTEXT] += event.size;
             total += event.size;
         } else {
             event.size = blocks[place].size;
             event.context = blocks[place].context;
-            record.free_bytes += event.size;
-            peak_shrink(&share, space->header, peak_live(&record), event.size);
+            counts.free_bytes += event.size;
+            peak_shrink(&share, space->header, peak_live(&counts), event.size);
             ledger_free(ledger, column, &event);
             held[event.context - MEMTRACE_FIRST_CONTEXT] -= event.size;
             total -= event.size;

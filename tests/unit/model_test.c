@@ -123,8 +123,8 @@ static void others_are_one(void **state) {
     for (int i = 1; i <= 3; i++) {
         past[i].id = MEMTRACE_THREAD_OTHERS;
         past[i].state = MEMTRACE_THREAD_ENDED;
-        past[i].alloc_count = 1;
-        past[i].alloc_bytes = 10;
+        past[i].counts.alloc_count = 1;
+        past[i].counts.alloc_bytes = 10;
     }
     for (int i = 0; i < 2; i++) {
         frees = builder_frees(builder, MEMTRACE_THREAD_OTHERS);
@@ -225,12 +225,8 @@ static void no_stacks(void **state) {
     struct memtrace_thread_record *threads = builder_threads(builder);
     struct model *model;
     (void)state;
-    threads[1] = (struct memtrace_thread_record){.id = 1,
-                                                 .state = MEMTRACE_THREAD_ALIVE,
-                                                 .alloc_count = 10,
-                                                 .alloc_bytes = 1000,
-                                                 .free_count = 4,
-                                                 .free_bytes = 300};
+    threads[1] = (struct memtrace_thread_record){
+        .id = 1, .state = MEMTRACE_THREAD_ALIVE, .counts = {10, 1000, 4, 300}};
     builder_header(builder)->stacks = MEMTRACE_STACKS_NONE;
     builder_header(builder)->maximum_bytes = 800;
     model = load(builder);

@@ -14,7 +14,7 @@ enum { THREADS = 4, QUIET_THREADS = 32, EVENTS = 50000 };
 /* A thread. */
 struct counted {
     struct peak_share share;
-    struct memtrace_thread_record record;
+    struct memtrace_counts counts;
 };
 
 static struct memtrace_header *new_process(void) {
@@ -23,19 +23,19 @@ static struct memtrace_header *new_process(void) {
 }
 
 static void join(struct counted *thread, struct memtrace_header *header, enum peak_mode mode) {
-    thread->record = (struct memtrace_thread_record){0};
-    peak_join(&thread->share, header, &thread->record, mode);
+    thread->counts = (struct memtrace_counts){0};
+    peak_join(&thread->share, header, &thread->counts, mode);
 }
 
 static void change(struct counted *thread, struct memtrace_header *header, int64_t size) {
     if (size > 0) {
-        counter_add(&thread->record.alloc_bytes, (uint64_t)size);
-        counter_add(&thread->record.alloc_count, 1);
-        peak_grow(&thread->share, header, peak_live(&thread->record));
+        counter_add(&thread->counts.alloc_bytes, (uint64_t)size);
+        counter_add(&thread->counts.alloc_count, 1);
+        peak_grow(&thread->share, header, peak_live(&thread->counts));
     } else {
-        counter_add(&thread->record.free_bytes, (uint64_t)-size);
-        counter_add(&thread->record.free_count, 1);
-        peak_shrink(&thread->share, header, peak_live(&thread->record), (uint64_t)-size);
+        counter_add(&thread->counts.free_bytes, (uint64_t)-size);
+        counter_add(&thread->counts.free_count, 1);
+        peak_shrink(&thread->share, header, peak_live(&thread->counts), (uint64_t)-size);
     }
 }
 
@@ -132,7 +132,7 @@ static void an_event_under_way_is_told_soon(void **state) {
     (void)state;
     join(&first, header, PEAK_ALONE);
     join(&second, header, PEAK_SHARED);
-    first.record.alloc_bytes += 64 << 20;
+    first.counts.alloc_bytes += 64 << 20;
     change(&second, header, 1 << 20);
     assert_uint_in_range(header->maximum_bytes, 64 << 20, 65 << 20);
     peak_leave(&first.share, header);
@@ -291,10 +291,66 @@ static void threads_lose_nothing(void **state) {
     free(header);
 }
 
+/* Inherited blocks of `size` bytes in all go: as entry/child.c counts it. */
+static void free_inherited(struct counted *thread, struct memtrace_header *header, int64_t size) {
+    peak_before_inherited(&thread->share, header);
+    header->maximum_bytes += size;
+    header->live_bytes += size;
+    peak_after_inherited(&thread->share, header, (uint64_t)size);
+    change(thread, header, -size);
+}
+
+/* Both maxima are exact, however they alternate: that of all that it ever had, to which each
+ * inherited block that goes adds in hindsight, and that of its own blocks, which others read. */
+static void own_and_inherited(int steps_between, int told_each) {
+    struct memtrace_header *header = new_process();
+    struct counted thread;
+    int64_t live = 0, highest = 0, own_highest = 0;
+    uint64_t told = 0;
+    join(&thread, header, PEAK_ALONE);
+    peak_begin_own(&thread.share, header, &told);
+    for (int i = 0; i < EVENTS; i++) {
+        int64_t size = 1 + rand() % 1000;
+        if (rand() % steps_between == 0) {
+            free_inherited(&thread, header, size * 20);
+            highest += size * 20;
+        } else {
+            size = rand() % 20 < 11 ? size : live < size ? -live : -size;
+            size += size == 0;
+            change(&thread, header, size);
+            live += size;
+        }
+        assert_true(live <= highest || (header->peak_epoch & 1) != 0);
+        highest = live > highest ? live : highest;
+        own_highest = live > own_highest ? live : own_highest;
+        assert_int_equal(live > (int64_t)told ? live : (int64_t)told, own_highest);
+        if (rand() % told_each == 0) {
+            peak_flush(&thread.share, header);
+            assert_int_equal(header->maximum_bytes, highest);
+            assert_int_equal(told, own_highest);
+        }
+    }
+    peak_end_own();
+    peak_leave(&thread.share, header);
+    assert_int_equal(header->maximum_bytes, highest);
+    change(&thread, header, 2 * highest); /* is nobody's any more */
+    assert_int_equal(told, own_highest);
+    free(header);
+}
+
+static void a_light_child_is_exact(void **state) {
+    (void)state;
+    srand(5);
+    own_and_inherited(3, 1);
+    own_and_inherited(50, 3);
+    own_and_inherited(1000, 1 << 20);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(alone_it_is_exact),
         cmocka_unit_test(alone_below_the_maximum),
+        cmocka_unit_test(a_light_child_is_exact),
         cmocka_unit_test(a_quiet_first_thread_counts),
         cmocka_unit_test(an_event_under_way_is_told_soon),
         cmocka_unit_test(seen_late_it_is_within_the_bound),

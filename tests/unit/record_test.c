@@ -36,9 +36,9 @@ static void threads_have_records(void **state) {
         assert_int_not_equal(record->id % REGION_THREADS_PER_LEAF, 0);
         assert_ptr_equal(region_thread(region, record->id), record);
         assert_int_equal(record->column, i);
-        record->alloc_bytes = 10;
-        record->alloc_count = 1;
-        record->free_bytes = 4;
+        record->counts.alloc_bytes = 10;
+        record->counts.alloc_count = 1;
+        record->counts.free_bytes = 4;
         last = record->id;
     }
     region_totals(region, &sum);
@@ -99,9 +99,9 @@ static void ids_are_used_again(void **state) {
         assert_string_equal(record->name, "");
         strcpy(record->name, "last");
         most = record->id > most ? record->id : most;
-        record->alloc_bytes += 10;
-        record->alloc_count++;
-        record->free_bytes += 4;
+        record->counts.alloc_bytes += 10;
+        record->counts.alloc_count++;
+        record->counts.free_bytes += 4;
         memset(leaves, 0, sizeof leaves);
         region_note_foreign_free(region, leaves, record, 1 + record->id % 200, 2, 1);
         region_end_thread(region, record);
@@ -112,7 +112,7 @@ static void ids_are_used_again(void **state) {
          place = region_next_thread(region, place)) {
         struct memtrace_thread_record *record = region_thread(region, place);
         if (record->state != MEMTRACE_THREAD_FREE) {
-            assert_int_equal(record->alloc_count, record->earlier + 1);
+            assert_int_equal(record->counts.alloc_count, record->earlier + 1);
             assert_uint_in_range(record->earlier, 4, 5);
         }
     }
@@ -136,7 +136,7 @@ static void more_alive_than_ids(void **state) {
             records[i] = region_add_thread(region, 1);
             assert_non_null(records[i]);
             assert_int_equal(records[i]->state, MEMTRACE_THREAD_ALIVE);
-            records[i]->alloc_count++;
+            records[i]->counts.alloc_count++;
             assert_true(records[i]->id <= REGION_THREAD_LIMIT);
             if (records[i]->place > REGION_THREAD_LIMIT) {
                 assert_int_equal(records[i]->id, MEMTRACE_THREAD_OTHERS);

@@ -308,6 +308,11 @@ static int case_events(void) {
     return 3;
 }
 
+/* Whether it is to grow, a light child asks when the kernel's clock has moved. */
+static void let_time_pass(void) {
+    usleep(20000);
+}
+
 /* The maximum comes first, while the child is light: 900,000 bytes of its own and all that it was
  * born with. Then it falls, inherited blocks go, and it grows by another sixteen million. */
 static void do_hill(long unused) {
@@ -322,6 +327,7 @@ static void do_hill(long unused) {
     free(inherited[6]); /* 1006 */
     free(inherited[7]); /* 200000 */
     fresh(16777216);
+    let_time_pass();
     free(inherited[0]);
 }
 
@@ -346,6 +352,7 @@ static void do_valley(long unused) {
     for (int i = 0; i < 60000; i++) {
         free(known(16));
     }
+    let_time_pass();
     free(block);
 }
 
