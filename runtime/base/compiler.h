@@ -6,13 +6,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define LIKELY(x)    __builtin_expect(!!(x), 1)
-#define UNLIKELY(x)  __builtin_expect(!!(x), 0)
-#define COLD         __attribute__((cold, noinline))
-#define INLINE       static inline __attribute__((always_inline))
-#define PUBLIC       __attribute__((visibility("default")))
-#define HIDDEN       __attribute__((visibility("hidden"))) /* not looked up in the GOT */
-#define THREAD_LOCAL __thread __attribute__((tls_model("initial-exec")))
+#define LIKELY(x)   __builtin_expect(!!(x), 1)
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define COLD        __attribute__((cold, noinline))
+#define INLINE      static inline __attribute__((always_inline))
+#define PUBLIC      __attribute__((visibility("default")))
+#define HIDDEN      __attribute__((visibility("hidden"))) /* not looked up in the GOT */
+/* Small statics that a forked child writes: beside each other, since each page is copied then. */
+#define WRITTEN_BY_CHILDREN __attribute__((section(".data.near")))
+#define THREAD_LOCAL        __thread __attribute__((tls_model("initial-exec")))
 
 /* GCC keeps a function apart from those that are alike; Clang merges none. */
 #if __has_attribute(no_icf)

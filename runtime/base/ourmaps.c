@@ -29,7 +29,9 @@ static struct memtrace_own_map *take_place(void) {
 void ourmaps_add(void *address, size_t size) {
     struct memtrace_own_map *map = take_place();
     if (map != NULL) {
-        STORE_RELAXED(&stays[map - ourmaps.map], 0);
+        if (LOAD_RELAXED(&stays[map - ourmaps.map]) != 0) {
+            STORE_RELAXED(&stays[map - ourmaps.map], 0);
+        }
         STORE_RELAXED(&map->size, size);
         STORE_RELEASE(&map->start, (uintptr_t)address);
     }

@@ -195,7 +195,9 @@ void room_fork(struct room *room) {
             set_reserved(room, room->wanted);
         }
     }
-    trylock_release(&room->lock);
+    if (room->lock.held) {
+        trylock_release(&room->lock);
+    }
 }
 
 void room_close(struct room *room) {

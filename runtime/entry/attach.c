@@ -25,7 +25,7 @@ enum { SETTINGS = 64, FIRST_LOOK_NS = 10000000, SECOND_LOOK_NS = 100000000 };
 #define LONG_WAIT_NS  UINT64_C(15000000000)
 
 static uint32_t attached;
-static uint32_t is_over; /* the program ends */
+static WRITTEN_BY_CHILDREN uint32_t is_over; /* the program ends */
 static uint32_t is_collected;
 
 int attach_is_coming(void) {

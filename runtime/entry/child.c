@@ -12,7 +12,7 @@
 #include "runtime/record/light.h"
 #include "runtime/stack/interrupted.h"
 
-static struct {
+static WRITTEN_BY_CHILDREN struct {
     struct light light;
     struct thread *direct;             /* whose counts are those of light.process; NULL: nobody's */
     struct ledger_column *born;        /* of what it was born with; NULL: not needed yet */

@@ -37,7 +37,9 @@ void latethread_forget(void) {
 }
 
 void latethread_fork(void) {
-    late.lock.held = 0;
+    if (late.lock.held) {
+        late.lock.held = 0;
+    }
 }
 
 static struct thread *refuse(void) {

@@ -240,11 +240,10 @@ PUBLIC int dlclose(void *handle) {
  * address of its own. (Those with a priority come still later.) At exit nothing is unmapped. */
 PUBLIC void __cxa_finalize(void *object);
 PUBLIC void __cxa_finalize(void *object) {
-    __auto_type real_finalize = REAL(__cxa_finalize);
+    real_ensure();
+    real.__cxa_finalize(object);
     if (closing == 0 || !runtime_is_ready()) {
-        real_finalize(object);
         return;
     }
-    real_finalize(object);
     module_retire(&runtime.modules, (uintptr_t)object, forget, &runtime.rules);
 }

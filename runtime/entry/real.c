@@ -83,6 +83,7 @@ void real_find(void) {
     FIND(fork);
     FIND(_exit);
     FIND(_Fork);
+    FIND(__cxa_finalize);
     FIND(sigaction);
     FIND(signal);
     FIND(sysv_signal);

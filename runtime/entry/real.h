@@ -38,6 +38,7 @@ struct real {
     pid_t (*fork)(void);
     void (*_exit)(int status);
     pid_t (*_Fork)(void);
+    void (*__cxa_finalize)(void *);
     int (*sigaction)(int, const struct sigaction *, struct sigaction *);
     void (*(*signal)(int, void (*)(int)))(int);
     void (*(*sysv_signal)(int, void (*)(int)))(int);

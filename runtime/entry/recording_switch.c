@@ -41,10 +41,12 @@ void recording_switch_ask(void) {
 }
 
 void recording_switch_fork(void) {
-    quiet_end(&at.quiet);
-    at.lock.held = 0;
-    at.phase = IDLE;
-    recording_switch_waits = 0;
+    if (at.phase != IDLE || at.lock.held || recording_switch_waits != 0) {
+        quiet_end(&at.quiet);
+        at.lock.held = 0;
+        at.phase = IDLE;
+        recording_switch_waits = 0;
+    }
 }
 
 static struct memtrace_recording *recording(void) {

@@ -299,6 +299,7 @@ void runtime_forget(void) {
     allocators_forget();
     ourmaps.region = 0;
     STORE_RELAXED(&old->gate, (uintptr_t)GATE_NONE);
+    __builtin_memset(old, 0, offsetof(struct runtime, state)); /* all but the state */
     __builtin_memset(&old->gate, 0, sizeof *old - offsetof(struct runtime, gate));
     old->alive = alive;
     old->malloc_by = malloc_by;

@@ -17,24 +17,21 @@ enum runtime_state {
     RUNTIME_OFF = 3, /* switched off, or could not be set up; for good */
 };
 
+/* In an order by which what a forked child surely writes is beside each other: each page of it is
+ * copied then. Large tables begin or end what they are of. */
 struct runtime {
+    struct settings settings;
+    struct context_tree tree;
     uint32_t state;
     uintptr_t gate;           /* what a thread's gate becomes when it leaves the runtime */
     uint64_t sample_bytes;    /* while on: one allocation in so many bytes is counted; 0: each is */
     uint32_t counted_exactly; /* there may be blocks that were */
     uint32_t *alive;          /* in a page wiped on fork: 0 in a child that has no region yet */
-    struct settings settings;
     struct space space;
-    struct region region;
-    struct modules modules;
-    struct rules rules;
-    struct context_tree tree;
     struct walk_world world;
     struct shadow_heap heap;
     struct shadow_heap pools;
     struct shadow_heap foreign; /* blocks of allocators that stand in for malloc (pool.h) */
-    struct ledger ledger;
-    struct recorder recorder;
     const volatile clock_word *clock_word; /* what its threads watch: clock.h */
     uint32_t unknown_context;              /* no backtrace: MEMTRACE_FRAME_UNKNOWN */
     struct memtrace_malloc malloc_by;      /* for the header of each region */
@@ -44,6 +41,11 @@ struct runtime {
     uint64_t snapshots_answered;
     uint64_t churn_printed;
     uint64_t churn_sampled;
+    struct region region;
+    struct rules rules;
+    struct ledger ledger;
+    struct modules modules;
+    struct recorder recorder;
 };
 
 extern HIDDEN struct runtime runtime;

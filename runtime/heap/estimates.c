@@ -63,6 +63,8 @@ void estimates_free(struct space *space, uint32_t context, double bytes_variance
 }
 
 void estimates_fork(void) {
-    __builtin_memset(leaves, 0, leaves_end * sizeof leaves[0]);
-    leaves_end = 0;
+    if (leaves_end != 0) {
+        __builtin_memset(leaves, 0, leaves_end * sizeof leaves[0]);
+        leaves_end = 0;
+    }
 }

@@ -5,7 +5,13 @@
 #include "runtime/base/limits.h"
 #include "runtime/base/sys.h"
 
-enum { FIRST_COLUMNS = 2, COLUMNS_AT_ONCE = 8, LIMIT_PART = 4 };
+enum {
+    FIRST_COLUMNS = 2,
+    PRIVATE_COLUMNS =
+        3, /* a light child's: the shared one, its thread's, that of what it was born with */
+    COLUMNS_AT_ONCE = 8,
+    LIMIT_PART = 4
+};
 
 static struct ledger_column *map_columns(uint32_t count) {
     size_t bytes = count * sizeof(struct ledger_column);
@@ -19,7 +25,8 @@ static struct ledger_column *map_columns(uint32_t count) {
 
 /* The first are for what has one thread; where memory is limited none is mapped in advance. */
 static uint32_t columns_at_once(const struct ledger *ledger) {
-    return LOAD_RELAXED(&ledger->columns) == 0 ? FIRST_COLUMNS
+    return ledger->space->is_private             ? PRIVATE_COLUMNS
+           : LOAD_RELAXED(&ledger->columns) == 0 ? FIRST_COLUMNS
            : limits_memory() / 64 >= COLUMNS_AT_ONCE * sizeof(struct ledger_column)
                ? COLUMNS_AT_ONCE
                : 1;
@@ -147,7 +154,7 @@ static int take_private(struct ledger *ledger, uint32_t pages) {
 
 /* Of a thread's own column. */
 static void open_private(struct ledger *ledger, struct ledger_column *column, uint32_t context) {
-    if (column->number == 1) {
+    if (column->number == 1 && !ledger->space->is_private) {
         open_leaf(ledger, column, context);
     } else if (column->groups < LEDGER_FEW_GROUPS) {
         if (take_private(ledger, 1)) {
@@ -269,7 +276,10 @@ COLD void ledger_alloc_many(struct ledger *ledger, struct ledger_column *column,
 void ledger_inherit(struct ledger *ledger, struct ledger_column *column, uint32_t context,
                     uint64_t size, uint64_t count) {
     struct memtrace_cell *cell = ledger_cell(column, context);
-    if (cell == NULL) {
+    if (cell == NULL && column->groups < LEDGER_FEW_GROUPS) {
+        open_group(ledger, column, context);
+        cell = ledger_cell(column, context);
+    } else if (cell == NULL) {
         open_leaf(ledger, column, context);
         cell = ledger_cell(column, context);
     }

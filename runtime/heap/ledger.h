@@ -44,14 +44,14 @@ struct ledger {
     struct ledger_column *made;   /* all columns that have numbers */
     struct ledger_column *shared; /* column 0: written with atomics, from the slow path only */
     struct ledger_column *proxy;  /* what a thread without a column holds: has no leaf, ever */
-    struct memtrace_lifetimes *lifetimes[1 << 14];
-    uint32_t lifetimes_taken; /* ids given out */
-    uint32_t columns;         /* numbers given out, the shared one included */
+    uint32_t lifetimes_taken;     /* ids given out */
+    uint32_t columns;             /* numbers given out, the shared one included */
     uint32_t private_pages;
     struct ledger_column *free;
     struct ledger_column *fresh; /* untouched ones, in one mapping */
     uint32_t fresh_count;
     struct trylock lock; /* of both */
+    struct memtrace_lifetimes *lifetimes[1 << 14];
 };
 
 /* What one event changes. */

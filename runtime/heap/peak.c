@@ -13,17 +13,17 @@ enum {
 };
 
 /* The thread that is alone, or was until another came: until it has seen that. */
-static struct {
+static WRITTEN_BY_CHILDREN struct {
     struct peak_share *share;
     struct trylock lock; /* held while another tells on its behalf */
 } first;
 
 /* What bounds the error: the sum of the steps of the threads that are there, and what the process
  * can have held at most, at any time. */
-static struct { int64_t steps, most; } bound;
+static WRITTEN_BY_CHILDREN struct { int64_t steps, most; } bound;
 
 /* See peak_begin_own(). */
-static struct {
+static WRITTEN_BY_CHILDREN struct {
     uint64_t *maximum; /* NULL: nobody wants to know */
     int64_t freed;     /* of inherited blocks */
 } own;

@@ -59,9 +59,12 @@ void recorder_end(struct recorder *recorder) {
 }
 
 void recorder_fork(struct recorder *recorder) {
-    recorder->recording = NULL;
-    recorder->is_midway = recorder->is_settling = 0;
-    recorder->generation += recorder->generation & 1;
+    if (recorder->recording != NULL ||
+        (recorder->generation & 1) != 0) { /* else nothing is copied */
+        recorder->recording = NULL;
+        recorder->is_midway = recorder->is_settling = 0;
+        recorder->generation += recorder->generation & 1;
+    }
 }
 
 void recorder_join_base(struct recorder *recorder, struct recorder_stream *stream) {

@@ -65,7 +65,6 @@ struct region_ended {
 
 struct region {
     struct space *space;
-    struct memtrace_thread_record *thread_leaf[REGION_THREAD_PLACES / REGION_THREADS_PER_LEAF];
     struct region_ended ended, ended_past_ids;
     uint32_t past_ids;                  /* places past the ids that were given out */
     struct trylock thread_lock;         /* of both lists */
@@ -74,6 +73,7 @@ struct region {
     struct trylock lock;                /* of pools and timeline */
     const struct settings *settings;
     uint64_t birth_zero_ns; /* the header's, which forked children go on with */
+    struct memtrace_thread_record *thread_leaf[REGION_THREAD_PLACES / REGION_THREADS_PER_LEAF];
 };
 
 /* What a forked child keeps of its parent's segments. */

@@ -67,8 +67,8 @@ union context_next {
 };
 
 struct context_tree {
-    struct space *space;
     uint64_t *leaf[CONTEXT_LEAVES]; /* nodes, packed */
+    struct space *space;            /* from here on as runtime.h says: beside each other */
     struct areas areas;
     struct room links;           /* where they are, as many as there are leaves */
     struct context_link *link;   /* by id; NULL: no memory, the table alone */

@@ -125,10 +125,11 @@ enum { RULE_HINTS = 1024 };
 enum { RULE_FUNCTIONS = 512 };
 
 struct rules {
+    uint64_t function[RULE_FUNCTIONS]; /* start << RULE_WORD_BITS | frame_word; 0: empty */
+    uint16_t number_hint[RULE_HINTS];
     struct rule_table *table; /* NULL: no memory; every rule is computed */
     size_t count;
     uint32_t numbers; /* given out */
-    uint16_t number_hint[RULE_HINTS];
     struct trylock lock;
     struct modules *modules;
     struct areas *areas;
@@ -138,7 +139,6 @@ struct rules {
     uint32_t generation;  /* how often rules were forgotten */
     struct debug_frames debug_frames;
     struct go_tables go_tables;
-    uint64_t function[RULE_FUNCTIONS]; /* start << RULE_WORD_BITS | frame_word; 0: empty */
 };
 
 void rule_init(struct rules *rules, struct modules *modules, struct areas *areas);

@@ -7,7 +7,7 @@ of them would be a fault. And a child does much before it grows."""
 from harness import bare, build, equal, fail, finish, scratch, traced
 
 # Pairs of malloc and free in the child, and the most pages that may come on top.
-LIMITS = [(1, 60), (40000, 70), (60000, 200)]
+LIMITS = [(1, 55), (40000, 58), (60000, 120)]
 
 
 def main():
