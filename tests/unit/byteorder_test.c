@@ -208,6 +208,20 @@ static void test_estimates(void **state) {
     }
 }
 
+/* The header of a file is turned with its segments. */
+static void test_whole_file(void **state) {
+    static struct file file;
+    struct memtrace_header expected;
+    (void)state;
+    make_file(&file, MEMTRACE_SEGMENT_THREADS, sizeof(struct memtrace_thread_record));
+    memcpy(&expected, file.bytes, sizeof expected);
+    byteorder_turn_header(&expected);
+    turn_segment(segment_of(&file));
+    byteorder_turn_file(file.bytes, sizeof file.bytes);
+    assert_memory_equal(file.bytes, &expected, sizeof expected);
+    assert_int_equal(segment_of(&file)->kind, MEMTRACE_SEGMENT_THREADS);
+}
+
 /* Items that are not known by this size, and those of a collector: the segment has no kind. */
 static void test_others(void **state) {
     static const unsigned kinds[] = {MEMTRACE_SEGMENT_EVENTS, MEMTRACE_SEGMENT_TIMELINE,
@@ -242,12 +256,13 @@ static void test_lies(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_header),  cmocka_unit_test(test_nodes),
-        cmocka_unit_test(test_cells),   cmocka_unit_test(test_lifetimes),
-        cmocka_unit_test(test_threads), cmocka_unit_test(test_modules),
-        cmocka_unit_test(test_frees),   cmocka_unit_test(test_processes),
-        cmocka_unit_test(test_paths),   cmocka_unit_test(test_estimates),
-        cmocka_unit_test(test_others),  cmocka_unit_test(test_lies),
+        cmocka_unit_test(test_header),     cmocka_unit_test(test_nodes),
+        cmocka_unit_test(test_whole_file), cmocka_unit_test(test_cells),
+        cmocka_unit_test(test_lifetimes),  cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_modules),    cmocka_unit_test(test_frees),
+        cmocka_unit_test(test_processes),  cmocka_unit_test(test_paths),
+        cmocka_unit_test(test_estimates),  cmocka_unit_test(test_others),
+        cmocka_unit_test(test_lies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
