@@ -403,11 +403,12 @@ def case_report_of_killed():
 
 def case_system_calls():
     """A seccomp filter late in life. Refused calls leave the program as it is, and so does a filter
-    that kills, whatever it allows. What was prepared before lasts for a while; the profile stays."""
+    that kills, whatever it allows. What was prepared before lasts for a while; the profile stays. One that may
+    not open files any more loses nothing: its profile was kept open."""
     program = build(os.path.join(HERE, "filtered.c"), "gcc", "-O1")
     if execute([program, "refuse"]).returncode == 77:
         skip("no filter can be had")
-    for action, *how in (("refuse",), ("allow",), ("kill",), ("refuse", "call"), ("kill", "call")):
+    for action, *how in (("refuse",), ("allow",), ("grow",), ("kill",), ("refuse", "call"), ("kill", "call")):
         folder, regions = scratch(), scratch(where="/dev/shm")
         settings = {"MEMTRACE_REGION_DIR": regions}
         equal(bare([program, action, *how]).returncode, 3, action, "alone")
@@ -420,6 +421,8 @@ def case_system_calls():
             data = report(path)
             equal(allocations_of(data, 80001), 20, action, *how, "allocations", data["lost_by_kind"])
             equal(allocations_of(data, 80003), 500, action, *how, "a new thread's", data["lost_by_kind"])
+            if action == "grow":
+                equal(allocations_of(data, 80005), 1 << 16, action, "along new paths", data["lost_by_kind"])
             if action != "refuse":
                 equal(data["lost"], 0, action, *how, "lost", data["lost_by_kind"])
 

@@ -61,8 +61,8 @@ static const int allowed[] = {
 };
 enum { PROGRAMS_OWN = 17 };
 
-/* by_prctl: else by the system call, for all threads. */
-static int lock_in(int count, unsigned refusal, int by_prctl) {
+/* but: not this call of the list. by_prctl: else by the system call, for all threads. */
+static int lock_in(int count, unsigned refusal, int but, int by_prctl) {
     enum { COUNT = sizeof allowed / sizeof *allowed };
     int size = 2 * count + 2;
     struct sock_filter filter[COUNT * 2 + 2] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0)};
@@ -70,7 +70,8 @@ static int lock_in(int count, unsigned refusal, int by_prctl) {
     for (int i = 0; i < count; i++) {
         filter[2 * i + 1] =
             (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, allowed[i], 0, 1);
-        filter[2 * i + 2] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+        filter[2 * i + 2] = (struct sock_filter)BPF_STMT(
+            BPF_RET | BPF_K, allowed[i] == but ? refusal : SECCOMP_RET_ALLOW);
     }
     filter[size - 1] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, refusal);
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
@@ -100,6 +101,18 @@ NOINLINE static void go_down(int depth, size_t size) {
     keep(&depth);
 }
 
+/* Twice as many paths for each bit. */
+NOINLINE static void branch(int bits, size_t size) {
+    if (bits == 0) {
+        use(size, 1);
+    } else {
+        branch(bits - 1, size);
+        keep(&bits);
+        branch(bits - 1, size);
+    }
+    keep(&size);
+}
+
 static void *in_thread(void *argument) {
     for (int depth = 0; depth < 500; depth++) {
         go_down(depth, 80003);
@@ -109,20 +122,24 @@ static void *in_thread(void *argument) {
 
 int main(int argc, char **argv) {
     const char *action = argc > 1 ? argv[1] : "";
-    int count =
-        strcmp(action, "allow") == 0 ? (int)(sizeof allowed / sizeof *allowed) : PROGRAMS_OWN;
-    unsigned refusal =
-        strcmp(action, "refuse") == 0 ? SECCOMP_RET_ERRNO | EPERM : SECCOMP_RET_KILL_PROCESS;
+    int grows = strcmp(action, "grow") == 0; /* opens no more files, and takes many new paths */
+    int count = strcmp(action, "allow") == 0 || grows ? (int)(sizeof allowed / sizeof *allowed)
+                                                      : PROGRAMS_OWN;
+    unsigned refusal = strcmp(action, "refuse") == 0 || grows ? SECCOMP_RET_ERRNO | EPERM
+                                                              : SECCOMP_RET_KILL_PROCESS;
     /* A thread's free that gives memory back opens a file first. */
     mallopt(M_TRIM_THRESHOLD, 1 << 30);
     use(80001, 10);
-    if (lock_in(count, refusal, argc < 3) != 0) {
+    if (lock_in(count, refusal, grows ? SYS_openat : -1, argc < 3) != 0) {
         return 77;
     }
     for (size_t size = 1; size < 3000; size++) {
         keep(malloc(size));
     }
     use(80001, 10);
+    if (grows) {
+        branch(16, 80005);
+    }
     pthread_t thread;
     check(pthread_create(&thread, NULL, in_thread, NULL) == 0, "a thread");
     pthread_join(thread, NULL);
