@@ -35,7 +35,7 @@ struct request {
     bool census;
     bool json;
     bool force;
-    struct variables variables; /* of --alloc, and what streaming is to know */
+    struct variables variables; /* of --alloc and --mode, and what streaming is to know */
 };
 
 #define IN(member) OPTION_IN(struct request, member)
@@ -44,6 +44,12 @@ static int add_alloc(void *context, const struct option *option, const char *val
                      struct error *error) {
     struct request *request = context;
     return variables_add_alloc(&request->variables, option, value, error);
+}
+
+static int add_mode(void *context, const struct option *option, const char *value,
+                    struct error *error) {
+    struct request *request = context;
+    return variables_add_mode(&request->variables, option, value, error);
 }
 
 static int set_output(void *context, const struct option *option, const char *value,
@@ -61,6 +67,7 @@ static const struct option options[] = {
      "where the profile or recording goes (memtrace.%e.%p.mtp or .mtr; %e: program, %p: process "
      "id)",
      OPTION_CALL, .call = set_output},
+    {"mode", 0, "MODE", VARIABLES_MODE_HELP, OPTION_CALL, .call = add_mode},
     {"record", 'r', NULL, "make a recording of each event with its time", OPTION_FLAG, IN(record)},
     {"sample", 0, "SIZE", "count one allocation in SIZE bytes, chosen at random", OPTION_SIZE,
      IN(sample_bytes), .least = 1, .most = INT64_MAX},
@@ -154,6 +161,7 @@ static void put_outside(FILE *out, const struct request *request, const char *pa
 /* outside: where the profile goes if we write it; NULL: the program does. */
 static char *make_settings(const struct request *request, const char *outside, size_t *size) {
     const char *folder = getenv("MEMTRACE_REGION_DIR");
+    const char *mode = getenv("MEMTRACE_MODE"); /* --mode, too */
     char *settings = NULL;
     FILE *out = open_memstream(&settings, size);
     if (out == NULL) {
@@ -175,6 +183,10 @@ static char *make_settings(const struct request *request, const char *outside, s
     }
     if (request->sample_bytes != 0) {
         fprintf(out, "MEMTRACE_SAMPLE=%" PRIu64, request->sample_bytes);
+        fputc('\0', out);
+    }
+    if (mode != NULL) {
+        fprintf(out, "MEMTRACE_MODE=%s", mode);
         fputc('\0', out);
     }
     if (folder != NULL && folder[0] == '/' && outside == NULL) {

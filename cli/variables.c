@@ -115,19 +115,24 @@ static int set_text(void *variables, const struct option *option, const char *va
     return 0;
 }
 
-static int set_mode(void *variables, const struct option *option, const char *value,
-                    struct error *error) {
+int variables_add_mode(struct variables *variables, const struct option *option, const char *value,
+                       struct error *error) {
     mode_t mode;
     if (!filemode_read(value, &mode)) {
         return option_refuse(option, value,
                              "an octal mode such as 0640 that you can read and write", error);
     }
     /* the collector, this process, makes files, too */
-    if (setenv(option->data, value, 1) != 0) {
+    if (setenv("MEMTRACE_MODE", value, 1) != 0) {
         return error_set(error, "out of memory");
     }
-    variables_set(variables, option->data, value);
+    variables_set(variables, "MEMTRACE_MODE", value);
     return 0;
+}
+
+static int set_mode(void *variables, const struct option *option, const char *value,
+                    struct error *error) {
+    return variables_add_mode(variables, option, value, error);
 }
 
 static int set_word(void *variables, const struct option *option, const char *value,
@@ -245,8 +250,7 @@ static const struct option common_options[] = {
              set_size, "MEMTRACE_CHURN"),
     VARIABLE("top", 'n', "N", "how many call paths; 0: all (default: 10)", set_count,
              "MEMTRACE_TOP"),
-    VARIABLE("mode", 0, "MODE", "who may read what is written, as for chmod (default: 0600)",
-             set_mode, "MEMTRACE_MODE"),
+    VARIABLE("mode", 0, "MODE", VARIABLES_MODE_HELP, set_mode, "MEMTRACE_MODE"),
     VARIABLE("log", 'l', "FILE", "print them to FILE, not to stderr", set_file, "MEMTRACE_LOG"),
     SETTING("summary", "a summary at the end (default)", "MEMTRACE_SUMMARY", "1"),
     SETTING("no-summary", "no summary", "MEMTRACE_SUMMARY", "0"),

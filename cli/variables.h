@@ -48,6 +48,11 @@ int variables_check_file(const struct option *option, const char *value, struct 
 int variables_add_alloc(struct variables *variables, const struct option *option, const char *value,
                         struct error *error);
 
+/* --mode: of what this process and the program's runtime write. 0, or -1. */
+#define VARIABLES_MODE_HELP "who may read what is written, as for chmod (default: 0600)"
+int variables_add_mode(struct variables *variables, const struct option *option, const char *value,
+                       struct error *error);
+
 /* Sets a variable; the value must live as long as the variables. */
 void variables_set(struct variables *variables, const char *name, const char *value);
 /* The same for a value in which "%p" becomes the program's pid (child.h). */

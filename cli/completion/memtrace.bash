@@ -425,12 +425,13 @@ _memtrace() {
         --alloc) :; return 0 ;;
         --for | -f) :; return 0 ;;
         --output | -o) _memtrace_files '*'; return 0 ;;
+        --mode) :; return 0 ;;
         --sample) :; return 0 ;;
         --to) :; return 0 ;;
         --token) _memtrace_files '*'; return 0 ;;
         --linger) :; return 0 ;;
         esac
-        options=' --alloc --for --output --record --sample --to --token --allow-control --linger --force --census --json --dry-run --help'
+        options=' --alloc --for --output --mode --record --sample --to --token --allow-control --linger --force --census --json --dry-run --help'
         [[ $current == -* ]] || { _memtrace_reply -W "$(cd /proc && echo [0-9]*)"; return; }
         ;;
     detach)

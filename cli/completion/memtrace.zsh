@@ -634,6 +634,7 @@ _memtrace() {
             '*-f[detach after TIME, or at Ctrl-C ]:TIME:' \
             '*--output[where the profile or recording goes ]:FILE:_files' \
             '*-o[where the profile or recording goes ]:FILE:_files' \
+            '*--mode[who may read what is written, as for chmod ]:MODE:' \
             '*--record[make a recording of each event with its time]' \
             '*-r[make a recording of each event with its time]' \
             '*--sample[count one allocation in SIZE bytes, chosen at random]:SIZE:' \

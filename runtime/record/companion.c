@@ -45,19 +45,34 @@ static int find_command(char *path, size_t capacity) {
 /* What the program's settings say that holds for the companion's own lines, too. */
 static bool is_kept(const char *variable) {
     return text_starts(variable, "MEMTRACE_LOG_LEVEL=") ||
-           text_starts(variable, "MEMTRACE_MODE=") ||
            (!text_starts(variable, "LD_PRELOAD=") && !text_starts(variable, "MEMTRACE"));
 }
 
+/* Who may read what the companion writes: as the settings say, which need not come from the
+ * environment (memtrace attach). */
+static char *mode_variable(const struct settings *settings) {
+    static char variable[] = "MEMTRACE_MODE=0000";
+    char *digit = &variable[sizeof variable - 1];
+    uint32_t mode = settings->file_mode;
+    for (int i = 0; i < 3; i++, mode >>= 3) {
+        *--digit = (char)('0' + (mode & 7));
+    }
+    return variable;
+}
+
 /* The environment without what would profile the companion itself. */
-static void copy_environment(char *const environment[], char **to, size_t capacity) {
+static void copy_environment(const struct settings *settings, char *const environment[], char **to,
+                             size_t capacity) {
     struct handed handed = handed_of(environment);
     size_t count = 0;
     char *entry;
-    while (count + 2 < capacity && (entry = handed_next(&handed)) != NULL) {
+    while (count + 3 < capacity && (entry = handed_next(&handed)) != NULL) {
         if (is_kept(entry)) {
             to[count++] = entry;
         }
+    }
+    if (settings->file_mode != 0) {
+        to[count++] = mode_variable(settings);
     }
     to[count++] = (char *)"MEMTRACE=off";
     to[count] = NULL;
@@ -87,7 +102,7 @@ int companion_start(struct region *region, char *const environment[]) {
                  NULL, NULL);
         return -1;
     }
-    copy_environment(environment, clean, sizeof clean / sizeof clean[0]);
+    copy_environment(region->settings, environment, clean, sizeof clean / sizeof clean[0]);
     if (sys_spawn_detached(command_path, argv, clean) != 0) {
         log_line("the memtrace command cannot be started: nothing is recorded or reported "
                  "meanwhile",
@@ -104,7 +119,7 @@ int companion_ask(const struct settings *settings, char *const argv[], char *con
         log_error("no memtrace command beside the library: ", argv[1], " cannot be asked");
         return -1;
     }
-    copy_environment(environment, clean, sizeof clean / sizeof clean[0]);
+    copy_environment(settings, environment, clean, sizeof clean / sizeof clean[0]);
     status = sys_run(command_path, argv, clean);
     if (status < 0 || status == CANNOT_RUN) {
         log_error("the memtrace command cannot be started: ", argv[1], " cannot be asked");

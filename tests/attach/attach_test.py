@@ -9,6 +9,7 @@ import random
 import re
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 import time
@@ -462,6 +463,17 @@ def test_sample():
     subject.end(b"end\n", 3)
 
 
+def test_mode():
+    """--mode: who may read a profile and a recording, less the program's umask; nobody else unless it says so."""
+    subject = Subject("sh", "-c", 'umask 002; exec "$0" rounds', build(source("known.c")))
+    for options, wanted in (([], 0o600), (["--mode", "0646"], 0o644), (["-r"], 0o600), (["-r", "--mode", "0646"], 0o644)):
+        attach(subject.pid, *options)
+        subject.rounds()
+        path = re.search(r"(?:profile|recording) (.*)", memtrace("detach", subject.pid).stdout.decode()).group(1)
+        equal(stat.S_IMODE(os.stat(os.path.join(FOLDER, path)).st_mode), wanted, options, "who may read", path)
+    subject.close(b"end\n", 3)
+
+
 def test_kill():
     """The command is killed at any moment: the program goes on, and gives what it would have."""
     chance = random.Random(7)
@@ -747,7 +759,7 @@ def test_other_user():
 
 def test_usage():
     for arguments, words in (((), "a process id is needed"), (("x",), "'x' is not a process id"),
-                             (("1", "x"), "'x' is not a process id")):
+                             (("1", "x"), "'x' is not a process id"), (("1", "--mode", "9"), "--mode")):
         for command in ("attach", "detach"):
             done = memtrace(command, *arguments)
             equal(done.returncode, 2, command, arguments)
