@@ -207,9 +207,10 @@ static void begin_direct(struct thread *thread) {
     thread_settle_special(thread);
 }
 
+/* (The fork of a light child, which has not begun, finds its parent's.) */
 void child_end_direct(void) {
     struct thread *thread = child.direct;
-    if (thread != NULL) {
+    if (thread != NULL && child_is_light()) {
         child.direct = NULL;
         peak_end_own();
         move_counts(thread, &thread->record->counts);
@@ -465,7 +466,7 @@ static int is_large(const struct memtrace_counts *counts) {
 
 void child_note(void) {
     struct memtrace_counts counts;
-    if (!child_is_light() || !thread_self->is_noted) {
+    if (!child_is_light() || (child.direct != NULL && !thread_self->is_noted)) {
         return;
     }
     sum_counts(&counts);

@@ -184,6 +184,15 @@ def check_grandchild(found, first, what):
     equal((child.parent_pid, grandchild.parent_pid), (first, child.pid), what, "parents")
 
 
+def check_leaving(found, first, what):
+    profile, _ = found[first]
+    child, *grandchild = profile.children()
+    callers = ("do_leaving", "in_child", "case_leaving")
+    expect_light(profile, child, {FRESH + callers: (605, 1, 0, 0), TAKE + callers: (606, 1, 0, 0)},
+                 what, maximum=605 + 606)
+    equal([one.alloc_count for one in grandchild], [], what, "what a grandchild did that did nothing")
+
+
 def check_exec(found, first, what):
     profile, _ = found[first]
     child, = profile.children()

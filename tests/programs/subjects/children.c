@@ -185,6 +185,33 @@ static int case_grandchild(void) {
     return 3;
 }
 
+/* A grandchild whose thread ends before it has allocated: nothing of it was begun. (The library
+ * that pthread_exit needs is there.) */
+static void *leave(void *unused) {
+    (void)unused;
+    pthread_exit(NULL);
+}
+
+static void do_leave(long unused) {
+    (void)unused;
+    pthread_exit(NULL);
+}
+
+static void do_leaving(long unused) {
+    (void)unused;
+    fresh(605);
+    check(in_child(do_leave, 0) == 0, "the grandchild");
+    known(606);
+}
+
+static int case_leaving(void) {
+    pthread_t thread;
+    check(pthread_create(&thread, NULL, leave, NULL) == 0, "a thread");
+    pthread_join(thread, NULL);
+    check(in_child(do_leaving, 0) == 0, "the child");
+    return 3;
+}
+
 static void do_exec(long unused) {
     char *const arguments[] = {"true", NULL};
     (void)unused;
@@ -440,23 +467,12 @@ static const struct {
     const char *name;
     int (*run)(void);
 } cases[] = {
-    {"paths", case_paths},
-    {"pools", case_pools},
-    {"heap", case_heap},
-    {"many", case_many},
-    {"killed", case_killed},
-    {"grandchild", case_grandchild},
-    {"exec", case_exec},
-    {"exec_many", case_exec_many},
-    {"closed", case_closed},
-    {"no_files", case_no_files},
-    {"bound", case_bound},
-    {"events", case_events},
-    {"hill", case_hill},
-    {"valley", case_valley},
-    {"thread", case_thread},
-    {"report", case_report},
-    {"grown_parent", case_grown_parent},
+    {"paths", case_paths},     {"pools", case_pools},       {"heap", case_heap},
+    {"many", case_many},       {"killed", case_killed},     {"grandchild", case_grandchild},
+    {"leaving", case_leaving}, {"exec", case_exec},         {"exec_many", case_exec_many},
+    {"closed", case_closed},   {"no_files", case_no_files}, {"bound", case_bound},
+    {"events", case_events},   {"hill", case_hill},         {"valley", case_valley},
+    {"thread", case_thread},   {"report", case_report},     {"grown_parent", case_grown_parent},
     {"orphan", case_orphan},
 };
 
