@@ -290,6 +290,21 @@ def check_report(found, first, what):
     expect_grown(found, child, BLOCKS, total, total, 2, 0, what)
 
 
+def check_asked(found, first, what):
+    """However a report interrupted it, nothing that the child counted is lost, nor counted twice."""
+    children = found[first][0].children()
+    equal(len(children), 25, what, "children")
+    grown = 0
+    for child in children:
+        if child.state == GROWN:
+            grown += 1
+            expect_grown(found, child, [], 16, 32, 20001, 20000, what)
+        else:
+            equal((child.alloc_count, child.free_count, child.maximum_bytes), (20001, 20000, 32), what, "still light")
+    if grown < 5:
+        fail(what, "only", grown, "children have grown")
+
+
 def check_grown_parent(found, first, what):
     child, = found[first][0].children()
     total = sum(BLOCKS) + 16800000

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 
 #pragma weak memtrace_report
@@ -427,6 +428,34 @@ static int case_report(void) {
     return 3;
 }
 
+/* A handler asks for a report, for which the child grows, wherever it interrupts the child. */
+static void take_no_view(const struct memtrace_thread_view *thread, void *unused) {
+    (void)thread;
+    (void)unused;
+}
+
+static void ask(int unused) {
+    (void)unused;
+    memtrace_thread_report(take_no_view, NULL);
+}
+
+static void do_asked(long us) {
+    const struct itimerval once = {.it_value = {.tv_usec = us}};
+    known(16);
+    signal(SIGALRM, ask);
+    setitimer(ITIMER_REAL, &once, NULL);
+    for (int i = 0; i < 20000; i++) {
+        free(known(16));
+    }
+}
+
+static int case_asked(void) {
+    for (int i = 0; i < 25; i++) {
+        check(in_child(do_asked, 100 + 17 * i) == 0, "the child");
+    }
+    return 3;
+}
+
 /* A grown child is an ancestor with a region of its own. */
 static void do_grown_parent(long unused) {
     (void)unused;
@@ -467,12 +496,25 @@ static const struct {
     const char *name;
     int (*run)(void);
 } cases[] = {
-    {"paths", case_paths},     {"pools", case_pools},       {"heap", case_heap},
-    {"many", case_many},       {"killed", case_killed},     {"grandchild", case_grandchild},
-    {"leaving", case_leaving}, {"exec", case_exec},         {"exec_many", case_exec_many},
-    {"closed", case_closed},   {"no_files", case_no_files}, {"bound", case_bound},
-    {"events", case_events},   {"hill", case_hill},         {"valley", case_valley},
-    {"thread", case_thread},   {"report", case_report},     {"grown_parent", case_grown_parent},
+    {"paths", case_paths},
+    {"pools", case_pools},
+    {"heap", case_heap},
+    {"many", case_many},
+    {"killed", case_killed},
+    {"grandchild", case_grandchild},
+    {"leaving", case_leaving},
+    {"exec", case_exec},
+    {"exec_many", case_exec_many},
+    {"closed", case_closed},
+    {"no_files", case_no_files},
+    {"bound", case_bound},
+    {"events", case_events},
+    {"hill", case_hill},
+    {"valley", case_valley},
+    {"thread", case_thread},
+    {"report", case_report},
+    {"asked", case_asked},
+    {"grown_parent", case_grown_parent},
     {"orphan", case_orphan},
 };
 
