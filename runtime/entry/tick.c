@@ -3,7 +3,6 @@
 #include "runtime/entry/tick.h"
 
 #include "runtime/base/sys.h"
-#include "runtime/entry/child.h"
 #include "runtime/entry/recording_switch.h"
 #include "runtime/entry/runtime.h"
 #include "runtime/entry/switch.h"
@@ -57,8 +56,7 @@ COLD uint64_t tick_slow(struct thread *thread) {
         tell(thread, time_ns);
     }
     switch_poll();
-    if (UNLIKELY(
-            runtime.space.is_private)) { /* also where the event has no other reason to end so */
+    if (UNLIKELY(runtime.space.is_private)) { /* a light child asks whether it is to grow */
         thread->is_noted = thread->is_special = 1;
     }
     if (UNLIKELY(recording_switch_is_due(thread))) {
