@@ -343,11 +343,23 @@ static long take_range(struct space *space, uint64_t size, uint64_t *offset) {
     return result;
 }
 
+/* The end of the file is where it was, if nobody else has taken more: else it would be said to be
+ * longer than it is. */
+static void give_back(struct memtrace_header *header, uint64_t offset, uint64_t size) {
+    uint64_t end = offset + size;
+    __atomic_compare_exchange_n(&header->end, &end, offset, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
 long space_append(struct space *space, int fd, struct memtrace_header *header, uint64_t size,
                   uint64_t *offset) {
+    long result;
     size = sys_page_up(size);
     *offset = __atomic_fetch_add(&header->end, size, __ATOMIC_RELAXED);
-    return allocate(space, fd, *offset, size);
+    result = allocate(space, fd, *offset, size);
+    if (result != 0) {
+        give_back(header, *offset, size);
+    }
+    return result;
 }
 
 long space_append_segment(struct space *space, struct memtrace_header *header,
@@ -366,6 +378,9 @@ long space_append_segment(struct space *space, struct memtrace_header *header,
                  : -EFBIG;
     if (result == 0) {
         result = sys_pwrite_all((int)fd, &magic, sizeof magic, *offset + magic_at);
+    }
+    if (result != 0) {
+        give_back(header, *offset, taken);
     }
     sys_close((int)fd);
     return result;

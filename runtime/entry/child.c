@@ -403,6 +403,13 @@ int child_start(void) {
     return 0;
 }
 
+void child_tell_unprofiled(void) {
+    struct memtrace_header *header = child_shared_header();
+    if (header != NULL) {
+        __atomic_fetch_add(&header->lost[MEMTRACE_LOST_EVENTS], 1, __ATOMIC_RELAXED);
+    }
+}
+
 /* (A handler of a child that was wiped may have started it already.) */
 void child_wipe(void) {
     if (LOAD_ACQUIRE(&runtime.state) == RUNTIME_READY && *runtime.alive != 0 &&

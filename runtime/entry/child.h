@@ -41,6 +41,8 @@ enum {
 void child_wipe(void);
 /* At the first event of a forked child. 0, or -1: it cannot be profiled. */
 int child_start(void);
+/* It cannot: an event at least is lost, which its ancestor's profile says. */
+void child_tell_unprofiled(void);
 INLINE int child_is_light(void) {
     return UNLIKELY(runtime.space.is_private) && *runtime.alive != 0;
 }

@@ -270,6 +270,7 @@ int runtime_ensure(void) {
         runtime.state = RUNTIME_STARTING;
         started = child_start() == 0;
         if (!started) {
+            child_tell_unprofiled();
             no_more();
         }
         sys_restore_signals(mask);

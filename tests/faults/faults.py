@@ -427,6 +427,24 @@ def case_system_calls():
                 equal(data["lost"], 0, action, *how, "lost", data["lost_by_kind"])
 
 
+def case_child_limits():
+    """A forked child that may not have a place of its own goes on as it would; its parent's profile is whole, and
+    says that something is missing."""
+    program = build(os.path.join(HERE, "childlimits.c"), "gcc", "-O1")
+    for limit in ("fsize", "data", "as", "nofile"):
+        folder = scratch()
+        alone = bare([program, limit])
+        under = traced([program, limit], "preload", folder)
+        equal((under.returncode, under.stdout), (alone.returncode, alone.stdout), limit, "status and output", under.stderr)
+        equal(alone.returncode, 3, limit, "alone")
+        for path in profiles(folder):
+            told = execute([MEMTRACE, "info", path])
+            equal((told.returncode, told.stderr), (0, b""), limit, "the file is whole")
+            data = report(path)
+            equal(allocations_of(data, 1000), 1, limit, "the parent's")
+            equal(data["lost"] >= 1, True, limit, "is told", data["lost_by_kind"])
+
+
 def calls_of_runtime():
     """The numbers here of all system calls that the runtime makes, by name."""
     names = set()
