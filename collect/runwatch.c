@@ -4,9 +4,11 @@
 
 #include "collect/clock.h"
 #include "collect/orphan.h"
+#include "collect/recover.h"
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -195,6 +197,23 @@ static size_t next_image(const struct runwatch *watch, size_t *place) {
     return count;
 }
 
+/* It may have ended while it was ours still, and left its profile to us: then that is put in its
+ * place as soon as the process is gone. (The runtime says that it has ended, then looks whether it
+ * has a collector.) Whether it was. */
+static bool take_what_was_left(struct collector *collector, const char *path) {
+    enum { STEPS = 1000, STEP_MS = 1 };
+    if (claim_load_u32(&collector->claim.header->state) == MEMTRACE_STATE_RUNNING &&
+        !collector_over(collector)) {
+        return false;
+    }
+    for (int step = 0; step < STEPS && !collector_over(collector); step++) {
+        poll(NULL, 0, STEP_MS);
+    }
+    collector_detach(collector);
+    recover_region(path, NULL, NULL);
+    return true;
+}
+
 /* It goes on without us. */
 static void let_go(struct runwatch *watch, struct collector *collector) {
     char path[sizeof collector->claim.region.path];
@@ -202,11 +221,22 @@ static void let_go(struct runwatch *watch, struct collector *collector) {
     strcpy(path, collector->claim.region.path);
     snprintf(collector->claim.header->output, sizeof collector->claim.header->output, "%s",
              watch->run->path);
-    __atomic_store_n(&collector->claim.header->collector_pid, 0, __ATOMIC_RELEASE);
-    collector_detach(collector);
+    __atomic_store_n(&collector->claim.header->collector_pid, 0, __ATOMIC_SEQ_CST);
+    if (is_recorded || !take_what_was_left(collector, path)) {
+        collector_detach(collector);
+    }
     free(collector);
     if (is_recorded) {
         orphan_start(path);
+    }
+}
+
+/* Of others than the command's process. */
+static void finish_ended(struct runwatch *watch) {
+    for (size_t i = watch->count; i-- > 0;) {
+        if (!is_first_process(watch, i) && collector_over(watch->processes[i])) {
+            finish(watch, i, false);
+        }
     }
 }
 
@@ -215,14 +245,11 @@ size_t runwatch_end(struct runwatch *watch) {
     size_t images;
     watch->looked_ns = -1;
     look(watch);
-    for (size_t i = watch->count; i-- > 0;) {
-        if (!is_first_process(watch, i) && collector_over(watch->processes[i])) {
-            finish(watch, i, false);
-        }
-    }
+    finish_ended(watch);
     while ((images = next_image(watch, &place)) != 0) {
         finish(watch, place, images == 1);
     }
+    finish_ended(watch); /* that took a while */
     for (size_t i = 0; i < watch->count; i++) {
         runwriter_leave(watch->run, &watch->processes[i]->claim);
     }

@@ -27,7 +27,7 @@ struct runwatch runwatch_begin(struct runwriter *run);
 int runwatch_tick(struct runwatch *watch);
 
 /* The command's process is a zombie now, so that nobody else has its pid: finishes all that are
- * gone, that one last. Returns how many go on. */
+ * gone. Returns how many go on. */
 size_t runwatch_end(struct runwatch *watch);
 /* Then, when the run is at its place: those that go on finish their profiles themselves, recordings
  * get a collector of their own. */

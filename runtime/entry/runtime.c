@@ -484,6 +484,7 @@ static void close_region(enum memtrace_state state) {
     proc_note_own_resident(header);
     poolroom_note();
     STORE_RELEASE(&header->state, (uint32_t)state);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST); /* who lets go of us looks at it after that */
     if (!has_collector(header) && !is_recorded(header) && !attach_is_collected()) {
         write_all_out(header);
     }
