@@ -126,7 +126,7 @@ void runfolder_path_beside(const char *path, const struct memtrace_header *heade
 }
 
 void runfolder_small_path(struct runwriter *run, char *path, size_t capacity) {
-    snprintf(path, capacity, "%s/" SMALL "/%zu.mtp", run->folder, run->process_count);
+    snprintf(path, capacity, "%s/" SMALL "/%zu.mtp", run->folder, run->small_count++);
 }
 
 bool runfolder_is_small(const struct runwriter *run, const char *path) {

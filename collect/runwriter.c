@@ -41,12 +41,16 @@ int runwriter_begin(struct runwriter *run, uint64_t id, const char *path, bool i
     return run->samples != NULL ? 0 : -1;
 }
 
+static void free_process(struct runwriter_process *process) {
+    free(process->program);
+    free(process->arguments.bytes);
+    free(process->uncounted);
+    free(process->file);
+}
+
 void runwriter_free(struct runwriter *run) {
     for (size_t i = 0; i < run->process_count; i++) {
-        free(run->processes[i].program);
-        free(run->processes[i].arguments.bytes);
-        free(run->processes[i].uncounted);
-        free(run->processes[i].file);
+        free_process(&run->processes[i]);
     }
     free(run->processes);
     free(run->samples);
@@ -132,12 +136,34 @@ static void add_light_children(struct runwriter *run, const struct profile *regi
     }
 }
 
+/* A light child that outlives the process in whose profile its record is grows: it has a profile of
+ * its own, in which all that it did is counted, and which begins where the record does. That says
+ * for good that it runs. */
+static void forget_light(struct runwriter *run, const struct memtrace_header *grown) {
+    const uint64_t apart_ns = 1000000000;
+    for (size_t i = 0; i < run->process_count; i++) {
+        struct runwriter_process *process = &run->processes[i];
+        if (process->light && process->state == MEMTRACE_STATE_RUNNING &&
+            process->pid == (pid_t)grown->pid &&
+            process->start_ns - grown->start_monotonic_ns < apart_ns) {
+            free_process(process);
+            memmove(process, process + 1, (run->process_count - i - 1) * sizeof *process);
+            run->process_count--;
+            return;
+        }
+    }
+}
+
 /* NULL: out of memory, and what it would have held is not told of. */
 static struct runwriter_process *add(struct runwriter *run, const struct profile *region,
                                      const struct model *model, const struct leftout *left_out,
                                      uint32_t state, char *file) {
     const struct memtrace_header *header = &region->header;
-    struct runwriter_process *process = new_process(run);
+    struct runwriter_process *process;
+    if ((header->flags & MEMTRACE_FLAG_FORKED) != 0) {
+        forget_light(run, header);
+    }
+    process = new_process(run);
     if (process == NULL) {
         free(file);
         return NULL;

@@ -76,6 +76,7 @@ struct runwriter {
     uint64_t start_realtime_ns;
     struct runwriter_process *processes;
     size_t process_count;
+    size_t small_count; /* profiles that were put among the small ones, ever */
     struct runwriter_sample
         *samples; /* RUNWRITER_SAMPLES places; every second one goes when they are full */
     size_t sample_count;

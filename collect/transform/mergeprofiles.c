@@ -189,21 +189,44 @@ static int add_costs(struct merging *merging, const struct model *model,
     return 0;
 }
 
+/* A child that was light when its parent ended, and then got a profile of its own, in which all
+ * that it did is counted: one of these, that begins where its record does, by two clocks. */
+static bool has_grown(const struct merging *merging, const struct model_child *child,
+                      uint64_t shift_ns) {
+    const int64_t apart_ns = 1000000000;
+    uint64_t start_ns = merging->inputs[0].start_ns + shift_ns + child->start_ns;
+    for (size_t i = 0; !child->ended && i < merging->count; i++) {
+        int64_t later_ns = (int64_t)(start_ns - merging->inputs[i].start_ns);
+        if (merging->inputs[i].pid == child->pid && later_ns > -apart_ns && later_ns < apart_ns) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void fold_path(struct merging *merging, const struct model *model,
+                      const struct mergesource *source, const struct model_child_path *path) {
+    struct memtrace_cell *cell = &merging->cells[mergesource_context(source, path->node)];
+    cell->alloc_bytes += path->total_bytes;
+    cell->alloc_count += path->allocations;
+    cell->free_bytes += model->live ? path->total_bytes : path->freed_bytes;
+    cell->free_count += model->live ? path->allocations : path->frees;
+    cell->peak_epoch = PEAK_EPOCH; /* else what is live would count as held at the maximum */
+}
+
 /* What light children did, as if their parent had done it. The maximum is the parent's alone. Paths
  * are of children that have ended: while the parent runs, what they left is no more. */
 static void fold_children(struct merging *merging, const struct model *model,
                           const struct mergesource *source) {
-    for (size_t i = 0; i < model->child_path_count; i++) {
-        const struct model_child_path *path = &model->child_paths[i];
-        struct memtrace_cell *cell = &merging->cells[mergesource_context(source, path->node)];
-        cell->alloc_bytes += path->total_bytes;
-        cell->alloc_count += path->allocations;
-        cell->free_bytes += model->live ? path->total_bytes : path->freed_bytes;
-        cell->free_count += model->live ? path->allocations : path->frees;
-        cell->peak_epoch = PEAK_EPOCH; /* else what is live would count as held at the maximum */
-    }
     for (size_t i = 0; i < model->child_count; i++) {
-        merging->header.lost[MEMTRACE_LOST_EVENTS] += model->children[i].lost;
+        const struct model_child *child = &model->children[i];
+        if (has_grown(merging, child, source->shift_ns)) {
+            continue;
+        }
+        for (size_t at = 0; at < child->path_count; at++) {
+            fold_path(merging, model, source, &model->child_paths[child->first_path + at]);
+        }
+        merging->header.lost[MEMTRACE_LOST_EVENTS] += child->lost;
     }
 }
 
@@ -245,6 +268,9 @@ static int keep_children(struct merging *merging, const struct model *model,
     }
     for (size_t i = 0; i < model->child_count; i++) {
         const struct model_child *child = &model->children[i];
+        if (has_grown(merging, child, source->shift_ns)) {
+            continue;
+        }
         merging->children[merging->child_count++] = child_of(child, source->shift_ns);
         for (size_t at = 0; at < child->path_count; at++) {
             const struct model_child_path *path = &model->child_paths[child->first_path + at];
