@@ -242,6 +242,14 @@ void claim_unlink(const struct claim *claim) {
     }
 }
 
+void claim_tell_children(const struct claim *claim) {
+    uint32_t state = MEMTRACE_STATE_RUNNING;
+    if (!claim_named(claim)) {
+        __atomic_compare_exchange_n(&claim->header->state, &state, (uint32_t)MEMTRACE_STATE_WRITTEN,
+                                    0, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+    }
+}
+
 uint64_t claim_time_ns(const struct claim *claim) {
     uint64_t now = clock_now_ns();
     return now > claim->start_monotonic_ns ? now - claim->start_monotonic_ns : 0;

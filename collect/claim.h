@@ -70,6 +70,9 @@ uint64_t claim_size(const struct claim *claim);
 
 /* Unlinks the region, if the name is still that of the file that is held. */
 void claim_unlink(const struct claim *claim);
+/* What a killed program has left is in its place: light children of it, which go on, see by its
+ * state that what they tell in the region is nobody's any more. */
+void claim_tell_children(const struct claim *claim);
 
 /* Whether the process that wrote the region still exists, a process whose first thread has ended
  * before the others included. */

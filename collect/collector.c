@@ -625,6 +625,7 @@ char *collector_finish(struct collector *collector, bool is_last) {
                    !claim_named(&collector->claim) && is_written(collector)
                ? strdup("")
                : finish(collector, recorded ? &recording : NULL, is_last);
+    claim_tell_children(&collector->claim);
     collector_detach(collector);
     return text;
 }

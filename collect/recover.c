@@ -70,6 +70,7 @@ static void recover_claimed(const struct claim *claim, recover_note note, void *
     } else {
         finish_region(claim, COPY_KEEP, &recovered.finished);
     }
+    claim_tell_children(claim);
     if (note != NULL) {
         note(context, &recovered);
     }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* daemon.c: a forked child goes on when the program has ended, does a little more, and ends. */
+/* daemon.c [killed]: a forked child goes on when the program has ended, does a little more, and
+ * ends (both are killed). */
+#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -10,8 +12,9 @@ static void take(size_t size, int count) {
     }
 }
 
-int main(void) {
+int main(int count, char **arguments) {
     int end[2];
+    (void)arguments;
     char byte;
     take(10001, 1);
     if (pipe(end) != 0) {
@@ -23,8 +26,8 @@ int main(void) {
         (void)!read(end[0], &byte, 1); /* until the parent has ended */
         usleep(300000);                /* and its profile is written */
         take(103, 1);
-        _exit(0);
+        return count > 1 ? raise(SIGKILL) : 0;
     }
     usleep(20000);
-    return 0;
+    return count > 1 ? raise(SIGKILL) : 0;
 }

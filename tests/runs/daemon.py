@@ -11,13 +11,13 @@ sys.path.insert(0, os.path.join(os.path.dirname(HERE), "programs"))
 from harness import MEMTRACE, build, clean_environment, equal, execute, finish, scratch  # noqa: E402
 
 
-def check(*options):
+def check(how, *options):
     folder = scratch()
     program = build(os.path.join(HERE, "daemon.c"), "gcc", "-O0")
     environment = clean_environment(MEMTRACE_REGION_DIR=scratch(where="/dev/shm"))
     run = os.path.join(folder, "run")
-    done = execute([MEMTRACE, "run", "--no-summary", *options, "-o", run, "--", "sh", "-c", '"$0"; sleep 0.8', program], environment)
-    equal((done.returncode, done.stderr), (0, b""), options, "status and stderr")
+    done = execute([MEMTRACE, "run", "--no-summary", *options, "-o", run, "--", "sh", "-c", '"$0" $1 2>&1; sleep 0.8', program, how], environment)
+    equal((done.returncode, b"memtrace" in done.stderr), (0, False), how, options, "status and stderr", done.stderr)
     with open(os.path.join(run, "run.json"), encoding="utf-8") as file:
         rows = [one for one in json.load(file)["processes"] if one["program"].endswith("daemon")]
     # The block that it was born with is an allocation of a child with a profile of its own.
@@ -36,6 +36,7 @@ def check(*options):
     equal(data["total_allocations"], sum(one["allocations"] for one in rows), options, "the sum of all")
 
 
-check()
-check("--keep-small")
+check("")
+check("", "--keep-small")
+check("killed")
 finish()
