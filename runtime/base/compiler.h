@@ -54,4 +54,12 @@ INLINE void trylock_release(struct trylock *lock) {
     STORE_RELEASE(&lock->held, 0);
 }
 
+/* In a forked child, where nobody holds it. One that was free is not written, so that its page need
+ * not be copied. */
+INLINE void trylock_fork(struct trylock *lock) {
+    if (lock->held) {
+        trylock_release(lock);
+    }
+}
+
 #endif

@@ -195,9 +195,7 @@ void room_fork(struct room *room) {
             set_reserved(room, room->wanted);
         }
     }
-    if (room->lock.held) {
-        trylock_release(&room->lock);
-    }
+    trylock_fork(&room->lock);
 }
 
 void room_close(struct room *room) {

@@ -345,7 +345,7 @@ static long take_range(struct space *space, uint64_t size, uint64_t *offset) {
 
 /* The end of the file is where it was, if nobody else has taken more: else it would be said to be
  * longer than it is. */
-static void give_back(struct memtrace_header *header, uint64_t offset, uint64_t size) {
+static void give_end_back(struct memtrace_header *header, uint64_t offset, uint64_t size) {
     uint64_t end = offset + size;
     __atomic_compare_exchange_n(&header->end, &end, offset, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
@@ -357,7 +357,7 @@ long space_append(struct space *space, int fd, struct memtrace_header *header, u
     *offset = __atomic_fetch_add(&header->end, size, __ATOMIC_RELAXED);
     result = allocate(space, fd, *offset, size);
     if (result != 0) {
-        give_back(header, *offset, size);
+        give_end_back(header, *offset, size);
     }
     return result;
 }
@@ -380,7 +380,7 @@ long space_append_segment(struct space *space, struct memtrace_header *header,
         result = sys_pwrite_all((int)fd, &magic, sizeof magic, *offset + magic_at);
     }
     if (result != 0) {
-        give_back(header, *offset, taken);
+        give_end_back(header, *offset, taken);
     }
     sys_close((int)fd);
     return result;

@@ -186,8 +186,13 @@ static void inherit(struct thread *thread) {
     mapping_inherit(inherit_mapping, thread);
 }
 
-/* --- where its thread counts -------------------------------------------------------------------
- */
+/* --- where its thread counts ------------------------------------------------------------------ */
+
+/* Whether events of the thread end in child_note(). */
+static void set_noted(struct thread *thread, uint32_t is_noted) {
+    thread->is_noted = is_noted;
+    thread_settle_special(thread);
+}
 
 static void move_counts(struct thread *thread, struct memtrace_counts *to) {
     *to = *thread->counts;
@@ -203,8 +208,7 @@ static void begin_direct(struct thread *thread) {
     move_counts(thread, &child.light.process->counts);
     peak_begin_own(&thread->peak, runtime.space.header, &child.light.process->maximum_bytes);
     child.direct = thread;
-    thread->is_noted = 0;
-    thread_settle_special(thread);
+    set_noted(thread, 0);
 }
 
 /* (The fork of a light child, which has not begun, finds its parent's.) */
@@ -214,8 +218,7 @@ void child_end_direct(void) {
         child.direct = NULL;
         peak_end_own();
         move_counts(thread, &thread->record->counts);
-        thread->is_noted = 1;
-        thread_settle_special(thread);
+        set_noted(thread, 1);
     }
 }
 
@@ -262,8 +265,7 @@ static int grow(void) {
         inherit(NULL);
         light_close(&child.light, 1);
         if (thread_self->record != NULL) {
-            thread_self->is_noted = 0;
-            thread_settle_special(thread_self);
+            set_noted(thread_self, 0);
         }
     } else { /* no room: not at each event again */
         child.events_most *= 2;
@@ -276,7 +278,7 @@ static int grow(void) {
 
 /* Whether somebody of ours was interrupted who adds to counts that would move. (Where a gate is
  * open, that is in a fast half.) */
-static int is_interrupted(struct frame caller) {
+static int interrupts_ours(struct frame caller) {
     return thread_is_inside() ||
            (child.direct != NULL && thread_self == child.direct &&
             interrupted_inside(&runtime.rules, thread_self->walker->stack, caller));
@@ -286,7 +288,7 @@ int child_grow(void) {
     if (!child_is_light()) {
         return 1;
     }
-    if (is_interrupted(EVENT_CALLER())) {
+    if (interrupts_ours(EVENT_CALLER())) {
         child.is_wanted = 1;
         thread_self->is_noted = thread_self->is_special = 1;
         return 0;
@@ -325,9 +327,9 @@ static int leave_parent(struct counts *counts) {
 
 /* Locks that threads may have held which are not here, and what was theirs. */
 static int begin_anew(void) {
-    runtime.rules.lock.held = 0;
+    trylock_fork(&runtime.rules.lock);
     runtime.world.libunwind = NULL; /* its locks may be held, too */
-    runtime.modules.lock.held = 0;
+    trylock_fork(&runtime.modules.lock);
     runtime.modules.header = child.light.ancestor;
     recorder_fork(&runtime.recorder);
     runtime.clock_word = clock_check(runtime.clock_word);
@@ -483,8 +485,7 @@ void child_note(void) {
         child_grow();
     }
     if (child.direct != NULL && !child.is_wanted && thread_self == child.direct) {
-        thread_self->is_noted = 0;
-        thread_settle_special(thread_self);
+        set_noted(thread_self, 0);
         thread_set_clock(thread_self, thread_self->clock_seen);
     }
 }

@@ -37,9 +37,7 @@ void latethread_forget(void) {
 }
 
 void latethread_fork(void) {
-    if (late.lock.held) {
-        late.lock.held = 0;
-    }
+    trylock_fork(&late.lock);
 }
 
 static struct thread *refuse(void) {

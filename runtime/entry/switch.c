@@ -142,9 +142,7 @@ void switch_renew(void) {
 }
 
 void switch_fork(void) {
-    if (wanted.lock.held) { /* else its page is not copied */
-        wanted.lock.held = 0;
-    }
+    trylock_fork(&wanted.lock);
     recording_switch_fork();
     if (LOAD_RELAXED(&runtime.gate) == GATE_JOINING) {
         STORE_RELAXED(&runtime.gate, (uintptr_t)GATE_OPEN);

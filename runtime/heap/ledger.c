@@ -7,8 +7,7 @@
 
 enum {
     FIRST_COLUMNS = 2,
-    PRIVATE_COLUMNS =
-        3, /* a light child's: the shared one, its thread's, that of what it was born with */
+    PRIVATE_COLUMNS = 3, /* a light child's: shared, its thread's, of what it was born with */
     COLUMNS_AT_ONCE = 8,
     LIMIT_PART = 4
 };
@@ -276,11 +275,12 @@ COLD void ledger_alloc_many(struct ledger *ledger, struct ledger_column *column,
 void ledger_inherit(struct ledger *ledger, struct ledger_column *column, uint32_t context,
                     uint64_t size, uint64_t count) {
     struct memtrace_cell *cell = ledger_cell(column, context);
-    if (cell == NULL && column->groups < LEDGER_FEW_GROUPS) {
-        open_group(ledger, column, context);
-        cell = ledger_cell(column, context);
-    } else if (cell == NULL) {
-        open_leaf(ledger, column, context);
+    if (cell == NULL) {
+        if (column->groups < LEDGER_FEW_GROUPS) {
+            open_group(ledger, column, context);
+        } else {
+            open_leaf(ledger, column, context);
+        }
         cell = ledger_cell(column, context);
     }
     if (cell == NULL) {

@@ -159,7 +159,7 @@ static int take_over(struct peak_share *share) {
 void peak_fork(void) {
     bound.steps = bound.most = 0;
     first.share = NULL;
-    first.lock.held = 0;
+    trylock_fork(&first.lock);
     own.maximum = NULL;
 }
 

@@ -381,10 +381,10 @@ void light_take_back(struct light *light, struct space *space) {
 
 void light_close(struct light *light, int grown) {
     if (light->process != NULL) {
+        struct leaf *leaf = leaf_of(light);
         if (grown) {
             STORE_RELEASE(&light->process->state, (uint32_t)MEMTRACE_PROCESS_GROWN);
         }
-        struct leaf *leaf = leaf_of(light);
         sys_map_at(leaf, sizeof leaf->processes);
         sys_unmap(&leaf->shared, sizeof leaf->shared);
     }

@@ -11,7 +11,7 @@ uintptr_t guard_table[MACHINE_GUARD_COUNT];
 
 /* The guard for pc, which stands for it or is free. 0: none of these. A place once taken is never
  * given back, so that looking and taking need no lock. */
-INLINE uintptr_t take(uintptr_t pc, size_t first, size_t probes, size_t count) {
+INLINE uintptr_t take_guard(uintptr_t pc, size_t first, size_t probes, size_t count) {
     for (size_t probe = 0; probe < probes; probe++) {
         size_t at = (first + probe) % count;
         uintptr_t known = LOAD_RELAXED(&guard_table[at]);
@@ -31,6 +31,6 @@ INLINE uintptr_t take(uintptr_t pc, size_t first, size_t probes, size_t count) {
 uintptr_t guard_for(uintptr_t pc) {
     size_t first = (pc * UINT64_C(0x9e3779b97f4a7c15)) >> 32;
     uintptr_t guard =
-        MACHINE_GUARD_COUNT > NEAR_GUARDS ? take(pc, first, NEAR_PROBES, NEAR_GUARDS) : 0;
-    return guard != 0 ? guard : take(pc, first, PROBES, MACHINE_GUARD_COUNT);
+        MACHINE_GUARD_COUNT > NEAR_GUARDS ? take_guard(pc, first, NEAR_PROBES, NEAR_GUARDS) : 0;
+    return guard != 0 ? guard : take_guard(pc, first, PROBES, MACHINE_GUARD_COUNT);
 }

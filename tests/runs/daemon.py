@@ -19,7 +19,8 @@ def check(how, *options):
     done = execute([MEMTRACE, "run", "--no-summary", *options, "-o", run, "--", "sh", "-c", '"$0" $1 2>&1; sleep 0.8', program, how], environment)
     equal((done.returncode, b"memtrace" in done.stderr), (0, False), how, options, "status and stderr", done.stderr)
     with open(os.path.join(run, "run.json"), encoding="utf-8") as file:
-        rows = [one for one in json.load(file)["processes"] if one["program"].endswith("daemon")]
+        processes = json.load(file)["processes"]
+    rows = [one for one in processes if one["program"].endswith("daemon")]
     # The block that it was born with is an allocation of a child with a profile of its own.
     equal(sorted(one["allocations"] for one in rows), [1, 12], options, "rows", rows)
     equal({one["pid"] for one in rows if one["parent_pid"] in {other["pid"] for other in rows}} == set(), False, options, "a child")
@@ -31,9 +32,7 @@ def check(how, *options):
             size = context["total_bytes"] // context["allocations"]
             sizes[size] = sizes.get(size, 0) + context["allocations"]
     equal({size: sizes.get(size) for size in (101, 103, 10001)}, {101: 10, 103: 1, 10001: 2}, options, "in all")
-    with open(os.path.join(run, "run.json"), encoding="utf-8") as file:
-        rows = json.load(file)["processes"]
-    equal(data["total_allocations"], sum(one["allocations"] for one in rows), options, "the sum of all")
+    equal(data["total_allocations"], sum(one["allocations"] for one in processes), options, "the sum of all")
 
 
 check("")

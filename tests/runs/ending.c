@@ -14,8 +14,8 @@ int main(int count, char **arguments) {
     char byte = 0;
     if (count > 2) {
         int fd = atoi(arguments[2]);
-        if (write(fd + 2, &byte, 1) ==
-            1) { /* the writing end of `ready`, by the order of opening */
+        /* The writing end of `ready` is two behind. */
+        if (write(fd + 2, &byte, 1) == 1) {
             (void)!read(fd, &byte, 1);
         }
         usleep((unsigned)atoi(arguments[1]));
