@@ -46,12 +46,12 @@ const listed = (page) => page.evaluate(() => Object.fromEntries([...document.que
     [...section.querySelectorAll('dl > div')].map((line) => [line.querySelector('dt').textContent, line.querySelector('dd').textContent.split(', ')]),
 ])));
 
-/** All that a key could change. */
-const state = (page) => page.evaluate(() => JSON.stringify([location.href, document.activeElement?.outerHTML.slice(0, 300),
-    [...document.querySelectorAll('dialog[open], [role=status], [role=treeitem], [aria-selected=true], [aria-checked=true]')].map((one) => one.textContent),
-    document.querySelector('main')?.innerText, document.querySelectorAll('textarea').length]));
+/** All that a key could change. What is copied, and not that it is said: that may still stand there of the key before. */
+const state = (page) => page.evaluate(async () => JSON.stringify([location.href, document.activeElement?.outerHTML.slice(0, 300),
+    [...document.querySelectorAll('dialog[open], [role=status]:not(.said), [role=treeitem], [aria-selected=true], [aria-checked=true]')].map((one) => one.textContent),
+    document.querySelector('main')?.innerText, document.querySelectorAll('textarea').length, await navigator.clipboard.readText()]));
 
-/** Whether it becomes another one: what is copied is said a moment later. */
+/** Whether it becomes another one: what is copied is there a moment later. */
 async function changes(page, before) {
     for (let tries = 0; tries < 20; tries++) {
         await settled(page);
@@ -65,7 +65,8 @@ async function changes(page, before) {
 
 /** As if the address had just been opened, without reading the page anew. */
 async function show(page, server, address) {
-    await page.evaluate((to) => {
+    await page.evaluate(async (to) => {
+        await navigator.clipboard.writeText('nothing was copied');
         document.querySelector('dialog[open]')?.dispatchEvent(new Event('cancel'));
         document.activeElement?.blur();
         history.pushState(null, '', to);
@@ -186,4 +187,21 @@ test('Escape closes what opened', async (t) => {
     await page.keyboard.press('Escape');
     await settled(page);
     assert.ok(!page.url().includes('chosen='), page.url());
+});
+
+test('what is said stays for its own time, not for that of what was said before', async (t) => {
+    const server = await serve(t, file);
+    const page = await open(t, server, 'paths');
+    const says = (text) => page.waitForFunction((wanted) => document.querySelector('.said').textContent === wanted, text);
+    await page.clock.install();
+    await page.clock.pauseAt(Date.now() + 1000);
+    await page.keyboard.press('l');
+    await says('Link copied');
+    await page.clock.runFor(2000);
+    await page.keyboard.press('y');
+    await says('Command copied');
+    await page.clock.runFor(2000);
+    assert.equal(await page.locator('.said').textContent(), 'Command copied');
+    await page.clock.runFor(1000);
+    await says('');
 });

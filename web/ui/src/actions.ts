@@ -23,7 +23,8 @@ const sets = signal<readonly { actions: Actions }[]>([]); // one for each who ha
 export const allActions = (): Actions => sets.value.flatMap((set) => set.actions);
 
 export function useActions(actions: Actions): void {
-    // What is run is always the newest; the list is put anew, in the same place, only if what it says changes.
+    // What is run is always the newest of that title, and not what has just come into its place; the list is put anew,
+    // where it was, only if what it says changes.
     const now = useRef(actions);
     now.current = actions;
     const set = useRef<{ actions: Actions }>({ actions: [] }).current;
@@ -33,7 +34,8 @@ export function useActions(actions: Actions): void {
     }, []);
     const told = JSON.stringify(actions.map(({ group, title, keys, hidden }) => [group, title, keys, hidden]));
     useEffect(() => {
-        set.actions = actions.map((action, index): Action => ({ ...action, run: () => now.current[index]?.run() }));
+        const newest = ({ title }: Action) => now.current.find((one) => one.title === title);
+        set.actions = actions.map((action): Action => ({ ...action, run: () => newest(action)?.run() }));
         sets.value = [...sets.peek()];
     }, [told]);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // CommandBar.tsx: the view as a command, as SQL, as a link, as a file, as a budget.
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { useActions } from "../actions";
 import { ask, mainAnswer } from "../ask";
 import { transport } from "../api";
@@ -56,9 +56,11 @@ export function CommandBar() {
     const spelled = useSpelled();
     const [said, setSaid] = useState("");
     const [budget, setBudget] = useState<BudgetLine | undefined>();
+    const silence = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
     const say = (text: string) => {
         setSaid(text);
-        setTimeout(() => setSaid(""), 2500);
+        clearTimeout(silence.current); // it was for what was said before
+        silence.current = setTimeout(() => setSaid(""), 2500);
     };
     const copy = (text: string | null | undefined, what: string) => {
         if (text == null || text === "") return;
