@@ -225,11 +225,33 @@ static void samples(void **state) {
     assert_true(fabs(count / SEEDS - ALLOCATIONS) < 0.05 * ALLOCATIONS);
 }
 
+/* A sampled block stands for weight / size allocations, to the nearest unit: a sum of many is not
+ * always too low or too high. */
+static void units(void **state) {
+    static const struct {
+        uint64_t size, weight, units;
+    } cases[] = {
+        {100, 0, ACCOUNTS_ONE},
+        {100, 100, ACCOUNTS_ONE},
+        {0, 100, ACCOUNTS_ONE},
+        {2, 3, ACCOUNTS_ONE * 3 / 2},
+        {1, 1000, ACCOUNTS_ONE * 1000},
+        {3, 4, 87381},  /* and a third */
+        {3, 5, 109227}, /* 109226 and two thirds */
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct pairing_block block = {.size = cases[i].size, .weight = cases[i].weight};
+        assert_int_equal(accounts_sampled_units(block), cases[i].units);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(against_plain_counting),
         cmocka_unit_test(threads_and_lifetimes),
         cmocka_unit_test(mappings_and_culled),
+        cmocka_unit_test(units),
         cmocka_unit_test(samples),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

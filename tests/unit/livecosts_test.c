@@ -130,8 +130,58 @@ static void models(void **state) {
     free(builder);
 }
 
+struct known_lifetimes {
+    const struct livecosts *costs;
+    const struct model *model;
+    size_t count;
+};
+
+static void take_lifetimes(void *context, size_t place,
+                           const uint64_t buckets[MEMTRACE_LIFETIME_BUCKETS]) {
+    struct known_lifetimes *known = context;
+    const struct model *model = known->model;
+    size_t i = 0;
+    known->count++;
+    while (find(known->costs, model->contexts[i].id) != &known->costs->contexts[place]) {
+        i++;
+        assert_true(i < model->context_count);
+    }
+    if (model->contexts[i].lifetimes == MODEL_NO_LIFETIMES) {
+        fail_msg("context %u has none", (unsigned)model->contexts[i].id);
+    }
+    assert_memory_equal(buckets, &model->lifetimes[model->contexts[i].lifetimes],
+                        MEMTRACE_LIFETIME_BUCKETS * sizeof *buckets);
+}
+
+/* Of those contexts whose blocks were freed, and nothing of the others: no bar of zeros for them.
+ */
+static void lifetimes(void **state) {
+    struct builder *builder = builder_new();
+    struct livecosts costs = {0};
+    struct known_lifetimes known = {.costs = &costs};
+    struct profile *profile;
+    struct model *model;
+    size_t wanted = 0;
+    (void)state;
+    builder_example(builder, 0x10000000);
+    profile = open_profile(builder);
+    model = model_load(profile, NULL);
+    known.model = model;
+    assert_int_equal(livecosts_look(&costs, profile), 0);
+    assert_int_equal(livecosts_lifetimes(&costs, profile, take_lifetimes, &known), 0);
+    for (size_t i = 0; i < model->context_count; i++) {
+        wanted += model->contexts[i].lifetimes != MODEL_NO_LIFETIMES;
+    }
+    assert_uint_in_range(wanted, 1, model->context_count - 1);
+    assert_int_equal(known.count, wanted);
+    model_free(model);
+    profile_close(profile);
+    livecosts_free(&costs);
+    free(builder);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(looks), cmocka_unit_test(growth),
-                                       cmocka_unit_test(models)};
+                                       cmocka_unit_test(models), cmocka_unit_test(lifetimes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

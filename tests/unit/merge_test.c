@@ -64,6 +64,10 @@ static struct recording *make(int which, uint64_t size) {
                                 .time_ns = 100};
     const struct memtrace_sample sample = {.time_ns = 200, .resident_bytes = size};
     const struct memtrace_thread_record thread = {.id = THREAD, .tid = 100, .name = "worker"};
+    static const struct memtrace_recording_pool pools[2][2] = {
+        {{.number = 0, .name = "arena"}, {.number = 1, .name = "first"}},
+        {{.number = 0, .name = "second"}, {.number = 1, .name = "arena"}},
+    };
     struct {
         struct memtrace_embedded head;
         char path[3], bytes[5];
@@ -86,6 +90,8 @@ static struct recording *make(int which, uint64_t size) {
     assert_int_equal(recordwriter_node(&writer, &node), 0);
     assert_int_equal(recordwriter_table(&writer, MEMTRACE_BLOCK_MODULES, &module, 1, sizeof module),
                      0);
+    assert_int_equal(
+        recordwriter_table(&writer, MEMTRACE_BLOCK_POOLS, pools[which], 2, sizeof **pools), 0);
     assert_int_equal(recordwriter_begin_events(&writer, &block), 0);
     assert_int_equal(recordwriter_event(&writer, &event), 0);
     assert_int_equal(recordwriter_sample(&writer, &sample), 0);
@@ -192,6 +198,20 @@ static void a_file_that_both_have_is_there_once(void **state) {
     (void)state;
     assert_non_null(take(MEMTRACE_BLOCK_FILE, 0));
     assert_null(take(MEMTRACE_BLOCK_FILE, 1));
+}
+
+static void a_pool_that_both_have_is_there_once(void **state) {
+    static const char *const names[] = {"arena", "first", "second"};
+    const struct memtrace_recording_pool *pools;
+    (void)state;
+    assert_non_null(take(MEMTRACE_BLOCK_POOLS, 0));
+    assert_int_equal(buffer.size, 3 * sizeof *pools);
+    pools = (const void *)buffer.bytes;
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_int_equal(pools[i].number, i);
+        assert_string_equal(pools[i].name, names[i]);
+    }
+    assert_null(take(MEMTRACE_BLOCK_POOLS, 1));
 }
 
 static void equal_call_paths_are_one(void **state) {
@@ -305,6 +325,7 @@ int main(void) {
         cmocka_unit_test(times_count_from_the_first_start),
         cmocka_unit_test(samples_are_sums_of_who_runs),
         cmocka_unit_test(a_file_that_both_have_is_there_once),
+        cmocka_unit_test(a_pool_that_both_have_is_there_once),
         cmocka_unit_test(equal_call_paths_are_one),
         cmocka_unit_test(timelines_are_sums_of_who_runs),
         cmocka_unit_test(costs_without_nodes),

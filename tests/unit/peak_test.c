@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -228,6 +229,25 @@ static void the_bound_outlives_its_threads(void **state) {
     free(header);
 }
 
+/* The first thread has ended, and its memory is another's by now: who comes does not touch it. */
+static void an_ended_first_thread_is_left_alone(void **state) {
+    struct memtrace_header *header = new_process();
+    struct counted first, second;
+    struct peak_share left;
+    (void)state;
+    join(&first, header, PEAK_ALONE);
+    change(&first, header, 100);
+    peak_leave(&first.share, header);
+    memcpy(&left, &first.share, sizeof left);
+    join(&second, header, PEAK_SHARED);
+    change(&second, header, 50);
+    peak_leave(&second.share, header);
+    assert_memory_equal(&first.share, &left, sizeof left);
+    assert_int_equal(header->live_bytes, 150);
+    assert_int_equal(header->peak_threads, 0);
+    free(header);
+}
+
 /* Several shares in one thread, so that the true maximum is known. */
 static void shared_it_is_within_the_bound(void **state) {
     struct memtrace_header *header = new_process();
@@ -356,6 +376,7 @@ int main(void) {
         cmocka_unit_test(seen_late_it_is_within_the_bound),
         cmocka_unit_test(what_quiet_threads_hold_is_told),
         cmocka_unit_test(the_bound_outlives_its_threads),
+        cmocka_unit_test(an_ended_first_thread_is_left_alone),
         cmocka_unit_test(shared_it_is_within_the_bound),
         cmocka_unit_test(threads_lose_nothing),
     };

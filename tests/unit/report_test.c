@@ -8,6 +8,7 @@
 // clang-format on
 
 #include "analyze/report/calltree.h"
+#include "analyze/report/framesums.h"
 #include "analyze/rows/number.h"
 #include "tests/unit/profile_builder.h"
 
@@ -141,6 +142,20 @@ static void flat(void **state) {
     expect(&subject, " 100.0%     1.5 KiB            8   100.0%     1.5 KiB  libother.so.1+0x302f\n"
                      "   0.0%         0 B            0   100.0%     1.5 KiB  example+0x100f\n"
                      "   0.0%         0 B            0    96.8%     1.5 KiB  example+0x201f\n");
+    close_subject(&subject);
+}
+
+/* Without debug information no frame has a file or a line: there is nothing to add up by them. */
+static void frames_without_lines(void **state) {
+    struct subject subject;
+    (void)state;
+    open_example(&subject);
+    for (enum framesums_by by = FRAMESUMS_FUNCTION; by <= FRAMESUMS_FILE; by++) {
+        struct framesums sums;
+        assert_int_equal(framesums_make(&sums, &subject.report, by), 0);
+        assert_int_equal(sums.count, by == FRAMESUMS_FUNCTION ? 3 : 0);
+        framesums_free(&sums);
+    }
     close_subject(&subject);
 }
 
@@ -316,11 +331,17 @@ static void numbers(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(top_down),   cmocka_unit_test(bottom_up),
-        cmocka_unit_test(thresholds), cmocka_unit_test(flat),
-        cmocka_unit_test(json),       cmocka_unit_test(csv),
-        cmocka_unit_test(summary),    cmocka_unit_test(deep_and_broken),
-        cmocka_unit_test(empty),      cmocka_unit_test(numbers),
+        cmocka_unit_test(top_down),
+        cmocka_unit_test(bottom_up),
+        cmocka_unit_test(thresholds),
+        cmocka_unit_test(flat),
+        cmocka_unit_test(frames_without_lines),
+        cmocka_unit_test(json),
+        cmocka_unit_test(csv),
+        cmocka_unit_test(summary),
+        cmocka_unit_test(deep_and_broken),
+        cmocka_unit_test(empty),
+        cmocka_unit_test(numbers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

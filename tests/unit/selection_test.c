@@ -206,6 +206,7 @@ static void open_wild(struct selection_subject *subject, uint64_t seed) {
     for (uint32_t thread = 0; thread < 3; thread++) {
         add_wild(&build, seed * 3 + thread, thread);
     }
+    add_wild(&build, seed, 1 << MEMTRACE_THREAD_BITS); /* more threads than there may be */
     selection_open_built(subject, &build);
 }
 
@@ -284,6 +285,72 @@ static void arenas(void **state) {
     selection_close(&subject);
 }
 
+/* ---- Groups of blocks ---- */
+
+/* Context 4 allocates 10 bytes in ticks 1 and 9 (the first is freed in tick 5), the last context
+ * 300 bytes in ticks 2 and 3. */
+static void open_groups(struct selection_subject *subject) {
+    const uint64_t tick_ns = UINT64_C(1) << MEMTRACE_TICK_SHIFT;
+    const struct event events[] = {
+        {.kind = EVENT_ALLOC, .context = 4, .size = 10, .time_ns = tick_ns, .block = {1, 1}},
+        {.kind = EVENT_ALLOC, .context = 35, .size = 300, .time_ns = 2 * tick_ns, .block = {2, 1}},
+        {.kind = EVENT_ALLOC, .context = 35, .size = 300, .time_ns = 3 * tick_ns, .block = {3, 1}},
+        {.kind = EVENT_FREE, .time_ns = 5 * tick_ns, .block = {1, 1}},
+        {.kind = EVENT_ALLOC, .context = 4, .size = 10, .time_ns = 9 * tick_ns, .block = {4, 1}},
+    };
+    struct recording_build build = {0};
+    struct event_encoder *encoder = event_encoder_new(0);
+    assert_non_null(encoder);
+    recording_build_header(&build);
+    recording_build_program(&build, "/usr/bin/example");
+    recording_build_tree(&build);
+    event_encoder_start(encoder, 1, 1);
+    for (size_t i = 0; i < sizeof events / sizeof *events; i++) {
+        assert_int_equal(event_encoder_add(encoder, &events[i]), 0);
+    }
+    recording_build_encoded(&build, encoder, 1);
+    event_encoder_free(encoder);
+    selection_open_built(subject, &build);
+}
+
+static uint64_t bytes_of_groups(const struct selection_subject *subject,
+                                struct selection *selection) {
+    struct model *model;
+    struct error error = {""};
+    uint64_t bytes;
+    assert_true(selection_asks_group_times(selection));
+    assert_true(selection_asks_contexts(selection));
+    assert_int_equal(selection_find_groups(selection, subject->whole, subject->parts, NULL, &error),
+                     0);
+    model = answer(subject, selection);
+    bytes = model->totals.total_bytes;
+    model_free(model);
+    selection_free(selection);
+    return bytes;
+}
+
+/* How long a context went on allocating, and when it held most: either is asked for alone. */
+static void groups(void **state) {
+    const uint64_t tick_ns = UINT64_C(1) << MEMTRACE_TICK_SHIFT;
+    struct selection selection = selection_all();
+    struct selection_subject subject;
+    (void)state;
+    open_groups(&subject);
+    assert_false(selection_asks_group_times(&selection));
+    selection.group_interval = (struct selection_range){0, 2 * tick_ns};
+    assert_int_equal(bytes_of_groups(&subject, &selection), 600);
+    selection = selection_all();
+    selection.group_interval = (struct selection_range){3 * tick_ns, UINT64_MAX};
+    assert_int_equal(bytes_of_groups(&subject, &selection), 20);
+    selection = selection_all();
+    selection.group_maximum = (struct selection_times){0, 2 * tick_ns};
+    assert_int_equal(bytes_of_groups(&subject, &selection), 20);
+    selection = selection_all();
+    selection.group_maximum = (struct selection_times){2 * tick_ns, 4 * tick_ns};
+    assert_int_equal(bytes_of_groups(&subject, &selection), 600);
+    selection_close(&subject);
+}
+
 /* ---- What is asked of what ---- */
 
 static void everything_is_a_copy(void **state) {
@@ -357,6 +424,7 @@ int main(void) {
         cmocka_unit_test(halves),
         cmocka_unit_test(wild_values),
         cmocka_unit_test(arenas),
+        cmocka_unit_test(groups),
         cmocka_unit_test(everything_is_a_copy),
         cmocka_unit_test(profiles_know_no_blocks),
         cmocka_unit_test(what_is_asked),

@@ -103,12 +103,34 @@ static void maximum_of_unknown_time(void **state) {
     free(model.timeline);
 }
 
+/* A program that lived for a moment: one sample, or two of which one is just behind the other. The
+ * maximum has the time that was told, not one before the program began. */
+static void maximum_of_a_moment(void **state) {
+    (void)state;
+    for (size_t count = 1; count <= 2; count++) {
+        struct model model = {.now_ns = 101, .to_ns = UINT64_MAX, .timeline_count = count};
+        uint64_t end_ns = 99 + count;
+        model.timeline = calloc(count, sizeof *model.timeline);
+        assert_non_null(model.timeline);
+        model.timeline[0] = point(100, 5);
+        model.timeline[count - 1] = point(end_ns, 5);
+        model.totals = (struct model_totals){.maximum_ns = end_ns, .maximum_bytes = 60};
+        assert_int_equal(timepoints_put_maximum(&model), 0);
+        assert_int_equal(model.timeline_count, count);
+        assert_int_equal(model.timeline[0].time_ns, 100);
+        assert_int_equal(model.timeline[count - 1].time_ns, end_ns);
+        assert_int_equal(model.timeline[count - 1].live_bytes, 60);
+        free(model.timeline);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(long_lives_keep_their_peaks),
         cmocka_unit_test(samples_between),
         cmocka_unit_test(ends_and_maximum),
         cmocka_unit_test(maximum_of_unknown_time),
+        cmocka_unit_test(maximum_of_a_moment),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
