@@ -83,6 +83,11 @@ def garbage(folder, path):
         peer.sendall(b"220 mail.example ESMTP\r\n")
         refuses(sender, "does not speak MemTrace's protocol", "another server")
         peer.close()
+        sender = send(path, other.getsockname()[1])
+        peer, _ = other.accept()
+        peer.sendall(hello())
+        refuses(sender, "does not speak MemTrace's protocol", "another sender")
+        peer.close()
 
 
 def quotas(folder, path):

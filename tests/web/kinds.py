@@ -10,7 +10,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "asking"))
 
 from serving import Server, equal, execute, fail, finish, scratch  # noqa: E402
-from harness import MEMTRACE, clean_environment, skip  # noqa: E402
+from harness import MEMTRACE, clean_environment, report, skip  # noqa: E402
 
 
 def kinds(server, **of):
@@ -49,6 +49,24 @@ def main():
     if resident is not None and max((one or 0) for one in resident) == 0:
         fail("resident: 0 is told as if it was seen")
     server.close()
+    first_view(folder)
+
+
+def first_view(folder):
+    """Its numbers are the report's, and views of single blocks are offered where there are any."""
+    for command, has in (("run", False), ("record", True)):
+        path = os.path.join(folder, "of_" + command)
+        execute([MEMTRACE, command, "--no-summary", "--output", path, "--", "ls", folder], clean_environment())
+        wanted = report(path)["process"]
+        server = Server(path)
+        told = server.data("/r/1")
+        equal((told["resident"]["peak_bytes"], told["resident"]["own_bytes"]),
+              (wanted["peak_resident_bytes"], wanted["own_resident_bytes"]), "resident, of", command)
+        if not told["resident"]["peak_bytes"] > told["resident"]["own_bytes"] > 0:
+            fail("resident, of", command, told["resident"])
+        equal((told["kind"], told["has"]["events"], told["has"]["mappings"], told["has"]["timeline"]),
+              ("recording" if has else "profile", has, has, True), "what there is to show of", command)
+        server.close()
 
 
 main()

@@ -113,6 +113,10 @@ def check_history(server, path):
         cells = sum(level != 0 for region in moment["regions"] for level in region["cells"])
         if abs(held - moment["live_bytes"]) > cells * moment["cell_bytes"] / 255 + 1:
             fail("cells at", at, "hold", held, "of", moment["live_bytes"])
+        # A part of the map has nothing of the others.
+        region = moment["regions"][-1]
+        part = server.data("/r/1/heap", moment="%dns" % at, start=region["start"], end=region["end"])
+        equal(part["regions"], [region], "a part of the moment", at)
 
 
 def check_mappings(server, path):

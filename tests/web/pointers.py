@@ -24,7 +24,9 @@ def check_running():
     server = Server(str(held.pid), settings={"MEMTRACE_REGION_DIR": regions})
     for address, size in zip(addresses, (1000, 3 << 20)):
         for inside in (0, 1, size - 1):
-            told = server.data("/r/1/blocks/at", address=hex(address + inside))
+            status, answer = server.ask("/r/1/blocks/at", address=hex(address + inside))
+            equal((status, answer.get("notes")), (200, None), "an answer that lacks nothing", answer)
+            told = answer["data"]
             equal((told["block"]["address"], told["block"]["size"], told["freed_path"]),
                   (hex(address), size, None), "the block at", hex(address + inside))
             equal([frame["function"] for frame in told["path"][:2]], ["hold", "main"], "its path")
