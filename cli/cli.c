@@ -77,6 +77,7 @@
     X(WHOLE, symbolize)                                                                            \
     X(WHOLE, flags)                                                                                \
     X(ALWAYS, completion)                                                                          \
+    X(ALWAYS, complete)                                                                            \
     X(ALWAYS, companion)                                                                           \
     X(WHOLE, replaychild)                                                                          \
     X(ALWAYS, manual)
@@ -354,6 +355,14 @@ static void match_option(struct scan *scan, const char *argument) {
         scan->option = find_letter(scan->options, argument[1], &scan->base);
         scan->value = argument[2] != '\0' ? argument + 2 : NULL;
     }
+}
+
+const struct option *cli_option(const struct command *command, const char *argument,
+                                const char **value) {
+    struct scan scan = {.options = command->options};
+    match_option(&scan, argument);
+    *value = scan.value;
+    return scan.option;
 }
 
 /* "--jsno", "--jsno=3": prints which one was meant. */

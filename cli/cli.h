@@ -27,6 +27,9 @@ struct command {
      * PROFILE: a profile, a recording or a run; RECORDING; PID. NULL: it takes none. */
     const char *operands;
     void (*more)(void); /* prints what stands behind the options; or NULL */
+    /* Prints what a value of this name in the help may be, a line each (completion.c); false: that
+     * is of no name that it knows. NULL: it knows none. */
+    bool (*offer)(const char *value);
     bool takes_program; /* options end where the program's own begin */
 };
 
@@ -35,9 +38,9 @@ extern const struct command run_command, record_command, report_command, diff_co
     query_command, serve_command, top_command, check_command, export_command, import_command,
     extract_command, repack_command, strip_command, anonymize_command, merge_command, info_command,
     list_command, trace_command, control_command, attach_command, detach_command, symbolize_command,
-    flags_command, completion_command, send_command, gather_command, sender_command,
-    offerer_command, companion_command, allocators_command, manual_command, replay_command,
-    replaychild_command;
+    flags_command, completion_command, complete_command, send_command, gather_command,
+    sender_command, offerer_command, companion_command, allocators_command, manual_command,
+    replay_command, replaychild_command;
 extern const struct command *const commands[];
 const struct command *command_find(const char *name); /* NULL: there is none */
 /* Of a command that was left out of this build: CMake's option that brings it. NULL: it was not. */
@@ -67,6 +70,11 @@ int cli_run(const struct command *command, int argc, char **argv);
  * here. CLI_OK, or CLI_USAGE after the line was printed.
  */
 int cli_read(const struct command *command, int *argc, char ***argv, void *request);
+
+/* The option that an argument ("--name", "--name=value", "-x") names, and the value in it (NULL:
+ * none is). NULL: there is none of that name. */
+const struct option *cli_option(const struct command *command, const char *argument,
+                                const char **value);
 
 /* The one operand (NULL: none; where `what` says what it is, that is wrong). CLI_OK or CLI_USAGE.
  */

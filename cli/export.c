@@ -32,6 +32,14 @@ static void print_formats(void) {
     }
 }
 
+static bool offer_formats(const char *value) {
+    bool is_format = strcmp(value, "FORMAT") == 0;
+    for (size_t i = 0; is_format && exportformats[i].name != NULL; i++) {
+        printf("%s\t%s\n", exportformats[i].name, exportformats[i].help);
+    }
+    return is_format;
+}
+
 struct request {
     const struct exportformat *format;
     const char *format_name;
@@ -233,5 +241,6 @@ const struct command export_command = {
              "such file of this folder.",
     .options = options,
     .operands = "PROFILE",
+    .offer = offer_formats,
     .more = print_traits,
 };

@@ -68,12 +68,7 @@ install(FILES ${pages} DESTINATION "${doc_dir}/docs")
 install(DIRECTORY docs/pictures DESTINATION "${doc_dir}/docs")
 install(DIRECTORY examples DESTINATION "${doc_dir}")
 install(FILES docs/memtrace.1 DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
-install(FILES cli/completion/memtrace.bash RENAME memtrace
-        DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions")
-install(FILES cli/completion/memtrace.zsh RENAME _memtrace
-        DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/site-functions")
-install(FILES cli/completion/memtrace.fish
-        DESTINATION "${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d")
+include(cmake/MemTraceInstallCompletion.cmake)
 
 # gdb's commands. gdb looks for them by the library's own path, below its own data folder: installed
 # into /usr (the package) they are found, elsewhere `source` finds them (docs/gdb.md).

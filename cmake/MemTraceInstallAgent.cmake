@@ -16,11 +16,8 @@ if(NOT CMAKE_CROSSCOMPILING)
         DEPENDS memtrace_command scripts/generate docs/memtrace.1
         VERBATIM)
     add_custom_target(memtrace_agent_texts ALL DEPENDS "${manual}")
-    install(FILES "${texts}/memtrace.bash" RENAME memtrace
-            DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions")
-    install(FILES "${texts}/memtrace.zsh" RENAME _memtrace DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/site-functions")
-    install(FILES "${texts}/memtrace.fish" DESTINATION "${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d")
 endif()
+include(cmake/MemTraceInstallCompletion.cmake)
 install(FILES "${manual}" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
 
 if(NOT PROJECT_IS_TOP_LEVEL)

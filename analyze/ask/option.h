@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * option.h: what may be asked for by name: tables of options, with all that is told of them, and
- * what becomes of their values. Command line, --help, the manual page and the completions of three
- * shells are made from these tables.
+ * what becomes of their values. Command line, --help, the manual page and what shells complete
+ * come from these tables.
  *
  * Called by analyze/ask and every subcommand.
  *

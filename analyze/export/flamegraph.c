@@ -7,7 +7,6 @@
  * that would be too small to see are summed up beside their siblings; how small that is follows
  * from how many frames there would be, so that the file stays small whatever the profile is.
  */
-#include "analyze/export/html/assets.h"
 #include "analyze/export/mergedtree.h"
 #include "analyze/export/shared.h"
 #include "analyze/rows/number.h"
@@ -30,6 +29,11 @@ enum {
     LABEL_ROOM = 24 /* pixels: no label in less */
 };
 #define CHARACTER 6.7 /* pixels, of the label's font */
+
+/* html/flamegraph.css and .js (cmake/embed.cmake): neither has "</script", "</style" or "]]>" in
+ * it. */
+extern const char asset_flamegraph_css[];
+extern const char asset_flamegraph_js[];
 
 struct drawing {
     const struct export *export;

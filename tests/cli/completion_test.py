@@ -1,9 +1,16 @@
 # SPDX-License-Identifier: MIT
 """completion_test.py CASE: what the shells themselves make of the scripts of `memtrace completion`."""
 
+import fcntl
 import os
+import pty
+import re
+import select
 import shutil
+import struct
 import subprocess
+import termios
+import time
 
 from outside import MEMTRACE, case, check, equal, execute, folder
 
@@ -51,6 +58,10 @@ def test_completion_bash():
     equal(bash("memtrace", "query", "--not-mod"), ["--not-module"])
     equal(bash("memtrace", "query", "--class", ""), ["heap", "mapping", "pool"])
     equal(bash("memtrace", "record", "--not-mod"), [""])
+    equal(bash("memtrace", "report", "--color", "=", "al"), ["always"])
+    equal(bash("memtrace", "report", "--color", "="), ["auto", "always", "never"])
+    equal(bash("memtrace", "diff", "--base-not-mod"), ["--base-not-module"])
+    equal(bash("memtrace", "help", "repo"), ["report"])
     equal(sorted(bash("memtrace", "diff", "one"))[:1], ["one.mtp"])
     check("three.txt" not in bash("memtrace", "report", ""), "a text file is no profile")
     equal(bash("memtrace", "strip", "t"), ["two.mtr", "tmp"])
@@ -72,13 +83,61 @@ def test_completion_fish():
     equal(fish("memtrace export --format spee"), ["speedscope"])
     equal(fish("memtrace check --not-mod"), ["--not-module"])
     equal(fish("memtrace query --class m"), ["mapping"])
+    equal(fish("memtrace query --class=m"), ["--class=mapping"])
+    check("two.mtr" in fish("memtrace strip t"), "a recording")
+    equal(fish("memtrace run -- cat thr"), ["three.txt"])
+    check("1" in fish("memtrace trace 1"), "process 1 is there")
     check("--not-module" not in fish("memtrace list --not"), "filters of commands that take none")
     check("--suppressions" not in fish("memtrace run --su"), "options of other commands")
 
 
+def zsh(line):
+    """What the line has become when Tab was pressed in it: by a zsh at a terminal, as people have it."""
+    leader, follower = pty.openpty()
+    fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 200, 0, 0))
+    path = os.path.dirname(MEMTRACE) + ":" + os.environ["PATH"]
+    shell = subprocess.Popen(["zsh", "-f", "-i"], cwd=folder, stdin=follower, stdout=follower, stderr=follower,
+                             start_new_session=True, env={**os.environ, "PATH": path, "TERM": "dumb", "PS1": "", "HOME": folder})
+    os.close(follower)
+
+    def say(text):
+        os.write(leader, text.encode())
+
+    def until(pattern):
+        """What it has printed up to there; each step of it prints something, so that nothing is timed."""
+        nonlocal printed
+        end = time.monotonic() + 60
+        while not re.search(pattern, printed):
+            check(select.select([leader], [], [], max(0, end - time.monotonic()))[0], pattern, printed)
+            printed += os.read(leader, 4096).decode()
+        before, printed = printed, ""
+        return re.search(pattern, before)
+
+    printed = ""
+    try:
+        say("autoload -U compinit && compinit -D -u && source '%s' && unset zle_bracketed_paste && LISTMAX=9999 && "
+            "show() { print -r \"now=[$BUFFER]\" } && zle -N show && bindkey '^X' show && echo rea''dy\n" % script("zsh"))
+        until("ready")
+        say(line + "\t\x18")
+        return until(r"now=\[(.*?)\]").group(1)
+    finally:
+        shell.kill()
+        shell.wait()
+        os.close(leader)
+
+
 def test_completion_zsh():
-    if shutil.which("zsh") is not None:
-        in_shell(["zsh", "-f", "-n", script("zsh")])
+    if shutil.which("zsh") is None:
+        return
+    files()
+    for typed, wanted in (("memtrace rec", "memtrace record "), ("memtrace report --show-le", "memtrace report --show-leaked "),
+                          ("memtrace report --color al", "memtrace report --color always "),
+                          ("memtrace report --color=al", "memtrace report --color=always "),
+                          ("memtrace diff --base-not-mod", "memtrace diff --base-not-module "),
+                          ("memtrace strip tw", "memtrace strip two.mtr "), ("memtrace report on", "memtrace report one.mtp "),
+                          ("memtrace export -f spee", "memtrace export -f speedscope "),
+                          ("memtrace run -- cat thr", "memtrace run -- cat three.txt ")):
+        equal(zsh(typed), wanted, typed)
 
 
 def test_completion_unknown_shell():

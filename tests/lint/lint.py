@@ -331,8 +331,8 @@ def stale_options(pages, known, filters):
 
 
 def check_documented(command, library):
-    """What --help and the library know must be in docs/, the man page and the completions, and what
-    those name must be there."""
+    """What --help and the library know must be in docs/, the man page and the completion, and what those name must be
+    there."""
     def text(name):
         if not os.path.exists(os.path.join(ROOT, name)):
             return ""
@@ -344,8 +344,8 @@ def check_documented(command, library):
 
     wrong = []
     known = {}
-    completions = ["cli/completion/memtrace." + shell for shell in ("bash", "zsh", "fish")]
-    pages = {name: text(name) for name in completions + ["docs/memtrace.1", "docs/environment.md"]}
+    pages = {name: text(name) for name in ("docs/memtrace.1", "docs/environment.md")}
+    completed = run(command, "complete", "--", "").stdout
     # Many commands take them; one page and one part of the manual explain them.
     filters = options_in(parts_of_manual(pages["docs/memtrace.1"]).get("FILTERS", ""))
     pages["docs/filters.md"] = text("docs/filters.md")
@@ -358,16 +358,19 @@ def check_documented(command, library):
         if not pages[page]:
             wrong.append(page + " is missing")
             continue
-        wrong += ["%s does not know the command %s" % (p, name)
-                  for p in completions + ["docs/memtrace.1"] if name not in pages[p]]
+        wrong += ["%s does not know the command %s" % (where, name)
+                  for where, known_there in (("docs/memtrace.1", pages["docs/memtrace.1"]), ("its completion", completed))
+                  if name not in known_there]
         told = options_in(run(command, name, "--help").stdout)
+        offered = set(re.findall(r"^(--[a-z-]+)\t.+$", run(command, "complete", "--", name, "-").stdout, re.MULTILINE))
+        rows = set(re.findall(r"^ {2,8}(?:-\w, )?(--[a-z-]+)", run(command, name, "--help").stdout, re.MULTILINE))
+        # Of a table that stands there with a prefix, help tells the prefix.
+        wrong += ["the completion of %s and its --help do not agree on %s" % (name, option)
+                  for option in sorted((rows - offered) | (offered - told) - {"--help"}) if not option.startswith("--base-")]
         takes_filters = filters <= told and "filters.md" in pages[page]
         known[name] = told - filters if takes_filters else told
         wrong += ["%s does not know %s of %s" % (page, option, name)
                   for option in known[name] if option not in pages[page]]
-    for shell, page in zip(("bash", "zsh", "fish"), completions):
-        if plain(run(command, "completion", shell).stdout) != pages[page]:
-            wrong.append("%s is not what the command says: run scripts/generate" % page)
     made = pages["docs/memtrace.1"].split("made by scripts/generate from here\n")[-1].split('.\\" to here')[0]
     if plain(run(command, "manual").stdout) != made:
         wrong.append("docs/memtrace.1 is not what the command says: run scripts/generate")
