@@ -78,32 +78,52 @@ int runfolder_make(struct runwriter *run) {
 
 /* --- names ------------------------------------------------------------------------------------ */
 
-/* STEM.PID.mtp, or STEM.PID.2.mtp and so on where that name is taken. */
-static void free_path(const char *stem, const struct memtrace_header *header, const char *ending,
-                      char *path, size_t capacity) {
-    for (int number = 1; number < TRIES; number++) {
-        char infix[16] = "";
-        if (number > 1) {
-            snprintf(infix, sizeof infix, ".%d", number);
-        }
-        snprintf(path, capacity, "%s.%" PRIu32 "%s%s", stem, header->pid, infix, ending);
-        if (access(path, F_OK) != 0) {
-            return;
-        }
+/* STEM.PID.mtp, with .2, .3 and so on before the ending; of recordings, whose parts are called so,
+ * with -2 and so on. */
+static bool is_taken(const char *stem, uint32_t pid, const char *ending, unsigned number,
+                     char *path, size_t capacity) {
+    char infix[16] = "";
+    if (number > 1) {
+        snprintf(infix, sizeof infix, "%c%u", strcmp(ending, ".mtr") == 0 ? '-' : '.', number);
     }
+    snprintf(path, capacity, "%s.%" PRIu32 "%s%s", stem, pid, infix, ending);
+    return access(path, F_OK) == 0;
 }
 
-static void path_in(const char *folder, const struct memtrace_header *header, const char *ending,
+/* A name that nobody has: a pid is of one process only within a namespace, and for a while. Names
+ * are taken from the first on, so a few looks are enough. */
+static void free_path(const char *stem, uint32_t pid, const char *ending, char *path,
+                      size_t capacity) {
+    unsigned taken = 1;
+    unsigned end = 2;
+    if (!is_taken(stem, pid, ending, 1, path, capacity)) {
+        return;
+    }
+    while (end < 1u << 30 && is_taken(stem, pid, ending, end, path, capacity)) {
+        taken = end;
+        end *= 2;
+    }
+    while (end - taken > 1) {
+        unsigned middle = taken + (end - taken) / 2;
+        if (is_taken(stem, pid, ending, middle, path, capacity)) {
+            taken = middle;
+        } else {
+            end = middle;
+        }
+    }
+    is_taken(stem, pid, ending, end, path, capacity);
+}
+
+static void path_in(const char *folder, const char *program, uint32_t pid, const char *ending,
                     char *path, size_t capacity) {
-    const char *program = memtrace_program(header);
     char stem[sizeof((struct runwriter *)NULL)->folder + 256];
     snprintf(stem, sizeof stem, "%s/%.200s", folder, program[0] != '\0' ? program : "unknown");
-    free_path(stem, header, ending, path, capacity);
+    free_path(stem, pid, ending, path, capacity);
 }
 
 void runfolder_path(const struct runwriter *run, const struct memtrace_header *header,
                     const char *ending, char *path, size_t capacity) {
-    path_in(run->folder, header, ending, path, capacity);
+    path_in(run->folder, memtrace_program(header), header->pid, ending, path, capacity);
 }
 
 bool runfolder_is_of(const char *path, uint64_t run) {
@@ -117,12 +137,12 @@ void runfolder_path_beside(const char *path, const struct memtrace_header *heade
     char stem[sizeof((struct runwriter *)NULL)->folder];
     size_t length = strlen(path);
     if (runfolder_is_of(path, header->run.id)) {
-        path_in(path, header, ending, to, capacity);
+        path_in(path, memtrace_program(header), header->pid, ending, to, capacity);
         return;
     }
     length -= pathname_ends_in(path, ending) ? strlen(ending) : 0;
     snprintf(stem, sizeof stem, "%.*s", (int)length, path);
-    free_path(stem, header, ending, to, capacity);
+    free_path(stem, header->pid, ending, to, capacity);
 }
 
 void runfolder_small_path(struct runwriter *run, char *path, size_t capacity) {
@@ -281,6 +301,22 @@ static struct runwriter_process *find_first(const struct runwriter *run) {
     return NULL;
 }
 
+/* The file of the process, and of its light children, is called so now. */
+static void note_name(struct runwriter *run, struct runwriter_process *process, const char *path) {
+    char *old = process->file;
+    process->file = NULL;
+    process->has_path = false;
+    for (size_t i = 0; i < run->process_count; i++) {
+        struct runwriter_process *other = &run->processes[i];
+        if (other == process ||
+            (other->light && other->file != NULL && old != NULL && strcmp(other->file, old) == 0)) {
+            free(other->file);
+            other->file = strdup(pathname_base(path));
+        }
+    }
+    free(old);
+}
+
 /* The recording that had the run's path for itself comes to the others, with all its parts. */
 static void move_first(struct runwriter *run) {
     struct runwriter_process *process = find_first(run);
@@ -288,11 +324,10 @@ static void move_first(struct runwriter *run) {
     if (process == NULL || process->program == NULL) {
         return;
     }
-    snprintf(first, sizeof first, "%s/%.200s.%ld.mtr", run->folder, pathname_base(process->program),
-             (long)process->pid);
+    path_in(run->folder, pathname_base(process->program), (uint32_t)process->pid, ".mtr", first,
+            sizeof first);
     if (runfolder_move_recording(run->path, first) != 0) {
-        free(process->file);
-        process->file = strdup(pathname_base(first));
+        note_name(run, process, first);
     }
 }
 
@@ -307,18 +342,39 @@ bool runfolder_is_joined(const struct runwriter *run) {
     return is_file_of_run(run, run->path) || runfolder_is_of(run->path, run->id);
 }
 
-/* A process in another namespace of pids sees no collector and writes its profile itself. */
+/* The file of a process that comes into the folder. `known`: it has been told of; NULL: not yet. */
+static void move_in(struct runwriter *run, const char *path, const struct profile *profile,
+                    struct runwriter_process *known) {
+    struct model *model = known == NULL ? model_load(profile, NULL) : NULL;
+    char to[sizeof run->folder + 300];
+    if (known == NULL && model == NULL) {
+        return;
+    }
+    runfolder_path(run, &profile->header, ".mtp", to, sizeof to);
+    if (rename(path, to) != 0) {
+        model_free(model);
+        return;
+    }
+    if (known != NULL) {
+        note_name(run, known, to);
+    } else {
+        runwriter_add_file(run, profile, model, pathname_base(to));
+        model_free(model);
+    }
+}
+
+/* A process in another namespace of pids sees no collector and writes its profile itself. (We may
+ * have written it, too, by its region.) One that seemed to be the only one may have its profile at
+ * the run's path by us. */
 static void take_in(struct runwriter *run, const char *path) {
     struct profile *profile = profile_open(path, NULL);
-    struct model *model = profile != NULL ? model_load(profile, NULL) : NULL;
-    char to[sizeof run->folder + 300];
-    if (model != NULL) {
-        runfolder_path(run, &profile->header, ".mtp", to, sizeof to);
-        if (rename(path, to) == 0) {
-            runwriter_add_file(run, profile, model, pathname_base(to));
-        }
+    struct runwriter_process *known =
+        profile != NULL ? runwriter_find(run, &profile->header) : NULL;
+    if (known != NULL && !known->has_path) {
+        unlink(path);
+    } else if (profile != NULL) {
+        move_in(run, path, profile, known);
     }
-    model_free(model);
     profile_close(profile);
 }
 

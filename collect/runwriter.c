@@ -98,6 +98,7 @@ static void add_light(struct runwriter *run, const struct profile *region, const
     }
     *process = (struct runwriter_process){
         .pid = (pid_t)light->pid,
+        .pid_namespace = region->header.run.pid_namespace,
         .parent_pid = (pid_t)light->parent_pid,
         .image = 1,
         .is_followed = (region->header.flags & MEMTRACE_FLAG_FOLLOWED) != 0,
@@ -136,22 +137,45 @@ static void add_light_children(struct runwriter *run, const struct profile *regi
     }
 }
 
+static uint64_t apart_ns(uint64_t one, uint64_t other) {
+    return one > other ? one - other : other - one;
+}
+
 /* A light child that outlives the process in whose profile its record is grows: it has a profile of
  * its own, in which all that it did is counted, and which begins where the record does. That says
- * for good that it runs. */
+ * for good that it runs. (Its namespace of pids may be another than its parent's, and have others
+ * of that number.) */
 static void forget_light(struct runwriter *run, const struct memtrace_header *grown) {
-    const uint64_t apart_ns = 1000000000;
+    uint64_t nearest_ns = 1000000000;
+    size_t found = run->process_count;
     for (size_t i = 0; i < run->process_count; i++) {
-        struct runwriter_process *process = &run->processes[i];
+        const struct runwriter_process *process = &run->processes[i];
+        uint64_t apart = apart_ns(process->start_ns, grown->start_monotonic_ns);
         if (process->light && process->state == MEMTRACE_STATE_RUNNING &&
-            process->pid == (pid_t)grown->pid &&
-            process->start_ns - grown->start_monotonic_ns < apart_ns) {
-            free_process(process);
-            memmove(process, process + 1, (run->process_count - i - 1) * sizeof *process);
-            run->process_count--;
-            return;
+            process->pid == (pid_t)grown->pid && apart < nearest_ns) {
+            nearest_ns = apart;
+            found = i;
         }
     }
+    if (found < run->process_count) {
+        free_process(&run->processes[found]);
+        memmove(&run->processes[found], &run->processes[found + 1],
+                (run->process_count - found - 1) * sizeof *run->processes);
+        run->process_count--;
+    }
+}
+
+struct runwriter_process *runwriter_find(const struct runwriter *run,
+                                         const struct memtrace_header *header) {
+    for (size_t i = 0; i < run->process_count; i++) {
+        struct runwriter_process *process = &run->processes[i];
+        if (!process->light && process->pid == (pid_t)header->pid &&
+            process->pid_namespace == header->run.pid_namespace &&
+            process->start_ns == header->start_monotonic_ns) {
+            return process;
+        }
+    }
+    return NULL;
 }
 
 /* NULL: out of memory, and what it would have held is not told of. */
@@ -170,6 +194,7 @@ static struct runwriter_process *add(struct runwriter *run, const struct profile
     }
     *process = (struct runwriter_process){
         .pid = (pid_t)header->pid,
+        .pid_namespace = header->run.pid_namespace,
         .parent_pid = (pid_t)header->parent_pid,
         .image = 1,
         .is_followed = (header->flags & MEMTRACE_FLAG_FOLLOWED) != 0,
@@ -389,7 +414,9 @@ static void number_images(struct runwriter *run) {
     for (size_t i = 0; i < run->process_count; i++) {
         for (size_t before = i; before-- > 0;) {
             const struct runwriter_process *other = &run->processes[before];
-            if (other->pid == run->processes[i].pid && other->state == MEMTRACE_STATE_EXECED) {
+            if (other->pid == run->processes[i].pid &&
+                other->pid_namespace == run->processes[i].pid_namespace &&
+                other->state == MEMTRACE_STATE_EXECED) {
                 run->processes[i].image = other->image + 1;
                 break;
             }

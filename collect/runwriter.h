@@ -28,6 +28,8 @@ struct runwriter_process {
     bool light; /* a forked child that stayed light: its counts stand in its parent's profile */
     char *program;
     struct arguments arguments; /* bytes NULL: not known */
+    uint64_t
+        pid_namespace; /* where pid is its number; 0: not known. Of light ones: their parent's */
     uint64_t start_ns;
     uint64_t end_ns; /* both monotonic */
     uint32_t state;  /* enum memtrace_state; a killed one's is RUNNING */
@@ -125,6 +127,10 @@ void runwriter_add(struct runwriter *run, const struct claim *claim, const struc
 /* The same for a profile that was written without us; `file`: its name in the folder. */
 void runwriter_add_file(struct runwriter *run, const struct profile *profile,
                         const struct model *model, const char *file);
+
+/* The process with that profile, if it has been added; else NULL. */
+struct runwriter_process *runwriter_find(const struct runwriter *run,
+                                         const struct memtrace_header *header);
 
 /* A look at all processes that are there now. */
 void runwriter_sample(struct runwriter *run, const struct runwriter_sample *sample);

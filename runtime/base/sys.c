@@ -227,6 +227,16 @@ long sys_rename(const char *from, const char *to) {
     return CALL6(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0, 0);
 }
 
+/* Some file systems and filters know no flags. */
+long sys_rename_new(const char *from, const char *to) {
+    enum { NO_REPLACE = 1 };
+    long result = CALL6(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, NO_REPLACE, 0);
+    if (result == 0 || result == -EEXIST) {
+        return result;
+    }
+    return sys_access(to, F_OK) == 0 ? -EEXIST : sys_rename(from, to);
+}
+
 long sys_readlink(const char *path, char *buffer, size_t size) {
     return CALL4(SYS_readlinkat, AT_FDCWD, path, buffer, size);
 }

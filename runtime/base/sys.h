@@ -28,6 +28,8 @@ long sys_mkdir(const char *path, int mode);
 long sys_unlink(const char *path);
 long sys_rmdir(const char *path);
 long sys_rename(const char *from, const char *to);
+/* -EEXIST: somebody has that name already. */
+long sys_rename_new(const char *from, const char *to);
 long sys_readlink(const char *path, char *buffer, size_t size);
 long sys_getcwd(char *buffer, size_t size);
 long sys_access(const char *path, int mode);

@@ -15,4 +15,9 @@
  * before, header.output becomes a file in the run's folder. One writer a process; signal-safe. */
 void entry_join(struct memtrace_header *header);
 
+/* Moves the whole profile from `file` to header.output, which entry_join() has set from the run's
+ * path `run`. It takes the place of no other process's profile of the run: where one came there
+ * meanwhile, or has that name, header.output becomes another file. 0 or a negative errno. */
+long entry_place(struct memtrace_header *header, const char *run, const char *file);
+
 #endif

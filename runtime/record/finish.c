@@ -105,7 +105,18 @@ static long create(const char *path) {
     return fd;
 }
 
-static long write_file(struct space *space, const char *temporary) {
+/* In the folder where the profile goes; other processes make theirs there. */
+static void name_temporary(struct text *path, const struct memtrace_header *header) {
+    size_t folder = (size_t)(text_base_name(header->output) - header->output);
+    text_add_bytes(path, header->output, folder);
+    text_add(path, ".memtrace.");
+    text_add_number(path, header->pid);
+    text_add(path, ".");
+    text_add_number(path, header->run.pid_namespace);
+    text_add(path, ".tmp");
+}
+
+static long write_file(struct space *space, const char *run, const char *temporary) {
     bool discard = false;
     long result = check_target(space->header->output, &discard);
     long fd;
@@ -122,7 +133,7 @@ static long write_file(struct space *space, const char *temporary) {
     }
     sys_close((int)fd);
     if (result == 0) {
-        result = sys_rename(temporary, space->header->output);
+        result = entry_place(space->header, run, temporary);
     }
     if (result != 0) {
         sys_unlink(temporary);
@@ -142,16 +153,15 @@ static void report_failure(const struct space *space, const char *why) {
 }
 
 int finish_write_profile(struct space *space) {
-    char temporary[sizeof space->header->output + 32];
+    static char run[sizeof space->header->output];
+    static char temporary[sizeof run + 64];
     struct text text;
     long result;
+    text_copy(run, sizeof run, space->header->output);
     text_init(&text, temporary, sizeof temporary);
-    text_add(&text, space->header->output);
-    text_add(&text, ".");
-    text_add_number(&text, sys_getpid());
-    text_add(&text, ".tmp");
+    name_temporary(&text, space->header);
     entry_join(space->header);
-    result = write_file(space, temporary);
+    result = write_file(space, run, temporary);
     if (result != 0) {
         report_failure(space, reason(result));
     }

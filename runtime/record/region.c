@@ -57,7 +57,7 @@ static void name_region(struct text *path, const char *folder, unsigned number) 
 }
 
 static long open_in(const char *folder, struct text *path) {
-    enum { MOST_PROGRAMS = 64 };
+    enum { MOST_PROGRAMS = 1000 };
     long result = own_folder(folder);
     for (unsigned number = 1; result == 0 || (result == -EEXIST && number <= MOST_PROGRAMS);
          number++) {

@@ -2,6 +2,7 @@
 """A program that the command started ends while the run does: its profile is there, in the run's folder or beside it,
 and nothing waits in shared memory for somebody to look. However long after the command's own process that is."""
 
+import json
 import os
 import subprocess
 import sys
@@ -29,6 +30,12 @@ def check(microseconds):
             if name not in ("said", "run.json") and name[0] != ".":
                 found |= {context["total_bytes"] for context in report(os.path.join(at, name))["contexts"]}
     equal({10001, 20001} <= found, True, microseconds, "both programs' blocks", found)
+    if os.path.exists(os.path.join(folder, "run", "run.json")):
+        with open(os.path.join(folder, "run", "run.json"), encoding="utf-8") as file:
+            processes = json.load(file)["processes"]
+        equal(len({process["pid"] for process in processes}), len(processes), "each is told of once", processes)
+        files = {process["file"] for process in processes}
+        equal(files - set(os.listdir(os.path.join(folder, "run"))), set(), "files that are missing")
 
 
 for each in range(0, 3000, 150):
