@@ -153,6 +153,9 @@ const struct static_function static_functions[] = {\n@table@    {NULL, NULL},\n}
     endif()
 endfunction()
 
+if(MEMTRACE_AGENT) # no program is linked on a device
+    return()
+endif()
 memtrace_static_runtime(${libc} static)
 if(libc STREQUAL "musl" AND NOT MEMTRACE_HAS_KERNEL_HEADERS)
     target_compile_options(memtrace_static PRIVATE "SHELL:-idirafter ${kernel_headers}")

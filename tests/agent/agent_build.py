@@ -91,6 +91,7 @@ def works(there):
     equal(("detach" in text, "symbolize" in text), (True, False), "the manual page")
     equal(os.path.exists(os.path.join(there, "share/bash-completion/completions/memtrace")), True, "completion")
     equal(sorted(os.listdir(there)), ["bin", "lib", "share"], "what is installed")
+    equal([name for name in os.listdir(os.path.join(there, "lib")) if not name.startswith("libmemtrace.so")], [], "for the device alone")
 
 
 def main():
