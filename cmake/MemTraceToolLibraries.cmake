@@ -22,7 +22,7 @@ if(NOT MEMTRACE_AGENT)
     need_everywhere(DW libdw-dev libdw libelf)
     need_everywhere(EDIT libedit-dev libedit)
     need_everywhere(LZMA liblzma-dev liblzma)
-    need_everywhere(NETTLE nettle-dev nettle)
+    need_everywhere(CRYPTO libssl-dev libcrypto>=3.0)
     need_everywhere(PROTOBUF_C libprotobuf-c-dev libprotobuf-c)
     need_everywhere(SQLITE libsqlite3-dev sqlite3>=3.38)
     # protoc runs protoc-gen-c for it; protobuf-c 1.5 and newer warn of their own protoc-c.
@@ -88,15 +88,15 @@ if(NOT MEMTRACE_AGENT)
 endif()
 
 if(missing)
+    list(REMOVE_DUPLICATES missing)
     list(JOIN missing " " missing)
     set(setup "scripts/setup does it")
-    string(CONCAT without ", -DMEMTRACE_WEB=OFF `memtrace serve` (libmicrohttpd-dev), "
+    string(CONCAT without "-DMEMTRACE_WEB=OFF leaves out `memtrace serve` (libmicrohttpd-dev), "
                           "-DMEMTRACE_TOP=OFF `memtrace top` (libncurses-dev)")
     if(MEMTRACE_AGENT)
         set(setup "scripts/setup --agent does it")
-        set(without "")
+        set(without "-DMEMTRACE_STREAM=OFF leaves out `memtrace send` (libssl-dev)")
     endif()
     message(FATAL_ERROR "The memtrace command needs: apt-get install ${missing} (${setup}); "
-                        "-DMEMTRACE_TOOLS=OFF builds the library alone, -DMEMTRACE_STREAM=OFF "
-                        "leaves out `memtrace send` and `gather` (libssl-dev)${without}.")
+                        "-DMEMTRACE_TOOLS=OFF builds the library alone, ${without}.")
 endif()

@@ -17,7 +17,7 @@ RELEASE = "bookworm"
 MACHINES = {"aarch64": ("arm64", "aarch64-linux-gnu")}
 # libunwind8: which programs load that run with MEMTRACE_UNWIND=libunwind.
 LIBRARIES = """libdw-dev libedit-dev libelf-dev libiberty-dev liblzma-dev libmicrohttpd-dev libncurses-dev
-    libprotobuf-c-dev libsqlite3-dev libssl-dev libunwind8 libxxhash-dev libyajl-dev libzstd-dev nettle-dev zlib1g-dev""".split()
+    libprotobuf-c-dev libsqlite3-dev libssl-dev libunwind8 libxxhash-dev libyajl-dev libzstd-dev zlib1g-dev""".split()
 
 
 def run(command, **more):

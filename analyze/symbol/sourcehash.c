@@ -7,10 +7,12 @@
 #include "analyze/symbol/debugfile.h"
 
 #include <dwarf.h>
-#include <nettle/md5.h>
+#include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { MD5_BYTES = 16 };
 
 struct text {
     const char *bytes;
@@ -20,7 +22,7 @@ struct text {
 /* What is looked for, and where names lie. */
 struct search {
     const char *file;
-    uint8_t md5[MD5_DIGEST_SIZE];
+    uint8_t md5[MD5_BYTES];
     struct text lines;     /* .debug_line */
     struct text line_text; /* .debug_line_str */
     struct text text;      /* .debug_str */
@@ -103,7 +105,7 @@ static struct value get_value(struct head *head, uint64_t form) {
                                                                  : 8);
         break;
     case DW_FORM_data16:
-        value.md5 = varint_get_bytes(bytes, MD5_DIGEST_SIZE);
+        value.md5 = varint_get_bytes(bytes, MD5_BYTES);
         break;
     case DW_FORM_block:
         varint_get_bytes(bytes, varint_get(bytes));
@@ -273,13 +275,11 @@ static void find_sections(struct search *search, Elf *elf) {
 static enum sourcehash look_in(const char *path, const char *file, const void *text, size_t size) {
     struct search search = {.file = file};
     struct debugfile_elf debug;
-    struct md5_ctx md5;
-    if (debugfile_open(path, &debug, NULL) != 0) {
+    if (EVP_Digest(text, size, search.md5, NULL, EVP_md5(), NULL) !=
+            1 || /* some machines forbid it */
+        debugfile_open(path, &debug, NULL) != 0) {
         return SOURCEHASH_UNKNOWN;
     }
-    md5_init(&md5);
-    md5_update(&md5, size, text);
-    md5_digest(&md5, sizeof search.md5, search.md5);
     find_sections(&search, debug.elf);
     look_at_all(&search);
     debugfile_close(&debug);

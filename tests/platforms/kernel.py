@@ -34,7 +34,7 @@ from sysroot import MACHINES, Packages  # pylint: disable=wrong-import-position
 KERNELS = {"aarch64": [("bookworm", "linux-image-arm64", 4096), ("trixie", "linux-image-arm64-16k", 16384)]}
 # What runs there besides ours; readelf for exact.py, sleep as a program that is not ours.
 PACKAGES = """busybox-static binutils coreutils python3 libc6 libstdc++6 libdw1 libedit2 libelf1 liblzma5 libmicrohttpd12
-    libncursesw6 libnettle8 libprotobuf-c1 libsqlite3-0 libssl3 libunwind8 libyajl2 libzstd1 zlib1g""".split()
+    libncursesw6 libprotobuf-c1 libsqlite3-0 libssl3 libunwind8 libyajl2 libzstd1 zlib1g""".split()
 INSTALLED = "opt/memtrace"
 ATTACH = {"counts": "attach_test.py", "before": "attach_test.py", "threads": "attach_test.py", "sleeping": "attach_test.py",
           "calls": "attach_test.py", "raw_calls": "attach_test.py", "to_the_end": "attach_test.py",
