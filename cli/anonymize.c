@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* anonymize.c: `memtrace anonymize`: a recording without names. docs/anonymize.md is its page. */
 #include "collect/transform/anonymize.h"
-#include "analyze/ask/memorylimit.h"
+#include "ask/memorylimit.h"
 
-#include "analyze/ask/question.h"
+#include "ask/question.h"
 #include "cli/cli.h"
 #include "cli/progress.h"
 #include "cli/rewriting.h"

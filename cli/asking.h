@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * asking.h: a question (analyze/ask/question.h) from a command line, its answer with progress on a
+ * asking.h: a question (ask/question.h) from a command line, its answer with progress on a
  * terminal, and what a person is told beside it.
  *
  * Called by the commands that take filters.
@@ -8,7 +8,7 @@
 #ifndef CLI_ASKING_H
 #define CLI_ASKING_H
 
-#include "analyze/ask/question.h"
+#include "ask/question.h"
 #include "cli/cli.h"
 
 /* As answer_open(). */

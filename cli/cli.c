@@ -2,8 +2,9 @@
 /* cli.c: the table of subcommands, reading command lines, messages. See cli.h. */
 #include "cli/cli.h"
 
-#include "analyze/ask/memorylimit.h"
+#include "analyze/base/job.h"
 #include "analyze/rows/safetext.h"
+#include "ask/memorylimit.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -503,10 +504,25 @@ static bool wants_help(const struct command *command, int argc, char **argv) {
     return wanted;
 }
 
+struct call {
+    const struct command *command;
+    int argc;
+    char **argv;
+    int status;
+};
+
+static void call_command(void *what) {
+    struct call *call = what;
+    call->status = call->command->run(call->argc, call->argv);
+}
+
 int cli_run(const struct command *command, int argc, char **argv) {
+    struct call call = {command, argc, argv, CLI_OK};
+    struct error error;
     if (wants_help(command, argc, argv)) {
         help_print(command);
         return cli_finish(CLI_OK);
     }
-    return command->run(argc, argv);
+    return job_run(call_command, &call, NULL, &error) == 0 ? call.status
+                                                           : cli_error("%s", error.message);
 }

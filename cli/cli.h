@@ -8,8 +8,8 @@
 #ifndef CLI_CLI_H
 #define CLI_CLI_H
 
-#include "analyze/ask/option.h"
-#include "analyze/ask/quantity.h"
+#include "ask/option.h"
+#include "ask/quantity.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -60,7 +60,8 @@ void cli_tell(const char *line);
  * CLI_USAGE. */
 int cli_usage(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Carries out `memtrace NAME ARGUMENT...`, or prints its help. Returns the exit status. */
+/* Carries out `memtrace NAME ARGUMENT...` as a job (analyze/base/job.h), or prints its help. Returns
+ * the exit status: where the job is ended, CLI_FAILURE, and why was printed. */
 int cli_run(const struct command *command, int argc, char **argv);
 
 /*

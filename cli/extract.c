@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* extract.c: `memtrace extract`: the program files that are in a recording. */
-#include "analyze/ask/memorylimit.h"
 #include "analyze/read/embedded.h"
 #include "analyze/rows/number.h"
 #include "analyze/rows/safetext.h"
+#include "ask/memorylimit.h"
 #include "cli/cli.h"
 
 #include <limits.h>

@@ -9,7 +9,7 @@
 #ifndef CLI_FLAGSALLOCATORS_H
 #define CLI_FLAGSALLOCATORS_H
 
-#include "analyze/ask/option.h"
+#include "ask/option.h"
 
 /* Of an option --alloc, which may come more than once: adds to a char *, lines of specifications.
  */

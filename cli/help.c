@@ -4,7 +4,7 @@
  * that tells of commands and options, both from the tables of options. manual is not for people:
  * scripts/generate calls it.
  */
-#include "analyze/ask/filters.h"
+#include "ask/filters.h"
 #include "cli/cli.h"
 
 #include <ctype.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* import.c: `memtrace import`: files of other tools as recordings. docs/import.md is its page. */
-#include "analyze/ask/memorylimit.h"
 #include "analyze/base/pathname.h"
 #include "analyze/read/profile.h"
 #include "analyze/rows/number.h"
+#include "ask/memorylimit.h"
 #include "cli/cli.h"
 #include "cli/outfile.h"
 #include "cli/progress.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* info.c: `memtrace info`: what is in a file, without reading it whole. docs/info.md is its page.
  */
-#include "analyze/ask/memorylimit.h"
-#include "analyze/ask/source.h"
 #include "analyze/read/profile.h"
 #include "analyze/report/fileinfo.h"
+#include "ask/memorylimit.h"
+#include "ask/source.h"
 #include "cli/cli.h"
 
 #include <stdio.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* merge.c: `memtrace merge`: one recording of several. docs/merge.md is its page. */
-#include "analyze/ask/memorylimit.h"
-#include "analyze/ask/runsource.h"
 #include "analyze/base/array.h"
 #include "analyze/read/run.h"
 #include "analyze/rows/number.h"
 #include "analyze/rows/safetext.h"
+#include "ask/memorylimit.h"
+#include "ask/runsource.h"
 #include "cli/cli.h"
 #include "cli/outfile.h"
 #include "cli/progress.h"

@@ -2,8 +2,8 @@
 /* outfile.c: see outfile.h. */
 #include "cli/outfile.h"
 
-#include "analyze/ask/cleanup.h"
 #include "analyze/base/filemode.h"
+#include "ask/cleanup.h"
 #include "cli/cli.h"
 
 #include <errno.h>

@@ -14,7 +14,7 @@
 #ifndef CLI_OUTFILE_H
 #define CLI_OUTFILE_H
 
-#include "analyze/read/error.h"
+#include "analyze/base/error.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -9,7 +9,7 @@
 #ifndef CLI_OUTSIDE_H
 #define CLI_OUTSIDE_H
 
-#include "analyze/read/error.h"
+#include "analyze/base/error.h"
 
 #include <limits.h>
 #include <stdbool.h>

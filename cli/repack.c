@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* repack.c: `memtrace repack`: a recording or a profile written anew. docs/repack.md is its page.
  */
-#include "analyze/ask/memorylimit.h"
-#include "analyze/ask/source.h"
 #include "analyze/read/profile.h"
 #include "analyze/read/region.h"
 #include "analyze/rows/number.h"
 #include "analyze/rows/safetext.h"
+#include "ask/memorylimit.h"
+#include "ask/source.h"
 #include "cli/cli.h"
 #include "cli/outfile.h"
 #include "cli/rewriting.h"

@@ -4,7 +4,7 @@
 #ifndef CLI_REPORTSHOW_H
 #define CLI_REPORTSHOW_H
 
-#include "analyze/ask/reportmaking.h"
+#include "ask/reportmaking.h"
 
 enum { REQUEST_PATH_DEPTH = 16, REQUEST_TABLE_DEPTH = 3 };
 

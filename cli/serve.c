@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* serve.c: `memtrace serve`: the page in the browser. docs/serve.md is its page. */
-#include "analyze/ask/memorylimit.h"
-#include "analyze/ask/question.h"
 #include "analyze/base/array.h"
 #include "analyze/base/pathname.h"
 #include "analyze/read/run.h"
 #include "analyze/rows/safetext.h"
 #include "analyze/symbol/debuginfod.h"
+#include "ask/memorylimit.h"
+#include "ask/question.h"
 #include "cli/cli.h"
 #include "web/server/server.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* strip.c: `memtrace strip`: a recording without short-lived blocks. docs/strip.md is its page. */
 #include "collect/transform/strip.h"
-#include "analyze/ask/memorylimit.h"
+#include "ask/memorylimit.h"
 
-#include "analyze/ask/source.h"
 #include "analyze/rows/number.h"
+#include "ask/source.h"
 #include "cli/cli.h"
 #include "cli/progress.h"
 #include "cli/rewriting.h"

@@ -5,9 +5,9 @@
  *
  * Whatever it cannot name it leaves as it is.
  */
-#include "analyze/ask/memorylimit.h"
-#include "analyze/ask/question.h"
-#include "analyze/read/error.h"
+#include "analyze/base/error.h"
+#include "ask/memorylimit.h"
+#include "ask/question.h"
 #include "cli/cli.h"
 #include "cli/frames.h"
 #include "cli/progress.h"

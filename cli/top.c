@@ -3,9 +3,9 @@
 #include "top/toploop.h"
 #include "top/topscreen.h"
 
-#include "analyze/ask/memorylimit.h"
-#include "analyze/ask/question.h"
 #include "analyze/symbol/debuginfod.h"
+#include "ask/memorylimit.h"
+#include "ask/question.h"
 #include "cli/cli.h"
 #include "cli/terminal.h"
 

@@ -8,7 +8,7 @@
 #ifndef CLI_VARIABLES_H
 #define CLI_VARIABLES_H
 
-#include "analyze/ask/option.h"
+#include "ask/option.h"
 #include "cli/child.h"
 
 #include <stdbool.h>

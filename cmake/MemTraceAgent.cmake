@@ -24,13 +24,13 @@ function(memtrace_without_patching list)
     set(${list} "${sources}" PARENT_SCOPE)
 endfunction()
 
-# memtrace_agent_sources(LIST): leaves what the agent has of the sources of a folder (analyze, analyze/ask, collect, cli).
+# memtrace_agent_sources(LIST): leaves what the agent has of the sources of a folder (analyze, ask, collect, cli).
 function(memtrace_agent_sources list)
     set(sources "${${list}}")
     # analyze
     list(FILTER sources EXCLUDE REGEX "/analyze/(blocks|export|filter|import|query|report)/")
     list(FILTER sources EXCLUDE REGEX "/symbol/(buildfolders|codefile|symbol|symbolcache|dwarffile|dwarfpackage|demangle|sourcehash)\\.c$")
-    # analyze/ask
+    # ask
     list(FILTER sources EXCLUDE REGEX "/ask/(cleanup|filters|filtervalue|question|reportmaking|runregions|runsource|source)\\.c$")
     # collect
     list(FILTER sources EXCLUDE REGEX "/transform/(anonymize|fakename|importer|merge|recordwriter|strip|transform)\\.c$")

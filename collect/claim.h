@@ -13,7 +13,7 @@
 #ifndef COLLECT_CLAIM_H
 #define COLLECT_CLAIM_H
 
-#include "analyze/read/error.h"
+#include "analyze/base/error.h"
 #include "analyze/read/profile.h"
 #include "analyze/read/region.h"
 #include "memtrace/events.h"

@@ -7,7 +7,7 @@
 #ifndef COLLECT_COPY_H
 #define COLLECT_COPY_H
 
-#include "analyze/read/error.h"
+#include "analyze/base/error.h"
 
 #include <stdbool.h>
 #include <stddef.h>

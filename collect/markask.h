@@ -8,7 +8,7 @@
 #ifndef COLLECT_MARKASK_H
 #define COLLECT_MARKASK_H
 
-#include "analyze/read/error.h"
+#include "analyze/base/error.h"
 #include "analyze/read/region.h"
 #include "memtrace/events.h"
 

@@ -8,7 +8,7 @@
 #ifndef COLLECT_MODESWITCH_H
 #define COLLECT_MODESWITCH_H
 
-#include "analyze/read/error.h"
+#include "analyze/base/error.h"
 #include "memtrace/format.h"
 
 #include <stdbool.h>

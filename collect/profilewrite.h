@@ -8,7 +8,7 @@
 #ifndef COLLECT_PROFILEWRITE_H
 #define COLLECT_PROFILEWRITE_H
 
-#include "analyze/read/error.h"
+#include "analyze/base/error.h"
 #include "memtrace/format.h"
 
 #include <stdbool.h>

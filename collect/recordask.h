@@ -10,7 +10,7 @@
 #ifndef COLLECT_RECORDASK_H
 #define COLLECT_RECORDASK_H
 
-#include "analyze/read/error.h"
+#include "analyze/base/error.h"
 #include "analyze/read/region.h"
 #include "memtrace/events.h"
 

@@ -8,7 +8,7 @@
 #ifndef STREAM_CHANNEL_H
 #define STREAM_CHANNEL_H
 
-#include "analyze/read/error.h"
+#include "analyze/base/error.h"
 
 #include <stdbool.h>
 #include <stddef.h>

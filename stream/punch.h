@@ -9,7 +9,7 @@
 #ifndef STREAM_PUNCH_H
 #define STREAM_PUNCH_H
 
-#include "analyze/read/error.h"
+#include "analyze/base/error.h"
 #include "analyze/read/sent.h"
 #include "stream/filehash.h"
 

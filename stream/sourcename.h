@@ -7,7 +7,7 @@
 #ifndef STREAM_SOURCENAME_H
 #define STREAM_SOURCENAME_H
 
-#include "analyze/read/error.h"
+#include "analyze/base/error.h"
 #include "stream/wire.h"
 
 /* An identity lies in the first bytes of a recording: which process, and the checksum of what was

@@ -9,7 +9,7 @@
 #ifndef STREAM_SYNCING_H
 #define STREAM_SYNCING_H
 
-#include "analyze/read/error.h"
+#include "analyze/base/error.h"
 
 #include <stdbool.h>
 #include <stddef.h>

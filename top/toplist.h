@@ -10,7 +10,7 @@
 #ifndef TOP_TOPLIST_H
 #define TOP_TOPLIST_H
 
-#include "analyze/read/error.h"
+#include "analyze/base/error.h"
 
 #include <stdbool.h>
 #include <stddef.h>

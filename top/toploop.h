@@ -7,7 +7,7 @@
 #ifndef TOP_TOPLOOP_H
 #define TOP_TOPLOOP_H
 
-#include "analyze/read/error.h"
+#include "analyze/base/error.h"
 #include "top/toprows.h"
 
 #include <stdio.h>

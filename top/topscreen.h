@@ -7,7 +7,7 @@
 #ifndef TOP_TOPSCREEN_H
 #define TOP_TOPSCREEN_H
 
-#include "analyze/read/error.h"
+#include "analyze/base/error.h"
 #include "top/topgrid.h"
 
 #include <stdbool.h>

@@ -2,11 +2,11 @@
 /* topsource.c: see topsource.h. */
 #include "top/topsource.h"
 
-#include "analyze/ask/quantity.h"
 #include "analyze/base/pathname.h"
 #include "analyze/model/uncounted.h"
 #include "analyze/read/region.h"
 #include "analyze/symbol/debugfile.h"
+#include "ask/quantity.h"
 #include "collect/clock.h"
 #include "collect/dump.h"
 #include "collect/limits.h"

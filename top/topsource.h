@@ -8,8 +8,8 @@
 #ifndef TOP_TOPSOURCE_H
 #define TOP_TOPSOURCE_H
 
-#include "analyze/ask/source.h"
 #include "analyze/profile/livecosts.h"
+#include "ask/source.h"
 #include "top/topnames.h"
 
 #include <sys/types.h>

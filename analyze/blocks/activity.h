@@ -4,7 +4,7 @@
  * from the events in it, when what was never freed was allocated, and what the kernel said of the
  * process's memory.
  *
- * Called by analyze/ask and web/server. Of a whole recording the slices of its index tell the first
+ * Called by ask and web/server. Of a whole recording the slices of its index tell the first
  * two, with edges where no slice is cut; of short ones, of windows and where filters are given, and
  * of leaks, all blocks are gone through. A profile has counters at some moments: allocations only.
  */

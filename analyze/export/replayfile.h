@@ -8,7 +8,7 @@
 #ifndef ANALYZE_EXPORT_REPLAYFILE_H
 #define ANALYZE_EXPORT_REPLAYFILE_H
 
-#include "analyze/read/error.h"
+#include "analyze/base/error.h"
 #include "analyze/read/varint.h"
 
 #define REPLAYFILE_MAGIC "MTREPLAY" /* 8 bytes, the NUL is not written */

@@ -9,7 +9,7 @@
 #ifndef ANALYZE_IMPORT_HEAPTRACKFILE_H
 #define ANALYZE_IMPORT_HEAPTRACKFILE_H
 
-#include "analyze/read/error.h"
+#include "analyze/base/error.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,14 +3,14 @@
  * budget.h: how much memory a file's tables may take. A few kilobytes that are compressed can say
  * that there are gigabytes; what a program really wrote never says so, since its tables differ from
  * line to line. (Events and call paths of an honest loop may be all alike: for these there is only
- * the limit of the whole process, analyze/ask/memorylimit.h.)
+ * the limit of the whole process, ask/memorylimit.h.)
  *
  * Called by analyze/read, and by collect, which writes nothing that would be refused.
  */
 #ifndef ANALYZE_READ_BUDGET_H
 #define ANALYZE_READ_BUDGET_H
 
-#include "analyze/read/error.h"
+#include "analyze/base/error.h"
 
 #include <stdint.h>
 

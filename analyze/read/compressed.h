@@ -8,8 +8,8 @@
 #ifndef ANALYZE_READ_COMPRESSED_H
 #define ANALYZE_READ_COMPRESSED_H
 
+#include "analyze/base/error.h"
 #include "analyze/base/numbermap.h"
-#include "analyze/read/error.h"
 #include "analyze/read/varint.h"
 #include "memtrace/format.h"
 #include "memtrace/recording.h"

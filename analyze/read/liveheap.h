@@ -8,7 +8,7 @@
 #ifndef ANALYZE_READ_LIVEHEAP_H
 #define ANALYZE_READ_LIVEHEAP_H
 
-#include "analyze/read/error.h"
+#include "analyze/base/error.h"
 #include "memtrace/format.h"
 
 #include <stdbool.h>

@@ -8,7 +8,7 @@
 #ifndef ANALYZE_READ_PACKEDIN_H
 #define ANALYZE_READ_PACKEDIN_H
 
-#include "analyze/read/error.h"
+#include "analyze/base/error.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -20,7 +20,7 @@
 #ifndef ANALYZE_READ_PROFILE_H
 #define ANALYZE_READ_PROFILE_H
 
-#include "analyze/read/error.h"
+#include "analyze/base/error.h"
 #include "memtrace/format.h"
 
 #include <stdbool.h>

@@ -13,8 +13,8 @@
 #ifndef ANALYZE_READ_RECORDING_H
 #define ANALYZE_READ_RECORDING_H
 
+#include "analyze/base/error.h"
 #include "analyze/read/block.h"
-#include "analyze/read/error.h"
 #include "analyze/read/eventcode.h"
 
 struct recording_entry {

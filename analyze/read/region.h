@@ -12,7 +12,7 @@
 #ifndef ANALYZE_READ_REGION_H
 #define ANALYZE_READ_REGION_H
 
-#include "analyze/read/error.h"
+#include "analyze/base/error.h"
 #include "memtrace/format.h"
 
 #include <stdbool.h>

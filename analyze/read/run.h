@@ -14,8 +14,8 @@
 #ifndef ANALYZE_READ_RUN_H
 #define ANALYZE_READ_RUN_H
 
+#include "analyze/base/error.h"
 #include "analyze/read/arguments.h"
-#include "analyze/read/error.h"
 #include "memtrace/format.h"
 
 #include <stdbool.h>

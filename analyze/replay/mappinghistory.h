@@ -5,7 +5,7 @@
  *
  * A mapping is what has a name and lies where one of that name lay before: it may grow and shrink.
  * Numbers count from 1 on in the order in which mappings were first seen, by address; they do not
- * depend on how far is read. Called by report, web/server and analyze/ask.
+ * depend on how far is read. Called by report, web/server and ask.
  */
 #ifndef ANALYZE_REPLAY_MAPPINGHISTORY_H
 #define ANALYZE_REPLAY_MAPPINGHISTORY_H

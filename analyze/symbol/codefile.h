@@ -9,7 +9,7 @@
 #ifndef ANALYZE_SYMBOL_CODEFILE_H
 #define ANALYZE_SYMBOL_CODEFILE_H
 
-#include "analyze/read/error.h"
+#include "analyze/base/error.h"
 #include "analyze/symbol/debugfile.h"
 
 #include <elfutils/libdw.h>

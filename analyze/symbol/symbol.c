@@ -6,10 +6,10 @@
 
 #include "analyze/base/arena.h"
 #include "analyze/base/array.h"
+#include "analyze/base/error.h"
 #include "analyze/base/numbermap.h"
 #include "analyze/base/sort.h"
 #include "analyze/base/timedwait.h"
-#include "analyze/read/error.h"
 #include "analyze/symbol/dwarffile.h"
 #include "analyze/symbol/symbolcache.h"
 

@@ -13,7 +13,7 @@
 #ifndef COLLECT_ALLOCATORS_ALLOCRECORDED_H
 #define COLLECT_ALLOCATORS_ALLOCRECORDED_H
 
-#include "analyze/read/error.h"
+#include "analyze/base/error.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -13,7 +13,7 @@
 #ifndef COLLECT_ALLOCATORS_ALLOCSPEC_H
 #define COLLECT_ALLOCATORS_ALLOCSPEC_H
 
-#include "analyze/read/error.h"
+#include "analyze/base/error.h"
 #include "memtrace/signature.h"
 
 #include <stdbool.h>

@@ -9,7 +9,7 @@
 #ifndef COLLECT_ATTACH_ARENAS_H
 #define COLLECT_ATTACH_ARENAS_H
 
-#include "analyze/read/error.h"
+#include "analyze/base/error.h"
 #include "collect/attach/attachtarget.h"
 #include "memtrace/attach.h"
 

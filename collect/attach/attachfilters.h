@@ -9,7 +9,7 @@
 #ifndef COLLECT_ATTACH_ATTACHFILTERS_H
 #define COLLECT_ATTACH_ATTACHFILTERS_H
 
-#include "analyze/read/error.h"
+#include "analyze/base/error.h"
 #include "memtrace/seccomp.h"
 
 #include <stdbool.h>

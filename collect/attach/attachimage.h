@@ -11,7 +11,7 @@
 #ifndef COLLECT_ATTACH_ATTACHIMAGE_H
 #define COLLECT_ATTACH_ATTACHIMAGE_H
 
-#include "analyze/read/error.h"
+#include "analyze/base/error.h"
 
 #include <stdbool.h>
 #include <stddef.h>

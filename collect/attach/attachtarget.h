@@ -8,7 +8,7 @@
 #ifndef COLLECT_ATTACH_ATTACHTARGET_H
 #define COLLECT_ATTACH_ATTACHTARGET_H
 
-#include "analyze/read/error.h"
+#include "analyze/base/error.h"
 
 #include <libelf.h>
 #include <limits.h>

@@ -16,7 +16,7 @@
 #ifndef COLLECT_ATTACH_ATTACHTHREAD_H
 #define COLLECT_ATTACH_ATTACHTHREAD_H
 
-#include "analyze/read/error.h"
+#include "analyze/base/error.h"
 #include "collect/attach/attachfilters.h"
 #include "collect/attach/attachimage.h"
 

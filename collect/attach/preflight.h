@@ -8,7 +8,7 @@
 #ifndef COLLECT_ATTACH_PREFLIGHT_H
 #define COLLECT_ATTACH_PREFLIGHT_H
 
-#include "analyze/read/error.h"
+#include "analyze/base/error.h"
 #include "collect/attach/attachfilters.h"
 #include "collect/attach/attachimage.h"
 

@@ -2,7 +2,7 @@
 /*
  * mergeprofiles.h: one profile of several processes': sums of each call path, threads side by side.
  *
- * Called by cli/merge, analyze/ask and collect/runfolder. One thread; one profile at a time is in
+ * Called by cli/merge, ask and collect/runfolder. One thread; one profile at a time is in
  * memory.
  *
  * The maxima are added up, too: what all would hold if each were at its maximum at the same time.

@@ -62,7 +62,7 @@ ALL = [["report", "--all-processes", RUN], ["report", "--all-processes", "--json
        ["export", "--all-processes", "--format", "folded", "--output", OUTPUT, RUN]]
 WRITERS = ("extract", "repack", "merge", "strip", "anonymize")
 SANITIZERS = re.compile(r"runtime error:|(?:Address|UndefinedBehavior|Leak)Sanitizer")
-OWN = re.compile(r"(?:analyze|collect|web|cli|top|stream)/[a-z_/]+\.[ch]:\d+")
+OWN = re.compile(r"(?:analyze|ask|collect|web|cli|top|stream)/[a-z_/]+\.[ch]:\d+")
 ENVIRONMENT = {"ASAN_OPTIONS": "detect_leaks=0:exitcode=99:allocator_may_return_null=1:detect_stack_use_after_return=0",
                "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1:exitcode=99", "MEMTRACE_CACHE": ""}
 NUMBERS = (0, 1, 2, 3, 7, 100, 4096, (1 << 24) - 16, 1 << 31, (1 << 32) - 1, 1 << 32, 1 << 63, (1 << 64) - 1)

@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-PARTS = ("runtime", "instrument", "analyze", "collect", "web", "stream", "top", "cli")
+PARTS = ("runtime", "instrument", "analyze", "collect", "ask", "web", "stream", "top", "cli")
 LONGEST_FILE = 800
 LLVM = "14"
 
@@ -42,20 +42,20 @@ MAY_INCLUDE = {
     "instrument": [],
     "analyze/base": [],
     "analyze/read": ["analyze/base"],
-    "analyze/symbol": ["analyze/base", "analyze/read/error.h", "analyze/read/cachefolder.h", "analyze/read/filemap.h", "analyze/read/trust.h",
+    "analyze/symbol": ["analyze/base", "analyze/read/cachefolder.h", "analyze/read/filemap.h", "analyze/read/trust.h",
                        "analyze/read/varint.h"],
     **{"analyze/" + room: ["analyze/" + lower for lower in ANALYZE[:place]]
        for place, room in enumerate(ANALYZE) if place >= 3},
-    "analyze/import": ["analyze/base", "analyze/read/error.h", "analyze/read/packedin.h"],
+    "analyze/import": ["analyze/base", "analyze/read/packedin.h"],
     "collect/transform": ["collect/recordfile.h", "collect/profilewrite.h"] +
                          ["analyze/" + room for room in ANALYZE + ("import",)],
     "collect": ["analyze/" + room for room in ANALYZE + ("import",)],
-    "analyze/ask": ["analyze", "collect"],
-    "web/server": ["analyze", "collect"],
+    "ask": ["analyze", "collect"],
+    "web/server": ["analyze", "collect", "ask"],
     "stream": ["analyze/base", "analyze/read", "analyze/rows/number.h", "collect/clock.h", "collect/gatherask.h",
                "collect/programask.h"],
-    "top": ["analyze", "collect"],
-    "cli": ["analyze", "collect", "web/server", "stream", "top"],
+    "top": ["analyze", "collect", "ask"],
+    "cli": ["analyze", "collect", "ask", "web/server", "stream", "top"],
 }
 
 # The exported functions that every program may count on (those of libc are checked against libc).
@@ -197,7 +197,7 @@ def check_waits(library):
         found = {call for line in lines_of(path) for call in calls.findall(line)}
         found -= {"dl_iterate_phdr"} if path == "runtime/libc/objects.c" else set()
         wrong += ["%s: calls %s" % (path, call) for call in sorted(found)]
-    for path in sources("*.c", parts=("analyze", "collect", "stream", "cli", "top", "web/server")):
+    for path in sources("*.c", parts=("analyze", "ask", "collect", "stream", "cli", "top", "web/server")):
         text = "\n".join(lines_of(path))
         wrong += ["%s: pthread_cond_timedwait() without timedwait_until()" % path
                   for _ in range(text.count("pthread_cond_timedwait(") - text.count("timedwait_until("))
@@ -274,7 +274,7 @@ def check_text():
 def check_names():
     """File = module = prefix: base names are unique within each of the two programs."""
     wrong = []
-    for program in (("runtime", "instrument"), ("analyze", "collect", "stream", "cli")):
+    for program in (("runtime", "instrument"), ("analyze", "ask", "collect", "stream", "cli")):
         places = {}
         for path in sources("*.c", "*.S", parts=program):
             places.setdefault(os.path.splitext(os.path.basename(path))[0], []).append(path)

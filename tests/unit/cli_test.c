@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cli_test.c: cli/cli.c and analyze/ask/option.c: options and numbers. */
+/* cli_test.c: cli/cli.c and ask/option.c: options and numbers. */
 // clang-format off
 #include <setjmp.h>
 #include <stdarg.h>

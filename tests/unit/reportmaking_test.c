@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * reportmaking_test.c: analyze/ask/reportmaking: reports of single blocks without a command line,
+ * reportmaking_test.c: ask/reportmaking: reports of single blocks without a command line,
  * against the totals of the replay; and what is refused.
  */
 // clang-format off
@@ -10,8 +10,8 @@
 #include <cmocka.h>
 // clang-format on
 
-#include "analyze/ask/reportmaking.h"
 #include "analyze/rows/table.h"
+#include "ask/reportmaking.h"
 #include "tests/unit/profile_builder.h"
 #include "tests/unit/selection_fixture.h"
 

@@ -9,7 +9,7 @@
 #ifndef WEB_SERVER_ACCESS_H
 #define WEB_SERVER_ACCESS_H
 
-#include "analyze/read/error.h"
+#include "analyze/base/error.h"
 
 #include <stdbool.h>
 #include <stdint.h>

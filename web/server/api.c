@@ -2,8 +2,8 @@
 /* api.c: what endpoints share: parameters, what is told around the data, columns. See api.h. */
 #include "web/server/api.h"
 
-#include "analyze/ask/quantity.h"
 #include "analyze/base/array.h"
+#include "ask/quantity.h"
 #include "web/server/columns.h"
 #include "web/server/request.h"
 

@@ -18,10 +18,10 @@
 #ifndef WEB_SERVER_API_H
 #define WEB_SERVER_API_H
 
-#include "analyze/ask/question.h"
 #include "analyze/report/metric.h"
 #include "analyze/rows/jsonwriter.h"
 #include "analyze/rows/rows.h"
+#include "ask/question.h"
 
 struct apicache;
 struct hub;

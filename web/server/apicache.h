@@ -8,7 +8,7 @@
 #ifndef WEB_SERVER_APICACHE_H
 #define WEB_SERVER_APICACHE_H
 
-#include "analyze/read/error.h"
+#include "analyze/base/error.h"
 #include "analyze/replay/options.h"
 
 #include <stdbool.h>

@@ -5,9 +5,9 @@
  */
 #include "web/server/api.h"
 
-#include "analyze/ask/source.h"
 #include "analyze/base/pathname.h"
 #include "analyze/export/formats.h"
+#include "ask/source.h"
 #include "web/server/onefile.h"
 
 #include <errno.h>

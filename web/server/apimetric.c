@@ -2,9 +2,9 @@
 /* apimetric.c: see apimetric.h. */
 #include "web/server/apimetric.h"
 
-#include "analyze/ask/quantity.h"
 #include "analyze/blocks/detail.h"
 #include "analyze/filter/selection.h"
+#include "ask/quantity.h"
 #include "web/server/apicache.h"
 
 #include <inttypes.h>

@@ -7,8 +7,8 @@
 #include "web/server/apilist.h"
 #include "web/server/apitable.h"
 
-#include "analyze/ask/runregions.h"
 #include "analyze/read/profile.h"
+#include "ask/runregions.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,11 +2,11 @@
 /* apisource.c: source files: what their lines cost, and their text. Listed in routes.c. */
 #include "web/server/apilist.h"
 
-#include "analyze/ask/quantity.h"
 #include "analyze/base/array.h"
 #include "analyze/base/pathname.h"
 #include "analyze/report/framesums.h"
 #include "analyze/rows/style.h"
+#include "ask/quantity.h"
 #include "web/server/apicache.h"
 #include "web/server/apimetric.h"
 #include "web/server/apitable.h"

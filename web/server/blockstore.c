@@ -2,8 +2,8 @@
 /* blockstore.c: see blockstore.h. */
 #include "web/server/blockstore.h"
 
-#include "analyze/ask/source.h"
 #include "analyze/base/array.h"
+#include "ask/source.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -10,7 +10,7 @@
 #ifndef WEB_SERVER_BLOCKSTORE_H
 #define WEB_SERVER_BLOCKSTORE_H
 
-#include "analyze/read/error.h"
+#include "analyze/base/error.h"
 #include "analyze/replay/lives.h"
 
 enum { BLOCKSTORE_MEMORY = 32 << 20 };

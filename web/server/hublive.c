@@ -9,11 +9,11 @@
  */
 #include "web/server/hubparts.h"
 
-#include "analyze/ask/quantity.h"
-#include "analyze/ask/runregions.h"
 #include "analyze/read/recording.h"
 #include "analyze/read/region.h"
 #include "analyze/read/run.h"
+#include "ask/quantity.h"
+#include "ask/runregions.h"
 #include "memtrace/events.h"
 #include "web/server/watch.h"
 

@@ -9,7 +9,7 @@
 #ifndef WEB_SERVER_ONEFILE_H
 #define WEB_SERVER_ONEFILE_H
 
-#include "analyze/ask/question.h"
+#include "ask/question.h"
 #include "web/server/api.h"
 
 struct onefile {

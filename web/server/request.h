@@ -8,7 +8,7 @@
 #ifndef WEB_SERVER_REQUEST_H
 #define WEB_SERVER_REQUEST_H
 
-#include "analyze/read/error.h"
+#include "analyze/base/error.h"
 
 #include <stdbool.h>
 #include <stddef.h>

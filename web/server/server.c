@@ -2,8 +2,8 @@
 /* server.c: see server.h. */
 #include "web/server/server.h"
 
-#include "analyze/ask/cleanup.h"
 #include "analyze/base/anyaddress.h"
+#include "ask/cleanup.h"
 #include "web/server/http.h"
 
 #include <errno.h>

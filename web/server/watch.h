@@ -9,7 +9,7 @@
 #ifndef WEB_SERVER_WATCH_H
 #define WEB_SERVER_WATCH_H
 
-#include "analyze/read/error.h"
+#include "analyze/base/error.h"
 
 #include <stdbool.h>
 #include <stdint.h>

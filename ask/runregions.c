@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* runregions.c: see runregions.h. */
-#include "analyze/ask/runregions.h"
+#include "ask/runregions.h"
 
 #include <stdlib.h>
 #include <string.h>

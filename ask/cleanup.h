@@ -7,8 +7,8 @@
  * runs).
  * Any thread. Signals that were ignored (nohup) or are handled by the command stay so.
  */
-#ifndef ANALYZE_ASK_CLEANUP_H
-#define ANALYZE_ASK_CLEANUP_H
+#ifndef ASK_CLEANUP_H
+#define ASK_CLEANUP_H
 
 /* path: a file, or a folder with all that is in it; it must stay valid until cleanup_forget().
  * Where too many are known already nothing removes it. */

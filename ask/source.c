@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* source.c: which profile or recording is meant. See source.h. */
-#include "analyze/ask/source.h"
+#include "ask/source.h"
 #include "analyze/symbol/debugfile.h"
 
-#include "analyze/ask/cleanup.h"
-#include "analyze/ask/quantity.h"
-#include "analyze/ask/runsource.h"
 #include "analyze/base/pathname.h"
 #include "analyze/model/names.h"
 #include "analyze/read/embedded.h"
@@ -13,6 +10,9 @@
 #include "analyze/read/trust.h"
 #include "analyze/rows/safetext.h"
 #include "analyze/window/modelcache.h"
+#include "ask/cleanup.h"
+#include "ask/quantity.h"
+#include "ask/runsource.h"
 #include "collect/recover.h"
 
 #include <errno.h>

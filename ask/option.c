@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* option.c: tables of options, row by row, and values into their places. See option.h. */
-#include "analyze/ask/option.h"
+#include "ask/option.h"
 
-#include "analyze/ask/quantity.h"
+#include "ask/quantity.h"
 
 #include <ctype.h>
 #include <inttypes.h>

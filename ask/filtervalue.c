@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* filtervalue.c: ranges, times and spans of time. See filters.h; docs/filters.md tells users the
  * same. */
-#include "analyze/ask/filters.h"
-#include "analyze/ask/quantity.h"
+#include "ask/filters.h"
+#include "ask/quantity.h"
 
 #include <ctype.h>
 #include <errno.h>

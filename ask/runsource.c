@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* runsource.c: see runsource.h. */
-#include "analyze/ask/runsource.h"
+#include "ask/runsource.h"
 
-#include "analyze/ask/cleanup.h"
-#include "analyze/ask/quantity.h"
-#include "analyze/ask/runregions.h"
 #include "analyze/base/array.h"
 #include "analyze/base/pathname.h"
 #include "analyze/rows/number.h"
 #include "analyze/rows/safetext.h"
+#include "ask/cleanup.h"
+#include "ask/quantity.h"
+#include "ask/runregions.h"
 #include "collect/transform/mergeprofiles.h"
 
 #include <ctype.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * runsource.h: which process of a run a command line means, and the sum of all; one
- * recording of several. Called by analyze/ask/source.c and cli/merge.
+ * recording of several. Called by ask/source.c and cli/merge.
  */
-#ifndef ANALYZE_ASK_RUNSOURCE_H
-#define ANALYZE_ASK_RUNSOURCE_H
+#ifndef ASK_RUNSOURCE_H
+#define ASK_RUNSOURCE_H
 
-#include "analyze/ask/source.h"
+#include "ask/source.h"
 #include "collect/transform/merge.h"
 
 /* Where source->path is a run's folder: opens it, chooses, and makes source->path the file of the

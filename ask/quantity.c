@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* quantity.c: see quantity.h. */
-#include "analyze/ask/quantity.h"
+#include "ask/quantity.h"
 
 #include <ctype.h>
 #include <errno.h>

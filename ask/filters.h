@@ -6,14 +6,14 @@
  * A command has filter_options as a part of its table, which fill a struct filters, and calls
  * filters_apply() (or filters_select()) when the file is open.
  */
-#ifndef ANALYZE_ASK_FILTERS_H
-#define ANALYZE_ASK_FILTERS_H
+#ifndef ASK_FILTERS_H
+#define ASK_FILTERS_H
 
-#include "analyze/ask/option.h"
-#include "analyze/ask/source.h"
 #include "analyze/filter/selection.h"
 #include "analyze/model/model.h"
 #include "analyze/replay/options.h"
+#include "ask/option.h"
+#include "ask/source.h"
 
 extern const struct option filter_options[]; /* with headings of their own */
 

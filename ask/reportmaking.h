@@ -6,13 +6,13 @@
  *
  * Nothing is printed. Called by cli/report and by whoever else shows reports.
  */
-#ifndef ANALYZE_ASK_REPORTMAKING_H
-#define ANALYZE_ASK_REPORTMAKING_H
+#ifndef ASK_REPORTMAKING_H
+#define ASK_REPORTMAKING_H
 
-#include "analyze/ask/question.h"
 #include "analyze/blocks/activity.h"
 #include "analyze/report/findings.h"
 #include "analyze/report/reports.h"
+#include "ask/question.h"
 
 /* Reports that are no metric's. */
 enum report_show {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* cleanup.c: see cleanup.h. */
-#include "analyze/ask/cleanup.h"
+#include "ask/cleanup.h"
 
 #include <dirent.h>
 #include <errno.h>

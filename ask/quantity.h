@@ -5,8 +5,8 @@
  * Called wherever a question or an option is read. Each returns 0, or -1 where the text (NULL, too)
  * is not wholly such a number, or too large. Any thread.
  */
-#ifndef ANALYZE_ASK_QUANTITY_H
-#define ANALYZE_ASK_QUANTITY_H
+#ifndef ASK_QUANTITY_H
+#define ASK_QUANTITY_H
 
 #include <stdint.h>
 

@@ -6,10 +6,10 @@
  *
  * Called by cli, for commands whose tables have memorylimit_options.
  */
-#ifndef ANALYZE_ASK_MEMORYLIMIT_H
-#define ANALYZE_ASK_MEMORYLIMIT_H
+#ifndef ASK_MEMORYLIMIT_H
+#define ASK_MEMORYLIMIT_H
 
-#include "analyze/ask/option.h"
+#include "ask/option.h"
 
 extern const struct option memorylimit_options[];
 

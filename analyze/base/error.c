@@ -2,7 +2,7 @@
 /*
  * error.c: fills struct error. See error.h.
  */
-#include "analyze/read/error.h"
+#include "analyze/base/error.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -2,10 +2,10 @@
 /*
  * runregions.h: the processes of a run that run now, by their regions.
  *
- * Called by analyze/ask/runsource.c and web/server. Looked for anew each time.
+ * Called by ask/runsource.c and web/server. Looked for anew each time.
  */
-#ifndef ANALYZE_ASK_RUNREGIONS_H
-#define ANALYZE_ASK_RUNREGIONS_H
+#ifndef ASK_RUNREGIONS_H
+#define ASK_RUNREGIONS_H
 
 #include "analyze/read/region.h"
 

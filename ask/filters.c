@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* filters.c: options of filters become a selection. See filters.h. */
-#include "analyze/ask/filters.h"
+#include "ask/filters.h"
 
-#include "analyze/ask/quantity.h"
 #include "analyze/query/query.h"
 #include "analyze/rows/safetext.h"
+#include "ask/quantity.h"
 
 #include <ctype.h>
 #include <errno.h>

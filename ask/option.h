@@ -4,7 +4,7 @@
  * what becomes of their values. Command line, --help, the manual page and what shells complete
  * come from these tables.
  *
- * Called by analyze/ask and every subcommand.
+ * Called by ask and every subcommand.
  *
  *     struct request { const char *output; bool json; size_t limit; struct question question; };
  *     #define IN(member) OPTION_IN(struct request, member)
@@ -19,10 +19,10 @@
  *         {.name = "old-", .value = "OPTION", .help = "of the older file", .part =
  * question_options, IN(old_question)}, OPTION_END};
  */
-#ifndef ANALYZE_ASK_OPTION_H
-#define ANALYZE_ASK_OPTION_H
+#ifndef ASK_OPTION_H
+#define ASK_OPTION_H
 
-#include "analyze/read/error.h"
+#include "analyze/base/error.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -5,8 +5,8 @@
  *
  * Called by the commands that read such files.
  */
-#ifndef ANALYZE_ASK_SOURCE_H
-#define ANALYZE_ASK_SOURCE_H
+#ifndef ASK_SOURCE_H
+#define ASK_SOURCE_H
 
 #include "analyze/model/model.h"
 #include "analyze/model/names.h"

@@ -6,13 +6,13 @@
  * It is put together from options (option.h), by whatever they came, and can be spelled as options
  * again (filters.text). Nothing is printed here. Called by the commands that take filters.
  */
-#ifndef ANALYZE_ASK_QUESTION_H
-#define ANALYZE_ASK_QUESTION_H
+#ifndef ASK_QUESTION_H
+#define ASK_QUESTION_H
 
-#include "analyze/ask/filters.h"
-#include "analyze/ask/source.h"
 #include "analyze/filter/suppressions.h"
 #include "analyze/replay/options.h"
+#include "ask/filters.h"
+#include "ask/source.h"
 
 /* Which leaks not to tell. Start from {0}. */
 enum { SUPPRESSING_FILES = 64 };

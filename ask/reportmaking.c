@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* reportmaking.c: see reportmaking.h. */
-#include "analyze/ask/reportmaking.h"
+#include "ask/reportmaking.h"
 
 #include "analyze/blocks/holes.h"
 #include "analyze/filter/selection.h"

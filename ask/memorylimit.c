@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* memorylimit.c: see memorylimit.h. */
-#include "analyze/ask/memorylimit.h"
+#include "ask/memorylimit.h"
 
 #include "analyze/read/budget.h"
 #include "analyze/rows/number.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* question.c: see question.h. */
-#include "analyze/ask/question.h"
+#include "ask/question.h"
 
-#include "analyze/ask/memorylimit.h"
 #include "analyze/symbol/debugfile.h"
 #include "analyze/symbol/debuginfod.h"
+#include "ask/memorylimit.h"
 
 #include <stdlib.h>
 

@@ -4,8 +4,8 @@
  *
  * Used by analyze, collect and cli. The caller owns the struct; only cli prints it.
  */
-#ifndef ANALYZE_READ_ERROR_H
-#define ANALYZE_READ_ERROR_H
+#ifndef ANALYZE_BASE_ERROR_H
+#define ANALYZE_BASE_ERROR_H
 
 struct error {
     char message[512];
