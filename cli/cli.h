@@ -60,8 +60,8 @@ void cli_tell(const char *line);
  * CLI_USAGE. */
 int cli_usage(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Carries out `memtrace NAME ARGUMENT...` as a job (analyze/base/job.h), or prints its help. Returns
- * the exit status: where the job is ended, CLI_FAILURE, and why was printed. */
+/* Carries out `memtrace NAME ARGUMENT...` as a job (analyze/base/job.h), or prints its help.
+ * Returns the exit status: where the job is ended, CLI_FAILURE, and why was printed. */
 int cli_run(const struct command *command, int argc, char **argv);
 
 /*
