@@ -300,3 +300,27 @@ void *job_take(void *memory) {
     job_undo(free, memory);
     return memory;
 }
+
+static void job_print_end(void *what) {
+    struct job_printing *printing = what;
+    if (printing->out != NULL) {
+        fclose(printing->out);
+    }
+    free(printing->text);
+}
+
+struct job_printing *job_print(void) {
+    struct job_printing *printing = job_alloc(sizeof *printing);
+    job_undo(job_print_end, printing);
+    printing->out = job_have(open_memstream(&printing->text, &printing->size));
+    return printing;
+}
+
+char *job_printed(struct job_printing *printing) {
+    FILE *out = printing->out;
+    printing->out = NULL;
+    if (fclose(out) != 0) {
+        job_fail_memory();
+    }
+    return printing->text;
+}

@@ -20,6 +20,7 @@
 #include "analyze/base/error.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <stdnoreturn.h>
 
 /* What a job has left behind that is still needed. One thread at a time. */
@@ -71,6 +72,16 @@ void job_release(void *items);
  * file, to free what another library allocated. If there is no memory to note that, it is undone at
  * once and the job ends. */
 void job_undo(void (*undo)(void *what), void *what);
+/* A text that is made by printing: into ->out, until job_printed() closes that and returns what was
+ * printed, which is the job's. */
+struct job_printing {
+    FILE *out;
+    char *text;
+    size_t size;
+};
+struct job_printing *job_print(void) __attribute__((returns_nonnull));
+char *job_printed(struct job_printing *printing) __attribute__((returns_nonnull));
+
 /* Memory of malloc becomes the job's: free() is called at its end. NULL: out of memory. */
 void *job_take(void *memory) __attribute__((returns_nonnull));
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Memory goes with its job, what cannot be had ends it, and what is kept stays. */
 #include "analyze/base/job.h"
+#include "analyze/base/numbermap.h"
 
 // clang-format off
 #include <setjmp.h>
@@ -20,6 +21,7 @@ struct subject {
     size_t count;
     char undone[8];
     int fails;
+    struct numbermap map;
     struct error inner;
 };
 
@@ -184,11 +186,41 @@ static void test_takes(void **state) {
     assert_string_equal(job_text("%d", 1), "1"); /* outside of all jobs */
 }
 
+static void print(void *what) {
+    struct subject *subject = what;
+    struct job_printing *left = job_print();
+    struct job_printing *printing = job_print();
+    fputs("left open", left->out);
+    fprintf(printing->out, "%s %d", "number", 7);
+    subject->text = job_printed(printing);
+    for (uintptr_t i = 1; i <= 1000; i++) {
+        numbermap_set(&subject->map, i * 3, (void *)i);
+    }
+    if (subject->fails) {
+        job_fail("no %s", subject->text);
+    }
+}
+
+static void test_prints_and_maps(void **state) {
+    struct subject subject = {.fails = 1};
+    (void)state;
+    assert_int_equal(job_run(print, &subject, &subject.kept, NULL), -1);
+    subject = (struct subject){0};
+    assert_int_equal(job_run(print, &subject, &subject.kept, NULL), 0);
+    assert_string_equal(subject.text, "number 7");
+    for (uintptr_t i = 1; i <= 1000; i++) {
+        assert_ptr_equal(numbermap_get(&subject.map, i * 3), (void *)i);
+    }
+    assert_null(numbermap_get(&subject.map, 3003));
+    job_free(&subject.kept);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_keeps),         cmocka_unit_test(test_fails),
-        cmocka_unit_test(test_adds_to_kept),  cmocka_unit_test(test_nests),
-        cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_takes),
+        cmocka_unit_test(test_keeps),           cmocka_unit_test(test_fails),
+        cmocka_unit_test(test_adds_to_kept),    cmocka_unit_test(test_nests),
+        cmocka_unit_test(test_out_of_memory),   cmocka_unit_test(test_takes),
+        cmocka_unit_test(test_prints_and_maps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
