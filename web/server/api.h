@@ -6,7 +6,9 @@
  * filters select and seen to who may ask. A handler runs in a worker thread; several run at once,
  * also on the same view: all that it reads is immutable. It writes the value of "data" to
  * call->json, and nothing else: the envelope (window, exact, via, command, time) is the
- * dispatcher's, from call->told. On failure what it wrote is thrown away.
+ * dispatcher's, from call->told. On failure what it wrote is thrown away. It runs in a job
+ * (analyze/base/job.h), which is the request's: what is kept with the view is made in another one
+ * (apicache.h).
  *
  *     int api_threads(struct api_call *call, struct error *error) {
  *         return apitable_rows(call, &rows_threads, shown, sizeof shown, error);

@@ -2,6 +2,7 @@
 /* apicache.c: see apicache.h. */
 #include "web/server/apicache.h"
 
+#include "analyze/base/job.h"
 #include "analyze/base/timedwait.h"
 
 #include <pthread.h>
@@ -14,6 +15,7 @@ struct kept {
     struct kept *next;
     const struct apicache_kind *kind;
     void *value; /* NULL: somebody makes it */
+    struct job_memory *memory;
     size_t bytes;
     char key[];
 };
@@ -40,7 +42,7 @@ void apicache_free(struct apicache *cache) {
     while (cache->first != NULL) {
         struct kept *kept = cache->first;
         cache->first = kept->next;
-        kept->kind->free(kept->value);
+        job_free(&kept->memory);
         free(kept);
     }
     pthread_cond_destroy(&cache->changed);
@@ -71,11 +73,31 @@ static void wait_a_little(struct apicache *cache) {
     pthread_cond_timedwait(&cache->changed, &cache->lock, &until);
 }
 
+struct making {
+    const struct apicache_kind *kind;
+    const void *wish;
+    const struct replay_options *replay;
+    void *value;
+};
+
+static void make_value(void *what) {
+    struct making *making = what;
+    struct error error = {""};
+    making->value = making->kind->make(making->wish, making->replay, &error);
+    if (making->value == NULL) {
+        job_fail_as(&error);
+    }
+    if (making->kind->free != NULL) {
+        job_undo(making->kind->free, making->value);
+    }
+}
+
 /* Without the lock while it is made. */
 static const void *make(struct apicache *cache, const char *key, const struct apicache_kind *kind,
                         const void *wish, const struct replay_options *replay,
                         struct error *error) {
     struct kept *kept = calloc(1, sizeof *kept + strlen(key) + 1);
+    struct making making = {kind, wish, replay, NULL};
     void *value;
     if (kept == NULL) {
         error_set(error, "out of memory");
@@ -86,7 +108,7 @@ static const void *make(struct apicache *cache, const char *key, const struct ap
     kept->next = cache->first;
     cache->first = kept;
     pthread_mutex_unlock(&cache->lock);
-    value = kind->make(wish, replay, error);
+    value = job_run(make_value, &making, &kept->memory, error) == 0 ? making.value : NULL;
     pthread_mutex_lock(&cache->lock);
     kept->value = value;
     kept->bytes = value != NULL ? kind->bytes(value) : 0;

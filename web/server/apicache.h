@@ -16,7 +16,9 @@
 
 struct apicache;
 
-/* How a value is made and freed, and how many bytes it takes (for the limit of --cache-memory). */
+/* How a value is made and freed, and how many bytes it takes (for the limit of --cache-memory). It
+ * is made in a job of its own (analyze/base/job.h), whose memory is kept with it. free NULL: that
+ * is all there is to free. */
 struct apicache_kind {
     /* NULL: error is set. */
     void *(*make)(const void *wish, const struct replay_options *replay, struct error *error);

@@ -2,6 +2,7 @@
 /* dispatch.c: see dispatch.h. */
 #include "web/server/dispatch.h"
 
+#include "analyze/base/job.h"
 #include "analyze/rows/safetext.h"
 #include "web/server/apilist.h"
 #include "web/server/columns.h"
@@ -19,6 +20,7 @@ enum { TELL_MS = 100 };
 /* A request that is being answered. */
 struct dispatch {
     struct api_call call;
+    struct reply *reply;
     const struct route *route;
     const char *path; /* below API */
     struct report_run run;
@@ -468,6 +470,15 @@ static int prepare(struct dispatch *self, struct error *error) {
     return 0;
 }
 
+/* 0 or -1: not all was written. */
+static int close_writer(struct api_call *call) {
+    FILE *out = call->out;
+    jsonwriter_close(call->json);
+    call->json = NULL;
+    call->out = NULL;
+    return out == NULL || fclose(out) == 0 ? 0 : -1;
+}
+
 /* The handler's own answer, as text in self->data. 0 or -1. */
 static int handle(struct dispatch *self, struct error *error) {
     struct api_call *call = &self->call;
@@ -479,11 +490,7 @@ static int handle(struct dispatch *self, struct error *error) {
     } else {
         result = self->route->handler(call, error);
     }
-    jsonwriter_close(call->json);
-    if (call->out != NULL && fclose(call->out) != 0 && result == 0) {
-        result = error_set(error, "out of memory");
-    }
-    return result;
+    return close_writer(call) == 0 || result != 0 ? result : error_set(error, "out of memory");
 }
 
 static int find_route(struct dispatch *self, struct error *error) {
@@ -501,15 +508,26 @@ static int find_route(struct dispatch *self, struct error *error) {
     return 0;
 }
 
+/* A request is a job (analyze/base/job.h): what is allocated for it goes with it. What the reply
+ * and the call take along is malloc'd. */
+static void work(void *what) {
+    struct dispatch *self = what;
+    struct error error = {""};
+    if ((self->route == NULL && find_route(self, &error) != 0) || prepare(self, &error) != 0 ||
+        handle(self, &error) != 0) {
+        job_fail_as(&error);
+    }
+    give(self, self->reply);
+}
+
 static void answer(struct dispatch *self, struct reply *reply) {
     struct api_call *call = &self->call;
     struct error error = {""};
+    self->reply = reply;
     self->start_ns = now_ns();
     call->columns = call->request->wants_columns ? &self->columns : NULL;
-    if ((self->route != NULL || find_route(self, &error) == 0) && prepare(self, &error) == 0 &&
-        handle(self, &error) == 0) {
-        give(self, reply);
-    } else {
+    if (job_run(work, self, NULL, &error) != 0) {
+        close_writer(call);
         dispatch_problem(reply,
                          replay_is_cancelled(&call->replay) ? 503
                          : call->status != 0                ? call->status

@@ -101,6 +101,12 @@ struct loaded *loaded_new(struct hub *hub, unsigned source, const char *key, uin
     return loaded;
 }
 
+void loaded_close(struct loaded *loaded) {
+    job_free(&loaded->memory);
+    loaded->names = NULL;
+    loaded->file = (struct source){0};
+}
+
 void loaded_free(struct loaded *loaded) {
     for (struct loaded **at = &loaded->hub->loaded; *at != NULL; at = &(*at)->next) {
         if (*at == loaded) {
@@ -108,8 +114,7 @@ void loaded_free(struct loaded *loaded) {
             break;
         }
     }
-    names_close(loaded->names);
-    source_close(&loaded->file);
+    loaded_close(loaded);
     free(loaded->key);
     free(loaded);
 }
@@ -148,31 +153,53 @@ static void note_symbols(void *context, size_t done, size_t total) {
     }
 }
 
+/* Names read the source. */
+void loaded_undo(void *what) {
+    struct loaded *loaded = what;
+    names_close(loaded->names);
+    loaded->names = NULL;
+    source_close(&loaded->file);
+}
+
 static size_t bytes_of(const struct loaded *loaded) {
     const struct model *model = loaded->file.model;
     return model->node_count * sizeof *model->nodes +
            model->context_count * sizeof *model->contexts;
 }
 
-int loaded_open(struct loaded *loaded, const char *name, const struct source_choice *choice,
-                const struct replay_options *replay, struct error *error) {
+struct opening {
+    struct loaded *loaded;
+    const char *name;
+    const struct source_choice *choice;
+    const struct replay_options *replay;
+};
+
+static void open_as_job(void *what) {
+    const struct opening *opening = what;
+    struct loaded *loaded = opening->loaded;
+    const char *name = opening->name[0] != '\0' ? opening->name : NULL;
     const char *folders = loaded->hub->options.debug_folders;
+    struct error error;
     int settled;
-    if (source_open(&loaded->file, name[0] != '\0' ? name : NULL, choice, folders, replay, error) !=
-        0) {
-        return -1;
-    }
-    loaded->names = source_names(&loaded->file, folders, note_symbols, error);
+    job_undo(loaded_undo, loaded);
+    job_check(source_open(&loaded->file, name, opening->choice, folders, opening->replay, &error),
+              &error);
+    loaded->names = source_names(&loaded->file, folders, note_symbols, &error);
     if (loaded->names == NULL) {
-        return -1;
+        job_fail_as(&error);
     }
-    settled = names_settle(loaded->names, replay->cancel);
+    settled = names_settle(loaded->names, opening->replay->cancel);
     if (settled != 0) {
-        return error_set(error, settled == NAMES_CANCELLED ? "cancelled"
-                                                           : "out of memory while reading symbols");
+        job_fail("%s",
+                 settled == NAMES_CANCELLED ? "cancelled" : "out of memory while reading symbols");
     }
     loaded->bytes = bytes_of(loaded);
-    return 0;
+}
+
+int loaded_open(struct loaded *loaded, const char *name, const struct source_choice *choice,
+                const struct replay_options *replay, struct error *error) {
+    struct opening opening = {loaded, name, choice, replay};
+    return job_run(open_as_job, &opening, &loaded->memory, error);
 }
 
 /* ---- Opening ---- */
@@ -290,12 +317,6 @@ static int open_patiently(struct hub_source *source, struct loaded *loaded, cons
     return 0;
 }
 
-static void close_loaded(struct loaded *loaded) {
-    names_close(loaded->names);
-    loaded->names = NULL;
-    source_close(&loaded->file);
-}
-
 static int open_loaded(struct hub_source *source, struct loaded *loaded, struct error *error) {
     int64_t give_up_ms = watch_now_ms() + SETTLE_MS;
     for (;;) {
@@ -303,7 +324,7 @@ static int open_loaded(struct hub_source *source, struct loaded *loaded, struct 
         int result = open_patiently(source, loaded, source->status.name, error);
         char *recording = result == 0 ? hublive_recording(&loaded->file, &may_come) : NULL;
         if (recording != NULL) {
-            close_loaded(loaded);
+            loaded_close(loaded);
             result = open_patiently(source, loaded, recording, error);
             free(recording);
             return result;
@@ -312,8 +333,19 @@ static int open_loaded(struct hub_source *source, struct loaded *loaded, struct 
             !hub_sleep(source, watch_now_ms() + LOOK_AGAIN_MS)) {
             return result;
         }
-        close_loaded(loaded);
+        loaded_close(loaded);
     }
+}
+
+struct first_opening {
+    struct hub_source *source;
+    struct loaded *loaded;
+};
+
+static void open_first(void *what) {
+    const struct first_opening *opening = what;
+    struct error error;
+    job_check(open_loaded(opening->source, opening->loaded, &error), &error);
 }
 
 void hub_replace_whole(struct hub_source *source, struct loaded *loaded) {
@@ -357,25 +389,37 @@ static void end_refining(struct hub_source *source) {
     hub_tell(hub, source->status.number, NULL, "refined", "{}");
 }
 
+static void refine(void *what) {
+    struct hub_source *source = what;
+    const struct source *file = &source->whole->file;
+    const struct replay_options replay = {.cancel = &source->cancel};
+    if (modelcache_refine(file->model, file->parts, &replay)) {
+        open_refined(source, &replay);
+    }
+}
+
+static void group(void *what) {
+    struct hub_source *source = what;
+    const struct source *file = &source->whole->file;
+    const struct replay_options replay = {.cancel = &source->cancel};
+    index_group(file->model->index, &replay);
+    fineindex_prepare(file->model, file->parts, &replay);
+}
+
 /* So that windows of a large recording snap to slices that are fine enough, and exact ones take no
  * seconds. Whoever asks goes before it. */
 static void prepare_windows(struct hub_source *source) {
     const struct source *file = &source->whole->file;
-    const struct replay_options replay = {.cancel = &source->cancel};
     if (file->model->live || file->parts.count == 0 ||
         !hub_sleep(source, watch_now_ms() + FIRST_LOOK_MS)) {
         return;
     }
     setpriority(PRIO_PROCESS, (id_t)gettid(), LEAST_PRIORITY);
     if (source->status.refines) {
-        if (modelcache_refine(file->model, file->parts, &replay)) {
-            open_refined(source, &replay);
-            file = &source->whole->file;
-        }
+        job_run(refine, source, NULL, NULL);
         end_refining(source);
     }
-    index_group(file->model->index, &replay);
-    fineindex_prepare(file->model, file->parts, &replay);
+    job_run(group, source, NULL, NULL);
 }
 
 static void *open_source(void *argument) {
@@ -383,12 +427,14 @@ static void *open_source(void *argument) {
     struct hub *hub = source->hub;
     struct error error = {""};
     struct loaded *loaded;
+    struct first_opening opening;
     bool is_open;
     pthread_mutex_lock(&hub->lock);
     loaded = loaded_new(hub, source->status.number, "", 0);
     pthread_mutex_unlock(&hub->lock);
+    opening = (struct first_opening){source, loaded};
     opens = source;
-    is_open = loaded != NULL && open_loaded(source, loaded, &error) == 0;
+    is_open = loaded != NULL && job_run(open_first, &opening, NULL, &error) == 0;
     opens = NULL;
     if (loaded == NULL) {
         error_set(&error, "out of memory");

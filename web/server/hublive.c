@@ -72,11 +72,13 @@ char *hublive_recording(const struct source *file, bool *may_come) {
 
 struct follow {
     struct hub_source *source;
-    struct profile *profile; /* of a region; NULL: a recording */
+    struct profile *profile;   /* of a region; NULL: a recording */
+    struct job_memory *memory; /* of the profile */
     pid_t pid;
     uint64_t start_ticks;
     uint64_t start_ns; /* of this image: another one may have the same number by exec */
     char output[4096]; /* where it was to go at first: it may become the folder of a run */
+    char run[4096];    /* that find_run() found */
     uint64_t generation;
     uint64_t asked;  /* hub->clock at the last look */
     uint64_t bytes;  /* of the recording, at the last look */
@@ -147,10 +149,21 @@ static int load_recording(struct follow *follow, struct loaded *loaded, struct e
     return result;
 }
 
-static int load(struct follow *follow, struct loaded *loaded, bool runs) {
-    struct error error;
-    return follow->profile != NULL ? load_region(follow, loaded, runs, &error)
-                                   : load_recording(follow, loaded, &error);
+struct looking {
+    struct follow *follow;
+    struct loaded *loaded;
+    bool runs;
+};
+
+static void load(void *what) {
+    const struct looking *looking = what;
+    struct loaded *loaded = looking->loaded;
+    struct error error = {""};
+    job_undo(loaded_undo, loaded);
+    job_check(looking->follow->profile != NULL
+                  ? load_region(looking->follow, loaded, looking->runs, &error)
+                  : load_recording(looking->follow, loaded, &error),
+              &error);
 }
 
 static void tell(const struct follow *follow, const struct model *model) {
@@ -189,11 +202,13 @@ static void take(struct follow *follow, struct loaded *loaded, bool is_live) {
 static void look(struct follow *follow, bool runs) {
     struct hub *hub = follow->source->hub;
     int64_t begin_ms = hub_busy_ms();
+    struct looking looking;
     struct loaded *loaded;
     pthread_mutex_lock(&hub->lock);
     loaded = loaded_new(hub, follow->source->status.number, "", follow->generation);
     pthread_mutex_unlock(&hub->lock);
-    if (loaded != NULL && load(follow, loaded, runs) == 0) {
+    looking = (struct looking){follow, loaded, runs};
+    if (loaded != NULL && job_run(load, &looking, &loaded->memory, NULL) == 0) {
         take(follow, loaded, runs);
     } else {
         pthread_mutex_lock(&hub->lock);
@@ -208,6 +223,25 @@ static void look(struct follow *follow, bool runs) {
 
 /* ---- Until it ends ---- */
 
+typedef bool follow_question(struct follow *follow);
+
+struct follow_asking {
+    struct follow *follow;
+    follow_question *question;
+    bool is_so;
+};
+
+static void ask(void *what) {
+    struct follow_asking *asking = what;
+    asking->is_so = asking->question(asking->follow);
+}
+
+/* As a job, of which nothing stays: it is asked as long as the program runs. */
+static bool is_so(struct follow *follow, follow_question *question) {
+    struct follow_asking asking = {follow, question, false};
+    return job_run(ask, &asking, NULL, NULL) == 0 && asking.is_so;
+}
+
 static bool is_closed(const struct follow *follow) {
     char *path = find_recording(&follow->source->whole->file);
     struct recording *recording = path != NULL ? recording_open(path, NULL) : NULL;
@@ -218,7 +252,7 @@ static bool is_closed(const struct follow *follow) {
 }
 
 /* What its process has become by exec. */
-static bool has_next_image(const struct follow *follow) {
+static bool has_next_image(struct follow *follow) {
     struct memtrace_header header;
     struct region region;
     return region_find_header(follow->pid, &region, &header) &&
@@ -233,7 +267,7 @@ static bool is_received(const struct follow *follow) {
            region_is_written(parts->items[parts->count - 1]->fd, &unknown);
 }
 
-static bool runs_on(const struct follow *follow) {
+static bool runs_on(struct follow *follow) {
     if (!region_alive(follow->pid, follow->start_ticks)) {
         return is_received(follow);
     }
@@ -243,20 +277,20 @@ static bool runs_on(const struct follow *follow) {
 }
 
 /* An exec that failed leaves the program as it was. */
-static bool comes_back(const struct follow *follow) {
+static bool comes_back(struct follow *follow) {
     return follow->profile != NULL && region_alive(follow->pid, follow->start_ticks) &&
-           hub_sleep(follow->source, watch_now_ms() + END_MS) && runs_on(follow);
+           hub_sleep(follow->source, watch_now_ms() + END_MS) && is_so(follow, runs_on);
 }
 
 /* Whether a collector has done with what the program left. */
-static bool is_finished(const struct follow *follow) {
+static bool is_finished(struct follow *follow) {
     return follow->profile != NULL ? access(follow->profile->path, F_OK) != 0 : is_closed(follow);
 }
 
 /* The program is gone. false: nobody finishes what it left, or the hub is to stop. */
 static bool wait_for_collector(struct follow *follow) {
     int64_t give_up_ms = watch_now_ms() + FINISH_MS;
-    while (!is_finished(follow)) {
+    while (!is_so(follow, is_finished)) {
         if (watch_now_ms() > give_up_ms || !hub_sleep(follow->source, watch_now_ms() + END_MS)) {
             return false;
         }
@@ -265,7 +299,7 @@ static bool wait_for_collector(struct follow *follow) {
 }
 
 /* Whether others of its run run, too, of which the sum changes without it. */
-static bool has_company(const struct follow *follow) {
+static bool has_company(struct follow *follow) {
     struct region own;
     struct region *list = NULL;
     size_t count = 0;
@@ -285,7 +319,7 @@ static bool is_due(struct follow *follow, const struct source *file, int64_t *ne
         return true;
     }
     bytes = source_bytes(file);
-    if (bytes == follow->bytes && !has_company(follow)) {
+    if (bytes == follow->bytes && !is_so(follow, has_company)) {
         return false;
     }
     follow->bytes = bytes;
@@ -324,9 +358,11 @@ static bool has_process(const char *path, pid_t pid) {
     return has_it;
 }
 
-/* The run that it belonged to: in the place of its output, or where its recording is by now. false:
- * there is none, or not yet. */
-static bool find_run(const struct follow *follow, char *path, size_t size) {
+/* The run that it belonged to, to follow->run: in the place of its output, or where its recording
+ * is by now. false: there is none, or not yet. */
+static bool find_run(struct follow *follow) {
+    char *path = follow->run;
+    size_t size = sizeof follow->run;
     char *now = NULL;
     char *slash;
     snprintf(path, size, "%s", follow->output);
@@ -347,17 +383,16 @@ static bool find_run(const struct follow *follow, char *path, size_t size) {
 static void open_successor(struct follow *follow) {
     int64_t give_up_ms = watch_now_ms() + SUCCESSOR_MS;
     struct hub *hub = follow->source->hub;
-    char run[sizeof follow->output];
     char number[24];
     snprintf(number, sizeof number, "%ld", (long)follow->pid);
     give_number_up(follow->source);
     do {
-        bool is_over = find_run(follow, run, sizeof run);
-        if (is_over || has_next_image(follow)) {
+        bool is_over = is_so(follow, find_run);
+        if (is_over || is_so(follow, has_next_image)) {
             if (is_over && follow->profile == NULL) { /* its file was moved to the others */
                 look(follow, false);
             }
-            hub_add(hub, is_over ? run : number, NULL);
+            hub_add(hub, is_over ? follow->run : number, NULL);
             return;
         }
     } while (watch_now_ms() < give_up_ms && hub_sleep(follow->source, watch_now_ms() + END_MS));
@@ -374,7 +409,7 @@ static int64_t rest_of(const struct follow *follow) {
 
 static void run_follow(struct follow *follow) {
     int64_t next_ms = watch_now_ms() + LOOK_MS;
-    while (runs_on(follow) || comes_back(follow)) {
+    while (is_so(follow, runs_on) || comes_back(follow)) {
         if (!hub_sleep(follow->source, watch_now_ms() + END_MS)) {
             return;
         }
@@ -396,6 +431,18 @@ static void run_follow(struct follow *follow) {
     open_successor(follow);
 }
 
+static void close_region(void *profile) {
+    profile_close(profile);
+}
+
+static void open_region(void *what) {
+    struct follow *follow = what;
+    follow->profile = profile_open(follow->source->whole->file.path, NULL);
+    if (follow->profile != NULL) {
+        job_undo(close_region, follow->profile);
+    }
+}
+
 void hublive_follow(struct hub_source *source) {
     const struct source *file = &source->whole->file;
     const struct model *model = file->model;
@@ -410,9 +457,9 @@ void hublive_follow(struct hub_source *source) {
     snprintf(follow.output, sizeof follow.output, "%.*s", (int)sizeof follow.output - 1,
              file->parts.count != 0 ? file->path : model->header.output);
     if (file->parts.count == 0) {
-        follow.profile = profile_open(file->path, NULL);
-        if (follow.profile == NULL || !follow.profile->live) { /* it has just ended */
-            profile_close(follow.profile);
+        if (job_run(open_region, &follow, &follow.memory, NULL) != 0 || follow.profile == NULL ||
+            !follow.profile->live) { /* it has just ended */
+            job_free(&follow.memory);
             end(&follow);
             return;
         }
@@ -420,5 +467,5 @@ void hublive_follow(struct hub_source *source) {
         follow.bytes = source_bytes(file);
     }
     run_follow(&follow);
-    profile_close(follow.profile);
+    job_free(&follow.memory);
 }

@@ -3,11 +3,13 @@
  * hubparts.h: what hub.c (sources) and hubviews.c (what is asked of them) share.
  *
  * hub->lock guards everything but what is immutable: a struct loaded and a struct view are, once
- * their state is READY. It is never held while files are read or models made.
+ * their state is READY. It is never held while files are read or models made, which is done in jobs
+ * (analyze/base/job.h): a failure ends one with the lock free.
  */
 #ifndef WEB_SERVER_HUBPARTS_H
 #define WEB_SERVER_HUBPARTS_H
 
+#include "analyze/base/job.h"
 #include "web/server/hub.h"
 
 #include <pthread.h>
@@ -24,14 +26,16 @@ struct loaded {
     enum hub_made made;
     struct source file;
     struct names *names;
-    size_t users; /* views, and the source for its own */
+    struct job_memory *memory; /* of file and names */
+    size_t users;              /* views, and the source for its own */
     size_t bytes;
     uint64_t used; /* hub->clock when it was last asked for */
     struct loaded *next;
 };
 
 struct view {
-    struct api_view api; /* first */
+    struct api_view api;       /* first */
+    struct job_memory *memory; /* of all that it points to */
     struct loaded *loaded;
     char *key;
     struct request asked; /* the texts of the question */
@@ -77,6 +81,10 @@ int loaded_open(struct loaded *loaded, const char *name, const struct source_cho
                 const struct replay_options *replay, struct error *error);
 /* New, in the list, being made. NULL: out of memory. Under the lock. */
 struct loaded *loaded_new(struct hub *hub, unsigned source, const char *key, uint64_t generation);
+/* Closes what is open of it. */
+void loaded_close(struct loaded *loaded);
+/* For job_undo(), in the job whose memory it keeps. */
+void loaded_undo(void *loaded);
 /* Takes it out of the list and frees it. Under the lock. */
 void loaded_free(struct loaded *loaded);
 

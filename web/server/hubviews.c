@@ -41,14 +41,11 @@ static int by_name(const void *left, const void *right) {
 }
 
 /* Those of the request with this prefix, without it, in an order that does not depend on how they
- * were asked. 0 or -1: out of memory. */
-static int copy_filters(const struct hub_question *asked, struct request *to) {
+ * were asked. */
+static void copy_filters(const struct hub_question *asked, struct request *to) {
     const struct request *request = asked->request;
     size_t skip = strlen(asked->prefix);
-    to->parameters = calloc(request->parameter_count + 1, sizeof *to->parameters);
-    if (to->parameters == NULL) {
-        return -1;
-    }
+    to->parameters = job_array(request->parameter_count + 1, sizeof *to->parameters);
     for (size_t i = 0; i < request->parameter_count; i++) {
         const struct request_parameter *from = &request->parameters[i];
         struct request_parameter *copy = &to->parameters[to->parameter_count];
@@ -57,14 +54,10 @@ static int copy_filters(const struct hub_question *asked, struct request *to) {
             continue;
         }
         to->parameter_count++;
-        copy->name = strdup(from->name + skip);
-        copy->value = strdup(from->value);
-        if (copy->name == NULL || copy->value == NULL) {
-            return -1;
-        }
+        copy->name = job_string(from->name + skip);
+        copy->value = job_string(from->value);
     }
     qsort(to->parameters, to->parameter_count, sizeof *to->parameters, by_name);
-    return 0;
 }
 
 /* Flags are given as NAME, NAME= or NAME=1. */
@@ -123,13 +116,13 @@ static bool chooses_paths(const struct filters *filters) {
     return false;
 }
 
-/* What tells this view from all others of its source. NULL: out of memory. */
+/* What tells this view from all others of its source. */
 static char *make_key(const struct view *view) {
     char *key = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&key, &size);
     if (out == NULL) {
-        return NULL;
+        job_fail_memory();
     }
     for (size_t i = 0; i < view->asked.parameter_count; i++) {
         const struct request_parameter *one = &view->asked.parameters[i];
@@ -141,18 +134,40 @@ static char *make_key(const struct view *view) {
     if (view->of_blocks && filters_given(&view->question.filters)) {
         fputs("blocks\n", out);
     }
-    return fclose(out) == 0 ? key : NULL;
+    if (fclose(out) != 0) {
+        free(key);
+        job_fail_memory();
+    }
+    return job_take(key);
 }
 
 /* ---- Making one ---- */
 
 static void view_free(struct view *view) {
-    apicache_free(view->api.cache);
-    filtered_close(&view->filtered);
-    question_free(&view->question);
-    request_free(&view->asked);
-    free(view->key);
+    job_free(&view->memory);
     free(view);
+}
+
+static void close_question(void *what) {
+    question_free(what);
+}
+
+struct asking {
+    const struct hub_question *asked;
+    struct view *view;
+};
+
+static void ask(void *what) {
+    const struct asking *asking = what;
+    struct view *view = asking->view;
+    struct error error;
+    view->filtered.selection = selection_all();
+    view->question.filters.wants_threads = asking->asked->wants_threads;
+    view->of_blocks = asking->asked->wants_blocks;
+    copy_filters(asking->asked, &view->asked);
+    job_undo(close_question, &view->question);
+    job_check(take_parameters(view, &error), &error);
+    view->key = make_key(view);
 }
 
 static size_t bytes_of(const struct model *model) {
@@ -204,10 +219,25 @@ static int make_model(struct view *view, const struct replay_options *replay, st
     return filtered->model != NULL ? 0 : -1;
 }
 
-static int fill(struct view *view, const struct replay_options *replay, struct error *error) {
-    if (make_model(view, replay, error) != 0) {
-        return -1;
-    }
+static void close_filtered(void *what) {
+    filtered_close(what);
+}
+
+static void close_cache(void *what) {
+    apicache_free(what);
+}
+
+struct filling {
+    struct view *view;
+    const struct replay_options *replay;
+};
+
+static void fill(void *what) {
+    const struct filling *filling = what;
+    struct view *view = filling->view;
+    struct error error;
+    job_undo(close_filtered, &view->filtered);
+    job_check(make_model(view, filling->replay, &error), &error);
     view->api.source = &view->loaded->file;
     view->api.whole = view->loaded->file.model;
     view->api.model = view->filtered.model;
@@ -215,8 +245,11 @@ static int fill(struct view *view, const struct replay_options *replay, struct e
     view->api.selection = &view->filtered.selection;
     view->api.question = &view->question;
     view->api.cache = apicache_new();
+    if (view->api.cache == NULL) {
+        job_fail_memory();
+    }
+    job_undo(close_cache, view->api.cache);
     view->bytes = bytes_of(view->filtered.own) + sizeof *view;
-    return view->api.cache != NULL ? 0 : error_set(error, "out of memory");
 }
 
 /* ---- Waiting for who makes it ---- */
@@ -426,6 +459,7 @@ void hub_shrink(struct hub *hub, uint64_t limit) {
 /* Whose model is to be made, in the list. Under the lock, which is given up meanwhile. 0 or -1. */
 static int make(struct hub *hub, struct view *view, const struct replay_options *replay,
                 struct error *error) {
+    struct filling filling = {view, replay};
     int result;
     view->made = HUB_MAKING;
     view->users = 1;
@@ -433,7 +467,7 @@ static int make(struct hub *hub, struct view *view, const struct replay_options 
     view->next = hub->views;
     hub->views = view;
     pthread_mutex_unlock(&hub->lock);
-    result = fill(view, replay, error);
+    result = job_run(fill, &filling, &view->memory, error);
     pthread_mutex_lock(&hub->lock);
     view->made = result == 0 ? HUB_READY : HUB_SPOILED;
     pthread_cond_broadcast(&hub->changed);
@@ -502,17 +536,14 @@ const struct api_view *hub_view(struct hub *hub, const struct hub_question *aske
                                 struct error *error) {
     struct view *view = calloc(1, sizeof *view);
     struct view *found = NULL;
+    struct asking asking = {asked, view};
     if (view == NULL) {
         *status = 500;
         error_set(error, "out of memory");
         return NULL;
     }
-    view->filtered.selection = selection_all();
-    view->question.filters.wants_threads = asked->wants_threads;
-    view->of_blocks = asked->wants_blocks;
     *status = 400;
-    if (copy_filters(asked, &view->asked) != 0 || take_parameters(view, error) != 0 ||
-        (view->key = make_key(view)) == NULL) {
+    if (job_run(ask, &asking, &view->memory, error) != 0) {
         view_free(view);
         return NULL;
     }
