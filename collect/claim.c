@@ -5,6 +5,7 @@
 #include "analyze/base/below.h"
 #include "analyze/base/pathname.h"
 #include "analyze/read/filemap.h"
+#include "analyze/read/procfile.h"
 #include "collect/clock.h"
 
 #include <dirent.h>
@@ -148,7 +149,21 @@ enum claim_status claim_open(const char *path, struct claim *claim, struct error
 }
 
 /* The mapping that the program has of it tells that it is no other file. */
-static bool has_mapped(const struct claim *claim);
+static bool has_mapped(const struct claim *claim) {
+    struct procmaps maps;
+    struct procmapping mapping;
+    bool found = false;
+    int more = procmaps_open(&maps, claim->region.pid);
+    if (more != 0) {
+        return true; /* not ours to look at: assume the worst */
+    }
+    while (!found && (more = procmaps_next(&maps, &mapping)) != 0) {
+        /* Its device is not compared: some file systems show another. */
+        found = more > 0 && mapping.inode == claim->inode;
+    }
+    procmaps_close(&maps);
+    return found;
+}
 
 /* Where the path leads from the program's root, or from ours. */
 static int open_outside(struct claim *claim, struct stat *status) {
@@ -308,26 +323,6 @@ bool claim_process_exists(pid_t pid, uint64_t start_ticks) {
     }
     /* A process looks like a zombie as soon as its first thread has ended. */
     return region_start_ticks(pid, &ticks) == 0 && ticks == start_ticks && count_tasks(pid) > 1;
-}
-
-static bool has_mapped(const struct claim *claim) {
-    char path[64];
-    char *line = NULL;
-    size_t size = 0;
-    bool found = false;
-    FILE *maps;
-    snprintf(path, sizeof path, "/proc/%ld/maps", (long)claim->region.pid);
-    maps = fopen(path, "re");
-    if (maps == NULL) {
-        return true; /* not ours to look at: assume the worst */
-    }
-    while (!found && getline(&line, &size, maps) > 0) {
-        unsigned long long inode; /* its device is not compared: some file systems show another */
-        found = sscanf(line, "%*s %*s %*s %*s %llu", &inode) == 1 && inode == claim->inode;
-    }
-    free(line);
-    fclose(maps);
-    return found;
 }
 
 /* Of a process in another namespace of pids only the kernel knows whether it is there. */

@@ -3,6 +3,7 @@
 #include "collect/modulefiles.h"
 
 #include "analyze/base/array.h"
+#include "analyze/read/procfile.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -93,24 +94,12 @@ static void let_go(struct modulefile *file) {
 
 /* ---- A module's file ---- */
 
-/* What the kernel says of the first mapping of a module. */
-struct mapped {
-    uint64_t start, end;
-    uint64_t inode;
-    char path[PATH_MAX]; /* as far as the program's root; may end in " (deleted)" */
-};
-
-/* The line of the maps that has this address. false: none, or it is of no file. */
-static bool find_mapped(FILE *maps, uint64_t address, struct mapped *mapped) {
-    char line[PATH_MAX + 128];
-    rewind(maps);
-    while (fgets(line, sizeof line, maps) != NULL) {
-        int path = 0;
-        if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %*s %*s %" SCNu64 " %n", &mapped->start,
-                   &mapped->end, &mapped->inode, &path) >= 3 &&
-            address >= mapped->start && address < mapped->end) {
-            line[strcspn(line, "\n")] = '\0';
-            snprintf(mapped->path, sizeof mapped->path, "%s", path != 0 ? line + path : "");
+/* The mapping that has this address. false: none, or it is of no file. */
+static bool find_mapped(struct procmaps *maps, uint64_t address, struct procmapping *mapped) {
+    int more;
+    rewind(maps->file);
+    while ((more = procmaps_next(maps, mapped)) != 0) {
+        if (more > 0 && address >= mapped->start && address < mapped->end) {
             return mapped->inode != 0;
         }
     }
@@ -119,7 +108,7 @@ static bool find_mapped(FILE *maps, uint64_t address, struct mapped *mapped) {
 
 /* The descriptor of this file if it is the one that is mapped; -1: it is not. Not blocking: another
  * file may have the name by now. */
-static int try_file(const struct mapped *mapped, struct stat *status, const char *path) {
+static int try_file(const struct procmapping *mapped, struct stat *status, const char *path) {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd >= 0 &&
         (fstat(fd, status) != 0 || !S_ISREG(status->st_mode) || status->st_ino != mapped->inode)) {
@@ -131,8 +120,8 @@ static int try_file(const struct mapped *mapped, struct stat *status, const char
 
 /* As the program names it, as the kernel does, as its own file; last by its mapping, which only
  * root may open. */
-static int open_file(pid_t pid, const struct memtrace_module *module, const struct mapped *mapped,
-                     struct stat *status) {
+static int open_file(pid_t pid, const struct memtrace_module *module,
+                     const struct procmapping *mapped, struct stat *status) {
     static const char self[] = "/proc/self/";
     char path[2 * PATH_MAX];
     int fd;
@@ -160,9 +149,9 @@ static int open_file(pid_t pid, const struct memtrace_module *module, const stru
     return fd;
 }
 
-static void look_at(struct modulefiles *files, pid_t pid, FILE *maps,
+static void look_at(struct modulefiles *files, pid_t pid, struct procmaps *maps,
                     const struct memtrace_module *module, uint64_t id) {
-    struct mapped mapped;
+    struct procmapping mapped;
     struct stat status;
     int fd = -1;
     if (id < files->count && files->items[id] == NULL && module->path[0] == '/' &&
@@ -191,7 +180,7 @@ static bool make_room(struct modulefiles *files, size_t count) {
 
 /* From this id on there are modules that have no record yet, or whose segment is not seen yet. */
 static uint32_t look_at_all(struct modulefiles *files, const struct claim *claim,
-                            const struct profile *profile, FILE *maps, uint32_t count) {
+                            const struct profile *profile, struct procmaps *maps, uint32_t count) {
     uint64_t known = 0;
     uint32_t seen = count;
     for (size_t i = 0; i < profile->segment_count; i++) {
@@ -240,15 +229,12 @@ void modulefiles_look(struct modulefiles *files, const struct claim *claim,
                       const struct profile *profile) {
     uint32_t count = module_count(claim);
     uint32_t before = files->seen;
-    char path[32];
-    FILE *maps;
-    snprintf(path, sizeof path, "/proc/%ld/maps", (long)claim->region.pid);
-    maps = make_room(files, count) ? fopen(path, "re") : NULL;
-    if (maps != NULL) {
-        files->seen = look_at_all(files, claim, profile, maps, count);
-        fclose(maps);
+    struct procmaps maps = {0};
+    if (make_room(files, count) && procmaps_open(&maps, claim->region.pid) == 0) {
+        files->seen = look_at_all(files, claim, profile, &maps, count);
         say_seen(claim, files->seen);
     }
+    procmaps_close(&maps);
     files->tries = files->seen > before ? 0 : files->tries + 1;
 }
 

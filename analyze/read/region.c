@@ -2,7 +2,7 @@
 /* region.c: profile regions by pid. See region.h. */
 #include "analyze/read/region.h"
 
-#include "analyze/read/procstat.h"
+#include "analyze/read/procfile.h"
 #include "analyze/read/profile.h"
 
 #include "analyze/base/array.h"
@@ -21,16 +21,13 @@
 
 /* State letter and field 22 of /proc/PID/stat. 0 or a negative errno. */
 static int read_stat(pid_t pid, char *state, uint64_t *ticks) {
-    char path[64];
-    char text[PROCSTAT_BYTES];
-    const char *fields;
-    snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
-    fields = procstat_read(path, text);
+    char text[PROCFILE_STAT_BYTES];
+    const char *fields = procfile_stat(pid, 0, 3, text);
     if (fields == NULL) {
         return -errno;
     }
     return sscanf(fields,
-                  " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+                  "%c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
                   "%" SCNu64,
                   state, ticks) == 2
                ? 0
@@ -86,29 +83,6 @@ static uint64_t namespace_of(pid_t pid) {
     return stat(path, &status) == 0 ? (uint64_t)status.st_ino : 0;
 }
 
-/* The process's number in its own namespace, the last one of the line; 0: not told. */
-static uint32_t inner_pid(pid_t pid) {
-    char path[64];
-    char *line = NULL;
-    size_t size = 0;
-    uint32_t inner = 0;
-    FILE *status;
-    snprintf(path, sizeof path, "/proc/%ld/status", (long)pid);
-    status = fopen(path, "re");
-    while (status != NULL && getline(&line, &size, status) > 0) {
-        const char *last = strncmp(line, "NSpid:", 6) == 0 ? strrchr(line, '\t') : NULL;
-        if (last != NULL) {
-            inner = (uint32_t)strtoul(last, NULL, 10);
-            break;
-        }
-    }
-    free(line);
-    if (status != NULL) {
-        fclose(status);
-    }
-    return inner;
-}
-
 pid_t region_pid_here(const struct memtrace_header *header) {
     pid_t found = 0;
     const struct dirent *entry;
@@ -119,7 +93,7 @@ pid_t region_pid_here(const struct memtrace_header *header) {
         if (number > 0 && number <= INT32_MAX && region_start_ticks((pid_t)number, &ticks) == 0 &&
             ticks == header->process_start_ticks &&
             namespace_of((pid_t)number) == header->run.pid_namespace &&
-            inner_pid((pid_t)number) == header->pid) {
+            procfile_own_number((pid_t)number, 0) == header->pid) {
             found = (pid_t)number;
         }
     }
@@ -268,18 +242,6 @@ static bool is_mapped_file(const char *path, uint64_t inode) {
     return stat(path, &status) == 0 && status.st_ino == inode && is_profile(path);
 }
 
-/* "start-end mode offset device inode   path" of a profile: its path and inode. NULL: another. */
-static char *profile_of_line(char *line, uint64_t *inode) {
-    char *file = strchr(line, '/');
-    size_t length = file != NULL ? strcspn(file, "\n") : 0;
-    if (length < 5 || length > 400 || memcmp(file + length - 4, ".mtp", 4) != 0 ||
-        sscanf(line, "%*s %*s %*s %*s %" SCNu64, inode) != 1) {
-        return NULL;
-    }
-    file[length] = '\0';
-    return file;
-}
-
 /* Left by a program that has replaced itself by exec, or was detached from: its process may have
  * another region. */
 static bool is_left(const struct region *region) {
@@ -289,42 +251,41 @@ static bool is_left(const struct region *region) {
 }
 
 /* What the program has mapped tells of a folder that only its own environment named, and of
- * another mount namespace or root. */
+ * another mount namespace or root. 0, or a negative errno. */
 static int find_by_maps(pid_t pid, uint64_t ticks, struct region *region) {
-    char path[64];
-    char *line = NULL;
-    size_t size = 0;
-    int result = -ENOENT;
+    struct procmaps maps;
+    struct procmapping mapping;
     struct region found = *region;
-    FILE *maps;
-    snprintf(path, sizeof path, "/proc/%ld/maps", (long)pid);
-    maps = fopen(path, "re");
-    if (maps == NULL) {
+    bool is_found = false;
+    int more;
+    if (procmaps_open(&maps, pid) != 0) {
         return -errno;
     }
-    while (result != 0 && getline(&line, &size, maps) > 0) {
-        uint64_t inode;
-        char *file = profile_of_line(line, &inode);
-        if (file == NULL) {
+    while ((more = procmaps_next(&maps, &mapping)) != 0) {
+        size_t length = more > 0 && mapping.path[0] == '/' ? strlen(mapping.path) : 0;
+        if (length < 5 || length > 400 || strcmp(mapping.path + length - 4, ".mtp") != 0) {
             continue;
         }
-        snprintf(region->path, sizeof region->path, "%s", file);
-        if (!is_mapped_file(region->path, inode)) {
-            snprintf(region->path, sizeof region->path, "/proc/%ld/root%s", (long)pid, file);
+        snprintf(region->path, sizeof region->path, "%s", mapping.path);
+        if (!is_mapped_file(region->path, mapping.inode)) {
+            snprintf(region->path, sizeof region->path, "/proc/%ld/root%s", (long)pid,
+                     mapping.path);
         }
-        if (is_mapped_file(region->path, inode)) {
+        if (is_mapped_file(region->path, mapping.inode)) {
             region->pid = pid;
             region->start_ticks = ticks;
             region->alive = true;
             region->modified_ns = 0;
             found = *region;
-            result = is_left(region) ? -EAGAIN : 0;
+            is_found = true;
+            if (!is_left(region)) {
+                break;
+            }
         }
     }
-    free(line);
-    fclose(maps);
+    procmaps_close(&maps);
     *region = found;
-    return result == -EAGAIN ? 0 : result;
+    return is_found ? 0 : -ENOENT;
 }
 
 /* A forked child that is light counts in the region of the process that it came from, which it has

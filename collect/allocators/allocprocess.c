@@ -3,6 +3,7 @@
 #include "collect/allocators/allocprocess.h"
 
 #include "analyze/base/array.h"
+#include "analyze/read/procfile.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,27 +14,6 @@
 #include <unistd.h>
 
 /* ---- Mappings ---- */
-
-struct mapping {
-    uint64_t low, high, offset;
-    bool is_code;
-    char path[PATH_MAX];
-};
-
-/* false: the line is none. */
-static bool read_mapping(const char *line, struct mapping *mapping) {
-    char rights[8];
-    int path = 0;
-    if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %*s %*s %n", &mapping->low,
-               &mapping->high, rights, &mapping->offset, &path) != 4 ||
-        path == 0) {
-        return false;
-    }
-    mapping->is_code = rights[2] == 'x';
-    snprintf(mapping->path, sizeof mapping->path, "%.*s", (int)strcspn(line + path, "\n"),
-             line + path);
-    return true;
-}
 
 static int take(struct allocprocess *process, uint64_t low, uint64_t high) {
     struct codefile_range *last =
@@ -53,38 +33,23 @@ static int take(struct allocprocess *process, uint64_t low, uint64_t high) {
 /* Where the heap and the stack grow nothing of ours is put. */
 #define GROWTH (UINT64_C(1) << 30)
 
-static bool grows(const struct mapping *mapping, const char *name) {
-    return strcmp(mapping->path, name) == 0;
-}
-
 /* Where the heap begins, which may not be there yet; 0: not known. */
 static uint64_t heap_start(pid_t pid) {
     enum { START_BRK = 47 };
-    char path[64];
-    char line[4096] = "";
-    FILE *in;
-    const char *at;
-    snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
-    in = fopen(path, "re");
-    if (in == NULL) {
-        return 0;
-    }
-    at = fgets(line, sizeof line, in) != NULL ? strrchr(line, ')') : NULL;
-    fclose(in);
-    for (int field = 2; at != NULL && field < START_BRK; field++) {
-        at = strchr(at + 1, ' ');
-    }
-    return at != NULL ? strtoull(at, NULL, 10) : 0;
+    char text[PROCFILE_STAT_BYTES];
+    const char *field = procfile_stat(pid, 0, START_BRK, text);
+    return field != NULL ? strtoull(field, NULL, 10) : 0;
 }
 
 /* ---- Objects ---- */
 
 /* Whether the mapping is more of the last object, or of one before. NULL: of none. */
-static struct allocobject *object_of(struct allocprocess *process, const struct mapping *mapping) {
+static struct allocobject *object_of(struct allocprocess *process,
+                                     const struct procmapping *mapping) {
     for (size_t i = process->object_count; i-- > 0;) {
         struct allocobject *object = &process->objects[i];
         if (strcmp(object->path, mapping->path) == 0 &&
-            (mapping->offset != 0 || object->low == mapping->low)) {
+            (mapping->offset != 0 || object->low == mapping->start)) {
             return object;
         }
     }
@@ -92,15 +57,15 @@ static struct allocobject *object_of(struct allocprocess *process, const struct 
 }
 
 /* The same file may be loaded at several places (dlmopen): each begins with its first bytes. */
-static int add_mapping(struct allocprocess *process, const struct mapping *mapping) {
+static int add_mapping(struct allocprocess *process, const struct procmapping *mapping) {
     struct allocobject *object;
     if (mapping->path[0] != '/') {
         return 0;
     }
     object = object_of(process, mapping);
     if (object != NULL) {
-        object->high = mapping->high;
-        object->is_open |= mapping->is_code;
+        object->high = mapping->end;
+        object->is_open |= mapping->executable;
         return 0;
     }
     if (array_grow(&process->objects, &process->object_room, process->object_count,
@@ -109,11 +74,12 @@ static int add_mapping(struct allocprocess *process, const struct mapping *mappi
     }
     object = &process->objects[process->object_count++];
     memset(object, 0, sizeof *object);
-    memcpy(object->path, mapping->path, sizeof object->path);
-    object->low = mapping->low;
-    object->high = mapping->high;
-    object->bias = mapping->low - mapping->offset; /* of the file's first byte, until it is read */
-    object->is_open = mapping->is_code;
+    snprintf(object->path, sizeof object->path, "%s", mapping->path);
+    object->low = mapping->start;
+    object->high = mapping->end;
+    object->bias =
+        mapping->start - mapping->offset; /* of the file's first byte, until it is read */
+    object->is_open = mapping->executable;
     return 0;
 }
 
@@ -184,14 +150,6 @@ static void put_started_first(struct allocprocess *process) {
 
 /* ---- The process ---- */
 
-static int add(struct allocprocess *process, const struct mapping *mapping) {
-    uint64_t low = mapping->low;
-    uint64_t high = mapping->high;
-    high += grows(mapping, "[heap]") ? GROWTH : 0;
-    low -= grows(mapping, "[stack]") && low > GROWTH ? GROWTH : 0;
-    return take(process, low, high) != 0 ? -1 : add_mapping(process, mapping);
-}
-
 static int compare_ranges(const void *left, const void *right) {
     const struct codefile_range *a = left;
     const struct codefile_range *b = right;
@@ -211,22 +169,26 @@ static int take_more(struct allocprocess *process, uint64_t low, uint64_t high) 
 
 int allocprocess_open(struct allocprocess *process, pid_t pid, uint64_t runtime,
                       struct error *error) {
-    char path[64];
-    char line[PATH_MAX + 256];
     uint64_t heap = heap_start(pid);
-    struct mapping mapping;
+    struct procmaps maps;
+    struct procmapping mapping;
     int status = 0;
-    FILE *in;
+    int more;
     *process = (struct allocprocess){.pid = pid};
-    snprintf(path, sizeof path, "/proc/%ld/maps", (long)pid);
-    in = fopen(path, "re");
-    if (in == NULL) {
-        return error_set(error, "%s: %s", path, strerror(errno));
+    if (procmaps_open(&maps, pid) != 0) {
+        return error_set(error, "/proc/%ld/maps: %s", (long)pid, strerror(errno));
     }
-    while (status == 0 && fgets(line, sizeof line, in) != NULL) {
-        status = read_mapping(line, &mapping) ? add(process, &mapping) : 0;
+    while (status == 0 && (more = procmaps_next(&maps, &mapping)) != 0) {
+        if (more > 0) {
+            bool is_heap = strcmp(mapping.path, "[heap]") == 0;
+            bool is_stack = strcmp(mapping.path, "[stack]") == 0;
+            status =
+                take(process, mapping.start - (is_stack && mapping.start > GROWTH ? GROWTH : 0),
+                     mapping.end + (is_heap ? GROWTH : 0));
+            status = status == 0 ? add_mapping(process, &mapping) : -1;
+        }
     }
-    fclose(in);
+    procmaps_close(&maps);
     if (status != 0 || (heap != 0 && take_more(process, heap, heap + GROWTH) != 0)) {
         return error_set(error, "out of memory");
     }
@@ -303,19 +265,10 @@ bool allocprocess_has_changed(const struct allocprocess *process, uint64_t addre
 }
 
 bool allocprocess_has_shadow_stack(const struct allocprocess *process) {
-    char path[64];
-    char line[256];
-    bool result = false;
-    FILE *in;
-    snprintf(path, sizeof path, "/proc/%ld/status", (long)process->pid);
-    in = fopen(path, "re");
-    while (in != NULL && fgets(line, sizeof line, in) != NULL) {
-        result |= strncmp(line, "x86_Thread_features:", 20) == 0 && strstr(line, "shstk") != NULL;
-    }
-    if (in != NULL) {
-        fclose(in);
-    }
-    return result;
+    char features[256];
+    return procfile_status(process->pid, 0, "x86_Thread_features", features, sizeof features) ==
+               0 &&
+           strstr(features, "shstk") != NULL;
 }
 
 /* ---- Room ---- */

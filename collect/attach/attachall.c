@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "collect/attach/attachall.h"
 
+#include "analyze/read/procfile.h"
 #include "collect/attach/attachmemory.h"
 #include "collect/attach/attachtarget.h"
 
@@ -28,7 +29,7 @@ static bool is_held(const struct attachall *all, pid_t tid) {
 /* As /proc tells it; 0: it has ended. */
 static char state_of(pid_t pid, pid_t tid) {
     char state[32];
-    return attachtarget_status(pid, tid, "State", state, sizeof state) == 0 && state[0] != 'Z' &&
+    return procfile_status(pid, tid, "State", state, sizeof state) == 0 && state[0] != 'Z' &&
                    state[0] != 'X'
                ? state[0]
                : '\0';

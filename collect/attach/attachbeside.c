@@ -3,7 +3,7 @@
 #define _GNU_SOURCE
 #include "collect/attach/attachbeside.h"
 
-#include "analyze/read/procstat.h"
+#include "analyze/read/procfile.h"
 
 #include <sched.h>
 #include <stdbool.h>
@@ -19,15 +19,9 @@ static bool is_urgent;
 
 /* -1: not known. */
 static int last_processor(pid_t pid, pid_t tid) {
-    char path[64];
-    char text[PROCSTAT_BYTES];
-    const char *at;
-    snprintf(path, sizeof path, "/proc/%ld/task/%ld/stat", (long)pid, (long)tid);
-    at = procstat_read(path, text);
-    for (int field = 3; at != NULL && field < PROCESSOR_FIELD; field++) {
-        at = strchr(at + 1, ' ');
-    }
-    return at != NULL ? atoi(at + 1) : -1;
+    char text[PROCFILE_STAT_BYTES];
+    const char *field = procfile_stat(pid, tid, PROCESSOR_FIELD, text);
+    return field != NULL ? atoi(field) : -1;
 }
 
 static bool move_to(int processor) {

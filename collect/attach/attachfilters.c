@@ -4,6 +4,7 @@
 #include "collect/attach/attachfilters.h"
 
 #include "analyze/base/thismachine.h"
+#include "analyze/read/procfile.h"
 #include "collect/attach/attachstop.h"
 #include "collect/attach/attachtarget.h"
 #include "collect/attach/filtercalls.h"
@@ -60,16 +61,15 @@ static enum attachfilters_answer read_thread(pid_t pid, pid_t tid, struct attach
     char mode[32];
     struct attachstop stop;
     enum attachfilters_answer answer;
-    if (attachtarget_status(pid, tid, "Seccomp", mode, sizeof mode) != 0 || mode[0] == '0') {
+    if (procfile_status(pid, tid, "Seccomp", mode, sizeof mode) != 0 || mode[0] == '0') {
         return ATTACHFILTERS_NONE;
     }
     if (mode[0] == '1') {
         return ATTACHFILTERS_STRICT;
     }
     if (attachstop_hold(pid, tid, &stop) != 0) {
-        return attachtarget_status(pid, tid, "Seccomp", mode, sizeof mode) != 0
-                   ? ATTACHFILTERS_NONE
-                   : ATTACHFILTERS_UNKNOWN;
+        return procfile_status(pid, tid, "Seccomp", mode, sizeof mode) != 0 ? ATTACHFILTERS_NONE
+                                                                            : ATTACHFILTERS_UNKNOWN;
     }
     answer = read_standing(tid, filters, error);
     attachstop_end(&stop, false);
@@ -81,8 +81,7 @@ bool attachfilters_are_there(pid_t pid) {
     size_t count = attachstop_threads(pid, tids);
     char mode[32];
     for (size_t i = 0; i < count; i++) {
-        if (attachtarget_status(pid, tids[i], "Seccomp", mode, sizeof mode) == 0 &&
-            mode[0] != '0') {
+        if (procfile_status(pid, tids[i], "Seccomp", mode, sizeof mode) == 0 && mode[0] != '0') {
             return true;
         }
     }

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "collect/attach/attachgift.h"
 
+#include "analyze/read/procfile.h"
 #include "collect/attach/attachmemory.h"
 #include "collect/attach/stub.h"
 
@@ -54,17 +55,8 @@ static long find_thread(pid_t pid, uint32_t own_tid) {
     for (struct dirent *entry = folder != NULL ? readdir(folder) : NULL;
          entry != NULL && found == 0; entry = readdir(folder)) {
         long tid = strtol(entry->d_name, NULL, 10);
-        char line[256];
-        FILE *file;
-        snprintf(path, sizeof path, "/proc/%ld/task/%ld/status", (long)pid, tid);
-        file = tid > 0 ? fopen(path, "re") : NULL;
-        while (file != NULL && fgets(line, sizeof line, file) != NULL) {
-            const char *last = strncmp(line, "NSpid:", 6) == 0 ? strrchr(line, '\t') : NULL;
-            found = last != NULL && strtoul(last, NULL, 10) == own_tid ? tid : found;
-        }
-        if (file != NULL) {
-            fclose(file);
-        }
+        uint32_t number = tid > 0 ? procfile_own_number(pid, (pid_t)tid) : 0;
+        found = number != 0 && number == own_tid ? tid : 0;
     }
     if (folder != NULL) {
         closedir(folder);

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "collect/attach/attachimage.h"
 
+#include "analyze/read/procfile.h"
 #include "analyze/read/region.h"
 #include "collect/attach/attachmemory.h"
 #include "collect/attach/attachtarget.h"
@@ -67,7 +68,7 @@ int attachimage_write(const struct attachimage *image, uint64_t address, const v
 static bool shares_with_parent(pid_t pid) {
     enum { IS_SAME_MEMORY = KCMP_VM };
     char parent[32];
-    return attachtarget_status(pid, pid, "PPid", parent, sizeof parent) == 0 && atol(parent) > 0 &&
+    return procfile_status(pid, pid, "PPid", parent, sizeof parent) == 0 && atol(parent) > 0 &&
            syscall(SYS_kcmp, pid, atol(parent), IS_SAME_MEMORY, 0, 0) == 0;
 }
 

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "collect/attach/attachstop.h"
 
+#include "analyze/read/procfile.h"
 #include "collect/attach/attachbeside.h"
 #include "collect/attach/attachmemory.h"
 #include "collect/clock.h"
@@ -367,7 +368,7 @@ static bool is_in_wait(const struct attachsafety *safety, uint64_t pc) {
 bool attachstop_may(const struct attachsafety *safety, pid_t tid, bool may_run) {
     struct attachcallsite sleeping;
     char state[32];
-    if (attachtarget_status(safety->target->pid, tid, "State", state, sizeof state) != 0) {
+    if (procfile_status(safety->target->pid, tid, "State", state, sizeof state) != 0) {
         return false;
     }
     if (state[0] == 'R') {
@@ -389,7 +390,7 @@ bool attachstop_may(const struct attachsafety *safety, pid_t tid, bool may_run) 
 static bool is_ignored(const struct attachstop *stop, int signal) {
     char caught[32];
     return (signal == SIGCHLD || signal == SIGCONT || signal == SIGURG || signal == SIGWINCH) &&
-           attachtarget_status(stop->pid, stop->tid, "SigCgt", caught, sizeof caught) == 0 &&
+           procfile_status(stop->pid, stop->tid, "SigCgt", caught, sizeof caught) == 0 &&
            (strtoull(caught, NULL, 16) >> (signal - 1) & 1) == 0;
 }
 
@@ -677,7 +678,7 @@ static void block_child(sigset_t *child, sigset_t *before) {
 
 static bool is_deaf(const struct attachstop *stop) {
     char state[32];
-    return attachtarget_status(stop->pid, stop->tid, "State", state, sizeof state) == 0 &&
+    return procfile_status(stop->pid, stop->tid, "State", state, sizeof state) == 0 &&
            state[0] == 'D';
 }
 

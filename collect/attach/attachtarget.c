@@ -5,6 +5,7 @@
 
 #include "analyze/base/below.h"
 #include "analyze/base/thismachine.h"
+#include "analyze/read/procfile.h"
 #include "memtrace/blocks.h"
 
 #include <errno.h>
@@ -21,56 +22,47 @@ enum { PAGE = 4096 };
 
 /* --- mappings --------------------------------------------------------------------------------- */
 
-/* "start-end rwxp offset device inode   path", of whole pages. The file is read in pieces: what
- * grew or was joined meanwhile may begin before the end of what came before (`behind`), where it is
- * cut. 0; 1: it ends before that, too; or -1: out of memory or no such line. */
-static int parse(char *line, uint64_t behind, struct attachmapping *mapping) {
-    char mode[5];
-    int at = 0;
-    line[strcspn(line, "\n")] = '\0';
-    if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %" SCNu64 " %n", &mapping->start,
-               &mapping->end, mode, &mapping->offset, &mapping->inode, &at) < 5 ||
-        mapping->end <= mapping->start || mapping->start % PAGE != 0 || mapping->end % PAGE != 0) {
-        return -1;
-    }
-    if (mapping->end <= behind) {
-        return 1;
-    }
-    if (mapping->start < behind) {
-        mapping->offset += mapping->inode != 0 ? behind - mapping->start : 0;
-        mapping->start = behind;
-    }
-    mapping->readable = mode[0] == 'r';
-    mapping->writable = mode[1] == 'w';
-    mapping->executable = mode[2] == 'x';
-    mapping->path = strdup(at != 0 ? line + at : "");
-    return mapping->path != NULL ? 0 : -1;
-}
-
-static int add(struct attachtarget *target, char *line) {
+/* The file is read in pieces: what grew or was joined meanwhile may begin before the end of what
+ * came before, where it is cut. 0, or -1: out of memory, or not of whole pages. */
+static int add_mapping(struct attachtarget *target, const struct procmapping *read) {
     uint64_t behind = target->count != 0 ? target->mappings[target->count - 1].end : 0;
-    struct attachmapping *larger =
-        realloc(target->mappings, (target->count + 1) * sizeof *target->mappings);
-    int result;
-    if (larger == NULL) {
+    uint64_t cut = read->start < behind ? behind - read->start : 0;
+    struct attachmapping *larger;
+    char *path;
+    if (read->start % PAGE != 0 || read->end % PAGE != 0) {
         return -1;
     }
-    target->mappings = larger;
-    result = parse(line, behind, &target->mappings[target->count]);
-    target->count += result == 0;
-    return result < 0 ? -1 : 0;
+    if (read->end <= behind) {
+        return 0;
+    }
+    larger = realloc(target->mappings, (target->count + 1) * sizeof *target->mappings);
+    target->mappings = larger != NULL ? larger : target->mappings;
+    path = larger != NULL ? strdup(read->path) : NULL;
+    if (path == NULL) {
+        return -1;
+    }
+    target->mappings[target->count++] =
+        (struct attachmapping){.start = read->start + cut,
+                               .end = read->end,
+                               .offset = read->offset + (read->inode != 0 ? cut : 0),
+                               .inode = read->inode,
+                               .readable = read->readable,
+                               .writable = read->writable,
+                               .executable = read->executable,
+                               .path = path};
+    return 0;
 }
 
-int attachtarget_read(FILE *maps, pid_t pid, struct attachtarget *target, struct error *error) {
-    char *line = NULL;
-    size_t capacity = 0;
-    int failed = 0;
+int attachtarget_read(FILE *file, pid_t pid, struct attachtarget *target, struct error *error) {
+    struct procmaps maps = {.file = file};
+    struct procmapping mapping;
+    int more = 1;
     *target = (struct attachtarget){.pid = pid};
-    while (!failed && getline(&line, &capacity, maps) > 0) {
-        failed = add(target, line);
+    while (more > 0 && (more = procmaps_next(&maps, &mapping)) > 0) {
+        more = add_mapping(target, &mapping) == 0 ? 1 : -1;
     }
-    free(line);
-    if (failed) {
+    free(maps.line);
+    if (more < 0) {
         attachtarget_close(target);
         return error_set(error, "cannot understand /proc/%ld/maps", (long)pid);
     }
@@ -78,17 +70,14 @@ int attachtarget_read(FILE *maps, pid_t pid, struct attachtarget *target, struct
 }
 
 int attachtarget_open(pid_t pid, struct attachtarget *target, struct error *error) {
-    char path[64];
+    struct procmaps maps;
     int result;
-    FILE *file;
     *target = (struct attachtarget){.pid = pid};
-    snprintf(path, sizeof path, "/proc/%ld/maps", (long)pid);
-    file = fopen(path, "re");
-    if (file == NULL) {
-        return error_set(error, "cannot read %s: %s", path, strerror(errno));
+    if (procmaps_open(&maps, pid) != 0) {
+        return error_set(error, "cannot read /proc/%ld/maps: %s", (long)pid, strerror(errno));
     }
-    result = attachtarget_read(file, pid, target, error);
-    fclose(file);
+    result = attachtarget_read(maps.file, pid, target, error);
+    procmaps_close(&maps);
     return result;
 }
 
@@ -334,34 +323,11 @@ uint64_t attachtarget_padding(const struct attachtarget *target, size_t size) {
     return found;
 }
 
-/* --- /proc/PID/status -------------------------------------------------------------------------
- */
-
-int attachtarget_status(pid_t pid, pid_t tid, const char *name, char *value, size_t capacity) {
-    char path[64];
-    char line[512];
-    size_t length = strlen(name);
-    int found = -1;
-    FILE *file;
-    snprintf(path, sizeof path, "/proc/%ld/task/%ld/status", (long)pid, (long)tid);
-    file = fopen(path, "re");
-    while (file != NULL && found != 0 && fgets(line, sizeof line, file) != NULL) {
-        if (strncmp(line, name, length) == 0 && line[length] == ':') {
-            const char *at = line + length + 1;
-            line[strcspn(line, "\n")] = '\0';
-            snprintf(value, capacity, "%s", at + strspn(at, " \t"));
-            found = 0;
-        }
-    }
-    if (file != NULL) {
-        fclose(file);
-    }
-    return found;
-}
+/* --- threads ---------------------------------------------------------------------------------- */
 
 int attachtarget_waits(pid_t pid, pid_t tid, uint64_t *count) {
     char value[32];
-    if (attachtarget_status(pid, tid, "voluntary_ctxt_switches", value, sizeof value) != 0) {
+    if (procfile_status(pid, tid, "voluntary_ctxt_switches", value, sizeof value) != 0) {
         return -1;
     }
     *count = strtoull(value, NULL, 10);

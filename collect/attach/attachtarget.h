@@ -74,9 +74,6 @@ uint64_t attachtarget_padding_of(int fd, const struct attachtarget *target,
 /* Room where nothing is mapped, `size` bytes; 0: none. */
 uint64_t attachtarget_gap(const struct attachtarget *target, uint64_t size);
 
-/* A line "NAME:" of /proc/PID/status (tid: of that thread), without the blanks before its value.
- * 0, or -1: the process or the line is not there. */
-int attachtarget_status(pid_t pid, pid_t tid, const char *name, char *value, size_t capacity);
 /* How often this thread has left its CPU in order to wait. 0, or -1. */
 int attachtarget_waits(pid_t pid, pid_t tid, uint64_t *count);
 

@@ -5,6 +5,7 @@
 
 #include "analyze/base/array.h"
 #include "analyze/base/numbermap.h"
+#include "analyze/read/procfile.h"
 #include "analyze/symbol/symbol.h"
 #include "collect/attach/attachfault.h"
 
@@ -33,9 +34,9 @@ static pid_t find_copy(pid_t pid) {
     while (folder != NULL && found == 0 && (entry = readdir(folder)) != NULL) {
         pid_t other = (pid_t)strtol(entry->d_name, NULL, 10);
         char value[64];
-        if (other > 0 && attachtarget_status(other, other, "PPid", value, sizeof value) == 0 &&
+        if (other > 0 && procfile_status(other, other, "PPid", value, sizeof value) == 0 &&
             (pid_t)strtol(value, NULL, 10) == pid &&
-            attachtarget_status(other, other, "Name", value, sizeof value) == 0 &&
+            procfile_status(other, other, "Name", value, sizeof value) == 0 &&
             strcmp(value, MEMTRACE_CENSUS_COPY) == 0) {
             found = other;
         }
@@ -64,7 +65,7 @@ void census_end_copy(pid_t copy) {
 
 static bool is_held(pid_t copy) {
     char tracer[32];
-    return attachtarget_status(copy, copy, "TracerPid", tracer, sizeof tracer) == 0 &&
+    return procfile_status(copy, copy, "TracerPid", tracer, sizeof tracer) == 0 &&
            strcmp(tracer, "0") != 0;
 }
 

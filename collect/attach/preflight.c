@@ -4,6 +4,7 @@
 #include "collect/attach/preflight.h"
 
 #include "analyze/base/thismachine.h"
+#include "analyze/read/procfile.h"
 #include "analyze/read/region.h"
 #include "collect/attach/attachfault.h"
 #include "collect/attach/attachimage.h"
@@ -36,9 +37,9 @@ static int check_state(pid_t pid, struct error *error) {
     char state[32];
     char tracer[32];
     char group[32];
-    if (attachtarget_status(pid, pid, "State", state, sizeof state) != 0 ||
-        attachtarget_status(pid, pid, "TracerPid", tracer, sizeof tracer) != 0 ||
-        attachtarget_status(pid, pid, "Tgid", group, sizeof group) != 0) {
+    if (procfile_status(pid, pid, "State", state, sizeof state) != 0 ||
+        procfile_status(pid, pid, "TracerPid", tracer, sizeof tracer) != 0 ||
+        procfile_status(pid, pid, "Tgid", group, sizeof group) != 0) {
         return error_set(error, "there is no process %ld", (long)pid);
     }
     if (atol(group) != pid) {
@@ -97,7 +98,7 @@ static bool is_of_user(pid_t pid, uid_t user) {
     unsigned real;
     unsigned effective;
     unsigned saved;
-    return attachtarget_status(pid, pid, "Uid", ids, sizeof ids) == 0 &&
+    return procfile_status(pid, pid, "Uid", ids, sizeof ids) == 0 &&
            sscanf(ids, "%u %u %u", &real, &effective, &saved) == 3 && real == user &&
            effective == user && saved == user;
 }
@@ -330,7 +331,7 @@ static int check_filters(pid_t pid, enum preflight_purpose purpose, bool is_forc
 
 static int check_shadow_stack(pid_t pid, struct error *error) {
     char value[64];
-    if (attachtarget_status(pid, pid, "x86_Thread_features", value, sizeof value) == 0 &&
+    if (procfile_status(pid, pid, "x86_Thread_features", value, sizeof value) == 0 &&
         strstr(value, "shstk") != NULL) {
         return refuse(pid, error,
                       "has a hardware shadow stack: start it with "
