@@ -2,7 +2,7 @@
 /*
  * libraries.h: all libraries of this installation, for each machine and C library one, as the
  * runtime is told of them: it preloads what fits into the programs that the first one starts
- * (runtime/entry/exec_environment.c reads it).
+ * (runtime/process/exec_environment.c reads it).
  *
  * Called by cli/run.
  */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* runtime.h: the one runtime of this process: its parts, and how it comes up and goes down. */
+/* runtime.h: the one runtime of this process: its parts, and how it comes up and goes down, which
+ * process/runtime.c does: it knows all floors above this one. */
 #ifndef RUNTIME_ENTRY_RUNTIME_H
 #define RUNTIME_ENTRY_RUNTIME_H
 
@@ -36,7 +37,8 @@ struct runtime {
     uint32_t unknown_context;              /* no backtrace: MEMTRACE_FRAME_UNKNOWN */
     struct memtrace_malloc malloc_by;      /* for the header of each region */
     /* What the runtime itself does where no collector is: */
-    int has_companion; /* one was started */
+    int has_companion;    /* one was started */
+    uint32_t is_attached; /* the program was running, and `memtrace attach` came, ever */
     uint32_t snapshots_done;
     uint64_t snapshots_answered;
     uint64_t churn_printed;
@@ -53,6 +55,10 @@ extern HIDDEN struct runtime runtime;
 /* It is up in this very process: not before a forked child's first event, nor past the end. */
 INLINE int runtime_is_ready(void) {
     return LOAD_ACQUIRE(&runtime.state) == RUNTIME_READY && *runtime.alive != 0;
+}
+
+INLINE int runtime_is_attached(void) {
+    return LOAD_RELAXED(&runtime.is_attached) != 0;
 }
 
 /* Sets the process up, or the forked child anew. 1: ready, 0: not (yet). */

@@ -5,7 +5,6 @@
 
 #include "runtime/base/sys.h"
 #include "runtime/base/text.h"
-#include "runtime/entry/attach.h"
 #include "runtime/entry/child.h"
 #include "runtime/entry/event.h"
 #include "runtime/entry/latethread.h"
@@ -133,7 +132,7 @@ static int fill(struct thread *thread, struct walker *walker) {
     }
     child_end_direct(); /* another thread came, not by pthread_create */
     alone = __atomic_fetch_add(&threads.joined, 1, __ATOMIC_RELAXED) == 0 &&
-            !attach_is_attached(); /* there may be others that have not called us yet */
+            !runtime_is_attached(); /* there may be others that have not called us yet */
     thread->column = column;
     thread->record = record;
     thread->counts = &record->counts;
@@ -205,11 +204,11 @@ static void retire(struct thread *thread) {
     thread_shadow = NULL;
     own.is_late = 1;
     child_end_direct(); /* it is its thread */
-    if (thread->record != NULL && (!attach_is_attached() || runtime_is_ready())) {
+    if (thread->record != NULL && (!runtime_is_attached() || runtime_is_ready())) {
         tell_of_end(thread);
     }
     if (own.walker != NULL && own.epoch == threads.epoch &&
-        (!attach_is_attached() || runtime_is_ready())) {
+        (!runtime_is_attached() || runtime_is_ready())) {
         threadpool_return_walker(own.walker);
         own.walker = NULL;
     }

@@ -3,7 +3,7 @@
  * enclosing.h: which block of a table contains an address, for addresses that go up: a whole table
  * is gone through once, however many are asked for. And the blocks of a table in that order.
  *
- * Called by entry/poolroom.c. Others may change the table meanwhile.
+ * Called by follow/poolroom.c. Others may change the table meanwhile.
  */
 #ifndef RUNTIME_HEAP_ENCLOSING_H
 #define RUNTIME_HEAP_ENCLOSING_H

@@ -10,7 +10,7 @@
  *   outermost.c              all: where paths end without unwind tables
  *   elfobject.c, firststack.c  all but glibc, shared: what its loader would tell
  *
- * and leaves out of entry/ what only glibc's loader makes possible (entry/absent.c stands in).
+ * and leaves out of entry/ what only glibc's loader makes possible (reach/absent.c stands in).
  * Called from the allocation path, in handlers, in any thread and before main: no locks, no
  * allocations.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * arm_entries.S: syscall, as the C library's. Of seccomp(2) we want to know (entry/seccomp.c). All
+ * arm_entries.S: syscall, as the C library's. Of seccomp(2) we want to know (process/seccomp.c). All
  * others are made right here: some of them return twice, or on another stack. (dlsym stays the C
  * library's: there are no guards that it could meet.)
  */

@@ -288,13 +288,13 @@ int machine_find_store(uintptr_t start, uintptr_t end, uint32_t constant,
  * -1: the code does not tell. (MACHINE_TELLS_FP_ABOVE_SP) */
 int64_t machine_fp_above_sp(uintptr_t start, uintptr_t end);
 
-/* What functions that allocate are led to (entry/allocators.c), where the machine has that
+/* What functions that allocate are led to (follow/allocators.c), where the machine has that
  * (x_allocators.S); else its address is NULL. They call
  *     int allocator_returned_fast(struct allocator_call *call, uint64_t result)
  *     int allocator_resizes_fast(struct allocator_call *call)
  *     int allocator_leaves_fast(struct allocator_call *call)
  * with the call that they were led from; and, where these return 0, functions without `_fast` of
- * the same arguments. Those of the first kind (entry/allocators_fast.c) use general registers
+ * the same arguments. Those of the first kind (follow/allocators_fast.c) use general registers
  * alone: no others are saved before them. */
 extern const struct memtrace_allocator_entries machine_allocator_entries
     __attribute__((weak, visibility("hidden")));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * mips64_entries.S: syscall, as the C library's. Of seccomp(2) we want to know (entry/seccomp.c).
+ * mips64_entries.S: syscall, as the C library's. Of seccomp(2) we want to know (process/seccomp.c).
  * All others are made right here: some of them return twice, or on another stack, so there must be
  * no frame. $gp is the caller's, and stays; whom we jump to has to find its own address in $t9.
  */

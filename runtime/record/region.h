@@ -22,7 +22,7 @@ enum {
 
 enum { SETTINGS_SIGNALS = 65 };
 
-/* What each signal does: enum signal_action of entry/signals.h. */
+/* What each signal does: enum signal_action of process/signals.h. */
 struct settings_signals {
     uint8_t action[SETTINGS_SIGNALS];
 };

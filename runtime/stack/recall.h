@@ -2,7 +2,7 @@
 /*
  * recall.h: the context of an allocation from what its thread remembers: nothing was called or left
  * since the last one, or a trail leads there. Inlined where that is the hot half of something:
- * walk.c, which goes on with a walk where nothing is known; and entry/allocators_fast.c.
+ * walk.c, which goes on with a walk where nothing is known; and follow/allocators_fast.c.
  */
 #ifndef RUNTIME_STACK_RECALL_H
 #define RUNTIME_STACK_RECALL_H

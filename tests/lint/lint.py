@@ -21,6 +21,9 @@ LLVM = "14"
 ANALYZE = ("base", "read", "symbol", "model", "profile", "replay", "window", "filter", "blocks", "rows", "report",
            "query", "export")
 
+# The floors of the runtime below entry/, and those above it, each of which stands on all before it.
+RUNTIME = ["runtime/" + floor for floor in ("machine", "base", "libc", "stack", "heap", "record", "entry", "follow", "reach")]
+
 # Which folders a folder may include, itself apart.
 MAY_INCLUDE = {
     "runtime/machine": ["runtime/base/compiler.h"],
@@ -29,8 +32,10 @@ MAY_INCLUDE = {
     "runtime/stack": ["runtime/machine", "runtime/base", "runtime/libc/libc.h"],
     "runtime/heap": ["runtime/machine", "runtime/base"],
     "runtime/record": ["runtime/machine", "runtime/base", "runtime/libc/libc.h", "runtime/stack", "runtime/heap"],
-    "runtime/entry": ["runtime/machine", "runtime/base", "runtime/libc", "runtime/stack", "runtime/heap",
-                      "runtime/record"],
+    "runtime/entry": RUNTIME[:6],
+    "runtime/follow": RUNTIME[:7],
+    "runtime/reach": RUNTIME[:8],
+    "runtime/process": RUNTIME[:9],
     "instrument/hooks": ["runtime/machine", "runtime/base", "runtime/stack", "runtime/heap", "runtime/record",
                          "runtime/entry"],
     "instrument/allocators": ["collect/allocators/allocmatch.h", "collect/allocators/allocrecorded.h",
@@ -114,8 +119,8 @@ def check_includes():
                 wrong.append(where + '"%s": write the path from the root' % name)
             elif not any(name == a or name.startswith(a + "/") for a in allowed):
                 wrong.append(where + "%s must not include %s" % (own[0], name))
-            elif name.endswith("/thread.h") and own[0] not in ("runtime/entry", "instrument/hooks"):
-                wrong.append(where + "only entry and instrument see thread.h")
+            elif name.endswith("/thread.h") and own[0] not in ("runtime/entry", "runtime/follow", "runtime/reach", "runtime/process", "instrument/hooks"):
+                wrong.append(where + "only entry, what stands above it, and instrument see thread.h")
     return wrong + decoder_includes()
 
 

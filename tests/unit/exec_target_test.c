@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* exec_target_test.c: entry/exec_target: what is told of ELF files with names anywhere in their
+/* exec_target_test.c: process/exec_target: what is told of ELF files with names anywhere in their
  * tables, which are read piece by piece. */
-#include "runtime/entry/exec_environment.h"
+#include "runtime/process/exec_environment.h"
 
 #include "runtime/machine/machine.h"
 

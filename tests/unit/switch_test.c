@@ -9,7 +9,7 @@
 #include "runtime/entry/event.h"
 #include "runtime/entry/malloc.h"
 #include "runtime/entry/real.h"
-#include "runtime/entry/settings.h"
+#include "runtime/process/settings.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
