@@ -4,7 +4,7 @@
 #include "runtime/base/locking.h"
 
 #include "runtime/base/compiler.h"
-#include "runtime/base/ourmaps.h"
+#include "runtime/base/own_maps.h"
 #include "runtime/base/sys.h"
 
 #include <fcntl.h>
@@ -17,11 +17,11 @@ struct range {
 /* What of ours contains the address, or else is the next behind it. */
 static struct range ours_at(uintptr_t address, struct range region) {
     struct range found = {UINTPTR_MAX, UINTPTR_MAX};
-    for (uint32_t i = 0; i <= LOAD_ACQUIRE(&ourmaps.count); i++) {
+    for (uint32_t i = 0; i <= LOAD_ACQUIRE(&own_maps.count); i++) {
         struct range it = region;
         if (i != 0) {
-            it.start = (uintptr_t)LOAD_ACQUIRE(&ourmaps.map[i - 1].start);
-            it.end = it.start + (uintptr_t)sys_page_up(LOAD_RELAXED(&ourmaps.map[i - 1].size));
+            it.start = (uintptr_t)LOAD_ACQUIRE(&own_maps.map[i - 1].start);
+            it.end = it.start + (uintptr_t)sys_page_up(LOAD_RELAXED(&own_maps.map[i - 1].size));
         }
         if (it.start > MEMTRACE_OWN_BEING_WRITTEN && it.end > address && it.start < found.start) {
             found = it;
@@ -101,10 +101,10 @@ static long visit_all(enum what what, struct range region) {
 /* Without a list: all, and then not ours. */
 static long lock_without_list(int flags, struct range region) {
     long result = sys_lock_all(flags);
-    for (uint32_t i = 0; result == 0 && i < LOAD_ACQUIRE(&ourmaps.count); i++) {
-        uintptr_t start = (uintptr_t)LOAD_ACQUIRE(&ourmaps.map[i].start);
+    for (uint32_t i = 0; result == 0 && i < LOAD_ACQUIRE(&own_maps.count); i++) {
+        uintptr_t start = (uintptr_t)LOAD_ACQUIRE(&own_maps.map[i].start);
         if (start > MEMTRACE_OWN_BEING_WRITTEN) {
-            sys_unlock((void *)start, LOAD_RELAXED(&ourmaps.map[i].size));
+            sys_unlock((void *)start, LOAD_RELAXED(&own_maps.map[i].size));
         }
     }
     if (result == 0) {

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* As the system calls: 0 or a negative errno. `region`: what of ours is not in ourmaps.h. */
+/* As the system calls: 0 or a negative errno. `region`: what of ours is not in own_maps.h. */
 long locking_lock_all(int flags, const uint8_t *region, size_t region_bytes);
 long locking_unlock_all(void);
 

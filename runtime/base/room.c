@@ -3,7 +3,7 @@
 #include "runtime/base/room.h"
 
 #include "runtime/base/limits.h"
-#include "runtime/base/ourmaps.h"
+#include "runtime/base/own_maps.h"
 #include "runtime/base/sys.h"
 
 #include <errno.h>
@@ -96,14 +96,14 @@ int room_open(struct room *room, const struct room_kind *kind) {
     }
     room->reserved = first;
     if (kind->use == ROOM_MEMORY) {
-        ourmaps_add(room->base, first);
+        own_maps_add(room->base, first);
     }
     return 0;
 }
 
 static void set_reserved(struct room *room, uint64_t reserved) {
     if (room->kind->use == ROOM_MEMORY) {
-        ourmaps_resize(room->base, reserved);
+        own_maps_resize(room->base, reserved);
     }
     STORE_RELEASE(&room->reserved, reserved);
 }

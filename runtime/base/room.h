@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Without access, to be mapped over; or zeroed memory, ready for use, which ourmaps.h lists. */
+/* Without access, to be mapped over; or zeroed memory, ready for use, which own_maps.h lists. */
 enum room_use { ROOM_TO_MAP, ROOM_MEMORY };
 
 /* How far below: each room that may become large has a place of its own. */

@@ -5,7 +5,7 @@
 
 #include "runtime/base/call.h"
 #include "runtime/base/compiler.h"
-#include "runtime/base/ourmaps.h"
+#include "runtime/base/own_maps.h"
 #include "runtime/base/text.h"
 #include "runtime/base/vdso.h"
 #include "runtime/machine/machine.h"
@@ -426,7 +426,7 @@ static void *map_own(size_t size, int protection) {
     if (is_error(result)) {
         return NULL;
     }
-    ourmaps_add((void *)result, size);
+    own_maps_add((void *)result, size);
     return (void *)result;
 }
 
@@ -502,7 +502,7 @@ void *sys_map_again(void *address, size_t size) {
 }
 
 void sys_unmap(void *address, size_t size) {
-    ourmaps_remove(address);
+    own_maps_remove(address);
     CALL2(SYS_munmap, address, size);
 }
 
@@ -536,13 +536,13 @@ void sys_discard(void *address, size_t size) {
 void *sys_grow_map(void *address, size_t old_size, size_t new_size) {
     long result;
     /* Off the list before it moves: another thread may map something where it was at once. */
-    ourmaps_remove(address);
+    own_maps_remove(address);
     result = CALL4(SYS_mremap, address, old_size, new_size, MREMAP_MAYMOVE);
     if (is_error(result)) {
-        ourmaps_add(address, old_size);
+        own_maps_add(address, old_size);
         return NULL;
     }
-    ourmaps_add((void *)result, new_size);
+    own_maps_add((void *)result, new_size);
     return (void *)result;
 }
 

@@ -180,7 +180,7 @@ static void inherit(struct thread *thread) {
     }
     heap_visit(&runtime.heap, inherit_block, &all);
     count_inheritance(&all);
-    sampled_visit(inherit_sampled, NULL);
+    sampled_heap_visit(inherit_sampled, NULL);
     heap_visit(&runtime.pools, inherit_pool_block, NULL);
     heap_visit(&runtime.foreign, inherit_foreign_block, NULL);
     mapping_inherit(inherit_mapping, thread);

@@ -105,7 +105,8 @@ uint32_t event_class_context(struct thread *thread, struct frame caller, uint64_
 /* Whether mode sampled had picked it. */
 static int take_picked(uintptr_t address, struct event_taken *taken) {
     taken->name = 0;
-    taken->is_picked = sampled_may_hold(address) && sampled_remove(address, &taken->picked);
+    taken->is_picked =
+        sampled_heap_may_hold(address) && sampled_heap_remove(address, &taken->picked);
     taken->known = taken->is_picked;
     taken->block.start = address;
     return taken->is_picked;
@@ -131,7 +132,7 @@ void event_count_taken(struct thread *thread, const struct event_taken *taken, s
     }
     event_tick(thread);
     if (taken->is_picked) {
-        sampled_count_freed(thread, taken->block.start, &taken->picked);
+        sampled_mode_count_freed(thread, taken->block.start, &taken->picked);
     } else {
         event_count_freed(thread, &taken->block);
     }
@@ -146,7 +147,7 @@ void event_count_taken(struct thread *thread, const struct event_taken *taken, s
 
 void event_put_back(const struct event_taken *taken) {
     if (taken->is_picked) {
-        sampled_insert(taken->block.start, &taken->picked);
+        sampled_heap_insert(taken->block.start, &taken->picked);
     } else if (taken->known) {
         if (taken->name != 0) { /* before: no block without a number is seen */
             heap_set_number(&runtime.heap, taken->block.start, recorder_low_number(taken->name));

@@ -8,7 +8,7 @@
 #define RUNTIME_ENTRY_EVENT_H
 
 #include "runtime/entry/runtime.h"
-#include "runtime/entry/sampled.h"
+#include "runtime/entry/sampled_mode.h"
 #include "runtime/entry/tick.h"
 
 /* The caller of the function whose frame this is. (A struct frame is handed on only to what is
@@ -44,13 +44,13 @@ INLINE struct shadow_heap event_heap(void) {
 /* No block that was counted, in whatever mode, begins at this address. */
 INLINE int event_is_unknown(uintptr_t address) {
     struct shadow_heap heap = event_heap();
-    return heap_is_empty_at(&heap, address) && !sampled_may_hold(address);
+    return heap_is_empty_at(&heap, address) && !sampled_heap_may_hold(address);
 }
 
 /* The calling thread is in mode sampled, and what it frees was neither picked nor counted by
  * another mode: it is only to be handed on. */
 INLINE int event_skips_free(const void *address) {
-    return thread_self->gate == GATE_SAMPLED && !sampled_may_hold(machine_untagged(address)) &&
+    return thread_self->gate == GATE_SAMPLED && !sampled_heap_may_hold(machine_untagged(address)) &&
            (LIKELY(!runtime.counted_exactly) || event_is_unknown(machine_untagged(address)));
 }
 
@@ -67,7 +67,7 @@ INLINE int event_enter(struct thread *thread, uintptr_t place) {
 }
 
 INLINE void event_leave(struct thread *thread) {
-    /* Who finds the gate open (entry/quiet.c) finds all of the event. */
+    /* Who finds the gate open (entry/quiescence.c) finds all of the event. */
     STORE_RELEASE(&thread->gate, LOAD_RELAXED(&runtime.gate));
 }
 
@@ -168,7 +168,7 @@ INLINE void event_alloc(struct thread *thread, const void *address, uint64_t siz
                         struct frame caller, uint32_t how, uint64_t replaces) {
     uint32_t context;
     if (UNLIKELY(thread->gate == GATE_SAMPLED)) {
-        sampled_alloc(thread, address, size, caller);
+        sampled_mode_alloc(thread, address, size, caller);
         return;
     }
     if (!event_enter(thread, event_place(caller))) {
@@ -219,8 +219,8 @@ INLINE int event_free(struct thread *thread, const void *address, uintptr_t slot
     if (LIKELY(heap_remove(&heap, machine_untagged(address), thread->tick, &block))) {
         owner = block.thread;
         event_count_freed(thread, &block);
-    } else if (UNLIKELY(sampled_may_hold(machine_untagged(address)))) {
-        sampled_free(thread, machine_untagged(address));
+    } else if (UNLIKELY(sampled_heap_may_hold(machine_untagged(address)))) {
+        sampled_mode_free(thread, machine_untagged(address));
     } else {
         is_known = 0;
     }

@@ -4,7 +4,7 @@
 #include "runtime/entry/event.h"
 #include "runtime/entry/module_filter.h"
 #include "runtime/entry/real.h"
-#include "runtime/entry/watching.h"
+#include "runtime/entry/thread_watch.h"
 
 /* Whom the event is charged to, whose slot the gate holds meanwhile. */
 static struct frame caller_of(const struct thread *thread) {
@@ -244,7 +244,7 @@ void event_end_alloc(struct thread *thread, const void *address, uint64_t size, 
         }
     }
     if (UNLIKELY(thread->is_watched)) {
-        watching_alloc(thread, address, size, context);
+        thread_watch_alloc(thread, address, size, context);
     }
     event_leave(thread);
     child_note();

@@ -142,7 +142,7 @@ PUBLIC void *malloc(size_t size) {
 static __attribute__((noinline)) void *calloc_other(size_t number, size_t size) {
     size_t total;
     return LIKELY(!real.pads && !__builtin_mul_overflow(number, size, &total) &&
-                  sampled_skip(total))
+                  sampled_mode_skip(total))
                ? real.calloc(number, size)
                : calloc_slow(number, size);
 }
@@ -160,7 +160,7 @@ PUBLIC void *calloc(size_t number, size_t size) {
 
 /* Has a fast half in mode sampled only. */
 PUBLIC void *realloc(void *old, size_t size) {
-    return LIKELY(!real.pads) && event_skips_free(old) && sampled_skip(size)
+    return LIKELY(!real.pads) && event_skips_free(old) && sampled_mode_skip(size)
                ? real.realloc(old, size)
                : realloc_slow(old, size);
 }
@@ -290,7 +290,7 @@ UNMERGED PUBLIC void free(void *pointer) {
 /* --- operators, and blocks that are aligned --------------------------------------------------- */
 
 static __attribute__((noinline)) void *new_other(size_t size, void *(*slow)(size_t)) {
-    void *pointer = !real.pads && size != 0 && sampled_skip(size) ? real.malloc(size) : NULL;
+    void *pointer = !real.pads && size != 0 && sampled_mode_skip(size) ? real.malloc(size) : NULL;
     return LIKELY(pointer != NULL) ? pointer : slow(size);
 }
 
@@ -389,11 +389,11 @@ SAME_AS_FREE(_ZdaPvSt11align_val_tRKSt9nothrow_t)
 
 /* Hardly anything is picked. */
 static void *malloc_sampled(size_t size) {
-    return LIKELY(sampled_skip(size)) ? real.malloc(size) : malloc_slow(size);
+    return LIKELY(sampled_mode_skip(size)) ? real.malloc(size) : malloc_slow(size);
 }
 
 static void free_sampled(void *pointer) {
-    if (LIKELY(!sampled_may_hold(machine_untagged(pointer)))) {
+    if (LIKELY(!sampled_heap_may_hold(machine_untagged(pointer)))) {
         real.free(pointer);
     } else {
         free_slow(pointer);

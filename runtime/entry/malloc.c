@@ -6,8 +6,8 @@
 #define _GNU_SOURCE
 #include "runtime/entry/malloc.h"
 #include "runtime/base/compiler.h"
-#include "runtime/entry/before.h"
 #include "runtime/entry/event.h"
+#include "runtime/entry/preexisting.h"
 #include "runtime/entry/real.h"
 #include "runtime/entry/switch.h"
 
@@ -43,7 +43,7 @@ INLINE int is_stopped(void) {
 
 /* how: see event_alloc(). */
 INLINE void count(void *pointer, size_t size, struct frame caller, uint32_t how) {
-    if (LIKELY(pointer != NULL && !is_off() && !is_stopped() && !sampled_skip(size))) {
+    if (LIKELY(pointer != NULL && !is_off() && !is_stopped() && !sampled_mode_skip(size))) {
         struct thread *thread = thread_get(event_place(caller));
         if (LIKELY(thread != NULL)) {
             event_alloc(thread, pointer, size, caller, how, 0);
@@ -81,9 +81,9 @@ void *malloc_raise_peak_slow(void *pointer) {
 
 /* A block that the shadow heap does not know is about to be freed. */
 static COLD void release_unknown(const struct real *to, void *pointer, uintptr_t slot) {
-    size_t size = before_size(to, pointer);
+    size_t size = preexisting_size(to, pointer);
     if (size != 0) {
-        before_freed(size, slot);
+        preexisting_freed(size, slot);
     }
 }
 
@@ -134,7 +134,7 @@ void *calloc_slow(size_t number, size_t size) {
     if (UNLIKELY(!is_ready())) {
         return real_early_alloc(total, 1); /* static memory: zero */
     }
-    if (sampled_skip(total)) {
+    if (sampled_mode_skip(total)) {
         return real.calloc(number, size);
     }
     pointer =
@@ -184,7 +184,7 @@ INLINE void *resize(const struct real *from, void *old, size_t size, struct fram
     if (UNLIKELY(!is_ready() || real_is_early(old))) {
         return old == NULL ? real_early_alloc(size, 1) : realloc_early(old, size);
     }
-    if (event_skips_free(old) && sampled_skip(size)) {
+    if (event_skips_free(old) && sampled_mode_skip(size)) {
         return from->realloc(old, size == 0 ? 0 : padded_for(from, size));
     }
     thread = thread_get_for_free(event_place(caller));
@@ -192,10 +192,10 @@ INLINE void *resize(const struct real *from, void *old, size_t size, struct fram
         return resize_uncounted(from, old, size);
     }
     event_take(thread, old, &taken);
-    before_bytes = UNLIKELY(!taken.known) ? before_size(from, old) : 0;
+    before_bytes = UNLIKELY(!taken.known) ? preexisting_size(from, old) : 0;
     pointer = from->realloc(old, size == 0 && old != NULL ? 0 : padded_for(from, size));
     if (UNLIKELY(before_bytes != 0) && (pointer != NULL || size == 0)) {
-        before_freed(before_bytes, event_place(caller));
+        preexisting_freed(before_bytes, event_place(caller));
     }
     if (pointer == NULL && !(size == 0 && old != NULL)) {
         event_put_back(&taken);
@@ -292,7 +292,7 @@ void *malloc_for_new(size_t size, uintptr_t frame) {
     if (UNLIKELY(!is_ready())) {
         return real_early_alloc(size, 1);
     }
-    if (sampled_skip(size)) {
+    if (sampled_mode_skip(size)) {
         return real.malloc(size != 0 ? size : 1);
     }
     pointer = real.malloc(size != 0 ? size : 1);

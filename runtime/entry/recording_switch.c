@@ -4,10 +4,10 @@
 
 #include "runtime/base/sys.h"
 #include "runtime/base/text.h"
-#include "runtime/entry/before.h"
 #include "runtime/entry/event.h"
 #include "runtime/entry/mapping.h"
-#include "runtime/entry/quiet.h"
+#include "runtime/entry/preexisting.h"
+#include "runtime/entry/quiescence.h"
 #include "runtime/entry/switch.h"
 
 uint32_t recording_switch_waits;
@@ -22,9 +22,9 @@ enum phase {
 };
 
 static struct {
-    struct trylock lock; /* one thread at a time looks */
-    uint32_t phase;      /* enum phase */
-    struct quiet quiet;  /* while they do */
+    struct trylock lock;     /* one thread at a time looks */
+    uint32_t phase;          /* enum phase */
+    struct quiescence quiet; /* while they do */
     struct recorder_stream base;
 } at;
 
@@ -42,7 +42,7 @@ void recording_switch_ask(void) {
 
 void recording_switch_fork(void) {
     if (at.phase != IDLE || at.lock.held || recording_switch_waits != 0) {
-        quiet_end(&at.quiet);
+        quiescence_end(&at.quiet);
         at.lock.held = 0;
         at.phase = IDLE;
         recording_switch_waits = 0;
@@ -121,7 +121,7 @@ static void write_base(struct thread *thread) {
     struct base base = {.stream = &at.base};
     naming.argument = &base;
     recorder_join_base(&runtime.recorder, base.stream);
-    before_record(base.stream);
+    preexisting_record(base.stream);
     mapping_visit(write_mapping, &base);
     heap_name_all(&runtime.heap, &naming);
     heap_name_all(&runtime.foreign, &naming);
@@ -135,17 +135,18 @@ static void write_base(struct thread *thread) {
 static void open_gates(enum phase phase) {
     STORE_RELAXED(&at.phase, (uint32_t)phase);
     switch_renew();
-    quiet_begin(&at.quiet);
+    quiescence_begin(&at.quiet);
 }
 
 static void arrive(enum phase phase) {
     STORE_RELAXED(&at.phase, (uint32_t)phase);
     switch_renew();
-    quiet_end(&at.quiet);
+    quiescence_end(&at.quiet);
 }
 
 static int have_moved(void) {
-    return quiet_is(&at.quiet) || (!at.quiet.is_whole && quiet_passed_ns(&at.quiet) > BLIND_NS);
+    return quiescence_is(&at.quiet) ||
+           (!at.quiet.is_whole && quiescence_passed_ns(&at.quiet) > BLIND_NS);
 }
 
 /* Only where all is counted: what is not is not known by the block. Each thread's gate says that it
@@ -193,7 +194,7 @@ static int go_on_gathering(struct thread *thread) {
     STORE_RELAXED(&at.phase, (uint32_t)BEGINNING);
     recorder_begin(&runtime.recorder);
     thread_settle(thread);
-    quiet_begin(&at.quiet);
+    quiescence_begin(&at.quiet);
     return 1;
 }
 
@@ -204,7 +205,7 @@ static int go_on_beginning(struct thread *thread) {
     write_base(thread);
     __atomic_fetch_add(&recording()->begun, 1, __ATOMIC_RELEASE);
     arrive(BEGUN);
-    quiet_begin(&at.quiet);
+    quiescence_begin(&at.quiet);
     return 1;
 }
 
@@ -224,7 +225,7 @@ static int look_recording(struct thread *thread) {
         return 0;
     }
     mark(thread, "recording: ended", NULL);
-    before_forget_recording();
+    preexisting_forget_recording();
     open_gates(ENDING);
     recorder_end(&runtime.recorder);
     thread_settle(thread);

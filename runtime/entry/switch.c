@@ -3,10 +3,10 @@
 #include "runtime/entry/switch.h"
 
 #include "runtime/base/sys.h"
-#include "runtime/entry/before.h"
 #include "runtime/entry/child.h"
 #include "runtime/entry/event.h"
 #include "runtime/entry/malloc.h"
+#include "runtime/entry/preexisting.h"
 #include "runtime/entry/real.h"
 #include "runtime/entry/recording_switch.h"
 #include "runtime/entry/runtime.h"
@@ -79,8 +79,8 @@ static void prepare(uintptr_t to) {
         malloc_prepare(MALLOC_EXACT);
         return;
     }
-    before_end();
-    sampled_expect(real_early, REAL_EARLY_BYTES);
+    preexisting_end();
+    sampled_heap_expect(real_early, REAL_EARLY_BYTES);
     malloc_prepare(to != GATE_SAMPLED                       ? MALLOC_STOPPED
                    : LOAD_RELAXED(&runtime.counted_exactly) ? MALLOC_SAMPLED_AGAIN
                                                             : MALLOC_SAMPLED);

@@ -11,10 +11,10 @@
 #include "runtime/entry/real.h"
 #include "runtime/entry/runtime.h"
 #include "runtime/entry/switch.h"
+#include "runtime/entry/thread_watch.h"
 #include "runtime/entry/threadpool.h"
 #include "runtime/entry/threadstack.h"
 #include "runtime/entry/tick.h"
-#include "runtime/entry/watching.h"
 #include "runtime/stack/interrupted.h"
 #include "runtime/stack/libunwind.h"
 
@@ -192,7 +192,7 @@ static void tell_of_end(struct thread *thread) {
     if (thread->stream != NULL) {
         recorder_leave(thread->stream);
     }
-    watching_end_thread();
+    thread_watch_end_thread();
     region_end_thread(&runtime.region, thread->record);
     ledger_release(&runtime.ledger, thread->column);
 }

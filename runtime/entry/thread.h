@@ -22,7 +22,7 @@
 #include "runtime/record/sampling.h"
 #include "runtime/stack/walk.h"
 
-/* GATE_OPEN: every allocation is counted; GATE_SAMPLED: one in many bytes is (sampled.h);
+/* GATE_OPEN: every allocation is counted; GATE_SAMPLED: one in many bytes is (sampled_mode.h);
  * GATE_JOINING: as open, but the thread looks first whether it is recorded now, and was not before,
  * or the other way round (recording_switch.h). */
 enum {
@@ -61,9 +61,9 @@ struct thread {
     uint32_t is_late; /* shared by all threads that said goodbye: to be given back */
     uint32_t
         is_special; /* is_late, is_watched, is_noted or it has a stream: events end in a call */
-    uint32_t is_watched;      /* somebody waits to hear of its allocations: watching.h */
-    uint32_t is_noted;        /* child_note() is to be called: child.h */
-    uint64_t credit;          /* sampled.h: so many bytes may pass before anything is looked at */
+    uint32_t is_watched; /* somebody waits to hear of its allocations: thread_watch.h */
+    uint32_t is_noted;   /* child_note() is to be called: child.h */
+    uint64_t credit;     /* sampled_mode.h: so many bytes may pass before anything is looked at */
     struct sampling sampling; /* where the next point lies, behind the credit */
     int64_t last_position;    /* how far it was when last_block was picked */
     uint32_t generation;      /* of the recorder, to which `stream` belongs */

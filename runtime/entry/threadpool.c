@@ -2,7 +2,7 @@
 /* threadpool.c: see threadpool.h. */
 #include "runtime/entry/threadpool.h"
 
-#include "runtime/base/ourmaps.h"
+#include "runtime/base/own_maps.h"
 #include "runtime/base/sys.h"
 
 enum { POOL_BYTES = 1 << 20, WALKERS_KEPT = 16 };
@@ -32,7 +32,7 @@ static int add_pool(void) {
         sys_unmap(newest, POOL_BYTES);
         return -1;
     }
-    ourmaps_keep(newest);
+    own_maps_keep(newest);
     newest->older = pool.newest;
     STORE_RELEASE(&pool.newest, newest);
     STORE_RELEASE(&pool.taken, 0u);

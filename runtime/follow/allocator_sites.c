@@ -3,7 +3,7 @@
 #define _GNU_SOURCE
 #include "runtime/follow/allocator_sites.h"
 
-#include "runtime/base/ourmaps.h"
+#include "runtime/base/own_maps.h"
 #include "runtime/base/sys.h"
 #include "runtime/base/text.h"
 
@@ -18,7 +18,7 @@ int sites_make(void) {
     if (sites == NULL) {
         machine_prepare_allocators();
         sites = sys_map(MEMTRACE_SITES * sizeof *sites);
-        ourmaps_keep(sites);
+        own_maps_keep(sites);
     }
     return sites != NULL ? 0 : -1;
 }
@@ -66,8 +66,8 @@ static int is_led(uint64_t address) {
     return 0;
 }
 
-static void fill_site(struct followed_site *site, const struct memtrace_plan_site *from) {
-    *site = (struct followed_site){
+static void fill_site(struct allocator_site *site, const struct memtrace_plan_site *from) {
+    *site = (struct allocator_site){
         .original = from->original,
         .address = from->address,
         .signature = from->signature,
@@ -186,7 +186,7 @@ static int may_lead(const struct plan *plan, uint64_t address) {
 /* 1: it leads to us, or will; or 0: it stays as it is. */
 static int lead(const struct plan *plan, const struct memtrace_plan_site *planned,
                 uint32_t number) {
-    struct followed_site *site = &sites[number].site;
+    struct allocator_site *site = &sites[number].site;
     if (!is_site_sound(planned)) {
         return 0;
     }
@@ -200,7 +200,7 @@ static int lead(const struct plan *plan, const struct memtrace_plan_site *planne
     note(number, planned);
     SIGNAL_FENCE();
     if (!plan->is_of_command && replace(planned) != 0) {
-        *site = (struct followed_site){0};
+        *site = (struct allocator_site){0};
         return 0;
     }
     return 1;
@@ -237,7 +237,7 @@ int sites_carry_out(const struct plan *plan) {
 int sites_expect(void) {
     if (led == NULL) {
         led = sys_map(MEMTRACE_SITES * sizeof *led);
-        ourmaps_keep(led);
+        own_maps_keep(led);
     }
     if (led == NULL || sites_make() != 0) {
         return -1;

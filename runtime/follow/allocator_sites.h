@@ -13,13 +13,13 @@
 #define RUNTIME_FOLLOW_ALLOCATOR_SITES_H
 
 #include "memtrace/allocators.h"
-#include "runtime/follow/followed.h"
+#include "runtime/follow/allocator_call.h"
 
 union site_place {
-    struct followed_site site;
+    struct allocator_site site;
     char bytes[1 << MEMTRACE_SITE_SHIFT];
 };
-_Static_assert(sizeof(struct followed_site) <= sizeof(union site_place), "a site has its place");
+_Static_assert(sizeof(struct allocator_site) <= sizeof(union site_place), "a site has its place");
 
 extern union site_place *sites; /* mapped when functions are named: few programs have any */
 extern uint32_t site_count;

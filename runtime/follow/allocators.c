@@ -20,7 +20,7 @@
 uint32_t allocators_flags(void) {
     uint32_t flags = 0;
     for (uint32_t i = 0; i < site_count; i++) {
-        const struct followed_site *site = &sites[i].site;
+        const struct allocator_site *site = &sites[i].site;
         if (!site_is_wanted(i)) {
             continue;
         }
@@ -39,14 +39,14 @@ uint32_t allocators_count(void) {
 
 /* Nothing is to be resized, and what would add a block comes to allocator_returned(), since there
  * is no pool for it. */
-static void silence(struct followed_site *site) {
+static void silence(struct allocator_site *site) {
     STORE_RELAXED(&site->is_silent, 1);
     STORE_RELAXED(&site->signature.old_block, 0);
     STORE_RELAXED(&site->pool.number, -1);
 }
 
 /* Where instructions are replaced is behind an endbr64 (docs/allocators.md). */
-static int is_of(const struct followed_site *site, uintptr_t function) {
+static int is_of(const struct allocator_site *site, uintptr_t function) {
     enum { ENDBR = 4 };
     return function != 0 && (site->address == function || site->address == function + ENDBR);
 }
@@ -61,7 +61,7 @@ void allocators_leave_out(uintptr_t function) {
 
 void allocators_name_pools(void) {
     for (uint32_t i = 0; i < site_count; i++) {
-        struct followed_site *site = &sites[i].site;
+        struct allocator_site *site = &sites[i].site;
         if (site->original != 0 && !site->is_silent && site->name[0] != '\0') {
             site->pool.number = pool_number(site->name);
         }
@@ -216,10 +216,10 @@ void allocators_forget(void) {
 /* The block that may end is taken out before the function can give its place to another thread. */
 HIDDEN void allocator_resizes(struct allocator_call *call) {
     struct pool_taken *taken = (struct pool_taken *)(void *)call->taken;
-    const struct followed_site *site = followed_site(call);
-    uintptr_t old = followed_argument(call, site->signature.old_block);
+    const struct allocator_site *site = allocator_call_site(call);
+    uintptr_t old = allocator_call_argument(call, site->signature.old_block);
     struct thread *thread =
-        old != 0 ? thread_get_for_free(event_place(followed_caller(call))) : NULL;
+        old != 0 ? thread_get_for_free(event_place(allocator_call_caller(call))) : NULL;
     taken->is_known = 0;
     if (thread != NULL) {
         pool_take(thread, site->pool.heap, old, taken);
@@ -229,12 +229,12 @@ HIDDEN void allocator_resizes(struct allocator_call *call) {
 }
 
 HIDDEN void allocator_returned(struct allocator_call *call, uint64_t result) {
-    const struct followed_site *site = followed_site(call);
-    struct frame caller = followed_caller(call);
-    struct pool_object object = {.address = followed_block(call, result),
-                                 .size = followed_size(call),
-                                 .how =
-                                     event_aligned(followed_argument(call, site->signature.align))};
+    const struct allocator_site *site = allocator_call_site(call);
+    struct frame caller = allocator_call_caller(call);
+    struct pool_object object = {
+        .address = allocator_call_block(call, result),
+        .size = allocator_call_size(call),
+        .how = event_aligned(allocator_call_argument(call, site->signature.align))};
     struct thread *thread;
     if (site->signature.size == 0 && object.address != 0) {
         object.size = pool_size_at(site->pool.heap, object.address);
@@ -257,9 +257,9 @@ HIDDEN void allocator_returned(struct allocator_call *call, uint64_t result) {
 }
 
 HIDDEN void allocator_leaves(struct allocator_call *call) {
-    const struct followed_site *site = followed_site(call);
-    struct frame caller = followed_caller(call);
-    uintptr_t block = followed_argument(call, site->signature.pointer);
+    const struct allocator_site *site = allocator_call_site(call);
+    struct frame caller = allocator_call_caller(call);
+    uintptr_t block = allocator_call_argument(call, site->signature.pointer);
     int is_reset = site->signature.kind == MEMTRACE_ALLOCATOR_RESET;
     struct thread *thread =
         block != 0 || is_reset ? thread_get_for_free(event_place(caller)) : NULL;

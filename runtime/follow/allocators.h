@@ -38,8 +38,8 @@ uint32_t allocators_flags(void);
 /* How many functions were led to us. */
 uint32_t allocators_count(void);
 
-/* The function at this address reports by itself (named.c): what is led to us of it has nothing to
- * say. */
+/* The function at this address reports by itself (self_reported.c): what is led to us of it has
+ * nothing to say. */
 void allocators_leave_out(uintptr_t function);
 
 /* The region is a new one, with names of pools of its own. */

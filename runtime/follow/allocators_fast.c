@@ -9,7 +9,7 @@
  * (machine.h) keep no others before these functions, but all before those of allocators.c, which
  * may call what they like.
  */
-#include "runtime/follow/followed.h"
+#include "runtime/follow/allocator_call.h"
 #include "runtime/stack/recall.h"
 
 /* The calling thread is inside from here on, if its events are counted in the ordinary way, and it
@@ -99,8 +99,9 @@ INLINE int end_resized(struct thread *thread, struct allocator_call *call, uintp
     if (taken->is_known != sites_times) {
         return 1;
     }
-    if ((block == 0 && followed_size(call) != 0) ||
-        !count_ended(thread, pool_is_of_heap(followed_site(call)->pool.heap), &taken->block)) {
+    if ((block == 0 && allocator_call_size(call) != 0) ||
+        !count_ended(thread, pool_is_of_heap(allocator_call_site(call)->pool.heap),
+                     &taken->block)) {
         return 0;
     }
     taken->is_known = 0;
@@ -158,15 +159,15 @@ INLINE int begin_block(struct thread *thread, const struct pool *pool, uintptr_t
 
 HIDDEN int allocator_resizes_fast(struct allocator_call *call) {
     struct pool_taken *taken = (struct pool_taken *)(void *)call->taken;
-    const struct followed_site *site = followed_site(call);
-    uintptr_t old = followed_argument(call, site->signature.old_block);
+    const struct allocator_site *site = allocator_call_site(call);
+    uintptr_t old = allocator_call_argument(call, site->signature.old_block);
     struct shadow_heap table;
     struct thread *thread;
     taken->is_known = 0;
     if (old == 0) {
         return 1;
     }
-    thread = enter(followed_caller(call));
+    thread = enter(allocator_call_caller(call));
     if (UNLIKELY(thread == NULL)) {
         return 0;
     }
@@ -177,9 +178,9 @@ HIDDEN int allocator_resizes_fast(struct allocator_call *call) {
 }
 
 HIDDEN int allocator_returned_fast(struct allocator_call *call, uint64_t result) {
-    const struct followed_site *site = followed_site(call);
-    struct frame caller = followed_caller(call);
-    uintptr_t address = followed_block(call, result);
+    const struct allocator_site *site = allocator_call_site(call);
+    struct frame caller = allocator_call_caller(call);
+    uintptr_t address = allocator_call_block(call, result);
     int is_resized = site->signature.kind == MEMTRACE_ALLOCATOR_REALLOC;
     struct thread *thread;
     int is_done;
@@ -190,16 +191,16 @@ HIDDEN int allocator_returned_fast(struct allocator_call *call, uint64_t result)
     if (UNLIKELY(thread == NULL)) {
         return 0;
     }
-    is_done =
-        (!is_resized || end_resized(thread, call, address)) &&
-        (address == 0 || begin_block(thread, &site->pool, address, followed_size(call), &caller));
+    is_done = (!is_resized || end_resized(thread, call, address)) &&
+              (address == 0 ||
+               begin_block(thread, &site->pool, address, allocator_call_size(call), &caller));
     event_leave(thread);
     return is_done;
 }
 
 HIDDEN int allocator_leaves_fast(struct allocator_call *call) {
-    const struct followed_site *site = followed_site(call);
-    uintptr_t address = followed_argument(call, site->signature.pointer);
+    const struct allocator_site *site = allocator_call_site(call);
+    uintptr_t address = allocator_call_argument(call, site->signature.pointer);
     struct shadow_heap table = table_of(&site->pool);
     uint8_t *leaf = heap_leaf(&table, address);
     struct thread *thread;
@@ -210,7 +211,7 @@ HIDDEN int allocator_leaves_fast(struct allocator_call *call) {
     if (address == 0) {
         return 1;
     }
-    thread = enter(followed_caller(call));
+    thread = enter(allocator_call_caller(call));
     if (UNLIKELY(thread == NULL)) {
         return 0;
     }

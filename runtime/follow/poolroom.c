@@ -7,7 +7,7 @@
 #include "runtime/entry/mapping.h"
 #include "runtime/entry/runtime.h"
 #include "runtime/entry/tick.h"
-#include "runtime/heap/enclosing.h"
+#include "runtime/heap/block_search.h"
 
 /* What a block may lie in. In each of these places things do not overlap, so by address the blocks
  * of a pool that lie in the same one follow each other there. */
@@ -19,7 +19,7 @@ enum place {
     IN_MAPPING,
     IN_POOL_SMALL, /* of another pool, or of its own */
     IN_POOL_LARGE, /* the outermost; in that the next; ... */
-    PLACES = IN_POOL_LARGE + ENCLOSING_DEPTH
+    PLACES = IN_POOL_LARGE + BLOCK_SEARCH_DEPTH
 };
 
 struct holder {
@@ -37,8 +37,8 @@ struct pool_sum {
 struct note {
     uint32_t tick;
     uint32_t pool_count;
-    struct enclosing heap, foreign, pools;
-    struct touched visited;
+    struct block_search heap, foreign, pools;
+    struct written_pages visited;
     struct interval *mappings; /* by address */
     size_t mapping_count, mapping_room, mapping;
     struct pool_sum *sums; /* by the pool's number */
@@ -54,11 +54,11 @@ static void keep(struct holder *best, enum place place, const struct heap_block 
     }
 }
 
-static void look_in(struct holder *best, struct enclosing *it, enum place small, uintptr_t address,
-                    uintptr_t limit) {
+static void look_in(struct holder *best, struct block_search *it, enum place small,
+                    uintptr_t address, uintptr_t limit) {
     struct heap_block block;
-    int depth = enclosing_find(it, address, limit);
-    if (enclosing_find_small(it, address, limit, &block)) {
+    int depth = block_search_find(it, address, limit);
+    if (block_search_find_small(it, address, limit, &block)) {
         keep(best, small, &block);
     }
     if (depth > 0) {
@@ -163,11 +163,11 @@ static void write_down(const struct note *note) {
 }
 
 static void note_all(struct note *note) {
-    enclosing_begin(&note->heap, &runtime.heap, note->tick);
-    enclosing_begin(&note->foreign, &runtime.foreign, note->tick);
-    enclosing_begin(&note->pools, &runtime.pools, note->tick);
+    block_search_begin(&note->heap, &runtime.heap, note->tick);
+    block_search_begin(&note->foreign, &runtime.foreign, note->tick);
+    block_search_begin(&note->pools, &runtime.pools, note->tick);
     mapping_visit(take_mapping, note);
-    enclosing_visit(&runtime.pools, note->tick, &note->visited, count, note);
+    block_search_visit(&runtime.pools, note->tick, &note->visited, count, note);
     write_down(note);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * estimates.h: what chance adds to each context's counters, one table for all threads, since
- * sampled blocks are few (format.h: struct memtrace_estimate). Used by entry/sampled and
+ * sampled blocks are few (format.h: struct memtrace_estimate). Used by entry/sampled_mode and
  * entry/child. Any thread at any time: sums grow by compare-and-swap.
  */
 #ifndef RUNTIME_HEAP_ESTIMATES_H

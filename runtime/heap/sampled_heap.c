@@ -7,7 +7,7 @@
 
 enum { FIRST_GROUPS = 512, TAKEN = 1, FILTER_FULL = UINT8_MAX };
 
-uint8_t sampled_filter[SAMPLED_FILTER_ITEMS];
+uint8_t sampled_heap_filter[SAMPLED_FILTER_ITEMS];
 struct memtrace_sampled_heap sampled_heap;
 
 /* A group of keys and the blocks beside them. */
@@ -29,16 +29,16 @@ static void filter_take(uint8_t *count) {
     }
 }
 
-void sampled_expect(const void *start, size_t size) {
+void sampled_heap_expect(const void *start, size_t size) {
     for (size_t i = 0; i < size; i += 1 << SAMPLED_FILTER_SHIFT) {
-        STORE_RELAXED(sampled_filter_at((uintptr_t)start + i), (uint8_t)FILTER_FULL);
+        STORE_RELAXED(sampled_heap_filter_at((uintptr_t)start + i), (uint8_t)FILTER_FULL);
     }
-    STORE_RELAXED(sampled_filter_at((uintptr_t)start + size - 1), (uint8_t)FILTER_FULL);
+    STORE_RELAXED(sampled_heap_filter_at((uintptr_t)start + size - 1), (uint8_t)FILTER_FULL);
 }
 
-void sampled_forget(void) {
+void sampled_heap_forget(void) {
     if (sampled_heap.level[0] != 0) { /* else it was hardly touched */
-        __builtin_memset(sampled_filter, 0, sizeof sampled_filter);
+        __builtin_memset(sampled_heap_filter, 0, sizeof sampled_heap_filter);
     }
     sampled_heap = (struct memtrace_sampled_heap){0};
 }
@@ -93,7 +93,7 @@ static int insert_at(const struct memtrace_sampled_level *level, uintptr_t addre
     return -1;
 }
 
-int sampled_insert(uintptr_t address, const struct memtrace_sampled_block *block) {
+int sampled_heap_insert(uintptr_t address, const struct memtrace_sampled_block *block) {
     for (unsigned number = 0; number < MEMTRACE_SAMPLED_LEVELS; number++) {
         const struct memtrace_sampled_level *level = level_at(number);
         level = level != NULL ? level : add_level(number);
@@ -101,14 +101,14 @@ int sampled_insert(uintptr_t address, const struct memtrace_sampled_block *block
             return -1;
         }
         if (insert_at(level, address, block) == 0) {
-            filter_add(sampled_filter_at(address));
+            filter_add(sampled_heap_filter_at(address));
             return 0;
         }
     }
     return -1;
 }
 
-int sampled_remove(uintptr_t address, struct memtrace_sampled_block *block) {
+int sampled_heap_remove(uintptr_t address, struct memtrace_sampled_block *block) {
     const struct memtrace_sampled_level *level;
     for (unsigned number = 0;
          number < MEMTRACE_SAMPLED_LEVELS && (level = level_at(number)) != NULL; number++) {
@@ -117,7 +117,7 @@ int sampled_remove(uintptr_t address, struct memtrace_sampled_block *block) {
             if (LOAD_ACQUIRE(&group.keys[i]) == address) {
                 *block = group.blocks[i];
                 STORE_RELEASE(&group.keys[i], UINT64_C(0));
-                filter_take(sampled_filter_at(address));
+                filter_take(sampled_heap_filter_at(address));
                 return 1;
             }
         }
@@ -125,9 +125,9 @@ int sampled_remove(uintptr_t address, struct memtrace_sampled_block *block) {
     return 0;
 }
 
-void sampled_visit(void (*visit)(void *argument, uintptr_t start,
-                                 const struct memtrace_sampled_block *block),
-                   void *argument) {
+void sampled_heap_visit(void (*visit)(void *argument, uintptr_t start,
+                                      const struct memtrace_sampled_block *block),
+                        void *argument) {
     const struct memtrace_sampled_level *level;
     for (unsigned number = 0;
          number < MEMTRACE_SAMPLED_LEVELS && (level = level_at(number)) != NULL; number++) {
@@ -159,8 +159,8 @@ static void look(void *argument, uintptr_t start, const struct memtrace_sampled_
     }
 }
 
-int sampled_find(uintptr_t address, uintptr_t *start, struct memtrace_sampled_block *block) {
+int sampled_heap_find(uintptr_t address, uintptr_t *start, struct memtrace_sampled_block *block) {
     struct search search = {.address = address, .start = start, .block = block};
-    sampled_visit(look, &search);
+    sampled_heap_visit(look, &search);
     return search.found;
 }

@@ -5,7 +5,7 @@
 #include "runtime/base/limits.h"
 #include "runtime/base/room.h"
 #include "runtime/base/sys.h"
-#include "runtime/heap/touched.h"
+#include "runtime/heap/written_pages.h"
 
 enum {
     NEWEST = SPAN_COUNT, /* its place in the root */
@@ -161,7 +161,7 @@ void heap_replace(struct shadow_heap *heap, const struct heap_block *block) {
 struct look {
     const struct shadow_heap *heap;
     uint8_t *leaf;
-    long pagemap; /* touched_open() */
+    long pagemap; /* written_pages_open() */
     /* Small or large blocks that start between these addresses. */
     void (*between)(const struct look *look, uintptr_t from, uintptr_t to, int small);
     const void *what;
@@ -180,8 +180,8 @@ static void each_part(const struct look *look, uintptr_t span, int small) {
     size_t pages = SPAN_BYTES / part;
     for (size_t i = 0; i < pages; i++) {
         if (i % PAGES == 0) {
-            touched_look(look->pagemap, table + i * sys_page_bytes(),
-                         pages - i < PAGES ? pages - i : PAGES, is_touched);
+            written_pages_look(look->pagemap, table + i * sys_page_bytes(),
+                               pages - i < PAGES ? pages - i : PAGES, is_touched);
         }
         if (is_touched[i % PAGES]) {
             look->between(look, span + i * part, span + (i + 1) * part, small);
@@ -192,7 +192,7 @@ static void each_part(const struct look *look, uintptr_t span, int small) {
 static void each_leaf(struct look *look) {
     const struct shadow_heap *heap = look->heap;
     uint8_t *leaf = heap->root != NULL ? LOAD_ACQUIRE(&heap->root[NEWEST]) : NULL;
-    look->pagemap = leaf != NULL ? touched_open() : -1;
+    look->pagemap = leaf != NULL ? written_pages_open() : -1;
     for (; leaf != NULL; leaf = link_of(heap, leaf)->older) {
         uintptr_t span = link_of(heap, leaf)->span;
         if (LOAD_ACQUIRE(&heap->root[span >> MEMTRACE_SPAN_SHIFT]) == leaf) {
@@ -201,7 +201,7 @@ static void each_leaf(struct look *look) {
             each_part(look, span, 0);
         }
     }
-    touched_close(look->pagemap);
+    written_pages_close(look->pagemap);
 }
 
 struct visitor {

@@ -77,7 +77,7 @@ INLINE int heap_is_small(uint64_t size) {
 int heap_init(struct shadow_heap *heap, unsigned granule_shift);
 /* In a forked child: ends what another thread was just doing. */
 void heap_fork(void);
-/* All that heaps have mapped is gone (ourmaps_give_up()): they begin anew. */
+/* All that heaps have mapped is gone (own_maps_give_up()): they begin anew. */
 void heap_forget(void);
 /* Gives its address space back: nothing is in it. */
 void heap_give_up(struct shadow_heap *heap);

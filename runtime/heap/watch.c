@@ -2,7 +2,7 @@
 /* watch.c: see watch.h. */
 #include "runtime/heap/watch.h"
 
-#include "runtime/base/ourmaps.h"
+#include "runtime/base/own_maps.h"
 #include "runtime/base/sys.h"
 
 enum { FIRST_CAPACITY = 1024 };
@@ -67,7 +67,7 @@ static int make_room(struct watches *watches, const struct shadow_heap *heap) {
     if (fresh.entries == NULL) {
         return -1;
     }
-    ourmaps_keep(fresh.entries); /* a thread that is there has them, too */
+    own_maps_keep(fresh.entries); /* a thread that is there has them, too */
     for (size_t i = 0; i < watches->capacity; i++) {
         const struct watch_entry *entry = &watches->entries[i];
         uint64_t size;

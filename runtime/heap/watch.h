@@ -2,8 +2,8 @@
 /*
  * watch.h: what one thread allocates between two moments, exactly: for expectations of tests.
  *
- * Called by entry/watching.c, with the thread inside an event. Belongs to one thread. Watches lie
- * in each other, and end in the reverse order; one that was left by a longjmp ends with the one
+ * Called by entry/thread_watch.c, with the thread inside an event. Belongs to one thread. Watches
+ * lie in each other, and end in the reverse order; one that was left by a longjmp ends with the one
  * around it. Those that ask for leaks keep the addresses that were allocated since the outermost of
  * them began, in a table that drops what was freed meanwhile before it grows.
  *

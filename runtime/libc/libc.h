@@ -10,8 +10,8 @@
  *   outermost.c              all: where paths end without unwind tables
  *   elfobject.c, firststack.c  all but glibc, shared: what its loader would tell
  *
- * and leaves out of entry/ what only glibc's loader makes possible (reach/absent.c stands in).
- * Called from the allocation path, in handlers, in any thread and before main: no locks, no
+ * and leaves out of entry/ what only glibc's loader makes possible (reach/without_glibc.c stands
+ * in). Called from the allocation path, in handlers, in any thread and before main: no locks, no
  * allocations.
  */
 #ifndef RUNTIME_LIBC_LIBC_H

@@ -202,7 +202,7 @@ static int find_block(uintptr_t address, struct heap_block *block) {
         heap_find(&runtime.heap, address, tick, block)) {
         return 1;
     }
-    if (!sampled_find(address, &block->start, &picked)) {
+    if (!sampled_heap_find(address, &block->start, &picked)) {
         return 0;
     }
     block->size = picked.size;

@@ -12,22 +12,22 @@
 
 #include "runtime/base/handed.h"
 #include "runtime/base/limits.h"
-#include "runtime/base/ourmaps.h"
+#include "runtime/base/own_maps.h"
 #include "runtime/base/sys.h"
 #include "runtime/base/text.h"
-#include "runtime/entry/before.h"
 #include "runtime/entry/child.h"
 #include "runtime/entry/event.h"
 #include "runtime/entry/malloc.h"
 #include "runtime/entry/mapping.h"
 #include "runtime/entry/othermalloc.h"
+#include "runtime/entry/preexisting.h"
 #include "runtime/entry/real.h"
 #include "runtime/entry/recording_switch.h"
 #include "runtime/entry/switch.h"
 #include "runtime/entry/zero.h"
 #include "runtime/follow/allocators.h"
-#include "runtime/follow/named.h"
 #include "runtime/follow/poolroom.h"
+#include "runtime/follow/self_reported.h"
 #include "runtime/heap/estimates.h"
 #include "runtime/heap/sampled_heap.h"
 #include "runtime/libc/libc.h"
@@ -60,7 +60,7 @@ static int make_alive_page(void) {
         if (runtime.alive == NULL || sys_wipe_on_fork(runtime.alive, MEMTRACE_PAGE_SIZE) != 0) {
             return -1;
         }
-        ourmaps_keep(runtime.alive);
+        own_maps_keep(runtime.alive);
     }
     return 0;
 }
@@ -81,19 +81,19 @@ static int make_own_contexts(void) {
         context_child(&runtime.tree, root, MEMTRACE_FRAME_UNKNOWN, CONTEXT_CHARGED);
     runtime.unknown_context = unknown.value;
     if (runtime_is_attached()) {
-        before_prepare();
+        preexisting_prepare();
     }
     return context_is_cut(mapping) || context_is_cut(unknown) ? -1 : 0;
 }
 
 void runtime_tell_tables(void) {
     struct memtrace_header *header = runtime.space.header;
-    ourmaps.region = (uintptr_t)runtime.space.base;
-    header->own_maps = (uintptr_t)&ourmaps;
+    own_maps.region = (uintptr_t)runtime.space.base;
+    header->own_maps = (uintptr_t)&own_maps;
     header->shadow_heap = (uintptr_t)runtime.heap.root;
     header->pool_heap = (uintptr_t)runtime.pools.root;
     header->foreign_heap = (uintptr_t)runtime.foreign.root;
-    header->flags |= allocators_flags() | named_flags();
+    header->flags |= allocators_flags() | self_reported_flags();
 }
 
 static int make_structures(void) {
@@ -220,7 +220,7 @@ static int start(void) {
     }
     switch_start(&runtime.settings);
     allocators_name_pools();
-    named_forget_pools();
+    self_reported_forget_pools();
     *runtime.alive = 1;
     STORE_RELEASE(&runtime.state, (uint32_t)RUNTIME_READY);
     signals_start(&runtime.settings.signals);
@@ -291,14 +291,14 @@ void runtime_forget(void) {
     space_give_up(&old->space);
     thread_forget_all();
     mapping_forget();
-    sampled_forget();
+    sampled_heap_forget();
     estimates_fork();
     event_forget_modules();
     recording_switch_fork();
-    ourmaps_give_up(sys_unmap);
+    own_maps_give_up(sys_unmap);
     heap_forget();
     allocators_forget();
-    ourmaps.region = 0;
+    own_maps.region = 0;
     STORE_RELAXED(&old->gate, (uintptr_t)GATE_NONE);
     __builtin_memset(old, 0, offsetof(struct runtime, state)); /* all but the state */
     __builtin_memset(&old->gate, 0, sizeof *old - offsetof(struct runtime, gate));

@@ -7,7 +7,7 @@
  */
 #define _GNU_SOURCE
 #include "runtime/base/compiler.h"
-#include "runtime/base/ourmaps.h"
+#include "runtime/base/own_maps.h"
 #include "runtime/base/sys.h"
 #include "runtime/entry/real.h"
 #include "runtime/libc/libc.h"
@@ -241,7 +241,7 @@ static struct stream *free_stream(void) {
         return NULL;
     }
     __builtin_memcpy(more, streams.all, size);
-    ourmaps_keep(more); /* a forked child has the same streams */
+    own_maps_keep(more); /* a forked child has the same streams */
     old = streams.all;
     streams.all = more;
     streams.capacity *= 2;

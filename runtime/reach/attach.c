@@ -10,7 +10,7 @@
 #include "runtime/base/sys.h"
 #include "runtime/base/text.h"
 #include "runtime/entry/othermalloc.h"
-#include "runtime/entry/quiet.h"
+#include "runtime/entry/quiescence.h"
 #include "runtime/entry/real.h"
 #include "runtime/entry/runtime.h"
 #include "runtime/entry/thread.h"
@@ -81,7 +81,7 @@ static void forget(void *unused) {
 /* Gives back what the runtime has left, as soon as no thread can be inside it. No thread is about
  * to look at a table that the loader let it wait for. 0, or -1: some thread has not run since. */
 static int give_back(uint64_t limit_ns) {
-    if (!quiet_wait(limit_ns)) {
+    if (!quiescence_wait(limit_ns)) {
         return -1;
     }
     objects_hold(forget, NULL);

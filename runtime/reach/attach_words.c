@@ -9,15 +9,15 @@
 #include "runtime/reach/attach.h"
 
 #include "runtime/base/compiler.h"
-#include "runtime/base/ourmaps.h"
+#include "runtime/base/own_maps.h"
 #include "runtime/base/sys.h"
 #include "runtime/base/text.h"
-#include "runtime/entry/before.h"
+#include "runtime/entry/preexisting.h"
 #include "runtime/entry/real.h"
 #include "runtime/follow/allocators.h"
 #include "runtime/libc/objects.h"
 #include "runtime/reach/inject.h"
-#include "runtime/reach/words.h"
+#include "runtime/reach/relocs.h"
 
 enum step { STEP_OTHERS, STEP_FREES, STEP_ALLOCATIONS, STEPS };
 
@@ -85,7 +85,7 @@ int attach_prepare(void) {
     const struct link_map *own = objects_at((void *)attach_prepare);
     if (changes == NULL) {
         changes = sys_map(CHANGES * sizeof *changes);
-        ourmaps_keep(changes);
+        own_maps_keep(changes);
     }
     for (int i = 0; i < FUNCTIONS; i++) {
         functions[i].ours = (uintptr_t)objects_symbol(own, functions[i].name);
@@ -123,7 +123,7 @@ static int is_followed(const struct link_map *home, int heap, uintptr_t target) 
 }
 
 /* What the word is to hold; 0: it stays. */
-static uintptr_t replacement(const struct word *word, const struct function *function,
+static uintptr_t replacement(const struct reloc *word, const struct function *function,
                              const struct link_map *own, uintptr_t target) {
     struct link_map *home = objects_at((void *)target);
     int heap = inject_heap_function(word->name);
@@ -131,19 +131,20 @@ static uintptr_t replacement(const struct word *word, const struct function *fun
         return 0;
     }
     if (target == function->real) {
-        return home != word->object || words_is_own_call(word, target) ? function->ours : 0;
+        return home != word->object || relocs_is_own_call(word, target) ? function->ours : 0;
     }
-    if (home == word->object && !words_is_own_call(word, target)) {
+    if (home == word->object && !relocs_is_own_call(word, target)) {
         /* Not bound yet: the loader would find what all find, as long as the object is of the
          * first namespace. */
-        return word->kind == WORD_CALL && word->symbol->st_shndx == SHN_UNDEF &&
+        return word->kind == RELOC_CALL && word->symbol->st_shndx == SHN_UNDEF &&
                        function->real != 0 && is_near(home, own)
                    ? function->ours
                    : 0;
     }
-    return heap >= 0 ? (uintptr_t)inject_heap_stand_in(heap, (void *)target, home,
-                                                       word->kind == WORD_DATA, !is_near(home, own))
-                     : 0;
+    return heap >= 0
+               ? (uintptr_t)inject_heap_stand_in(heap, (void *)target, home,
+                                                 word->kind == RELOC_DATA, !is_near(home, own))
+               : 0;
 }
 
 struct pass {
@@ -151,7 +152,7 @@ struct pass {
     enum step step;
 };
 
-static void lead(void *argument, const struct word *word) {
+static void lead(void *argument, const struct reloc *word) {
     const struct pass *pass = argument;
     const struct function *function = find(word->name);
     uintptr_t target;
@@ -162,7 +163,7 @@ static void lead(void *argument, const struct word *word) {
     }
     target = LOAD_RELAXED(word->at);
     new = replacement(word, function, pass->own, target);
-    if (new != 0 && words_store(word, target, new) == 0) {
+    if (new != 0 && relocs_store(word, target, new) == 0) {
         changes[change_count++] = (struct change){word->at, word->object, target, new};
     }
 }
@@ -174,14 +175,14 @@ void attach_lead(void) {
     }
     for (pass.step = 0; pass.step < STEPS; pass.step++) {
         if (pass.step == STEP_ALLOCATIONS) {
-            before_begin();
+            preexisting_begin();
         }
-        words_visit(lead, &pass);
+        relocs_visit(lead, &pass);
     }
     trylock_release(&lock);
 }
 
-static void put_back(void *argument, const struct word *word) {
+static void put_back(void *argument, const struct reloc *word) {
     const struct pass *pass = argument;
     const struct function *function = find(word->name);
     uintptr_t now = LOAD_RELAXED(word->at);
@@ -191,7 +192,7 @@ static void put_back(void *argument, const struct word *word) {
     for (uint32_t i = change_count; i > 0; i--) { /* the newest of an address is its object's */
         struct change *change = &changes[i - 1];
         if (change->at == word->at && change->object == word->object && change->new == now) {
-            change->is_left = words_store(word, now, change->old) != 0;
+            change->is_left = relocs_store(word, now, change->old) != 0;
             return;
         }
     }
@@ -228,7 +229,7 @@ void attach_put_back(void) {
         return;
     }
     for (pass.step = STEPS; pass.step-- > 0;) {
-        words_visit(put_back, &pass);
+        relocs_visit(put_back, &pass);
     }
     forget_what_is_done();
     trylock_release(&lock);

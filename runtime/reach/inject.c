@@ -21,7 +21,7 @@
 #include "runtime/entry/runtime.h"
 #include "runtime/libc/objects.h"
 #include "runtime/reach/attach.h"
-#include "runtime/reach/words.h"
+#include "runtime/reach/relocs.h"
 
 /* --- objects ---------------------------------------------------------------------------------- */
 
@@ -43,12 +43,12 @@ struct pass {
 };
 
 /* One word that holds function number `function`. 1: it was left as it is, though it should not. */
-static int lead(const struct pass *pass, const struct word *word, int function) {
+static int lead(const struct pass *pass, const struct reloc *word, int function) {
     uintptr_t target = LOAD_RELAXED(word->at);
     struct link_map *home = objects_at((void *)target);
     void *stand_in;
     if (home == NULL || home == pass->own ||
-        (home == word->object && !words_is_own_call(word, target))) {
+        (home == word->object && !relocs_is_own_call(word, target))) {
         return 0;
     }
     if (comes_before(home, pass->own)) {
@@ -56,17 +56,17 @@ static int lead(const struct pass *pass, const struct word *word, int function) 
     }
     stand_in = inject_heap_stand_in(function, (void *)target, home, pass->in_data,
                                     !comes_before(pass->own, home));
-    return stand_in == NULL || words_store(word, target, (uintptr_t)stand_in) != 0;
+    return stand_in == NULL || relocs_store(word, target, (uintptr_t)stand_in) != 0;
 }
 
-static void visit(void *argument, const struct word *word) {
+static void visit(void *argument, const struct reloc *word) {
     struct pass *pass = argument;
     int function;
-    if (pass->in_data != (word->kind == WORD_DATA)) {
+    if (pass->in_data != (word->kind == RELOC_DATA)) {
         return;
     }
     function = inject_heap_function(word->name);
-    if (function >= 0 && lead(pass, word, function) && word->kind == WORD_CALL) {
+    if (function >= 0 && lead(pass, word, function) && word->kind == RELOC_CALL) {
         pass->left++;
         pass->of = word->object->l_name;
     }
@@ -94,9 +94,9 @@ void inject_run(void) {
         attach_lead();
         return;
     }
-    words_visit(visit, &pass);
+    relocs_visit(visit, &pass);
     pass.in_data = 1;
-    words_visit(visit, &pass);
+    relocs_visit(visit, &pass);
     say_what_was_left(&pass);
 }
 

@@ -3,7 +3,7 @@
 #include "runtime/record/proc.h"
 
 #include "runtime/base/compiler.h"
-#include "runtime/base/ourmaps.h"
+#include "runtime/base/own_maps.h"
 #include "runtime/base/sys.h"
 #include "runtime/base/text.h"
 
@@ -238,7 +238,7 @@ static uint64_t count_resident(const void *pagemap, uint64_t start, uint64_t siz
     unsigned char is_resident[BATCH];
     uint64_t pages = 0;
     uint64_t bytes;
-    if (start == ourmaps.region && count_mapped(*(const int *)pagemap, start, size, &bytes) == 0) {
+    if (start == own_maps.region && count_mapped(*(const int *)pagemap, start, size, &bytes) == 0) {
         return bytes;
     }
     for (uint64_t at = 0; at < size; at += BATCH_BYTES) {
@@ -256,7 +256,7 @@ static uint64_t count_resident(const void *pagemap, uint64_t start, uint64_t siz
 
 void proc_note_own_resident(struct memtrace_header *header) {
     int pagemap = (int)sys_open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC, 0);
-    uint64_t bytes = memtrace_own_resident(count_resident, &pagemap, &ourmaps,
+    uint64_t bytes = memtrace_own_resident(count_resident, &pagemap, &own_maps,
                                            LOAD_RELAXED(&header->end), anonymous_bytes());
     if (pagemap >= 0) {
         sys_close(pagemap);

@@ -7,7 +7,7 @@
  * point is taken. One of s bytes is taken with p = 1 - exp(-s / mean), and stands for s / p bytes:
  * so every sum over what was taken has the true sum as its mean, whatever the sizes are.
  *
- * Called by entry/event_record.c for recordings and by entry/sampled.c for profiles. The state
+ * Called by entry/event_record.c for recordings and by entry/sampled_mode.c for profiles. The state
  * belongs to one thread.
  */
 #ifndef RUNTIME_RECORD_SAMPLING_H

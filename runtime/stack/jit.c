@@ -3,7 +3,7 @@
 #include "runtime/stack/jit.h"
 
 #include "runtime/base/compiler.h"
-#include "runtime/base/ourmaps.h"
+#include "runtime/base/own_maps.h"
 #include "runtime/base/sys.h"
 
 enum { LEAF_PLACES = 1024, LEAVES = 1024, MOST_ENTRIES = 1 << 20, PAGE = 4096 };
@@ -27,7 +27,7 @@ static struct place *place_at(size_t i) {
 static int make_leaf(struct place **to) {
     struct place *made = sys_map(LEAF_PLACES * sizeof *made);
     struct place *none = NULL;
-    ourmaps_keep(made);
+    own_maps_keep(made);
     if (made != NULL &&
         !__atomic_compare_exchange_n(to, &none, made, 0, __ATOMIC_RELEASE, __ATOMIC_ACQUIRE)) {
         sys_unmap(made, LEAF_PLACES * sizeof *made); /* another thread was faster */

@@ -19,12 +19,12 @@ static uintptr_t address_of(uint64_t number) {
 
 static int put(uint64_t number) {
     struct memtrace_sampled_block block = {.size = number, .bytes = 2 * number, .count = 3};
-    return sampled_insert(address_of(number), &block);
+    return sampled_heap_insert(address_of(number), &block);
 }
 
 static int get(uint64_t number) {
     struct memtrace_sampled_block block;
-    if (!sampled_remove(address_of(number), &block)) {
+    if (!sampled_heap_remove(address_of(number), &block)) {
         return 0;
     }
     assert_true(block.size == number && block.bytes == 2 * number && block.count == 3);
@@ -37,20 +37,20 @@ static void many(void **state) {
     (void)state;
     for (uint64_t i = 0; i < MANY; i++) {
         assert_int_equal(put(i), 0);
-        assert_true(sampled_may_hold(address_of(i)));
+        assert_true(sampled_heap_may_hold(address_of(i)));
     }
     assert_true(sampled_heap.level[1] != 0);
-    assert_false(sampled_remove(address_of(7) + 16, &block));
+    assert_false(sampled_heap_remove(address_of(7) + 16, &block));
     for (uint64_t i = 0; i < MANY; i += 2) {
         assert_int_equal(get(i), 1);
         assert_int_equal(get(i), 0);
     }
     for (uint64_t i = 1; i < MANY; i += 2) {
-        assert_true(sampled_may_hold(address_of(i)));
+        assert_true(sampled_heap_may_hold(address_of(i)));
         assert_int_equal(get(i), 1);
     }
     for (uint64_t i = 0; i < MANY; i++) {
-        assert_false(sampled_may_hold(address_of(i)));
+        assert_false(sampled_heap_may_hold(address_of(i)));
     }
 }
 
@@ -60,11 +60,11 @@ static void one_count(void **state) {
     struct memtrace_sampled_block block = {.size = 1};
     (void)state;
     for (uintptr_t i = 0; i < 400; i++) {
-        assert_int_equal(sampled_insert(0x1000 + i * far, &block), 0);
+        assert_int_equal(sampled_heap_insert(0x1000 + i * far, &block), 0);
     }
     for (uintptr_t i = 0; i < 400; i++) {
-        assert_true(sampled_may_hold(0x1000 + i * far));
-        assert_int_equal(sampled_remove(0x1000 + i * far, &block), 1);
+        assert_true(sampled_heap_may_hold(0x1000 + i * far));
+        assert_int_equal(sampled_heap_remove(0x1000 + i * far, &block), 1);
     }
 }
 
@@ -73,13 +73,13 @@ static void inside(void **state) {
     struct memtrace_sampled_block found;
     uintptr_t start;
     (void)state;
-    assert_int_equal(sampled_insert(0x5000, &block), 0);
-    assert_int_equal(sampled_find(0x5000 + 99, &start, &found), 1);
+    assert_int_equal(sampled_heap_insert(0x5000, &block), 0);
+    assert_int_equal(sampled_heap_find(0x5000 + 99, &start, &found), 1);
     assert_true(start == 0x5000 && found.context == 9);
-    assert_int_equal(sampled_find(0x5000 + 100, &start, &found), 0);
-    assert_int_equal(sampled_find(0x4fff, &start, &found), 0);
-    assert_int_equal(sampled_remove(0x5000, &block), 1);
-    assert_int_equal(sampled_find(0x5000, &start, &found), 0);
+    assert_int_equal(sampled_heap_find(0x5000 + 100, &start, &found), 0);
+    assert_int_equal(sampled_heap_find(0x4fff, &start, &found), 0);
+    assert_int_equal(sampled_heap_remove(0x5000, &block), 1);
+    assert_int_equal(sampled_heap_find(0x5000, &start, &found), 0);
 }
 
 /* Each thread has addresses of its own, as an allocator would give them. */
@@ -89,7 +89,7 @@ static void *work(void *argument) {
     for (uint64_t i = 0; i < ROUNDS; i++) {
         uint64_t number = 8 * (i % 5000) + base;
         missed += put(number) != 0;
-        missed += !sampled_may_hold(address_of(number));
+        missed += !sampled_heap_may_hold(address_of(number));
         missed += !get(number) + (get(number) != 0);
     }
     return (void *)missed;
@@ -112,15 +112,15 @@ static void threads(void **state) {
 static void expected(void **state) {
     const uintptr_t start = (uintptr_t)address_of(5) - 10000;
     (void)state;
-    assert_false(sampled_may_hold(start));
-    sampled_expect((const void *)start, 20001);
+    assert_false(sampled_heap_may_hold(start));
+    sampled_heap_expect((const void *)start, 20001);
     for (uintptr_t i = 0; i < 20001; i += 16) {
-        assert_true(sampled_may_hold(start + i));
+        assert_true(sampled_heap_may_hold(start + i));
     }
-    assert_true(sampled_may_hold(start + 20000));
+    assert_true(sampled_heap_may_hold(start + 20000));
     assert_int_equal(put(5), 0);
     assert_int_equal(get(5), 1);
-    assert_true(sampled_may_hold(address_of(5)));
+    assert_true(sampled_heap_may_hold(address_of(5)));
 }
 
 int main(void) {

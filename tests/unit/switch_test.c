@@ -4,10 +4,10 @@
 #include "runtime/entry/recording_switch.h"
 #include "runtime/entry/switch.h"
 
-#include "runtime/entry/before.h"
 #include "runtime/entry/child.h"
 #include "runtime/entry/event.h"
 #include "runtime/entry/malloc.h"
+#include "runtime/entry/preexisting.h"
 #include "runtime/entry/real.h"
 #include "runtime/process/settings.h"
 
@@ -60,7 +60,7 @@ void thread_stop_all(void) {
 }
 void thread_start_self(void) {
 }
-void before_end(void) {
+void preexisting_end(void) {
 }
 void thread_pass_through(int on) {
     (void)on;

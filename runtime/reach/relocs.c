@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* words.c: see words.h. */
+/* relocs.c: see relocs.h. */
 #define _GNU_SOURCE
-#include "runtime/reach/words.h"
+#include "runtime/reach/relocs.h"
 
 #include "runtime/base/compiler.h"
 #include "runtime/base/sys.h"
@@ -12,7 +12,7 @@
 #include <sys/auxv.h>
 
 struct visit {
-    void (*function)(void *argument, const struct word *word);
+    void (*function)(void *argument, const struct reloc *word);
     void *argument;
     const struct link_map *own;
 };
@@ -24,16 +24,16 @@ struct object {
     uintptr_t protected_start, protected_end;
 };
 
-static int find_kind(uint32_t type, enum word_kind *kind) {
+static int find_kind(uint32_t type, enum reloc_kind *kind) {
     switch (type) {
     case MACHINE_RELOC_CALL:
-        *kind = WORD_CALL;
+        *kind = RELOC_CALL;
         return 1;
     case MACHINE_RELOC_GOT:
-        *kind = WORD_GOT;
+        *kind = RELOC_GOT;
         return 1;
     case MACHINE_RELOC_DATA:
-        *kind = WORD_DATA;
+        *kind = RELOC_DATA;
         return 1;
     default:
         return 0;
@@ -41,8 +41,8 @@ static int find_kind(uint32_t type, enum word_kind *kind) {
 }
 
 static void visit_word(const struct visit *visit, const struct object *object, uintptr_t at,
-                       enum word_kind kind, uint32_t symbol) {
-    struct word word = {.at = (uintptr_t *)at, .object = object->map, .kind = kind};
+                       enum reloc_kind kind, uint32_t symbol) {
+    struct reloc word = {.at = (uintptr_t *)at, .object = object->map, .kind = kind};
     word.symbol = &object->symbols[symbol];
     word.name = object->strings + word.symbol->st_name;
     word.is_protected =
@@ -57,9 +57,9 @@ static void visit_relocations(const struct visit *visit, const struct object *ob
     for (size_t i = 0; i < size / each; i++) {
         const ElfW(Rela) *relocation = (const void *)(relocations + i * each);
         uint64_t info = relocation->r_info;
-        enum word_kind kind;
+        enum reloc_kind kind;
         if (find_kind(machine_relocation_type(info), &kind) &&
-            (kind != WORD_DATA || each < sizeof *relocation || relocation->r_addend == 0)) {
+            (kind != RELOC_DATA || each < sizeof *relocation || relocation->r_addend == 0)) {
             visit_word(visit, object, object->map->l_addr + relocation->r_offset, kind,
                        machine_relocation_symbol(info));
         }
@@ -73,7 +73,7 @@ static void visit_got(const struct visit *visit, const struct object *object) {
     uint32_t end = (uint32_t)objects_value(object->map, DT_MIPS_SYMTABNO);
     got += objects_value(object->map, DT_MIPS_LOCAL_GOTNO);
     for (uint32_t symbol = first; symbol < end; symbol++) {
-        visit_word(visit, object, (uintptr_t)(got + (symbol - first)), WORD_CALL, symbol);
+        visit_word(visit, object, (uintptr_t)(got + (symbol - first)), RELOC_CALL, symbol);
     }
 }
 
@@ -138,13 +138,13 @@ static void visit_object(void *argument, struct link_map *map) {
     }
 }
 
-void words_visit(void (*function)(void *argument, const struct word *word), void *argument) {
-    struct visit visit = {function, argument, objects_at((void *)words_visit)};
+void relocs_visit(void (*function)(void *argument, const struct reloc *word), void *argument) {
+    struct visit visit = {function, argument, objects_at((void *)relocs_visit)};
     objects_visit(visit_object, &visit);
 }
 
 /* The page that holds a word of the GOT may be read-only. */
-int words_store(const struct word *word, uintptr_t old, uintptr_t new) {
+int relocs_store(const struct reloc *word, uintptr_t old, uintptr_t new) {
     size_t page = getauxval(AT_PAGESZ);
     void *start = (void *)((uintptr_t)word->at & ~(page - 1));
     int done;
@@ -158,7 +158,7 @@ int words_store(const struct word *word, uintptr_t old, uintptr_t new) {
     return done ? 0 : -1;
 }
 
-int words_is_own_call(const struct word *word, uintptr_t target) {
+int relocs_is_own_call(const struct reloc *word, uintptr_t target) {
     return objects_is_libc(word->object) && word->symbol->st_shndx != SHN_UNDEF &&
            target == word->object->l_addr + word->symbol->st_value;
 }

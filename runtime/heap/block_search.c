@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* enclosing.c: see enclosing.h. */
-#include "runtime/heap/enclosing.h"
+/* block_search.c: see block_search.h. */
+#include "runtime/heap/block_search.h"
 
-void enclosing_begin(struct enclosing *it, const struct shadow_heap *heap, uint32_t tick) {
+void block_search_begin(struct block_search *it, const struct shadow_heap *heap, uint32_t tick) {
     it->heap = heap;
     it->tick = tick;
     it->next = 0;
@@ -15,22 +15,22 @@ static int contains(const struct heap_block *block, uintptr_t address) {
 }
 
 /* The block that starts in the KiB of `at`, if it contains the address. */
-static void take(struct enclosing *it, uint8_t *leaf, uintptr_t at, uintptr_t address,
+static void take(struct block_search *it, uint8_t *leaf, uintptr_t at, uintptr_t address,
                  uintptr_t limit) {
     struct heap_block block;
-    if (!touched_at(&it->touched, it->heap, leaf, heap_coarse(it->heap, leaf, at)) ||
+    if (!written_pages_at(&it->touched, it->heap, leaf, heap_coarse(it->heap, leaf, at)) ||
         !heap_decode_coarse(it->heap, leaf, at, &block) || block.start < it->next ||
         block.start >= limit) {
         return;
     }
     it->next = block.start + 1;
-    if (contains(&block, address) && it->depth < ENCLOSING_DEPTH) {
+    if (contains(&block, address) && it->depth < BLOCK_SEARCH_DEPTH) {
         block.birth_tick = heap_whole_birth(block.birth_tick, it->tick);
         it->block[it->depth++] = block;
     }
 }
 
-int enclosing_find(struct enclosing *it, uintptr_t address, uintptr_t limit) {
+int block_search_find(struct block_search *it, uintptr_t address, uintptr_t limit) {
     uintptr_t at = it->next & ~(uintptr_t)(FINE_SIZE_LIMIT - 1);
     while (it->depth > 0 && !contains(&it->block[it->depth - 1], address)) {
         it->depth--;
@@ -49,14 +49,14 @@ int enclosing_find(struct enclosing *it, uintptr_t address, uintptr_t limit) {
 }
 
 /* Whether a record of a small block that starts there may be anything but zero. */
-static int is_touched(struct enclosing *it, uintptr_t address) {
+static int is_touched(struct block_search *it, uintptr_t address) {
     uint8_t *leaf = heap_leaf(it->heap, address);
     return leaf != NULL &&
-           touched_at(&it->touched, it->heap, leaf, heap_fine(it->heap, leaf, address));
+           written_pages_at(&it->touched, it->heap, leaf, heap_fine(it->heap, leaf, address));
 }
 
-int enclosing_find_small(struct enclosing *it, uintptr_t address, uintptr_t limit,
-                         struct heap_block *block) {
+int block_search_find_small(struct block_search *it, uintptr_t address, uintptr_t limit,
+                            struct heap_block *block) {
     uintptr_t lowest = address > FINE_SIZE_LIMIT ? address - FINE_SIZE_LIMIT : 0;
     return (is_touched(it, lowest) || is_touched(it, address)) &&
            heap_find_small(it->heap, address, limit, block);
@@ -66,14 +66,14 @@ int enclosing_find_small(struct enclosing *it, uintptr_t address, uintptr_t limi
 struct visit {
     const struct shadow_heap *heap;
     uint32_t tick;
-    struct touched *touched;
+    struct written_pages *touched;
     void (*visit)(void *argument, const struct heap_block *block);
     void *argument;
 };
 
 static int decode_large(const struct visit *visit, uint8_t *leaf, uintptr_t kib,
                         struct heap_block *block) {
-    if (!touched_at(visit->touched, visit->heap, leaf, heap_coarse(visit->heap, leaf, kib)) ||
+    if (!written_pages_at(visit->touched, visit->heap, leaf, heap_coarse(visit->heap, leaf, kib)) ||
         !heap_decode_coarse(visit->heap, leaf, kib, block)) {
         return 0;
     }
@@ -99,7 +99,7 @@ static void visit_kib(const struct visit *visit, uint8_t *leaf, uintptr_t kib) {
     int is_due = decode_large(visit, leaf, kib, &large);
     uintptr_t step = (uintptr_t)1 << visit->heap->granule_shift;
     int has_small =
-        touched_at(visit->touched, visit->heap, leaf, heap_fine(visit->heap, leaf, kib));
+        written_pages_at(visit->touched, visit->heap, leaf, heap_fine(visit->heap, leaf, kib));
     for (uintptr_t at = kib; has_small && at < kib + FINE_SIZE_LIMIT; at += step) {
         if (decode_small(visit, leaf, at, &block)) {
             if (is_due && large.start <= block.start) {
@@ -114,9 +114,10 @@ static void visit_kib(const struct visit *visit, uint8_t *leaf, uintptr_t kib) {
     }
 }
 
-void enclosing_visit(const struct shadow_heap *heap, uint32_t tick, struct touched *touched,
-                     void (*visit)(void *argument, const struct heap_block *block),
-                     void *argument) {
+void block_search_visit(const struct shadow_heap *heap, uint32_t tick,
+                        struct written_pages *touched,
+                        void (*visit)(void *argument, const struct heap_block *block),
+                        void *argument) {
     const struct visit all = {heap, tick, touched, visit, argument};
     uintptr_t span = heap_next_span(heap, 0);
     while (span != UINTPTR_MAX) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of runtime/heap/enclosing.c: blocks in blocks, at random, compared with a look at all of
+/* Tests of runtime/heap/block_search.c: blocks in blocks, at random, compared with a look at all of
  * them. */
-#include "runtime/heap/enclosing.h"
+#include "runtime/heap/block_search.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +15,7 @@ enum { BLOCKS = 3000, DEEPEST = 6, TICK = 1000 };
 static struct shadow_heap heap;
 static struct heap_block all[BLOCKS];
 static size_t count;
-static struct touched touched;
+static struct written_pages touched;
 
 static void insert(uintptr_t start, uint64_t size) {
     struct heap_block block = {
@@ -79,10 +79,10 @@ static int look(uintptr_t address, uintptr_t limit, const struct heap_block **in
     return depth;
 }
 
-static void check(struct enclosing *it, uintptr_t address, uintptr_t limit) {
+static void check(struct block_search *it, uintptr_t address, uintptr_t limit) {
     const struct heap_block *expected = NULL;
     int depth = look(address, limit, &expected);
-    assert_int_equal(enclosing_find(it, address, limit), depth);
+    assert_int_equal(block_search_find(it, address, limit), depth);
     if (depth != 0) {
         assert_int_equal(it->block[depth - 1].start, expected->start);
         assert_int_equal(it->block[depth - 1].size, expected->size);
@@ -91,10 +91,10 @@ static void check(struct enclosing *it, uintptr_t address, uintptr_t limit) {
 }
 
 static void finds_what_contains(void **state) {
-    static struct enclosing it, others; /* large */
+    static struct block_search it, others; /* large */
     (void)state;
-    enclosing_begin(&it, &heap, TICK);
-    enclosing_begin(&others, &heap, TICK);
+    block_search_begin(&it, &heap, TICK);
+    block_search_begin(&others, &heap, TICK);
     for (size_t i = 0; i < count; i++) {
         check(&others, all[i].start, all[i].start); /* without itself */
         check(&it, all[i].start, all[i].start + 1);
@@ -121,19 +121,19 @@ static void visits_by_address(void **state) {
     struct seen seen = {0};
     (void)state;
     memset(&touched, 0, sizeof touched);
-    enclosing_visit(&heap, TICK, &touched, see, &seen);
+    block_search_visit(&heap, TICK, &touched, see, &seen);
     assert_int_equal(seen.count, count);
 }
 
 static void of_nothing(void **state) {
     const struct shadow_heap none = {.granule_shift = MEMTRACE_POOL_SHIFT};
-    static struct enclosing it;
+    static struct block_search it;
     struct seen seen = {0};
     (void)state;
-    enclosing_begin(&it, &none, TICK);
-    assert_int_equal(enclosing_find(&it, 0x1234000, 0x1234001), 0);
+    block_search_begin(&it, &none, TICK);
+    assert_int_equal(block_search_find(&it, 0x1234000, 0x1234001), 0);
     memset(&touched, 0, sizeof touched);
-    enclosing_visit(&none, TICK, &touched, see, &seen);
+    block_search_visit(&none, TICK, &touched, see, &seen);
     assert_int_equal(seen.count, 0);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sampled.c: what is done for the few blocks that are picked. See sampled.h. */
-#include "runtime/entry/sampled.h"
+/* sampled_mode.c: what is done for the few blocks that are picked. See sampled_mode.h. */
+#include "runtime/entry/sampled_mode.h"
 
 #include "runtime/base/sys.h"
 #include "runtime/entry/child.h"
@@ -61,8 +61,8 @@ static void count_allocated(struct thread *thread, const struct memtrace_sampled
     note_variance(variance.bytes);
 }
 
-COLD void sampled_count_freed(struct thread *thread, uintptr_t address,
-                              const struct memtrace_sampled_block *block) {
+COLD void sampled_mode_count_freed(struct thread *thread, uintptr_t address,
+                                   const struct memtrace_sampled_block *block) {
     struct ledger_event event = event_of(block);
     double variance = estimates_variance_of(block->size, block->bytes);
     int own = block->thread == thread->id;
@@ -80,11 +80,11 @@ COLD void sampled_count_freed(struct thread *thread, uintptr_t address,
     note_variance(-variance);
 }
 
-COLD void sampled_free(struct thread *thread, uintptr_t address) {
+COLD void sampled_mode_free(struct thread *thread, uintptr_t address) {
     struct memtrace_sampled_block block;
-    if (sampled_remove(address, &block)) {
+    if (sampled_heap_remove(address, &block)) {
         event_tick(thread);
-        sampled_count_freed(thread, address, &block);
+        sampled_mode_count_freed(thread, address, &block);
     }
 }
 
@@ -98,8 +98,8 @@ static void count_picked(struct thread *thread, uintptr_t address, uint64_t size
                                            .thread = thread->id,
                                            .context = event_context(thread, caller),
                                            .birth_tick = thread->tick};
-    sampled_free(thread, address); /* whose free was missed */
-    if (sampled_insert(address, &block) != 0) {
+    sampled_mode_free(thread, address); /* whose free was missed */
+    if (sampled_heap_insert(address, &block) != 0) {
         space_lost(&runtime.space, MEMTRACE_LOST_BLOCKS, 1);
     }
     count_allocated(thread, &block, estimates_variance(size, block.bytes, probability));
@@ -107,11 +107,11 @@ static void count_picked(struct thread *thread, uintptr_t address, uint64_t size
     thread->last_position = position(thread);
 }
 
-COLD void sampled_alloc(struct thread *thread, const void *address, uint64_t size,
-                        struct frame caller) {
+COLD void sampled_mode_alloc(struct thread *thread, const void *address, uint64_t size,
+                             struct frame caller) {
     uint64_t mean = LOAD_RELAXED(&runtime.sample_bytes);
     uint64_t length = size != UINT64_MAX ? size + 1 : size;
-    if (sampled_take_credit(thread, size)) {
+    if (sampled_mode_take_credit(thread, size)) {
         thread_done(thread);
         return;
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* touched.c: see touched.h. */
+/* written_pages.c: see written_pages.h. */
 #define _GNU_SOURCE
-#include "runtime/heap/touched.h"
+#include "runtime/heap/written_pages.h"
 
 #include "runtime/base/sys.h"
 
@@ -32,17 +32,17 @@ static int add_swapped(int pagemap, const uint8_t *start, size_t pages, unsigned
     return 0;
 }
 
-long touched_open(void) {
+long written_pages_open(void) {
     return sys_open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC, 0);
 }
 
-void touched_close(long pagemap) {
+void written_pages_close(long pagemap) {
     if (pagemap >= 0) {
         sys_close((int)pagemap);
     }
 }
 
-void touched_look(long pagemap, const uint8_t *start, size_t pages, unsigned char *page) {
+void written_pages_look(long pagemap, const uint8_t *start, size_t pages, unsigned char *page) {
     if (pagemap < 0 || sys_mincore((void *)(uintptr_t)start, pages * sys_page_bytes(), page) != 0) {
         __builtin_memset(page, 1, pages);
         return;
@@ -55,16 +55,17 @@ void touched_look(long pagemap, const uint8_t *start, size_t pages, unsigned cha
     }
 }
 
-static void look(struct touched *touched, const struct shadow_heap *heap, const uint8_t *leaf) {
+static void look(struct written_pages *touched, const struct shadow_heap *heap,
+                 const uint8_t *leaf) {
     size_t pages = (bytes_of(heap) + sys_page_bytes() - 1) / sys_page_bytes();
-    long pagemap = touched_open();
+    long pagemap = written_pages_open();
     touched->leaf = leaf;
-    touched_look(pagemap, leaf, pages, touched->page);
-    touched_close(pagemap);
+    written_pages_look(pagemap, leaf, pages, touched->page);
+    written_pages_close(pagemap);
 }
 
-int touched_at(struct touched *touched, const struct shadow_heap *heap, const uint8_t *leaf,
-               const void *place) {
+int written_pages_at(struct written_pages *touched, const struct shadow_heap *heap,
+                     const uint8_t *leaf, const void *place) {
     if (touched->leaf != leaf) {
         look(touched, heap, leaf);
     }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * watching.c: watches of the calling thread (heap/watch.h), and what memtrace.h says of them. A
+ * thread_watch.c: watches of the calling thread (heap/watch.h), and what memtrace.h says of them. A
  * watched thread is special: its allocations come by here, all others pay nothing.
  */
 #define _GNU_SOURCE
-#include "runtime/entry/watching.h"
+#include "runtime/entry/thread_watch.h"
 
 #include "memtrace/memtrace.h"
-#include "runtime/base/ourmaps.h"
+#include "runtime/base/own_maps.h"
 #include "runtime/base/sys.h"
 #include "runtime/base/text.h"
 #include "runtime/entry/event.h"
@@ -19,7 +19,8 @@
 /* Made at the first watch. A forked child finds it, but its thread is not watched there. */
 static THREAD_LOCAL struct watches *own_watches;
 
-void watching_alloc(struct thread *thread, const void *address, uint64_t size, uint32_t context) {
+void thread_watch_alloc(struct thread *thread, const void *address, uint64_t size,
+                        uint32_t context) {
     struct shadow_heap heap = event_heap();
     const struct heap_block block = {.size = size,
                                      .context = context,
@@ -29,7 +30,7 @@ void watching_alloc(struct thread *thread, const void *address, uint64_t size, u
     watch_alloc(own_watches, &heap, &block);
 }
 
-void watching_end_thread(void) {
+void thread_watch_end_thread(void) {
     if (own_watches != NULL) {
         watch_reset(own_watches);
         sys_unmap(own_watches, sizeof *own_watches);
@@ -41,7 +42,7 @@ static uint32_t begin(struct thread *thread, const struct watch_limits *limits) 
     uint32_t number;
     if (own_watches == NULL) {
         own_watches = sys_map(sizeof *own_watches);
-        ourmaps_keep(own_watches);
+        own_maps_keep(own_watches);
     }
     if (own_watches == NULL) {
         return 0;

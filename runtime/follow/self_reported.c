@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * named.c: what functions report that allocate, and that were built to do so. See named.h.
+ * self_reported.c: what functions report that allocate, and that were built to do so. See
+ * self_reported.h.
  *
  * What the runtime knows of such a function is one word of the program's, since libraries come and
  * go: the number of its pool, whether that is one of this region, and how many functions had been
  * led to us by --alloc when it was last looked whether this is one of them.
  */
 #define _GNU_SOURCE
-#include "runtime/follow/named.h"
+#include "runtime/follow/self_reported.h"
 
 #include "memtrace/named.h"
 #include "runtime/follow/allocators.h"
@@ -24,11 +25,11 @@ enum { LED_SHIFT = 16, REGION_SHIFT = 32 };
 static uint32_t region_number = 1; /* of this process: never 0, so neither is a word */
 static uint32_t has_heap_blocks;
 
-uint32_t named_flags(void) {
+uint32_t self_reported_flags(void) {
     return LOAD_RELAXED(&has_heap_blocks) ? MEMTRACE_FLAG_NAMED : 0;
 }
 
-void named_forget_pools(void) {
+void self_reported_forget_pools(void) {
     __atomic_fetch_add(&region_number, 1, __ATOMIC_RELAXED);
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * absent.c: what is not there where the C library is not glibc as a shared library, for the rest of
- * entry/: attaching to a program that runs, looking for another malloc, libunwind.
+ * without_glibc.c: what is not there where the C library is not glibc as a shared library, for the
+ * rest of entry/: attaching to a program that runs, looking for another malloc, libunwind.
  */
-#include "runtime/entry/before.h"
 #include "runtime/entry/othermalloc.h"
+#include "runtime/entry/preexisting.h"
 #include "runtime/libc/objects.h"
 #include "runtime/reach/attach.h"
 #include "runtime/reach/loader.h"
@@ -18,30 +18,30 @@ int attach_is_collected(void) {
     return 0;
 }
 
-struct before before;
+struct preexisting preexisting;
 
-void before_prepare(void) {
+void preexisting_prepare(void) {
 }
 
-void before_begin(void) {
+void preexisting_begin(void) {
 }
 
-void before_record(struct recorder_stream *stream) {
+void preexisting_record(struct recorder_stream *stream) {
     (void)stream;
 }
 
-void before_forget_recording(void) {
+void preexisting_forget_recording(void) {
 }
 
-void before_end(void) {
+void preexisting_end(void) {
 }
 
-size_t before_size(const struct real *to, const void *pointer) {
+size_t preexisting_size(const struct real *to, const void *pointer) {
     (void)to, (void)pointer;
     return 0;
 }
 
-void before_freed(size_t size, uintptr_t slot) {
+void preexisting_freed(size_t size, uintptr_t slot) {
     (void)size, (void)slot;
 }
 

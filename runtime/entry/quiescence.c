@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * quiet.c: waiting until each thread has left the runtime. See quiet.h.
+ * quiescence.c: waiting until each thread has left the runtime. See quiescence.h.
  *
  * The slow halves of events say so in the gate. The fast ones do not; but they never sleep, and are
  * over within microseconds of processor time. So a thread that sleeps, or that has run for so long
  * since, has left them. One that waits for a processor, or is stopped, may still stand in one.
  */
 #define _GNU_SOURCE
-#include "runtime/entry/quiet.h"
+#include "runtime/entry/quiescence.h"
 
 #include "runtime/base/compiler.h"
 #include "runtime/base/sys.h"
@@ -153,12 +153,12 @@ static int are_outside(struct crowd *crowd) {
 
 /* --- looking ---------------------------------------------------------------------------------- */
 
-void quiet_begin(struct quiet *quiet) {
+void quiescence_begin(struct quiescence *quiet) {
     struct crowd crowd = {.thread = quiet->memory, .is_whole = 1};
     if (crowd.thread == NULL) {
         crowd.thread = sys_map(MOST_THREADS * sizeof *crowd.thread);
     }
-    *quiet = (struct quiet){.memory = crowd.thread, .began_ns = sys_clock_ns(CLOCK_MONOTONIC)};
+    *quiet = (struct quiescence){.memory = crowd.thread, .began_ns = sys_clock_ns(CLOCK_MONOTONIC)};
     if (crowd.thread != NULL) {
         find_threads(&crowd);
         quiet->count = crowd.count;
@@ -166,20 +166,20 @@ void quiet_begin(struct quiet *quiet) {
     }
 }
 
-void quiet_end(struct quiet *quiet) {
+void quiescence_end(struct quiescence *quiet) {
     if (quiet->memory != NULL) {
         sys_unmap(quiet->memory, MOST_THREADS * sizeof(struct waiting));
     }
-    *quiet = (struct quiet){0};
+    *quiet = (struct quiescence){0};
 }
 
-uint64_t quiet_passed_ns(const struct quiet *quiet) {
+uint64_t quiescence_passed_ns(const struct quiescence *quiet) {
     return sys_clock_ns(CLOCK_MONOTONIC) - quiet->began_ns;
 }
 
-int quiet_is(struct quiet *quiet) {
+int quiescence_is(struct quiescence *quiet) {
     struct crowd crowd = {quiet->memory, quiet->count, 1};
-    uint64_t passed = quiet_passed_ns(quiet);
+    uint64_t passed = quiescence_passed_ns(quiet);
     if (!quiet->is_whole) {
         return 0;
     }
@@ -188,14 +188,14 @@ int quiet_is(struct quiet *quiet) {
            (passed >= GATES_NS || !threadpool_is_any_inside());
 }
 
-int quiet_wait(uint64_t limit_ns) {
-    struct quiet quiet = {0};
+int quiescence_wait(uint64_t limit_ns) {
+    struct quiescence quiet = {0};
     int is_quiet;
-    quiet_begin(&quiet);
+    quiescence_begin(&quiet);
     do {
         sys_sleep_ns(LOOK_NS);
-        is_quiet = quiet_is(&quiet);
-    } while (!is_quiet && quiet.is_whole && quiet_passed_ns(&quiet) <= limit_ns);
-    quiet_end(&quiet);
+        is_quiet = quiescence_is(&quiet);
+    } while (!is_quiet && quiet.is_whole && quiescence_passed_ns(&quiet) <= limit_ns);
+    quiescence_end(&quiet);
     return is_quiet;
 }

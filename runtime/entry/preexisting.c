@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * before.c: see before.h.
+ * preexisting.c: see preexisting.h.
  *
  * All is counted as the C library does it: a block is its usable bytes and the word or two that
  * malloc keeps with it. So the heap is empty when the last old block is gone.
  */
 #define _GNU_SOURCE
-#include "runtime/entry/before.h"
+#include "runtime/entry/preexisting.h"
 
 #include "runtime/entry/event.h"
 
 #include <malloc.h>
 
-struct before before;
+struct preexisting preexisting;
 
 enum { WORD = sizeof(size_t), MAPPED = 2 /* of the size word in front of a block */ };
 
@@ -37,50 +37,50 @@ static int tell(struct recorder_stream *stream, uint64_t time_ns, uint64_t bytes
     }
     now_ns = stream->now_ns;
     recorder_set_time(stream, time_ns, stream->tick);
-    done = recorder_before(stream, MEMTRACE_MARK_BEFORE, before.context, bytes);
+    done = recorder_before(stream, MEMTRACE_MARK_BEFORE, preexisting.context, bytes);
     recorder_set_time(stream, now_ns, stream->tick);
     return done;
 }
 
-void before_record(struct recorder_stream *stream) {
+void preexisting_record(struct recorder_stream *stream) {
     uint64_t left;
-    if (!LOAD_RELAXED(&before.is_followed) || !is_recorded()) {
+    if (!LOAD_RELAXED(&preexisting.is_followed) || !is_recorded()) {
         return;
     }
-    left = __atomic_fetch_or(&before.left, BEFORE_RECORDED, __ATOMIC_RELAXED);
+    left = __atomic_fetch_or(&preexisting.left, PREEXISTING_RECORDED, __ATOMIC_RELAXED);
     if (!tell(stream, runtime.recorder.recording->begun_ns, left)) {
-        before_forget_recording();
+        preexisting_forget_recording();
     }
 }
 
-void before_forget_recording(void) {
-    __atomic_fetch_and(&before.left, ~BEFORE_RECORDED, __ATOMIC_RELAXED);
+void preexisting_forget_recording(void) {
+    __atomic_fetch_and(&preexisting.left, ~PREEXISTING_RECORDED, __ATOMIC_RELAXED);
 }
 
 /* From the start of the recording. This thread has no stream: it is not the program's. */
 static void record_all(void) {
     struct recorder_stream stream;
     recorder_join(&runtime.recorder, &stream, MEMTRACE_THREAD_OTHERS);
-    before_record(&stream);
+    preexisting_record(&stream);
     recorder_leave(&stream);
 }
 
 static COLD void record_freed(struct thread *thread, uint64_t size) {
-    if (!recorder_before(thread->stream, MEMTRACE_MARK_BEFORE_FREED, before.context, size) &&
+    if (!recorder_before(thread->stream, MEMTRACE_MARK_BEFORE_FREED, preexisting.context, size) &&
         !(event_wait_for_room(thread) &&
-          recorder_before(thread->stream, MEMTRACE_MARK_BEFORE_FREED, before.context, size))) {
+          recorder_before(thread->stream, MEMTRACE_MARK_BEFORE_FREED, preexisting.context, size))) {
         recorder_lost(thread->stream, 0, 1);
     }
 }
 
 /* --- coming and going ------------------------------------------------------------------------- */
 
-void before_prepare(void) {
+void preexisting_prepare(void) {
     struct context_id root = {0};
     struct context_id context =
         context_child(&runtime.tree, root, MEMTRACE_FRAME_BEFORE, CONTEXT_CHARGED);
-    before.is_followed = 0;
-    before.context = context_is_cut(context) ? 0 : context.value;
+    preexisting.is_followed = 0;
+    preexisting.context = context_is_cut(context) ? 0 : context.value;
 }
 
 /* As if it had been there from the start: the present and the maximum are more by it, alike. */
@@ -91,14 +91,14 @@ static void count_heap(uint64_t size) {
     if (column == NULL) {
         return;
     }
-    ledger_inherit(&runtime.ledger, column, before.context, size, 1);
+    ledger_inherit(&runtime.ledger, column, preexisting.context, size, 1);
     STORE_RELAXED(&header->inherited_bytes, size);
     __atomic_fetch_add(&header->maximum_bytes, (int64_t)size, __ATOMIC_RELAXED);
     __atomic_fetch_add(&header->live_bytes, (int64_t)size, __ATOMIC_RELAXED);
     __atomic_compare_exchange_n(&header->peak_epoch, &nobody, 1, 0, __ATOMIC_RELAXED,
                                 __ATOMIC_RELAXED); /* no thread was there to say so */
-    STORE_RELAXED(&before.left, size);
-    STORE_RELEASE(&before.is_followed, 1u);
+    STORE_RELAXED(&preexisting.left, size);
+    STORE_RELEASE(&preexisting.is_followed, 1u);
     if (is_recorded()) {
         record_all();
     }
@@ -106,11 +106,11 @@ static void count_heap(uint64_t size) {
 
 /* Every arena's lock is taken in turn, as malloc itself does it, while its free blocks are counted.
  * Those in the caches of threads count as given out. */
-void before_begin(void) {
+void preexisting_begin(void) {
     static struct mallinfo2 (*look)(void);
     struct mallinfo2 heap;
-    uint32_t context = before.context;
-    if (before.is_followed || context == 0 || !real.is_glibc ||
+    uint32_t context = preexisting.context;
+    if (preexisting.is_followed || context == 0 || !real.is_glibc ||
         LOAD_RELAXED(&runtime.gate) != GATE_OPEN) {
         return;
     }
@@ -124,17 +124,17 @@ void before_begin(void) {
     }
 }
 
-void before_end(void) {
-    if (LOAD_RELAXED(&before.is_followed)) {
-        STORE_RELAXED(&before.is_followed, 0u);
+void preexisting_end(void) {
+    if (LOAD_RELAXED(&preexisting.is_followed)) {
+        STORE_RELAXED(&preexisting.is_followed, 0u);
         __atomic_fetch_or(&runtime.space.header->flags, MEMTRACE_FLAG_BEFORE_UNSURE,
                           __ATOMIC_RELAXED);
     }
 }
 
-size_t before_size(const struct real *to, const void *pointer) {
+size_t preexisting_size(const struct real *to, const void *pointer) {
     const size_t *block = pointer;
-    if (LIKELY(!LOAD_RELAXED(&before.is_followed)) || to != &real || block == NULL) {
+    if (LIKELY(!LOAD_RELAXED(&preexisting.is_followed)) || to != &real || block == NULL) {
         return 0;
     }
     return real.malloc_usable_size((void *)pointer) + ((block[-1] & MAPPED) != 0 ? 2 * WORD : WORD);
@@ -142,19 +142,19 @@ size_t before_size(const struct real *to, const void *pointer) {
 
 /* Takes it off, at most what is left. *is_told: a recording is told of it. */
 static uint64_t take_off(uint64_t size, int *is_told) {
-    uint64_t left = LOAD_RELAXED(&before.left);
+    uint64_t left = LOAD_RELAXED(&preexisting.left);
     uint64_t taken;
     do {
-        uint64_t most = left & ~BEFORE_RECORDED;
+        uint64_t most = left & ~PREEXISTING_RECORDED;
         taken = size < most ? size : most;
-    } while (!__atomic_compare_exchange_n(&before.left, &left, left - taken, 0, __ATOMIC_RELAXED,
-                                          __ATOMIC_RELAXED));
-    *is_told = (left & BEFORE_RECORDED) != 0;
+    } while (!__atomic_compare_exchange_n(&preexisting.left, &left, left - taken, 0,
+                                          __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+    *is_told = (left & PREEXISTING_RECORDED) != 0;
     return taken;
 }
 
-COLD void before_freed(size_t size, uintptr_t slot) {
-    struct ledger_event event = {.context = before.context};
+COLD void preexisting_freed(size_t size, uintptr_t slot) {
+    struct ledger_event event = {.context = preexisting.context};
     struct thread *thread = thread_get_for_free(slot);
     struct memtrace_counts *counts;
     int is_told;
@@ -169,7 +169,7 @@ COLD void before_freed(size_t size, uintptr_t slot) {
     peak_shrink(&thread->peak, runtime.space.header, event_live(thread), event.size);
     /* Whoever does not know what this path is finds as many allocations as frees. */
     ledger_alloc_many(&runtime.ledger, thread->column,
-                      &(struct ledger_event){.context = before.context}, 1);
+                      &(struct ledger_event){.context = preexisting.context}, 1);
     ledger_free_part(&runtime.ledger, thread->column, &event, 1);
     if (is_told && thread->stream != NULL) {
         record_freed(thread, event.size);
