@@ -9,8 +9,6 @@
 #include "analyze/report/reports.h"
 #include "collect/recordask.h"
 #include "memtrace/sampled.h"
-#include "top/topdrawblocks.h"
-#include "top/topdrawlist.h"
 #include "top/topnumber.h"
 
 #include <inttypes.h>
@@ -20,14 +18,10 @@
 
 /* ---- The head ---- */
 
-static bool is_recorded(const struct memtrace_header *header) {
-    enum recordask_state state = recordask_look(header);
-    return state == RECORDASK_START || state == RECORDASK_ON;
-}
-
-static const char *what_is(const struct topstate *state) {
+static const char *topdraw_what(const struct topstate *state) {
     const struct topsource *source = state->source;
     const struct profile *profile = source->profile;
+    enum recordask_state recorded;
     if (!source->is_live) {
         return source->pid != 0 ? "ended" : "file";
     }
@@ -43,17 +37,8 @@ static const char *what_is(const struct topstate *state) {
     case MEMTRACE_MODE_SAMPLED:
         return "sampled";
     default:
-        return is_recorded(profile_header(profile)) ? "recorded" : "live";
-    }
-}
-
-static void draw_thread(const struct topsource *source, struct topgrid_pen *pen) {
-    const struct model *model = source->model;
-    topgrid_print(pen, "  thread %" PRIu32, source->thread);
-    for (size_t i = 0; i < model->thread_count; i++) {
-        if (model->threads[i].id == source->thread) {
-            topgrid_print(pen, " %s", model->threads[i].name);
-        }
+        recorded = recordask_look(profile_header(profile));
+        return recorded == RECORDASK_START || recorded == RECORDASK_ON ? "recorded" : "live";
     }
 }
 
@@ -67,7 +52,7 @@ static void draw_title(const struct topstate *state, struct topgrid *grid) {
     char what[32];
     char pid[16];
     size_t whole;
-    snprintf(what, sizeof what, "[%s]", what_is(state));
+    snprintf(what, sizeof what, "[%s]", topdraw_what(state));
     whole = grid->width > strlen(what) + 1 ? grid->width - strlen(what) - 1 : 0;
     snprintf(pid, sizeof pid, " (%" PRIu32 ")", header->pid);
     pen.end = whole > SHORTEST + strlen(pid) ? whole - strlen(pid) : whole;
@@ -84,7 +69,12 @@ static void draw_title(const struct topstate *state, struct topgrid *grid) {
         topgrid_whole(&pen, "  every %.1f s", (double)state->interval_ns / 1e9);
     }
     if (source->thread != 0) {
-        draw_thread(source, &pen);
+        topgrid_print(&pen, "  thread %" PRIu32, source->thread);
+        for (size_t i = 0; i < source->model->thread_count; i++) {
+            if (source->model->threads[i].id == source->thread) {
+                topgrid_print(&pen, " %s", source->model->threads[i].name);
+            }
+        }
     }
     if (state->filter[0] != '\0') {
         topgrid_print(&pen, "  /%s", state->filter);
@@ -93,55 +83,37 @@ static void draw_title(const struct topstate *state, struct topgrid *grid) {
     topgrid_right(&end, grid->width, what);
 }
 
-static void draw_rate(const struct topstate *state, struct topgrid_pen *pen) {
-    const struct topsource *source = state->source;
-    const struct toprows_costs *totals = &state->rows.totals;
-    struct topnumber buffer;
-    if (source->seconds <= 0) {
-        return;
-    }
-    topgrid_whole(pen, "  +%s/s",
-                  topnumber_bytes(&buffer, (double)totals->new_bytes / source->seconds));
-    topgrid_whole(pen, "  %s allocations/s",
-                  topnumber_count(&buffer, (double)totals->new_blocks / source->seconds));
-}
-
-/* Of a program without call paths its threads know the totals. */
-static struct livecosts_counts totals_of(const struct topstate *state) {
-    const struct model_totals *totals = &state->source->model->totals;
-    if (state->source->costs.count != 0) {
-        return state->rows.totals.now;
-    }
-    return (struct livecosts_counts){.live_bytes = totals->live_bytes,
-                                     .live_blocks = totals->live_blocks,
-                                     .maximum_bytes = totals->maximum_bytes,
-                                     .total_bytes = totals->total_bytes,
-                                     .allocations = totals->allocations};
-}
-
-static void draw_group(const struct topsource *source, struct topgrid_pen *pen) {
-    struct topnumber buffers[2];
-    if (source->group_limit != 0) {
-        topgrid_whole(pen, "  cgroup %s of %s",
-                      topnumber_share(&buffers[0], source->group_bytes, source->group_limit),
-                      topnumber_bytes(&buffers[1], (double)source->group_limit));
-    }
-}
-
 static void draw_totals(const struct topstate *state, struct topgrid *grid) {
+    const struct topsource *source = state->source;
+    const struct model_totals *whole = &source->model->totals;
+    const struct toprows_costs *rows = &state->rows.totals;
     struct topgrid_pen pen = topgrid_pen(grid, 1);
-    struct livecosts_counts totals = totals_of(state);
     struct topnumber buffer;
-    topgrid_whole(&pen, "live %s", topnumber_bytes(&buffer, (double)totals.live_bytes));
-    topgrid_whole(&pen, "  max %s", topnumber_bytes(&buffer, (double)totals.maximum_bytes));
-    if (state->source->resident_bytes != 0) {
-        topgrid_whole(&pen, "  rss %s",
-                      topnumber_bytes(&buffer, (double)state->source->resident_bytes));
+    struct topnumber share;
+    uint64_t live = rows->now.live_bytes;
+    uint64_t most = rows->now.maximum_bytes;
+    if (source->costs.count == 0) { /* of a program without call paths its threads know them */
+        live = whole->live_bytes;
+        most = whole->maximum_bytes;
     }
-    draw_rate(state, &pen);
-    topgrid_whole(&pen, state->source->is_uncounted ? "  lost not known" : "  lost %s",
-                  topnumber_count(&buffer, (double)state->source->model->totals.lost));
-    draw_group(state->source, &pen);
+    topgrid_whole(&pen, "live %s", topnumber_bytes(&buffer, (double)live));
+    topgrid_whole(&pen, "  max %s", topnumber_bytes(&buffer, (double)most));
+    if (source->resident_bytes != 0) {
+        topgrid_whole(&pen, "  rss %s", topnumber_bytes(&buffer, (double)source->resident_bytes));
+    }
+    if (source->seconds > 0) {
+        topgrid_whole(&pen, "  +%s/s",
+                      topnumber_bytes(&buffer, (double)rows->new_bytes / source->seconds));
+        topgrid_whole(&pen, "  %s allocations/s",
+                      topnumber_count(&buffer, (double)rows->new_blocks / source->seconds));
+    }
+    topgrid_whole(&pen, source->is_uncounted ? "  lost not known" : "  lost %s",
+                  topnumber_count(&buffer, (double)whole->lost));
+    if (source->group_limit != 0) {
+        topgrid_whole(&pen, "  cgroup %s of %s",
+                      topnumber_share(&share, source->group_bytes, source->group_limit),
+                      topnumber_bytes(&buffer, (double)source->group_limit));
+    }
 }
 
 /* ---- Charts of the last looks ---- */
@@ -227,21 +199,16 @@ static void draw_chart(struct topstate *state, struct topgrid *grid, size_t firs
 
 /* ---- Rows ---- */
 
-struct column {
-    const char *heading;
-    size_t width;
-    int sort;     /* enum toprows_sort, or what rows are not sorted by */
-    size_t least; /* columns of a terminal that shows it */
-};
+/* Behind those that rows are sorted by. */
 enum { LIFETIME = TOPROWS_MAXIMUM + 1, THREADS, WIDE = 120, LIFETIMES_MOST = 20000 };
-static const struct column columns[] = {
+static const struct topdraw_column row_columns[] = {
     {"LIVE", 9, TOPROWS_LIVE, 0},       {"DELTA", 9, TOPROWS_DELTA, 36},
     {"TOTAL", 9, TOPROWS_TOTAL, 76},    {"ALLOC/s", 9, TOPROWS_RATE, 46},
     {"TEMP", 6, TOPROWS_TEMPORARY, 68}, {"BLOCKS", 8, TOPROWS_BLOCKS, 60},
     {"MAX", 9, TOPROWS_MAXIMUM, 100},   {"P50", 11, LIFETIME, WIDE},
     {"THR", 5, THREADS, WIDE},
 };
-enum { COLUMNS = sizeof columns / sizeof columns[0], LEFT = 1 };
+enum { COLUMNS = sizeof row_columns / sizeof row_columns[0], LEFT = 1 };
 
 /* All paths are gone through for lifetimes: of so many it would take longer than all else. */
 static bool takes_lifetimes(const struct topstate *state, const struct topgrid *grid) {
@@ -249,27 +216,28 @@ static bool takes_lifetimes(const struct topstate *state, const struct topgrid *
 }
 
 static bool has_column(const struct topstate *state, const struct topgrid *grid, size_t column) {
-    return columns[column].least <= grid->width &&
-           (columns[column].sort != LIFETIME || takes_lifetimes(state, grid));
+    return row_columns[column].least <= grid->width &&
+           (row_columns[column].sort != LIFETIME || takes_lifetimes(state, grid));
 }
 
-static void draw_headings(const struct topstate *state, struct topgrid *grid, size_t row) {
+void topdraw_headings(struct topgrid *grid, size_t row, const struct topdraw_head *head) {
     struct topgrid_pen pen = topgrid_pen(grid, row);
-    size_t end = LEFT;
-    for (size_t i = 0; i < COLUMNS; i++) {
+    size_t end = head->left;
+    for (size_t i = 0; i < head->count; i++) {
+        const struct topdraw_column *column = &head->columns[i];
         char text[32];
-        if (!has_column(state, grid, i)) {
+        if (column->least > grid->width || column->sort == head->without) {
             continue;
         }
-        snprintf(text, sizeof text, "%s%s", columns[i].heading,
-                 columns[i].sort != (int)state->rows.sort ? ""
-                 : state->rows.reverse                    ? "^"
-                                                          : "*");
-        end += columns[i].width;
+        snprintf(text, sizeof text, "%s%s", column->heading,
+                 column->sort != head->sort ? ""
+                 : head->reverse            ? "^"
+                                            : "*");
+        end += column->width;
         topgrid_right(&pen, end, text);
     }
     pen.column = end + 2;
-    topgrid_put(&pen, state->rows.by == TOPROWS_PATHS ? "CALL PATH" : "FUNCTION");
+    topgrid_put(&pen, head->name);
     pen.style = TOPGRID_HEADING;
     topgrid_fill(&pen);
 }
@@ -335,17 +303,6 @@ void topdraw_function(const struct names_frame *frame, struct topgrid_pen *pen) 
                                              : names_spell(frame, text, sizeof text));
 }
 
-/* Who called it, as far as there is room. */
-static void draw_callers(const struct topstate *state, const struct toprow *row,
-                         struct topgrid_pen *pen) {
-    struct toprows_place place = row->place;
-    while (pen->column < pen->end && (place = toprows_caller(&state->rows, place)).node != 0) {
-        struct names_frame unknown;
-        topgrid_put(pen, " < ");
-        topdraw_function(toprows_frame(&state->rows, place, state->source->model, &unknown), pen);
-    }
-}
-
 static void draw_name(const struct topstate *state, const struct toprow *row,
                       struct topgrid_pen *pen) {
     struct names_frame unknown;
@@ -365,22 +322,13 @@ static void draw_name(const struct topstate *state, const struct toprow *row,
         topgrid_print(pen, " %s:%u", pathname_base(frame->file), frame->line);
     }
     if (state->rows.by == TOPROWS_PATHS && row->depth == 0 && !row->is_open) {
-        draw_callers(state, row, pen);
+        struct toprows_place place = row->place; /* who called it, as far as there is room */
+        while (pen->column < pen->end && (place = toprows_caller(&state->rows, place)).node != 0) {
+            topgrid_put(pen, " < ");
+            topdraw_function(toprows_frame(&state->rows, place, state->source->model, &unknown),
+                             pen);
+        }
     }
-}
-
-static const char *handle(const struct topstate *state, const struct toprow *row) {
-    if (!row->can_open) {
-        return "  ";
-    }
-    if (state->unicode) {
-        return row->is_open ? "▾ " : "▸ ";
-    }
-    return row->is_open ? "- " : "+ ";
-}
-
-static bool has_costs(const struct topstate *state, const struct toprow *row) {
-    return state->rows.by == TOPROWS_FUNCTIONS || row->depth == 0;
 }
 
 static void draw_row(struct topstate *state, struct topgrid *grid, size_t line,
@@ -396,13 +344,17 @@ static void draw_row(struct topstate *state, struct topgrid *grid, size_t line,
         if (!has_column(state, grid, i)) {
             continue;
         }
-        end += columns[i].width;
-        if (has_costs(state, row)) {
-            topgrid_right(&pen, end, spell(&buffer, columns[i].sort, row, state->source->seconds));
+        end += row_columns[i].width;
+        if (state->rows.by == TOPROWS_FUNCTIONS || row->depth == 0) {
+            topgrid_right(&pen, end,
+                          spell(&buffer, row_columns[i].sort, row, state->source->seconds));
         }
     }
     pen.column = end + 2 + (row->depth < 16 ? 2 * row->depth : 32);
-    topgrid_put(&pen, handle(state, row));
+    topgrid_put(&pen, !row->can_open    ? "  "
+                      : !state->unicode ? (row->is_open ? "- " : "+ ")
+                      : row->is_open    ? "▾ "
+                                        : "▸ ");
     draw_name(state, row, &pen);
     if (is_selected) {
         topgrid_fill(&pen);
@@ -448,14 +400,10 @@ static void draw_text(struct topstate *state, struct topgrid *grid, size_t first
 static void draw_threads(struct topstate *state, struct topgrid *grid, size_t first, size_t end) {
     char *text = NULL;
     size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    struct report report = {.out = out,
+    struct report report = {.out = open_memstream(&text, &size),
                             .model = state->source->model,
                             .options = {.width = grid->width, .unicode = state->unicode}};
-    if (out == NULL) {
-        return;
-    }
-    if (report_threads(&report) == 0 && fclose(out) == 0) {
+    if (report.out != NULL && report_threads(&report) == 0 && fclose(report.out) == 0) {
         draw_text(state, grid, first, end, text + (text[0] == '\n'));
     }
     free(text);
@@ -540,7 +488,11 @@ void topdraw(struct topstate *state, struct topgrid *grid, size_t above) {
         topdrawlist(state, grid, above, end);
         break;
     case TOPSTATE_ROWS:
-        draw_headings(state, grid, above - 1);
+        topdraw_headings(grid, above - 1,
+                         &(struct topdraw_head){
+                             row_columns, COLUMNS, LEFT, (int)state->rows.sort, state->rows.reverse,
+                             state->rows.by == TOPROWS_PATHS ? "CALL PATH" : "FUNCTION",
+                             takes_lifetimes(state, grid) ? -1 : LIFETIME});
         draw_rows(state, grid, above, end);
         break;
     case TOPSTATE_THREADS:

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* topdrawblocks.c: see topdrawblocks.h. */
-#include "top/topdrawblocks.h"
+/*
+ * topdrawblocks.c: how long the blocks of a row lived and how large they were, on the screen of
+ * `memtrace top`. See topdraw.h.
+ */
+#include "top/topdraw.h"
 
 #include "analyze/base/pathname.h"
 #include "analyze/rows/number.h"
-#include "top/topdraw.h"
 #include "top/topnumber.h"
 
 #include <stdio.h>
@@ -17,7 +19,7 @@ struct blocks {
     uint64_t sizes[SIZES];
 };
 
-static unsigned step_of(uint64_t bytes) {
+static unsigned blocks_step_of(uint64_t bytes) {
     unsigned step = 0;
     for (uint64_t below = SMALLEST; step + 1 < SIZES && bytes >= below; below *= 4) {
         step++;
@@ -31,7 +33,7 @@ struct covering {
     uint64_t *lifetimes;
 };
 
-static void take(void *context, size_t place, const uint64_t *buckets) {
+static void blocks_take(void *context, size_t place, const uint64_t *buckets) {
     const struct covering *covering = context;
     if (toprows_covers(&covering->state->rows, covering->row, place)) {
         for (size_t i = 0; i < MEMTRACE_LIFETIME_BUCKETS; i++) {
@@ -40,17 +42,17 @@ static void take(void *context, size_t place, const uint64_t *buckets) {
     }
 }
 
-static void sum_up(struct topstate *state, const struct toprow *row, struct blocks *blocks) {
+static void blocks_sum_up(struct topstate *state, const struct toprow *row, struct blocks *blocks) {
     const struct livecosts *costs = &state->source->costs;
     struct covering covering = {state, row, blocks->lifetimes};
     *blocks = (struct blocks){0};
     for (size_t i = 0; i < costs->count; i++) {
         const struct livecosts_counts *now = &costs->contexts[i].now;
         if (now->allocations != 0 && toprows_covers(&state->rows, row, i)) {
-            blocks->sizes[step_of(now->total_bytes / now->allocations)] += now->allocations;
+            blocks->sizes[blocks_step_of(now->total_bytes / now->allocations)] += now->allocations;
         }
     }
-    topsource_lifetimes(state->source, take, &covering);
+    topsource_lifetimes(state->source, blocks_take, &covering);
 }
 
 /* ---- A chart: one line a step ---- */
@@ -70,24 +72,16 @@ void topdrawblocks_lifetime(size_t step, char *text, size_t size) {
     snprintf(text, size, "%s%s", is_last ? ">=" : "<", number_duration(&number, ns));
 }
 
-static void label_size(size_t step, char *text, size_t size) {
+static void blocks_label_size(size_t step, char *text, size_t size) {
     bool is_last = step + 1 == SIZES;
     struct topnumber number;
     uint64_t bytes = (uint64_t)SMALLEST << 2 * (is_last ? step - 1 : step);
     snprintf(text, size, "%s%s", is_last ? ">=" : "<", topnumber_bytes(&number, (double)bytes));
 }
 
-static void draw_bar(const struct topstate *state, struct topgrid_pen *pen, double share) {
-    size_t room = pen->end > pen->column ? pen->end - pen->column : 0;
-    size_t length = (size_t)(share * (double)room + 0.5);
-    for (size_t i = 0; i < length; i++) {
-        topgrid_put(pen, state->unicode ? "█" : "#");
-    }
-}
-
 /* From the first step that has any to the last one. */
-static void draw_chart(const struct topstate *state, struct topgrid *grid, size_t first, size_t end,
-                       const struct chart *chart) {
+static void blocks_draw_chart(const struct topstate *state, struct topgrid *grid, size_t first,
+                              size_t end, const struct chart *chart) {
     uint64_t sum = 0;
     size_t from = chart->steps;
     size_t to = 0;
@@ -105,6 +99,7 @@ static void draw_chart(const struct topstate *state, struct topgrid *grid, size_
     for (size_t i = from; i < to && row < end; i++) {
         char label[64];
         struct topnumber number;
+        double length;
         pen = topgrid_pen(grid, row++);
         pen.column = chart->left;
         pen.end = chart->right;
@@ -115,7 +110,11 @@ static void draw_chart(const struct topstate *state, struct topgrid *grid, size_
         topgrid_right(&pen, chart->left + LABEL + COUNT + SHARE,
                       topnumber_share(&number, chart->counts[i], sum));
         pen.column++;
-        draw_bar(state, &pen, (double)chart->counts[i] / (double)sum);
+        length = pen.end > pen.column ? (double)(pen.end - pen.column) : 0;
+        length *= (double)chart->counts[i] / (double)sum;
+        for (size_t j = 0; j < (size_t)(length + 0.5); j++) {
+            topgrid_put(&pen, state->unicode ? "█" : "#");
+        }
     }
     if (sum == 0 && row < end) {
         pen = topgrid_pen(grid, row);
@@ -127,8 +126,8 @@ static void draw_chart(const struct topstate *state, struct topgrid *grid, size_
 
 /* ---- Whose they are ---- */
 
-static void draw_whose(const struct topstate *state, struct topgrid *grid, size_t line,
-                       const struct toprow *row) {
+static void blocks_draw_whose(const struct topstate *state, struct topgrid *grid, size_t line,
+                              const struct toprow *row) {
     struct topgrid_pen pen = topgrid_pen(grid, line);
     struct names_frame unknown;
     const struct names_frame *frame =
@@ -157,15 +156,15 @@ void topdrawblocks(struct topstate *state, struct topgrid *grid, size_t first, s
     struct chart sizes = {.title = "sizes, by each call path's mean",
                           .counts = blocks.sizes,
                           .steps = SIZES,
-                          .label = label_size,
+                          .label = blocks_label_size,
                           .left = grid->width / 2 + 1,
                           .right = grid->width};
     row = row != NULL && row->rest != 0 ? NULL : row;
     if (first + 2 > end) {
         return;
     }
-    sum_up(state, row, &blocks);
-    draw_whose(state, grid, first - 1, row);
-    draw_chart(state, grid, first + 1, end, &lifetimes);
-    draw_chart(state, grid, first + 1, end, &sizes);
+    blocks_sum_up(state, row, &blocks);
+    blocks_draw_whose(state, grid, first - 1, row);
+    blocks_draw_chart(state, grid, first + 1, end, &lifetimes);
+    blocks_draw_chart(state, grid, first + 1, end, &sizes);
 }

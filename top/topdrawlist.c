@@ -1,20 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* topdrawlist.c: see topdrawlist.h. */
-#include "top/topdrawlist.h"
+/* topdrawlist.c: the list of programs on the screen of `memtrace top`. See topdraw.h. */
+#include "top/topdraw.h"
 
 #include "analyze/base/pathname.h"
 #include "top/topnumber.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
-static const struct {
-    const char *heading;
-    size_t width;
-    int sort;     /* enum toplist_sort; -1: never sorted by it */
-    size_t least; /* columns of a terminal that shows it */
-} columns[] = {
+static const struct topdraw_column list_columns[] = {
     {"PID", 9, -1, 0},
     {"LIVE", 9, TOPLIST_LIVE, 0},
     {"LIVE/s", 9, TOPLIST_CHANGE, 50},
@@ -24,7 +20,7 @@ static const struct {
 };
 enum { PID, LIVE, CHANGE, RATE, RESIDENT, UP, COLUMNS };
 
-static void draw_head(const struct topstate *state, struct topgrid *grid) {
+static void list_draw_head(const struct topstate *state, struct topgrid *grid) {
     const struct toplist *list = state->list;
     struct topgrid_pen pen = topgrid_pen(grid, 0);
     struct topgrid_pen end = pen;
@@ -48,7 +44,7 @@ static void draw_head(const struct topstate *state, struct topgrid *grid) {
 }
 
 /* Of what runs, or still grows. */
-static void draw_sums(const struct topstate *state, struct topgrid *grid) {
+static void list_draw_sums(const struct topstate *state, struct topgrid *grid) {
     const struct toplist *list = state->list;
     struct topgrid_pen pen = topgrid_pen(grid, 1);
     struct topnumber buffer;
@@ -68,28 +64,8 @@ static void draw_sums(const struct topstate *state, struct topgrid *grid) {
     topgrid_whole(&pen, "  %s allocations/s", topnumber_count(&buffer, rate));
 }
 
-static void draw_headings(const struct toplist *list, struct topgrid *grid, size_t row) {
-    struct topgrid_pen pen = topgrid_pen(grid, row);
-    size_t end = 0;
-    for (size_t i = 0; i < COLUMNS; i++) {
-        char text[32];
-        if (columns[i].least > grid->width) {
-            continue;
-        }
-        snprintf(text, sizeof text, "%s%s", columns[i].heading,
-                 columns[i].sort != (int)list->sort ? ""
-                 : list->reverse                    ? "^"
-                                                    : "*");
-        end += columns[i].width;
-        topgrid_right(&pen, end, text);
-    }
-    pen.column = end + 2;
-    topgrid_put(&pen, "PROGRAM");
-    pen.style = TOPGRID_HEADING;
-    topgrid_fill(&pen);
-}
-
-static const char *spell(struct topnumber *buffer, size_t column, const struct toplist_item *item) {
+static const char *list_spell(struct topnumber *buffer, size_t column,
+                              const struct toplist_item *item) {
     switch (column) {
     case PID:
         snprintf(buffer->text, sizeof buffer->text, "%ld", (long)item->pid);
@@ -110,8 +86,8 @@ static const char *spell(struct topnumber *buffer, size_t column, const struct t
     }
 }
 
-static void draw_item(const struct toplist_item *item, struct topgrid *grid, size_t row,
-                      bool is_selected) {
+static void list_draw_item(const struct toplist_item *item, struct topgrid *grid, size_t row,
+                           bool is_selected) {
     struct topgrid_pen pen = topgrid_pen(grid, row);
     size_t end = 0;
     pen.style = is_selected ? TOPGRID_SELECTED : TOPGRID_PLAIN;
@@ -120,9 +96,9 @@ static void draw_item(const struct toplist_item *item, struct topgrid *grid, siz
     }
     for (size_t i = 0; i < COLUMNS; i++) {
         struct topnumber buffer;
-        if (columns[i].least <= grid->width) {
-            end += columns[i].width;
-            topgrid_right(&pen, end, spell(&buffer, i, item));
+        if (list_columns[i].least <= grid->width) {
+            end += list_columns[i].width;
+            topgrid_right(&pen, end, list_spell(&buffer, i, item));
         }
     }
     pen.column = end + 2;
@@ -138,17 +114,19 @@ static void draw_item(const struct toplist_item *item, struct topgrid *grid, siz
 
 void topdrawlist(struct topstate *state, struct topgrid *grid, size_t first, size_t end) {
     const struct toplist *list = state->list;
-    draw_head(state, grid);
+    list_draw_head(state, grid);
     if (first > 2) {
-        draw_sums(state, grid);
+        list_draw_sums(state, grid);
     }
-    draw_headings(list, grid, first - 1);
+    topdraw_headings(grid, first - 1,
+                     &(struct topdraw_head){list_columns, COLUMNS, 0, (int)list->sort,
+                                            list->reverse, "PROGRAM", INT_MAX});
     state->shown = end > first ? end - first : 0;
     state->list_top =
         topstate_scroll(state->list_top, state->list_selected, list->count, state->shown);
     for (size_t i = 0; i < state->shown && state->list_top + i < list->count; i++) {
         size_t at = state->list_top + i;
-        draw_item(&list->items[at], grid, first + i, at == state->list_selected);
+        list_draw_item(&list->items[at], grid, first + i, at == state->list_selected);
     }
     if (list->count == 0 && end > first) {
         struct topgrid_pen pen = topgrid_pen(grid, first);

@@ -18,13 +18,13 @@ static const uint64_t intervals[] = {SECOND / 10, SECOND / 5, SECOND / 2,  SECON
                                      2 * SECOND,  5 * SECOND, 10 * SECOND, 60 * SECOND};
 enum { INTERVALS = sizeof intervals / sizeof intervals[0] };
 
-static void say(struct topstate *state, const char *text) {
+static void keys_say(struct topstate *state, const char *text) {
     snprintf(state->message, sizeof state->message, "%s", text);
 }
 
 /* ---- The filter is typed ---- */
 
-static enum topkeys_then type(struct topstate *state, unsigned key) {
+static enum topkeys_then keys_type_filter(struct topstate *state, unsigned key) {
     size_t length = strlen(state->typed);
     switch (key) {
     case TOPKEYS_ENTER:
@@ -56,12 +56,12 @@ static void ask_for(struct topstate *state, struct modeswitch wish, const char *
     const struct profile *profile = state->source->profile;
     struct memtrace_header *header = modeswitch_map(profile->path, &error);
     if (header == NULL) {
-        say(state, error.message);
+        keys_say(state, error.message);
         return;
     }
     modeswitch_ask(header, wish);
     modeswitch_unmap(header);
-    say(state, said);
+    keys_say(state, said);
 }
 
 /* Of a recording: its program may be on another machine. */
@@ -70,23 +70,12 @@ static void wish_for(struct topstate *state, const struct programask_wish *wish)
     struct error error;
     int asked;
     if (!source->is_live) {
-        say(state, "it does not run");
+        keys_say(state, "it does not run");
         return;
     }
     asked = source->file != NULL ? topask_begin(&state->ask, source->file->path, wish, &error)
                                  : topask_begin_process(&state->ask, source->pid, wish, &error);
-    say(state, asked == 0 ? "asked ..." : error.message);
-}
-
-static enum topkeys_then record_otherwise(struct topstate *state, unsigned key) {
-    struct programask_wish wish = {.what = PROGRAMASK_OFF, .mean = MODESWITCH_MEAN};
-    if (key == 'o' && state->ask.is_off) {
-        wish.what = PROGRAMASK_ON;
-    } else if (key == 'O') {
-        wish.what = state->ask.is_sampled ? PROGRAMASK_EXACT : PROGRAMASK_SAMPLE;
-    }
-    wish_for(state, &wish);
-    return TOPKEYS_DRAW;
+    keys_say(state, asked == 0 ? "asked ..." : error.message);
 }
 
 /* By the clock on the wall, as the user who looks for it later remembers it. */
@@ -104,21 +93,23 @@ static enum topkeys_then put_mark(struct topstate *state) {
 
 static enum topkeys_then count_otherwise(struct topstate *state, unsigned key) {
     const struct profile *profile = state->source->profile;
-    uint32_t mode;
-    if (profile == NULL) {
-        return record_otherwise(state, key);
-    }
-    if (!state->source->is_live) {
-        say(state, "it does not run");
-        return TOPKEYS_DRAW;
-    }
-    mode = profile_load_u32(&profile_header(profile)->mode);
-    if (key == 'o' && mode == MEMTRACE_MODE_OFF) {
+    const struct memtrace_header *header = profile != NULL ? profile_header(profile) : NULL;
+    if (header == NULL) { /* of a recording */
+        struct programask_wish wish = {.what = PROGRAMASK_OFF, .mean = MODESWITCH_MEAN};
+        if (key == 'o' && state->ask.is_off) {
+            wish.what = PROGRAMASK_ON;
+        } else if (key == 'O') {
+            wish.what = state->ask.is_sampled ? PROGRAMASK_EXACT : PROGRAMASK_SAMPLE;
+        }
+        wish_for(state, &wish);
+    } else if (!state->source->is_live) {
+        keys_say(state, "it does not run");
+    } else if (key == 'o' && profile_load_u32(&header->mode) == MEMTRACE_MODE_OFF) {
         ask_for(state, (struct modeswitch){.mode = MEMTRACE_MODE_ON}, "asked to count again");
     } else if (key == 'o') {
         ask_for(state, (struct modeswitch){.mode = MEMTRACE_MODE_OFF},
                 "asked to count nothing new");
-    } else if (modeswitch_mean(profile_header(profile)) != 0) {
+    } else if (modeswitch_mean(header) != 0) {
         ask_for(state, (struct modeswitch){.mode = MEMTRACE_MODE_EXACT}, "asked to count all");
     } else {
         ask_for(state, (struct modeswitch){.mode = MEMTRACE_MODE_SAMPLED, .mean = MODESWITCH_MEAN},
@@ -135,30 +126,30 @@ static void switch_recording(struct topstate *state, struct memtrace_header *hea
     struct error error;
     if (now == RECORDASK_ASKED || now == RECORDASK_ON || now == RECORDASK_STOPPED) {
         if (recordask_end(header, region, &error) != 0) {
-            say(state, error.message);
+            keys_say(state, error.message);
         } else {
             recordask_path(header, path);
             snprintf(state->message, sizeof state->message, "recorded to %.490s", path);
         }
     } else if (recordask_begin(header, region, NULL, path, &error) != 0) {
-        say(state, error.message);
+        keys_say(state, error.message);
     } else {
         snprintf(state->message, sizeof state->message, "recording to %.480s; R ends it", path);
     }
 }
 
-static enum topkeys_then record(struct topstate *state) {
+static enum topkeys_then keys_record(struct topstate *state) {
     const struct profile *profile = state->source->profile;
     struct memtrace_header *header;
     struct region region;
     struct error error;
     if (!state->source->is_live) {
-        say(state, "it does not run");
+        keys_say(state, "it does not run");
     } else if (profile == NULL) {
-        say(state, "it is recorded already");
+        keys_say(state, "it is recorded already");
     } else if (region_find(state->source->pid, &region, &error) != 0 ||
                (header = modeswitch_map(region.path, &error)) == NULL) {
-        say(state, error.message);
+        keys_say(state, error.message);
     } else {
         switch_recording(state, header, &region);
         modeswitch_unmap(header);
@@ -166,11 +157,11 @@ static enum topkeys_then record(struct topstate *state) {
     return TOPKEYS_DRAW;
 }
 
-static enum topkeys_then save(struct topstate *state) {
+static enum topkeys_then keys_save(struct topstate *state) {
     char path[256];
     struct error error;
     if (topsource_save(state->source, path, sizeof path, &error) != 0) {
-        say(state, error.message);
+        keys_say(state, error.message);
     } else {
         snprintf(state->message, sizeof state->message, "saved as %s", path);
     }
@@ -179,13 +170,13 @@ static enum topkeys_then save(struct topstate *state) {
 
 /* ---- Rows ---- */
 
-static const struct toprow *selected(const struct topstate *state) {
+static const struct toprow *keys_row(const struct topstate *state) {
     return state->selected < state->rows.count ? &state->rows.rows[state->selected] : NULL;
 }
 
 /* Opens the row; one that is open gives way to its first row below. */
 static enum topkeys_then open_row(struct topstate *state, bool toggles) {
-    const struct toprow *row = selected(state);
+    const struct toprow *row = keys_row(state);
     if (row == NULL || !row->can_open) {
         return TOPKEYS_DRAW;
     }
@@ -199,7 +190,7 @@ static enum topkeys_then open_row(struct topstate *state, bool toggles) {
 
 /* Closes it; one that is closed gives way to the row that it belongs to, at last to the list. */
 static enum topkeys_then close_row(struct topstate *state) {
-    const struct toprow *row = selected(state);
+    const struct toprow *row = keys_row(state);
     unsigned depth = row != NULL ? row->depth : 0;
     if (row != NULL && row->is_open) {
         toprows_open(&state->rows, row, false);
@@ -212,11 +203,6 @@ static enum topkeys_then close_row(struct topstate *state) {
         topstate_move(state, -1);
     }
     return TOPKEYS_DRAW;
-}
-
-static enum topkeys_then sort_by(struct topstate *state, enum toprows_sort sort) {
-    state->rows.sort = sort;
-    return TOPKEYS_MAKE;
 }
 
 static enum topkeys_then turn_to(struct topstate *state, enum topstate_page page) {
@@ -234,7 +220,7 @@ static enum topkeys_then show_by(struct topstate *state, enum toprows_by by) {
     return TOPKEYS_MAKE;
 }
 
-static enum topkeys_then move(struct topstate *state, long by) {
+static enum topkeys_then keys_move(struct topstate *state, long by) {
     if (state->page == TOPSTATE_LIST) {
         topstate_move_list(state, by);
     } else if (state->page == TOPSTATE_ROWS) {
@@ -272,7 +258,7 @@ static uint32_t next_thread(const struct topsource *source, bool forwards) {
 static enum topkeys_then choose_thread(struct topstate *state, bool forwards) {
     struct error error;
     if (topsource_choose(state->source, next_thread(state->source, forwards), &error) != 0) {
-        say(state, error.message);
+        keys_say(state, error.message);
         return TOPKEYS_DRAW;
     }
     topstate_mark(state);
@@ -316,79 +302,79 @@ static enum topkeys_then look_more(struct topstate *state, bool often) {
     return TOPKEYS_DRAW;
 }
 
-/* ---- The list ---- */
+/* ---- Keys of the list, and of a program ---- */
 
-static enum topkeys_then sort_list(struct topstate *state, enum toplist_sort sort) {
-    if (state->list->sort == sort) {
-        return TOPKEYS_DRAW;
+struct sort_key {
+    unsigned key;
+    int sort;
+};
+static const struct sort_key list_sorts[] = {{'l', TOPLIST_LIVE},
+                                             {'d', TOPLIST_CHANGE},
+                                             {'a', TOPLIST_RATE},
+                                             {'m', TOPLIST_RESIDENT},
+                                             {0, 0}};
+static const struct sort_key row_sorts[] = {
+    {'l', TOPROWS_LIVE},      {'d', TOPROWS_DELTA},  {'t', TOPROWS_TOTAL},   {'a', TOPROWS_RATE},
+    {'e', TOPROWS_TEMPORARY}, {'c', TOPROWS_BLOCKS}, {'m', TOPROWS_MAXIMUM}, {0, 0}};
+
+/* The sort that the key chooses; -1: none. */
+static int sort_of_key(const struct sort_key *sorts, unsigned key) {
+    while (sorts->key != 0 && sorts->key != key) {
+        sorts++;
     }
-    state->list->sort = sort;
-    return TOPKEYS_MAKE;
+    return sorts->key != 0 ? sorts->sort : -1;
 }
 
 static enum topkeys_then press_on_list(struct topstate *state, unsigned key) {
-    switch (key) {
-    case TOPKEYS_ENTER:
-    case TOPKEYS_RIGHT:
-        return state->list->count != 0 ? TOPKEYS_OPEN : TOPKEYS_DRAW;
-    case 'l':
-        return sort_list(state, TOPLIST_LIVE);
-    case 'd':
-        return sort_list(state, TOPLIST_CHANGE);
-    case 'a':
-        return sort_list(state, TOPLIST_RATE);
-    case 'm':
-        return sort_list(state, TOPLIST_RESIDENT);
-    case 'r':
-        state->list->reverse = !state->list->reverse;
-        return TOPKEYS_MAKE;
-    default:
-        return TOPKEYS_DRAW;
+    struct toplist *list = state->list;
+    int sort = sort_of_key(list_sorts, key);
+    if (key == TOPKEYS_ENTER || key == TOPKEYS_RIGHT) {
+        return list->count != 0 ? TOPKEYS_OPEN : TOPKEYS_DRAW;
     }
+    if (key == 'r') {
+        list->reverse = !list->reverse;
+    } else if (sort < 0 || sort == (int)list->sort) {
+        return TOPKEYS_DRAW;
+    } else {
+        list->sort = (enum toplist_sort)sort;
+    }
+    return TOPKEYS_MAKE;
 }
 
-/* ---- All other keys ---- */
-
-static enum topkeys_then press_sort(struct topstate *state, unsigned key) {
-    switch (key) {
-    case 'l':
-        return sort_by(state, TOPROWS_LIVE);
-    case 'd':
-        return sort_by(state, TOPROWS_DELTA);
-    case 't':
-        return sort_by(state, TOPROWS_TOTAL);
-    case 'a':
-        return sort_by(state, TOPROWS_RATE);
-    case 'e':
-        return sort_by(state, TOPROWS_TEMPORARY);
-    case 'c':
-        return sort_by(state, TOPROWS_BLOCKS);
-    case 'm':
-        return sort_by(state, TOPROWS_MAXIMUM);
-    case 'r':
-        state->rows.reverse = !state->rows.reverse;
+static enum topkeys_then press_on_program(struct topstate *state, unsigned key) {
+    int sort = sort_of_key(row_sorts, key);
+    bool is_rows = state->page == TOPSTATE_ROWS;
+    if (sort >= 0) {
+        state->rows.sort = (enum toprows_sort)sort;
         return TOPKEYS_MAKE;
-    default:
-        return TOPKEYS_DRAW;
     }
-}
-
-static enum topkeys_then press_row(struct topstate *state, unsigned key) {
     switch (key) {
+    case '?':
+        return turn_to(state, TOPSTATE_HELP);
+    case 'T':
+        return turn_to(state, TOPSTATE_THREADS);
+    case 'x':
+        return turn_to(state, TOPSTATE_CHART);
+    case 'h':
+        return turn_to(state, TOPSTATE_BLOCKS);
+    case TOPKEYS_ESCAPE:
+        return is_rows && state->list != NULL ? TOPKEYS_LIST : turn_to(state, TOPSTATE_ROWS);
+    case TOPKEYS_LEFT:
+        return is_rows ? close_row(state) : turn_to(state, TOPSTATE_ROWS);
     case TOPKEYS_RIGHT:
         return open_row(state, false);
     case TOPKEYS_ENTER:
         return open_row(state, true);
-    default:
-        return press_sort(state, key);
-    }
-}
-
-static enum topkeys_then press_do(struct topstate *state, unsigned key) {
-    switch (key) {
+    case 'f':
+        return show_by(state, TOPROWS_FUNCTIONS);
+    case 'g':
+        return show_by(state, TOPROWS_PATHS);
+    case 'r':
+        state->rows.reverse = !state->rows.reverse;
+        return TOPKEYS_MAKE;
     case 'z':
         topstate_mark(state);
-        say(state, "DELTA counts from now on");
+        keys_say(state, "DELTA counts from now on");
         return TOPKEYS_MAKE;
     case '/':
         state->is_asking = true;
@@ -400,40 +386,16 @@ static enum topkeys_then press_do(struct topstate *state, unsigned key) {
     case 'y':
         return copy_hash(state);
     case 's':
-        return save(state);
+        return keys_save(state);
     case 'R':
-        return record(state);
+        return keys_record(state);
     case 'M':
         return put_mark(state);
     case 'o':
     case 'O':
         return count_otherwise(state, key);
     default:
-        return press_row(state, key);
-    }
-}
-
-static enum topkeys_then press_on_program(struct topstate *state, unsigned key) {
-    switch (key) {
-    case '?':
-        return turn_to(state, TOPSTATE_HELP);
-    case 'T':
-        return turn_to(state, TOPSTATE_THREADS);
-    case 'x':
-        return turn_to(state, TOPSTATE_CHART);
-    case 'h':
-        return turn_to(state, TOPSTATE_BLOCKS);
-    case TOPKEYS_ESCAPE:
-        return state->page == TOPSTATE_ROWS && state->list != NULL ? TOPKEYS_LIST
-                                                                   : turn_to(state, TOPSTATE_ROWS);
-    case TOPKEYS_LEFT:
-        return state->page == TOPSTATE_ROWS ? close_row(state) : turn_to(state, TOPSTATE_ROWS);
-    case 'f':
-        return show_by(state, TOPROWS_FUNCTIONS);
-    case 'g':
-        return show_by(state, TOPROWS_PATHS);
-    default:
-        return press_do(state, key);
+        return TOPKEYS_DRAW;
     }
 }
 
@@ -442,21 +404,21 @@ enum topkeys_then topkeys_press(struct topstate *state, unsigned key) {
     long page = state->shown > 1 ? (long)state->shown - 1 : 1;
     state->message[0] = '\0';
     if (state->is_asking) {
-        return type(state, key);
+        return keys_type_filter(state, key);
     }
     switch (key) {
     case TOPKEYS_UP:
-        return move(state, -1);
+        return keys_move(state, -1);
     case TOPKEYS_DOWN:
-        return move(state, 1);
+        return keys_move(state, 1);
     case TOPKEYS_PAGE_UP:
-        return move(state, -page);
+        return keys_move(state, -page);
     case TOPKEYS_PAGE_DOWN:
-        return move(state, page);
+        return keys_move(state, page);
     case TOPKEYS_HOME:
-        return move(state, -INT32_MAX);
+        return keys_move(state, -INT32_MAX);
     case TOPKEYS_END:
-        return move(state, INT32_MAX);
+        return keys_move(state, INT32_MAX);
     case ' ':
         state->is_paused = !state->is_paused;
         return TOPKEYS_DRAW;

@@ -2,7 +2,6 @@
 /* toplist.c: see toplist.h. */
 #include "top/toplist.h"
 
-#include "analyze/base/array.h"
 #include "analyze/base/pathname.h"
 #include "analyze/read/arguments.h"
 #include "analyze/read/profile.h"
@@ -21,39 +20,25 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MOST_FILES = 2000, NAME = 256 };
+enum { MOST_FILES = 2000 };
 
 /* ---- One item ---- */
 
-static void free_item(struct toplist_item *item) {
-    free(item->path);
-    free(item->name);
-}
-
 /* "server --port 80" */
-static char *name_of(const struct memtrace_header *header, const char *path) {
+static void list_describe(struct toplist_item *item, const struct memtrace_header *header) {
     struct arguments left = arguments_of(header);
     const char *at = arguments_next(&left);
-    size_t used;
-    char *name = malloc(NAME);
-    if (name == NULL) {
-        return NULL;
+    bool is_merged = header->merged != 0;
+    size_t used =
+        (size_t)snprintf(item->name, sizeof item->name, "%s",
+                         is_merged || header->executable[0] == '\0' ? pathname_base(item->path)
+                                                                    : memtrace_program(header));
+    while (!is_merged && used < sizeof item->name && (at = arguments_next(&left)) != NULL) {
+        used += (size_t)snprintf(item->name + used, sizeof item->name - used, " %s",
+                                 *at != '\0' ? at : "''");
     }
-    used = (size_t)snprintf(name, NAME, "%s",
-                            header->merged != 0 || header->executable[0] == '\0'
-                                ? pathname_base(path)
-                                : memtrace_program(header));
-    while (header->merged == 0 && used < NAME && (at = arguments_next(&left)) != NULL) {
-        used += (size_t)snprintf(name + used, NAME - used, " %s", *at != '\0' ? at : "''");
-    }
-    return name;
-}
-
-static bool describe(struct toplist_item *item, const struct memtrace_header *header) {
-    item->name = name_of(header, item->path);
     item->pid = (pid_t)header->pid;
     item->start_ticks = header->process_start_ticks;
-    return item->name != NULL;
 }
 
 static void set_sum(struct toplist_item *item, const struct memtrace_point *sum) {
@@ -61,7 +46,7 @@ static void set_sum(struct toplist_item *item, const struct memtrace_point *sum)
     item->allocations = sum->alloc_count;
 }
 
-/* false: it has ended, or begins only now, or there is no memory. */
+/* false: it has ended, or begins only now. */
 static bool read_region(struct toplist_item *item) {
     struct profile *profile = profile_open(item->path, NULL);
     bool is_there = profile != NULL && profile->live &&
@@ -73,7 +58,7 @@ static bool read_region(struct toplist_item *item) {
         item->is_running = true;
         item->start_ns = profile->header.start_monotonic_ns;
         item->resident_bytes = timeline_resident(item->pid);
-        is_there = describe(item, &profile->header);
+        list_describe(item, &profile->header);
     }
     profile_close(profile);
     return is_there;
@@ -82,9 +67,9 @@ static bool read_region(struct toplist_item *item) {
 static bool read_profile(struct toplist_item *item) {
     struct memtrace_point sum = {0};
     struct profile *profile = profile_open(item->path, NULL);
-    bool is_there = profile != NULL && describe(item, &profile->header);
-    if (is_there) {
+    if (profile != NULL) {
         const struct memtrace_header *header = &profile->header;
+        list_describe(item, header);
         timeline_sum(profile, &sum);
         set_sum(item, &sum);
         item->up_ns = header->end_monotonic_ns > header->start_monotonic_ns
@@ -92,7 +77,7 @@ static bool read_profile(struct toplist_item *item) {
                           : header->clock_ns;
     }
     profile_close(profile);
-    return is_there;
+    return profile != NULL;
 }
 
 /* By the table of threads that was written last. */
@@ -120,10 +105,10 @@ static struct memtrace_point sum_recording(const struct recording *recording) {
 /* Later parts of one that is rotated belong to the first. */
 static bool read_recording(struct toplist_item *item) {
     struct recording *recording = recording_open(item->path, NULL);
-    bool is_there =
-        recording != NULL && recording->header.part == 0 && describe(item, &recording->program);
+    bool is_there = recording != NULL && recording->header.part == 0;
     if (is_there) {
         struct memtrace_point sum = sum_recording(recording);
+        list_describe(item, &recording->program);
         set_sum(item, &sum);
         item->up_ns = recording->program.clock_ns;
         item->grows = !recording->closed;
@@ -134,24 +119,26 @@ static bool read_recording(struct toplist_item *item) {
 
 /* ---- The list that comes to be ---- */
 
+/* A look; what it finds is the memory of its job. */
+struct look {
+    const struct toplist *before;
+    struct toplist now;
+    char run[PATH_MAX]; /* ""; of all programs */
+};
+
 /* What was there at the look before. NULL: it was not. */
-static struct toplist_item *find(const struct toplist *list, const char *path) {
+static const struct toplist_item *list_find(const struct toplist *list, const char *path) {
     for (size_t i = 0; i < list->count; i++) {
-        if (list->items[i].path != NULL && strcmp(list->items[i].path, path) == 0) {
+        if (strcmp(list->items[i].path, path) == 0) {
             return &list->items[i];
         }
     }
     return NULL;
 }
 
-/* Takes over what the item has, in any case. 0, or -1: out of memory. */
-static int add(struct toplist *to, struct toplist_item *item) {
-    if (array_grow(&to->items, &to->room, to->count, sizeof *item) != 0) {
-        free_item(item);
-        return -1;
-    }
+static void list_add(struct toplist *to, const struct toplist_item *item) {
+    job_grow(&to->items, &to->room, to->count, sizeof *item);
     to->items[to->count++] = *item;
-    return 0;
 }
 
 static void set_rates(struct toplist_item *item, const struct toplist_item *before) {
@@ -178,50 +165,29 @@ static bool is_in(const char *path, const char *run) {
     return *path == '\0' || *path == '/';
 }
 
-static bool is_of(const struct memtrace_header *header, const char *run) {
-    const struct memtrace_recording *recording = (const void *)header->recording;
-    return run == NULL || is_in(header->output, run) ||
-           (memtrace_is_recorded(recording) && is_in(recording->path, run));
-}
-
-static int add_region(const struct toplist *list, struct toplist *to, const struct region *region,
-                      const char *run) {
+static void list_add_region(struct look *look, const struct region *region) {
     struct memtrace_header header;
+    const struct memtrace_recording *recording = (const void *)header.recording;
     struct toplist_item item = {.pid = region->pid};
     if (!region->alive || region->is_foreign || !recover_is_meant(region) ||
-        region_read_header(region->path, &header) != REGION_HEADER || !is_of(&header, run)) {
-        return 0;
+        region_read_header(region->path, &header) != REGION_HEADER ||
+        (look->run[0] != '\0' && !is_in(header.output, look->run) &&
+         !(memtrace_is_recorded(recording) && is_in(recording->path, look->run)))) {
+        return;
     }
-    item.path = strdup(region->path);
+    item.path = job_string(region->path);
     item.seen_ns = clock_now_ns();
-    if (item.path == NULL || !read_region(&item)) {
-        free_item(&item);
-        return 0;
+    if (read_region(&item)) {
+        item.up_ns = item.seen_ns > item.start_ns ? item.seen_ns - item.start_ns : 0;
+        set_rates(&item, list_find(look->before, item.path));
+        list_add(&look->now, &item);
     }
-    item.up_ns = item.seen_ns > item.start_ns ? item.seen_ns - item.start_ns : 0;
-    set_rates(&item, find(list, item.path));
-    return add(to, &item);
-}
-
-static int add_regions(const struct toplist *list, struct toplist *to, const char *run,
-                       struct error *error) {
-    struct region *regions;
-    size_t count;
-    int result = region_list(&regions, &count, error);
-    if (result != 0) {
-        return -1;
-    }
-    for (size_t i = 0; result == 0 && i < count; i++) {
-        result = add_region(list, to, &regions[i], run);
-    }
-    free(regions);
-    return result == 0 ? 0 : error_set(error, "out of memory");
 }
 
 /* ---- Files ---- */
 
 /* Whether what runs has the same process. */
-static bool runs(const struct toplist *to, const struct toplist_item *item) {
+static bool list_runs(const struct toplist *to, const struct toplist_item *item) {
     for (size_t i = 0; i < to->count; i++) {
         if (to->items[i].is_running && to->items[i].pid == item->pid &&
             to->items[i].start_ticks == item->start_ticks) {
@@ -232,44 +198,41 @@ static bool runs(const struct toplist *to, const struct toplist_item *item) {
 }
 
 /* As it was, where the file has not changed. */
-static bool keep_or_read(struct toplist_item *item, struct toplist_item *before) {
-    if (before == NULL || before->is_running || before->file_bytes != item->file_bytes) {
-        return recording_is(item->path) ? read_recording(item) : read_profile(item);
+static void list_add_file(struct look *look, const char *path, uint64_t bytes) {
+    const struct toplist_item *before = list_find(look->before, path);
+    struct toplist_item item = {0};
+    bool is_there = before != NULL && !before->is_running && before->file_bytes == bytes;
+    if (is_there) {
+        item = *before;
+        item.has_rates = false;
     }
-    item->name = before->name;
-    before->name = NULL;
-    item->pid = before->pid;
-    item->start_ticks = before->start_ticks;
-    item->grows = before->grows;
-    item->up_ns = before->up_ns;
-    item->live_bytes = before->live_bytes;
-    item->allocations = before->allocations;
-    return item->name != NULL;
+    item.path = job_string(path);
+    item.file_bytes = bytes;
+    item.seen_ns = clock_now_ns();
+    if (!is_there) {
+        is_there = recording_is(path) ? read_recording(&item) : read_profile(&item);
+    }
+    if (is_there && !list_runs(&look->now, &item)) {
+        if (item.grows) {
+            set_rates(&item, before);
+        }
+        list_add(&look->now, &item);
+    }
 }
 
-static int add_file(const struct toplist *list, struct toplist *to, const char *path,
-                    uint64_t bytes) {
-    struct toplist_item *before = find(list, path);
-    struct toplist_item item = {
-        .path = strdup(path), .file_bytes = bytes, .seen_ns = clock_now_ns()};
-    if (item.path == NULL || !keep_or_read(&item, before) || runs(to, &item)) {
-        free_item(&item);
-        return 0;
-    }
-    if (item.grows) {
-        set_rates(&item, before);
-    }
-    return add(to, &item);
+static void close_folder(void *opened) {
+    closedir(opened);
 }
 
 /* And of the folders in it: those of machines, as `memtrace gather` makes them, and of runs. */
-static int add_folder(const struct toplist *list, struct toplist *to, const char *folder,
-                      unsigned deeper) {
+static void list_add_folder(struct look *look, const char *folder, unsigned deeper) {
     const struct dirent *entry;
-    int result = 0;
     DIR *opened = opendir(folder);
-    while (opened != NULL && result == 0 && to->count < MOST_FILES &&
-           (entry = readdir(opened)) != NULL) {
+    if (opened == NULL) {
+        return;
+    }
+    job_undo(close_folder, opened);
+    while (look->now.count < MOST_FILES && (entry = readdir(opened)) != NULL) {
         char path[PATH_MAX];
         struct stat status;
         if (entry->d_name[0] == '.' ||
@@ -278,30 +241,17 @@ static int add_folder(const struct toplist *list, struct toplist *to, const char
             continue;
         }
         if (S_ISDIR(status.st_mode) && deeper > 0) {
-            result = add_folder(list, to, path, deeper - 1);
+            list_add_folder(look, path, deeper - 1);
         } else if (S_ISREG(status.st_mode) && pathname_is_ours(entry->d_name)) {
-            result = add_file(list, to, path, (uint64_t)status.st_size);
+            list_add_file(look, path, (uint64_t)status.st_size);
         }
     }
-    if (opened != NULL) {
-        closedir(opened);
-    }
-    return result;
-}
-
-static int add_files(const struct toplist *list, struct toplist *to, const char *run,
-                     struct error *error) {
-    char growing[PATH_MAX];
-    int result = add_folder(list, to, run, 1);
-    if (result == 0 && snprintf(growing, sizeof growing, "%s.part", run) < (int)sizeof growing) {
-        result = add_folder(list, to, growing, 0);
-    }
-    return result == 0 ? 0 : error_set(error, "out of memory");
+    job_undo_now(opened);
 }
 
 /* ---- All of it ---- */
 
-static double worth(const struct toplist *list, const struct toplist_item *item) {
+static double item_worth(const struct toplist *list, const struct toplist_item *item) {
     switch (list->sort) {
     case TOPLIST_LIVE:
         return (double)item->live_bytes;
@@ -315,11 +265,11 @@ static double worth(const struct toplist *list, const struct toplist_item *item)
     return 0;
 }
 
-static int by_worth(const void *left, const void *right, void *context) {
+static int items_by_worth(const void *left, const void *right, void *context) {
     const struct toplist *list = context;
     const struct toplist_item *a = left;
     const struct toplist_item *b = right;
-    double difference = worth(list, b) - worth(list, a);
+    double difference = item_worth(list, b) - item_worth(list, a);
     if (difference != 0) {
         return (difference > 0) != list->reverse ? 1 : -1;
     }
@@ -328,15 +278,8 @@ static int by_worth(const void *left, const void *right, void *context) {
 
 void toplist_sort(struct toplist *list) {
     if (list->count > 1) {
-        qsort_r(list->items, list->count, sizeof *list->items, by_worth, list);
+        qsort_r(list->items, list->count, sizeof *list->items, items_by_worth, list);
     }
-}
-
-static void free_items(struct toplist *list) {
-    for (size_t i = 0; i < list->count; i++) {
-        free_item(&list->items[i]);
-    }
-    free(list->items);
 }
 
 /* As the program itself names it in its region. */
@@ -356,32 +299,46 @@ static void make_absolute(const char *name, char path[PATH_MAX]) {
     }
 }
 
+static void list_look(void *what) {
+    struct look *look = what;
+    struct error error;
+    struct region *regions;
+    size_t count;
+    char growing[PATH_MAX];
+    job_check(region_list(&regions, &count, &error), &error);
+    job_take(regions);
+    for (size_t i = 0; i < count; i++) {
+        list_add_region(look, &regions[i]);
+    }
+    if (look->run[0] != '\0') {
+        list_add_folder(look, look->run, 1);
+        if (snprintf(growing, sizeof growing, "%s.part", look->run) < (int)sizeof growing) {
+            list_add_folder(look, growing, 0);
+        }
+    }
+}
+
 int toplist_look(struct toplist *list, struct error *error) {
-    struct toplist now = *list;
-    char run[PATH_MAX];
+    struct look look = {.before = list, .now = *list};
+    struct job_memory *memory = NULL;
     double begin = clock_processor_seconds();
-    int result;
-    now.items = NULL;
-    now.count = now.room = 0;
+    look.now.items = NULL;
+    look.now.count = look.now.room = 0;
     if (list->of != NULL) {
-        make_absolute(list->of, run);
+        make_absolute(list->of, look.run);
     }
-    result = add_regions(list, &now, list->of != NULL ? run : NULL, error);
-    if (result == 0 && list->of != NULL) {
-        result = add_files(list, &now, run, error);
-    }
-    if (result != 0) {
-        free_items(&now);
+    if (job_run(list_look, &look, &memory, error) != 0) {
         return -1;
     }
-    free_items(list);
-    *list = now;
+    job_free(&list->memory);
+    *list = look.now;
+    list->memory = memory;
     toplist_sort(list);
     list->looking_seconds = clock_processor_seconds() - begin;
     return 0;
 }
 
 void toplist_free(struct toplist *list) {
-    free_items(list);
+    job_free(&list->memory);
     *list = (struct toplist){0};
 }

@@ -10,7 +10,7 @@
 #ifndef TOP_TOPLIST_H
 #define TOP_TOPLIST_H
 
-#include "analyze/base/error.h"
+#include "analyze/base/job.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,8 +18,8 @@
 #include <sys/types.h>
 
 struct toplist_item {
-    char *path; /* of its region, or its file: tells it from others */
-    char *name; /* the program, and with what arguments */
+    const char *path; /* of its region, or its file: tells it from others */
+    char name[256];   /* the program, and with what arguments */
     pid_t pid;
     uint64_t start_ticks;
     bool is_running; /* it has a region */
@@ -46,10 +46,11 @@ struct toplist {
     struct toplist_item *items; /* sorted */
     size_t count;
     size_t room;
-    double looking_seconds; /* of the processor, that the last look took */
+    struct job_memory *memory; /* of the items */
+    double looking_seconds;    /* of the processor, that the last look took */
 };
 
-/* 0, or -1: error is set, and the list is as it was or empty. */
+/* 0, or -1: error is set, and the list is as it was. */
 int toplist_look(struct toplist *list, struct error *error);
 /* After another sort was chosen. */
 void toplist_sort(struct toplist *list);

@@ -93,7 +93,7 @@ static void job_keep(struct job_memory *memory, struct job_memory **kept) {
 
 int job_run(void (*work)(void *what), void *what, struct job_memory **kept, struct error *error) {
     struct job job = {.outer = innermost, .memory = calloc(1, sizeof *job.memory)};
-    int result = -1;
+    volatile int result = -1; /* read after longjmp */
     if (job.memory == NULL) {
         return error_set(error, "out of memory");
     }
@@ -290,6 +290,18 @@ void job_undo(void (*undo)(void *what), void *what) {
     if (!job_note(undo, what)) {
         undo(what);
         job_fail_memory();
+    }
+}
+
+void job_undo_now(const void *what) {
+    struct job_undo **at = &job_memory()->undos;
+    while (*at != NULL && (*at)->what != what) {
+        at = &(*at)->older;
+    }
+    if (*at != NULL) {
+        struct job_undo *undo = *at;
+        *at = undo->older;
+        undo->undo(undo->what);
     }
 }
 

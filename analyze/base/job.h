@@ -72,6 +72,8 @@ void job_release(void *items);
  * file, to free what another library allocated. If there is no memory to note that, it is undone at
  * once and the job ends. */
 void job_undo(void (*undo)(void *what), void *what);
+/* What was noted last of `what` is undone now, and not at the end. */
+void job_undo_now(const void *what);
 /* A text that is made by printing: into ->out, until job_printed() closes that and returns what was
  * printed, which is the job's. */
 struct job_printing {

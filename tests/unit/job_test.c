@@ -46,6 +46,12 @@ static void fill(void *what) {
     subject->text = job_text("%s %d", job_string("number"), 7);
     job_undo(note_a, subject);
     job_undo(note_b, subject);
+    subject->undone[0] = '\0';
+    job_undo_now(subject); /* the last one that was noted of it */
+    assert_string_equal(subject->undone, "b");
+    job_undo(note_b, subject);
+    subject->undone[0] = '\0';
+    job_undo_now(&subject->room); /* nothing was */
     add_numbers(subject, 1000);
     if (subject->fails) {
         job_fail("no %s", subject->text);
@@ -137,12 +143,13 @@ static void test_nests(void **state) {
 }
 
 static void ask_too_much(void *what) {
+    volatile size_t most = SIZE_MAX; /* else the compiler sees it */
     switch (*(int *)what) {
     case 0:
-        job_alloc(SIZE_MAX - 100);
+        job_alloc(most - 100);
         break;
     case 1:
-        job_array(SIZE_MAX / 2, 4);
+        job_array(most / 2, 4);
         break;
     case 2: {
         char *items = NULL;
@@ -151,7 +158,7 @@ static void ask_too_much(void *what) {
         break;
     }
     case 3:
-        job_array(SIZE_MAX - 8, 1);
+        job_array(most - 8, 1);
         break;
     default:
         job_take(NULL);
