@@ -93,24 +93,23 @@ static void job_keep(struct job_memory *memory, struct job_memory **kept) {
 
 int job_run(void (*work)(void *what), void *what, struct job_memory **kept, struct error *error) {
     struct job job = {.outer = innermost, .memory = calloc(1, sizeof *job.memory)};
-    volatile int result = -1; /* read after longjmp */
     if (job.memory == NULL) {
         return error_set(error, "out of memory");
     }
-    if (_setjmp(job.border) == 0) {
-        innermost = &job;
-        work(what);
-        result = 0;
-    } else {
-        error_set(error, "%s", job.error.message);
+    if (_setjmp(job.border) != 0) {
+        innermost = job.outer;
+        job_free(&job.memory);
+        return error_set(error, "%s", job.error.message);
     }
+    innermost = &job;
+    work(what);
     innermost = job.outer;
-    if (result == 0 && kept != NULL) {
+    if (kept != NULL) {
         job_keep(job.memory, kept);
     } else {
         job_free(&job.memory);
     }
-    return result;
+    return 0;
 }
 
 void job_fail_as(const struct error *error) {

@@ -88,6 +88,7 @@ struct run {
     size_t file_count;
     size_t file_room;
     size_t missing_files; /* that the summary names and that are not in the folder */
+    struct job_memory *memory; /* of all this, and of the run itself */
 };
 
 /* Whether this is a folder. */
@@ -111,9 +112,8 @@ const char *run_name(const struct run_process *process);
 bool run_is_merged(const char *file);
 
 /* What run.c and runfiles.c share. */
-struct run_process *run_add_process(struct run *run); /* NULL: out of memory */
-int run_add_point(struct run *run, struct run_point point);
-/* 0 or -1: out of memory. */
-int runfiles_read(struct run *run);
+struct run_process *run_add_process(struct run *run);
+void run_add_point(struct run *run, struct run_point point);
+void runfiles_read(struct run *run);
 
 #endif
