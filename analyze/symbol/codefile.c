@@ -66,29 +66,23 @@ bool codefile_is_plt(const struct codefile *code, uint64_t address) {
     return false;
 }
 
-static uint64_t symbol_value(Elf *elf, size_t table, size_t number) {
-    Elf_Data *data = elf_getdata(elf_getscn(elf, table), NULL);
-    GElf_Sym symbol;
-    return data != NULL && gelf_getsym(data, (int)number, &symbol) != NULL ? symbol.st_value : 0;
-}
-
 /* Of one section of relocations; x86-64's alone: the callers read that machine's code. */
 static void add_words(struct codefile *code, const GElf_Shdr *header, Elf_Data *data) {
-    Elf *elf = code->files[0].elf;
+    Elf_Data *symbols = elf_getdata(elf_getscn(code->files[0].elf, header->sh_link), NULL);
     GElf_Rela it;
     for (int i = 0; gelf_getrela(data, i, &it) != NULL; i++) {
         uint64_t type = GELF_R_TYPE(it.r_info);
-        uint64_t target = type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT
-                              ? symbol_value(elf, header->sh_link, GELF_R_SYM(it.r_info))
-                              : 0;
-        if (target == 0) {
+        GElf_Sym symbol;
+        if ((type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT) || symbols == NULL ||
+            gelf_getsym(symbols, (int)GELF_R_SYM(it.r_info), &symbol) == NULL ||
+            symbol.st_value == 0) {
             continue;
         }
         if (array_grow(&code->words, &code->word_room, code->word_count, sizeof *code->words) !=
             0) {
             return; /* what leads there is not known */
         }
-        code->words[code->word_count++] = (struct codefile_word){it.r_offset, target};
+        code->words[code->word_count++] = (struct codefile_word){it.r_offset, symbol.st_value};
     }
 }
 
@@ -425,13 +419,8 @@ static bool begins_function(const struct codefile *code, uint64_t address) {
     return result;
 }
 
-static bool has_symbol(const struct codefile *code, uint64_t address) {
-    size_t place = codefile_symbol_from(code, address);
-    return place < code->symbol_count && code->symbols[place].address == address;
-}
-
 int codefile_name_unnamed(struct codefile *code) {
-    size_t known = code->symbol_count;
+    size_t known = code->symbol_count; /* what is in order */
     size_t count = 0;
     if (code->unnamed != NULL || code->machine != EM_X86_64) {
         return 0;
@@ -442,15 +431,14 @@ int codefile_name_unnamed(struct codefile *code) {
     }
     for (size_t i = 0; i < code->frame_count; i++) {
         const struct codefile_range *frame = &code->frames[i];
-        size_t all = code->symbol_count;
-        bool is_new;
-        code->symbol_count = known; /* what is in order */
-        is_new = !has_symbol(code, frame->low) && begins_function(code, frame->low);
-        code->symbol_count = all;
-        if (!is_new) {
+        size_t place = search_below(code->symbols, known, sizeof *code->symbols,
+                                    offsetof(struct codefile_symbol, address), frame->low);
+        if ((place < known && code->symbols[place].address == frame->low) ||
+            !begins_function(code, frame->low)) {
             continue;
         }
-        if (array_grow(&code->symbols, &code->symbol_room, all, sizeof *code->symbols) != 0) {
+        if (array_grow(&code->symbols, &code->symbol_room, code->symbol_count,
+                       sizeof *code->symbols) != 0) {
             return -1;
         }
         snprintf(code->unnamed[count], sizeof code->unnamed[count], "%#" PRIx64, frame->low);

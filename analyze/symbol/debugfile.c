@@ -192,12 +192,6 @@ static const char *debug_link(Elf *elf, uint32_t *checksum) {
     return link;
 }
 
-static bool checksum_matches(Elf *elf, uint32_t checksum) {
-    size_t size;
-    const char *bytes = elf_rawfile(elf, &size);
-    return bytes && crc32_z(0, (const Bytef *)bytes, size) == checksum;
-}
-
 /* Whether path is the file that is wanted. */
 static bool matches(const char *path, const struct identity *identity) {
     struct debugfile_elf file;
@@ -205,11 +199,14 @@ static bool matches(const char *path, const struct identity *identity) {
         return false;
     const void *found;
     ssize_t found_size = debugfile_build_id(file.elf, &found);
-    bool match;
-    if (identity->build_id_size && found_size > 0)
+    bool match = false;
+    if (identity->build_id_size && found_size > 0) {
         match = same_build_id(identity->build_id, identity->build_id_size, found, found_size);
-    else
-        match = identity->has_checksum && checksum_matches(file.elf, identity->checksum);
+    } else if (identity->has_checksum) {
+        size_t size;
+        const char *bytes = elf_rawfile(file.elf, &size);
+        match = bytes && crc32_z(0, (const Bytef *)bytes, size) == identity->checksum;
+    }
     debugfile_close(&file);
     return match;
 }
@@ -375,31 +372,6 @@ static char *with_copies(const char *folders) {
     return all;
 }
 
-static int find_here(const struct symbol_module *module, const char *folders,
-                     struct debugfile_paths *paths);
-
-int debugfile_find(const struct symbol_module *module, const char *folders,
-                   struct debugfile_paths *paths) {
-    struct symbol_module there = *module;
-    char path[PATH_MAX], other[PATH_MAX] = "";
-    bool found = false, is_copy;
-    for (unsigned i = 0; !found && place_of(module->path, i, path, &is_copy); i++) {
-        enum fit fit = fit_of(path, module, is_copy);
-        found = fit == SAME_BUILD;
-        if (found)
-            there.path = path;
-        else if (fit == OTHER_BUILD && is_copy && other[0] == '\0')
-            strcpy(other, path);
-    }
-    char *all = with_copies(folders);
-    int result = all ? find_here(&there, all, paths) : -1;
-    free(all);
-    if (result == 0 && other[0] != '\0' && !paths->object && !paths->debug)
-        snprintf(paths->problem, sizeof paths->problem,
-                 "%.400s is another build than the program's: no names from it", other);
-    return result;
-}
-
 static bool find_unnamed(const char *path, const char *folders, char **result) {
     char root[PATH_MAX], place[PATH_MAX];
     struct debugfile_elf file;
@@ -453,38 +425,42 @@ static int find_here(const struct symbol_module *module, const char *folders,
     return 0;
 }
 
-static bool file_has_dwarf(const char *path) {
-    struct debugfile_elf file;
-    bool has = false;
-    if (debugfile_open(path, &file, NULL) == 0) {
-        has = debugfile_has_dwarf(file.elf);
-        debugfile_close(&file);
+int debugfile_find(const struct symbol_module *module, const char *folders,
+                   struct debugfile_paths *paths) {
+    struct symbol_module there = *module;
+    char path[PATH_MAX], other[PATH_MAX] = "";
+    bool found = false, is_copy;
+    for (unsigned i = 0; !found && place_of(module->path, i, path, &is_copy); i++) {
+        enum fit fit = fit_of(path, module, is_copy);
+        found = fit == SAME_BUILD;
+        if (found)
+            there.path = path;
+        else if (fit == OTHER_BUILD && is_copy && other[0] == '\0')
+            strcpy(other, path);
     }
-    return has;
-}
-
-/* What was found is kept where a server's file is not the wanted one. */
-static void fetch(const struct symbol_module *module, struct debugfile_paths *paths) {
-    struct identity identity = {module->build_id, module->build_id_size, false, 0};
-    char problem[sizeof paths->problem];
-    char *fetched = debuginfod_fetch(module, problem, sizeof problem);
-    if (fetched && matches(fetched, &identity)) {
-        free(paths->debug);
-        paths->debug = fetched;
-        paths->problem[0] = '\0';
-        return;
-    }
-    free(fetched);
-    if (problem[0] != '\0')
-        memcpy(paths->problem, problem, sizeof problem);
+    char *all = with_copies(folders);
+    int result = all ? find_here(&there, all, paths) : -1;
+    free(all);
+    if (result == 0 && other[0] != '\0' && !paths->object && !paths->debug)
+        snprintf(paths->problem, sizeof paths->problem,
+                 "%.400s is another build than the program's: no names from it", other);
+    return result;
 }
 
 void debugfile_fetch(const struct symbol_module *module, struct debugfile_paths *paths) {
     struct symbol_module wanted = *module;
     struct debugfile_elf file = {0};
     const void *build_id = NULL;
-    if (!debuginfod_is_wanted() || module->path[0] != '/' ||
-        (paths->debug && file_has_dwarf(paths->debug)))
+    char problem[sizeof paths->problem] = "";
+    char *fetched = NULL;
+    bool has_dwarf = false;
+    if (!debuginfod_is_wanted() || module->path[0] != '/')
+        return;
+    if (paths->debug && debugfile_open(paths->debug, &file, NULL) == 0) {
+        has_dwarf = debugfile_has_dwarf(file.elf);
+        debugfile_close(&file);
+    }
+    if (has_dwarf)
         return;
     if (module->build_id_size == 0 && paths->object &&
         debugfile_open(paths->object, &file, NULL) == 0) {
@@ -492,8 +468,19 @@ void debugfile_fetch(const struct symbol_module *module, struct debugfile_paths 
         wanted.build_id = build_id;
         wanted.build_id_size = size > 0 ? (size_t)size : 0;
     }
+    struct identity identity = {wanted.build_id, wanted.build_id_size, false, 0};
     if (wanted.build_id_size != 0)
-        fetch(&wanted, paths);
+        fetched = debuginfod_fetch(&wanted, problem, sizeof problem);
+    /* What was found is kept where a server's file is not the wanted one. */
+    if (fetched && matches(fetched, &identity)) {
+        free(paths->debug);
+        paths->debug = fetched;
+        paths->problem[0] = '\0';
+    } else {
+        free(fetched);
+        if (problem[0] != '\0')
+            memcpy(paths->problem, problem, sizeof problem);
+    }
     debugfile_close(&file);
 }
 
@@ -630,16 +617,7 @@ static int make_plan(struct plan *plan, Elf *elf) {
     return plan->any_compressed ? 0 : -1;
 }
 
-static void write_headers(const struct plan *plan) {
-    Elf64_Ehdr header = *plan->header;
-    header.e_phoff = 0;
-    header.e_phnum = 0;
-    header.e_shoff = plan->size;
-    memcpy(plan->image, &header, sizeof header);
-    memcpy(plan->image + plan->size, plan->sections, plan->count * sizeof *plan->sections);
-}
-
-static bool unpack(const struct part *part, char *to) {
+static bool unpack_part(const struct part *part, char *to) {
     uLongf size = part->size;
     switch (part->method) {
     case 0:
@@ -653,11 +631,12 @@ static bool unpack(const struct part *part, char *to) {
     }
 }
 
-static void *work(void *argument) {
+static void *unpack_parts(void *argument) {
     struct plan *plan = argument;
     size_t i;
     while ((i = atomic_fetch_add(&plan->next, 1)) < plan->count)
-        if (plan->parts[i].size && !unpack(&plan->parts[i], plan->image + plan->parts[i].offset))
+        if (plan->parts[i].size &&
+            !unpack_part(&plan->parts[i], plan->image + plan->parts[i].offset))
             atomic_store(&plan->failed, true);
     return NULL;
 }
@@ -673,9 +652,9 @@ static void unpack_all(struct plan *plan, unsigned threads) {
     unsigned started = 0;
     qsort(plan->parts, plan->count, sizeof *plan->parts, compare_sizes);
     while (started + 1 < threads && started < THREADS_MOST &&
-           pthread_create(&others[started], NULL, work, plan) == 0)
+           pthread_create(&others[started], NULL, unpack_parts, plan) == 0)
         started++;
-    work(plan);
+    unpack_parts(plan);
     while (started > 0)
         pthread_join(others[--started], NULL);
 }
@@ -695,7 +674,12 @@ void debugimage_make(struct debugimage *image, const char *path, unsigned thread
     if (image->bytes) {
         if (image->size >= HUGE_PAGE)
             madvise(image->bytes, image->size, MADV_HUGEPAGE);
-        write_headers(&plan);
+        Elf64_Ehdr header = *plan.header;
+        header.e_phoff = 0;
+        header.e_phnum = 0;
+        header.e_shoff = plan.size;
+        memcpy(plan.image, &header, sizeof header);
+        memcpy(plan.image + plan.size, plan.sections, plan.count * sizeof *plan.sections);
         unpack_all(&plan, threads);
         if (atomic_load(&plan.failed))
             debugimage_free(image);

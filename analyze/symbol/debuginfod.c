@@ -109,16 +109,6 @@ static int load(char *problem, size_t size) {
     return state.client ? 0 : -1;
 }
 
-static void say_why(int reason, char *problem, size_t size) {
-    unsigned seconds = patience_s();
-    if (state.is_late || reason == ETIME || reason == ETIMEDOUT)
-        snprintf(problem, size,
-                 "DEBUGINFOD_URLS: nothing came for %u s (DEBUGINFOD_TIMEOUT): no names from there",
-                 seconds);
-    else
-        snprintf(problem, size, "DEBUGINFOD_URLS: %s: no names from there", strerror(reason));
-}
-
 static char *fetch(const struct symbol_module *module, char *problem, size_t size) {
     const char *slash = strrchr(module->path, '/');
     char *path = NULL;
@@ -137,7 +127,13 @@ static char *fetch(const struct symbol_module *module, char *problem, size_t siz
     }
     free(path);
     if (state.is_late || fd != -ENOENT) { /* one that was ended by us is not found, it says */
-        say_why(-fd, problem, size);
+        if (state.is_late || fd == -ETIME || fd == -ETIMEDOUT)
+            snprintf(problem, size,
+                     "DEBUGINFOD_URLS: nothing came for %u s (DEBUGINFOD_TIMEOUT): no names from "
+                     "there",
+                     patience_s());
+        else
+            snprintf(problem, size, "DEBUGINFOD_URLS: %s: no names from there", strerror(-fd));
         state.given_up_ms = now_ms() + GIVEN_UP_S * UINT64_C(1000);
     }
     return NULL;

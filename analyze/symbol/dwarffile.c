@@ -3,6 +3,7 @@
 #include "analyze/symbol/dwarffile.h"
 
 #include "analyze/base/array.h"
+#include "analyze/base/search.h"
 
 #include <dwarf.h>
 #include <elfutils/libdwelf.h>
@@ -26,19 +27,19 @@ int rangetable_add(struct rangetable *table, uint64_t low, uint64_t high, uint64
     return 0;
 }
 
-static int compare(uint64_t a, uint64_t b) {
+static int compare_numbers(uint64_t a, uint64_t b) {
     return (a > b) - (a < b);
 }
 
 static int compare_ranges(const void *left, const void *right) {
     const struct range *a = left, *b = right;
     if (a->low != b->low)
-        return compare(a->low, b->low);
+        return compare_numbers(a->low, b->low);
     if (a->high != b->high)
-        return compare(b->high, a->high);
+        return compare_numbers(b->high, a->high);
     if (a->rank != b->rank)
-        return compare(b->rank, a->rank);
-    return compare(b->value, a->value);
+        return compare_numbers(b->rank, a->rank);
+    return compare_numbers(b->value, a->value);
 }
 
 void rangetable_seal(struct rangetable *table) {
@@ -54,19 +55,10 @@ void rangetable_seal(struct rangetable *table) {
 
 const struct range *rangetable_find(const struct rangetable *table, uint64_t address,
                                     const struct range *last) {
-    size_t below = 0; /* ranges [0, below) start at or before the address */
-    if (last) {
-        below = (size_t)(last - table->ranges);
-    } else {
-        size_t end = table->count;
-        while (below < end) {
-            size_t middle = below + (end - below) / 2;
-            if (table->ranges[middle].low <= address)
-                below = middle + 1;
-            else
-                end = middle;
-        }
-    }
+    /* Ranges [0, below) start at or before the address. */
+    size_t below = last ? (size_t)(last - table->ranges)
+                        : search_to(table->ranges, table->count, sizeof *table->ranges,
+                                    offsetof(struct range, low), address);
     while (below > 0 && table->ranges[below - 1].reach > address) {
         below--;
         if (table->ranges[below].high > address)
@@ -188,15 +180,6 @@ static int find_in_package(const struct dwarffile *file, Dwarf_Die *die, uint64_
     return dwarfpackage_unit(&file->package, &skeleton, &unit->piece, &unit->die);
 }
 
-/* The first one. */
-static void note_missing(struct dwarffile *file, Dwarf_Die *die) {
-    Dwarf_Attribute name;
-    const char *text = dwarf_formstring(dwarf_attr(die, DW_AT_dwo_name, &name));
-    text = text ? text : dwarf_formstring(dwarf_attr(die, DW_AT_GNU_dwo_name, &name));
-    if (!file->missing[0])
-        snprintf(file->missing, sizeof file->missing, "%s", text ? text : "a .dwo file");
-}
-
 /* 0 or -1 (out of memory). `die` is the unit's DIE. */
 static int load_unit(struct dwarffile *file, struct dwarfunit *unit, Dwarf_Die *die) {
     Dwarf_Attribute folder;
@@ -210,10 +193,14 @@ static int load_unit(struct dwarffile *file, struct dwarfunit *unit, Dwarf_Die *
     Dwarf_Die split = {0};
     if (dwarf_cu_info(die->cu, NULL, &type, NULL, &split, &id, NULL, NULL) == 0 &&
         type == DW_UT_skeleton) {
-        if (split.cu)
+        if (split.cu) {
             unit->die = split;
-        else if (find_in_package(file, die, id, unit) != 0)
-            note_missing(file, die);
+        } else if (find_in_package(file, die, id, unit) != 0 && !file->missing[0]) {
+            Dwarf_Attribute name;
+            const char *text = dwarf_formstring(dwarf_attr(die, DW_AT_dwo_name, &name));
+            text = text ? text : dwarf_formstring(dwarf_attr(die, DW_AT_GNU_dwo_name, &name));
+            snprintf(file->missing, sizeof file->missing, "%s", text ? text : "a .dwo file");
+        }
     }
     int status = add_functions(unit, &unit->die, 0);
     rangetable_seal(&unit->functions);
@@ -224,17 +211,6 @@ static void free_unit(struct dwarfunit *unit) {
     rangetable_free(&unit->functions);
     free(unit->dies);
     dwarfpiece_free(&unit->piece);
-}
-
-/* Nested functions (GNU C, Ada, local classes) are rare and finding them costs a walk over every
- * DIE, so it is done only once an address in the unit has no function. */
-static int add_nested_functions(struct dwarfunit *unit) {
-    rangetable_free(&unit->functions);
-    unit->die_count = 0;
-    unit->all = true;
-    int status = add_functions(unit, &unit->die, 0);
-    rangetable_seal(&unit->functions);
-    return status;
 }
 
 /* Whether to look into this DIE for inlined calls at the address. */
@@ -272,7 +248,14 @@ int dwarfunit_functions(struct dwarfunit *unit, uint64_t address,
                         Dwarf_Die functions[DWARFUNIT_DEPTH]) {
     const struct range *range = rangetable_find(&unit->functions, address, NULL);
     if (!range && !unit->all) {
-        if (add_nested_functions(unit) != 0)
+        /* Nested functions (GNU C, Ada, local classes) are rare and finding them costs a walk over
+         * every DIE, so it is done only once an address in the unit has no function. */
+        rangetable_free(&unit->functions);
+        unit->die_count = 0;
+        unit->all = true;
+        int status = add_functions(unit, &unit->die, 0);
+        rangetable_seal(&unit->functions);
+        if (status != 0)
             return -1;
         range = rangetable_find(&unit->functions, address, NULL);
     }
@@ -419,23 +402,20 @@ void dwarffile_close(struct dwarffile *file) {
     file->image = NULL;
 }
 
-static int add_unit(Dwarf_Die *die, struct rangetable *units) {
-    Dwarf_Addr base, low, high;
-    for (ptrdiff_t next = 0; (next = dwarf_ranges(die, next, &base, &low, &high)) > 0;)
-        if (low > 1 && rangetable_add(units, low, high, dwarf_dieoffset(die), 0) != 0)
-            return -1;
-    return 0;
-}
-
 int dwarffile_index(struct dwarffile *file, struct rangetable *units, bool *split) {
     int status = 0;
     Dwarf_CU *unit = NULL;
     Dwarf_Die die;
     uint8_t type;
     while (status == 0 && dwarf_get_units(file->dwarf, unit, &unit, NULL, &type, &die, NULL) == 0) {
+        Dwarf_Addr base, low, high;
+        ptrdiff_t next = 0;
         *split |= type == DW_UT_skeleton;
-        if (type == DW_UT_compile || type == DW_UT_skeleton)
-            status = add_unit(&die, units);
+        if (type != DW_UT_compile && type != DW_UT_skeleton)
+            continue;
+        while (status == 0 && (next = dwarf_ranges(&die, next, &base, &low, &high)) > 0)
+            if (low > 1)
+                status = rangetable_add(units, low, high, dwarf_dieoffset(&die), 0);
     }
     rangetable_seal(units);
     return status;
@@ -590,14 +570,14 @@ static int add_symbol(void *context, const GElf_Sym *symbol, const char *name) {
     if (!end || symbol->st_value >= end)
         return 0;
     bool sized = symbol->st_size > 0;
-    /* A symbol without size reaches up to the next one: see close_gaps. */
+    /* A symbol without size reaches up to the next one: see symtab_load. */
     return rangetable_add(&table->symtab->functions, symbol->st_value,
                           sized ? symbol->st_value + symbol->st_size : end, (uintptr_t)name,
                           rank_of(symbol->st_info, name) | (sized ? 0 : UINT64_C(1) << 63));
 }
 
 /* Unpacks xz data. NULL: damaged, or no memory. */
-static void *unpack(const Elf_Data *packed, size_t *size) {
+static void *unpack_xz(const Elf_Data *packed, size_t *size) {
     lzma_stream stream = LZMA_STREAM_INIT;
     if (lzma_stream_decoder(&stream, UINT64_MAX, 0) != LZMA_OK)
         return NULL;
@@ -625,19 +605,6 @@ static void *unpack(const Elf_Data *packed, size_t *size) {
     return NULL;
 }
 
-static int add_tables(struct symtab *symtab, Elf *elf);
-
-static int add_embedded(struct symtab *symtab, Elf_Scn *section) {
-    Elf_Data *data = elf_rawdata(section, NULL);
-    size_t size;
-    if (!data || !data->d_buf || symtab->embedded)
-        return 0;
-    symtab->embedded_bytes = unpack(data, &size);
-    if (symtab->embedded_bytes)
-        symtab->embedded = elf_memory(symtab->embedded_bytes, size);
-    return symtab->embedded ? add_tables(symtab, symtab->embedded) : 0;
-}
-
 static int add_tables(struct symtab *symtab, Elf *elf) {
     struct table table = {symtab, elf};
     GElf_Shdr header;
@@ -647,25 +614,22 @@ static int add_tables(struct symtab *symtab, Elf *elf) {
          status == 0 && (section = debugfile_next_section(elf, section, &header, &name));) {
         if (header.sh_type == SHT_SYMTAB || header.sh_type == SHT_DYNSYM)
             status = debugfile_visit_symbols(elf, section, &header, add_symbol, &table);
-        else if (header.sh_type == SHT_PROGBITS && strcmp(name, ".gnu_debugdata") == 0)
-            status = add_embedded(symtab, section);
+        if (header.sh_type != SHT_PROGBITS || strcmp(name, ".gnu_debugdata") != 0 ||
+            symtab->embedded_bytes)
+            continue;
+        Elf_Data *data = elf_rawdata(section, NULL);
+        size_t size;
+        symtab->embedded_bytes = data && data->d_buf ? unpack_xz(data, &size) : NULL;
+        symtab->embedded = symtab->embedded_bytes ? elf_memory(symtab->embedded_bytes, size) : NULL;
+        if (symtab->embedded)
+            status = add_tables(symtab, symtab->embedded);
     }
     return status;
 }
 
-/* Symbols without size end where the next symbol starts. */
-static void close_gaps(struct rangetable *functions) {
-    uint64_t next = UINT64_MAX;
-    for (size_t i = functions->count; i-- > 0;) {
-        struct range *range = &functions->ranges[i];
-        if (i + 1 < functions->count && functions->ranges[i + 1].low > range->low)
-            next = functions->ranges[i + 1].low;
-        if (range->rank >> 63 && range->high > next)
-            range->high = next;
-    }
-}
-
 int symtab_load(struct symtab *symtab, const struct debugfile_paths *paths) {
+    struct rangetable *functions = &symtab->functions;
+    uint64_t next = UINT64_MAX;
     const char *separate = paths->debug;
     if (separate && paths->object && strcmp(separate, paths->object) == 0)
         separate = NULL;
@@ -676,9 +640,16 @@ int symtab_load(struct symtab *symtab, const struct debugfile_paths *paths) {
         if (add_tables(symtab, symtab->files[i].elf) != 0)
             return -1;
     }
-    rangetable_seal(&symtab->functions);
-    close_gaps(&symtab->functions);
-    rangetable_seal(&symtab->functions);
+    rangetable_seal(functions);
+    /* Symbols without size end where the next symbol starts. */
+    for (size_t i = functions->count; i-- > 0;) {
+        struct range *range = &functions->ranges[i];
+        if (i + 1 < functions->count && functions->ranges[i + 1].low > range->low)
+            next = functions->ranges[i + 1].low;
+        if (range->rank >> 63 && range->high > next)
+            range->high = next;
+    }
+    rangetable_seal(functions);
     return 0;
 }
 

@@ -37,7 +37,7 @@ void dwarfpackage_close(struct dwarfpackage *package) {
     debugfile_close(&package->file);
 }
 
-static struct slice section(const struct dwarfpackage *package, const char *wanted) {
+static struct slice package_section(const struct dwarfpackage *package, const char *wanted) {
     GElf_Shdr header;
     const char *name;
     for (Elf_Scn *at = NULL;
@@ -75,7 +75,7 @@ struct index {
 
 static bool read_index(const struct dwarfpackage *package, struct index *index) {
     enum { HEADER = 16 };
-    *index = (struct index){.bytes = section(package, ".debug_cu_index")};
+    *index = (struct index){.bytes = package_section(package, ".debug_cu_index")};
     const unsigned char *bytes = index->bytes.bytes;
     if (index->bytes.size < HEADER)
         return false;
@@ -105,33 +105,19 @@ static size_t row_of(const struct index *index, uint64_t id) {
     return 0;
 }
 
-static enum piece_kind kind_of(const struct index *index, uint32_t column) {
-    switch (column) {
-    case 1:
-        return INFO;
-    case 3:
-        return ABBREV;
-    case 4:
-        return LINE;
-    case 6:
-        return OFFSETS;
-    case 8:
-        return index->is_gnu ? KINDS : LISTS;
-    default:
-        return KINDS;
-    }
-}
-
 /* What the row says lies where. */
 static bool find_slices(const struct dwarfpackage *package, const struct index *index, size_t row,
                         struct slice slices[KINDS]) {
+    static const enum piece_kind kinds[] = {KINDS, INFO,    KINDS, ABBREV, LINE,
+                                            KINDS, OFFSETS, KINDS, LISTS};
     const unsigned char *bytes = index->bytes.bytes;
     for (size_t i = 0; i < index->columns; i++) {
         size_t cell = 4 * ((row - 1) * index->columns + i);
-        enum piece_kind kind = kind_of(index, u32_at(bytes, index->kinds + 4 * i));
-        if (kind == KINDS)
+        uint32_t column = u32_at(bytes, index->kinds + 4 * i);
+        enum piece_kind kind = column < sizeof kinds / sizeof *kinds ? kinds[column] : KINDS;
+        if (kind == KINDS || (kind == LISTS && index->is_gnu))
             continue;
-        struct slice whole = section(package, section_names[kind]);
+        struct slice whole = package_section(package, section_names[kind]);
         size_t offset = u32_at(bytes, index->offsets + cell);
         size_t size = u32_at(bytes, index->sizes + cell);
         if (offset > whole.size || size > whole.size - offset)
@@ -165,7 +151,7 @@ static bool add_string(struct strings *strings, const char *string, size_t size)
 
 static bool copy_strings(const struct dwarfpackage *package, bool is_gnu, struct slice offsets,
                          struct strings *strings) {
-    struct slice all = section(package, section_names[STRINGS]);
+    struct slice all = package_section(package, section_names[STRINGS]);
     size_t at = is_gnu ? 0 : LISTS_HEADER;
     strings->offsets = malloc(offsets.size + 1);
     if (!strings->offsets || !add_string(strings, "", 1) ||

@@ -68,29 +68,20 @@ struct module {
 
 static const struct symbol_frames no_frames = {0, NULL};
 
-static void free_lookup(struct lookup *lookup) {
-    dwarffile_close(&lookup->dwarf);
-    numbermap_free(&lookup->names);
-    arena_free(&lookup->memory);
-    free(lookup);
-}
-
-/* New answers are for others, too, unless more might be found another time: a file was missing, or
- * perhaps a .dwo file, which nobody would notice. */
-static void save_answers(const struct module *module) {
+/* What is new goes to the cache, for others, too, unless more might be found another time: a file
+ * was missing, or perhaps a .dwo file, which nobody would notice. */
+static void module_free(struct module *module) {
     if (module->cache_opened && module->fresh && !module->split && !module->paths.problem[0])
         symbolcache_store(&module->source, &module->answers);
-}
-
-/* What is new goes to the cache. */
-static void module_free(struct module *module) {
-    save_answers(module);
     symbolcache_close(&module->cache);
     arena_free(&module->cache_memory);
     while (module->lookups) {
         struct lookup *lookup = module->lookups;
         module->lookups = lookup->next;
-        free_lookup(lookup);
+        dwarffile_close(&lookup->dwarf);
+        numbermap_free(&lookup->names);
+        arena_free(&lookup->memory);
+        free(lookup);
     }
     debugimage_free(&module->image);
     symtab_free(&module->symtab);
@@ -126,7 +117,7 @@ static struct module *module_new(const struct symbol_module *module, const char 
 }
 
 /* Under the lock: which files there are. */
-static int search(struct module *module) {
+static int module_search(struct module *module) {
     struct symbol_module wanted = {module->path, module->build_id, module->build_id_size};
     if (module->searched)
         return 0;
@@ -138,7 +129,7 @@ static int search(struct module *module) {
 }
 
 /* Under the lock, with a lookup whose files are open: the unit index, once. */
-static int make_index(struct module *module, struct lookup *lookup, const char *problem) {
+static int module_index(struct module *module, struct lookup *lookup, const char *problem) {
     if (module->indexed)
         return 0;
     if (problem[0] && !module->paths.problem[0])
@@ -155,7 +146,7 @@ static bool open_cache(struct module *module) {
     if (!module->cached || module->cache_opened)
         return module->cached;
     pthread_mutex_lock(&module->lock);
-    module->cached = search(module) == 0 && !module->paths.problem[0];
+    module->cached = module_search(module) == 0 && !module->paths.problem[0];
     pthread_mutex_unlock(&module->lock);
     if (!module->cached)
         return false;
@@ -182,38 +173,11 @@ static int module_keep(struct module *module, uint64_t offset, const struct symb
     return numbermap_put(&module->answers, offset, (void *)(uintptr_t)frames);
 }
 
-static struct lookup *take_idle(struct module *module) {
-    struct lookup *lookup = module->idle;
-    if (lookup)
-        module->idle = lookup->next_idle;
-    return lookup;
-}
-
-/* Under the lock: what must be there before a file is opened. */
-static int prepare_files(struct module *module) {
-    if (search(module) != 0)
-        return -1;
-    if (!module->unpacked && module->paths.debug)
-        debugimage_make(&module->image, module->paths.debug, module->threads);
-    module->unpacked = true;
-    return 0;
-}
-
 static void open_dwarf(struct lookup *lookup, const struct debugimage *image, char *problem,
                        size_t size) {
     const struct module *module = lookup->module;
     if (module->paths.debug)
         dwarffile_open(&lookup->dwarf, module->paths.debug, image, module->folders, problem, size);
-}
-
-/* Under the lock. */
-static void note_missing(const struct lookup *lookup) {
-    struct module *module = lookup->module;
-    if (lookup->dwarf.missing[0] && !module->paths.problem[0])
-        snprintf(module->paths.problem, sizeof module->paths.problem,
-                 "%.180s: debug information is missing, in %.180s or a .dwp beside the program: "
-                 "inlined functions are not shown",
-                 module->path, lookup->dwarf.missing);
 }
 
 /* The first one of a module makes the index. 0 or -1. */
@@ -223,7 +187,7 @@ static int open_lookup(struct lookup *lookup) {
     int status;
     open_dwarf(lookup, &module->image, problem, sizeof problem);
     pthread_mutex_lock(&module->lock);
-    status = make_index(module, lookup, problem);
+    status = module_index(module, lookup, problem);
     lookup->next = module->lookups;
     module->lookups = lookup;
     pthread_mutex_unlock(&module->lock);
@@ -240,9 +204,18 @@ static int open_lookup(struct lookup *lookup) {
 
 /* Lends a lookup; NULL: out of memory. Any thread. */
 static struct lookup *module_take(struct module *module) {
+    int status = 0;
     pthread_mutex_lock(&module->lock);
-    struct lookup *lookup = take_idle(module);
-    int status = lookup ? 0 : prepare_files(module);
+    struct lookup *lookup = module->idle;
+    if (lookup) {
+        module->idle = lookup->next_idle;
+    } else {
+        /* What must be there before a file is opened. */
+        status = module_search(module);
+        if (status == 0 && !module->unpacked && module->paths.debug)
+            debugimage_make(&module->image, module->paths.debug, module->threads);
+        module->unpacked |= status == 0;
+    }
     pthread_mutex_unlock(&module->lock);
     if (lookup || status != 0)
         return lookup;
@@ -256,7 +229,11 @@ static struct lookup *module_take(struct module *module) {
 static void module_give_back(struct lookup *lookup) {
     struct module *module = lookup->module;
     pthread_mutex_lock(&module->lock);
-    note_missing(lookup);
+    if (lookup->dwarf.missing[0] && !module->paths.problem[0])
+        snprintf(module->paths.problem, sizeof module->paths.problem,
+                 "%.180s: debug information is missing, in %.180s or a .dwp beside the program: "
+                 "inlined functions are not shown",
+                 module->path, lookup->dwarf.missing);
     lookup->next_idle = module->idle;
     module->idle = lookup;
     pthread_mutex_unlock(&module->lock);
@@ -324,12 +301,6 @@ static const struct symtab *load_symtab(struct lookup *lookup) {
     return &module->symtab;
 }
 
-static const char *symtab_function(struct lookup *lookup, uint64_t offset) {
-    const char *name = symtab_name(load_symtab(lookup), offset);
-    const char *demangled = name ? readable(lookup, name) : NULL;
-    return demangled ? demangled : name;
-}
-
 /* The name of a function without mangled name; its DIEs all lead to one declaration. */
 static const char *declared_name(struct lookup *lookup, Dwarf_Die *die) {
     Dwarf_Die declaration = dwarfname_declaration(die);
@@ -395,13 +366,15 @@ static const struct symbol_frames *chain_frames(struct lookup *lookup, struct dw
 /* The frame of an address outside every DWARF function; place.file is as people write it. */
 static const struct symbol_frames *plain_frame(struct lookup *lookup, uint64_t offset,
                                                struct dwarfunit_place place) {
-    const char *name = symtab_function(lookup, offset);
+    const char *name = symtab_name(load_symtab(lookup), offset);
+    const char *demangled = name ? readable(lookup, name) : NULL;
     if (!name && !place.line)
         return &no_frames;
     struct symbol_frame *frame;
     const struct symbol_frames *frames = make_frames(lookup, 1, &frame);
     if (frames)
-        *frame = (struct symbol_frame){name, place.file, place.line, place.column, false};
+        *frame = (struct symbol_frame){demangled ? demangled : name, place.file, place.line,
+                                       place.column, false};
     return frames;
 }
 
@@ -488,17 +461,6 @@ static bool is_module(const struct module *known, const struct symbol_module *mo
             memcmp(known->build_id, module->build_id, module->build_id_size) == 0);
 }
 
-static int add_module(struct symbolizer *symbolizer, uint64_t hash, struct module *module) {
-    if (array_grow(&symbolizer->list, &symbolizer->room, symbolizer->count,
-                   sizeof(*symbolizer->list)) != 0 ||
-        array_reserve(&symbolizer->warnings, &symbolizer->warning_room, symbolizer->room,
-                      sizeof(*symbolizer->warnings)) != 0 ||
-        numbermap_put(&symbolizer->modules, hash, module) != 0)
-        return -1;
-    symbolizer->list[symbolizer->count++] = module;
-    return 0;
-}
-
 /* The symbolizer's own record of the module; NULL: out of memory. */
 static struct module *find_module(struct symbolizer *symbolizer,
                                   const struct symbol_module *module) {
@@ -511,10 +473,16 @@ static struct module *find_module(struct symbolizer *symbolizer,
     if (known)
         return known;
     known = module_new(module, symbolizer->folders, symbolizer->threads, symbolizer->cached);
-    if (known && add_module(symbolizer, hash, known) != 0) {
+    if (known && (array_grow(&symbolizer->list, &symbolizer->room, symbolizer->count,
+                             sizeof(*symbolizer->list)) != 0 ||
+                  array_reserve(&symbolizer->warnings, &symbolizer->warning_room, symbolizer->room,
+                                sizeof(*symbolizer->warnings)) != 0 ||
+                  numbermap_put(&symbolizer->modules, hash, known) != 0)) {
         module_free(known);
         return NULL;
     }
+    if (known)
+        symbolizer->list[symbolizer->count++] = known;
     return known;
 }
 
@@ -538,8 +506,8 @@ int symbolizer_resolve(struct symbolizer *symbolizer, const struct symbol_module
     return 0;
 }
 
-/* ---- Many addresses of many modules: a few threads that take jobs off a list. A job is a run of
- * addresses of one module. Large runs are cut, so that one large module keeps every thread busy;
+/* ---- Many addresses of many modules: a few threads that take shares off a list. A share is a run
+ * of addresses of one module. Large runs are cut, so that one large module keeps every thread busy;
  * each then has a handle of its own on the file ---- */
 
 enum {
@@ -555,7 +523,7 @@ struct batch_item {
     const struct symbol_frames *frames; /* the answer */
 };
 
-struct job {
+struct share {
     size_t first;
     size_t end;
 };
@@ -563,9 +531,9 @@ struct job {
 struct batch {
     struct batch_item *items;
     const atomic_bool *cancel; /* NULL: never */
-    struct job *jobs;
-    size_t job_count;
-    atomic_size_t next_job;
+    struct share *shares;
+    size_t share_count;
+    atomic_size_t next_share;
     atomic_size_t done; /* items */
     atomic_bool failed;
     pthread_mutex_t lock; /* guards running */
@@ -577,9 +545,9 @@ static bool is_cancelled(const atomic_bool *cancel) {
     return cancel && atomic_load_explicit(cancel, memory_order_relaxed);
 }
 
-static void do_job(struct batch *batch, const struct job *job) {
-    struct lookup *lookup = module_take(batch->items[job->first].module);
-    for (size_t i = job->first; i < job->end && lookup; i++) {
+static void resolve_share(struct batch *batch, const struct share *share) {
+    struct lookup *lookup = module_take(batch->items[share->first].module);
+    for (size_t i = share->first; i < share->end && lookup; i++) {
         batch->items[i].frames = module_frames(lookup, batch->items[i].offset);
         if (!batch->items[i].frames)
             atomic_store(&batch->failed, true);
@@ -593,16 +561,16 @@ static void do_job(struct batch *batch, const struct job *job) {
         atomic_store(&batch->failed, true);
 }
 
-static void work(struct batch *batch) {
-    size_t job;
+static void resolve_shares(struct batch *batch) {
+    size_t share;
     while (!is_cancelled(batch->cancel) &&
-           (job = atomic_fetch_add(&batch->next_job, 1)) < batch->job_count)
-        do_job(batch, &batch->jobs[job]);
+           (share = atomic_fetch_add(&batch->next_share, 1)) < batch->share_count)
+        resolve_share(batch, &batch->shares[share]);
 }
 
 static void *run_worker(void *argument) {
     struct batch *batch = argument;
-    work(batch);
+    resolve_shares(batch);
     pthread_mutex_lock(&batch->lock);
     if (--batch->running == 0)
         pthread_cond_signal(&batch->ended);
@@ -610,8 +578,8 @@ static void *run_worker(void *argument) {
     return NULL;
 }
 
-/* Cuts the items into jobs. 0 or -1 (out of memory). */
-static int make_jobs(struct batch *batch, size_t count, unsigned threads) {
+/* Cuts the items into shares. 0 or -1 (out of memory). */
+static int make_shares(struct batch *batch, size_t count, unsigned threads) {
     size_t largest = count / (threads * 2) + 1;
     if (largest < SMALLEST_CUT)
         largest = SMALLEST_CUT;
@@ -621,18 +589,28 @@ static int make_jobs(struct batch *batch, size_t count, unsigned threads) {
         while (end < count && end - first < largest &&
                batch->items[end].module == batch->items[first].module)
             end++;
-        if (array_grow(&batch->jobs, &room, batch->job_count, sizeof *batch->jobs) != 0)
+        if (array_grow(&batch->shares, &room, batch->share_count, sizeof *batch->shares) != 0)
             return -1;
-        batch->jobs[batch->job_count++] = (struct job){first, end};
+        batch->shares[batch->share_count++] = (struct share){first, end};
         first = end;
     }
     return 0;
 }
 
 /* Until the last worker has ended: tells the caller how far it is. */
-static void wait_workers(struct batch *batch, size_t count, symbol_progress progress,
-                         void *context) {
+static void run_workers(struct batch *batch, unsigned threads, size_t count,
+                        symbol_progress progress, void *context) {
+    pthread_t workers[THREADS_LIMIT];
+    unsigned started = 0;
     pthread_mutex_lock(&batch->lock);
+    while (started < threads && pthread_create(&workers[started], NULL, run_worker, batch) == 0)
+        started++;
+    batch->running = started;
+    if (started == 0) {
+        pthread_mutex_unlock(&batch->lock);
+        resolve_shares(batch);
+        return;
+    }
     while (batch->running > 0) {
         struct timespec until = timedwait_until(PROGRESS_EVERY_MS);
         if (pthread_cond_timedwait(&batch->ended, &batch->lock, &until) != ETIMEDOUT || !progress)
@@ -642,20 +620,6 @@ static void wait_workers(struct batch *batch, size_t count, symbol_progress prog
         pthread_mutex_lock(&batch->lock);
     }
     pthread_mutex_unlock(&batch->lock);
-}
-
-static void run_workers(struct batch *batch, unsigned threads, size_t count,
-                        symbol_progress progress, void *context) {
-    pthread_t workers[THREADS_LIMIT];
-    unsigned started = 0;
-    pthread_mutex_lock(&batch->lock);
-    while (started < threads && pthread_create(&workers[started], NULL, run_worker, batch) == 0)
-        started++;
-    batch->running = started;
-    pthread_mutex_unlock(&batch->lock);
-    if (started == 0)
-        work(batch);
-    wait_workers(batch, count, progress, context);
     for (unsigned i = 0; i < started; i++)
         pthread_join(workers[i], NULL);
 }
@@ -667,8 +631,8 @@ static int resolve_all(struct batch_item *items, size_t count, unsigned threads,
     struct batch batch = {.items = items, .cancel = cancel};
     if (threads > THREADS_LIMIT)
         threads = THREADS_LIMIT;
-    if (make_jobs(&batch, count, threads) != 0) {
-        free(batch.jobs);
+    if (make_shares(&batch, count, threads) != 0) {
+        free(batch.shares);
         return -1;
     }
     pthread_mutex_init(&batch.lock, NULL);
@@ -676,20 +640,16 @@ static int resolve_all(struct batch_item *items, size_t count, unsigned threads,
     /* With a progress line the work needs a thread of its own even on one CPU. */
     bool alone = count < SMALLEST_THREADED || (threads < 2 && !progress);
     if (alone)
-        work(&batch);
+        resolve_shares(&batch);
     else
-        run_workers(&batch, threads < batch.job_count ? threads : (unsigned)batch.job_count, count,
-                    progress, context);
+        run_workers(&batch, threads < batch.share_count ? threads : (unsigned)batch.share_count,
+                    count, progress, context);
     if (progress)
         progress(context, count, count);
     pthread_cond_destroy(&batch.ended);
     pthread_mutex_destroy(&batch.lock);
-    free(batch.jobs);
+    free(batch.shares);
     return is_cancelled(cancel) ? SYMBOL_CANCELLED : atomic_load(&batch.failed) ? -1 : 0;
-}
-
-static bool same_place(const struct batch_item *a, const struct batch_item *b) {
-    return a->module == b->module && a->offset == b->offset;
 }
 
 /* Into keys[count]: the items by module, those of a module by offset. */
@@ -704,42 +664,37 @@ static enum sort_status sort_places(const struct batch_item *items, size_t count
     return status == SORT_DONE ? sort_keys(keys, count, cancel) : status;
 }
 
-/* The items sorted, without repeats, of which *kept are left. NULL: *status says why. */
-static struct batch_item *sort_items(const struct batch_item *items, size_t count, size_t *kept,
-                                     const atomic_bool *cancel, int *status) {
+/* The items sorted, without repeats, into sorted[count], of which *kept are left. 0;
+ * SYMBOL_CANCELLED, or -1: out of memory. */
+static int sort_items(const struct batch_item *items, size_t count, struct batch_item *sorted,
+                      size_t *kept, const atomic_bool *cancel) {
     struct sort_key *keys = malloc((count + 1) * sizeof *keys);
-    struct batch_item *sorted = malloc((count + 1) * sizeof *sorted);
-    enum sort_status result = SORT_NO_MEMORY;
-    if (keys && sorted)
-        result = sort_places(items, count, keys, cancel);
+    enum sort_status status = keys ? sort_places(items, count, keys, cancel) : SORT_NO_MEMORY;
     *kept = 0;
-    for (size_t i = 0; result == SORT_DONE && i < count; i++) {
+    for (size_t i = 0; status == SORT_DONE && i < count; i++) {
         const struct batch_item *item = &items[keys[i].place];
-        if (*kept == 0 || !same_place(&sorted[*kept - 1], item))
+        const struct batch_item *last = *kept != 0 ? &sorted[*kept - 1] : NULL;
+        if (!last || last->module != item->module || last->offset != item->offset)
             sorted[(*kept)++] = *item;
     }
     free(keys);
-    if (result == SORT_DONE)
-        return sorted;
-    free(sorted);
-    *status = result == SORT_CANCELLED ? SYMBOL_CANCELLED : -1;
-    return NULL;
+    return status == SORT_DONE ? 0 : status == SORT_CANCELLED ? SYMBOL_CANCELLED : -1;
 }
 
 /* The items' names, of which some may be missing for want of memory. As symbolizer_prepare(). */
 static int resolve_items(struct symbolizer *symbolizer, const struct batch_item *items,
                          size_t count, const atomic_bool *cancel, symbol_progress progress,
                          void *context) {
-    int status = -1;
     size_t kept;
-    struct batch_item *sorted = sort_items(items, count, &kept, cancel, &status);
-    if (!sorted)
-        return status;
-    status = resolve_all(sorted, kept, symbolizer->threads, cancel, progress, context);
-    for (size_t i = 0; status != SYMBOL_CANCELLED && i < kept; i++)
-        if (sorted[i].frames &&
-            module_keep(sorted[i].module, sorted[i].offset, sorted[i].frames) != 0)
-            status = -1;
+    struct batch_item *sorted = malloc((count + 1) * sizeof *sorted);
+    int status = sorted ? sort_items(items, count, sorted, &kept, cancel) : -1;
+    if (status == 0) {
+        status = resolve_all(sorted, kept, symbolizer->threads, cancel, progress, context);
+        for (size_t i = 0; status != SYMBOL_CANCELLED && i < kept; i++)
+            if (sorted[i].frames &&
+                module_keep(sorted[i].module, sorted[i].offset, sorted[i].frames) != 0)
+                status = -1;
+    }
     free(sorted);
     return status;
 }

@@ -105,13 +105,6 @@ void symbolcache_close(struct symbolcache *cache) {
     *cache = (struct symbolcache){0};
 }
 
-static const struct symbolcache_answer *find(const struct symbolcache *cache, uint64_t offset) {
-    size_t at = search_below(cache->answers, cache->answer_count, sizeof *cache->answers,
-                             offsetof(struct symbolcache_answer, offset), offset);
-    return at < cache->answer_count && cache->answers[at].offset == offset ? &cache->answers[at]
-                                                                           : NULL;
-}
-
 static const char *string_at(const struct symbolcache *cache, uint32_t place) {
     return place && place < cache->string_size ? cache->strings + place : NULL;
 }
@@ -134,8 +127,10 @@ static bool has_frames(const struct symbolcache *cache, const struct symbolcache
 
 const struct symbol_frames *symbolcache_find(const struct symbolcache *cache, uint64_t offset,
                                              struct arena *memory) {
-    const struct symbolcache_answer *answer = find(cache, offset);
-    if (!answer || !has_frames(cache, answer))
+    size_t at = search_below(cache->answers, cache->answer_count, sizeof *cache->answers,
+                             offsetof(struct symbolcache_answer, offset), offset);
+    const struct symbolcache_answer *answer = &cache->answers[at];
+    if (at == cache->answer_count || answer->offset != offset || !has_frames(cache, answer))
         return NULL;
     struct symbol_frames *frames = arena_alloc(memory, sizeof *frames);
     struct symbol_frame *array = arena_alloc(memory, answer->count * sizeof *array);
@@ -206,8 +201,8 @@ static void add_frame(struct writer *writer, const struct symbol_frame *frame) {
 }
 
 /* Room for all that there may be. 0 or -1. */
-static int start(struct writer *writer, const struct symbolcache *older,
-                 const struct numbermap *answers) {
+static int writer_start(struct writer *writer, const struct symbolcache *older,
+                        const struct numbermap *answers) {
     size_t frames = older->frame_count;
     for (size_t i = 0; i < answers->places; i++) {
         const struct symbol_frames *answer = answers->entries[i].value;
@@ -248,28 +243,25 @@ static void add_all(struct writer *writer, const struct symbolcache *older,
     qsort(writer->answers, writer->answer_count, sizeof *writer->answers, compare_answers);
 }
 
-static void write_out(const struct writer *writer, const struct symbolcache_source *source) {
-    struct head head = {*source, writer->answer_count, writer->frame_count, writer->string_size};
-    struct cachefolder_piece pieces[] = {
-        {&head, sizeof head},
-        {writer->answers, writer->answer_count * sizeof *writer->answers},
-        {writer->frames, writer->frame_count * sizeof *writer->frames},
-        {writer->strings, writer->string_size},
-    };
-    char name[2 * 64 + 1];
-    cachefolder_store(&kind, name_of(source, name), pieces, sizeof pieces / sizeof pieces[0]);
-}
-
 void symbolcache_store(const struct symbolcache_source *source, const struct numbermap *answers) {
     struct writer writer = {0};
     struct symbolcache older;
     if (!source->build_id_size || !cachefolder_is_on())
         return;
     symbolcache_open(&older, source); /* another process may have written since */
-    if (start(&writer, &older, answers) == 0) {
+    if (writer_start(&writer, &older, answers) == 0) {
         add_all(&writer, &older, answers);
+        struct head head = {*source, writer.answer_count, writer.frame_count, writer.string_size};
+        struct cachefolder_piece pieces[] = {
+            {&head, sizeof head},
+            {writer.answers, writer.answer_count * sizeof *writer.answers},
+            {writer.frames, writer.frame_count * sizeof *writer.frames},
+            {writer.strings, writer.string_size},
+        };
+        char name[2 * 64 + 1];
         if (!writer.failed)
-            write_out(&writer, source);
+            cachefolder_store(&kind, name_of(source, name), pieces,
+                              sizeof pieces / sizeof pieces[0]);
     }
     symbolcache_close(&older);
     numbermap_free(&writer.places);
