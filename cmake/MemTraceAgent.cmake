@@ -29,7 +29,7 @@ function(memtrace_agent_sources list)
     set(sources "${${list}}")
     # analyze
     list(FILTER sources EXCLUDE REGEX "/analyze/(blocks|export|filter|import|query|report)/")
-    list(FILTER sources EXCLUDE REGEX "/symbol/(buildfolders|codefile|symbol|symbolcache|dwarffile|dwarfpackage|demangle|sourcehash)\\.c$")
+    list(FILTER sources EXCLUDE REGEX "/symbol/(codefile|symbol|symbolcache|dwarffile|dwarfpackage|demangle|sourceinfo)\\.c$")
     # ask
     list(FILTER sources EXCLUDE REGEX "/ask/(cleanup|filters|filtervalue|question|reportmaking|runregions|runsource|source)\\.c$")
     # collect

@@ -2,7 +2,7 @@
 /* sourcefolders.c: see sourcefolders.h. */
 #include "web/server/sourcefolders.h"
 
-#include "analyze/symbol/buildfolders.h"
+#include "analyze/symbol/sourceinfo.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -118,5 +118,5 @@ bool sourcefolders_allow(const struct sourcetext_wish *wish, const char *path,
     }
     return is_below(path, "/usr") || is_in_project_of(&asked, wish->served) ||
            (wish->module[0] == '/' && is_in_project_of(&asked, wish->module)) ||
-           buildfolders_visit(&module, wish->debug_folders, is_in_project, &asked);
+           sourceinfo_visit_folders(&module, wish->debug_folders, is_in_project, &asked);
 }

@@ -2,7 +2,7 @@
 /* sourcetext.c: see sourcetext.h. */
 #include "web/server/sourcetext.h"
 
-#include "analyze/symbol/sourcehash.h"
+#include "analyze/symbol/sourceinfo.h"
 #include "web/server/sourcefolders.h"
 
 #include <errno.h>
@@ -85,12 +85,12 @@ static bool is_newer(const struct sourcetext_wish *wish, uint64_t written_ns) {
 static void judge(const struct sourcetext_wish *wish, uint64_t written_ns,
                   struct sourcetext *text) {
     const struct symbol_module module = {wish->module, wish->build_id, wish->build_id_size};
-    enum sourcehash hash =
-        sourcehash_compare(&module, wish->debug_folders, wish->file, text->text, text->size);
-    if (hash == SOURCEHASH_OTHER) {
+    enum sourceinfo_hash hash =
+        sourceinfo_compare(&module, wish->debug_folders, wish->file, text->text, text->size);
+    if (hash == SOURCEINFO_OTHER) {
         text->state = SOURCETEXT_DIFFERS;
         text->note = "The file is not the one that was compiled: lines may have moved.";
-    } else if (hash == SOURCEHASH_UNKNOWN && is_newer(wish, written_ns)) {
+    } else if (hash == SOURCEINFO_UNKNOWN && is_newer(wish, written_ns)) {
         text->state = SOURCETEXT_NEWER;
         text->note = "The file was changed after the program was built: lines may have moved.";
     }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* sourcehash.c: see sourcehash.h. What is damaged ends the reading: what was found by then counts.
- */
-#include "analyze/symbol/sourcehash.h"
+/* sourceinfo.c: see sourceinfo.h. libdw reads over the hashes, so the heads of line tables are read
+ * here. What is damaged ends the reading: what was found by then counts. */
+#include "analyze/symbol/sourceinfo.h"
 
 #include "analyze/read/varint.h"
 #include "analyze/symbol/debugfile.h"
 
 #include <dwarf.h>
+#include <elfutils/libdw.h>
 #include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +27,7 @@ struct search {
     struct text lines;     /* .debug_line */
     struct text line_text; /* .debug_line_str */
     struct text text;      /* .debug_str */
-    enum sourcehash found;
+    enum sourceinfo_hash found;
 };
 
 /* One table's head. */
@@ -37,6 +38,19 @@ struct head {
     const char **folders;
     size_t folder_count;
 };
+
+/* The file with the module's debug information; false: there is none. */
+static bool open_debug(const struct symbol_module *module, const char *folders,
+                       struct debugfile_elf *file) {
+    struct debugfile_paths paths;
+    bool is_open;
+    if (debugfile_find(module, folders != NULL ? folders : "/usr/lib/debug", &paths) != 0) {
+        return false;
+    }
+    is_open = paths.debug != NULL && debugfile_open(paths.debug, file, NULL) == 0;
+    debugfile_free(&paths);
+    return is_open;
+}
 
 /* ---- Values ---- */
 
@@ -196,13 +210,13 @@ static bool is_file(const struct head *head, const struct entry *entry) {
 static void look_at_files(struct head *head, struct search *search) {
     struct format format = get_format(head);
     uint64_t count = varint_get(&head->bytes);
-    for (uint64_t i = 0; i < count && !*head->bytes.failed && search->found != SOURCEHASH_SAME;
+    for (uint64_t i = 0; i < count && !*head->bytes.failed && search->found != SOURCEINFO_SAME;
          i++) {
         struct entry entry = get_entry(head, &format);
         if (entry.md5 != NULL && is_file(head, &entry)) {
             search->found = memcmp(entry.md5, search->md5, sizeof search->md5) == 0
-                                ? SOURCEHASH_SAME
-                                : SOURCEHASH_OTHER;
+                                ? SOURCEINFO_SAME
+                                : SOURCEINFO_OTHER;
         }
     }
 }
@@ -233,7 +247,7 @@ static void look_at_all(struct search *search) {
                                 .end =
                                     (const unsigned char *)search->lines.bytes + search->lines.size,
                                 .failed = &failed};
-    while (all.next != all.end && !failed && search->found != SOURCEHASH_SAME) {
+    while (all.next != all.end && !failed && search->found != SOURCEINFO_SAME) {
         uint64_t length = get_number(&all, 4);
         bool is_wide = length == UINT32_MAX;
         bool is_damaged = false;
@@ -247,16 +261,6 @@ static void look_at_all(struct search *search) {
     }
 }
 
-static struct text contents(Elf_Scn *section, const GElf_Shdr *header) {
-    const Elf_Data *data;
-    if ((header->sh_flags & SHF_COMPRESSED) != 0 && elf_compress(section, 0, 0) < 0) {
-        return (struct text){0};
-    }
-    data = elf_rawdata(section, NULL);
-    return data != NULL && data->d_buf != NULL ? (struct text){data->d_buf, data->d_size}
-                                               : (struct text){0};
-}
-
 static void find_sections(struct search *search, Elf *elf) {
     Elf_Scn *section = NULL;
     GElf_Shdr header;
@@ -266,36 +270,56 @@ static void find_sections(struct search *search, Elf *elf) {
                           : strcmp(name, ".debug_line_str") == 0 ? &search->line_text
                           : strcmp(name, ".debug_str") == 0      ? &search->text
                                                                  : NULL;
-        if (to != NULL && header.sh_type != SHT_NOBITS) {
-            *to = contents(section, &header);
+        const Elf_Data *data;
+        if (to == NULL || header.sh_type == SHT_NOBITS ||
+            ((header.sh_flags & SHF_COMPRESSED) != 0 && elf_compress(section, 0, 0) < 0)) {
+            continue;
+        }
+        data = elf_rawdata(section, NULL);
+        if (data != NULL && data->d_buf != NULL) {
+            *to = (struct text){data->d_buf, data->d_size};
         }
     }
 }
 
-static enum sourcehash look_in(const char *path, const char *file, const void *text, size_t size) {
+enum sourceinfo_hash sourceinfo_compare(const struct symbol_module *module, const char *folders,
+                                        const char *file, const void *text, size_t size) {
     struct search search = {.file = file};
     struct debugfile_elf debug;
-    if (EVP_Digest(text, size, search.md5, NULL, EVP_md5(), NULL) !=
-            1 || /* some machines forbid it */
-        debugfile_open(path, &debug, NULL) != 0) {
-        return SOURCEHASH_UNKNOWN;
+    if (EVP_Digest(text, size, search.md5, NULL, EVP_md5(), NULL) ==
+            1 && /* some machines forbid it */
+        open_debug(module, folders, &debug)) {
+        find_sections(&search, debug.elf);
+        look_at_all(&search);
+        debugfile_close(&debug);
     }
-    find_sections(&search, debug.elf);
-    look_at_all(&search);
-    debugfile_close(&debug);
     return search.found;
 }
 
-enum sourcehash sourcehash_compare(const struct symbol_module *module, const char *folders,
-                                   const char *file, const void *text, size_t size) {
-    struct debugfile_paths paths;
-    enum sourcehash found = SOURCEHASH_UNKNOWN;
-    if (debugfile_find(module, folders != NULL ? folders : "/usr/lib/debug", &paths) != 0) {
-        return SOURCEHASH_UNKNOWN;
+/* ---- Folders ---- */
+
+bool sourceinfo_visit_folders(const struct symbol_module *module, const char *folders,
+                              bool (*take)(void *context, const char *folder), void *context) {
+    const char *before = "";
+    bool is_taken = false;
+    struct debugfile_elf debug;
+    Dwarf_CU *unit = NULL;
+    Dwarf_Die die;
+    Dwarf *dwarf;
+    if (!open_debug(module, folders, &debug)) {
+        return false;
     }
-    if (paths.debug != NULL) {
-        found = look_in(paths.debug, file, text, size);
+    dwarf = dwarf_begin_elf(debug.elf, DWARF_C_READ, NULL);
+    while (dwarf != NULL && !is_taken &&
+           dwarf_get_units(dwarf, unit, &unit, NULL, NULL, &die, NULL) == 0) {
+        Dwarf_Attribute attribute;
+        const char *folder = dwarf_formstring(dwarf_attr(&die, DW_AT_comp_dir, &attribute));
+        if (folder != NULL && strcmp(folder, before) != 0) {
+            is_taken = take(context, folder);
+            before = folder;
+        }
     }
-    debugfile_free(&paths);
-    return found;
+    dwarf_end(dwarf);
+    debugfile_close(&debug);
+    return is_taken;
 }
