@@ -5,6 +5,7 @@
  */
 #include "analyze/import/heaptrackfile.h"
 
+#include "analyze/base/arena.h"
 #include "analyze/base/array.h"
 #include "analyze/read/packedin.h"
 
@@ -35,7 +36,8 @@ struct reading {
     uint64_t version;
     bool has_begun; /* the line with the version was there */
     uint64_t page_size;
-    char **texts;
+    struct arena memory; /* of the texts */
+    const char **texts;
     size_t text_count;
     size_t text_room;
     struct info *infos;
@@ -110,10 +112,9 @@ static int take_version(struct reading *reading) {
 /* Of older files the rest of the line, spaces and all. */
 static int take_text(struct reading *reading) {
     const char *text = reading->version >= VERSION_SIZED ? get_text(reading) : reading->at;
-    char *copy = strdup(text != NULL ? text : ""); /* it keeps its number */
+    char *copy = arena_string(&reading->memory, text != NULL ? text : ""); /* it keeps its number */
     if (copy == NULL || array_grow(&reading->texts, &reading->text_room, reading->text_count,
                                    sizeof *reading->texts) != 0) {
-        free(copy);
         reading->out_of_memory = true;
         return -1;
     }
@@ -247,22 +248,10 @@ static int take_number(struct reading *reading, uint64_t unit,
     return told(reading->visitor->context, number);
 }
 
-static int take_system(struct reading *reading) {
-    uint64_t size;
-    if (!get_number(reading, &size) || size == 0) {
-        return BAD;
-    }
-    reading->page_size = size;
-    return 0;
-}
-
-static int take_program(struct reading *reading) {
-    const char *path = get_text(reading);
-    return path != NULL ? reading->visitor->program(reading->visitor->context, path) : BAD;
-}
-
 static int take_line(struct reading *reading, char kind, bool *is_raw) {
     const struct heaptrackfile_visitor *visitor = reading->visitor;
+    uint64_t number;
+    const char *text;
     switch (kind) {
     case 'v':
         return take_version(reading);
@@ -270,12 +259,17 @@ static int take_line(struct reading *reading, char kind, bool *is_raw) {
         return visitor->command(visitor->context, reading->at);
     case 'x':
         *is_raw = true;
-        return take_program(reading);
+        text = get_text(reading);
+        return text != NULL ? visitor->program(visitor->context, text) : BAD;
     case 'm':
         *is_raw = true;
         return take_module(reading);
     case 'I':
-        return take_system(reading);
+        if (!get_number(reading, &number) || number == 0) {
+            return BAD;
+        }
+        reading->page_size = number;
+        return 0;
     case 's':
         return take_text(reading);
     case 'i':
@@ -303,13 +297,6 @@ static int take_line(struct reading *reading, char kind, bool *is_raw) {
 
 /* ---- The file ---- */
 
-static void show_progress(const struct reading *reading, const struct packedin *in,
-                          uint64_t lines) {
-    if (reading->visitor->progress != NULL && lines % PROGRESS_LINES == 0) {
-        reading->visitor->progress(reading->visitor->context, packedin_done(in), packedin_size(in));
-    }
-}
-
 static int read_lines(struct reading *reading, struct packedin *in,
                       struct heaptrackfile_result *result) {
     bool is_raw = false;
@@ -332,17 +319,12 @@ static int read_lines(struct reading *reading, struct packedin *in,
         if (!reading->has_begun || reading->version > VERSION_MOST) {
             break;
         }
-        show_progress(reading, in, result->lines);
+        if (reading->visitor->progress != NULL && result->lines % PROGRESS_LINES == 0) {
+            reading->visitor->progress(reading->visitor->context, packedin_done(in),
+                                       packedin_size(in));
+        }
     }
     return status;
-}
-
-static void free_reading(struct reading *reading) {
-    for (size_t i = 0; i < reading->text_count; i++) {
-        free(reading->texts[i]);
-    }
-    free(reading->texts);
-    free(reading->infos);
 }
 
 int heaptrackfile_read(const char *path, const struct heaptrackfile_visitor *visitor,
@@ -368,7 +350,9 @@ int heaptrackfile_read(const char *path, const struct heaptrackfile_visitor *vis
                            "%s has version %llu of heaptrack's format; versions up to %d are known",
                            path, (unsigned long long)reading.version, VERSION_MOST);
     }
-    free_reading(&reading);
+    arena_free(&reading.memory);
+    free((void *)reading.texts);
+    free(reading.infos);
     packedin_close(in);
     return status;
 }
