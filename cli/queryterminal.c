@@ -3,6 +3,7 @@
  * queryterminal.c: a person asks, line by line (libedit). Ctrl-C drops the line or ends the query
  * that runs, Ctrl-D ends. What was asked is kept in $XDG_STATE_HOME/memtrace/query_history.
  */
+#include "analyze/base/filemode.h"
 #include "cli/cli.h"
 #include "cli/queryshell.h"
 
@@ -29,15 +30,6 @@ static void interrupt(int number) {
     }
 }
 
-/* Makes the folder and those above it. */
-static void make_folders(char *path) {
-    for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        mkdir(path, S_IRWXU);
-        *slash = '/';
-    }
-}
-
 /* The caller frees it. NULL: there is no place for it. */
 static char *history_path(void) {
     const char *state = getenv("XDG_STATE_HOME");
@@ -52,7 +44,7 @@ static char *history_path(void) {
     if (size < 0) {
         return NULL;
     }
-    make_folders(path);
+    filemode_folders(path, S_IRWXU);
     return path;
 }
 

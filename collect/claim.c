@@ -103,7 +103,7 @@ static enum claim_status map_header(struct claim *claim, const struct stat *stat
 
 /* A number of another namespace is nobody's here, or some other process's. */
 static void find_process(struct claim *claim) {
-    if (claim_is_foreign(claim)) {
+    if (region_is_foreign(claim->header)) {
         claim->region.pid = region_pid_here(claim->header);
         claim->is_unseen = claim->region.pid == 0;
     }
@@ -323,13 +323,6 @@ bool claim_process_exists(pid_t pid, uint64_t start_ticks) {
     }
     /* A process looks like a zombie as soon as its first thread has ended. */
     return region_start_ticks(pid, &ticks) == 0 && ticks == start_ticks && count_tasks(pid) > 1;
-}
-
-/* Of a process in another namespace of pids only the kernel knows whether it is there. */
-bool claim_is_foreign(const struct claim *claim) {
-    uint64_t there = claim->header->run.pid_namespace;
-    uint64_t here = region_namespace();
-    return there != 0 && here != 0 && there != here;
 }
 
 bool claim_is_alive(const struct claim *claim) {

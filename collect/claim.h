@@ -81,9 +81,6 @@ bool claim_process_exists(pid_t pid, uint64_t start_ticks);
 /* Whether the process that wrote the region may still be there. */
 bool claim_is_alive(const struct claim *claim);
 
-/* Whether the pid in the region's header is one of another namespace. */
-bool claim_is_foreign(const struct claim *claim);
-
 /* Whether the process still writes the region: it exists and has it mapped. The second is asked
  * only after the program came to an exec, which may yet have failed: the header says so, or the
  * name is gone (the runtime wrote the profile before the exec). */

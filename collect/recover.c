@@ -89,7 +89,7 @@ static int recover(const char *path, bool is_running, recover_note note, void *c
     }
     claim.replaces_nothing = true;
     if ((is_running ? is_left(&claim) : !claim_in_use(&claim)) &&
-        (claim_is_foreign(&claim) ||
+        (region_is_foreign(claim.header) ||
          !is_collector((pid_t)claim_load_u32(&claim.header->collector_pid)))) {
         recover_claimed(&claim, note, context);
         recovered = 1;

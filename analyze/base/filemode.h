@@ -14,6 +14,10 @@
 
 /* For open(), which takes the bits of the umask away. */
 mode_t filemode(void);
+/* Makes the folders above the path, for whom `mode` says; it is as it was then. 0, or -1 with
+ * errno.
+ */
+int filemode_folders(char *path, mode_t mode);
 /* An octal number up to 0777 with which the owner can read and write. */
 bool filemode_read(const char *text, mode_t *mode);
 

@@ -3,6 +3,7 @@
 #include "analyze/read/cachefolder.h"
 
 #include "analyze/base/array.h"
+#include "analyze/base/filemode.h"
 #include "analyze/base/fullwrite.h"
 
 #define XXH_INLINE_ALL
@@ -60,16 +61,6 @@ bool cachefolder_is_on(void) {
     return root_path(path);
 }
 
-/* Makes the folder and those above it, for nobody but this user. */
-static void make_folders(char *path) {
-    for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        mkdir(path, 0700);
-        *slash = '/';
-    }
-    mkdir(path, 0700);
-}
-
 /* The kind's folder, open; -1: there is none. One that others may write to is not believed: what is
  * in it would be shown as the truth. */
 static int open_folder(const struct cachefolder_kind *kind, bool make) {
@@ -85,8 +76,8 @@ static int open_folder(const struct cachefolder_kind *kind, bool make) {
         PATH_MAX - length) {
         return -1;
     }
-    if (make) {
-        make_folders(path);
+    if (make && filemode_folders(path, 0700) == 0) {
+        mkdir(path, 0700);
     }
     folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (folder >= 0 && (fstat(folder, &status) != 0 || status.st_uid != geteuid() ||
@@ -114,15 +105,6 @@ static uint64_t checksum_of(const struct head *head, const struct cachefolder_pi
 
 /* --- loading ---------------------------------------------------------------------------------- */
 
-/* What is mapped is a whole file of the kind. */
-static bool is_whole(const struct cachefolder_kind *kind, const struct cachefolder_file *file) {
-    const struct head *head = file->mapping;
-    struct cachefolder_piece payload = {file->bytes, file->size};
-    return memcmp(head->magic, head_magic, sizeof head->magic) == 0 &&
-           head->version == kind->version && head->size == file->size &&
-           head->checksum == checksum_of(head, &payload);
-}
-
 /* This user's own. */
 static bool is_own(int fd, struct stat *status) {
     return fstat(fd, status) == 0 && S_ISREG(status->st_mode) && status->st_uid == geteuid() &&
@@ -131,6 +113,8 @@ static bool is_own(int fd, struct stat *status) {
 
 /* 0 or -1 */
 static int map_file(const struct cachefolder_kind *kind, int fd, struct cachefolder_file *file) {
+    struct cachefolder_piece payload;
+    const struct head *head;
     struct stat status;
     if (!is_own(fd, &status)) {
         return -1;
@@ -143,7 +127,11 @@ static int map_file(const struct cachefolder_kind *kind, int fd, struct cachefol
     }
     file->bytes = (unsigned char *)file->mapping + HEAD_BYTES;
     file->size = file->mapping_size - HEAD_BYTES;
-    if (!is_whole(kind, file)) {
+    payload = (struct cachefolder_piece){file->bytes, file->size};
+    head = file->mapping;
+    if (memcmp(head->magic, head_magic, sizeof head->magic) != 0 ||
+        head->version != kind->version || head->size != file->size ||
+        head->checksum != checksum_of(head, &payload)) {
         cachefolder_unload(file);
         return -1;
     }
@@ -171,7 +159,7 @@ int cachefolder_load(const struct cachefolder_kind *kind, const char *name,
     }
     result = map_file(kind, fd, file);
     if (result == 0) {
-        futimens(fd, NULL); /* it was used: see make_room() */
+        futimens(fd, NULL); /* it was used: see cachefolder_shrink() */
     }
     close(fd);
     return result;
@@ -202,8 +190,6 @@ void cachefolder_unload(struct cachefolder_file *file) {
     *file = (struct cachefolder_file){0};
 }
 
-/* --- storing ---------------------------------------------------------------------------------- */
-
 /* --- keeping the folder small ----------------------------------------------------------------- */
 
 struct used {
@@ -221,10 +207,6 @@ static int compare_used(const void *left, const void *right) {
     return (a->when.tv_nsec > b->when.tv_nsec) - (a->when.tv_nsec < b->when.tv_nsec);
 }
 
-static bool is_left_over(const char *name, const struct stat *status) {
-    return strstr(name, temporary_mark) != NULL && time(NULL) - status->st_mtime > LEFT_OVER_S;
-}
-
 /* Lists the files, what a killed writer left taken away. Returns their number. */
 static size_t list_files(DIR *folder, struct used **list) {
     size_t count = 0;
@@ -236,7 +218,8 @@ static size_t list_files(DIR *folder, struct used **list) {
             !S_ISREG(status.st_mode)) {
             continue;
         }
-        if (is_left_over(entry->d_name, &status)) {
+        if (strstr(entry->d_name, temporary_mark) != NULL &&
+            time(NULL) - status.st_mtime > LEFT_OVER_S) {
             unlinkat(dirfd(folder), entry->d_name, 0);
             continue;
         }
@@ -251,7 +234,7 @@ static size_t list_files(DIR *folder, struct used **list) {
 }
 
 /* Removes what was not used for longest until all are within the bound. Takes the descriptor. */
-static void make_room(const struct cachefolder_kind *kind, int descriptor) {
+static void cachefolder_shrink(const struct cachefolder_kind *kind, int descriptor) {
     DIR *folder = fdopendir(descriptor);
     struct used *list;
     uint64_t total = 0;
@@ -274,6 +257,8 @@ static void make_room(const struct cachefolder_kind *kind, int descriptor) {
     free(list);
     closedir(folder);
 }
+
+/* --- storing ---------------------------------------------------------------------------------- */
 
 void cachefolder_begin(struct cachefolder_writer *writer, const struct cachefolder_kind *kind,
                        const char *name) {
@@ -323,7 +308,7 @@ int cachefolder_finish(struct cachefolder_writer *writer, bool keeps) {
         unlinkat(writer->folder, writer->temporary, 0);
     }
     if (result == 0) {
-        make_room(writer->kind, writer->folder);
+        cachefolder_shrink(writer->kind, writer->folder);
     } else if (writer->folder >= 0) {
         close(writer->folder);
     }

@@ -110,25 +110,6 @@ static struct segmentpack_form fields(unsigned count, unsigned width, bool numbe
     return form;
 }
 
-static struct segmentpack_form node_form(void) {
-    struct segmentpack_form form = fields(3, 4, true);
-    form.width[0] = 8;
-    return form;
-}
-
-/* Of a packed node: the frame's lower bits, the parent, the area. */
-static struct segmentpack_form packed_node_form(void) {
-    struct segmentpack_form form = fields(3, 3, true);
-    form.width[2] = 2;
-    return form;
-}
-
-static struct segmentpack_form cell_form(void) {
-    struct segmentpack_form form = fields(8, 8, false);
-    form.width[6] = form.width[7] = 4; /* peak_epoch, lifetimes */
-    return form;
-}
-
 static uint32_t item_bytes(const struct segmentpack_form *form) {
     uint32_t bytes = 0;
     for (unsigned i = 0; i < form->count; i++) {
@@ -141,14 +122,17 @@ struct segmentpack_form segmentpack_form(uint32_t kind, uint32_t item_size) {
     struct segmentpack_form form = {.count = 0};
     switch (kind) {
     case MEMTRACE_SEGMENT_TREE:
-        form = node_form();
+        form = fields(3, 4, true);
+        form.width[0] = 8;
         break;
     case MEMTRACE_SEGMENT_NODES:
-        form = packed_node_form();
+        form = fields(3, 3, true); /* the frame's lower bits, the parent, the area */
+        form.width[2] = 2;
         break;
     case MEMTRACE_SEGMENT_LEDGER:
     case MEMTRACE_SEGMENT_CELLS:
-        form = cell_form();
+        form = fields(8, 8, false);
+        form.width[6] = form.width[7] = 4; /* peak_epoch, lifetimes */
         break;
     case MEMTRACE_SEGMENT_LIFETIMES:
         form = fields(MEMTRACE_LIFETIME_BUCKETS, 4, false);

@@ -2,6 +2,7 @@
 /* embedded.c: program files out of a recording. See embedded.h. */
 #include "analyze/read/embedded.h"
 
+#include "analyze/base/array.h"
 #include "analyze/base/filemode.h"
 #include "analyze/base/fullwrite.h"
 
@@ -58,9 +59,9 @@ static int read_piece(const struct recording_buffer *buffer, struct piece *piece
 }
 
 /* Calls back for each piece in the recording; damaged ones are left out. 0, or what it returned. */
-static int visit(const struct recording *recording, struct error *error,
-                 int (*take)(void *context, const struct piece *piece, struct error *error),
-                 void *context) {
+static int visit_pieces(const struct recording *recording, struct error *error,
+                        int (*take)(void *context, const struct piece *piece, struct error *error),
+                        void *context) {
     struct recording_buffer buffer = {0};
     int result = 0;
     for (size_t i = 0; i < recording->block_count && result == 0; i++) {
@@ -82,17 +83,14 @@ struct list {
     size_t count;
 };
 
-static int add_file(void *context, const struct piece *piece, struct error *error) {
+static int list_piece(void *context, const struct piece *piece, struct error *error) {
     struct list *list = context;
-    struct embedded *grown;
     if (piece->offset != 0) {
         return 0;
     }
-    grown = realloc(list->files, (list->count + 1) * sizeof *grown);
-    if (grown == NULL) {
+    if (array_grow_by_count(&list->files, list->count, sizeof *list->files) != 0) {
         return error_set(error, "out of memory");
     }
-    list->files = grown;
     list->files[list->count++] = piece->file;
     return 0;
 }
@@ -100,7 +98,7 @@ static int add_file(void *context, const struct piece *piece, struct error *erro
 int embedded_list(const struct recording *recording, struct embedded **list, size_t *count,
                   struct error *error) {
     struct list all = {0};
-    int result = visit(recording, error, add_file, &all);
+    int result = visit_pieces(recording, error, list_piece, &all);
     if (result != 0) {
         free(all.files);
         all = (struct list){0};
@@ -118,36 +116,18 @@ struct extraction {
     struct timespec when; /* the files' time: the same each time, so that caches know them again */
 };
 
-/* The folders above the file. 0, or -1 with errno. */
-static int make_folders(char *path) {
-    for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
-        int result;
-        *slash = '\0';
-        result = mkdir(path, 0777);
-        *slash = '/';
-        if (result != 0 && errno != EEXIST) {
-            return -1;
-        }
-    }
-    return 0;
-}
-
-static int name_of_debug_file(const char *folder, const struct embedded *file, char *path,
-                              size_t capacity) {
+/* false: the name is too long. */
+static bool name_of_debug_file(const char *folder, const struct embedded *file,
+                               char path[PATH_MAX]) {
     char id[2 * sizeof file->build_id + 1];
-    if (file->build_id_size == 0) {
-        return (size_t)snprintf(path, capacity, "%s/.no-build-id%s.debug", folder, file->path) <
-                       capacity
-                   ? 0
-                   : -1;
-    }
+    int length;
     for (size_t i = 0; i < file->build_id_size; i++) {
         snprintf(id + 2 * i, 3, "%02x", file->build_id[i]);
     }
-    return (size_t)snprintf(path, capacity, "%s/.build-id/%.2s/%s.debug", folder, id, id + 2) <
-                   capacity
-               ? 0
-               : -1;
+    length = file->build_id_size == 0
+                 ? snprintf(path, PATH_MAX, "%s/.no-build-id%s.debug", folder, file->path)
+                 : snprintf(path, PATH_MAX, "%s/.build-id/%.2s/%s.debug", folder, id, id + 2);
+    return length < PATH_MAX;
 }
 
 /* Its first piece makes the file, so that an older one of that name, or what a link of that name
@@ -158,7 +138,8 @@ static int write_piece(char *path, const struct piece *piece, const struct times
     int result;
     int reason;
     int fd;
-    if (piece->offset == 0 && (make_folders(path) != 0 || (unlink(path) != 0 && errno != ENOENT))) {
+    if (piece->offset == 0 &&
+        (filemode_folders(path, 0777) != 0 || (unlink(path) != 0 && errno != ENOENT))) {
         return -1;
     }
     fd = open(path, flags, filemode());
@@ -173,32 +154,23 @@ static int write_piece(char *path, const struct piece *piece, const struct times
     return result;
 }
 
-/* A whole file has its symbols in it: it is found as such, too, if no other file is. */
-static int link_debug_file(const char *folder, const struct embedded *file, const char *path) {
-    char name[PATH_MAX];
-    if (name_of_debug_file(folder, file, name, sizeof name) != 0 || make_folders(name) != 0) {
-        return -1;
-    }
-    return link(path, name) == 0 || errno == EEXIST ? 0 : -1;
-}
-
 static int extract_piece(void *context, const struct piece *piece, struct error *error) {
     struct extraction *extraction = context;
     const struct embedded *file = &piece->file;
     bool whole = file->what == MEMTRACE_EMBEDDED_WHOLE;
     char path[PATH_MAX];
-    int result;
+    char name[PATH_MAX];
+    bool fits;
     errno = ENAMETOOLONG;
-    if (whole) {
-        result = (size_t)snprintf(path, sizeof path, "%s%s", extraction->folder, file->path) <
-                         sizeof path
-                     ? 0
-                     : -1;
-    } else {
-        result = name_of_debug_file(extraction->folder, file, path, sizeof path);
+    fits = whole ? snprintf(path, sizeof path, "%s%s", extraction->folder, file->path) < PATH_MAX
+                 : name_of_debug_file(extraction->folder, file, path);
+    if (!fits || write_piece(path, piece, &extraction->when) != 0) {
+        return error_set(error, "cannot write %.400s: %s", path, strerror(errno));
     }
-    if (result != 0 || write_piece(path, piece, &extraction->when) != 0 ||
-        (whole && link_debug_file(extraction->folder, file, path) != 0)) {
+    /* A whole file has its symbols in it: it is found as such, too, if no other file is. */
+    if (whole &&
+        (!name_of_debug_file(extraction->folder, file, name) || filemode_folders(name, 0777) != 0 ||
+         (link(path, name) != 0 && errno != EEXIST))) {
         return error_set(error, "cannot write %.400s: %s", path, strerror(errno));
     }
     extraction->count += piece->offset == 0;
@@ -233,7 +205,7 @@ int embedded_extract(const struct recording *recording, const char *folder, uint
                                              .tv_nsec = (long)(start_ns % SECOND_NS)}};
     int result = check_size(recording, bytes_most, error);
     if (result == 0) {
-        result = visit(recording, error, extract_piece, &extraction);
+        result = visit_pieces(recording, error, extract_piece, &extraction);
     }
     *count = extraction.count;
     return result;

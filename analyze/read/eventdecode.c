@@ -22,15 +22,6 @@ struct state {
  */
 static _Atomic(struct state *) spare;
 
-static struct state *take_state(void) {
-    struct state *state = atomic_exchange(&spare, NULL);
-    if (state == NULL) {
-        return calloc(1, sizeof *state);
-    }
-    state->damaged = state->no_memory = false;
-    return state;
-}
-
 RARELY_DONE static int fail(struct event_decoder *decoder, const char *what) {
     snprintf(decoder->error, sizeof decoder->error, "%s", what);
     return -1;
@@ -38,7 +29,12 @@ RARELY_DONE static int fail(struct event_decoder *decoder, const char *what) {
 
 int event_decoder_start(struct event_decoder *decoder, const struct memtrace_block_header *block,
                         const void *payload, size_t size) {
-    struct state *state = take_state();
+    struct state *state = atomic_exchange(&spare, NULL);
+    if (state == NULL) {
+        state = calloc(1, sizeof *state);
+    } else {
+        state->damaged = state->no_memory = false;
+    }
     *decoder = (struct event_decoder){.payload = payload, .size = size, .state = state};
     if (state == NULL || predict_start(&state->predict, block->thread, block->first_number) != 0) {
         fail(decoder, "out of memory");
@@ -250,34 +246,26 @@ HOT_INLINE void get_free(struct state *state, unsigned op, bool skips_addresses,
     }
 }
 
-static void get_map(struct varint_reader *rest, struct event *event) {
-    event->kind = EVENT_MAP;
-    event->operation = varint_get_byte(rest);
-    event->protection = varint_get_byte(rest);
-    event->flags = varint_get_byte(rest);
-    event->context = (uint32_t)varint_get(rest);
-    event->address = varint_get(rest);
-    event->size = varint_get(rest);
-    event->old_address = varint_get(rest);
-    event->old_size = varint_get(rest);
-}
-
-static void get_mark(struct varint_reader *rest, struct event *event) {
-    event->kind = EVENT_MARK;
-    event->operation = varint_get_byte(rest);
-    event->id = varint_get(rest);
-    event->text_size = (uint32_t)varint_get(rest);
-    event->text = varint_get_bytes(rest, event->text_size);
-}
-
 RARELY_DONE static void get_rest(struct state *state, unsigned op, struct event *event) {
     struct varint_reader *rest = &state->column[COLUMN_REST];
     switch (op >> 2 & 31) {
     case REST_MAP:
-        get_map(rest, event);
+        event->kind = EVENT_MAP;
+        event->operation = varint_get_byte(rest);
+        event->protection = varint_get_byte(rest);
+        event->flags = varint_get_byte(rest);
+        event->context = (uint32_t)varint_get(rest);
+        event->address = varint_get(rest);
+        event->size = varint_get(rest);
+        event->old_address = varint_get(rest);
+        event->old_size = varint_get(rest);
         break;
     case REST_MARK:
-        get_mark(rest, event);
+        event->kind = EVENT_MARK;
+        event->operation = varint_get_byte(rest);
+        event->id = varint_get(rest);
+        event->text_size = (uint32_t)varint_get(rest);
+        event->text = varint_get_bytes(rest, event->text_size);
         break;
     case REST_LOST:
         event->kind = EVENT_LOST;
@@ -288,10 +276,6 @@ RARELY_DONE static void get_rest(struct state *state, unsigned op, struct event 
         state->damaged = true;
         break;
     }
-}
-
-static bool is_gap(unsigned op) {
-    return op == (OP_REST | REST_NUMBERS << 2);
 }
 
 uint32_t event_decoder_left(const struct event_decoder *decoder) {
@@ -311,7 +295,7 @@ HOT_INLINE int next_event(struct event_decoder *decoder, bool skips_addresses,
     state->items--;
     *event = nothing;
     op = varint_get_byte(&state->column[COLUMN_OPS]);
-    while (is_gap(op)) {
+    while (op == (OP_REST | REST_NUMBERS << 2)) { /* a gap */
         state->predict.newest += get(state, COLUMN_REST);
         op = varint_get_byte(&state->column[COLUMN_OPS]);
     }

@@ -27,11 +27,6 @@ static int depth_of(const struct predict *predict, const struct predict_site *si
     return -1;
 }
 
-/* Addresses have 48 bits, and so have their differences, the uppermost one for the sign. */
-static uint64_t address_difference(uint64_t difference) {
-    return (uint64_t)((int64_t)(difference << 16) >> 16);
-}
-
 struct event_encoder {
     struct predict predict;
     struct varint_writer column[COLUMNS];
@@ -99,15 +94,11 @@ static bool same_site(const struct predict_site *a, const struct predict_site *b
            a->flags == b->flags && a->alignment == b->alignment && a->weight == b->weight;
 }
 
-static uint32_t hash_site(const struct predict_site *site) {
-    uint64_t hash = site->context * UINT64_C(0x9e3779b97f4a7c15) ^ site->size;
-    hash = (hash ^ hash >> 32 ^ site->slack) * UINT64_C(0xd6e8feb86659fd93);
-    return (uint32_t)(hash >> 32);
-}
-
-static uint32_t *find(const struct lookup *lookup, const struct predict_sites *sites,
-                      const struct predict_site *wanted) {
-    for (uint32_t i = hash_site(wanted);; i++) {
+static uint32_t *find_site(const struct lookup *lookup, const struct predict_sites *sites,
+                           const struct predict_site *wanted) {
+    uint64_t hash = wanted->context * UINT64_C(0x9e3779b97f4a7c15) ^ wanted->size;
+    hash = (hash ^ hash >> 32 ^ wanted->slack) * UINT64_C(0xd6e8feb86659fd93);
+    for (uint32_t i = (uint32_t)(hash >> 32);; i++) {
         uint32_t *index = &lookup->index[i & (lookup->capacity - 1)];
         if (*index == 0 || same_site(&sites->site[*index - 1], wanted)) {
             return index;
@@ -122,7 +113,7 @@ static int grow_lookup(struct lookup *lookup, const struct predict_sites *sites)
         return -1;
     }
     for (uint32_t i = 0; i < sites->count; i++) {
-        *find(&grown, sites, &sites->site[i]) = i + 1;
+        *find_site(&grown, sites, &sites->site[i]) = i + 1;
     }
     free(lookup->index);
     *lookup = grown;
@@ -146,7 +137,7 @@ static enum op_site use_site(struct event_encoder *encoder, struct predict_sites
         encoder->failed = true;
         return SITE_NONE;
     }
-    found = find(lookup, sites, site);
+    found = find_site(lookup, sites, site);
     if (*found == 0) {
         int64_t added = predict_add_site(sites, site);
         if (added < 0) {
@@ -214,7 +205,8 @@ static enum op_address put_address(struct event_encoder *encoder, const struct p
         return depth > 0 ? ADDRESS_BELOW : ADDRESS_REUSED;
     }
     if (address != predict->frontier) {
-        uint64_t difference = address_difference(address - predict->frontier);
+        /* Addresses have 48 bits, and so have their differences, the uppermost one for the sign. */
+        uint64_t difference = (uint64_t)((int64_t)((address - predict->frontier) << 16) >> 16);
         varint_put(&encoder->column[COLUMN_ADDRESSES],
                    difference % 16 == 0 ? varint_zigzag((uint64_t)((int64_t)difference / 16)) << 1
                                         : varint_zigzag(difference) << 1 | 1);
@@ -341,24 +333,19 @@ static void add_alloc(struct event_encoder *encoder, const struct event *event, 
     predict_alloc(predict, index, address, &encoder->failed);
 }
 
-static void add_map(struct event_encoder *encoder, const struct event *event) {
-    struct varint_writer *rest = &encoder->column[COLUMN_REST];
-    varint_put_byte(rest, event->operation);
-    varint_put_byte(rest, event->protection);
-    varint_put_byte(rest, event->flags);
-    varint_put(rest, event->context);
-    varint_put(rest, event->address);
-    varint_put(rest, event->size);
-    varint_put(rest, event->old_address);
-    varint_put(rest, event->old_size);
-}
-
 static void add_rest(struct event_encoder *encoder, const struct event *event, unsigned time) {
     struct varint_writer *rest = &encoder->column[COLUMN_REST];
     unsigned what = REST_LOST;
     if (event->kind == EVENT_MAP) {
         what = REST_MAP;
-        add_map(encoder, event);
+        varint_put_byte(rest, event->operation);
+        varint_put_byte(rest, event->protection);
+        varint_put_byte(rest, event->flags);
+        varint_put(rest, event->context);
+        varint_put(rest, event->address);
+        varint_put(rest, event->size);
+        varint_put(rest, event->old_address);
+        varint_put(rest, event->old_size);
     } else if (event->kind == EVENT_MARK) {
         what = REST_MARK;
         varint_put_byte(rest, event->operation);

@@ -24,10 +24,6 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uintptr_t page_bytes;    /* of this machine's kernel; set before the first mapping */
 static struct sigaction others; /* what was there before, which gets what is not ours */
 
-static uintptr_t round_up(uintptr_t address) {
-    return (address + page_bytes - 1) & ~(page_bytes - 1);
-}
-
 /* All from the page to the end of the mapping is gone: zeros take its place, and the load is done
  * again. What is no mapping of ours is somebody else's, or fatal, as it was. */
 static void replace_lost(int signal, siginfo_t *info, void *context) {
@@ -75,7 +71,9 @@ static void set_mapping(struct mapping *mapping, void *bytes, uint64_t size) {
     if (mapping != NULL) {
         atomic_store(&mapping->end, 0);
         atomic_store(&mapping->start, (uintptr_t)bytes);
-        atomic_store(&mapping->end, bytes != NULL ? round_up((uintptr_t)bytes + size) : 0);
+        atomic_store(&mapping->end,
+                     bytes != NULL ? ((uintptr_t)bytes + size + page_bytes - 1) & ~(page_bytes - 1)
+                                   : 0);
     }
 }
 
@@ -95,7 +93,7 @@ static void watch(void *bytes, uint64_t size, int protection) {
     pthread_mutex_unlock(&lock);
 }
 
-static void forget(void *bytes) {
+void filemap_forget(void *bytes) {
     pthread_mutex_lock(&lock);
     set_mapping(find_mapping((uintptr_t)bytes), NULL, 0);
     pthread_mutex_unlock(&lock);
@@ -131,14 +129,10 @@ bool filemap_is_cut(const void *bytes) {
 }
 
 void filemap_close(void *bytes, uint64_t size) {
-    forget(bytes);
+    filemap_forget(bytes);
     munmap(bytes, size);
 }
 
 void filemap_watch(void *bytes, uint64_t size) {
     watch(bytes, size, PROT_READ | PROT_WRITE);
-}
-
-void filemap_forget(void *bytes) {
-    forget(bytes);
 }

@@ -20,29 +20,11 @@ struct reading {
     struct found *found;
     size_t count;
     size_t room;
+    size_t block;
 };
 
 static const char *text_at(const char *texts, size_t size, uint32_t offset) {
     return offset < size && texts[offset] != '\0' ? texts + offset : NULL;
-}
-
-/* A copy of a block's texts, which ends in NUL whatever the file says. */
-static char *keep_texts(struct framenames *names, const unsigned char *bytes, size_t size) {
-    char **grown = reallocarray(names->texts, names->text_count + 1, sizeof *grown);
-    char *texts = malloc(size + 1);
-    if (grown != NULL) {
-        names->texts = grown;
-    }
-    if (grown == NULL || texts == NULL) {
-        free(texts);
-        return NULL;
-    }
-    if (size != 0) {
-        memcpy(texts, bytes, size);
-    }
-    texts[size] = '\0';
-    names->texts[names->text_count++] = texts;
-    return texts;
 }
 
 static int take_block(struct reading *reading, const struct memtrace_block_header *block,
@@ -54,19 +36,24 @@ static int take_block(struct reading *reading, const struct memtrace_block_heade
         return 0; /* does not add up */
     }
     text_size = buffer->size - array;
-    texts = keep_texts(reading->names, buffer->bytes + array, text_size);
+    texts = arena_alloc(&reading->names->texts, text_size + 1);
     if (texts == NULL ||
         array_reserve(&reading->found, &reading->room, reading->count + block->items,
                       sizeof *reading->found) != 0) {
         return -1;
     }
+    if (text_size != 0) {
+        memcpy(texts, buffer->bytes + array, text_size);
+    }
+    texts[text_size] = '\0'; /* whatever the file says */
+    reading->block++;
     for (size_t i = 0; i < block->items; i++) {
         struct memtrace_frame_name item;
         memcpy(&item, buffer->bytes + i * sizeof item, sizeof item);
         reading->found[reading->count++] =
             (struct found){{item.frame, text_at(texts, text_size, item.function),
                             text_at(texts, text_size, item.file), item.line, item.column},
-                           reading->names->text_count,
+                           reading->block,
                            i};
     }
     return 0;
@@ -142,10 +129,7 @@ int framenames_read(struct framenames *names, const struct recording *const *par
 }
 
 void framenames_free(struct framenames *names) {
-    for (size_t i = 0; i < names->text_count; i++) {
-        free(names->texts[i]);
-    }
-    free(names->texts);
+    arena_free(&names->texts);
     free(names->items);
     *names = (struct framenames){0};
 }

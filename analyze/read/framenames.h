@@ -11,6 +11,7 @@
 #ifndef ANALYZE_READ_FRAMENAMES_H
 #define ANALYZE_READ_FRAMENAMES_H
 
+#include "analyze/base/arena.h"
 #include "analyze/read/recording.h"
 
 struct framename {
@@ -24,8 +25,7 @@ struct framename {
 struct framenames {
     struct framename *items;
     size_t count;
-    char **texts; /* one for each block */
-    size_t text_count;
+    struct arena texts;
 };
 
 /* Those of all parts of a recording; none is not an error. Blocks that do not add up are left out.

@@ -56,10 +56,6 @@ static uint64_t fine_records(const struct table *table) {
     return span_bytes >> table->shift;
 }
 
-static int read_leaf(const struct table *table, uint64_t span, uint64_t *leaf) {
-    return read_memory(table->pid, table->root + span * sizeof *leaf, leaf, sizeof *leaf);
-}
-
 static bool contains(const struct liveheap_block *block, uint64_t address) {
     return address == block->start ||
            (address > block->start && address - block->start < block->size);
@@ -112,7 +108,8 @@ static int find_fine_in(const struct table *table, uint64_t first, uint64_t last
     uint64_t records[FINE_RECORDS];
     uint64_t leaf;
     uint64_t place = first & (fine_records(table) - 1);
-    if (read_leaf(table, first >> (MEMTRACE_SPAN_SHIFT - table->shift), &leaf) != 0)
+    uint64_t span = first >> (MEMTRACE_SPAN_SHIFT - table->shift);
+    if (read_memory(table->pid, table->root + span * sizeof leaf, &leaf, sizeof leaf) != 0)
         return -1;
     if (leaf == 0)
         return 0;
@@ -211,17 +208,6 @@ static int find_in_table(const struct table *table, uint64_t address, struct liv
 /* --- sampled blocks: all of them are looked at -------------------------------------------------
  */
 
-static bool take_sampled(const struct memtrace_sampled_block *from, uint64_t start,
-                         uint64_t address, uint64_t now_tick, struct liveheap_block *block) {
-    uint32_t age = (uint32_t)now_tick - from->birth_tick;
-    *block = (struct liveheap_block){.start = start,
-                                     .size = from->size,
-                                     .age_ns = (uint64_t)age << MEMTRACE_TICK_SHIFT,
-                                     .context = from->context,
-                                     .thread = from->thread};
-    return start > 1 && contains(block, address);
-}
-
 /* 1, 0 or -1. */
 static int find_on_level(const struct table *table, uint64_t at, uint64_t address,
                          struct liveheap_block *block) {
@@ -236,9 +222,16 @@ static int find_on_level(const struct table *table, uint64_t at, uint64_t addres
             read_memory(table->pid, level.blocks + first * sizeof sampled[0], sampled,
                         sizeof sampled) != 0)
             return -1;
-        for (size_t i = 0; i < SAMPLED_BATCH; i++)
-            if (take_sampled(&sampled[i], keys[i], address, table->now_tick, block))
+        for (size_t i = 0; i < SAMPLED_BATCH; i++) {
+            uint32_t age = (uint32_t)table->now_tick - sampled[i].birth_tick;
+            *block = (struct liveheap_block){.start = keys[i],
+                                             .size = sampled[i].size,
+                                             .age_ns = (uint64_t)age << MEMTRACE_TICK_SHIFT,
+                                             .context = sampled[i].context,
+                                             .thread = sampled[i].thread};
+            if (keys[i] > 1 && contains(block, address))
                 return 1;
+        }
     }
     return 0;
 }

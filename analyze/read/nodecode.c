@@ -21,8 +21,8 @@ struct frames {
     uint32_t count;
 };
 
-static uint32_t *find(const struct frames *frames, const struct memtrace_recording_node *nodes,
-                      uint64_t frame) {
+static uint32_t *find_frame(const struct frames *frames,
+                            const struct memtrace_recording_node *nodes, uint64_t frame) {
     for (size_t i = frame * UINT64_C(0x9e3779b97f4a7c15) >> 32;; i++) {
         uint32_t *place = &frames->place[i & (frames->capacity - 1)];
         if (*place == 0 || nodes[*place - 1].frame == frame) {
@@ -31,24 +31,13 @@ static uint32_t *find(const struct frames *frames, const struct memtrace_recordi
     }
 }
 
-static void put_frame(struct varint_writer *columns, struct frames *frames,
-                      const struct memtrace_recording_node *nodes, size_t i, uint64_t *before) {
-    uint32_t *place = find(frames, nodes, nodes[i].frame);
-    if (*place == 0) {
-        *place = (uint32_t)i + 1;
-        frames->number[i] = frames->count++;
-        varint_put(&columns[COLUMN_NEW], varint_zigzag(nodes[i].frame - *before));
-        *before = nodes[i].frame;
-    }
-    varint_put(&columns[COLUMN_FRAMES], frames->number[*place - 1]);
-}
-
 int nodecode_pack(const struct memtrace_recording_node *nodes, size_t count,
                   struct varint_writer *payload) {
     struct varint_writer columns[COLUMNS] = {{0}};
     struct frames frames = {.capacity = 16};
-    uint64_t frame = 0;
+    uint64_t frame = 0; /* the last new one */
     uint64_t id = 0;
+    uint32_t *place;
     while (frames.capacity < count * 2) {
         frames.capacity *= 2;
     }
@@ -58,7 +47,14 @@ int nodecode_pack(const struct memtrace_recording_node *nodes, size_t count,
     for (size_t i = 0; i < count && !payload->failed; i++) {
         varint_put(&columns[COLUMN_IDS], varint_zigzag(nodes[i].id - id));
         varint_put(&columns[COLUMN_PARENTS], varint_zigzag(nodes[i].parent - id));
-        put_frame(columns, &frames, nodes, i, &frame);
+        place = find_frame(&frames, nodes, nodes[i].frame);
+        if (*place == 0) {
+            *place = (uint32_t)i + 1;
+            frames.number[i] = frames.count++;
+            varint_put(&columns[COLUMN_NEW], varint_zigzag(nodes[i].frame - frame));
+            frame = nodes[i].frame;
+        }
+        varint_put(&columns[COLUMN_FRAMES], frames.number[*place - 1]);
         id = nodes[i].id;
     }
     varint_join(columns, COLUMNS, payload);

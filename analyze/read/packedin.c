@@ -200,22 +200,6 @@ bool packedin_is_packed(const void *bytes, size_t size) {
     return kind_of(bytes, size) != PLAIN;
 }
 
-static int start(struct packedin *in) {
-    in->packed = malloc(PACKED);
-    in->room = ROOM;
-    in->text = malloc(in->room);
-    if (in->packed == NULL || in->text == NULL) {
-        return -1;
-    }
-    fill_packed(in);
-    in->kind = kind_of(in->packed, in->packed_end);
-    if (in->kind == ZSTD) {
-        in->zstd = ZSTD_createDCtx();
-        return in->zstd != NULL ? 0 : -1;
-    }
-    return in->kind == GZIP && inflateInit2(&in->gzip, GZIP_WINDOW) != Z_OK ? -1 : 0;
-}
-
 struct packedin *packedin_open(const char *path, struct error *error) {
     struct packedin *in = calloc(1, sizeof *in);
     struct stat status;
@@ -226,21 +210,32 @@ struct packedin *packedin_open(const char *path, struct error *error) {
     in->fd = open(path, O_RDONLY | O_CLOEXEC);
     if (in->fd < 0 || fstat(in->fd, &status) != 0) {
         error_set(error, "cannot open %s: %s", path, strerror(errno));
-        packedin_close(in);
-        return NULL;
-    }
-    if (S_ISDIR(status.st_mode)) {
+    } else if (S_ISDIR(status.st_mode)) {
         error_set(error, "cannot read %s: it is a folder", path);
-        packedin_close(in);
-        return NULL;
-    }
-    in->size = S_ISREG(status.st_mode) ? (uint64_t)status.st_size : 0;
-    if (start(in) != 0) {
+    } else {
+        bool has_memory;
+        in->size = S_ISREG(status.st_mode) ? (uint64_t)status.st_size : 0;
+        in->room = ROOM;
+        in->packed = malloc(PACKED);
+        in->text = malloc(in->room);
+        has_memory = in->packed != NULL && in->text != NULL;
+        if (has_memory) {
+            fill_packed(in);
+            in->kind = kind_of(in->packed, in->packed_end);
+        }
+        if (has_memory && in->kind == ZSTD) {
+            in->zstd = ZSTD_createDCtx();
+            has_memory = in->zstd != NULL;
+        } else if (has_memory && in->kind == GZIP) {
+            has_memory = inflateInit2(&in->gzip, GZIP_WINDOW) == Z_OK;
+        }
+        if (has_memory) {
+            return in;
+        }
         error_set(error, "out of memory");
-        packedin_close(in);
-        return NULL;
     }
-    return in;
+    packedin_close(in);
+    return NULL;
 }
 
 void packedin_close(struct packedin *in) {

@@ -174,14 +174,6 @@ void profile_end_strings(struct memtrace_header *header) {
     end_string(header->log, sizeof header->log);
 }
 
-/* Copies the header and makes its strings safe. */
-static void take_header(struct profile *profile) {
-    struct memtrace_header *header = &profile->header;
-    memcpy(header, profile->bytes, sizeof *header);
-    header->end = profile_load_u64(&profile_header(profile)->end);
-    profile_end_strings(header);
-}
-
 /* One line for everything that is not a profile this program can read. */
 static int check_header(const struct memtrace_header *header, const char *path,
                         struct error *error) {
@@ -207,7 +199,9 @@ static int check_header(const struct memtrace_header *header, const char *path,
 
 /* file_size: bytes there are; profile->bytes and size are set. */
 static int read_structure(struct profile *profile, uint64_t file_size, struct error *error) {
-    take_header(profile);
+    memcpy(&profile->header, profile->bytes, sizeof profile->header);
+    profile->header.end = profile_load_u64(&profile_header(profile)->end);
+    profile_end_strings(&profile->header);
     if (profile->header.end < profile->size) {
         profile->size =
             profile->header.end < MEMTRACE_HEADER_SIZE ? MEMTRACE_HEADER_SIZE : profile->header.end;
@@ -302,18 +296,6 @@ static int peek(struct profile *profile, int fd, uint64_t *size, struct error *e
     return check_header(&profile->header, profile->path, error);
 }
 
-/* The program that wrote it is gone, or goes on and this is a copy. */
-static int open_compressed(struct profile *profile, int fd, struct error *error) {
-    uint64_t size = profile->header.whole_bytes;
-    profile->bytes = compressed_read(fd, profile->path, &profile->header, false, profile->damage,
-                                     sizeof profile->damage, error);
-    if (profile->bytes == NULL) {
-        return -1;
-    }
-    profile->uncompressed = profile->size = size;
-    return read_structure(profile, size, error);
-}
-
 static int open_file(struct profile *profile, int fd, struct error *error) {
     uint64_t size = 0;
     uint64_t wanted;
@@ -326,7 +308,15 @@ static int open_file(struct profile *profile, int fd, struct error *error) {
                          profile->path);
     }
     if (compressed_is(&profile->header)) {
-        return open_compressed(profile, fd, error);
+        /* The program that wrote it is gone, or goes on and this is a copy. */
+        size = profile->header.whole_bytes;
+        profile->bytes = compressed_read(fd, profile->path, &profile->header, false,
+                                         profile->damage, sizeof profile->damage, error);
+        if (profile->bytes == NULL) {
+            return -1;
+        }
+        profile->uncompressed = profile->size = size;
+        return read_structure(profile, size, error);
     }
     wanted = profile->header.end < size ? profile->header.end : size;
     if (wanted < MEMTRACE_HEADER_SIZE) {

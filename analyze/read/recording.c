@@ -30,21 +30,13 @@ bool recording_is(const char *path) {
     return is;
 }
 
-/* Whether its size is what it will take in memory, and honest ones are never all alike. */
-static bool is_table(const struct memtrace_block_header *block) {
-    switch (block->kind) {
-    case MEMTRACE_BLOCK_EVENTS:
-    case MEMTRACE_BLOCK_NODES:
-    case MEMTRACE_BLOCK_FILE: /* a piece at a time; embedded_extract() limits all of them */
-        return false;
-    default:
-        return true;
-    }
-}
-
 static int add_block(struct recording *recording, uint64_t offset,
                      const struct memtrace_block_header *block, struct error *error) {
-    recording->table_bytes += is_table(block) ? block->raw_size : 0;
+    /* Of tables the size is what they will take in memory, and honest ones are never all alike. Of
+     * files a piece is read at a time; embedded_extract() limits all of them. */
+    bool is_table = block->kind != MEMTRACE_BLOCK_EVENTS && block->kind != MEMTRACE_BLOCK_NODES &&
+                    block->kind != MEMTRACE_BLOCK_FILE;
+    recording->table_bytes += is_table ? block->raw_size : 0;
     if (recording->table_bytes > budget_allowed(BUDGET_RECORDING, recording->size)) {
         return budget_refuse(BUDGET_RECORDING, recording->path, recording->size, error);
     }
@@ -154,28 +146,19 @@ static int scan(struct recording *recording, struct recording_buffer *buffer, st
     return 0;
 }
 
-/* Whether entry i can stand where it says, given the ones before. */
-static bool entry_fits(const struct recording *recording, const struct memtrace_index_entry *entry,
-                       uint64_t index_offset) {
-    return entry->offset == recording->scanned && block_plausible(&entry->block) &&
-           block_size(&entry->block) <= index_offset - entry->offset;
-}
-
-/* Events and embedded files, the bulk of a recording, are checked when they are read. */
-static bool checked_late(const struct memtrace_block_header *block) {
-    return block->kind == MEMTRACE_BLOCK_EVENTS || block->kind == MEMTRACE_BLOCK_FILE;
-}
-
 /* Takes one of the index's blocks over. 1; 0: the index is wrong; -1: error. */
 static int take_entry(struct recording *recording, const struct memtrace_index_entry *entry,
                       uint64_t index_offset, struct recording_buffer *buffer, struct error *error) {
     struct memtrace_block_header block = entry->block;
     enum block_status found = BLOCK_WHOLE;
-    if (!entry_fits(recording, entry, index_offset)) {
+    /* Whether it can stand where it says, given the ones before. */
+    if (entry->offset != recording->scanned || !block_plausible(&entry->block) ||
+        block_size(&entry->block) > index_offset - entry->offset) {
         return 0;
     }
     recording->scanned += block_size(&entry->block);
-    if (!checked_late(&entry->block)) {
+    /* Events and embedded files, the bulk of a recording, are checked when they are read. */
+    if (block.kind != MEMTRACE_BLOCK_EVENTS && block.kind != MEMTRACE_BLOCK_FILE) {
         found = block_load(recording->fd, recording->size, entry->offset, &block, buffer);
     }
     if (found == BLOCK_ERROR) {
@@ -298,24 +281,18 @@ static int take_program(struct recording *recording, struct recording_buffer *bu
                      recording->damage[0] != '\0' ? ": " : "", recording->damage);
 }
 
-static void set_bytes(char *to, size_t size, uint64_t bytes) {
-    snprintf(to, size, "%.1f MiB (%llu bytes)", (double)bytes / (1 << 20),
-             (unsigned long long)bytes);
-}
-
 /* The blocks that are not in the file any more. 1: there are some; 0; -1: error. */
 static int take_sent(struct recording *recording, bool takes_rest, struct error *error) {
     struct sent sent = {0};
-    char bytes[64];
     int result = 0;
     if (sent_read(&sent, recording->fd) != 0) {
         result = error_set(error, "cannot read %s: %s", recording->path, strerror(errno));
     } else if (sent.count != 0 && !takes_rest) {
-        set_bytes(bytes, sizeof bytes, sent.last.end);
         result = error_set(error,
-                           "%s is only the rest of a recording: its first %s were sent to %s and "
-                           "freed here; read what was received there",
-                           recording->path, bytes, sent.last.to);
+                           "%s is only the rest of a recording: its first %.1f MiB (%llu bytes) "
+                           "were sent to %s and freed here; read what was received there",
+                           recording->path, (double)sent.last.end / (1 << 20),
+                           (unsigned long long)sent.last.end, sent.last.to);
     }
     for (size_t i = 0; result == 0 && i < sent.count; i++) {
         result = add_block(recording, sent.entries[i].offset, &sent.entries[i].block, error);
@@ -329,25 +306,19 @@ static int take_sent(struct recording *recording, bool takes_rest, struct error 
     return result;
 }
 
-static int read_blocks(struct recording *recording, struct recording_buffer *buffer,
-                       struct error *error) {
-    int result = read_index(recording, buffer, error);
-    if (result == 0) {
+static int read_structure(struct recording *recording, bool takes_rest, struct error *error) {
+    struct recording_buffer buffer = {0};
+    int known = take_sent(recording, takes_rest, error);
+    int result = known > 0 ? scan(recording, &buffer, error) : known;
+    if (known == 0) {
+        result = read_index(recording, &buffer, error);
+    }
+    if (known == 0 && result == 0) {
         recording->block_count = 0;
         recording->table_bytes = 0;
         recording->damaged_blocks = 0;
         recording->scanned = sizeof recording->header;
-        result = scan(recording, buffer, error);
-    }
-    return result;
-}
-
-static int read_structure(struct recording *recording, bool takes_rest, struct error *error) {
-    struct recording_buffer buffer = {0};
-    int result = take_sent(recording, takes_rest, error);
-    if (result >= 0) {
-        result =
-            result == 0 ? read_blocks(recording, &buffer, error) : scan(recording, &buffer, error);
+        result = scan(recording, &buffer, error);
     }
     if (result >= 0) {
         result = take_program(recording, &buffer, error);
@@ -436,79 +407,50 @@ int recording_payload(const struct recording *recording, size_t i, struct record
     return 0;
 }
 
-/* The nodes of one block. */
-struct node_block {
-    struct memtrace_recording_node *nodes;
-    size_t count;
-};
-
-struct node_blocks {
-    struct node_block *blocks;
-    size_t count;
-};
-
-static void free_node_blocks(struct node_blocks *all) {
-    for (size_t i = 0; i < all->count; i++) {
-        free(all->blocks[i].nodes);
-    }
-    free(all->blocks);
-}
-
-/* Damaged blocks are left out. 0, or -1: out of memory. */
-static int read_node_blocks(const struct recording *recording, struct node_blocks *all,
-                            struct error *error) {
-    struct recording_buffer buffer = {0};
-    all->blocks = calloc(recording->block_count + 1, sizeof *all->blocks);
-    for (size_t i = 0; all->blocks != NULL && i < recording->block_count; i++) {
-        const struct memtrace_block_header *block = &recording->blocks[i].block;
-        struct node_block *read = &all->blocks[all->count];
-        if (block->kind == MEMTRACE_BLOCK_NODES &&
-            recording_payload(recording, i, &buffer, error) == 0 &&
-            nodecode_unpack(buffer.bytes, buffer.size, block->items, &read->nodes) == 0) {
-            read->count = block->items;
-            all->count++;
-        }
-    }
-    recording_buffer_free(&buffer);
-    return all->blocks != NULL ? 0 : -1;
-}
-
 static bool is_node(const struct memtrace_recording_node *node) {
     return node->id >> MEMTRACE_CONTEXT_BITS == 0 && node->parent < node->id && node->frame != 0;
 }
 
-static size_t count_ids(const struct node_blocks *all) {
-    size_t count = 0;
-    for (size_t i = 0; i < all->count; i++) {
-        for (size_t j = 0; j < all->blocks[i].count; j++) {
-            const struct memtrace_recording_node *node = &all->blocks[i].nodes[j];
-            count = is_node(node) && node->id >= count ? (size_t)node->id + 1 : count;
-        }
-    }
-    return count;
-}
-
 /* Made at once: what no node was put into is never touched, so a few nodes with high ids, as parts
- * of a rotated recording have them, take as much memory as they need. */
+ * of a rotated recording have them, take as much memory as they need. Damaged blocks are left out.
+ */
 int recording_nodes(const struct recording *recording, struct memtrace_node **nodes, size_t *count,
                     struct error *error) {
-    struct node_blocks all = {0};
-    int result = read_node_blocks(recording, &all, error);
+    struct recording_buffer buffer = {0};
+    /* By block; NULL: it has none. */
+    struct memtrace_recording_node **read = calloc(recording->block_count + 1, sizeof *read);
+    int result = read != NULL ? 0 : -1;
     *nodes = NULL;
-    *count = result == 0 ? count_ids(&all) : 0;
+    *count = 0;
+    for (size_t i = 0; result == 0 && i < recording->block_count; i++) {
+        size_t items = recording->blocks[i].block.items;
+        if (recording->blocks[i].block.kind != MEMTRACE_BLOCK_NODES ||
+            recording_payload(recording, i, &buffer, error) != 0 ||
+            nodecode_unpack(buffer.bytes, buffer.size, items, &read[i]) != 0) {
+            continue;
+        }
+        for (size_t j = 0; j < items; j++) {
+            if (is_node(&read[i][j]) && read[i][j].id >= *count) {
+                *count = (size_t)read[i][j].id + 1;
+            }
+        }
+    }
+    recording_buffer_free(&buffer);
     if (*count != 0) {
         *nodes = calloc(*count, sizeof **nodes);
         result = *nodes != NULL ? 0 : -1;
     }
-    for (size_t i = 0; result == 0 && i < all.count; i++) {
-        for (size_t j = 0; j < all.blocks[i].count; j++) {
-            const struct memtrace_recording_node *node = &all.blocks[i].nodes[j];
+    for (size_t i = 0; read != NULL && i < recording->block_count; i++) {
+        size_t items = result == 0 && read[i] != NULL ? recording->blocks[i].block.items : 0;
+        for (size_t j = 0; j < items; j++) {
+            const struct memtrace_recording_node *node = &read[i][j];
             if (is_node(node)) {
                 (*nodes)[node->id] =
                     (struct memtrace_node){.frame = node->frame, .parent = node->parent};
             }
         }
+        free(read[i]);
     }
-    free_node_blocks(&all);
+    free(read);
     return result == 0 ? 0 : error_set(error, "out of memory while reading %s", recording->path);
 }

@@ -34,9 +34,17 @@ static int read_stat(pid_t pid, char *state, uint64_t *ticks) {
                : -ESRCH;
 }
 
-uint64_t region_namespace(void) {
+static uint64_t namespace_of(const char *process) {
+    char path[64];
     struct stat status;
-    return stat("/proc/self/ns/pid", &status) == 0 ? (uint64_t)status.st_ino : 0;
+    return snprintf(path, sizeof path, "/proc/%s/ns/pid", process) < (int)sizeof path &&
+                   stat(path, &status) == 0
+               ? (uint64_t)status.st_ino
+               : 0;
+}
+
+uint64_t region_namespace(void) {
+    return namespace_of("self");
 }
 
 /* The kernel gives a lease for writing to the only one that has a file open (fcntl(2)). */
@@ -76,13 +84,6 @@ bool region_is_written(int fd, bool *unknown) {
     return !*unknown;
 }
 
-static uint64_t namespace_of(pid_t pid) {
-    char path[64];
-    struct stat status;
-    snprintf(path, sizeof path, "/proc/%ld/ns/pid", (long)pid);
-    return stat(path, &status) == 0 ? (uint64_t)status.st_ino : 0;
-}
-
 pid_t region_pid_here(const struct memtrace_header *header) {
     pid_t found = 0;
     const struct dirent *entry;
@@ -92,7 +93,7 @@ pid_t region_pid_here(const struct memtrace_header *header) {
         long number = strtol(entry->d_name, NULL, 10);
         if (number > 0 && number <= INT32_MAX && region_start_ticks((pid_t)number, &ticks) == 0 &&
             ticks == header->process_start_ticks &&
-            namespace_of((pid_t)number) == header->run.pid_namespace &&
+            namespace_of(entry->d_name) == header->run.pid_namespace &&
             procfile_own_number((pid_t)number, 0) == header->pid) {
             found = (pid_t)number;
         }
@@ -231,15 +232,12 @@ enum region_header region_read_header(const char *path, struct memtrace_header *
     return REGION_HEADER;
 }
 
-static bool is_profile(const char *path) {
-    struct memtrace_header header;
-    return region_read_header(path, &header) == REGION_HEADER;
-}
-
 /* The very file that is mapped: others may have put another one there. */
 static bool is_mapped_file(const char *path, uint64_t inode) {
+    struct memtrace_header header;
     struct stat status;
-    return stat(path, &status) == 0 && status.st_ino == inode && is_profile(path);
+    return stat(path, &status) == 0 && status.st_ino == inode &&
+           region_read_header(path, &header) == REGION_HEADER;
 }
 
 /* Left by a program that has replaced itself by exec, or was detached from: its process may have
@@ -403,15 +401,7 @@ static int newest_first(const void *left, const void *right) {
     return (a->modified_ns < b->modified_ns) - (a->modified_ns > b->modified_ns);
 }
 
-static int add_region(struct region **list, size_t *count, const struct region *region) {
-    if (array_grow_by_count(list, *count, sizeof **list) != 0) {
-        return -1;
-    }
-    (*list)[(*count)++] = *region;
-    return 0;
-}
-
-static int list_folder(const char *folder, uid_t uid, struct region **list, size_t *count) {
+static int list_regions(const char *folder, uid_t uid, struct region **list, size_t *count) {
     struct dirent *entry;
     int result = 0;
     DIR *directory = opendir(folder);
@@ -423,7 +413,10 @@ static int list_folder(const char *folder, uid_t uid, struct region **list, size
         char path[512];
         if (snprintf(path, sizeof path, "%s/%s", folder, entry->d_name) < (int)sizeof path &&
             region_parse(path, &region) == 0 && look_at(&region, uid) == 0) {
-            result = add_region(list, count, &region);
+            result = array_grow_by_count(list, *count, sizeof **list);
+            if (result == 0) {
+                (*list)[(*count)++] = region;
+            }
         }
     }
     closedir(directory);
@@ -436,7 +429,7 @@ int region_list(struct region **list, size_t *count, struct error *error) {
     *list = NULL;
     *count = 0;
     for (size_t i = 0; i < folder_count; i++) {
-        if (list_folder(folders.path[i], geteuid(), list, count) != 0) {
+        if (list_regions(folders.path[i], geteuid(), list, count) != 0) {
             free(*list);
             *list = NULL;
             *count = 0;
