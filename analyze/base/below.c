@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 /* Only as a place: nothing is opened. */
-static int find(const char *root, const char *path, unsigned flags) {
+static int below_find(const char *root, const char *path, unsigned flags) {
     struct open_how how = {.flags = O_PATH | O_CLOEXEC | flags, .resolve = RESOLVE_IN_ROOT};
     int folder = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
     int found = folder >= 0 ? (int)syscall(SYS_openat2, folder, path, &how, sizeof how) : -1;
@@ -24,11 +24,11 @@ static int find(const char *root, const char *path, unsigned flags) {
 }
 
 int below_folder(const char *root, const char *path) {
-    return find(root, path, O_DIRECTORY);
+    return below_find(root, path, O_DIRECTORY);
 }
 
 int below_open(const char *root, const char *path, int flags, struct stat *status) {
-    int found = find(root, path, (unsigned)(flags & O_NOFOLLOW));
+    int found = below_find(root, path, (unsigned)(flags & O_NOFOLLOW));
     char name[64];
     int fd = -1;
     int reason;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 /* What is too long loses its middle: the reason stands at the end. */
-static void shorten(struct error *error, const char *text, size_t length) {
+static void error_shorten(struct error *error, const char *text, size_t length) {
     enum { END = sizeof error->message / 3, JOINT = sizeof error->message - END - 8 };
     snprintf(error->message + JOINT, sizeof error->message - JOINT, " ... %s", text + length - END);
 }
@@ -23,7 +23,7 @@ int error_set(struct error *error, const char *format, ...) {
         va_end(arguments);
         snprintf(error->message, sizeof error->message, "%s", length >= 0 ? text : "out of memory");
         if (length >= (int)sizeof error->message)
-            shorten(error, text, (size_t)length);
+            error_shorten(error, text, (size_t)length);
         free(length >= 0 ? text : NULL);
     }
     return -1;

@@ -19,7 +19,7 @@ struct measuring {
     uint64_t last; /* of what a repetition would repeat */
 };
 
-static void add(struct measuring *measuring, uint64_t size) {
+static void pattern_add(struct measuring *measuring, uint64_t size) {
     measuring->sizes[measuring->depth] += size;
     measuring->last = size;
 }
@@ -37,7 +37,7 @@ static const char *skip_set(const char *at) {
     return *at == ']' ? at + 1 : at;
 }
 
-static void repeat(struct measuring *measuring, uint64_t times) {
+static void pattern_repeat(struct measuring *measuring, uint64_t times) {
     times = times < MOST_REPEATS ? times : MOST_REPEATS;
     if (times > 1 && measuring->last <= LARGEST) {
         measuring->sizes[measuring->depth] += measuring->last * (times - 1);
@@ -52,7 +52,7 @@ static void repeat_bounds(struct measuring *measuring) {
     if (*end == ',') {
         times = isdigit((unsigned char)end[1]) ? strtoul(end + 1, &end, 10) : times + 1;
     }
-    repeat(measuring, times);
+    pattern_repeat(measuring, times);
     measuring->at =
         strchr(measuring->at, '}') != NULL ? strchr(measuring->at, '}') + 1 : measuring->at + 1;
 }
@@ -61,12 +61,12 @@ static void end_group(struct measuring *measuring) {
     uint64_t size = measuring->sizes[measuring->depth];
     if (measuring->depth != 0) {
         measuring->depth--;
-        add(measuring, size + 1);
+        pattern_add(measuring, size + 1);
     }
 }
 
 /* One step. NULL, or what is wrong. */
-static const char *step(struct measuring *measuring) {
+static const char *pattern_step(struct measuring *measuring) {
     char letter = *measuring->at;
     if (letter == '\\' && measuring->at[1] >= '1' && measuring->at[1] <= '9') {
         return "Back-references are not supported";
@@ -77,7 +77,7 @@ static const char *step(struct measuring *measuring) {
     }
     if (letter == '[') {
         measuring->at = skip_set(measuring->at);
-        add(measuring, 1);
+        pattern_add(measuring, 1);
         return NULL;
     }
     if (letter == '(') {
@@ -88,20 +88,20 @@ static const char *step(struct measuring *measuring) {
     } else if (letter == ')') {
         end_group(measuring);
     } else if (letter == '+') {
-        repeat(measuring, 2); /* a+ is written out as aa* */
+        pattern_repeat(measuring, 2); /* a+ is written out as aa* */
     } else if (letter != '*' && letter != '?') {
-        add(measuring, 1);
+        pattern_add(measuring, 1);
     }
     measuring->at += letter == '\\' && measuring->at[1] != '\0' ? 2 : 1;
     return NULL;
 }
 
 /* NULL, or what is wrong with it. */
-static const char *measure(const char *text) {
+static const char *pattern_measure(const char *text) {
     struct measuring measuring = {.at = text};
     const char *wrong = strlen(text) > LONGEST ? "Too long" : NULL;
     while (wrong == NULL && *measuring.at != '\0') {
-        wrong = step(&measuring);
+        wrong = pattern_step(&measuring);
         if (measuring.sizes[measuring.depth] > REPEATED + (uint64_t)(measuring.at - text)) {
             wrong = "Too large with its repetitions";
         }
@@ -110,7 +110,7 @@ static const char *measure(const char *text) {
 }
 
 int pattern_compile(regex_t *regex, const char *text, char why[PATTERN_WHY]) {
-    const char *wrong = measure(text);
+    const char *wrong = pattern_measure(text);
     int result;
     if (wrong != NULL) {
         snprintf(why, PATTERN_WHY, "%s", wrong);

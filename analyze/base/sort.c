@@ -16,7 +16,7 @@ static size_t digit_of(struct sort_key key, unsigned shift) {
     return (size_t)(key.key >> shift) & (DIGITS - 1);
 }
 
-static bool is_cancelled(const atomic_bool *cancel, size_t i) {
+static bool sort_is_cancelled(const atomic_bool *cancel, size_t i) {
     return cancel != NULL && i % STRETCH == 0 && atomic_load(cancel);
 }
 
@@ -26,7 +26,7 @@ static bool sort_digit(const struct sort_key *from, struct sort_key *to, size_t 
     size_t starts[DIGITS] = {0};
     size_t start = 0;
     for (size_t i = 0; i < count; i++) {
-        if (is_cancelled(cancel, i)) {
+        if (sort_is_cancelled(cancel, i)) {
             return false;
         }
         starts[digit_of(from[i], shift)]++;
@@ -37,7 +37,7 @@ static bool sort_digit(const struct sort_key *from, struct sort_key *to, size_t 
         start += items;
     }
     for (size_t i = 0; i < count; i++) {
-        if (is_cancelled(cancel, i)) {
+        if (sort_is_cancelled(cancel, i)) {
             return false;
         }
         to[starts[digit_of(from[i], shift)]++] = from[i];

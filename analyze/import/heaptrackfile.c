@@ -50,7 +50,7 @@ struct reading {
 
 /* ---- What lines are made of ---- */
 
-static bool get_number(struct reading *reading, uint64_t *number) {
+static bool heaptrack_number(struct reading *reading, uint64_t *number) {
     const char *begin = reading->at;
     uint64_t value = 0;
     for (; reading->at < reading->line_end && *reading->at != ' '; reading->at++) {
@@ -78,7 +78,8 @@ static char *get_text(struct reading *reading) {
     char *text;
     uint64_t size;
     if (reading->version >= VERSION_SIZED) {
-        if (!get_number(reading, &size) || size > (uint64_t)(reading->line_end - reading->at)) {
+        if (!heaptrack_number(reading, &size) ||
+            size > (uint64_t)(reading->line_end - reading->at)) {
             return NULL;
         }
         text = reading->at;
@@ -91,18 +92,18 @@ static char *get_text(struct reading *reading) {
     return text;
 }
 
-static const char *text_of(const struct reading *reading, uint64_t number) {
+static const char *heaptrack_text(const struct reading *reading, uint64_t number) {
     return number != 0 && number <= reading->text_count ? reading->texts[number - 1] : "";
 }
 
 /* ---- Lines ---- */
 
-static int take_version(struct reading *reading) {
+static int heaptrack_take_version(struct reading *reading) {
     uint64_t heaptrack;
-    if (!get_number(reading, &heaptrack)) {
+    if (!heaptrack_number(reading, &heaptrack)) {
         return BAD;
     }
-    if (!get_number(reading, &reading->version)) {
+    if (!heaptrack_number(reading, &reading->version)) {
         reading->version = heaptrack == VERSION_ODD ? VERSION_INFOS : 0;
     }
     reading->has_begun = true;
@@ -110,7 +111,7 @@ static int take_version(struct reading *reading) {
 }
 
 /* Of older files the rest of the line, spaces and all. */
-static int take_text(struct reading *reading) {
+static int heaptrack_take_text(struct reading *reading) {
     const char *text = reading->version >= VERSION_SIZED ? get_text(reading) : reading->at;
     char *copy = arena_string(&reading->memory, text != NULL ? text : ""); /* it keeps its number */
     if (copy == NULL || array_grow(&reading->texts, &reading->text_room, reading->text_count,
@@ -126,39 +127,39 @@ static bool get_frame(struct reading *reading, struct heaptrackfile_frame *frame
     uint64_t function = 0;
     uint64_t file = 0;
     uint64_t line = 0;
-    if (!get_number(reading, &function)) {
+    if (!heaptrack_number(reading, &function)) {
         return false;
     }
     /* A file and its line may be missing. */
-    if (get_number(reading, &file)) {
-        get_number(reading, &line);
+    if (heaptrack_number(reading, &file)) {
+        heaptrack_number(reading, &line);
     }
-    *frame = (struct heaptrackfile_frame){text_of(reading, function), text_of(reading, file),
-                                          (uint32_t)line};
+    *frame = (struct heaptrackfile_frame){heaptrack_text(reading, function),
+                                          heaptrack_text(reading, file), (uint32_t)line};
     return true;
 }
 
-static int take_place(struct reading *reading) {
+static int heaptrack_take_place(struct reading *reading) {
     struct heaptrackfile_frame frames[HEAPTRACKFILE_FRAMES];
     uint64_t address;
     uint64_t module = 0;
     size_t count = 0;
-    if (!get_number(reading, &address)) {
+    if (!heaptrack_number(reading, &address)) {
         return BAD;
     }
-    get_number(reading, &module);
+    heaptrack_number(reading, &module);
     while (count < HEAPTRACKFILE_FRAMES && get_frame(reading, &frames[count])) {
         count++;
     }
     reading->place_count++;
-    return reading->visitor->place(reading->visitor->context, address, text_of(reading, module),
-                                   frames, count);
+    return reading->visitor->place(reading->visitor->context, address,
+                                   heaptrack_text(reading, module), frames, count);
 }
 
-static int take_path(struct reading *reading, bool is_raw) {
+static int heaptrack_take_path(struct reading *reading, bool is_raw) {
     uint64_t place;
     uint64_t parent;
-    if (!get_number(reading, &place) || !get_number(reading, &parent)) {
+    if (!heaptrack_number(reading, &place) || !heaptrack_number(reading, &parent)) {
         return BAD;
     }
     if ((!is_raw && place > reading->place_count) || parent > reading->path_count) {
@@ -169,9 +170,9 @@ static int take_path(struct reading *reading, bool is_raw) {
     return reading->visitor->path(reading->visitor->context, is_raw, place, parent);
 }
 
-static int take_info(struct reading *reading) {
+static int heaptrack_take_info(struct reading *reading) {
     struct info info;
-    if (!get_number(reading, &info.size) || !get_number(reading, &info.path)) {
+    if (!heaptrack_number(reading, &info.size) || !heaptrack_number(reading, &info.path)) {
         return BAD;
     }
     if (array_grow(&reading->infos, &reading->info_room, reading->info_count,
@@ -184,16 +185,16 @@ static int take_info(struct reading *reading) {
 }
 
 /* "+ number", or "+ size path address" in raw and very old files. */
-static int take_begin(struct reading *reading) {
+static int heaptrack_take_begin(struct reading *reading) {
     const struct heaptrackfile_visitor *visitor = reading->visitor;
     uint64_t first;
     uint64_t path;
     uint64_t address;
-    if (!get_number(reading, &first)) {
+    if (!heaptrack_number(reading, &first)) {
         return BAD;
     }
-    if (get_number(reading, &path)) {
-        if (!get_number(reading, &address) || path > reading->path_count) {
+    if (heaptrack_number(reading, &path)) {
+        if (!heaptrack_number(reading, &address) || path > reading->path_count) {
             return BAD;
         }
         return visitor->begin(visitor->context, HEAPTRACKFILE_ADDRESS, address, first, path);
@@ -205,11 +206,11 @@ static int take_begin(struct reading *reading) {
                           reading->infos[first].path);
 }
 
-static int take_end(struct reading *reading, bool is_raw) {
+static int heaptrack_take_end(struct reading *reading, bool is_raw) {
     const struct heaptrackfile_visitor *visitor = reading->visitor;
     bool by_address = is_raw || reading->version < VERSION_INFOS;
     uint64_t key;
-    if (!get_number(reading, &key) || (!by_address && key >= reading->info_count)) {
+    if (!heaptrack_number(reading, &key) || (!by_address && key >= reading->info_count)) {
         return BAD;
     }
     return visitor->end(visitor->context, by_address ? HEAPTRACKFILE_ADDRESS : HEAPTRACKFILE_NUMBER,
@@ -217,7 +218,7 @@ static int take_end(struct reading *reading, bool is_raw) {
 }
 
 /* "m path base (address size)...", or "m -". */
-static int take_module(struct reading *reading) {
+static int heaptrack_take_module(struct reading *reading) {
     const struct heaptrackfile_visitor *visitor = reading->visitor;
     struct heaptrackfile_module module = {.path = get_text(reading), .start = UINT64_MAX};
     uint64_t address;
@@ -228,10 +229,10 @@ static int take_module(struct reading *reading) {
     if (strcmp(module.path, "-") == 0) {
         return visitor->modules_gone(visitor->context);
     }
-    if (!get_number(reading, &module.base)) {
+    if (!heaptrack_number(reading, &module.base)) {
         return BAD;
     }
-    while (get_number(reading, &address) && get_number(reading, &size)) {
+    while (heaptrack_number(reading, &address) && heaptrack_number(reading, &size)) {
         uint64_t start = module.base + address;
         module.start = start < module.start ? start : module.start;
         module.end = start + size > module.end ? start + size : module.end;
@@ -239,22 +240,22 @@ static int take_module(struct reading *reading) {
     return module.start < module.end ? visitor->module(visitor->context, &module) : BAD;
 }
 
-static int take_number(struct reading *reading, uint64_t unit,
-                       int (*told)(void *context, uint64_t number)) {
+static int heaptrack_take_number(struct reading *reading, uint64_t unit,
+                                 int (*told)(void *context, uint64_t number)) {
     uint64_t number;
-    if (!get_number(reading, &number) || __builtin_mul_overflow(number, unit, &number)) {
+    if (!heaptrack_number(reading, &number) || __builtin_mul_overflow(number, unit, &number)) {
         return BAD;
     }
     return told(reading->visitor->context, number);
 }
 
-static int take_line(struct reading *reading, char kind, bool *is_raw) {
+static int heaptrack_take_line(struct reading *reading, char kind, bool *is_raw) {
     const struct heaptrackfile_visitor *visitor = reading->visitor;
     uint64_t number;
     const char *text;
     switch (kind) {
     case 'v':
-        return take_version(reading);
+        return heaptrack_take_version(reading);
     case 'X':
         return visitor->command(visitor->context, reading->at);
     case 'x':
@@ -263,29 +264,29 @@ static int take_line(struct reading *reading, char kind, bool *is_raw) {
         return text != NULL ? visitor->program(visitor->context, text) : BAD;
     case 'm':
         *is_raw = true;
-        return take_module(reading);
+        return heaptrack_take_module(reading);
     case 'I':
-        if (!get_number(reading, &number) || number == 0) {
+        if (!heaptrack_number(reading, &number) || number == 0) {
             return BAD;
         }
         reading->page_size = number;
         return 0;
     case 's':
-        return take_text(reading);
+        return heaptrack_take_text(reading);
     case 'i':
-        return take_place(reading);
+        return heaptrack_take_place(reading);
     case 't':
-        return take_path(reading, *is_raw);
+        return heaptrack_take_path(reading, *is_raw);
     case 'a':
-        return take_info(reading);
+        return heaptrack_take_info(reading);
     case '+':
-        return take_begin(reading);
+        return heaptrack_take_begin(reading);
     case '-':
-        return take_end(reading, *is_raw);
+        return heaptrack_take_end(reading, *is_raw);
     case 'c':
-        return take_number(reading, NS_PER_MS, visitor->time);
+        return heaptrack_take_number(reading, NS_PER_MS, visitor->time);
     case 'R':
-        return take_number(reading, reading->page_size, visitor->resident);
+        return heaptrack_take_number(reading, reading->page_size, visitor->resident);
     case '#': /* comment */
     case 'A': /* heaptrack came to a program that ran */
     case 'S': /* of leak checkers: what to leave out */
@@ -297,8 +298,8 @@ static int take_line(struct reading *reading, char kind, bool *is_raw) {
 
 /* ---- The file ---- */
 
-static int read_lines(struct reading *reading, struct packedin *in,
-                      struct heaptrackfile_result *result) {
+static int heaptrack_read_lines(struct reading *reading, struct packedin *in,
+                                struct heaptrackfile_result *result) {
     bool is_raw = false;
     int status = 0;
     size_t size;
@@ -311,7 +312,7 @@ static int read_lines(struct reading *reading, struct packedin *in,
         reading->at = line + (size < 2 ? size : 2);
         reading->line_end = line + size;
         result->is_incomplete |= strcmp(line, PACKEDIN_INCOMPLETE) == 0;
-        status = take_line(reading, line[0], &is_raw);
+        status = heaptrack_take_line(reading, line[0], &is_raw);
         if (status == BAD) {
             result->bad_lines++;
             status = 0;
@@ -336,7 +337,7 @@ int heaptrackfile_read(const char *path, const struct heaptrackfile_visitor *vis
     if (in == NULL) {
         return -1;
     }
-    status = read_lines(&reading, in, result);
+    status = heaptrack_read_lines(&reading, in, result);
     if (packedin_break(in) != NULL) {
         snprintf(result->damage, sizeof result->damage, "%s after line %llu", packedin_break(in),
                  (unsigned long long)result->lines);

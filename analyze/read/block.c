@@ -58,7 +58,7 @@ ssize_t block_read_at(int fd, void *bytes, size_t size, uint64_t offset) {
     return (ssize_t)done;
 }
 
-static int reserve(unsigned char **bytes, size_t *capacity, size_t wanted) {
+static int block_reserve(unsigned char **bytes, size_t *capacity, size_t wanted) {
     unsigned char *grown;
     if (wanted <= *capacity) {
         return 0;
@@ -89,7 +89,7 @@ enum block_status block_load(int fd, uint64_t file_size, uint64_t offset,
         block_size(block) > file_size - offset) {
         return BLOCK_NONE;
     }
-    if (reserve(&buffer->stored, &buffer->stored_capacity, block->stored_size) != 0) {
+    if (block_reserve(&buffer->stored, &buffer->stored_capacity, block->stored_size) != 0) {
         errno = ENOMEM;
         return BLOCK_ERROR;
     }
@@ -134,7 +134,7 @@ enum block_status block_search(int fd, uint64_t file_size, uint64_t *offset,
 
 int block_unpack(const struct memtrace_block_header *block, struct recording_buffer *buffer) {
     size_t size;
-    if (reserve(&buffer->bytes, &buffer->capacity, block->raw_size) != 0) {
+    if (block_reserve(&buffer->bytes, &buffer->capacity, block->raw_size) != 0) {
         return -1;
     }
     buffer->size = block->raw_size;
@@ -156,7 +156,7 @@ int block_unpack(const struct memtrace_block_header *block, struct recording_buf
 
 enum { LARGE = 2048 }; /* bytes of a column that are worth a beginning of their own */
 
-static size_t columns_of(enum memtrace_block_kind kind) {
+static size_t block_columns(enum memtrace_block_kind kind) {
     return kind == MEMTRACE_BLOCK_EVENTS     ? COLUMNS
            : kind == MEMTRACE_BLOCK_NODES    ? NODECODE_COLUMNS
            : kind == MEMTRACE_BLOCK_SEGMENTS ? SEGMENTPACK_COLUMNS
@@ -174,7 +174,7 @@ size_t block_pack(ZSTD_CCtx *context, enum memtrace_block_kind kind, const void 
                   size_t size, int level, void *packed) {
     ZSTD_outBuffer out = {packed, BLOCK_PACK_BOUND(size), 0};
     ZSTD_inBuffer in = {payload, 0, 0};
-    size_t columns = size >= LARGE ? columns_of(kind) : 0;
+    size_t columns = size >= LARGE ? block_columns(kind) : 0;
     size_t end = columns * sizeof(uint32_t);
     ZSTD_CCtx_reset(context, ZSTD_reset_session_and_parameters);
     ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, level);

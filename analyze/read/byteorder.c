@@ -83,7 +83,7 @@ static void turn_field(unsigned char *field, unsigned width) {
 }
 
 /* Of one struct of so many runs; its size. */
-static size_t turn(unsigned char *bytes, const struct run *runs, size_t count) {
+static size_t byteorder_turn(unsigned char *bytes, const struct run *runs, size_t count) {
     unsigned char *at = bytes;
     for (size_t i = 0; i < count; i++) {
         for (unsigned k = 0; runs[i].width > 1 && k < runs[i].count; k++) {
@@ -95,7 +95,7 @@ static size_t turn(unsigned char *bytes, const struct run *runs, size_t count) {
 }
 
 void byteorder_turn_header(struct memtrace_header *header) {
-    turn((unsigned char *)header, header_runs, sizeof header_runs / sizeof *header_runs);
+    byteorder_turn((unsigned char *)header, header_runs, sizeof header_runs / sizeof *header_runs);
 }
 
 static const struct layout *find_layout(unsigned kind) {
@@ -127,12 +127,12 @@ static void turn_items(struct memtrace_segment *segment, size_t room) {
     size = segment->item_size;
     room = segment->size < room ? segment->size : room;
     for (size_t at = (sizeof *segment + size - 1) / size * size; at + size <= room; at += size) {
-        turn(bytes + at, layout->runs, MOST_RUNS);
+        byteorder_turn(bytes + at, layout->runs, MOST_RUNS);
     }
 }
 
 /* Bytes to the next one: of a segment that is published, or was to be. */
-static size_t step_of(const struct memtrace_segment *segment, size_t room) {
+static size_t segment_step(const struct memtrace_segment *segment, size_t room) {
     bool is_whole = segment->size >= MEMTRACE_PAGE_SIZE && segment->size % MEMTRACE_PAGE_SIZE == 0;
     bool is_segment = segment->magic == MEMTRACE_SEGMENT_MAGIC ||
                       (segment->magic == 0 && segment->header_size == sizeof *segment &&
@@ -149,8 +149,9 @@ void byteorder_turn_file(unsigned char *bytes, size_t size) {
         struct memtrace_segment *segment = (struct memtrace_segment *)(bytes + at);
         size_t room = size - at;
         size_t step;
-        turn((unsigned char *)segment, segment_runs, sizeof segment_runs / sizeof *segment_runs);
-        step = step_of(segment, room);
+        byteorder_turn((unsigned char *)segment, segment_runs,
+                       sizeof segment_runs / sizeof *segment_runs);
+        step = segment_step(segment, room);
         if (segment->magic == MEMTRACE_SEGMENT_MAGIC) {
             turn_items(segment, room);
         }

@@ -63,7 +63,7 @@ bool cachefolder_is_on(void) {
 
 /* The kind's folder, open; -1: there is none. One that others may write to is not believed: what is
  * in it would be shown as the truth. */
-static int open_folder(const struct cachefolder_kind *kind, bool make) {
+static int cachefolder_open_kind(const struct cachefolder_kind *kind, bool make) {
     char path[PATH_MAX];
     struct stat status;
     size_t length;
@@ -106,17 +106,18 @@ static uint64_t checksum_of(const struct head *head, const struct cachefolder_pi
 /* --- loading ---------------------------------------------------------------------------------- */
 
 /* This user's own. */
-static bool is_own(int fd, struct stat *status) {
+static bool cachefolder_is_own(int fd, struct stat *status) {
     return fstat(fd, status) == 0 && S_ISREG(status->st_mode) && status->st_uid == geteuid() &&
            status->st_size >= HEAD_BYTES;
 }
 
 /* 0 or -1 */
-static int map_file(const struct cachefolder_kind *kind, int fd, struct cachefolder_file *file) {
+static int cachefolder_map(const struct cachefolder_kind *kind, int fd,
+                           struct cachefolder_file *file) {
     struct cachefolder_piece payload;
     const struct head *head;
     struct stat status;
-    if (!is_own(fd, &status)) {
+    if (!cachefolder_is_own(fd, &status)) {
         return -1;
     }
     file->mapping_size = (size_t)status.st_size;
@@ -139,8 +140,8 @@ static int map_file(const struct cachefolder_kind *kind, int fd, struct cachefol
 }
 
 /* The descriptor, or -1. */
-static int open_file(const struct cachefolder_kind *kind, const char *name) {
-    int folder = open_folder(kind, false);
+static int cachefolder_open_file(const struct cachefolder_kind *kind, const char *name) {
+    int folder = cachefolder_open_kind(kind, false);
     int fd =
         folder >= 0 ? openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) : -1;
     if (folder >= 0) {
@@ -151,13 +152,13 @@ static int open_file(const struct cachefolder_kind *kind, const char *name) {
 
 int cachefolder_load(const struct cachefolder_kind *kind, const char *name,
                      struct cachefolder_file *file) {
-    int fd = open_file(kind, name);
+    int fd = cachefolder_open_file(kind, name);
     int result;
     *file = (struct cachefolder_file){0};
     if (fd < 0) {
         return -1;
     }
-    result = map_file(kind, fd, file);
+    result = cachefolder_map(kind, fd, file);
     if (result == 0) {
         futimens(fd, NULL); /* it was used: see cachefolder_shrink() */
     }
@@ -166,13 +167,14 @@ int cachefolder_load(const struct cachefolder_kind *kind, const char *name,
 }
 
 int cachefolder_open(const struct cachefolder_kind *kind, const char *name, uint64_t *size) {
-    int fd = open_file(kind, name);
+    int fd = cachefolder_open_file(kind, name);
     struct stat status;
     struct head head;
     if (fd < 0) {
         return -1;
     }
-    if (!is_own(fd, &status) || pread(fd, &head, sizeof head, 0) != (ssize_t)sizeof head ||
+    if (!cachefolder_is_own(fd, &status) ||
+        pread(fd, &head, sizeof head, 0) != (ssize_t)sizeof head ||
         memcmp(head.magic, head_magic, sizeof head.magic) != 0 || head.version != kind->version ||
         head.size != (uint64_t)status.st_size - HEAD_BYTES) {
         close(fd);
@@ -208,7 +210,7 @@ static int compare_used(const void *left, const void *right) {
 }
 
 /* Lists the files, what a killed writer left taken away. Returns their number. */
-static size_t list_files(DIR *folder, struct used **list) {
+static size_t cachefolder_list(DIR *folder, struct used **list) {
     size_t count = 0;
     size_t room = 0;
     *list = NULL;
@@ -243,7 +245,7 @@ static void cachefolder_shrink(const struct cachefolder_kind *kind, int descript
         close(descriptor);
         return;
     }
-    count = list_files(folder, &list);
+    count = cachefolder_list(folder, &list);
     for (size_t i = 0; i < count; i++) {
         total += list[i].bytes;
     }
@@ -267,7 +269,7 @@ void cachefolder_begin(struct cachefolder_writer *writer, const struct cachefold
     snprintf(writer->name, sizeof writer->name, "%s", name);
     snprintf(writer->temporary, sizeof writer->temporary, "%s%s%d-%lx", writer->name,
              temporary_mark, (int)getpid(), (unsigned long)(uintptr_t)writer);
-    writer->folder = strlen(name) < sizeof writer->name ? open_folder(kind, true) : -1;
+    writer->folder = strlen(name) < sizeof writer->name ? cachefolder_open_kind(kind, true) : -1;
     if (writer->folder >= 0) {
         writer->fd = openat(writer->folder, writer->temporary,
                             O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);

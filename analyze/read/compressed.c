@@ -156,7 +156,7 @@ bool segmentpack_same(const struct segmentpack_form *one, const struct segmentpa
 
 /* ---- Packing ---- */
 
-static inline uint64_t load(const unsigned char *bytes, unsigned width) {
+static inline uint64_t load_field(const unsigned char *bytes, unsigned width) {
     uint64_t value = 0;
     memcpy(&value, bytes, width); /* little-endian, as all that MemTrace runs on */
     return value;
@@ -169,7 +169,7 @@ HOT_INLINE void put_values(struct segmentpack *pack, unsigned field, const unsig
     unsigned char *to = column->bytes + column->size;
     uint64_t before = pack->before[field];
     for (; count > 0; count--, bytes += stride) {
-        uint64_t value = load(bytes, width);
+        uint64_t value = load_field(bytes, width);
         uint64_t left = varint_zigzag(value - before);
         if (value == before) { /* as most are */
             *to++ = 0;
@@ -185,7 +185,7 @@ HOT_INLINE void put_values(struct segmentpack *pack, unsigned field, const unsig
 }
 
 /* The number of a value, plus one; 0: no memory. */
-static uintptr_t number_of(struct segmentpack *pack, uint64_t value) {
+static uintptr_t segmentpack_number(struct segmentpack *pack, uint64_t value) {
     uintptr_t number = (uintptr_t)numbermap_get(&pack->numbers, value);
     if (number == 0) {
         number = pack->numbers.used + 1;
@@ -204,9 +204,9 @@ HOT_INLINE void put_numbers(struct segmentpack *pack, const unsigned char *bytes
     uint64_t last = 0;
     uintptr_t number = 0; /* of `last`, if there was one */
     for (; count > 0; count--, bytes += stride) {
-        uint64_t value = load(bytes, width);
+        uint64_t value = load_field(bytes, width);
         if (number == 0 || value != last) { /* siblings often have the same */
-            number = number_of(pack, value);
+            number = segmentpack_number(pack, value);
             last = value;
         }
         column->failed |= number == 0;
@@ -215,8 +215,8 @@ HOT_INLINE void put_numbers(struct segmentpack *pack, const unsigned char *bytes
 }
 
 /* Where the width is a constant to the compiler a value is a load, else a call. */
-static void put_field(struct segmentpack *pack, unsigned field, const unsigned char *bytes,
-                      size_t count, size_t stride) {
+static void segmentpack_put_field(struct segmentpack *pack, unsigned field,
+                                  const unsigned char *bytes, size_t count, size_t stride) {
     unsigned width = pack->form.width[field];
     if (field == 0 && pack->form.numbered) {
         if (width == 8) {
@@ -248,12 +248,12 @@ static void put_items(struct segmentpack *pack, const unsigned char *bytes, size
         if (!varint_room(&pack->columns[COLUMN_FIELDS + i], count * VARINT_MOST)) {
             return;
         }
-        put_field(pack, i, bytes + at, count, stride);
+        segmentpack_put_field(pack, i, bytes + at, count, stride);
     }
 }
 
-static void put_piece(struct segmentpack *pack, const unsigned char *bytes, uint64_t page,
-                      size_t pages) {
+static void segmentpack_put_piece(struct segmentpack *pack, const unsigned char *bytes,
+                                  uint64_t page, size_t pages) {
     varint_put(&pack->columns[COLUMN_PIECES], page - pack->end);
     varint_put(&pack->columns[COLUMN_PIECES], pages);
     pack->end = page + pages;
@@ -272,7 +272,7 @@ static bool is_zero(const unsigned char *page) {
 void segmentpack_add(struct segmentpack *pack, const unsigned char *bytes, uint64_t page,
                      size_t pages) {
     if (pack->form.count != 0) {
-        put_piece(pack, bytes, page, pages);
+        segmentpack_put_piece(pack, bytes, page, pages);
         return;
     }
     for (size_t i = 0; i < pages;) {
@@ -281,7 +281,7 @@ void segmentpack_add(struct segmentpack *pack, const unsigned char *bytes, uint6
             i++;
         }
         if (i != first) {
-            put_piece(pack, bytes + first * PAGE, page + first, i - first);
+            segmentpack_put_piece(pack, bytes + first * PAGE, page + first, i - first);
         } else {
             i++;
         }

@@ -27,7 +27,7 @@ struct piece {
 };
 
 /* Whether the path is absolute and leads to nothing but below the folder it is put after. */
-static bool is_safe(const char *path) {
+static bool path_is_safe(const char *path) {
     return path[0] == '/' && path[1] != '\0' && strstr(path, "/../") == NULL &&
            (strlen(path) < 3 || strcmp(path + strlen(path) - 3, "/..") != 0);
 }
@@ -45,7 +45,7 @@ static int read_piece(const struct recording_buffer *buffer, struct piece *piece
     path = (const char *)buffer->bytes + sizeof head;
     if (head.path_size < 2 || head.path_size > sizeof piece->file.path || head.path_size > rest ||
         path[head.path_size - 1] != '\0' || head.build_id_size == 1 ||
-        head.build_id_size > sizeof head.build_id || !is_safe(path)) {
+        head.build_id_size > sizeof head.build_id || !path_is_safe(path)) {
         return -1;
     }
     *piece = (struct piece){.offset = head.offset,
@@ -132,7 +132,7 @@ static bool name_of_debug_file(const char *folder, const struct embedded *file,
 
 /* Its first piece makes the file, so that an older one of that name, or what a link of that name
  * leads to, stays as it is. 0, or -1 with errno. */
-static int write_piece(char *path, const struct piece *piece, const struct timespec *when) {
+static int piece_write(char *path, const struct piece *piece, const struct timespec *when) {
     struct timespec times[2] = {*when, *when};
     int flags = O_WRONLY | O_CLOEXEC | O_NOFOLLOW | (piece->offset == 0 ? O_CREAT | O_EXCL : 0);
     int result;
@@ -164,7 +164,7 @@ static int extract_piece(void *context, const struct piece *piece, struct error 
     errno = ENAMETOOLONG;
     fits = whole ? snprintf(path, sizeof path, "%s%s", extraction->folder, file->path) < PATH_MAX
                  : name_of_debug_file(extraction->folder, file, path);
-    if (!fits || write_piece(path, piece, &extraction->when) != 0) {
+    if (!fits || piece_write(path, piece, &extraction->when) != 0) {
         return error_set(error, "cannot write %.400s: %s", path, strerror(errno));
     }
     /* A whole file has its symbols in it: it is found as such, too, if no other file is. */

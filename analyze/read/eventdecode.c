@@ -22,7 +22,7 @@ struct state {
  */
 static _Atomic(struct state *) spare;
 
-RARELY_DONE static int fail(struct event_decoder *decoder, const char *what) {
+RARELY_DONE static int decoder_fail(struct event_decoder *decoder, const char *what) {
     snprintf(decoder->error, sizeof decoder->error, "%s", what);
     return -1;
 }
@@ -37,11 +37,11 @@ int event_decoder_start(struct event_decoder *decoder, const struct memtrace_blo
     }
     *decoder = (struct event_decoder){.payload = payload, .size = size, .state = state};
     if (state == NULL || predict_start(&state->predict, block->thread, block->first_number) != 0) {
-        fail(decoder, "out of memory");
+        decoder_fail(decoder, "out of memory");
     } else if (varint_split(payload, size, state->column, COLUMNS, &state->damaged) != 0) {
-        fail(decoder, "the sizes of its columns do not add up");
+        decoder_fail(decoder, "the sizes of its columns do not add up");
     } else if (block->items > MEMTRACE_BLOCK_EVENTS_MOST) {
-        fail(decoder, "it has more events than a block can have");
+        decoder_fail(decoder, "it has more events than a block can have");
     } else {
         state->items = block->items;
         state->time_ns = block->items != 0 ? varint_get(&state->column[COLUMN_TIMES]) : 0;
@@ -311,9 +311,9 @@ HOT_INLINE int next_event(struct event_decoder *decoder, bool skips_addresses,
         get_alloc(state, op, skips_addresses, event);
     }
     if (state->no_memory) {
-        return fail(decoder, "out of memory");
+        return decoder_fail(decoder, "out of memory");
     }
-    return state->damaged ? fail(decoder, "its events cannot be") : 1;
+    return state->damaged ? decoder_fail(decoder, "its events cannot be") : 1;
 }
 
 int event_decoder_next(struct event_decoder *decoder, struct event *event) {

@@ -152,7 +152,7 @@ static enum op_site use_site(struct event_encoder *encoder, struct predict_sites
     return how;
 }
 
-static void put_signed(struct varint_writer *column, uint64_t difference) {
+static void column_put_signed(struct varint_writer *column, uint64_t difference) {
     varint_put(column, varint_zigzag(difference));
 }
 
@@ -165,7 +165,7 @@ static void put_split(struct event_encoder *encoder, enum column column, uint64_
 static void put_new_context(struct varint_writer *column, const struct predict_sites *sites,
                             uint32_t index) {
     uint32_t before = index != 0 ? sites->site[index - 1].context : 0;
-    put_signed(column, (uint64_t)sites->site[index].context - before);
+    column_put_signed(column, (uint64_t)sites->site[index].context - before);
 }
 
 static void put_new_site(struct event_encoder *encoder, uint32_t index) {
@@ -185,8 +185,9 @@ static void put_new_site(struct event_encoder *encoder, uint32_t index) {
 
 /* How the allocation's address is told, and tells it. old_address: of the block that a realloc
  * ended, if that is of this file block; else 0. */
-static enum op_address put_address(struct event_encoder *encoder, const struct predict_site *site,
-                                   uint64_t address, uint64_t old_address) {
+static enum op_address encoder_put_address(struct event_encoder *encoder,
+                                           const struct predict_site *site, uint64_t address,
+                                           uint64_t old_address) {
     struct predict *predict = &encoder->predict;
     enum op_address how = ADDRESS_FRONTIER;
     int depth;
@@ -260,7 +261,7 @@ static unsigned end_block(struct event_encoder *encoder, const struct event_bloc
     return OP_FREE | (unsigned)how << OP_BLOCK_SHIFT;
 }
 
-static unsigned put_place(struct event_encoder *encoder, uint32_t context) {
+static unsigned encoder_put_place(struct event_encoder *encoder, uint32_t context) {
     struct predict_sites *places = &encoder->predict.places;
     struct predict_site place = {.context = context};
     uint32_t index = 0;
@@ -280,16 +281,18 @@ static void put_op(struct event_encoder *encoder, unsigned op) {
     varint_put_byte(&encoder->column[COLUMN_OPS], (unsigned char)op);
 }
 
-static void add_free(struct event_encoder *encoder, const struct event *event, unsigned time) {
+static void encoder_add_free(struct event_encoder *encoder, const struct event *event,
+                             unsigned time) {
     uint64_t slot;
     unsigned op = end_block(encoder, &event->block, &slot);
     if (slot != 0) {
         predict_push(&encoder->predict, slot);
     }
-    put_op(encoder, op | put_place(encoder, event->context) | time);
+    put_op(encoder, op | encoder_put_place(encoder, event->context) | time);
 }
 
-static void add_alloc(struct event_encoder *encoder, const struct event *event, unsigned time) {
+static void encoder_add_alloc(struct event_encoder *encoder, const struct event *event,
+                              unsigned time) {
     struct predict *predict = &encoder->predict;
     struct predict_site site = {.context = event->context,
                                 .size = event->size,
@@ -321,7 +324,7 @@ static void add_alloc(struct event_encoder *encoder, const struct event *event, 
         put_new_site(encoder, index);
     }
     op |= (unsigned)how << OP_SITE_SHIFT;
-    op |= (unsigned)put_address(encoder, &site, address, old_address) << OP_ADDRESS_SHIFT;
+    op |= (unsigned)encoder_put_address(encoder, &site, address, old_address) << OP_ADDRESS_SHIFT;
     if (old_slot != 0 && address != old_address) {
         predict_push(predict, old_slot);
     }
@@ -333,7 +336,8 @@ static void add_alloc(struct event_encoder *encoder, const struct event *event, 
     predict_alloc(predict, index, address, &encoder->failed);
 }
 
-static void add_rest(struct event_encoder *encoder, const struct event *event, unsigned time) {
+static void encoder_add_rest(struct event_encoder *encoder, const struct event *event,
+                             unsigned time) {
     struct varint_writer *rest = &encoder->column[COLUMN_REST];
     unsigned what = REST_LOST;
     if (event->kind == EVENT_MAP) {
@@ -360,7 +364,7 @@ static void add_rest(struct event_encoder *encoder, const struct event *event, u
 }
 
 /* The bit of an op that tells whether the time has changed. */
-static unsigned put_time(struct event_encoder *encoder, uint64_t time_ns) {
+static unsigned encoder_put_time(struct event_encoder *encoder, uint64_t time_ns) {
     uint64_t difference = time_ns - encoder->time_ns;
     encoder->time_ns = time_ns;
     if (encoder->count == 0) {
@@ -373,7 +377,7 @@ static unsigned put_time(struct event_encoder *encoder, uint64_t time_ns) {
     }
     encoder->first_ns = time_ns < encoder->first_ns ? time_ns : encoder->first_ns;
     encoder->last_ns = time_ns > encoder->last_ns ? time_ns : encoder->last_ns;
-    put_signed(&encoder->column[COLUMN_TIMES], difference);
+    column_put_signed(&encoder->column[COLUMN_TIMES], difference);
     return OP_TIME;
 }
 
@@ -382,16 +386,16 @@ int event_encoder_add(struct event_encoder *encoder, const struct event *event) 
     if (encoder->count == MEMTRACE_BLOCK_EVENTS_MOST) {
         return -1;
     }
-    time = put_time(encoder, event->time_ns);
+    time = encoder_put_time(encoder, event->time_ns);
     switch (event->kind) {
     case EVENT_ALLOC:
-        add_alloc(encoder, event, time);
+        encoder_add_alloc(encoder, event, time);
         break;
     case EVENT_FREE:
-        add_free(encoder, event, time);
+        encoder_add_free(encoder, event, time);
         break;
     default:
-        add_rest(encoder, event, time);
+        encoder_add_rest(encoder, event, time);
         break;
     }
     encoder->count++;

@@ -77,7 +77,7 @@ static void set_mapping(struct mapping *mapping, void *bytes, uint64_t size) {
     }
 }
 
-static void watch(void *bytes, uint64_t size, int protection) {
+static void filemap_watch_mapping(void *bytes, uint64_t size, int protection) {
     struct mapping *mapping;
     pthread_mutex_lock(&lock);
     if (page_bytes == 0) {
@@ -106,7 +106,7 @@ void *filemap_open(int fd, uint64_t offset, uint64_t size, enum filemap_use use)
     if (bytes == MAP_FAILED) {
         return NULL;
     }
-    watch(bytes, size, protection);
+    filemap_watch_mapping(bytes, size, protection);
     return bytes;
 }
 
@@ -134,5 +134,5 @@ void filemap_close(void *bytes, uint64_t size) {
 }
 
 void filemap_watch(void *bytes, uint64_t size) {
-    watch(bytes, size, PROT_READ | PROT_WRITE);
+    filemap_watch_mapping(bytes, size, PROT_READ | PROT_WRITE);
 }

@@ -23,12 +23,12 @@ struct reading {
     size_t block;
 };
 
-static const char *text_at(const char *texts, size_t size, uint32_t offset) {
+static const char *framenames_text(const char *texts, size_t size, uint32_t offset) {
     return offset < size && texts[offset] != '\0' ? texts + offset : NULL;
 }
 
-static int take_block(struct reading *reading, const struct memtrace_block_header *block,
-                      const struct recording_buffer *buffer) {
+static int framenames_take_block(struct reading *reading, const struct memtrace_block_header *block,
+                                 const struct recording_buffer *buffer) {
     size_t array = (size_t)block->items * sizeof(struct memtrace_frame_name);
     size_t text_size;
     char *texts;
@@ -51,8 +51,8 @@ static int take_block(struct reading *reading, const struct memtrace_block_heade
         struct memtrace_frame_name item;
         memcpy(&item, buffer->bytes + i * sizeof item, sizeof item);
         reading->found[reading->count++] =
-            (struct found){{item.frame, text_at(texts, text_size, item.function),
-                            text_at(texts, text_size, item.file), item.line, item.column},
+            (struct found){{item.frame, framenames_text(texts, text_size, item.function),
+                            framenames_text(texts, text_size, item.file), item.line, item.column},
                            reading->block,
                            i};
     }
@@ -66,14 +66,14 @@ static int take_part(struct reading *reading, const struct recording *recording)
         const struct memtrace_block_header *block = &recording->blocks[i].block;
         if (block->kind == MEMTRACE_BLOCK_NAMES &&
             recording_payload(recording, i, &buffer, NULL) == 0) {
-            result = take_block(reading, block, &buffer);
+            result = framenames_take_block(reading, block, &buffer);
         }
     }
     recording_buffer_free(&buffer);
     return result;
 }
 
-static int by_frame(const void *left, const void *right) {
+static int framenames_compare(const void *left, const void *right) {
     const struct found *a = left;
     const struct found *b = right;
     if (a->name.frame != b->name.frame) {
@@ -92,7 +92,7 @@ static int keep_first(struct reading *reading) {
     if (reading->count == 0) {
         return 0;
     }
-    qsort(reading->found, reading->count, sizeof *reading->found, by_frame);
+    qsort(reading->found, reading->count, sizeof *reading->found, framenames_compare);
     names->items = malloc(reading->count * sizeof *names->items);
     if (names->items == NULL) {
         return -1;

@@ -56,18 +56,18 @@ static uint64_t fine_records(const struct table *table) {
     return span_bytes >> table->shift;
 }
 
-static bool contains(const struct liveheap_block *block, uint64_t address) {
+static bool block_contains(const struct liveheap_block *block, uint64_t address) {
     return address == block->start ||
            (address > block->start && address - block->start < block->size);
 }
 
-static uint64_t bits(uint64_t value, unsigned shift, unsigned count) {
+static uint64_t record_bits(uint64_t value, unsigned shift, unsigned count) {
     return value >> shift & ((UINT64_C(1) << count) - 1);
 }
 
 /* Ticks since birth, where only the low bits of the birth are kept. */
 static uint64_t age_ns(const struct table *table, uint64_t birth, unsigned birth_bits) {
-    uint64_t ticks = bits(table->now_tick - birth, 0, birth_bits);
+    uint64_t ticks = record_bits(table->now_tick - birth, 0, birth_bits);
     /* The program's clock may be a little ahead of ours: the last sixteenth is the near future. */
     if (ticks >> (birth_bits - 4) == 15)
         ticks = 0;
@@ -79,10 +79,11 @@ static bool decode_fine(const struct table *table, uint64_t granule_start, uint6
                         struct liveheap_block *block) {
     uint64_t record = stored ^ granule_start << MEMTRACE_BLOCK_ADDRESS_SHIFT;
     *block = (struct liveheap_block){
-        .start = granule_start + 8 * bits(record, MEMTRACE_BLOCK_OFFSET_SHIFT, 2),
-        .size = bits(record, MEMTRACE_BLOCK_SIZE_SHIFT, 10),
-        .context = (uint32_t)bits(record, MEMTRACE_BLOCK_CONTEXT_SHIFT, MEMTRACE_CONTEXT_BITS),
-        .thread = (uint32_t)bits(record, MEMTRACE_BLOCK_THREAD_SHIFT, MEMTRACE_THREAD_BITS),
+        .start = granule_start + 8 * record_bits(record, MEMTRACE_BLOCK_OFFSET_SHIFT, 2),
+        .size = record_bits(record, MEMTRACE_BLOCK_SIZE_SHIFT, 10),
+        .context =
+            (uint32_t)record_bits(record, MEMTRACE_BLOCK_CONTEXT_SHIFT, MEMTRACE_CONTEXT_BITS),
+        .thread = (uint32_t)record_bits(record, MEMTRACE_BLOCK_THREAD_SHIFT, MEMTRACE_THREAD_BITS),
         .pool = table->pool,
     };
     return stored != 0;
@@ -118,7 +119,7 @@ static int find_fine_in(const struct table *table, uint64_t first, uint64_t last
         return -1;
     for (uint64_t i = last - first + 1; i-- > 0;)
         if (decode_fine(table, (first + i) << table->shift, records[i], block) &&
-            contains(block, address))
+            block_contains(block, address))
             return set_fine_age(table, leaf, place + i, records[i], block) == 0 ? 1 : -1;
     return 0;
 }
@@ -139,9 +140,10 @@ static bool decode_coarse(const struct table *table, uint64_t granule_start,
         return false;
     *block = (struct liveheap_block){
         .start = granule_start + (record->size_offset >> MEMTRACE_BIG_OFFSET_SHIFT),
-        .size = bits(record->size_offset, 0, MEMTRACE_BIG_OFFSET_SHIFT),
-        .context = (uint32_t)bits(record->owner, 0, MEMTRACE_CONTEXT_BITS),
-        .thread = (uint32_t)bits(record->owner, MEMTRACE_BIG_THREAD_SHIFT, MEMTRACE_THREAD_BITS),
+        .size = record_bits(record->size_offset, 0, MEMTRACE_BIG_OFFSET_SHIFT),
+        .context = (uint32_t)record_bits(record->owner, 0, MEMTRACE_CONTEXT_BITS),
+        .thread =
+            (uint32_t)record_bits(record->owner, MEMTRACE_BIG_THREAD_SHIFT, MEMTRACE_THREAD_BITS),
         .age_ns = age_ns(table, record->owner >> MEMTRACE_BIG_BIRTH_SHIFT, 28),
         .pool = table->pool,
     };
@@ -161,7 +163,7 @@ static int find_coarse_in(const struct table *table, uint64_t leaf, uint64_t spa
         for (uint64_t i = end; i-- > first;) {
             uint64_t granule = span * span_bytes + (i << MEMTRACE_COARSE_SHIFT);
             if (decode_coarse(table, granule, &records[i - first], block) &&
-                contains(block, address))
+                block_contains(block, address))
                 return 1;
         }
         end = first;
@@ -171,12 +173,14 @@ static int find_coarse_in(const struct table *table, uint64_t leaf, uint64_t spa
 
 /* A block that does not contain the address does not end the search: malloc blocks lie inside
  * mappings that were noted too. */
-static int find_coarse(const struct table *table, uint64_t address, struct liveheap_block *block) {
+static int table_find_coarse(const struct table *table, uint64_t address,
+                             struct liveheap_block *block) {
     uint64_t leaves[ROOT_BATCH];
     uint64_t end = (address >> MEMTRACE_SPAN_SHIFT) + 1;
     uint64_t lowest = end > BACK_LEAVES ? end - BACK_LEAVES : 0;
     uint64_t records =
-        bits(address, MEMTRACE_COARSE_SHIFT, MEMTRACE_SPAN_SHIFT - MEMTRACE_COARSE_SHIFT) + 1;
+        record_bits(address, MEMTRACE_COARSE_SHIFT, MEMTRACE_SPAN_SHIFT - MEMTRACE_COARSE_SHIFT) +
+        1;
     int found = 0;
     while (end > lowest && found == 0) {
         uint64_t first = end - lowest > ROOT_BATCH ? end - ROOT_BATCH : lowest;
@@ -197,7 +201,7 @@ static int find_coarse(const struct table *table, uint64_t address, struct liveh
 static int find_in_table(const struct table *table, uint64_t address, struct liveheap_block *best) {
     struct liveheap_block large;
     int fine = find_fine(table, address, best);
-    int coarse = fine < 0 ? -1 : find_coarse(table, address, &large);
+    int coarse = fine < 0 ? -1 : table_find_coarse(table, address, &large);
     if (fine < 0 || coarse < 0)
         return -1;
     if (coarse > 0 && (fine == 0 || large.start > best->start))
@@ -229,7 +233,7 @@ static int find_on_level(const struct table *table, uint64_t at, uint64_t addres
                                              .age_ns = (uint64_t)age << MEMTRACE_TICK_SHIFT,
                                              .context = sampled[i].context,
                                              .thread = sampled[i].thread};
-            if (keys[i] > 1 && contains(block, address))
+            if (keys[i] > 1 && block_contains(block, address))
                 return 1;
         }
     }
@@ -246,7 +250,7 @@ static int find_sampled(const struct table *table, uint64_t address, struct live
     return found;
 }
 
-static int explain(pid_t pid, int reason, struct error *error) {
+static int liveheap_explain(pid_t pid, int reason, struct error *error) {
     if (reason == ESRCH)
         return error_set(error, "process %ld is gone", (long)pid);
     if (reason == EPERM || reason == EACCES)
@@ -279,10 +283,10 @@ int liveheap_find(pid_t pid, const struct memtrace_header *header, uint64_t addr
     for (int i = 0; i < 3; i++) {
         int found = tables[i].root ? find_in_table(&tables[i], address, block) : 0;
         if (found < 0)
-            return explain(pid, errno, error);
+            return liveheap_explain(pid, errno, error);
         if (found > 0)
             return 1;
     }
     int found = sampled.root ? find_sampled(&sampled, address, block) : 0;
-    return found < 0 ? explain(pid, errno, error) : found;
+    return found < 0 ? liveheap_explain(pid, errno, error) : found;
 }

@@ -120,7 +120,7 @@ static void fill_text(struct packedin *in) {
 }
 
 /* Room for more text: what was handed out goes; then a line that fills all of it gets more. */
-static bool make_room(struct packedin *in) {
+static bool packedin_make_room(struct packedin *in) {
     char *grown;
     if (in->next != 0) {
         memmove(in->text, in->text + in->next, in->end - in->next);
@@ -156,7 +156,7 @@ char *packedin_line(struct packedin *in, size_t *size) {
             return line;
         }
         seen = in->end - in->next;
-        if (in->at_end || !make_room(in)) {
+        if (in->at_end || !packedin_make_room(in)) {
             break;
         }
         fill_text(in);
@@ -189,7 +189,7 @@ const void *packedin_bytes(struct packedin *in, size_t *size) {
 
 /* ---- Opening ---- */
 
-static enum kind kind_of(const unsigned char *bytes, size_t size) {
+static enum kind packedin_kind(const unsigned char *bytes, size_t size) {
     if (size >= 2 && bytes[0] == 0x1f && bytes[1] == 0x8b) {
         return GZIP;
     }
@@ -197,7 +197,7 @@ static enum kind kind_of(const unsigned char *bytes, size_t size) {
 }
 
 bool packedin_is_packed(const void *bytes, size_t size) {
-    return kind_of(bytes, size) != PLAIN;
+    return packedin_kind(bytes, size) != PLAIN;
 }
 
 struct packedin *packedin_open(const char *path, struct error *error) {
@@ -221,7 +221,7 @@ struct packedin *packedin_open(const char *path, struct error *error) {
         has_memory = in->packed != NULL && in->text != NULL;
         if (has_memory) {
             fill_packed(in);
-            in->kind = kind_of(in->packed, in->packed_end);
+            in->kind = packedin_kind(in->packed, in->packed_end);
         }
         if (has_memory && in->kind == ZSTD) {
             in->zstd = ZSTD_createDCtx();

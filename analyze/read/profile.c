@@ -66,8 +66,8 @@ static uint32_t item_size_of(uint32_t kind) {
 }
 
 /* Keeps the first break only: what follows it is mostly its consequence. */
-__attribute__((format(printf, 2, 3))) static void note_damage(struct profile *profile,
-                                                              const char *format, ...) {
+__attribute__((format(printf, 2, 3))) static void profile_note_damage(struct profile *profile,
+                                                                      const char *format, ...) {
     if (profile->damage[0] == '\0') {
         va_list arguments;
         va_start(arguments, format);
@@ -84,8 +84,8 @@ static bool looks_unpublished(const struct memtrace_segment *segment, uint64_t r
            segment->size % MEMTRACE_PAGE_SIZE == 0 && segment->size <= room;
 }
 
-static int add_segment(struct profile *profile, const struct memtrace_segment *found,
-                       uint64_t offset, uint64_t room) {
+static int profile_add_segment(struct profile *profile, const struct memtrace_segment *found,
+                               uint64_t offset, uint64_t room) {
     uint64_t size = found->size < room ? found->size : room;
     uint32_t least = item_size_of(found->kind);
     uint64_t places;
@@ -94,8 +94,8 @@ static int add_segment(struct profile *profile, const struct memtrace_segment *f
     }
     if (found->header_size != sizeof *found || found->item_size < least ||
         (least > 1 && found->item_size % 8 != 0)) {
-        note_damage(profile, "a segment at byte %llu has a damaged header",
-                    (unsigned long long)offset);
+        profile_note_damage(profile, "a segment at byte %llu has a damaged header",
+                            (unsigned long long)offset);
         return 0;
     }
     places = size / found->item_size;
@@ -135,23 +135,24 @@ static int scan_segments(struct profile *profile, struct error *error) {
         found.magic = magic;
         if (magic != MEMTRACE_SEGMENT_MAGIC) {
             if (magic != 0) {
-                note_damage(profile, "no segment where one should start, at byte %llu",
-                            (unsigned long long)offset);
+                profile_note_damage(profile, "no segment where one should start, at byte %llu",
+                                    (unsigned long long)offset);
             }
             offset += looks_unpublished(&found, room) ? found.size : MEMTRACE_PAGE_SIZE;
             continue;
         }
         if (found.size < MEMTRACE_PAGE_SIZE || found.size % MEMTRACE_PAGE_SIZE != 0) {
-            note_damage(profile, "a segment at byte %llu has a damaged header",
-                        (unsigned long long)offset);
+            profile_note_damage(profile, "a segment at byte %llu has a damaged header",
+                                (unsigned long long)offset);
             offset += MEMTRACE_PAGE_SIZE;
             continue;
         }
-        if (add_segment(profile, &found, offset, room) != 0) {
+        if (profile_add_segment(profile, &found, offset, room) != 0) {
             return error_set(error, "out of memory while reading %s", profile->path);
         }
         if (found.size > room) {
-            note_damage(profile, "the segment at byte %llu is cut off", (unsigned long long)offset);
+            profile_note_damage(profile, "the segment at byte %llu is cut off",
+                                (unsigned long long)offset);
             break;
         }
         offset += found.size;
@@ -175,8 +176,8 @@ void profile_end_strings(struct memtrace_header *header) {
 }
 
 /* One line for everything that is not a profile this program can read. */
-static int check_header(const struct memtrace_header *header, const char *path,
-                        struct error *error) {
+static int profile_check_header(const struct memtrace_header *header, const char *path,
+                                struct error *error) {
     if (memcmp(header->magic, MEMTRACE_MAGIC, sizeof header->magic) != 0) {
         return error_set(error, "%s is not a MemTrace profile", path);
     }
@@ -198,7 +199,8 @@ static int check_header(const struct memtrace_header *header, const char *path,
 }
 
 /* file_size: bytes there are; profile->bytes and size are set. */
-static int read_structure(struct profile *profile, uint64_t file_size, struct error *error) {
+static int profile_read_structure(struct profile *profile, uint64_t file_size,
+                                  struct error *error) {
     memcpy(&profile->header, profile->bytes, sizeof profile->header);
     profile->header.end = profile_load_u64(&profile_header(profile)->end);
     profile_end_strings(&profile->header);
@@ -207,17 +209,17 @@ static int read_structure(struct profile *profile, uint64_t file_size, struct er
             profile->header.end < MEMTRACE_HEADER_SIZE ? MEMTRACE_HEADER_SIZE : profile->header.end;
     }
     if (profile->header.end < MEMTRACE_HEADER_SIZE) {
-        note_damage(profile, "the header is damaged");
+        profile_note_damage(profile, "the header is damaged");
     } else if (profile->header.end > file_size && !profile->live) {
-        note_damage(profile, "cut off at byte %llu of %llu", (unsigned long long)file_size,
-                    (unsigned long long)profile->header.end);
+        profile_note_damage(profile, "cut off at byte %llu of %llu", (unsigned long long)file_size,
+                            (unsigned long long)profile->header.end);
     }
     if (scan_segments(profile, error) != 0) {
         return -1;
     }
     profile->is_broken = profile->damage[0] != '\0';
     if ((profile->header.flags & MEMTRACE_FLAG_INCOMPLETE) != 0) {
-        note_damage(profile, PROFILE_INCOMPLETE);
+        profile_note_damage(profile, PROFILE_INCOMPLETE);
     }
     return 0;
 }
@@ -236,7 +238,7 @@ static struct profile *new_profile(const char *path, struct error *error) {
     return profile;
 }
 
-static int map_file(struct profile *profile, int fd, uint64_t size, struct error *error) {
+static int profile_map(struct profile *profile, int fd, uint64_t size, struct error *error) {
     void *bytes = filemap_open(fd, 0, size, FILEMAP_READS);
     if (bytes == NULL) {
         return error_set(error, "cannot map %s: %s", profile->path, strerror(errno));
@@ -293,10 +295,10 @@ static int peek(struct profile *profile, int fd, uint64_t *size, struct error *e
     if (profile->is_turned) {
         byteorder_turn_header(&profile->header);
     }
-    return check_header(&profile->header, profile->path, error);
+    return profile_check_header(&profile->header, profile->path, error);
 }
 
-static int open_file(struct profile *profile, int fd, struct error *error) {
+static int profile_read_file(struct profile *profile, int fd, struct error *error) {
     uint64_t size = 0;
     uint64_t wanted;
     if (peek(profile, fd, &size, error) != 0) {
@@ -316,7 +318,7 @@ static int open_file(struct profile *profile, int fd, struct error *error) {
             return -1;
         }
         profile->uncompressed = profile->size = size;
-        return read_structure(profile, size, error);
+        return profile_read_structure(profile, size, error);
     }
     wanted = profile->header.end < size ? profile->header.end : size;
     if (wanted < MEMTRACE_HEADER_SIZE) {
@@ -325,7 +327,7 @@ static int open_file(struct profile *profile, int fd, struct error *error) {
     profile->live = !profile->is_turned && profile->header.state == MEMTRACE_STATE_RUNNING &&
                     region_runs(fd, &profile->header);
     if (profile->live || (wanted > COPY_LIMIT && !profile->is_turned)) {
-        if (map_file(profile, fd, size, error) != 0) {
+        if (profile_map(profile, fd, size, error) != 0) {
             return -1;
         }
     } else if (copy_file(profile, fd, wanted, error) != 0) {
@@ -343,7 +345,7 @@ static int open_file(struct profile *profile, int fd, struct error *error) {
             return error_set(error, "cannot keep %s open: %s", profile->path, strerror(errno));
         }
     }
-    return read_structure(profile, size, error);
+    return profile_read_structure(profile, size, error);
 }
 
 struct profile *profile_open_file(int fd, const char *name, struct error *error) {
@@ -352,7 +354,7 @@ struct profile *profile_open_file(int fd, const char *name, struct error *error)
         return NULL;
     }
     trust_note_data(fd);
-    if (open_file(profile, fd, error) != 0) {
+    if (profile_read_file(profile, fd, error) != 0) {
         profile_close(profile);
         return NULL;
     }
@@ -383,7 +385,8 @@ struct profile *profile_wrap(const void *bytes, size_t size, const char *name,
         error_set(error, "%s is not a MemTrace profile, or is cut off inside its header", name);
     } else if (compressed_is(bytes)) {
         error_set(error, "%s is a compressed profile: only files of these can be read", name);
-    } else if (check_header(bytes, name, error) == 0 && read_structure(profile, size, error) == 0) {
+    } else if (profile_check_header(bytes, name, error) == 0 &&
+               profile_read_structure(profile, size, error) == 0) {
         return profile;
     }
     profile_close(profile);
@@ -413,7 +416,7 @@ int profile_refresh(struct profile *profile, struct error *error) {
     }
     profile->size = size;
     profile->damage[0] = '\0';
-    return read_structure(profile, size, error);
+    return profile_read_structure(profile, size, error);
 }
 
 void profile_let_go(const struct profile *profile) {
@@ -460,7 +463,7 @@ const void *profile_item(const struct profile *profile, const struct profile_seg
 }
 
 /* What stands at the area of this node. 0: none. */
-static uint64_t area_of(const struct profile *profile, uint64_t packed) {
+static uint64_t profile_area(const struct profile *profile, uint64_t packed) {
     uint64_t number = packed >> MEMTRACE_NODE_AREA_SHIFT;
     uint32_t leaf = profile->area_leaves[number / MEMTRACE_AREA_LEAF_ITEMS];
     const uint64_t *start = leaf != 0 ? profile_item(profile, &profile->segments[leaf - 1],
@@ -474,7 +477,7 @@ bool profile_node(const struct profile *profile, const struct profile_segment *s
     const void *item = profile_item(profile, segment, place);
     if (item != NULL && segment->kind == MEMTRACE_SEGMENT_NODES) {
         uint64_t packed = profile_load_u64(item);
-        *node = memtrace_unpack(packed, area_of(profile, packed));
+        *node = memtrace_unpack(packed, profile_area(profile, packed));
     } else if (item != NULL) {
         const struct memtrace_node *whole = item;
         *node = (struct memtrace_node){.frame = profile_load_u64(&whole->frame),

@@ -30,8 +30,8 @@ bool recording_is(const char *path) {
     return is;
 }
 
-static int add_block(struct recording *recording, uint64_t offset,
-                     const struct memtrace_block_header *block, struct error *error) {
+static int recording_add_block(struct recording *recording, uint64_t offset,
+                               const struct memtrace_block_header *block, struct error *error) {
     /* Of tables the size is what they will take in memory, and honest ones are never all alike. Of
      * files a piece is read at a time; embedded_extract() limits all of them. */
     bool is_table = block->kind != MEMTRACE_BLOCK_EVENTS && block->kind != MEMTRACE_BLOCK_NODES &&
@@ -49,7 +49,7 @@ static int add_block(struct recording *recording, uint64_t offset,
     return 0;
 }
 
-static void note_damage(struct recording *recording, uint64_t offset) {
+static void recording_note_damage(struct recording *recording, uint64_t offset) {
     if (recording->damaged_blocks++ == 0) {
         recording->first_damage = offset;
     }
@@ -82,7 +82,7 @@ static bool read_end(const struct recording *recording, uint64_t offset,
 }
 
 /* Steps over the end, where the last block is the index. */
-static bool step_over_end(struct recording *recording) {
+static bool recording_step_over_end(struct recording *recording) {
     const struct recording_entry *last;
     struct memtrace_index_end end;
     if (recording->block_count == 0) {
@@ -109,14 +109,15 @@ bool recording_is_unfinished(const struct recording *recording) {
 }
 
 /* Steps from block to block, from where the last scan ended. */
-static int scan(struct recording *recording, struct recording_buffer *buffer, struct error *error) {
+static int recording_scan(struct recording *recording, struct recording_buffer *buffer,
+                          struct error *error) {
     bool torn = false;
     while (recording->scanned < recording->size) {
         uint64_t offset = recording->scanned;
         struct memtrace_block_header block;
         enum block_status found =
             block_load(recording->fd, recording->size, offset, &block, buffer);
-        if (found == BLOCK_NONE && step_over_end(recording)) {
+        if (found == BLOCK_NONE && recording_step_over_end(recording)) {
             recording->closed = true;
             continue;
         }
@@ -132,11 +133,11 @@ static int scan(struct recording *recording, struct recording_buffer *buffer, st
             return error_set(error, "cannot read %s: %s", recording->path, strerror(errno));
         }
         if (offset != recording->scanned) {
-            note_damage(recording, recording->scanned);
+            recording_note_damage(recording, recording->scanned);
             recording->scanned = offset;
             continue;
         }
-        if (add_block(recording, offset, &block, error) != 0) {
+        if (recording_add_block(recording, offset, &block, error) != 0) {
             return -1;
         }
         recording->scanned += block_size(&block);
@@ -165,18 +166,18 @@ static int take_entry(struct recording *recording, const struct memtrace_index_e
         return error_set(error, "cannot read %s: %s", recording->path, strerror(errno));
     }
     if (found == BLOCK_NONE) {
-        note_damage(recording, entry->offset);
+        recording_note_damage(recording, entry->offset);
         return 1;
     }
     if (memcmp(&block, &entry->block, sizeof block) != 0) {
         return 0;
     }
-    return add_block(recording, entry->offset, &block, error) == 0 ? 1 : -1;
+    return recording_add_block(recording, entry->offset, &block, error) == 0 ? 1 : -1;
 }
 
 /* Blocks by the index at the end. 1; 0: there is none, or it is no good; -1: error. */
-static int read_index(struct recording *recording, struct recording_buffer *buffer,
-                      struct error *error) {
+static int recording_read_index(struct recording *recording, struct recording_buffer *buffer,
+                                struct error *error) {
     const struct memtrace_index_entry *entries;
     struct recording_buffer checks = {0};
     struct memtrace_index_end end;
@@ -205,11 +206,11 @@ static int read_index(struct recording *recording, struct recording_buffer *buff
     recording->scanned = recording->size;
     recording->closed = true;
     describe_damage(recording, false);
-    return add_block(recording, end.index_offset, &block, error) == 0 ? 1 : -1;
+    return recording_add_block(recording, end.index_offset, &block, error) == 0 ? 1 : -1;
 }
 
 /* One line for everything that is not a recording this program can read. */
-static int check_header(const struct recording *recording, struct error *error) {
+static int recording_check_header(const struct recording *recording, struct error *error) {
     const struct memtrace_recording_header *header = &recording->header;
     if (header->byte_order == __builtin_bswap32(MEMTRACE_BYTE_ORDER)) {
         return error_set(error,
@@ -253,7 +254,7 @@ static int read_header(struct recording *recording, struct error *error) {
         return error_set(error, "%s is cut off inside its header, at byte %zd of %zu",
                          recording->path, count, sizeof *header);
     }
-    return check_header(recording, error);
+    return recording_check_header(recording, error);
 }
 
 /* A file that was made of damaged ones is no better than they are. */
@@ -265,8 +266,8 @@ static void note_origin(struct recording *recording) {
 }
 
 /* The last PROGRAM block that can be read, its strings made safe. */
-static int take_program(struct recording *recording, struct recording_buffer *buffer,
-                        struct error *error) {
+static int recording_take_program(struct recording *recording, struct recording_buffer *buffer,
+                                  struct error *error) {
     struct memtrace_header *program = &recording->program;
     for (size_t i = recording->block_count; i-- > 0;) {
         if (recording->blocks[i].block.kind != MEMTRACE_BLOCK_PROGRAM ||
@@ -295,7 +296,8 @@ static int take_sent(struct recording *recording, bool takes_rest, struct error 
                            (unsigned long long)sent.last.end, sent.last.to);
     }
     for (size_t i = 0; result == 0 && i < sent.count; i++) {
-        result = add_block(recording, sent.entries[i].offset, &sent.entries[i].block, error);
+        result =
+            recording_add_block(recording, sent.entries[i].offset, &sent.entries[i].block, error);
     }
     if (result == 0 && sent.count != 0) {
         recording->sent_blocks = sent.count;
@@ -306,29 +308,31 @@ static int take_sent(struct recording *recording, bool takes_rest, struct error 
     return result;
 }
 
-static int read_structure(struct recording *recording, bool takes_rest, struct error *error) {
+static int recording_read_structure(struct recording *recording, bool takes_rest,
+                                    struct error *error) {
     struct recording_buffer buffer = {0};
     int known = take_sent(recording, takes_rest, error);
-    int result = known > 0 ? scan(recording, &buffer, error) : known;
+    int result = known > 0 ? recording_scan(recording, &buffer, error) : known;
     if (known == 0) {
-        result = read_index(recording, &buffer, error);
+        result = recording_read_index(recording, &buffer, error);
     }
     if (known == 0 && result == 0) {
         recording->block_count = 0;
         recording->table_bytes = 0;
         recording->damaged_blocks = 0;
         recording->scanned = sizeof recording->header;
-        result = scan(recording, &buffer, error);
+        result = recording_scan(recording, &buffer, error);
     }
     if (result >= 0) {
-        result = take_program(recording, &buffer, error);
+        result = recording_take_program(recording, &buffer, error);
     }
     note_origin(recording);
     recording_buffer_free(&buffer);
     return result;
 }
 
-static struct recording *open_file(const char *path, bool takes_rest, struct error *error) {
+static struct recording *recording_open_file(const char *path, bool takes_rest,
+                                             struct error *error) {
     struct recording *recording;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0) {
@@ -345,7 +349,8 @@ static struct recording *open_file(const char *path, bool takes_rest, struct err
     trust_note_data(fd);
     recording->fd = fd;
     recording->scanned = sizeof recording->header;
-    if (read_header(recording, error) != 0 || read_structure(recording, takes_rest, error) != 0) {
+    if (read_header(recording, error) != 0 ||
+        recording_read_structure(recording, takes_rest, error) != 0) {
         recording_close(recording);
         return NULL;
     }
@@ -353,11 +358,11 @@ static struct recording *open_file(const char *path, bool takes_rest, struct err
 }
 
 struct recording *recording_open(const char *path, struct error *error) {
-    return open_file(path, false, error);
+    return recording_open_file(path, false, error);
 }
 
 struct recording *recording_open_rest(const char *path, struct error *error) {
-    return open_file(path, true, error);
+    return recording_open_file(path, true, error);
 }
 
 void recording_close(struct recording *recording) {
@@ -381,9 +386,9 @@ int recording_refresh(struct recording *recording, struct error *error) {
         return error_set(error, "%s became shorter while it was read", recording->path);
     }
     recording->size = (uint64_t)status.st_size;
-    result = scan(recording, &buffer, error);
+    result = recording_scan(recording, &buffer, error);
     if (result == 0 && recording->block_count != before) {
-        result = take_program(recording, &buffer, error);
+        result = recording_take_program(recording, &buffer, error);
     }
     note_origin(recording);
     recording_buffer_free(&buffer);

@@ -117,7 +117,7 @@ bool region_runs(int fd, const struct memtrace_header *header) {
 }
 
 /* What follows "<pid>.<ticks>". */
-static bool is_ending(const char *text) {
+static bool region_is_ending(const char *text) {
     if (text[0] == '.' && text[1] >= '1' && text[1] <= '9') {
         text++;
         text += strspn(text, "0123456789");
@@ -133,7 +133,7 @@ int region_parse(const char *path, struct region *region) {
     name = name != NULL ? name + 1 : path;
     if (name[0] < '0' || name[0] > '9' || strlen(path) >= sizeof region->path ||
         sscanf(name, "%" SCNu64 ".%" SCNu64 "%n", &pid, &region->start_ticks, &end) != 2 ||
-        !is_ending(name + end) || pid == 0 || pid > INT32_MAX) {
+        !region_is_ending(name + end) || pid == 0 || pid > INT32_MAX) {
         return -1;
     }
     region->pid = (pid_t)pid;
@@ -163,7 +163,7 @@ size_t region_folders(uid_t uid, struct region_folders *folders) {
 
 /* A pid of another namespace says nothing here: a region from there is in use as long as some
  * process has it open. */
-static void look_into(struct region *region) {
+static void region_look_into(struct region *region) {
     struct memtrace_header header;
     size_t size = offsetof(struct memtrace_header, executable);
     int fd = open(region->path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -179,7 +179,7 @@ static void look_into(struct region *region) {
 }
 
 /* A regular file of ours: others may have made things in a world-writable folder. */
-static int look_at(struct region *region, uid_t uid) {
+static int region_look_at(struct region *region, uid_t uid) {
     struct stat status;
     if (lstat(region->path, &status) != 0) {
         return -errno;
@@ -188,7 +188,7 @@ static int look_at(struct region *region, uid_t uid) {
         return -ENOENT;
     }
     region->modified_ns = (int64_t)status.st_mtim.tv_sec * 1000000000 + status.st_mtim.tv_nsec;
-    look_into(region);
+    region_look_into(region);
     return 0;
 }
 
@@ -204,7 +204,7 @@ static int find_by_name(pid_t pid, uint64_t ticks, uid_t uid, struct region *reg
         if (region_parse(path, region) != 0) {
             continue;
         }
-        found = look_at(region, uid);
+        found = region_look_at(region, uid);
         if (found == 0) {
             return 0;
         }
@@ -242,7 +242,7 @@ static bool is_mapped_file(const char *path, uint64_t inode) {
 
 /* Left by a program that has replaced itself by exec, or was detached from: its process may have
  * another region. */
-static bool is_left(const struct region *region) {
+static bool region_is_left(const struct region *region) {
     struct memtrace_header header;
     return region_read_header(region->path, &header) == REGION_HEADER &&
            (header.state == MEMTRACE_STATE_EXECED || (header.flags & MEMTRACE_FLAG_LEFT) != 0);
@@ -276,7 +276,7 @@ static int find_by_maps(pid_t pid, uint64_t ticks, struct region *region) {
             region->modified_ns = 0;
             found = *region;
             is_found = true;
-            if (!is_left(region)) {
+            if (!region_is_left(region)) {
                 break;
             }
         }
@@ -311,7 +311,7 @@ int region_find(pid_t pid, struct region *region, struct error *error) {
                          (long)pid);
     }
     by_name = find_by_name(pid, ticks, status.st_uid, region);
-    if (by_name == 0 && !is_left(region)) {
+    if (by_name == 0 && !region_is_left(region)) {
         return 0;
     }
     named = *region;
@@ -341,7 +341,7 @@ int region_find(pid_t pid, struct region *region, struct error *error) {
                      (long)pid);
 }
 
-static bool is_same(const char *path, const char *other) {
+static bool region_is_same_file(const char *path, const char *other) {
     struct stat status;
     struct stat there;
     return stat(path, &status) != 0 || stat(other, &there) != 0 ||
@@ -354,7 +354,7 @@ void region_root(const struct region *region, char root[REGION_ROOT]) {
     snprintf(root, REGION_ROOT, "/proc/%ld/root", (long)region->pid);
     snprintf(folder, sizeof folder, "%s/.", root);
     snprintf(mounts, sizeof mounts, "/proc/%ld/ns/mnt", (long)region->pid);
-    if (is_same(folder, "/") && is_same(mounts, "/proc/self/ns/mnt")) {
+    if (region_is_same_file(folder, "/") && region_is_same_file(mounts, "/proc/self/ns/mnt")) {
         root[0] = '\0';
     }
 }
@@ -395,7 +395,7 @@ int region_find_recorded(uint32_t pid, uint64_t start_ticks, uint64_t start_real
                                        "reached: as another user or on another machine");
 }
 
-static int newest_first(const void *left, const void *right) {
+static int region_newest_first(const void *left, const void *right) {
     const struct region *a = left;
     const struct region *b = right;
     return (a->modified_ns < b->modified_ns) - (a->modified_ns > b->modified_ns);
@@ -412,7 +412,7 @@ static int list_regions(const char *folder, uid_t uid, struct region **list, siz
         struct region region;
         char path[512];
         if (snprintf(path, sizeof path, "%s/%s", folder, entry->d_name) < (int)sizeof path &&
-            region_parse(path, &region) == 0 && look_at(&region, uid) == 0) {
+            region_parse(path, &region) == 0 && region_look_at(&region, uid) == 0) {
             result = array_grow_by_count(list, *count, sizeof **list);
             if (result == 0) {
                 (*list)[(*count)++] = region;
@@ -437,7 +437,7 @@ int region_list(struct region **list, size_t *count, struct error *error) {
         }
     }
     if (*count > 1) {
-        qsort(*list, *count, sizeof **list, newest_first);
+        qsort(*list, *count, sizeof **list, region_newest_first);
     }
     return 0;
 }

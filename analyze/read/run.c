@@ -54,7 +54,7 @@ void run_add_point(struct run *run, struct run_point point) {
 
 /* ---- What belongs together ---- */
 
-static int compare_starts(const void *left, const void *right) {
+static int run_compare_starts(const void *left, const void *right) {
     const struct run_process *a = left;
     const struct run_process *b = right;
     if (a->start_ns != b->start_ns) {
@@ -72,7 +72,7 @@ struct by_pid {
     size_t place;
 };
 
-static int compare_pids(const void *left, const void *right) {
+static int run_compare_pids(const void *left, const void *right) {
     const struct by_pid *a = left;
     const struct by_pid *b = right;
     if (a->pid != b->pid) {
@@ -100,11 +100,11 @@ static size_t latest_with(const struct by_pid *pids, size_t count, uint32_t pid,
  * Both lie before it, so there is no cycle, whatever the numbers are. */
 static void relate_processes(struct run *run) {
     struct by_pid *pids = job_array(run->process_count, sizeof *pids);
-    array_sort(run->processes, run->process_count, sizeof *run->processes, compare_starts);
+    array_sort(run->processes, run->process_count, sizeof *run->processes, run_compare_starts);
     for (size_t i = 0; i < run->process_count; i++) {
         pids[i] = (struct by_pid){run->processes[i].pid, i};
     }
-    qsort(pids, run->process_count, sizeof *pids, compare_pids);
+    qsort(pids, run->process_count, sizeof *pids, run_compare_pids);
     for (size_t i = 0; i < run->process_count; i++) {
         struct run_process *process = &run->processes[i];
         size_t before =
@@ -184,12 +184,12 @@ static void finish_peak(struct run *run) {
     }
 }
 
-static int compare_names(const void *left, const void *right) {
+static int run_compare_names(const void *left, const void *right) {
     return strcmp(*(char *const *)left, *(char *const *)right);
 }
 
 /* Whether a name is what a summary tells, where U+FFFD stands for each byte that is no UTF-8. */
-static bool is_told(const char *name, const char *told) {
+static bool name_is_told(const char *name, const char *told) {
     static const char repaired[] = "\xef\xbf\xbd";
     while (*name != '\0' && *told != '\0') {
         bool is_same = *name == *told;
@@ -207,11 +207,11 @@ static void drop_missing(struct run *run, struct run_process *process) {
     char *const *files = run->files;
     size_t at = 0;
     if (process->file == NULL ||
-        (run->file_count != 0 &&
-         bsearch(&process->file, files, run->file_count, sizeof *files, compare_names) != NULL)) {
+        (run->file_count != 0 && bsearch(&process->file, files, run->file_count, sizeof *files,
+                                         run_compare_names) != NULL)) {
         return;
     }
-    while (at < run->file_count && !is_told(files[at], process->file)) {
+    while (at < run->file_count && !name_is_told(files[at], process->file)) {
         at++;
     }
     process->file = at < run->file_count ? files[at] : NULL;
@@ -270,7 +270,7 @@ static void list_folder(struct run *run, DIR *folder, const char *below) {
     }
 }
 
-static void list_files(struct opening *opening) {
+static void run_list_files(struct opening *opening) {
     struct run *run = opening->run;
     const struct dirent *entry;
     opening->folder = opendir(run->path);
@@ -294,7 +294,7 @@ static void list_files(struct opening *opening) {
             close(fd);
         }
     }
-    array_sort(run->files, run->file_count, sizeof *run->files, compare_names);
+    array_sort(run->files, run->file_count, sizeof *run->files, run_compare_names);
 }
 
 /* ---- run.json, as `memtrace run` writes it (docs/runs.md). Whatever is in the file: members that
@@ -350,7 +350,7 @@ const char *run_end_word(enum run_end end) {
     return words[end];
 }
 
-static void take_process(struct run *run, yajl_val object) {
+static void summary_take_process(struct run *run, yajl_val object) {
     struct run_process *process = run_add_process(run);
     const char *file = string(object, "file");
     process->pid = small_number(object, "pid");
@@ -381,7 +381,7 @@ static void take_process(struct run *run, yajl_val object) {
     process->file = file[0] != '\0' ? job_string(file) : NULL;
 }
 
-static void take_run(struct run *run, yajl_val root) {
+static void summary_take_run(struct run *run, yajl_val root) {
     yajl_val peak = member(root, "peak", yajl_t_object);
     yajl_val end = member(root, "exit", yajl_t_object);
     yajl_val processes = member(root, "processes", yajl_t_array);
@@ -397,7 +397,7 @@ static void take_run(struct run *run, yajl_val root) {
     for (size_t i = 0; processes != NULL && i < YAJL_GET_ARRAY(processes)->len; i++) {
         yajl_val item = YAJL_GET_ARRAY(processes)->values[i];
         if (YAJL_IS_OBJECT(item)) {
-            take_process(run, item);
+            summary_take_process(run, item);
         }
     }
     for (size_t i = 0; timeline != NULL && i < YAJL_GET_ARRAY(timeline)->len; i++) {
@@ -449,7 +449,7 @@ static const char *take_summary(struct opening *opening) {
     if (number(opening->root, "version") != VERSION) {
         return "its version is not 1; use the memtrace it was made with";
     }
-    take_run(run, opening->root);
+    summary_take_run(run, opening->root);
     return run->process_count != 0 ? NULL : "it tells of no process";
 }
 
@@ -462,7 +462,7 @@ static void read_run(void *what) {
     for (size_t size = strlen(run->path); size > 1 && run->path[size - 1] == '/';) {
         run->path[--size] = '\0';
     }
-    list_files(opening);
+    run_list_files(opening);
     opening->summary = open(job_text("%s/%s", run->path, RUN_SUMMARY),
                             O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (opening->summary >= 0) {

@@ -87,7 +87,7 @@ struct run {
     char **files; /* the profiles and recordings in the folder, by name */
     size_t file_count;
     size_t file_room;
-    size_t missing_files; /* that the summary names and that are not in the folder */
+    size_t missing_files;      /* that the summary names and that are not in the folder */
     struct job_memory *memory; /* of all this, and of the run itself */
 };
 

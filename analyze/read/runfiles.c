@@ -82,8 +82,8 @@ static void look_add_point(struct look *look, uint64_t time_ns, uint64_t live, u
 }
 
 /* Of a file or, where `bytes` is not NULL, of so many bytes. */
-static bool read_at(int fd, const unsigned char *bytes, void *to, size_t count, uint64_t offset,
-                    uint64_t size) {
+static bool look_read(int fd, const unsigned char *bytes, void *to, size_t count, uint64_t offset,
+                      uint64_t size) {
     if (bytes == NULL) {
         return pread(fd, to, count, (off_t)offset) == (ssize_t)count;
     }
@@ -100,7 +100,7 @@ static void look_add_points(struct look *look, int fd, const unsigned char *byte
     uint64_t offset = MEMTRACE_HEADER_SIZE;
     while (offset < size) {
         struct memtrace_segment segment;
-        if (!read_at(fd, bytes, &segment, sizeof segment, offset, size)) {
+        if (!look_read(fd, bytes, &segment, sizeof segment, offset, size)) {
             break;
         }
         if (segment.magic != MEMTRACE_SEGMENT_MAGIC || segment.size < MEMTRACE_PAGE_SIZE ||
@@ -109,7 +109,7 @@ static void look_add_points(struct look *look, int fd, const unsigned char *byte
             continue;
         }
         if (segment.kind == MEMTRACE_SEGMENT_TIMELINE &&
-            read_at(fd, bytes, timeline, sizeof *timeline, offset, size)) {
+            look_read(fd, bytes, timeline, sizeof *timeline, offset, size)) {
             uint32_t count = timeline->count < MEMTRACE_TIMELINE_POINTS ? timeline->count
                                                                         : MEMTRACE_TIMELINE_POINTS;
             for (uint32_t i = 0; i < count; i++) {
@@ -123,7 +123,7 @@ static void look_add_points(struct look *look, int fd, const unsigned char *byte
 }
 
 /* Sums after each step, of those in one share of the time the highest. */
-static void add_up(struct scan *scan, uint64_t start_ns) {
+static void scan_add_up(struct scan *scan, uint64_t start_ns) {
     struct run_point sum = {0};
     struct run_point most = {0};
     uint64_t last_ns = scan->steps[scan->step_count - 1].time_ns;
@@ -157,8 +157,8 @@ static uint64_t at_least_zero(int64_t value) {
 }
 
 /* recording: NULL, it is a profile. */
-static enum run_end end_of(const struct memtrace_header *header,
-                           const struct recording *recording) {
+static enum run_end process_end(const struct memtrace_header *header,
+                                const struct recording *recording) {
     switch (header->state) {
     case MEMTRACE_STATE_EXECED:
         return RUN_EXECED;
@@ -188,7 +188,7 @@ static void look_at_profile(struct look *look, const char *path) {
     if (!look->is_process) {
         return;
     }
-    look->end = end_of(header, NULL);
+    look->end = process_end(header, NULL);
     if (!compressed_is(header)) {
         look_add_points(look, fd, NULL, (uint64_t)status.st_size);
         return;
@@ -208,7 +208,7 @@ static void look_at_recording(struct look *look, const char *path) {
     }
     look->is_process = true;
     look->header = recording->program;
-    look->end = end_of(&look->header, recording);
+    look->end = process_end(&look->header, recording);
     for (size_t i = 0; i < recording->block_count; i++) {
         size_t count = recording->blocks[i].block.items;
         if (recording->blocks[i].block.kind != MEMTRACE_BLOCK_SAMPLES ||
@@ -226,7 +226,7 @@ static void look_at_recording(struct look *look, const char *path) {
     }
 }
 
-static void look_at_file(void *what) {
+static void look_run(void *what) {
     struct look *look = what;
     const char *path = job_text("%s/%s", look->scan->run->path, look->file);
     if (recording_is(path)) {
@@ -294,7 +294,7 @@ static int compare_origins(const void *left, const void *right) {
 }
 
 /* A process that replaced itself by exec has one start, and one file for each of its images. */
-static void number_images(struct scan *scan) {
+static void scan_number_images(struct scan *scan) {
     const struct run *run = scan->run;
     qsort(scan->origins, run->process_count, sizeof *scan->origins, compare_origins);
     for (size_t i = 1; i < run->process_count; i++) {
@@ -323,7 +323,7 @@ void runfiles_read(struct run *run) {
     for (size_t i = 0; i < run->file_count; i++) {
         int result;
         *look = (struct look){.scan = &scan, .file = run->files[i], .fd = -1};
-        result = job_run(look_at_file, look, NULL, &error);
+        result = job_run(look_run, look, NULL, &error);
         recording_buffer_free(&look->buffer);
         recording_close(look->recording);
         if (look->bytes != NULL) {
@@ -338,7 +338,7 @@ void runfiles_read(struct run *run) {
         }
     }
     if (run->process_count != 0) {
-        number_images(&scan);
+        scan_number_images(&scan);
         for (size_t i = 0; i < run->process_count; i++) {
             uint64_t here_ns = run->processes[i].start_ns;
             start_ns = here_ns < start_ns ? here_ns : start_ns;
@@ -349,7 +349,7 @@ void runfiles_read(struct run *run) {
             run->processes[i].end_ns -= start_ns;
         }
         qsort(scan.steps, scan.step_count, sizeof *scan.steps, compare_steps);
-        add_up(&scan, start_ns);
+        scan_add_up(&scan, start_ns);
     }
     job_release(scan.origins);
     job_release(scan.steps);

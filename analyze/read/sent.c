@@ -22,8 +22,8 @@ uint64_t sent_first_page(int fd) {
 }
 
 /* Whether the entries go on where those before them end, and end where the page says. */
-static bool joins(const struct sent *sent, const struct memtrace_sent *page,
-                  const struct memtrace_index_entry *entries, size_t count) {
+static bool sent_joins(const struct sent *sent, const struct memtrace_sent *page,
+                       const struct memtrace_index_entry *entries, size_t count) {
     uint64_t at = sent->count != 0 ? sent->last.end : sizeof(struct memtrace_recording_header);
     for (size_t i = 0; i < count; i++) {
         if (entries[i].offset != at || !block_plausible(&entries[i].block)) {
@@ -53,7 +53,7 @@ static int take_page(struct sent *sent, int fd, uint64_t page, struct recording_
     head.to[sizeof head.to - 1] = '\0';
     entries = (const void *)(buffer->bytes + sizeof head);
     count = (buffer->size - sizeof head) / sizeof *entries;
-    if (head.page != page || !joins(sent, &head, entries, count)) {
+    if (head.page != page || !sent_joins(sent, &head, entries, count)) {
         return 0;
     }
     for (size_t i = 0; i < count; i++) {

@@ -43,7 +43,7 @@ void trust_folders(const char *folders) {
     }
 }
 
-static bool is_below(const char *path, const char *folder, size_t length) {
+static bool trust_is_below(const char *path, const char *folder, size_t length) {
     while (length > 1 && folder[length - 1] == '/') {
         length--;
     }
@@ -59,7 +59,7 @@ static bool is_in_named_folder(const char *path) {
     }
     for (;;) {
         size_t length = strcspn(at, ":");
-        if (is_below(path, at, length)) {
+        if (trust_is_below(path, at, length)) {
             return true;
         }
         if (at[length] == '\0') {

@@ -13,7 +13,7 @@
 
 /* ---- Segments ---- */
 
-static void read_segments(struct codefile *code, Elf *elf) {
+static void codefile_read_segments(struct codefile *code, Elf *elf) {
     size_t size;
     size_t count = 0;
     const uint8_t *file = (const uint8_t *)elf_rawfile(elf, &size);
@@ -67,7 +67,7 @@ bool codefile_is_plt(const struct codefile *code, uint64_t address) {
 }
 
 /* Of one section of relocations; x86-64's alone: the callers read that machine's code. */
-static void add_words(struct codefile *code, const GElf_Shdr *header, Elf_Data *data) {
+static void codefile_add_words(struct codefile *code, const GElf_Shdr *header, Elf_Data *data) {
     Elf_Data *symbols = elf_getdata(elf_getscn(code->files[0].elf, header->sh_link), NULL);
     GElf_Rela it;
     for (int i = 0; gelf_getrela(data, i, &it) != NULL; i++) {
@@ -102,7 +102,7 @@ static void read_words(struct codefile *code) {
            NULL) {
         Elf_Data *data = header.sh_type == SHT_RELA ? elf_getdata(section, NULL) : NULL;
         if (data != NULL) {
-            add_words(code, &header, data);
+            codefile_add_words(code, &header, data);
         }
     }
     if (code->word_count != 0) {
@@ -124,7 +124,7 @@ uint64_t codefile_bound_to(struct codefile *code, uint64_t word) {
 
 /* ---- Symbols ---- */
 
-static int add_symbol(void *context, const GElf_Sym *symbol, const char *name) {
+static int codefile_add_symbol(void *context, const GElf_Sym *symbol, const char *name) {
     struct codefile *code = context;
     unsigned type = GELF_ST_TYPE(symbol->st_info);
     size_t left;
@@ -212,7 +212,7 @@ static uint8_t encoding_of(const struct tables *tables, uint64_t cie) {
     return DW_EH_PE_absptr;
 }
 
-static int add_frame(const struct tables *tables, const Dwarf_FDE *fde, uint8_t encoding) {
+static int codefile_add_frame(const struct tables *tables, const Dwarf_FDE *fde, uint8_t encoding) {
     struct codefile *code = tables->code;
     const uint8_t *at = fde->start;
     size_t size = (encoding & 0x07) == DW_EH_PE_udata4 ? 4 : 8;
@@ -240,7 +240,7 @@ static int add_frame(const struct tables *tables, const Dwarf_FDE *fde, uint8_t 
     return 0;
 }
 
-static int compare_ranges(const void *left, const void *right) {
+static int codefile_compare_ranges(const void *left, const void *right) {
     const struct codefile_range *a = left;
     const struct codefile_range *b = right;
     return (a->low > b->low) - (a->low < b->low);
@@ -266,11 +266,11 @@ static int read_frames(const struct tables *tables) {
             known = entry.fde.CIE_pointer;
             encoding = encoding_of(tables, known);
         }
-        status = add_frame(tables, &entry.fde, encoding);
+        status = codefile_add_frame(tables, &entry.fde, encoding);
     }
     if (tables->code->frame_count != 0) {
         qsort(tables->code->frames, tables->code->frame_count, sizeof *tables->code->frames,
-              compare_ranges);
+              codefile_compare_ranges);
     }
     return status;
 }
@@ -289,7 +289,7 @@ const struct codefile_range *codefile_frame(const struct codefile *code, uint64_
 
 /* ---- Where jumps lead ---- */
 
-static void mark(struct codefile *code, uint64_t target) {
+static void codefile_mark(struct codefile *code, uint64_t target) {
     for (size_t i = 0; i < code->segment_count; i++) {
         uint64_t at = target - code->segments[i].address;
         if (code->is_target[i] != NULL && target >= code->segments[i].address &&
@@ -309,8 +309,8 @@ static void mark_targets(struct codefile *code, const struct codefile_segment *s
         int32_t distance;
         if (opcode != 0) {
             memcpy(&distance, at + opcode, sizeof distance);
-            mark(code,
-                 segment->address + i + opcode + sizeof distance + (uint64_t)(int64_t)distance);
+            codefile_mark(code, segment->address + i + opcode + sizeof distance +
+                                    (uint64_t)(int64_t)distance);
         }
     }
 }
@@ -355,7 +355,7 @@ static int read_sections(struct codefile *code, Elf *elf, bool is_own) {
         bool has_bytes = header.sh_type != SHT_NOBITS;
         if (header.sh_type == SHT_SYMTAB || header.sh_type == SHT_DYNSYM) {
             code->has_symtab |= header.sh_type == SHT_SYMTAB;
-            status = debugfile_visit_symbols(elf, section, &header, add_symbol, code);
+            status = debugfile_visit_symbols(elf, section, &header, codefile_add_symbol, code);
         } else if (is_own && has_bytes && strncmp(name, ".plt", 4) == 0 &&
                    code->plt_count < sizeof code->plt / sizeof code->plt[0]) {
             code->plt[code->plt_count++] =
@@ -469,7 +469,7 @@ int codefile_open(struct codefile *code, const char *path, const char *debug_fol
     code->machine = header.e_machine;
     code->entry = header.e_entry;
     code->is_program = header.e_type == ET_EXEC || is_started(code->files[0].elf);
-    read_segments(code, code->files[0].elf);
+    codefile_read_segments(code, code->files[0].elf);
     if (code->paths.debug != NULL && strcmp(code->paths.debug, path) != 0) {
         debugfile_open(code->paths.debug, &code->files[1], NULL);
     }

@@ -193,7 +193,7 @@ static const char *debug_link(Elf *elf, uint32_t *checksum) {
 }
 
 /* Whether path is the file that is wanted. */
-static bool matches(const char *path, const struct identity *identity) {
+static bool debugfile_matches(const char *path, const struct identity *identity) {
     struct debugfile_elf file;
     if (debugfile_open(path, &file, NULL) != 0)
         return false;
@@ -222,7 +222,7 @@ static void try_path(char **result, const struct identity *identity, const char 
     va_start(arguments, format);
     int length = vsnprintf(path, sizeof path, format, arguments);
     va_end(arguments);
-    if (length < (int)sizeof path && matches(path, identity))
+    if (length < (int)sizeof path && debugfile_matches(path, identity))
         *result = strdup(path);
 }
 
@@ -308,7 +308,7 @@ bool debugfile_has_copies(void) {
 
 /* Sets `place` to the n-th place where the file may be that has this path on the program's machine
  * (empty: it does not fit). false: there are no more. */
-static bool place_of(const char *path, unsigned n, char place[PATH_MAX], bool *is_copy) {
+static bool module_place(const char *path, unsigned n, char place[PATH_MAX], bool *is_copy) {
     char folder[PATH_MAX];
     const char *list = module_copies;
     *place = '\0';
@@ -334,7 +334,7 @@ static bool place_of(const char *path, unsigned n, char place[PATH_MAX], bool *i
 
 bool debugfile_locate(const char *path, char found[PATH_MAX]) {
     bool is_copy;
-    for (unsigned i = 0; place_of(path, i, found, &is_copy); i++)
+    for (unsigned i = 0; module_place(path, i, found, &is_copy); i++)
         if (*found && access(found, F_OK) == 0)
             return true;
     return snprintf(found, PATH_MAX, "%s", path) < PATH_MAX;
@@ -430,7 +430,7 @@ int debugfile_find(const struct symbol_module *module, const char *folders,
     struct symbol_module there = *module;
     char path[PATH_MAX], other[PATH_MAX] = "";
     bool found = false, is_copy;
-    for (unsigned i = 0; !found && place_of(module->path, i, path, &is_copy); i++) {
+    for (unsigned i = 0; !found && module_place(module->path, i, path, &is_copy); i++) {
         enum fit fit = fit_of(path, module, is_copy);
         found = fit == SAME_BUILD;
         if (found)
@@ -472,7 +472,7 @@ void debugfile_fetch(const struct symbol_module *module, struct debugfile_paths 
     if (wanted.build_id_size != 0)
         fetched = debuginfod_fetch(&wanted, problem, sizeof problem);
     /* What was found is kept where a server's file is not the wanted one. */
-    if (fetched && matches(fetched, &identity)) {
+    if (fetched && debugfile_matches(fetched, &identity)) {
         free(paths->debug);
         paths->debug = fetched;
         paths->problem[0] = '\0';
@@ -533,23 +533,23 @@ struct plan {
     atomic_bool failed;
 };
 
-static bool starts_with(const char *name, const char *start) {
+static bool section_starts_with(const char *name, const char *start) {
     return strncmp(name, start, strlen(start)) == 0;
 }
 
 bool debugimage_is_needed(const char *section) {
     static const char *const others[] = {"loc",      "loclists", "frame", "pubnames",
                                          "pubtypes", "gnu_pub",  "macro", "macinfo"};
-    const char *kind = starts_with(section, ".debug_")    ? section + sizeof ".debug_" - 1
-                       : starts_with(section, ".zdebug_") ? section + sizeof ".zdebug_" - 1
-                                                          : NULL;
+    const char *kind = section_starts_with(section, ".debug_")    ? section + sizeof ".debug_" - 1
+                       : section_starts_with(section, ".zdebug_") ? section + sizeof ".zdebug_" - 1
+                                                                  : NULL;
     for (size_t i = 0; kind && i < sizeof others / sizeof others[0]; i++)
-        if (starts_with(kind, others[i]))
+        if (section_starts_with(kind, others[i]))
             return false;
     return kind != NULL;
 }
 
-static bool is_kept(const char *name) {
+static bool section_is_kept(const char *name) {
     return debugimage_is_needed(name) || strcmp(name, ".shstrtab") == 0 ||
            strcmp(name, ".gnu_debugaltlink") == 0 || strcmp(name, ".note.gnu.build-id") == 0;
 }
@@ -578,7 +578,7 @@ static bool plan_part(struct part *part, const char *bytes, size_t size,
 }
 
 /* 0, or -1: no such file, or no use. */
-static int make_plan(struct plan *plan, Elf *elf) {
+static int debugimage_plan(struct plan *plan, Elf *elf) {
     size_t size, names;
     const char *bytes = elf_rawfile(elf, &size);
     const char *ident = elf_getident(elf, NULL);
@@ -600,7 +600,7 @@ static int make_plan(struct plan *plan, Elf *elf) {
         *section = *there;
         if (section->sh_type == SHT_NOBITS || section->sh_type == SHT_NULL)
             continue;
-        if (!name || !is_kept(name)) {
+        if (!name || !section_is_kept(name)) {
             section->sh_type = SHT_NOBITS;
             continue;
         }
@@ -665,7 +665,7 @@ void debugimage_make(struct debugimage *image, const char *path, unsigned thread
     *image = (struct debugimage){0};
     if (debugfile_open(path, &file, NULL) != 0)
         return;
-    if (make_plan(&plan, file.elf) == 0) {
+    if (debugimage_plan(&plan, file.elf) == 0) {
         image->size = plan.size + plan.count * sizeof *plan.sections;
         plan.image = mmap(NULL, image->size, PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

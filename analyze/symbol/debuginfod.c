@@ -87,7 +87,7 @@ static int mind_progress(debuginfod_client *client, long done, long total) {
 }
 
 /* 0 or -1: the library cannot be had. */
-static int load(char *problem, size_t size) {
+static int debuginfod_load(char *problem, size_t size) {
     void *library = state.is_loaded ? NULL : dlopen(DEBUGINFOD_SONAME, RTLD_NOW | RTLD_LOCAL);
     if (library) {
         debuginfod_client *(*begin)(void) =
@@ -112,7 +112,7 @@ static int load(char *problem, size_t size) {
 static char *fetch(const struct symbol_module *module, char *problem, size_t size) {
     const char *slash = strrchr(module->path, '/');
     char *path = NULL;
-    if (now_ms() < state.given_up_ms || load(problem, size) != 0)
+    if (now_ms() < state.given_up_ms || debuginfod_load(problem, size) != 0)
         return NULL;
     state.name = slash ? slash + 1 : module->path;
     state.started_ms = state.grown_ms = now_ms();

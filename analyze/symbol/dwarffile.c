@@ -27,24 +27,24 @@ int rangetable_add(struct rangetable *table, uint64_t low, uint64_t high, uint64
     return 0;
 }
 
-static int compare_numbers(uint64_t a, uint64_t b) {
+static int rangetable_compare_numbers(uint64_t a, uint64_t b) {
     return (a > b) - (a < b);
 }
 
-static int compare_ranges(const void *left, const void *right) {
+static int rangetable_compare(const void *left, const void *right) {
     const struct range *a = left, *b = right;
     if (a->low != b->low)
-        return compare_numbers(a->low, b->low);
+        return rangetable_compare_numbers(a->low, b->low);
     if (a->high != b->high)
-        return compare_numbers(b->high, a->high);
+        return rangetable_compare_numbers(b->high, a->high);
     if (a->rank != b->rank)
-        return compare_numbers(b->rank, a->rank);
-    return compare_numbers(b->value, a->value);
+        return rangetable_compare_numbers(b->rank, a->rank);
+    return rangetable_compare_numbers(b->value, a->value);
 }
 
 void rangetable_seal(struct rangetable *table) {
     if (table->count)
-        qsort(table->ranges, table->count, sizeof *table->ranges, compare_ranges);
+        qsort(table->ranges, table->count, sizeof *table->ranges, rangetable_compare);
     uint64_t reach = 0;
     for (size_t i = 0; i < table->count; i++) {
         if (table->ranges[i].high > reach)
@@ -127,8 +127,8 @@ static int add_functions(struct dwarfunit *unit, Dwarf_Die *parent, int depth) {
 }
 
 /* Of a section of the program's file: what lies from the place on that the skeleton tells. */
-static const void *part_of(const struct dwarffile *file, const char *wanted, uint64_t from,
-                           size_t *size) {
+static const void *skeleton_part(const struct dwarffile *file, const char *wanted, uint64_t from,
+                                 size_t *size) {
     Elf *elf = file->image ? file->image : file->file.elf;
     GElf_Shdr header;
     const char *name;
@@ -142,7 +142,7 @@ static const void *part_of(const struct dwarffile *file, const char *wanted, uin
     return *size != 0 ? (const char *)data->d_buf + from : NULL;
 }
 
-static uint64_t number_of(Dwarf_Die *die, unsigned name) {
+static uint64_t die_number(Dwarf_Die *die, unsigned name) {
     Dwarf_Attribute attribute;
     Dwarf_Word value;
     return dwarf_formudata(dwarf_attr(die, name, &attribute), &value) == 0 ? value : 0;
@@ -160,18 +160,18 @@ static int find_in_package(const struct dwarffile *file, Dwarf_Die *die, uint64_
     if (dwarf_lowpc(die, &base) == 0)
         skeleton.base = base;
     if (dwarf_hasattr(die, DW_AT_addr_base)) {
-        uint64_t from = number_of(die, DW_AT_addr_base);
-        skeleton.addresses = part_of(file, ".debug_addr", from, &skeleton.addresses_size);
+        uint64_t from = die_number(die, DW_AT_addr_base);
+        skeleton.addresses = skeleton_part(file, ".debug_addr", from, &skeleton.addresses_size);
         if (skeleton.addresses && from >= HEADER) {
             uint32_t length;
             memcpy(&length, (const char *)skeleton.addresses - HEADER, sizeof length);
             most = length > REST ? length - REST : 0;
         }
     } else {
-        skeleton.addresses = part_of(file, ".debug_addr", number_of(die, DW_AT_GNU_addr_base),
-                                     &skeleton.addresses_size);
-        skeleton.ranges = part_of(file, ".debug_ranges", number_of(die, DW_AT_GNU_ranges_base),
-                                  &skeleton.ranges_size);
+        skeleton.addresses = skeleton_part(
+            file, ".debug_addr", die_number(die, DW_AT_GNU_addr_base), &skeleton.addresses_size);
+        skeleton.ranges = skeleton_part(
+            file, ".debug_ranges", die_number(die, DW_AT_GNU_ranges_base), &skeleton.ranges_size);
         if (skeleton.ranges_size > GNU_MOST)
             skeleton.ranges_size = GNU_MOST;
     }
@@ -277,7 +277,7 @@ int dwarfunit_functions(struct dwarfunit *unit, uint64_t address,
  * inlined function its first line, then the line that made the instruction). Rows that begin a
  * statement say where a debugger should stop, only the last one belongs to the instruction: a row
  * before it may even be of another function than the one that .debug_info has there. NULL: none. */
-static Dwarf_Line *find_line(Dwarf_Lines *lines, size_t count, uint64_t address) {
+static Dwarf_Line *unit_find_line(Dwarf_Lines *lines, size_t count, uint64_t address) {
     size_t below = 0, end = count;
     Dwarf_Addr start;
     while (below < end) {
@@ -300,7 +300,7 @@ struct dwarfunit_place dwarfunit_line(struct dwarfunit *unit, uint64_t address) 
     size_t count;
     if (dwarf_getsrclines(&unit->lines_die, &lines, &count) != 0)
         return place;
-    Dwarf_Line *line = find_line(lines, count, address);
+    Dwarf_Line *line = unit_find_line(lines, count, address);
     int number = 0, column = 0;
     if (!line || dwarf_lineno(line, &number) != 0)
         return place;
@@ -313,12 +313,12 @@ struct dwarfunit_place dwarfunit_line(struct dwarfunit *unit, uint64_t address) 
 
 struct dwarfunit_place dwarfunit_call(struct dwarfunit *unit, Dwarf_Die *inlined) {
     struct dwarfunit_place place = {
-        .line = (unsigned)number_of(inlined, DW_AT_call_line),
-        .column = (unsigned)number_of(inlined, DW_AT_call_column),
+        .line = (unsigned)die_number(inlined, DW_AT_call_line),
+        .column = (unsigned)die_number(inlined, DW_AT_call_column),
     };
     Dwarf_Files *files;
     size_t count;
-    uint64_t file = number_of(inlined, DW_AT_call_file);
+    uint64_t file = die_number(inlined, DW_AT_call_file);
     /* DWARF 5 counts files from 0, earlier versions from 1 with 0 for "none". */
     bool known = dwarf_hasattr(inlined, DW_AT_call_file) &&
                  (dwarf_getsrcfiles(&unit->die, &files, &count) == 0 ||
@@ -495,7 +495,7 @@ static const char *scope_name(Dwarf_Die *scope) {
 
 /* The child of parent that is at the offset or contains it. DIEs lie in the order of the tree, so
  * it is the last one that starts there or before. */
-static bool find_child(Dwarf_Die *parent, Dwarf_Off offset, Dwarf_Die *child) {
+static bool die_find_child(Dwarf_Die *parent, Dwarf_Off offset, Dwarf_Die *child) {
     Dwarf_Die next;
     if (dwarf_child(parent, &next) != 0)
         return false;
@@ -516,7 +516,7 @@ size_t dwarfname_qualified(Dwarf_Die *declaration, char *name, size_t size) {
     size_t used = 0;
     if (!own || !dwarf_diecu(declaration, &scope, NULL, NULL))
         return 0;
-    for (int depth = 0; depth < NESTING_LIMIT && find_child(&scope, offset, &child); depth++) {
+    for (int depth = 0; depth < NESTING_LIMIT && die_find_child(&scope, offset, &child); depth++) {
         const char *part = dwarf_dieoffset(&child) < offset ? scope_name(&child) : NULL;
         if (part)
             used += (size_t)snprintf(name + used, size - used, "%s::", part);
@@ -558,7 +558,7 @@ struct table {
     Elf *elf;
 };
 
-static int add_symbol(void *context, const GElf_Sym *symbol, const char *name) {
+static int symtab_add_symbol(void *context, const GElf_Sym *symbol, const char *name) {
     const struct table *table = context;
     unsigned type = GELF_ST_TYPE(symbol->st_info);
     bool function = type == STT_FUNC || type == STT_GNU_IFUNC;
@@ -605,7 +605,7 @@ static void *unpack_xz(const Elf_Data *packed, size_t *size) {
     return NULL;
 }
 
-static int add_tables(struct symtab *symtab, Elf *elf) {
+static int symtab_add_tables(struct symtab *symtab, Elf *elf) {
     struct table table = {symtab, elf};
     GElf_Shdr header;
     const char *name;
@@ -613,7 +613,7 @@ static int add_tables(struct symtab *symtab, Elf *elf) {
     for (Elf_Scn *section = NULL;
          status == 0 && (section = debugfile_next_section(elf, section, &header, &name));) {
         if (header.sh_type == SHT_SYMTAB || header.sh_type == SHT_DYNSYM)
-            status = debugfile_visit_symbols(elf, section, &header, add_symbol, &table);
+            status = debugfile_visit_symbols(elf, section, &header, symtab_add_symbol, &table);
         if (header.sh_type != SHT_PROGBITS || strcmp(name, ".gnu_debugdata") != 0 ||
             symtab->embedded_bytes)
             continue;
@@ -622,7 +622,7 @@ static int add_tables(struct symtab *symtab, Elf *elf) {
         symtab->embedded_bytes = data && data->d_buf ? unpack_xz(data, &size) : NULL;
         symtab->embedded = symtab->embedded_bytes ? elf_memory(symtab->embedded_bytes, size) : NULL;
         if (symtab->embedded)
-            status = add_tables(symtab, symtab->embedded);
+            status = symtab_add_tables(symtab, symtab->embedded);
     }
     return status;
 }
@@ -637,7 +637,7 @@ int symtab_load(struct symtab *symtab, const struct debugfile_paths *paths) {
     for (int i = 0; i < 2; i++) {
         if (!names[i] || debugfile_open(names[i], &symtab->files[i], NULL) != 0)
             continue;
-        if (add_tables(symtab, symtab->files[i].elf) != 0)
+        if (symtab_add_tables(symtab, symtab->files[i].elf) != 0)
             return -1;
     }
     rangetable_seal(functions);

@@ -73,7 +73,7 @@ struct index {
     size_t rows, kinds, offsets, sizes; /* where they begin */
 };
 
-static bool read_index(const struct dwarfpackage *package, struct index *index) {
+static bool index_read(const struct dwarfpackage *package, struct index *index) {
     enum { HEADER = 16 };
     *index = (struct index){.bytes = package_section(package, ".debug_cu_index")};
     const unsigned char *bytes = index->bytes.bytes;
@@ -95,7 +95,7 @@ static bool read_index(const struct dwarfpackage *package, struct index *index) 
 }
 
 /* The unit's row, from 1; 0: there is none. */
-static size_t row_of(const struct index *index, uint64_t id) {
+static size_t index_row(const struct index *index, uint64_t id) {
     const unsigned char *bytes = index->bytes.bytes;
     for (size_t slot = 0; slot < index->slots; slot++) {
         size_t row = u32_at(bytes, index->rows + 4 * slot);
@@ -106,8 +106,8 @@ static size_t row_of(const struct index *index, uint64_t id) {
 }
 
 /* What the row says lies where. */
-static bool find_slices(const struct dwarfpackage *package, const struct index *index, size_t row,
-                        struct slice slices[KINDS]) {
+static bool index_find_slices(const struct dwarfpackage *package, const struct index *index,
+                              size_t row, struct slice slices[KINDS]) {
     static const enum piece_kind kinds[] = {KINDS, INFO,    KINDS, ABBREV, LINE,
                                             KINDS, OFFSETS, KINDS, LISTS};
     const unsigned char *bytes = index->bytes.bytes;
@@ -177,7 +177,7 @@ static bool copy_strings(const struct dwarfpackage *package, bool is_gnu, struct
 enum { LIST_HEADER = 12, BASE_ENTRY = 9 };
 
 /* Behind a number of LEB128; 0: it has no end. */
-static size_t skip_number(struct slice lists, size_t at) {
+static size_t list_skip_number(struct slice lists, size_t at) {
     while (at < lists.size && (lists.bytes[at] & 0x80))
         at++;
     return at < lists.size ? at + 1 : 0;
@@ -196,7 +196,7 @@ static size_t list_size(struct slice lists, size_t start) {
             return 0;
         at += addresses[kind];
         for (unsigned i = 0; i < numbers[kind]; i++)
-            if ((at = skip_number(lists, at)) == 0)
+            if ((at = list_skip_number(lists, at)) == 0)
                 return 0;
     }
     return 0;
@@ -308,7 +308,7 @@ static void *make_file(const struct slice slices[KINDS], const Elf64_Ehdr *from,
 }
 
 /* All names of sections, one after another. */
-static size_t write_names(unsigned char *names) {
+static size_t piece_write_names(unsigned char *names) {
     size_t size = 1;
     names[0] = '\0';
     for (int i = 0; i < KINDS; i++) {
@@ -319,7 +319,7 @@ static size_t write_names(unsigned char *names) {
     return size;
 }
 
-static int open_piece(struct dwarfpiece *piece, size_t size, Dwarf_Die *die) {
+static int dwarfpiece_open(struct dwarfpiece *piece, size_t size, Dwarf_Die *die) {
     uint8_t type;
     Dwarf_CU *unit = NULL;
     piece->elf = piece->bytes ? elf_memory(piece->bytes, size) : NULL;
@@ -339,23 +339,23 @@ int dwarfpackage_unit(const struct dwarfpackage *package,
     size_t size = 0;
     const Elf64_Ehdr *header = package->file.elf ? elf64_getehdr(package->file.elf) : NULL;
     *piece = (struct dwarfpiece){0};
-    if (!header || !read_index(package, &index))
+    if (!header || !index_read(package, &index))
         return -1;
-    size_t row = row_of(&index, skeleton->id);
-    if (row == 0 || !find_slices(package, &index, row, slices))
+    size_t row = index_row(&index, skeleton->id);
+    if (row == 0 || !index_find_slices(package, &index, row, slices))
         return -1;
     if (copy_strings(package, index.is_gnu, slices[OFFSETS], &strings)) {
         slices[OFFSETS].bytes = strings.offsets;
         slices[STRINGS] = (struct slice){(const unsigned char *)strings.text, strings.size};
         slices[ADDRESSES] = (struct slice){skeleton->addresses, skeleton->addresses_size};
         ranges = take_ranges(slices, skeleton);
-        slices[NAMES] = (struct slice){names, write_names(names)};
+        slices[NAMES] = (struct slice){names, piece_write_names(names)};
         piece->bytes = make_file(slices, header, &size);
     }
     free(strings.offsets);
     free(strings.text);
     free(ranges);
-    if (open_piece(piece, size, die) == 0)
+    if (dwarfpiece_open(piece, size, die) == 0)
         return 0;
     dwarfpiece_free(piece);
     return -1;

@@ -38,7 +38,7 @@ static const struct mark marks[] = {
 };
 enum { MARKS = sizeof marks / sizeof marks[0] };
 
-static bool fits(const char *name, const char *pattern) {
+static bool mark_fits(const char *name, const char *pattern) {
     size_t length = strcspn(pattern, "*");
     size_t name_length;
     if (pattern[0] == '*') {
@@ -50,7 +50,7 @@ static bool fits(const char *name, const char *pattern) {
                                   : strcmp(name, pattern) == 0;
 }
 
-static bool is_one_of(const char *name, const char *const *names) {
+static bool name_is_one_of(const char *name, const char *const *names) {
     while (*names != NULL && strcmp(name, *names) != 0) {
         names++;
     }
@@ -84,7 +84,7 @@ static void look_at_defined(struct look *look, const GElf_Sym *symbol, const cha
             found->exports_malloc = true;
             found->binds_itself |= GELF_ST_VISIBILITY(symbol->st_other) == STV_PROTECTED;
         }
-    } else if (is_one_of(name, operators)) {
+    } else if (name_is_one_of(name, operators)) {
         found->defines_new = true;
         found->exports_new |= is_exported(look, symbol);
     }
@@ -102,8 +102,8 @@ static int look_at_symbol(void *context, const GElf_Sym *symbol, const char *nam
     if (defined) {
         look_at_defined(look, symbol, name);
     } else {
-        found->calls_malloc |= is_one_of(name, allocations);
-        look->finds_next |= is_one_of(name, finders);
+        found->calls_malloc |= name_is_one_of(name, allocations);
+        look->finds_next |= name_is_one_of(name, finders);
     }
     for (size_t i = 0; i < MARKS; i++) {
         const struct mark *mark = &marks[i];
@@ -111,7 +111,7 @@ static int look_at_symbol(void *context, const GElf_Sym *symbol, const char *nam
             found->name = mark->name;
             found->another_name = mark->function;
             found->defines_another |= defined;
-        } else if (defined && found->name == NULL && fits(name, mark->symbol)) {
+        } else if (defined && found->name == NULL && mark_fits(name, mark->symbol)) {
             found->name = mark->name;
         }
     }
@@ -132,7 +132,7 @@ static void look_at_texts(struct allocators *found, Elf_Scn *section, bool only_
 }
 
 /* Whether the word stands in these constants, as it does where dlsym() is asked for it. */
-static bool has_word(Elf_Scn *section, const char *word) {
+static bool section_has_word(Elf_Scn *section, const char *word) {
     Elf_Data *data = elf_rawdata(section, NULL);
     size_t size = strlen(word) + 1;
     const char *from = data != NULL ? data->d_buf : NULL;
@@ -178,7 +178,7 @@ static void look_at_constants(Elf *elf, struct look *look, enum allocators_symbo
             if (wants_name || wants_certain) {
                 look_at_texts(found, section, !wants_name);
             }
-            found->wraps_malloc = wants_word && has_word(section, "malloc");
+            found->wraps_malloc = wants_word && section_has_word(section, "malloc");
             return;
         }
     }

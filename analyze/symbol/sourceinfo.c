@@ -54,7 +54,7 @@ static bool open_debug(const struct symbol_module *module, const char *folders,
 
 /* ---- Values ---- */
 
-static uint64_t get_number(struct varint_reader *bytes, size_t size) {
+static uint64_t table_number(struct varint_reader *bytes, size_t size) {
     uint64_t number = 0;
     const void *at = varint_get_bytes(bytes, size);
     if (at != NULL) {
@@ -64,11 +64,11 @@ static uint64_t get_number(struct varint_reader *bytes, size_t size) {
 }
 
 static uint64_t get_offset(struct head *head) {
-    return get_number(&head->bytes, head->is_wide ? 8 : 4);
+    return table_number(&head->bytes, head->is_wide ? 8 : 4);
 }
 
 /* A text that ends in the section; NULL: none. */
-static const char *text_at(struct text section, uint64_t offset) {
+static const char *section_text(struct text section, uint64_t offset) {
     return offset < section.size &&
                    memchr(section.bytes + offset, '\0', section.size - offset) != NULL
                ? section.bytes + offset
@@ -101,10 +101,10 @@ static struct value get_value(struct head *head, uint64_t form) {
         value.text = get_inline_text(bytes);
         break;
     case DW_FORM_line_strp:
-        value.text = text_at(head->search->line_text, get_offset(head));
+        value.text = section_text(head->search->line_text, get_offset(head));
         break;
     case DW_FORM_strp:
-        value.text = text_at(head->search->text, get_offset(head));
+        value.text = section_text(head->search->text, get_offset(head));
         break;
     case DW_FORM_udata:
         value.number = varint_get(bytes);
@@ -113,10 +113,10 @@ static struct value get_value(struct head *head, uint64_t form) {
     case DW_FORM_data2:
     case DW_FORM_data4:
     case DW_FORM_data8:
-        value.number = get_number(bytes, form == DW_FORM_data1   ? 1
-                                         : form == DW_FORM_data2 ? 2
-                                         : form == DW_FORM_data4 ? 4
-                                                                 : 8);
+        value.number = table_number(bytes, form == DW_FORM_data1   ? 1
+                                           : form == DW_FORM_data2 ? 2
+                                           : form == DW_FORM_data4 ? 4
+                                                                   : 8);
         break;
     case DW_FORM_data16:
         value.md5 = varint_get_bytes(bytes, MD5_BYTES);
@@ -184,7 +184,7 @@ static int get_folders(struct head *head) {
 }
 
 /* As frames name it: the first folder is where the unit was compiled. */
-static bool is_file(const struct head *head, const struct entry *entry) {
+static bool sourceinfo_is_file(const struct head *head, const struct entry *entry) {
     const char *folder = entry->folder < head->folder_count ? head->folders[entry->folder] : NULL;
     const char *first = head->folder_count != 0 ? head->folders[0] : NULL;
     char *path = NULL;
@@ -213,7 +213,7 @@ static void look_at_files(struct head *head, struct search *search) {
     for (uint64_t i = 0; i < count && !*head->bytes.failed && search->found != SOURCEINFO_SAME;
          i++) {
         struct entry entry = get_entry(head, &format);
-        if (entry.md5 != NULL && is_file(head, &entry)) {
+        if (entry.md5 != NULL && sourceinfo_is_file(head, &entry)) {
             search->found = memcmp(entry.md5, search->md5, sizeof search->md5) == 0
                                 ? SOURCEINFO_SAME
                                 : SOURCEINFO_OTHER;
@@ -227,12 +227,12 @@ static void look_at_files(struct head *head, struct search *search) {
 static void look_at_table(struct search *search, struct varint_reader bytes, bool is_wide) {
     struct head head = {.search = search, .bytes = bytes, .is_wide = is_wide};
     uint64_t lengths;
-    if (get_number(&head.bytes, 2) != 5) {
+    if (table_number(&head.bytes, 2) != 5) {
         return; /* earlier versions have no hashes */
     }
-    get_number(&head.bytes, 2); /* sizes of addresses and of segments */
-    get_offset(&head);          /* how long the head is */
-    get_number(&head.bytes, 5); /* how its program counts */
+    table_number(&head.bytes, 2); /* sizes of addresses and of segments */
+    get_offset(&head);            /* how long the head is */
+    table_number(&head.bytes, 5); /* how its program counts */
     lengths = varint_get_byte(&head.bytes);
     varint_get_bytes(&head.bytes, lengths != 0 ? lengths - 1 : 0);
     if (!*head.bytes.failed && get_folders(&head) == 0) {
@@ -241,18 +241,18 @@ static void look_at_table(struct search *search, struct varint_reader bytes, boo
     free(head.folders);
 }
 
-static void look_at_all(struct search *search) {
+static void look_at_tables(struct search *search) {
     bool failed = false;
     struct varint_reader all = {.next = (const unsigned char *)search->lines.bytes,
                                 .end =
                                     (const unsigned char *)search->lines.bytes + search->lines.size,
                                 .failed = &failed};
     while (all.next != all.end && !failed && search->found != SOURCEINFO_SAME) {
-        uint64_t length = get_number(&all, 4);
+        uint64_t length = table_number(&all, 4);
         bool is_wide = length == UINT32_MAX;
         bool is_damaged = false;
         struct varint_reader table = {.failed = &is_damaged};
-        length = is_wide ? get_number(&all, 8) : length;
+        length = is_wide ? table_number(&all, 8) : length;
         table.next = varint_get_bytes(&all, length);
         if (table.next != NULL) {
             table.end = table.next + length;
@@ -290,7 +290,7 @@ enum sourceinfo_hash sourceinfo_compare(const struct symbol_module *module, cons
             1 && /* some machines forbid it */
         open_debug(module, folders, &debug)) {
         find_sections(&search, debug.elf);
-        look_at_all(&search);
+        look_at_tables(&search);
         debugfile_close(&debug);
     }
     return search.found;

@@ -271,7 +271,8 @@ void symbol_shorten_path(char *path) {
 
 /* The file's path as people write it: absolute if it can be told from where the unit was compiled,
  * without detours. */
-static const char *path_of(struct lookup *lookup, const struct dwarfunit *unit, const char *path) {
+static const char *lookup_path(struct lookup *lookup, const struct dwarfunit *unit,
+                               const char *path) {
     bool relative = path && path[0] != '/' && unit->folder && unit->folder[0] == '/';
     if (!path || (!relative && !strstr(path, "/.")))
         return path;
@@ -352,7 +353,7 @@ static const struct symbol_frames *chain_frames(struct lookup *lookup, struct dw
     for (size_t i = 0; i < count; i++) {
         frame[i] = (struct symbol_frame){
             .function = dwarf_function(lookup, &functions[i], offset, i + 1 < count),
-            .file = path_of(lookup, unit, place.file),
+            .file = lookup_path(lookup, unit, place.file),
             .line = place.line,
             .column = place.column,
             .inlined = i + 1 < count,
@@ -393,7 +394,7 @@ static const struct symbol_frames *module_frames(struct lookup *lookup, uint64_t
             return chain_frames(lookup, unit, offset, functions, (size_t)count);
         if (unit && !place.line) {
             place = dwarfunit_line(unit, offset);
-            place.file = path_of(lookup, unit, place.file);
+            place.file = lookup_path(lookup, unit, place.file);
         }
     }
     return plain_frame(lookup, offset, place);
@@ -462,8 +463,8 @@ static bool is_module(const struct module *known, const struct symbol_module *mo
 }
 
 /* The symbolizer's own record of the module; NULL: out of memory. */
-static struct module *find_module(struct symbolizer *symbolizer,
-                                  const struct symbol_module *module) {
+static struct module *symbolizer_module(struct symbolizer *symbolizer,
+                                        const struct symbol_module *module) {
     uint64_t hash = hash_bytes(UINT64_C(0xcbf29ce484222325), module->path, strlen(module->path));
     hash = hash_bytes(hash, module->build_id, module->build_id_size);
     struct module *known;
@@ -489,7 +490,7 @@ static struct module *find_module(struct symbolizer *symbolizer,
 int symbolizer_resolve(struct symbolizer *symbolizer, const struct symbol_module *module,
                        uint64_t offset, struct symbol_frames *out) {
     *out = (struct symbol_frames){0};
-    struct module *known = find_module(symbolizer, module);
+    struct module *known = symbolizer_module(symbolizer, module);
     if (!known)
         return -1;
     const struct symbol_frames *frames = module_known(known, offset);
@@ -541,7 +542,7 @@ struct batch {
     unsigned running;
 };
 
-static bool is_cancelled(const atomic_bool *cancel) {
+static bool batch_is_cancelled(const atomic_bool *cancel) {
     return cancel && atomic_load_explicit(cancel, memory_order_relaxed);
 }
 
@@ -551,7 +552,7 @@ static void resolve_share(struct batch *batch, const struct share *share) {
         batch->items[i].frames = module_frames(lookup, batch->items[i].offset);
         if (!batch->items[i].frames)
             atomic_store(&batch->failed, true);
-        if (is_cancelled(batch->cancel))
+        if (batch_is_cancelled(batch->cancel))
             break;
         atomic_fetch_add_explicit(&batch->done, 1, memory_order_relaxed);
     }
@@ -563,7 +564,7 @@ static void resolve_share(struct batch *batch, const struct share *share) {
 
 static void resolve_shares(struct batch *batch) {
     size_t share;
-    while (!is_cancelled(batch->cancel) &&
+    while (!batch_is_cancelled(batch->cancel) &&
            (share = atomic_fetch_add(&batch->next_share, 1)) < batch->share_count)
         resolve_share(batch, &batch->shares[share]);
 }
@@ -649,12 +650,12 @@ static int resolve_all(struct batch_item *items, size_t count, unsigned threads,
     pthread_cond_destroy(&batch.ended);
     pthread_mutex_destroy(&batch.lock);
     free(batch.shares);
-    return is_cancelled(cancel) ? SYMBOL_CANCELLED : atomic_load(&batch.failed) ? -1 : 0;
+    return batch_is_cancelled(cancel) ? SYMBOL_CANCELLED : atomic_load(&batch.failed) ? -1 : 0;
 }
 
 /* Into keys[count]: the items by module, those of a module by offset. */
-static enum sort_status sort_places(const struct batch_item *items, size_t count,
-                                    struct sort_key *keys, const atomic_bool *cancel) {
+static enum sort_status batch_sort_places(const struct batch_item *items, size_t count,
+                                          struct sort_key *keys, const atomic_bool *cancel) {
     enum sort_status status;
     for (size_t i = 0; i < count; i++)
         keys[i] = (struct sort_key){items[i].offset, i};
@@ -669,7 +670,7 @@ static enum sort_status sort_places(const struct batch_item *items, size_t count
 static int sort_items(const struct batch_item *items, size_t count, struct batch_item *sorted,
                       size_t *kept, const atomic_bool *cancel) {
     struct sort_key *keys = malloc((count + 1) * sizeof *keys);
-    enum sort_status status = keys ? sort_places(items, count, keys, cancel) : SORT_NO_MEMORY;
+    enum sort_status status = keys ? batch_sort_places(items, count, keys, cancel) : SORT_NO_MEMORY;
     *kept = 0;
     for (size_t i = 0; status == SORT_DONE && i < count; i++) {
         const struct batch_item *item = &items[keys[i].place];
@@ -709,12 +710,12 @@ static ptrdiff_t collect_items(struct symbolizer *symbolizer, const struct symbo
     size_t count = 0;
     if (!known)
         return -1;
-    for (size_t i = 0; i < address_count && !is_cancelled(cancel); i++) {
+    for (size_t i = 0; i < address_count && !batch_is_cancelled(cancel); i++) {
         size_t number = addresses[i].module;
         if (number >= module_count)
             continue;
         if (!known[number])
-            known[number] = find_module(symbolizer, &modules[number]);
+            known[number] = symbolizer_module(symbolizer, &modules[number]);
         if (!known[number]) {
             free(known);
             return -1;

@@ -39,7 +39,7 @@ struct head {
     uint64_t strings; /* bytes */
 };
 
-static struct symbolcache_file look_at(const char *path) {
+static struct symbolcache_file file_on_disk(const char *path) {
     struct stat status;
     if (!path || stat(path, &status) != 0)
         return (struct symbolcache_file){0};
@@ -55,13 +55,13 @@ struct symbolcache_source symbolcache_source(const struct symbol_module *module,
         return source;
     memcpy(source.build_id, module->build_id, module->build_id_size);
     source.build_id_size = module->build_id_size;
-    source.object = look_at(paths->object);
-    source.debug = look_at(paths->debug);
+    source.object = file_on_disk(paths->object);
+    source.debug = file_on_disk(paths->debug);
     return source;
 }
 
 /* The name of the source's file. */
-static const char *name_of(const struct symbolcache_source *source, char name[2 * 64 + 1]) {
+static const char *cache_file_name(const struct symbolcache_source *source, char name[2 * 64 + 1]) {
     for (size_t i = 0; i < source->build_id_size; i++)
         snprintf(name + 2 * i, 3, "%02x", source->build_id[i]);
     return name;
@@ -96,7 +96,8 @@ void symbolcache_open(struct symbolcache *cache, const struct symbolcache_source
     char name[2 * 64 + 1];
     *cache = (struct symbolcache){0};
     if (source->build_id_size &&
-        cachefolder_load(&kind, name_of(source, name), &cache->file) == 0 && !divide(cache, source))
+        cachefolder_load(&kind, cache_file_name(source, name), &cache->file) == 0 &&
+        !divide(cache, source))
         symbolcache_close(cache);
 }
 
@@ -109,7 +110,7 @@ static const char *string_at(const struct symbolcache *cache, uint32_t place) {
     return place && place < cache->string_size ? cache->strings + place : NULL;
 }
 
-static struct symbol_frame frame_at(const struct symbolcache *cache, size_t i) {
+static struct symbol_frame cache_frame(const struct symbolcache *cache, size_t i) {
     const struct symbolcache_frame *frame = &cache->frames[i];
     return (struct symbol_frame){
         .function = string_at(cache, frame->function),
@@ -137,7 +138,7 @@ const struct symbol_frames *symbolcache_find(const struct symbolcache *cache, ui
     if (!frames || !array)
         return NULL;
     for (size_t i = 0; i < answer->count; i++)
-        array[i] = frame_at(cache, answer->first + i);
+        array[i] = cache_frame(cache, answer->first + i);
     *frames = (struct symbol_frames){answer->count, array};
     return frames;
 }
@@ -157,7 +158,7 @@ struct writer {
 };
 
 /* The place of the string, which is added if it is new. */
-static uint32_t place_of(struct writer *writer, const char *text) {
+static uint32_t writer_place(struct writer *writer, const char *text) {
     if (!text)
         return 0;
     size_t size = strlen(text) + 1;
@@ -186,15 +187,15 @@ static uint32_t place_of(struct writer *writer, const char *text) {
     return (uint32_t)place;
 }
 
-static void add_answer(struct writer *writer, uint64_t offset, size_t count) {
+static void writer_add_answer(struct writer *writer, uint64_t offset, size_t count) {
     writer->answers[writer->answer_count++] =
         (struct symbolcache_answer){offset, (uint32_t)writer->frame_count, (uint32_t)count};
 }
 
-static void add_frame(struct writer *writer, const struct symbol_frame *frame) {
+static void writer_add_frame(struct writer *writer, const struct symbol_frame *frame) {
     writer->frames[writer->frame_count++] =
-        (struct symbolcache_frame){.function = place_of(writer, frame->function),
-                                   .file = place_of(writer, frame->file),
+        (struct symbolcache_frame){.function = writer_place(writer, frame->function),
+                                   .file = writer_place(writer, frame->file),
                                    .line = frame->line,
                                    .column = frame->column,
                                    .inlined = frame->inlined};
@@ -220,24 +221,24 @@ static int compare_answers(const void *left, const void *right) {
     return (a->offset > b->offset) - (a->offset < b->offset);
 }
 
-static void add_all(struct writer *writer, const struct symbolcache *older,
-                    const struct numbermap *answers) {
+static void writer_add_all(struct writer *writer, const struct symbolcache *older,
+                           const struct numbermap *answers) {
     for (size_t i = 0; i < answers->places; i++) {
         const struct symbol_frames *answer = answers->entries[i].value;
         if (!answer)
             continue;
-        add_answer(writer, answers->entries[i].key, answer->count);
+        writer_add_answer(writer, answers->entries[i].key, answer->count);
         for (size_t at = 0; at < answer->count; at++)
-            add_frame(writer, &answer->frames[at]);
+            writer_add_frame(writer, &answer->frames[at]);
     }
     for (size_t i = 0; i < older->answer_count; i++) {
         const struct symbolcache_answer *answer = &older->answers[i];
         if (numbermap_get(answers, answer->offset) || !has_frames(older, answer))
             continue;
-        add_answer(writer, answer->offset, answer->count);
+        writer_add_answer(writer, answer->offset, answer->count);
         for (size_t at = 0; at < answer->count; at++) {
-            struct symbol_frame frame = frame_at(older, answer->first + at);
-            add_frame(writer, &frame);
+            struct symbol_frame frame = cache_frame(older, answer->first + at);
+            writer_add_frame(writer, &frame);
         }
     }
     qsort(writer->answers, writer->answer_count, sizeof *writer->answers, compare_answers);
@@ -250,7 +251,7 @@ void symbolcache_store(const struct symbolcache_source *source, const struct num
         return;
     symbolcache_open(&older, source); /* another process may have written since */
     if (writer_start(&writer, &older, answers) == 0) {
-        add_all(&writer, &older, answers);
+        writer_add_all(&writer, &older, answers);
         struct head head = {*source, writer.answer_count, writer.frame_count, writer.string_size};
         struct cachefolder_piece pieces[] = {
             {&head, sizeof head},
@@ -260,7 +261,7 @@ void symbolcache_store(const struct symbolcache_source *source, const struct num
         };
         char name[2 * 64 + 1];
         if (!writer.failed)
-            cachefolder_store(&kind, name_of(source, name), pieces,
+            cachefolder_store(&kind, cache_file_name(source, name), pieces,
                               sizeof pieces / sizeof pieces[0]);
     }
     symbolcache_close(&older);
