@@ -23,22 +23,16 @@ enum { CHUNK = 256 * 1024, LAST_NUMBER = 999 };
 
 /* Copies [start, end). A source that is shorter reads as zeros. */
 static int copy_range(int from, int to, off_t start, off_t end, char *buffer) {
-    while (start < end) {
+    ssize_t count;
+    for (; start < end; start += count) {
         size_t wanted = end - start < CHUNK ? (size_t)(end - start) : CHUNK;
-        ssize_t count = pread(from, buffer, wanted, start);
-        if (count < 0 && errno == EINTR) {
-            continue;
-        }
-        if (count < 0) {
-            return -1;
-        }
-        if (count == 0) {
-            return 0;
+        count = block_read_at(from, buffer, wanted, (uint64_t)start);
+        if (count <= 0) {
+            return (int)count;
         }
         if (fullwrite_at(to, buffer, (size_t)count, (uint64_t)start) != 0) {
             return -1;
         }
-        start += count;
     }
     return 0;
 }

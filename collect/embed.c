@@ -2,9 +2,9 @@
 /* embed.c: program files in a recording. See embed.h. */
 #include "collect/embed.h"
 
+#include "analyze/read/block.h"
 #include "analyze/symbol/debugfile.h"
 
-#include <errno.h>
 #include <gelf.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -169,21 +169,16 @@ static int copy_elf(Elf *from, Elf *to, bool with_debug) {
 
 static int read_all(int fd, unsigned char **bytes, size_t *size) {
     struct stat status;
-    size_t done = 0;
     if (fstat(fd, &status) != 0) {
         return -1;
     }
     *size = (size_t)status.st_size;
     *bytes = malloc(*size + 1);
-    while (*bytes != NULL && done < *size) {
-        ssize_t count = pread(fd, *bytes + done, *size - done, (off_t)done);
-        if (count <= 0 && errno != EINTR) {
-            free(*bytes);
-            return -1;
-        }
-        done += count > 0 ? (size_t)count : 0;
+    if (*bytes == NULL || block_read_at(fd, *bytes, *size, 0) != (ssize_t)*size) {
+        free(*bytes);
+        return -1;
     }
-    return *bytes != NULL ? 0 : -1;
+    return 0;
 }
 
 /* Fills *bytes and *size (free() it) with a file that has all sections of `from` at their addresses

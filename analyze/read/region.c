@@ -34,6 +34,7 @@ static int read_stat(pid_t pid, char *state, uint64_t *ticks) {
                : -ESRCH;
 }
 
+/* The inode of its namespace of pids; 0: not known. */
 static uint64_t namespace_of(const char *process) {
     char path[64];
     struct stat status;
@@ -41,10 +42,6 @@ static uint64_t namespace_of(const char *process) {
                    stat(path, &status) == 0
                ? (uint64_t)status.st_ino
                : 0;
-}
-
-uint64_t region_namespace(void) {
-    return namespace_of("self");
 }
 
 /* The kernel gives a lease for writing to the only one that has a file open (fcntl(2)). */
@@ -105,7 +102,7 @@ pid_t region_pid_here(const struct memtrace_header *header) {
 }
 
 bool region_is_foreign(const struct memtrace_header *header) {
-    uint64_t own = region_namespace();
+    uint64_t own = namespace_of("self");
     return own != 0 && header->run.pid_namespace != 0 && header->run.pid_namespace != own;
 }
 
@@ -291,7 +288,7 @@ static int find_by_maps(pid_t pid, uint64_t ticks, struct region *region) {
 static pid_t counted_by(pid_t pid, const struct region *region) {
     struct memtrace_header header;
     return region_read_header(region->path, &header) == REGION_HEADER &&
-                   header.run.pid_namespace == region_namespace() && header.pid != (uint32_t)pid
+                   header.run.pid_namespace == namespace_of("self") && header.pid != (uint32_t)pid
                ? (pid_t)header.pid
                : 0;
 }

@@ -32,9 +32,6 @@ struct region {
 /* Field 22 of /proc/PID/stat; 0 or -1 (no such process). */
 int region_start_ticks(pid_t pid, uint64_t *ticks);
 
-/* The inode of our namespace of pids; 0: not known. */
-uint64_t region_namespace(void);
-
 /* Whether any process, of whatever namespace, has the file open for writing or mapped from such a
  * descriptor. `fd` is ours, open for writing too. Where the kernel cannot tell: yes. */
 bool region_is_open(int fd);

@@ -3,6 +3,7 @@
 #include "web/server/blockstore.h"
 
 #include "analyze/base/array.h"
+#include "analyze/base/fullwrite.h"
 #include "ask/source.h"
 
 #include <errno.h>
@@ -25,20 +26,8 @@ static int fail(struct blockstore *store, const char *what) {
 }
 
 static int write_all(struct blockstore *store, const struct life *lives, size_t count) {
-    const char *bytes = (const char *)lives;
-    size_t left = count * sizeof *lives;
-    while (left != 0) {
-        ssize_t written = write(store->file, bytes, left);
-        if (written < 0 && errno == EINTR) {
-            continue;
-        }
-        if (written <= 0) {
-            return fail(store, "cannot write");
-        }
-        bytes += written;
-        left -= (size_t)written;
-    }
-    return 0;
+    return fullwrite(store->file, lives, count * sizeof *lives) == 0 ? 0
+                                                                     : fail(store, "cannot write");
 }
 
 /* Where everything moves to when memory is full. */
