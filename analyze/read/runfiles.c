@@ -243,7 +243,6 @@ static void add_process(const struct look *look) {
     bool merged = run_is_merged(look->file);
     size_t place = scan->run->process_count;
     struct run_process *process = run_add_process(scan->run);
-    struct arguments command = arguments_of(header);
     uint64_t start_ns = header->start_realtime_ns;
     uint64_t duration = header->end_monotonic_ns > header->start_monotonic_ns
                             ? header->end_monotonic_ns - header->start_monotonic_ns
@@ -257,8 +256,8 @@ static void add_process(const struct look *look) {
         merged ? job_string(look->file)
                : job_text("%.*s", (int)sizeof header->executable - 1, header->executable);
     if (!merged) {
-        process->command = (struct arguments){job_alloc(command.size + 1), command.size};
-        memcpy(process->command.bytes, command.bytes, command.size);
+        process->command = arguments_copy(arguments_of(header));
+        job_take(process->command.bytes);
     }
     process->file = job_string(look->file);
     process->start_ns = start_ns;

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* dwarfpackage.c: see dwarfpackage.h. The index is that of DWARF 5 (7.3.5), and GNU's before it. */
+/*
+ * dwarfpackage.c: see dwarfpackage.h. The index is that of DWARF 5 (7.3.5), and GNU's before it.
+ * Each unit is made in a job, which ends where something does not add up.
+ */
 #include "analyze/symbol/dwarfpackage.h"
+
+#include "analyze/base/job.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,8 +14,7 @@
 enum {
     COLUMNS_MOST = 8,
     STRINGS_MOST = 256 << 20, /* bytes of one unit */
-    ROOM_LEAST = 4096,
-    LISTS_HEADER = 8, /* of a unit's string offsets, in DWARF 5 */
+    LISTS_HEADER = 8,         /* of a unit's string offsets, in DWARF 5 */
 };
 
 /* What a unit's file is made of. */
@@ -73,28 +77,30 @@ struct index {
     size_t rows, kinds, offsets, sizes; /* where they begin */
 };
 
-static bool index_read(const struct dwarfpackage *package, struct index *index) {
+static struct index index_read(const struct dwarfpackage *package) {
     enum { HEADER = 16 };
-    *index = (struct index){.bytes = package_section(package, ".debug_cu_index")};
-    const unsigned char *bytes = index->bytes.bytes;
-    if (index->bytes.size < HEADER)
-        return false;
-    uint16_t version;
-    memcpy(&version, bytes, sizeof version);
-    index->is_gnu = version == 2;
-    index->columns = u32_at(bytes, 4);
-    index->units = u32_at(bytes, 8);
-    index->slots = u32_at(bytes, 12);
-    if ((version != 2 && version != 5) || index->columns > COLUMNS_MOST)
-        return false;
-    index->rows = HEADER + 8 * index->slots;
-    index->kinds = index->rows + 4 * index->slots;
-    index->offsets = index->kinds + 4 * index->columns;
-    index->sizes = index->offsets + 4 * index->columns * index->units;
-    return index->sizes + 4 * index->columns * index->units <= index->bytes.size;
+    struct index index = {.bytes = package_section(package, ".debug_cu_index")};
+    const unsigned char *bytes = index.bytes.bytes;
+    uint16_t version = 0;
+    if (index.bytes.size >= HEADER) {
+        memcpy(&version, bytes, sizeof version);
+        index.columns = u32_at(bytes, 4);
+    }
+    if ((version != 2 && version != 5) || index.columns > COLUMNS_MOST)
+        job_fail("no index");
+    index.is_gnu = version == 2;
+    index.units = u32_at(bytes, 8);
+    index.slots = u32_at(bytes, 12);
+    index.rows = HEADER + 8 * index.slots;
+    index.kinds = index.rows + 4 * index.slots;
+    index.offsets = index.kinds + 4 * index.columns;
+    index.sizes = index.offsets + 4 * index.columns * index.units;
+    if (index.sizes + 4 * index.columns * index.units > index.bytes.size)
+        job_fail("damaged index");
+    return index;
 }
 
-/* The unit's row, from 1; 0: there is none. */
+/* The unit's row, from 1. */
 static size_t index_row(const struct index *index, uint64_t id) {
     const unsigned char *bytes = index->bytes.bytes;
     for (size_t slot = 0; slot < index->slots; slot++) {
@@ -102,11 +108,11 @@ static size_t index_row(const struct index *index, uint64_t id) {
         if (row != 0 && row <= index->units && u64_at(bytes, 16 + 8 * slot) == id)
             return row;
     }
-    return 0;
+    job_fail("no such unit");
 }
 
 /* What the row says lies where. */
-static bool index_find_slices(const struct dwarfpackage *package, const struct index *index,
+static void index_find_slices(const struct dwarfpackage *package, const struct index *index,
                               size_t row, struct slice slices[KINDS]) {
     static const enum piece_kind kinds[] = {KINDS, INFO,    KINDS, ABBREV, LINE,
                                             KINDS, OFFSETS, KINDS, LISTS};
@@ -121,10 +127,11 @@ static bool index_find_slices(const struct dwarfpackage *package, const struct i
         size_t offset = u32_at(bytes, index->offsets + cell);
         size_t size = u32_at(bytes, index->sizes + cell);
         if (offset > whole.size || size > whole.size - offset)
-            return false;
+            job_fail("damaged index");
         slices[kind] = (struct slice){whole.bytes + offset, size};
     }
-    return slices[INFO].size != 0 && slices[ABBREV].size != 0;
+    if (slices[INFO].size == 0 || slices[ABBREV].size == 0)
+        job_fail("damaged index");
 }
 
 /* ---- Strings: those of all units lie together, and are copied for one ---- */
@@ -135,28 +142,22 @@ struct strings {
     size_t size, room;
 };
 
-static bool add_string(struct strings *strings, const char *string, size_t size) {
-    if (strings->size + size > strings->room) {
-        size_t room = (strings->size + size) * 2 + ROOM_LEAST;
-        char *grown = room <= STRINGS_MOST ? realloc(strings->text, room) : NULL;
-        if (!grown)
-            return false;
-        strings->text = grown;
-        strings->room = room;
-    }
+static void add_string(struct strings *strings, const char *string, size_t size) {
+    if (strings->size + size > STRINGS_MOST)
+        job_fail("damaged strings");
+    job_reserve(&strings->text, &strings->room, strings->size + size, 1);
     memcpy(strings->text + strings->size, string, size);
     strings->size += size;
-    return true;
 }
 
-static bool copy_strings(const struct dwarfpackage *package, bool is_gnu, struct slice offsets,
+static void copy_strings(const struct dwarfpackage *package, bool is_gnu, struct slice offsets,
                          struct strings *strings) {
     struct slice all = package_section(package, section_names[STRINGS]);
     size_t at = is_gnu ? 0 : LISTS_HEADER;
-    strings->offsets = malloc(offsets.size + 1);
-    if (!strings->offsets || !add_string(strings, "", 1) ||
-        (!is_gnu && offsets.size >= LISTS_HEADER && u32_at(offsets.bytes, 0) == UINT32_MAX))
-        return false; /* offsets of 64 bits */
+    if (!is_gnu && offsets.size >= LISTS_HEADER && u32_at(offsets.bytes, 0) == UINT32_MAX)
+        job_fail("offsets of 64 bits");
+    strings->offsets = job_array(offsets.size, 1);
+    add_string(strings, "", 1);
     if (offsets.size != 0)
         memcpy(strings->offsets, offsets.bytes, offsets.size);
     for (; at + 4 <= offsets.size; at += 4) {
@@ -165,10 +166,9 @@ static bool copy_strings(const struct dwarfpackage *package, bool is_gnu, struct
         const char *end = string ? memchr(string, '\0', all.size - offset) : NULL;
         uint32_t place = end ? (uint32_t)strings->size : 0;
         memcpy(strings->offsets + at, &place, sizeof place);
-        if (end && !add_string(strings, string, (size_t)(end - string) + 1))
-            return false;
+        if (end)
+            add_string(strings, string, (size_t)(end - string) + 1);
     }
-    return true;
 }
 
 /* ---- Ranges. A unit's begin at its skeleton's address, of which libdw knows nothing here: it is
@@ -202,7 +202,7 @@ static size_t list_size(struct slice lists, size_t start) {
     return 0;
 }
 
-/* The lists with the base in front of each, to be freed; NULL: damaged, or no memory. */
+/* The lists with the base in front of each; NULL: damaged. */
 static unsigned char *rebase_lists(struct slice lists, uint64_t base, size_t *size) {
     enum { BASE_ADDRESS = 5 };
     size_t count = lists.size >= LIST_HEADER ? u32_at(lists.bytes, LIST_HEADER - 4) : 0;
@@ -211,18 +211,14 @@ static unsigned char *rebase_lists(struct slice lists, uint64_t base, size_t *si
         return NULL;
     size_t room = 2 * lists.size + count * BASE_ENTRY; /* compilers write no list for two */
     size_t to = LIST_HEADER + 4 * count;
-    unsigned char *made = malloc(room);
-    if (!made)
-        return NULL;
+    unsigned char *made = job_array(room, 1);
     memcpy(made, lists.bytes, LIST_HEADER);
     for (size_t i = 0; i < count; i++) {
         size_t from = LIST_HEADER + (size_t)u32_at(lists.bytes, LIST_HEADER + 4 * i);
         size_t bytes = list_size(lists, from);
         uint32_t place = (uint32_t)(to - LIST_HEADER);
-        if (bytes == 0 || bytes + BASE_ENTRY > room - to) {
-            free(made);
+        if (bytes == 0 || bytes + BASE_ENTRY > room - to)
             return NULL;
-        }
         memcpy(made + LIST_HEADER + 4 * i, &place, sizeof place);
         made[to] = BASE_ADDRESS;
         memcpy(made + to + 1, &base, sizeof base);
@@ -238,10 +234,8 @@ static unsigned char *rebase_lists(struct slice lists, uint64_t base, size_t *si
 /* Pairs of addresses; two zeros end a list, and behind all ones stands a base of the list's own. */
 static unsigned char *rebase_ranges(struct slice ranges, uint64_t base) {
     enum { PAIR = 16 };
-    unsigned char *made = malloc(ranges.size + 1);
+    unsigned char *made = job_array(ranges.size, 1);
     bool has_own = false;
-    if (!made)
-        return NULL;
     memcpy(made, ranges.bytes, ranges.size);
     for (size_t at = 0; at + PAIR <= ranges.size; at += PAIR) {
         uint64_t pair[2] = {u64_at(made, at), u64_at(made, at + 8)};
@@ -257,24 +251,23 @@ static unsigned char *rebase_ranges(struct slice ranges, uint64_t base) {
     return made;
 }
 
-/* Without those that cannot be read. The caller frees what is returned. */
-static unsigned char *take_ranges(struct slice slices[KINDS],
-                                  const struct dwarfpackage_skeleton *skeleton) {
+/* Without those that cannot be read. */
+static void take_ranges(struct slice slices[KINDS], const struct dwarfpackage_skeleton *skeleton) {
     struct slice ranges = {skeleton->ranges, skeleton->ranges_size};
-    unsigned char *made = NULL;
-    size_t size = ranges.size;
+    unsigned char *made;
+    size_t size = 0;
     if (slices[LISTS].size != 0) {
         made = rebase_lists(slices[LISTS], skeleton->base, &size);
-        slices[LISTS] = (struct slice){made, made ? size : 0};
+        slices[LISTS] = (struct slice){made, size};
     } else if (ranges.size != 0) {
         made = rebase_ranges(ranges, skeleton->base);
-        slices[RANGES] = (struct slice){made, made ? size : 0};
+        slices[RANGES] = (struct slice){made, ranges.size};
     }
-    return made;
 }
 
 /* ---- The file in memory ---- */
 
+/* It outlives the job. */
 static void *make_file(const struct slice slices[KINDS], const Elf64_Ehdr *from, size_t *size) {
     Elf64_Shdr headers[KINDS + 1] = {{0}};
     Elf64_Ehdr header = *from;
@@ -297,7 +290,7 @@ static void *make_file(const struct slice slices[KINDS], const Elf64_Ehdr *from,
     header.e_shentsize = sizeof headers[0];
     char *bytes = calloc(1, *size + sizeof headers);
     if (!bytes)
-        return NULL;
+        job_fail_memory();
     memcpy(bytes, &header, sizeof header);
     for (int i = 0; i < KINDS; i++)
         if (slices[i].size != 0)
@@ -319,43 +312,48 @@ static size_t piece_write_names(unsigned char *names) {
     return size;
 }
 
-static int dwarfpiece_open(struct dwarfpiece *piece, size_t size, Dwarf_Die *die) {
-    uint8_t type;
-    Dwarf_CU *unit = NULL;
-    piece->elf = piece->bytes ? elf_memory(piece->bytes, size) : NULL;
-    piece->dwarf = piece->elf ? dwarf_begin_elf(piece->elf, DWARF_C_READ, NULL) : NULL;
-    return piece->dwarf && dwarf_get_units(piece->dwarf, NULL, &unit, NULL, &type, die, NULL) == 0
-               ? 0
-               : -1;
+struct making {
+    const struct dwarfpackage *package;
+    const struct dwarfpackage_skeleton *skeleton;
+    void *bytes;
+    size_t size;
+};
+
+static void make_piece(void *what) {
+    struct making *making = what;
+    const struct dwarfpackage *package = making->package;
+    const struct dwarfpackage_skeleton *skeleton = making->skeleton;
+    const Elf64_Ehdr *header = package->file.elf ? elf64_getehdr(package->file.elf) : NULL;
+    struct slice slices[KINDS] = {{0}};
+    struct strings strings = {0};
+    struct index index;
+    unsigned char names[256];
+    if (!header)
+        job_fail("no package");
+    index = index_read(package);
+    index_find_slices(package, &index, index_row(&index, skeleton->id), slices);
+    copy_strings(package, index.is_gnu, slices[OFFSETS], &strings);
+    slices[OFFSETS].bytes = strings.offsets;
+    slices[STRINGS] = (struct slice){(const unsigned char *)strings.text, strings.size};
+    slices[ADDRESSES] = (struct slice){skeleton->addresses, skeleton->addresses_size};
+    take_ranges(slices, skeleton);
+    slices[NAMES] = (struct slice){names, piece_write_names(names)};
+    making->bytes = make_file(slices, header, &making->size);
 }
 
 int dwarfpackage_unit(const struct dwarfpackage *package,
                       const struct dwarfpackage_skeleton *skeleton, struct dwarfpiece *piece,
                       Dwarf_Die *die) {
-    struct slice slices[KINDS] = {{0}};
-    struct strings strings = {0};
-    struct index index;
-    unsigned char names[256], *ranges = NULL;
-    size_t size = 0;
-    const Elf64_Ehdr *header = package->file.elf ? elf64_getehdr(package->file.elf) : NULL;
+    struct making making = {.package = package, .skeleton = skeleton};
+    Dwarf_CU *unit = NULL;
+    uint8_t type;
     *piece = (struct dwarfpiece){0};
-    if (!header || !index_read(package, &index))
+    if (job_run(make_piece, &making, NULL, NULL) != 0)
         return -1;
-    size_t row = index_row(&index, skeleton->id);
-    if (row == 0 || !index_find_slices(package, &index, row, slices))
-        return -1;
-    if (copy_strings(package, index.is_gnu, slices[OFFSETS], &strings)) {
-        slices[OFFSETS].bytes = strings.offsets;
-        slices[STRINGS] = (struct slice){(const unsigned char *)strings.text, strings.size};
-        slices[ADDRESSES] = (struct slice){skeleton->addresses, skeleton->addresses_size};
-        ranges = take_ranges(slices, skeleton);
-        slices[NAMES] = (struct slice){names, piece_write_names(names)};
-        piece->bytes = make_file(slices, header, &size);
-    }
-    free(strings.offsets);
-    free(strings.text);
-    free(ranges);
-    if (dwarfpiece_open(piece, size, die) == 0)
+    piece->bytes = making.bytes;
+    piece->elf = elf_memory(making.bytes, making.size);
+    piece->dwarf = piece->elf ? dwarf_begin_elf(piece->elf, DWARF_C_READ, NULL) : NULL;
+    if (piece->dwarf && dwarf_get_units(piece->dwarf, NULL, &unit, NULL, &type, die, NULL) == 0)
         return 0;
     dwarfpiece_free(piece);
     return -1;
