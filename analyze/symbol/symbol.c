@@ -6,7 +6,7 @@
 
 #include "analyze/base/arena.h"
 #include "analyze/base/array.h"
-#include "analyze/base/error.h"
+#include "analyze/base/job.h"
 #include "analyze/base/numbermap.h"
 #include "analyze/base/sort.h"
 #include "analyze/base/timedwait.h"
@@ -579,8 +579,8 @@ static void *run_worker(void *argument) {
     return NULL;
 }
 
-/* Cuts the items into shares. 0 or -1 (out of memory). */
-static int make_shares(struct batch *batch, size_t count, unsigned threads) {
+/* Cuts the items into shares. */
+static void make_shares(struct batch *batch, size_t count, unsigned threads) {
     size_t largest = count / (threads * 2) + 1;
     if (largest < SMALLEST_CUT)
         largest = SMALLEST_CUT;
@@ -590,12 +590,10 @@ static int make_shares(struct batch *batch, size_t count, unsigned threads) {
         while (end < count && end - first < largest &&
                batch->items[end].module == batch->items[first].module)
             end++;
-        if (array_grow(&batch->shares, &room, batch->share_count, sizeof *batch->shares) != 0)
-            return -1;
+        job_grow(&batch->shares, &room, batch->share_count, sizeof *batch->shares);
         batch->shares[batch->share_count++] = (struct share){first, end};
         first = end;
     }
-    return 0;
 }
 
 /* Until the last worker has ended: tells the caller how far it is. */
@@ -625,124 +623,108 @@ static void run_workers(struct batch *batch, unsigned threads, size_t count,
         pthread_join(workers[i], NULL);
 }
 
-/* Fills frames of every item; items are sorted by module and offset, without repeats. 0;
- * SYMBOL_CANCELLED or -1, out of memory: some items have no frames. */
-static int resolve_all(struct batch_item *items, size_t count, unsigned threads,
-                       const atomic_bool *cancel, symbol_progress progress, void *context) {
-    struct batch batch = {.items = items, .cancel = cancel};
-    if (threads > THREADS_LIMIT)
-        threads = THREADS_LIMIT;
-    if (make_shares(&batch, count, threads) != 0) {
-        free(batch.shares);
-        return -1;
+/* What symbolizer_prepare() was given. */
+struct preparing {
+    struct symbolizer *symbolizer;
+    const struct symbol_module *modules;
+    size_t module_count;
+    const struct symbol_address *addresses;
+    size_t address_count;
+    const atomic_bool *cancel;
+    symbol_progress progress;
+    void *context;
+};
+
+/* The items that have no answer yet; some, if it is cancelled. */
+static struct batch_item *collect_items(const struct preparing *preparing, size_t *count) {
+    struct module **known = job_array(preparing->module_count, sizeof(*known));
+    struct batch_item *items = job_array(preparing->address_count, sizeof *items);
+    for (size_t i = 0; i < preparing->address_count && !batch_is_cancelled(preparing->cancel);
+         i++) {
+        const struct symbol_address *address = &preparing->addresses[i];
+        size_t number = address->module;
+        if (number >= preparing->module_count)
+            continue;
+        if (!known[number])
+            known[number] = symbolizer_module(preparing->symbolizer, &preparing->modules[number]);
+        if (!known[number])
+            job_fail_memory();
+        if (!module_known(known[number], address->offset))
+            items[(*count)++] = (struct batch_item){known[number], address->offset, NULL};
     }
-    pthread_mutex_init(&batch.lock, NULL);
-    timedwait_init(&batch.ended);
-    /* With a progress line the work needs a thread of its own even on one CPU. */
-    bool alone = count < SMALLEST_THREADED || (threads < 2 && !progress);
-    if (alone)
-        resolve_shares(&batch);
-    else
-        run_workers(&batch, threads < batch.share_count ? threads : (unsigned)batch.share_count,
-                    count, progress, context);
-    if (progress)
-        progress(context, count, count);
-    pthread_cond_destroy(&batch.ended);
-    pthread_mutex_destroy(&batch.lock);
-    free(batch.shares);
-    return batch_is_cancelled(cancel) ? SYMBOL_CANCELLED : atomic_load(&batch.failed) ? -1 : 0;
+    return items;
 }
 
-/* Into keys[count]: the items by module, those of a module by offset. */
-static enum sort_status batch_sort_places(const struct batch_item *items, size_t count,
-                                          struct sort_key *keys, const atomic_bool *cancel) {
+/* The items by module, those of a module by offset, without repeats. NULL: cancelled. */
+static struct batch_item *sort_items(const struct batch_item *items, size_t count, size_t *kept,
+                                     const atomic_bool *cancel) {
+    struct sort_key *keys = job_array(count, sizeof *keys);
+    struct batch_item *sorted = job_array(count, sizeof *sorted);
     enum sort_status status;
     for (size_t i = 0; i < count; i++)
         keys[i] = (struct sort_key){items[i].offset, i};
     status = sort_keys(keys, count, cancel);
     for (size_t i = 0; status == SORT_DONE && i < count; i++)
         keys[i].key = (uintptr_t)items[keys[i].place].module;
-    return status == SORT_DONE ? sort_keys(keys, count, cancel) : status;
-}
-
-/* The items sorted, without repeats, into sorted[count], of which *kept are left. 0;
- * SYMBOL_CANCELLED, or -1: out of memory. */
-static int sort_items(const struct batch_item *items, size_t count, struct batch_item *sorted,
-                      size_t *kept, const atomic_bool *cancel) {
-    struct sort_key *keys = malloc((count + 1) * sizeof *keys);
-    enum sort_status status = keys ? batch_sort_places(items, count, keys, cancel) : SORT_NO_MEMORY;
-    *kept = 0;
+    if (status == SORT_DONE)
+        status = sort_keys(keys, count, cancel);
+    if (status == SORT_NO_MEMORY)
+        job_fail_memory();
     for (size_t i = 0; status == SORT_DONE && i < count; i++) {
         const struct batch_item *item = &items[keys[i].place];
         const struct batch_item *last = *kept != 0 ? &sorted[*kept - 1] : NULL;
         if (!last || last->module != item->module || last->offset != item->offset)
             sorted[(*kept)++] = *item;
     }
-    free(keys);
-    return status == SORT_DONE ? 0 : status == SORT_CANCELLED ? SYMBOL_CANCELLED : -1;
+    job_release(keys);
+    return status == SORT_DONE ? sorted : NULL;
 }
 
-/* The items' names, of which some may be missing for want of memory. As symbolizer_prepare(). */
-static int resolve_items(struct symbolizer *symbolizer, const struct batch_item *items,
-                         size_t count, const atomic_bool *cancel, symbol_progress progress,
-                         void *context) {
-    size_t kept;
-    struct batch_item *sorted = malloc((count + 1) * sizeof *sorted);
-    int status = sorted ? sort_items(items, count, sorted, &kept, cancel) : -1;
-    if (status == 0) {
-        status = resolve_all(sorted, kept, symbolizer->threads, cancel, progress, context);
-        for (size_t i = 0; status != SYMBOL_CANCELLED && i < kept; i++)
-            if (sorted[i].frames &&
-                module_keep(sorted[i].module, sorted[i].offset, sorted[i].frames) != 0)
-                status = -1;
-    }
-    free(sorted);
-    return status;
-}
-
-/* Writes the items that have no answer yet; some, if it is cancelled. Returns their number, or -1.
- */
-static ptrdiff_t collect_items(struct symbolizer *symbolizer, const struct symbol_module *modules,
-                               size_t module_count, const struct symbol_address *addresses,
-                               size_t address_count, const atomic_bool *cancel,
-                               struct batch_item *items) {
-    struct module **known = calloc(module_count, sizeof(*known));
-    size_t count = 0;
-    if (!known)
-        return -1;
-    for (size_t i = 0; i < address_count && !batch_is_cancelled(cancel); i++) {
-        size_t number = addresses[i].module;
-        if (number >= module_count)
-            continue;
-        if (!known[number])
-            known[number] = symbolizer_module(symbolizer, &modules[number]);
-        if (!known[number]) {
-            free(known);
-            return -1;
-        }
-        if (!module_known(known[number], addresses[i].offset))
-            items[count++] = (struct batch_item){known[number], addresses[i].offset, NULL};
-    }
-    free(known);
-    return (ptrdiff_t)count;
+static void prepare_addresses(void *what) {
+    const struct preparing *preparing = what;
+    struct batch batch = {.cancel = preparing->cancel};
+    unsigned threads = preparing->symbolizer->threads;
+    size_t collected = 0, count = 0;
+    struct batch_item *items = collect_items(preparing, &collected);
+    batch.items = sort_items(items, collected, &count, preparing->cancel);
+    if (!batch.items)
+        return;
+    threads = threads < THREADS_LIMIT ? threads : THREADS_LIMIT;
+    make_shares(&batch, count, threads);
+    pthread_mutex_init(&batch.lock, NULL);
+    timedwait_init(&batch.ended);
+    /* With a progress line the work needs a thread of its own even on one CPU. */
+    if (count < SMALLEST_THREADED || (threads < 2 && !preparing->progress))
+        resolve_shares(&batch);
+    else
+        run_workers(&batch, threads < batch.share_count ? threads : (unsigned)batch.share_count,
+                    count, preparing->progress, preparing->context);
+    pthread_cond_destroy(&batch.ended);
+    pthread_mutex_destroy(&batch.lock);
+    if (preparing->progress)
+        preparing->progress(preparing->context, count, count);
+    if (batch_is_cancelled(preparing->cancel))
+        return;
+    /* Some may be missing for want of memory. */
+    for (size_t i = 0; i < count; i++)
+        if (batch.items[i].frames &&
+            module_keep(batch.items[i].module, batch.items[i].offset, batch.items[i].frames) != 0)
+            job_fail_memory();
+    if (atomic_load(&batch.failed))
+        job_fail_memory();
 }
 
 int symbolizer_prepare(struct symbolizer *symbolizer, const struct symbol_module *modules,
                        size_t module_count, const struct symbol_address *addresses,
                        size_t address_count, const atomic_bool *cancel, symbol_progress progress,
                        void *context) {
+    struct preparing preparing = {symbolizer,    modules, module_count, addresses,
+                                  address_count, cancel,  progress,     context};
     if (module_count == 0 || address_count == 0)
         return 0;
-    struct batch_item *items = calloc(address_count, sizeof *items);
-    if (!items)
+    if (job_run(prepare_addresses, &preparing, NULL, NULL) != 0)
         return -1;
-    int status = -1;
-    ptrdiff_t collected =
-        collect_items(symbolizer, modules, module_count, addresses, address_count, cancel, items);
-    if (collected >= 0)
-        status = resolve_items(symbolizer, items, (size_t)collected, cancel, progress, context);
-    free(items);
-    return status;
+    return batch_is_cancelled(cancel) ? SYMBOL_CANCELLED : 0;
 }
 
 size_t symbolizer_warnings(const struct symbolizer *symbolizer, const char *const **lines) {

@@ -7,6 +7,7 @@
  */
 #include "analyze/symbol/symbolcache.h"
 
+#include "analyze/base/job.h"
 #include "analyze/base/search.h"
 
 #define XXH_INLINE_ALL
@@ -146,6 +147,9 @@ const struct symbol_frames *symbolcache_find(const struct symbolcache *cache, ui
 /* --- storing ---------------------------------------------------------------------------------- */
 
 struct writer {
+    const struct symbolcache_source *source;
+    const struct numbermap *known; /* what is to be written, */
+    struct symbolcache older;      /* and what is there already */
     struct symbolcache_answer *answers;
     size_t answer_count;
     struct symbolcache_frame *frames;
@@ -154,7 +158,6 @@ struct writer {
     size_t string_size;
     size_t string_room;
     struct numbermap places; /* hash of a string -> its place */
-    bool failed;             /* no memory, or too much */
 };
 
 /* The place of the string, which is added if it is new. */
@@ -162,28 +165,20 @@ static uint32_t writer_place(struct writer *writer, const char *text) {
     if (!text)
         return 0;
     size_t size = strlen(text) + 1;
+    size_t place = writer->string_size;
     uint64_t hash = XXH3_64bits(text, size);
     char *known;
     while ((known = numbermap_get(&writer->places, hash))) {
-        size_t place = (uintptr_t)known;
-        if (strcmp(writer->strings + place, text) == 0)
-            return (uint32_t)place;
+        if (strcmp(writer->strings + (uintptr_t)known, text) == 0)
+            return (uint32_t)(uintptr_t)known;
         hash++;
     }
-    if (writer->string_room - writer->string_size < size) {
-        size_t room = (writer->string_room + size) * 2;
-        char *grown = room < UINT32_MAX ? realloc(writer->strings, room) : NULL;
-        if (!grown) {
-            writer->failed = true;
-            return 0;
-        }
-        writer->strings = grown;
-        writer->string_room = room;
-    }
-    size_t place = writer->string_size;
+    if (place + size > UINT32_MAX / 2)
+        job_fail("too many names");
+    job_reserve(&writer->strings, &writer->string_room, place + size, 1);
     memcpy(writer->strings + place, text, size);
     writer->string_size += size;
-    writer->failed |= numbermap_put(&writer->places, hash, (void *)(uintptr_t)place) != 0;
+    numbermap_set(&writer->places, hash, (void *)(uintptr_t)place);
     return (uint32_t)place;
 }
 
@@ -201,28 +196,27 @@ static void writer_add_frame(struct writer *writer, const struct symbol_frame *f
                                    .inlined = frame->inlined};
 }
 
-/* Room for all that there may be. 0 or -1. */
-static int writer_start(struct writer *writer, const struct symbolcache *older,
-                        const struct numbermap *answers) {
-    size_t frames = older->frame_count;
-    for (size_t i = 0; i < answers->places; i++) {
-        const struct symbol_frames *answer = answers->entries[i].value;
-        frames += answer ? answer->count : 0;
-    }
-    writer->answers = calloc(answers->used + older->answer_count + 1, sizeof *writer->answers);
-    writer->frames = calloc(frames + 1, sizeof *writer->frames);
-    writer->strings = calloc(1, 1);
-    writer->string_size = writer->string_room = 1;
-    return writer->answers && writer->frames && writer->strings && frames < UINT32_MAX ? 0 : -1;
-}
-
 static int compare_answers(const void *left, const void *right) {
     const struct symbolcache_answer *a = left, *b = right;
     return (a->offset > b->offset) - (a->offset < b->offset);
 }
 
-static void writer_add_all(struct writer *writer, const struct symbolcache *older,
-                           const struct numbermap *answers) {
+static void writer_write(void *what) {
+    struct writer *writer = what;
+    const struct numbermap *answers = writer->known;
+    const struct symbolcache *older = &writer->older;
+    size_t frames = older->frame_count;
+    char name[2 * 64 + 1];
+    for (size_t i = 0; i < answers->places; i++) {
+        const struct symbol_frames *answer = answers->entries[i].value;
+        frames += answer ? answer->count : 0;
+    }
+    if (frames > UINT32_MAX)
+        job_fail("too many names");
+    writer->answers = job_array(answers->used + older->answer_count, sizeof *writer->answers);
+    writer->frames = job_array(frames, sizeof *writer->frames);
+    job_reserve(&writer->strings, &writer->string_room, 1, 1);
+    writer->strings[writer->string_size++] = '\0';
     for (size_t i = 0; i < answers->places; i++) {
         const struct symbol_frames *answer = answers->entries[i].value;
         if (!answer)
@@ -242,31 +236,23 @@ static void writer_add_all(struct writer *writer, const struct symbolcache *olde
         }
     }
     qsort(writer->answers, writer->answer_count, sizeof *writer->answers, compare_answers);
+    struct head head = {*writer->source, writer->answer_count, writer->frame_count,
+                        writer->string_size};
+    struct cachefolder_piece pieces[] = {
+        {&head, sizeof head},
+        {writer->answers, writer->answer_count * sizeof *writer->answers},
+        {writer->frames, writer->frame_count * sizeof *writer->frames},
+        {writer->strings, writer->string_size},
+    };
+    cachefolder_store(&kind, cache_file_name(writer->source, name), pieces,
+                      sizeof pieces / sizeof pieces[0]);
 }
 
 void symbolcache_store(const struct symbolcache_source *source, const struct numbermap *answers) {
-    struct writer writer = {0};
-    struct symbolcache older;
+    struct writer writer = {.source = source, .known = answers};
     if (!source->build_id_size || !cachefolder_is_on())
         return;
-    symbolcache_open(&older, source); /* another process may have written since */
-    if (writer_start(&writer, &older, answers) == 0) {
-        writer_add_all(&writer, &older, answers);
-        struct head head = {*source, writer.answer_count, writer.frame_count, writer.string_size};
-        struct cachefolder_piece pieces[] = {
-            {&head, sizeof head},
-            {writer.answers, writer.answer_count * sizeof *writer.answers},
-            {writer.frames, writer.frame_count * sizeof *writer.frames},
-            {writer.strings, writer.string_size},
-        };
-        char name[2 * 64 + 1];
-        if (!writer.failed)
-            cachefolder_store(&kind, cache_file_name(source, name), pieces,
-                              sizeof pieces / sizeof pieces[0]);
-    }
-    symbolcache_close(&older);
-    numbermap_free(&writer.places);
-    free(writer.answers);
-    free(writer.frames);
-    free(writer.strings);
+    symbolcache_open(&writer.older, source); /* another process may have written since */
+    job_run(writer_write, &writer, NULL, NULL);
+    symbolcache_close(&writer.older);
 }
