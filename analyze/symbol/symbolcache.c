@@ -206,6 +206,7 @@ static void writer_write(void *what) {
     const struct numbermap *answers = writer->known;
     const struct symbolcache *older = &writer->older;
     size_t frames = older->frame_count;
+    size_t left = frames; /* of the older ones: none is in two answers, unless somebody lies */
     char name[2 * 64 + 1];
     for (size_t i = 0; i < answers->places; i++) {
         const struct symbol_frames *answer = answers->entries[i].value;
@@ -229,6 +230,9 @@ static void writer_write(void *what) {
         const struct symbolcache_answer *answer = &older->answers[i];
         if (numbermap_get(answers, answer->offset) || !has_frames(older, answer))
             continue;
+        if (answer->count > left)
+            break;
+        left -= answer->count;
         writer_add_answer(writer, answer->offset, answer->count);
         for (size_t at = 0; at < answer->count; at++) {
             struct symbol_frame frame = cache_frame(older, answer->first + at);

@@ -203,11 +203,58 @@ static void strings_end_in_the_file(void **state) {
     unlink(cache_file);
 }
 
+/* One whose answers each claim all of its frames: it is added to, which takes no more room than
+ * there is. */
+static void frames_are_in_one_answer(void **state) {
+    enum { HEAD = 144, ANSWER = 16, ANSWERS_AT = 120, FRAMES_AT = 128 };
+    static const struct cachefolder_kind kind = {"symbols", 3, UINT64_C(256) << 20};
+    static char right[1 << 17], found[1 << 17];
+    static unsigned char bytes[1 << 18];
+    const char *name = strrchr(cache_file, '/') + 1;
+    struct symbolizer_options options = {.debug_folders = fixture_folder, .cached = true};
+    struct cachefolder_file file;
+    struct symbol_frames frames;
+    uint64_t answers, all;
+    uint8_t id[64];
+    char path[256];
+    (void)state;
+    unlink(cache_file);
+    describe("whole", true, true, right, sizeof right);
+    assert_int_equal(cachefolder_load(&kind, name, &file), 0);
+    assert_true(file.size > HEAD && file.size < sizeof bytes);
+    size_t size = file.size;
+    memcpy(bytes, file.bytes, size);
+    cachefolder_unload(&file);
+    memcpy(&answers, bytes + ANSWERS_AT, sizeof answers);
+    memcpy(&all, bytes + FRAMES_AT, sizeof all);
+    assert_true(answers > 100 && answers * ANSWER + HEAD < size && all >= answers);
+    for (uint64_t i = 0; i < answers; i++) {
+        uint32_t claim[2] = {0, (uint32_t)all};
+        memcpy(bytes + HEAD + i * ANSWER + 8, claim, sizeof claim);
+    }
+    assert_int_equal(cachefolder_store(&kind, name, &(struct cachefolder_piece){bytes, size}, 1),
+                     0);
+    snprintf(path, sizeof path, "%s/whole", fixture_folder);
+    struct symbol_module module = {path, id, fixture_build_id("c", id)};
+    struct symbolizer *symbolizer = symbolizer_open(&options, NULL);
+    uint64_t beyond = fixture_symbol("whole", "outer") + 1000; /* not asked for before */
+    assert_int_equal(symbolizer_resolve(symbolizer, &module, beyond, &frames), 0);
+    symbolizer_close(symbolizer);
+    assert_int_equal(cachefolder_load(&kind, name, &file), 0);
+    memcpy(&all, file.bytes + ANSWERS_AT, sizeof all);
+    assert_int_equal(all, 2); /* the new one, and one of the others */
+    cachefolder_unload(&file);
+    unlink(cache_file);
+    describe("whole", true, true, found, sizeof found);
+    assert_string_equal(found, right);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(remembers_what_it_found), cmocka_unit_test(answers_from_the_file),
-        cmocka_unit_test(minds_other_files),       cmocka_unit_test(adds_up),
-        cmocka_unit_test(survives_damage),         cmocka_unit_test(strings_end_in_the_file),
+        cmocka_unit_test(remembers_what_it_found),  cmocka_unit_test(answers_from_the_file),
+        cmocka_unit_test(minds_other_files),        cmocka_unit_test(adds_up),
+        cmocka_unit_test(survives_damage),          cmocka_unit_test(strings_end_in_the_file),
+        cmocka_unit_test(frames_are_in_one_answer),
     };
     return cmocka_run_group_tests(tests, prepare, fixture_remove);
 }
