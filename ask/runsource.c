@@ -9,7 +9,7 @@
 #include "ask/cleanup.h"
 #include "ask/quantity.h"
 #include "ask/runregions.h"
-#include "collect/transform/mergeprofiles.h"
+#include "collect/mergeprofiles.h"
 
 #include <ctype.h>
 #include <inttypes.h>

@@ -78,13 +78,8 @@ static int anonymize_source(const struct source *source, const struct request *r
     }
     anonymize.names = names;
     anonymize.fakenames = fakenames_new(request->key, request->key_size);
-    if (anonymize.fakenames != NULL) {
-        step = anonymize_step(&anonymize);
-        status = rewriting_write(source->parts, &request->rewriting, &step);
-    } else {
-        status = cli_error("out of memory");
-    }
-    fakenames_free(anonymize.fakenames);
+    step = anonymize_step(&anonymize);
+    status = rewriting_write(source->parts, &request->rewriting, &step);
     names_close(names);
     return status;
 }

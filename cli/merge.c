@@ -10,7 +10,7 @@
 #include "cli/outfile.h"
 #include "cli/progress.h"
 #include "cli/rewriting.h"
-#include "collect/transform/mergeprofiles.h"
+#include "collect/mergeprofiles.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -37,8 +37,8 @@ static const struct option options[] = {
     {.part = memorylimit_options},
     OPTION_END};
 
-static int leave_out_files(void *context, enum memtrace_block_kind kind,
-                           struct transform_payload *payload) {
+static bool leave_out_files(void *context, enum memtrace_block_kind kind,
+                            struct transform_payload *payload) {
     (void)context;
     (void)payload;
     return kind != MEMTRACE_BLOCK_FILE;

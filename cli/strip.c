@@ -35,23 +35,18 @@ static void tell(const struct strip *strip) {
 
 static int strip_source(const struct source *source, const struct request *request) {
     const struct replay_options progress = progress_replay();
-    struct error error = {""};
     struct transform_step step;
     struct strip *strip;
     int status;
     if (source->parts.count == 0) {
         return cli_error("%s is a profile: it holds no single blocks", source->path);
     }
-    strip = strip_new(source->parts, source->model, &request->strip, &progress, &error);
-    if (strip == NULL) {
-        return cli_error("%s", error.message);
-    }
+    strip = strip_new(source->parts, source->model, &request->strip, &progress);
     step = strip_step(strip);
     status = rewriting_write(source->parts, &request->rewriting, &step);
     if (status == CLI_OK) {
         tell(strip);
     }
-    strip_free(strip);
     return status;
 }
 

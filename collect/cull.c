@@ -11,7 +11,7 @@ enum { FIRST_CAPACITY = 1024 };
 
 struct cull_entry {
     uint64_t key;
-    uint64_t born_ns : 61; /* in `places`: an index */
+    uint64_t born_ns : 61;
     uint64_t has_birth : 1;
     uint64_t has_old : 1; /* a realloc made it of another block */
     uint64_t is_short : 1;
@@ -23,11 +23,11 @@ struct cull_entry {
 /* --- the map ---------------------------------------------------------------------------------- */
 
 /* Thread ids have 12 bits, numbers 48; 0 is no block. */
-static uint64_t key_of(struct event_block block) {
+static uint64_t cull_key(struct event_block block) {
     return block.number << MEMTRACE_THREAD_BITS | block.thread;
 }
 
-static struct cull_entry *find(const struct cull_map *map, uint64_t key) {
+static struct cull_entry *cull_map_find(const struct cull_map *map, uint64_t key) {
     size_t i = (size_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 20);
     while (map->entries[i & (map->capacity - 1)].key != 0 &&
            map->entries[i & (map->capacity - 1)].key != key) {
@@ -36,7 +36,7 @@ static struct cull_entry *find(const struct cull_map *map, uint64_t key) {
     return &map->entries[i & (map->capacity - 1)];
 }
 
-static int grow(struct cull_map *map) {
+static int cull_map_grow(struct cull_map *map) {
     struct cull_map grown = {.count = map->count,
                              .capacity = map->capacity != 0 ? map->capacity * 2 : FIRST_CAPACITY};
     grown.entries = calloc(grown.capacity, sizeof *grown.entries);
@@ -45,7 +45,7 @@ static int grow(struct cull_map *map) {
     }
     for (size_t i = 0; i < map->capacity; i++) {
         if (map->entries[i].key != 0) {
-            *find(&grown, map->entries[i].key) = map->entries[i];
+            *cull_map_find(&grown, map->entries[i].key) = map->entries[i];
         }
     }
     free(map->entries);
@@ -54,27 +54,27 @@ static int grow(struct cull_map *map) {
 }
 
 /* A block's entry, which is empty but for its key if it is new. NULL: out of memory. */
-static struct cull_entry *put(struct cull_map *map, struct event_block block) {
+static struct cull_entry *cull_map_put(struct cull_map *map, struct event_block block) {
     struct cull_entry *entry;
-    if (map->count * 2 >= map->capacity && grow(map) != 0) {
+    if (map->count * 2 >= map->capacity && cull_map_grow(map) != 0) {
         return NULL;
     }
-    entry = find(map, key_of(block));
+    entry = cull_map_find(map, cull_key(block));
     if (entry->key == 0) {
-        *entry = (struct cull_entry){.key = key_of(block)};
+        *entry = (struct cull_entry){.key = cull_key(block)};
         map->count++;
     }
     return entry;
 }
 
-static const struct cull_entry *get(const struct cull_map *map, struct event_block block) {
-    const struct cull_entry *entry = map->count != 0 ? find(map, key_of(block)) : NULL;
+static const struct cull_entry *cull_map_get(const struct cull_map *map, struct event_block block) {
+    const struct cull_entry *entry = map->count != 0 ? cull_map_find(map, cull_key(block)) : NULL;
     return entry != NULL && entry->key != 0 ? entry : NULL;
 }
 
 /* Takes a block out, if it is there: what stands behind it moves up, so that it is still found. */
-static bool take(struct cull_map *map, struct event_block block) {
-    const struct cull_entry *found = get(map, block);
+static bool cull_map_take(struct cull_map *map, struct event_block block) {
+    const struct cull_entry *found = cull_map_get(map, block);
     size_t hole;
     if (found == NULL) {
         return false;
@@ -86,16 +86,50 @@ static bool take(struct cull_map *map, struct event_block block) {
          i = (i + 1) & (map->capacity - 1)) {
         struct cull_entry entry = map->entries[i];
         map->entries[i].key = 0;
-        *find(map, entry.key) = entry;
+        *cull_map_find(map, entry.key) = entry;
     }
     return true;
 }
 
-static void clear(struct cull_map *map) {
+static void cull_map_clear(struct cull_map *map) {
     if (map->count != 0) {
         memset(map->entries, 0, map->capacity * sizeof *map->entries);
         map->count = 0;
     }
+}
+
+/* --- what is left out ------------------------------------------------------------------------- */
+
+struct memtrace_culled *cull_total(struct cull_totals *totals, uint32_t context, uint32_t thread) {
+    uint64_t key = (uint64_t)context << 32 | thread;
+    size_t place = (size_t)numbermap_get(&totals->places, key);
+    if (place == 0) {
+        if (array_grow(&totals->items, &totals->room, totals->count, sizeof *totals->items) != 0 ||
+            numbermap_put(&totals->places, key, (void *)(totals->count + 1)) != 0) {
+            return NULL;
+        }
+        totals->items[totals->count] =
+            (struct memtrace_culled){.context = context, .thread = thread};
+        place = ++totals->count;
+    }
+    return &totals->items[place - 1];
+}
+
+void cull_free_totals(struct cull_totals *totals) {
+    free(totals->items);
+    numbermap_free(&totals->places);
+    *totals = (struct cull_totals){0};
+}
+
+bool cull_alloc(struct event *event, bool old_goes, bool block_goes) {
+    if (block_goes && !old_goes) {
+        *event = (struct event){.kind = EVENT_FREE, .time_ns = event->time_ns, .block = event->old};
+        return true;
+    }
+    if (old_goes) {
+        event->old = (struct event_block){0};
+    }
+    return !block_goes;
 }
 
 /* --- deciding --------------------------------------------------------------------------------- */
@@ -107,29 +141,29 @@ void cull_open(struct cull *cull, uint64_t below_ns) {
 void cull_close(struct cull *cull) {
     free(cull->noted.entries);
     free(cull->culled.entries);
-    free(cull->places.entries);
-    free(cull->totals);
+    cull_free_totals(&cull->totals);
     *cull = (struct cull){0};
 }
 
 void cull_begin(struct cull *cull) {
-    clear(&cull->noted);
+    cull_map_clear(&cull->noted);
 }
 
-static int note_birth(struct cull *cull, const struct event *event) {
-    struct cull_entry *entry = put(&cull->noted, event->block);
+static int cull_note_birth(struct cull *cull, const struct event *event) {
+    struct cull_entry *entry = cull_map_put(&cull->noted, event->block);
     if (entry == NULL) {
         return -1;
     }
     entry->born_ns = event->time_ns;
     entry->has_birth = 1;
     entry->has_old = event->old.number != 0;
-    entry->is_short = get(&cull->culled, event->old) != NULL; /* as the chain's beginning */
+    entry->is_short =
+        cull_map_get(&cull->culled, event->old) != NULL; /* as the chain's beginning */
     return 0;
 }
 
-static int note_end(struct cull *cull, struct event_block block, uint64_t end, bool is_moved) {
-    struct cull_entry *entry = put(&cull->noted, block);
+static int cull_note_end(struct cull *cull, struct event_block block, uint64_t end, bool is_moved) {
+    struct cull_entry *entry = cull_map_put(&cull->noted, block);
     if (entry == NULL) {
         return -1;
     }
@@ -141,28 +175,29 @@ static int note_end(struct cull *cull, struct event_block block, uint64_t end, b
 
 int cull_note(struct cull *cull, const struct event *event) {
     if (event->kind == EVENT_FREE && event->block.number != 0) {
-        return note_end(cull, event->block, event->time_ns, false);
+        return cull_note_end(cull, event->block, event->time_ns, false);
     }
     if (event->kind != EVENT_ALLOC) {
         return 0;
     }
-    if (event->old.number != 0 && note_end(cull, event->old, key_of(event->block), true) != 0) {
+    if (event->old.number != 0 &&
+        cull_note_end(cull, event->old, cull_key(event->block), true) != 0) {
         return -1;
     }
-    return note_birth(cull, event);
+    return cull_note_birth(cull, event);
 }
 
 /* The block that a realloc made of this one. NULL: none did, or its birth is not noted. */
-static struct cull_entry *next_of(const struct cull *cull, const struct cull_entry *entry) {
-    struct cull_entry *next = entry->is_moved ? find(&cull->noted, entry->end) : NULL;
+static struct cull_entry *cull_next(const struct cull *cull, const struct cull_entry *entry) {
+    struct cull_entry *next = entry->is_moved ? cull_map_find(&cull->noted, entry->end) : NULL;
     return next != NULL && next->key != 0 ? next : NULL;
 }
 
 /* Whether the chain that begins here ended in time, as far as is known. */
-static bool ends_soon(const struct cull *cull, const struct cull_entry *first) {
+static bool cull_ends_soon(const struct cull *cull, const struct cull_entry *first) {
     const struct cull_entry *last = first;
     while (last != NULL && last->is_moved) {
-        last = next_of(cull, last);
+        last = cull_next(cull, last);
     }
     return last != NULL && last->has_end &&
            (last->end <= first->born_ns || /* by another thread's clock, a little behind */
@@ -172,93 +207,64 @@ static bool ends_soon(const struct cull *cull, const struct cull_entry *first) {
 void cull_judge(struct cull *cull) {
     for (size_t i = 0; i < cull->noted.capacity && cull->noted.count != 0; i++) {
         struct cull_entry *first = &cull->noted.entries[i];
-        if (first->has_birth && !first->has_old && ends_soon(cull, first)) {
+        if (first->has_birth && !first->has_old && cull_ends_soon(cull, first)) {
             first->is_short = 1;
         }
-        for (struct cull_entry *next = first->is_short ? next_of(cull, first) : NULL;
-             next != NULL && !next->is_short; next = next_of(cull, next)) {
+        for (struct cull_entry *next = first->is_short ? cull_next(cull, first) : NULL;
+             next != NULL && !next->is_short; next = cull_next(cull, next)) {
             next->is_short = 1;
         }
     }
 }
 
-/* A new total, at the end. */
-static int start_total(struct cull *cull, const struct event *event, struct event_block place) {
-    struct cull_entry *entry;
-    if (array_grow(&cull->totals, &cull->total_room, cull->total_count, sizeof *cull->totals) !=
-        0) {
-        return -1;
-    }
-    cull->totals[cull->total_count] =
-        (struct memtrace_culled){.context = event->context, .thread = event->block.thread};
-    entry = put(&cull->places, place);
-    if (entry == NULL) {
-        return -1;
-    }
-    entry->born_ns = cull->total_count++;
-    return 0;
-}
-
-static int add_total(struct cull *cull, const struct event *event) {
-    struct event_block place = {.number = event->context + UINT64_C(1),
-                                .thread = event->block.thread};
-    struct memtrace_culled *total;
-    if (get(&cull->places, place) == NULL && start_total(cull, event, place) != 0) {
-        return -1;
-    }
-    total = &cull->totals[get(&cull->places, place)->born_ns];
-    total->count++;
-    total->bytes += event->weight != 0 ? event->weight : event->size;
-    return 0;
-}
-
 /* One end of a block: whether it is left out, 1, 0, or -1 (out of memory). */
-static int leave_out(struct cull *cull, struct event_block block) {
+static int cull_leave_out(struct cull *cull, struct event_block block) {
     const struct cull_entry *entry;
-    if (take(&cull->culled, block)) {
+    if (cull_map_take(&cull->culled, block)) {
         return 1;
     }
-    entry = get(&cull->noted, block);
+    entry = cull_map_get(&cull->noted, block);
     if (entry == NULL || !entry->is_short) {
         return 0;
     }
-    return put(&cull->culled, block) != NULL ? 1 : -1;
-}
-
-/* The same for an allocation or reallocation. */
-static int decide_alloc(struct cull *cull, struct event *event) {
-    int old = event->old.number != 0 ? leave_out(cull, event->old) : 1;
-    int new = leave_out(cull, event->block);
-    if (old < 0 || new < 0 || (new == 1 && add_total(cull, event) != 0)) {
-        return -1;
-    }
-    if (new == 1 && old == 0) {
-        *event = (struct event){.kind = EVENT_FREE, .time_ns = event->time_ns, .block = event->old};
-    } else if (old == 1) {
-        event->old = (struct event_block){0};
-    }
-    return new == 1 && old == 1 ? 0 : 1;
+    return cull_map_put(&cull->culled, block) != NULL ? 1 : -1;
 }
 
 int cull_decide(struct cull *cull, struct event *event) {
+    struct memtrace_culled *total;
+    int old;
     int culled;
-    if (event->kind == EVENT_ALLOC) {
-        return decide_alloc(cull, event);
+    if (event->kind != EVENT_ALLOC) {
+        culled = event->kind == EVENT_FREE ? cull_leave_out(cull, event->block) : 0;
+        return culled < 0 ? -1 : !culled;
     }
-    culled = event->kind == EVENT_FREE ? leave_out(cull, event->block) : 0;
-    return culled < 0 ? -1 : !culled;
+    old = event->old.number != 0 ? cull_leave_out(cull, event->old) : 1;
+    culled = cull_leave_out(cull, event->block);
+    if (old < 0 || culled < 0) {
+        return -1;
+    }
+    if (culled == 1) {
+        total = cull_total(&cull->totals, event->context, event->block.thread);
+        if (total == NULL) {
+            return -1;
+        }
+        total->count++;
+        total->bytes += event->weight != 0 ? event->weight : event->size;
+    }
+    return cull_alloc(event, old == 1, culled == 1);
 }
 
 int cull_write(struct cull *cull, struct recordfile *file, uint64_t time_ns, struct error *error) {
+    struct cull_totals *totals = &cull->totals;
     struct memtrace_block_header block = {.kind = MEMTRACE_BLOCK_CULLED,
                                           .first_ns = time_ns,
                                           .last_ns = time_ns,
-                                          .items = (uint32_t)cull->total_count};
-    size_t size = cull->total_count * sizeof *cull->totals;
-    if (cull->total_count == 0) {
+                                          .items = (uint32_t)totals->count};
+    size_t size = totals->count * sizeof *totals->items;
+    if (totals->count == 0) {
         return 0;
     }
-    cull->total_count = 0;
-    clear(&cull->places);
-    return recordfile_append(file, &block, cull->totals, size, error);
+    totals->count = 0;
+    numbermap_free(&totals->places);
+    return recordfile_append(file, &block, totals->items, size, error);
 }

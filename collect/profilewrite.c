@@ -2,22 +2,17 @@
 /* profilewrite.c: see profilewrite.h. */
 #include "collect/profilewrite.h"
 
-#include "analyze/base/array.h"
+#include "analyze/base/job.h"
 #include "analyze/read/block.h"
 #include "collect/compress.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
-/* Room for this many bytes more. NULL: out of memory. */
-static unsigned char *append(struct profilewrite *write, size_t size) {
+/* Room for this many bytes more, all zero. */
+static unsigned char *profilewrite_append(struct profilewrite *write, size_t size) {
     size_t at = write->size;
-    if (write->out_of_memory ||
-        array_reserve(&write->bytes, &write->room, at + size, sizeof *write->bytes) != 0) {
-        write->out_of_memory = true;
-        return NULL;
-    }
+    job_reserve(&write->bytes, &write->room, at + size, sizeof *write->bytes);
     memset(write->bytes + at, 0, size);
     write->size += size;
     return write->bytes + at;
@@ -25,23 +20,20 @@ static unsigned char *append(struct profilewrite *write, size_t size) {
 
 struct profilewrite profilewrite_begin(void) {
     struct profilewrite write = {.size = 0};
-    append(&write, MEMTRACE_HEADER_SIZE);
+    profilewrite_append(&write, MEMTRACE_HEADER_SIZE);
     return write;
 }
 
 /* A segment of item_count items, of which the first `given` are there and the others are zero. */
-static void put_segment(struct profilewrite *write, struct memtrace_segment segment,
-                        const void *items, size_t given) {
+static void profilewrite_put(struct profilewrite *write, struct memtrace_segment segment,
+                             const void *items, size_t given) {
     const uint64_t page = MEMTRACE_PAGE_SIZE;
     uint64_t bytes = (uint64_t)segment.item_size * given;
     unsigned char *place;
     segment.magic = MEMTRACE_SEGMENT_MAGIC;
     segment.header_size = sizeof segment;
     segment.size = ((uint64_t)segment.item_size * segment.item_count + page - 1) / page * page;
-    place = append(write, segment.size);
-    if (place == NULL) {
-        return;
-    }
+    place = profilewrite_append(write, segment.size);
     memcpy(place, &segment, sizeof segment);
     if (bytes > sizeof segment) {
         memcpy(place + sizeof segment, (const char *)items + sizeof segment,
@@ -58,7 +50,7 @@ void profilewrite_segment(struct profilewrite *write, enum memtrace_segment_kind
                                              .item_size = (uint32_t)item_size,
                                              .item_count = (uint32_t)item_count};
     if (item_size * item_count > sizeof segment) {
-        put_segment(write, segment, items, item_count);
+        profilewrite_put(write, segment, items, item_count);
     }
 }
 
@@ -71,34 +63,21 @@ void profilewrite_leaves(struct profilewrite *write, enum memtrace_segment_kind 
                                                  .index = (uint32_t)(first / MEMTRACE_LEAF_ITEMS),
                                                  .item_size = (uint32_t)item_size,
                                                  .item_count = MEMTRACE_LEAF_ITEMS};
-        put_segment(write, segment, (const char *)items + first * item_size,
-                    left < MEMTRACE_LEAF_ITEMS ? left : MEMTRACE_LEAF_ITEMS);
+        profilewrite_put(write, segment, (const char *)items + first * item_size,
+                         left < MEMTRACE_LEAF_ITEMS ? left : MEMTRACE_LEAF_ITEMS);
     }
 }
 
-int profilewrite_end(struct profilewrite *write, struct memtrace_header *header, FILE *out,
-                     struct error *error) {
+void profilewrite_end(struct profilewrite *write, struct memtrace_header *header, FILE *out) {
     const struct compress_source source = {write->bytes, -1, write->size};
-    int result = 0;
     memcpy(header->magic, MEMTRACE_MAGIC, sizeof header->magic);
     header->version = (header->flags & MEMTRACE_FLAG_SAMPLED) != 0 ? MEMTRACE_FORMAT_SAMPLED
                                                                    : MEMTRACE_FORMAT_VERSION;
     header->header_size = MEMTRACE_HEADER_SIZE;
     header->byte_order = MEMTRACE_BYTE_ORDER;
     header->end = write->size;
-    if (write->out_of_memory) {
-        result = error_set(error, "out of memory while writing the profile");
-    } else {
-        memcpy(write->bytes, header, sizeof *header);
-        if (compress_or_store(&source, BLOCK_PACK_LEVEL, fileno(out)) != 0) {
-            result = error_set(error, "cannot write the profile: %s", strerror(errno));
-        }
+    memcpy(write->bytes, header, sizeof *header);
+    if (compress_or_store(&source, BLOCK_PACK_LEVEL, fileno(out)) != 0) {
+        job_fail("cannot write the profile: %s", strerror(errno));
     }
-    profilewrite_drop(write);
-    return result;
-}
-
-void profilewrite_drop(struct profilewrite *write) {
-    free(write->bytes);
-    *write = (struct profilewrite){.size = 0};
 }

@@ -2,23 +2,21 @@
 /*
  * profilewrite.h: writes a profile (memtrace/format.h): the header, then segments, compressed.
  *
- * Called by collect/transform/mergeprofiles. One thread. The profile grows in memory and is
- * compressed and written at the end; whether all of that worked is known then.
+ * Called by collect/mergeprofiles. One thread, in a job. The profile grows in memory, which is the
+ * job's, and is compressed and written at the end.
  */
 #ifndef COLLECT_PROFILEWRITE_H
 #define COLLECT_PROFILEWRITE_H
 
-#include "analyze/base/error.h"
 #include "memtrace/format.h"
 
-#include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 
 struct profilewrite {
     unsigned char *bytes; /* of the profile, uncompressed */
     size_t size;
     size_t room;
-    bool out_of_memory;
 };
 
 /* Begins a profile: room for its header. */
@@ -35,11 +33,7 @@ void profilewrite_leaves(struct profilewrite *write, enum memtrace_segment_kind 
                          uint32_t owner, const void *items, size_t item_size, size_t item_count);
 
 /* Writes it all to the file, which is empty. The header's fields of the format itself are filled
- * in. 0 or -1. */
-int profilewrite_end(struct profilewrite *write, struct memtrace_header *header, FILE *out,
-                     struct error *error);
-
-/* It is not to be written. */
-void profilewrite_drop(struct profilewrite *write);
+ * in. */
+void profilewrite_end(struct profilewrite *write, struct memtrace_header *header, FILE *out);
 
 #endif

@@ -135,8 +135,8 @@ static int encode(struct recordevents *events, struct drain_cursor *cursor, uint
 /* Contexts first, then events, then what of them was left out. */
 static int append(struct recordevents *events, struct memtrace_block_header *block,
                   const void *payload, size_t size) {
-    for (size_t i = 0; i < events->cull.total_count; i++) {
-        uint32_t context = events->cull.totals[i].context;
+    for (size_t i = 0; i < events->cull.totals.count; i++) {
+        uint32_t context = events->cull.totals.items[i].context;
         if (!recordtables_has(&events->tables, context) && note_context(events, context) != 0) {
             return -1;
         }
@@ -163,7 +163,7 @@ static int write_block(struct recordevents *events, struct drain_cursor *cursor,
         return -1;
     }
     end = drain_here(cursor);
-    if (event_encoder_count(events->encoder) == 0 && events->cull.total_count == 0 &&
+    if (event_encoder_count(events->encoder) == 0 && events->cull.totals.count == 0 &&
         end.sequence == first.sequence) {
         return 0;
     }

@@ -5,9 +5,9 @@
 #include "analyze/base/array.h"
 #include "analyze/base/pathname.h"
 #include "analyze/read/region.h"
+#include "collect/mergeprofiles.h"
 #include "collect/owner.h"
 #include "collect/runjson.h"
-#include "collect/transform/mergeprofiles.h"
 
 #include <dirent.h>
 #include <errno.h>

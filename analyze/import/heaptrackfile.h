@@ -4,7 +4,8 @@
  * (with modules), packed or not, of file versions 0 to 3.
  *
  * Called by collect/transform/importer. What does not add up (numbers that nothing has, lines that
- * are no lines) is left out and counted. Memory grows with texts, not with events.
+ * are no lines) is left out and counted. Memory grows with texts, not with events. All in a job,
+ * which the visitor may end, too.
  */
 #ifndef ANALYZE_IMPORT_HEAPTRACKFILE_H
 #define ANALYZE_IMPORT_HEAPTRACKFILE_H
@@ -35,25 +36,24 @@ struct heaptrackfile_module {
  * path have; of those that which began last ends first. */
 enum heaptrackfile_key { HEAPTRACKFILE_ADDRESS, HEAPTRACKFILE_NUMBER };
 
-/* Whom it is told. Functions that return other than 0 end the reading with that. Texts are theirs
- * until they return. */
+/* Whom it is told. Texts are theirs until they return. */
 struct heaptrackfile_visitor {
     void *context;
-    int (*program)(void *context, const char *path);
-    int (*command)(void *context, const char *text);
-    int (*modules_gone)(void *context); /* those that are there follow */
-    int (*module)(void *context, const struct heaptrackfile_module *module);
+    void (*program)(void *context, const char *path);
+    void (*command)(void *context, const char *text);
+    void (*modules_gone)(void *context); /* those that are there follow */
+    void (*module)(void *context, const struct heaptrackfile_module *module);
     /* An address that calls, numbered from 1 on; innermost function first. */
-    int (*place)(void *context, uint64_t address, const char *module,
-                 const struct heaptrackfile_frame *frames, size_t count);
+    void (*place)(void *context, uint64_t address, const char *module,
+                  const struct heaptrackfile_frame *frames, size_t count);
     /* A call path, numbered from 1 on: path `parent` (0: none) and where it goes on: a place by
      * number, or, in raw files, an address. */
-    int (*path)(void *context, bool is_address, uint64_t place, uint64_t parent);
-    int (*time)(void *context, uint64_t time_ns);
-    int (*resident)(void *context, uint64_t bytes);
-    int (*begin)(void *context, enum heaptrackfile_key kind, uint64_t key, uint64_t size,
-                 uint64_t path);
-    int (*end)(void *context, enum heaptrackfile_key kind, uint64_t key);
+    void (*path)(void *context, bool is_address, uint64_t place, uint64_t parent);
+    void (*time)(void *context, uint64_t time_ns);
+    void (*resident)(void *context, uint64_t bytes);
+    void (*begin)(void *context, enum heaptrackfile_key kind, uint64_t key, uint64_t size,
+                  uint64_t path);
+    void (*end)(void *context, enum heaptrackfile_key kind, uint64_t key);
     void (*progress)(void *context, uint64_t done, uint64_t total); /* bytes; may be NULL */
 };
 
@@ -64,9 +64,7 @@ struct heaptrackfile_result {
     char damage[128];   /* "": it was read to its end */
 };
 
-/* 0; -1: it cannot be read, or is no such file, or no memory (error is set); else what a visitor
- * returned. */
-int heaptrackfile_read(const char *path, const struct heaptrackfile_visitor *visitor,
-                       struct heaptrackfile_result *result, struct error *error);
+void heaptrackfile_read(const char *path, const struct heaptrackfile_visitor *visitor,
+                        struct heaptrackfile_result *result);
 
 #endif

@@ -2,7 +2,8 @@
 /*
  * fakename.h: made-up names in the place of real ones, the same for the same name.
  *
- * Called by anonymize and its command. One thread. Without a key names are numbered as they come
+ * Called by anonymize and its command. One thread, in a job. Without a key names are numbered as
+ * they come
  * ("function_1"), which tells nothing of them at all. With one they are a keyed hash (HMAC with
  * SHA-256): the same in each file that is made with this key, and nobody without it can try out
  * what a name was.
@@ -31,17 +32,16 @@ enum { FAKENAME_MOST = 32 }; /* bytes of one, NUL included */
 
 struct fakenames;
 
-/* key_size 0: none. NULL: out of memory. */
+/* key_size 0: none. They are the job's. */
 struct fakenames *fakenames_new(const void *key, size_t key_size);
-void fakenames_free(struct fakenames *fakenames); /* NULL is allowed */
 
 /* The name that stands for this one, which lives as long as the fakenames; size bytes, which need
- * no NUL. An empty one stays empty. NULL: out of memory. */
+ * no NUL. An empty one stays empty. */
 const char *fakename_of(struct fakenames *fakenames, enum fakename_kind kind, const char *name,
                         size_t size);
 
-/* Replaces bytes that name something (a build-id), as many as there are. 0 or -1. */
-int fakename_bytes(struct fakenames *fakenames, enum fakename_kind kind, uint8_t *bytes,
-                   size_t size);
+/* Replaces bytes that name something (a build-id), as many as there are. */
+void fakename_bytes(struct fakenames *fakenames, enum fakename_kind kind, uint8_t *bytes,
+                    size_t size);
 
 #endif

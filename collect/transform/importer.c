@@ -2,13 +2,12 @@
 /* importer.c: what a heaptrack file tells, line by line, into a recording. See importer.h. */
 #include "collect/transform/importer.h"
 
-#include "analyze/base/array.h"
+#include "analyze/base/job.h"
 #include "analyze/base/pathname.h"
 #include "analyze/replay/blockmap.h"
 #include "collect/transform/recordwriter.h"
 
 #define XXH_INLINE_ALL
-#include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 
@@ -55,7 +54,9 @@ struct live_blocks {
 };
 
 struct importer {
-    struct recordwriter writer;
+    const char *from;
+    const char *to;
+    struct recordwriter *writer;
     struct memtrace_header program;
     struct modules modules;
     struct live_blocks live;
@@ -69,7 +70,6 @@ struct importer {
     uint64_t live_bytes;
     void (*progress)(void *context, uint64_t done, uint64_t total);
     struct importer_result *result;
-    struct error *error;
 };
 
 /* As much of a text as there is room for. */
@@ -80,33 +80,21 @@ static void copy_text(char *to, size_t room, const char *text) {
     to[size] = '\0';
 }
 
-static int no_memory(struct importer *importer) {
-    return error_set(importer->error, "out of memory");
-}
-
-/* 0, or -1: out of memory. */
-static int push(struct numbers *numbers, uint64_t number) {
-    if (array_grow(&numbers->items, &numbers->room, numbers->count, sizeof number) != 0) {
-        return -1;
-    }
+static void numbers_add(struct numbers *numbers, uint64_t number) {
+    job_grow(&numbers->items, &numbers->room, numbers->count, sizeof number);
     numbers->items[numbers->count++] = number;
-    return 0;
-}
-
-static int add_number(struct importer *importer, struct numbers *numbers, uint64_t number) {
-    return push(numbers, number) == 0 ? 0 : no_memory(importer);
 }
 
 /* Numbers begin at 1; of 0 and of those that nothing has: 0. */
-static uint64_t number_at(const struct numbers *numbers, uint64_t place) {
+static uint64_t numbers_at(const struct numbers *numbers, uint64_t place) {
     return place != 0 && place <= numbers->count ? numbers->items[place - 1] : 0;
 }
 
 /* ---- Modules ---- */
 
 /* The id of a module of this path and base, a new one where there is none; its range grows to hold
- * [start, end). "": 0. 0 also where there is no room for more; -1: out of memory. */
-static int64_t module_of(struct modules *modules, const struct heaptrackfile_module *module) {
+ * [start, end). 0 for "", and where there is no room for more. */
+static uint32_t modules_id(struct modules *modules, const struct heaptrackfile_module *module) {
     uint64_t key = XXH3_64bits_withSeed(module->path, strlen(module->path), module->base);
     size_t id = (size_t)(uintptr_t)numbermap_get(&modules->ids, key);
     struct memtrace_module *item;
@@ -118,10 +106,8 @@ static int64_t module_of(struct modules *modules, const struct heaptrackfile_mod
         if (id == MODULES_MOST) {
             return 0;
         }
-        if (array_reserve(&modules->items, &modules->room, id + 1, sizeof *item) != 0 ||
-            numbermap_put(&modules->ids, key, (void *)(uintptr_t)id) != 0) {
-            return -1;
-        }
+        job_reserve(&modules->items, &modules->room, id + 1, sizeof *item);
+        numbermap_set(&modules->ids, key, (void *)(uintptr_t)id);
         modules->count = id + 1;
         modules->items[id] = (struct memtrace_module){
             .id = (uint32_t)id, .start = module->start, .end = module->end, .bias = module->base};
@@ -130,11 +116,11 @@ static int64_t module_of(struct modules *modules, const struct heaptrackfile_mod
     item = &modules->items[id];
     item->start = module->start < item->start ? module->start : item->start;
     item->end = module->end > item->end ? module->end : item->end;
-    return (int64_t)id;
+    return (uint32_t)id;
 }
 
 /* The id of what is mapped at an address; 0: nothing. */
-static uint32_t module_at(const struct modules *modules, uint64_t address) {
+static uint32_t modules_at(const struct modules *modules, uint64_t address) {
     for (size_t i = 0; i < modules->mapped.count; i++) {
         const struct memtrace_module *item = &modules->items[modules->mapped.items[i]];
         if (address >= item->start && address < item->end) {
@@ -151,51 +137,36 @@ static uint64_t address_key(uint64_t address) {
     return address != 0 ? address : UINT64_MAX;
 }
 
-/* 0, or -1: out of memory. */
-static int reserve_key(struct numbers *newest, uint64_t key) {
+static void live_blocks_begin(struct live_blocks *live, enum heaptrackfile_key kind, uint64_t key,
+                              uint64_t number, uint64_t size) {
+    struct numbers *newest = &live->newest;
     size_t known = newest->count;
-    if (key < known) {
-        return 0;
-    }
-    if (array_reserve(&newest->items, &newest->room, key + 1, sizeof *newest->items) != 0) {
-        return -1;
-    }
-    memset(newest->items + known, 0, (newest->room - known) * sizeof *newest->items);
-    newest->count = newest->room;
-    return 0;
-}
-
-/* A place for a block, + 1. 0: out of memory. */
-static size_t take_live_place(struct live_blocks *live) {
     size_t place = live->free;
-    if (place != 0) {
-        live->free = live->items[place - 1].before;
-        return place;
-    }
-    return array_grow(&live->items, &live->room, live->count, sizeof *live->items) == 0
-               ? ++live->count
-               : 0;
-}
-
-/* 0, or -1: out of memory. */
-static int begin_live(struct live_blocks *live, enum heaptrackfile_key kind, uint64_t key,
-                      uint64_t number, uint64_t size) {
-    size_t place;
     if (kind == HEAPTRACKFILE_ADDRESS) {
         const struct pairing_block block = {.size = size, .weight = number};
-        return blockmap_put(&live->addresses, address_key(key), &block);
+        if (blockmap_put(&live->addresses, address_key(key), &block) != 0) {
+            job_fail_memory();
+        }
+        return;
     }
-    if (reserve_key(&live->newest, key) != 0 || (place = take_live_place(live)) == 0) {
-        return -1;
+    if (key >= known) {
+        job_reserve(&newest->items, &newest->room, key + 1, sizeof *newest->items);
+        memset(newest->items + known, 0, (newest->room - known) * sizeof *newest->items);
+        newest->count = newest->room;
     }
-    live->items[place - 1] = (struct live_block){number, size, live->newest.items[key]};
-    live->newest.items[key] = place;
-    return 0;
+    if (place != 0) {
+        live->free = live->items[place - 1].before;
+    } else {
+        job_grow(&live->items, &live->room, live->count, sizeof *live->items);
+        place = ++live->count;
+    }
+    live->items[place - 1] = (struct live_block){number, size, newest->items[key]};
+    newest->items[key] = place;
 }
 
 /* The block that ends; number 0: none is known. */
-static struct live_block end_live(struct live_blocks *live, enum heaptrackfile_key kind,
-                                  uint64_t key) {
+static struct live_block live_blocks_end(struct live_blocks *live, enum heaptrackfile_key kind,
+                                         uint64_t key) {
     struct live_block ended = {0};
     struct pairing_block block;
     size_t place = key < live->newest.count ? live->newest.items[key] : 0;
@@ -216,42 +187,38 @@ static struct live_block end_live(struct live_blocks *live, enum heaptrackfile_k
 
 /* ---- What the file tells: where ---- */
 
-static int take_program(void *context, const char *path) {
+static void importer_program(void *context, const char *path) {
     struct importer *importer = context;
     copy_text(importer->program.executable, sizeof importer->program.executable, path);
-    return 0;
 }
 
-/* Its arguments were joined by spaces; split_command takes them apart. */
-static int take_command(void *context, const char *text) {
+/* Its arguments were joined by spaces; importer_split_command() takes them apart. */
+static void importer_command(void *context, const char *text) {
     struct importer *importer = context;
     copy_text(importer->program.command, sizeof importer->program.command - 1, text);
-    return 0;
 }
 
-static int take_modules_gone(void *context) {
+static void importer_modules_gone(void *context) {
     ((struct importer *)context)->modules.mapped.count = 0;
-    return 0;
 }
 
 /* A raw file calls the program itself "x". */
-static int take_module(void *context, const struct heaptrackfile_module *module) {
+static void importer_module(void *context, const struct heaptrackfile_module *module) {
     struct importer *importer = context;
     struct heaptrackfile_module named = *module;
-    int64_t id;
+    uint32_t id;
     if (strcmp(module->path, "x") == 0) {
         named.path = importer->program.executable;
     }
-    id = module_of(&importer->modules, &named);
-    if (id <= 0) {
-        return id == 0 ? 0 : no_memory(importer);
+    id = modules_id(&importer->modules, &named);
+    if (id != 0) {
+        numbers_add(&importer->modules.mapped, id);
     }
-    return add_number(importer, &importer->modules.mapped, (uint64_t)id);
 }
 
 /* As a return address, which readers take one off. Small addresses of no module would be taken for
  * classes (format.h), so they get one that nothing has. */
-static uint64_t make_frame(const struct importer *importer, uint64_t module, uint64_t address) {
+static uint64_t importer_frame(const struct importer *importer, uint64_t module, uint64_t address) {
     if (module == 0 && address < MEMTRACE_FRAME_CLASSES) {
         return MEMTRACE_FRAME_EXACT | (MEMTRACE_FRAME_ADDRESS_MASK - importer->places.count);
     }
@@ -267,9 +234,17 @@ static bool is_operator_new(const char *function) {
             strcmp(function + 12, "[](unsigned int)") == 0);
 }
 
-static int add_names(struct importer *importer, uint64_t frame,
-                     const struct heaptrackfile_frame *frames, size_t count) {
+static void importer_place(void *context, uint64_t address, const char *module,
+                           const struct heaptrackfile_frame *frames, size_t count) {
+    struct importer *importer = context;
+    const struct heaptrackfile_module named = {module, 0, address, address + 1};
+    uint32_t id = modules_id(&importer->modules, &named);
+    uint64_t frame = importer_frame(importer, id, address);
     struct framename names[HEAPTRACKFILE_FRAMES] = {{.frame = frame}};
+    if (count != 0 && is_operator_new(frames[0].function)) {
+        numbers_add(&importer->places, 0);
+        return;
+    }
     for (size_t i = 0; i < count; i++) {
         names[i] = (struct framename){.frame = frame,
                                       .function = frames[i].function,
@@ -277,67 +252,48 @@ static int add_names(struct importer *importer, uint64_t frame,
                                       .line = frames[i].line};
     }
     /* One without a name is looked up nowhere else. */
-    return recordwriter_names(&importer->writer, names, count != 0 ? count : 1);
+    recordwriter_names(importer->writer, names, count != 0 ? count : 1);
+    numbers_add(&importer->places, frame);
 }
 
-static int take_place(void *context, uint64_t address, const char *module,
-                      const struct heaptrackfile_frame *frames, size_t count) {
-    struct importer *importer = context;
-    const struct heaptrackfile_module named = {module, 0, address, address + 1};
-    int64_t id = module_of(&importer->modules, &named);
-    uint64_t frame;
-    if (id < 0) {
-        return no_memory(importer);
-    }
-    if (count != 0 && is_operator_new(frames[0].function)) {
-        return add_number(importer, &importer->places, 0);
-    }
-    frame = make_frame(importer, (uint64_t)id, address);
-    return add_names(importer, frame, frames, count) == 0
-               ? add_number(importer, &importer->places, frame)
-               : -1;
-}
-
-/* The id of a new node; 0: it could not be written. */
-static uint32_t add_node(struct importer *importer, uint64_t frame, uint32_t parent) {
+/* The id of a new node. */
+static uint32_t importer_node(struct importer *importer, uint64_t frame, uint32_t parent) {
     const struct memtrace_recording_node node = {frame, parent, importer->next_node};
-    return recordwriter_node(&importer->writer, &node) == 0 ? importer->next_node++ : 0;
+    recordwriter_node(importer->writer, &node);
+    return importer->next_node++;
 }
 
-static int take_path(void *context, bool is_address, uint64_t place, uint64_t parent) {
+static void importer_path(void *context, bool is_address, uint64_t place, uint64_t parent) {
     struct importer *importer = context;
-    uint32_t node = (uint32_t)number_at(&importer->paths, parent);
-    uint64_t frame = is_address ? make_frame(importer, module_at(&importer->modules, place), place)
-                                : number_at(&importer->places, place);
+    uint32_t node = (uint32_t)numbers_at(&importer->paths, parent);
+    uint64_t frame = is_address
+                         ? importer_frame(importer, modules_at(&importer->modules, place), place)
+                         : numbers_at(&importer->places, place);
     if (frame != 0 && importer->next_node == NODES_MOST) {
         importer->result->missing_paths++;
     } else if (frame != 0) {
-        node = add_node(importer, frame, node);
-        if (node == 0) {
-            return -1;
-        }
+        node = importer_node(importer, frame, node);
     }
-    return add_number(importer, &importer->paths, node);
+    numbers_add(&importer->paths, node);
 }
 
 /* ---- What the file tells: when ---- */
 
-static int take_time(void *context, uint64_t time_ns) {
+static void importer_time(void *context, uint64_t time_ns) {
     struct importer *importer = context;
     importer->time_ns = time_ns > importer->time_ns ? time_ns : importer->time_ns;
-    return 0;
 }
 
-static int take_resident(void *context, uint64_t bytes) {
+static void importer_resident(void *context, uint64_t bytes) {
     struct importer *importer = context;
     const struct memtrace_sample sample = {
         .time_ns = importer->time_ns, .resident_bytes = bytes, .live_bytes = importer->live_bytes};
-    return recordwriter_sample(&importer->writer, &sample);
+    recordwriter_sample(importer->writer, &sample);
 }
 
-static int add_event(struct importer *importer, const struct event *event) {
-    if (!importer->writer.has_events ||
-        event_encoder_count(importer->writer.encoder) == RECORDWRITER_EVENTS) {
+static void importer_event(struct importer *importer, const struct event *event) {
+    struct recordwriter *writer = importer->writer;
+    if (!writer->has_events || event_encoder_count(writer->encoder) == RECORDWRITER_EVENTS) {
         struct memtrace_block_header block = {
             .stream = STREAM,
             .thread = THREAD,
@@ -345,46 +301,34 @@ static int add_event(struct importer *importer, const struct event *event) {
             .first_sequence = importer->sequence,
             .end_sequence = importer->sequence + 1};
         importer->sequence++;
-        if (recordwriter_begin_events(&importer->writer, &block) != 0) {
-            return -1;
-        }
+        recordwriter_begin_events(writer, &block);
     }
-    return recordwriter_event(&importer->writer, event);
+    recordwriter_event(writer, event);
 }
 
-/* The context of blocks with this call path; 0: it could not be written. */
-static uint32_t context_of(struct importer *importer, uint64_t path) {
-    uint32_t node = (uint32_t)number_at(&importer->paths, path);
-    if (node == 0 && importer->unknown_node == 0) {
-        importer->unknown_node = add_node(importer, MEMTRACE_FRAME_UNKNOWN, 0);
-    }
-    return node != 0 ? node : importer->unknown_node;
-}
-
-static int take_begin(void *context, enum heaptrackfile_key kind, uint64_t key, uint64_t size,
-                      uint64_t path) {
+static void importer_begin(void *context, enum heaptrackfile_key kind, uint64_t key, uint64_t size,
+                           uint64_t path) {
     struct importer *importer = context;
+    uint32_t node = (uint32_t)numbers_at(&importer->paths, path);
     struct event event = {.kind = EVENT_ALLOC,
-                          .context = context_of(importer, path),
                           .time_ns = importer->time_ns,
                           .block = {++importer->number, THREAD},
                           .address =
                               kind == HEAPTRACKFILE_ADDRESS ? key & MEMTRACE_FRAME_ADDRESS_MASK : 0,
                           .size = size};
-    if (event.context == 0) {
-        return -1;
+    if (node == 0 && importer->unknown_node == 0) {
+        importer->unknown_node = importer_node(importer, MEMTRACE_FRAME_UNKNOWN, 0);
     }
-    if (begin_live(&importer->live, kind, key, importer->number, size) != 0) {
-        return no_memory(importer);
-    }
+    event.context = node != 0 ? node : importer->unknown_node;
+    live_blocks_begin(&importer->live, kind, key, importer->number, size);
     importer->live_bytes += size;
     importer->result->begins++;
-    return add_event(importer, &event);
+    importer_event(importer, &event);
 }
 
-static int take_end(void *context, enum heaptrackfile_key kind, uint64_t key) {
+static void importer_end(void *context, enum heaptrackfile_key kind, uint64_t key) {
     struct importer *importer = context;
-    struct live_block ended = end_live(&importer->live, kind, key);
+    struct live_block ended = live_blocks_end(&importer->live, kind, key);
     struct event event = {
         .kind = EVENT_FREE, .time_ns = importer->time_ns, .block = {ended.number, THREAD}};
     if (ended.number == 0) {
@@ -394,10 +338,10 @@ static int take_end(void *context, enum heaptrackfile_key kind, uint64_t key) {
         importer->live_bytes -= ended.size;
         importer->result->ends++;
     }
-    return add_event(importer, &event);
+    importer_event(importer, &event);
 }
 
-static void take_progress(void *context, uint64_t done, uint64_t total) {
+static void importer_progress(void *context, uint64_t done, uint64_t total) {
     struct importer *importer = context;
     if (importer->progress != NULL) {
         importer->progress(NULL, done, total);
@@ -415,7 +359,7 @@ static size_t first_argument(const char *command, const char *path, size_t lengt
 }
 
 /* The first argument may hold spaces where it is the path of the program or of a module. */
-static void split_command(struct importer *importer) {
+static void importer_split_command(struct importer *importer) {
     char *command = importer->program.command;
     size_t length = first_argument(command, importer->program.executable, strcspn(command, " "));
     for (size_t i = 1; i < importer->modules.count; i++) {
@@ -430,20 +374,27 @@ static void split_command(struct importer *importer) {
 }
 
 /* Of interpreted files the program is the module that is called as the command is. */
-static void guess_program(struct importer *importer) {
+static void importer_guess_program(struct importer *importer) {
     const char *name = pathname_base(importer->program.command);
     for (size_t i = 1; i < importer->modules.count; i++) {
         const char *path = importer->modules.items[i].path;
         if (importer->program.executable[0] == '\0' && strcmp(pathname_base(path), name) == 0) {
-            take_program(importer, path);
+            importer_program(importer, path);
         }
     }
     if (importer->program.executable[0] == '\0') {
-        take_program(importer, importer->program.command);
+        importer_program(importer, importer->program.command);
     }
 }
 
-static int write_program(struct importer *importer) {
+static void importer_write_thread(struct importer *importer) {
+    struct memtrace_thread_record thread = {
+        .id = THREAD, .state = MEMTRACE_THREAD_ENDED, .end_ns = importer->time_ns};
+    copy_text(thread.name, sizeof thread.name, pathname_base(importer->program.executable));
+    recordwriter_table(importer->writer, MEMTRACE_BLOCK_THREADS, &thread, 1, sizeof thread);
+}
+
+static void importer_write_program(struct importer *importer) {
     struct memtrace_header *program = &importer->program;
     const struct heaptrackfile_result *file = &importer->result->file;
     memcpy(program->magic, MEMTRACE_MAGIC, sizeof program->magic);
@@ -453,85 +404,58 @@ static int write_program(struct importer *importer) {
     program->end = MEMTRACE_HEADER_SIZE;
     program->state = MEMTRACE_STATE_ENDED;
     program->flags = MEMTRACE_FLAG_ADJACENT;
-    importer->writer.is_incomplete =
+    importer->writer->is_incomplete =
         file->damage[0] != '\0' || file->bad_lines != 0 || file->is_incomplete;
     program->stacks = MEMTRACE_STACKS_FULL;
     program->start_monotonic_ns = 1;
     program->end_monotonic_ns = importer->time_ns + 1;
     program->clock_ns = importer->time_ns;
-    return recordwriter_table(&importer->writer, MEMTRACE_BLOCK_PROGRAM, program, 1,
-                              sizeof *program);
+    recordwriter_table(importer->writer, MEMTRACE_BLOCK_PROGRAM, program, 1, sizeof *program);
 }
 
-static int write_thread(struct importer *importer) {
-    struct memtrace_thread_record thread = {
-        .id = THREAD, .state = MEMTRACE_THREAD_ENDED, .end_ns = importer->time_ns};
-    copy_text(thread.name, sizeof thread.name, pathname_base(importer->program.executable));
-    return recordwriter_table(&importer->writer, MEMTRACE_BLOCK_THREADS, &thread, 1, sizeof thread);
-}
-
-static int write_rest(struct importer *importer) {
+static void importer_work(void *what) {
+    struct importer *importer = what;
     const struct modules *modules = &importer->modules;
-    split_command(importer);
-    guess_program(importer);
-    if (modules->count > 1 &&
-        recordwriter_table(&importer->writer, MEMTRACE_BLOCK_MODULES, modules->items + 1,
-                           modules->count - 1, sizeof *modules->items) != 0) {
-        return -1;
-    }
-    return write_thread(importer) == 0 && write_program(importer) == 0
-               ? recordwriter_close(&importer->writer)
-               : -1;
-}
-
-static int convert(struct importer *importer, const char *from, const char *to) {
     const struct heaptrackfile_visitor visitor = {.context = importer,
-                                                  .program = take_program,
-                                                  .command = take_command,
-                                                  .modules_gone = take_modules_gone,
-                                                  .module = take_module,
-                                                  .place = take_place,
-                                                  .path = take_path,
-                                                  .time = take_time,
-                                                  .resident = take_resident,
-                                                  .begin = take_begin,
-                                                  .end = take_end,
-                                                  .progress = take_progress};
+                                                  .program = importer_program,
+                                                  .command = importer_command,
+                                                  .modules_gone = importer_modules_gone,
+                                                  .module = importer_module,
+                                                  .place = importer_place,
+                                                  .path = importer_path,
+                                                  .time = importer_time,
+                                                  .resident = importer_resident,
+                                                  .begin = importer_begin,
+                                                  .end = importer_end,
+                                                  .progress = importer_progress};
     struct memtrace_recording_header header = {.version = MEMTRACE_RECORDING_VERSION,
                                                .header_size = sizeof header,
                                                .byte_order = MEMTRACE_BYTE_ORDER};
     memcpy(header.magic, MEMTRACE_RECORDING_MAGIC, sizeof header.magic);
-    if (recordwriter_open(&importer->writer, to, &header, BLOCK_PACK_LEVEL, importer->error) != 0 ||
-        heaptrackfile_read(from, &visitor, &importer->result->file, importer->error) != 0) {
-        return -1;
+    importer->writer = recordwriter_open(importer->to, &header, BLOCK_PACK_LEVEL);
+    heaptrackfile_read(importer->from, &visitor, &importer->result->file);
+    importer_split_command(importer);
+    importer_guess_program(importer);
+    if (modules->count > 1) {
+        recordwriter_table(importer->writer, MEMTRACE_BLOCK_MODULES, modules->items + 1,
+                           modules->count - 1, sizeof *modules->items);
     }
-    return write_rest(importer);
+    importer_write_thread(importer);
+    importer_write_program(importer);
+    recordwriter_close(importer->writer);
 }
 
 int importer_run(const char *from, const char *to,
                  void (*progress)(void *context, uint64_t done, uint64_t total),
                  struct importer_result *result, struct error *error) {
-    struct importer *importer = calloc(1, sizeof *importer);
+    struct importer importer = {.from = from,
+                                .to = to,
+                                .next_node = MEMTRACE_FIRST_CONTEXT,
+                                .progress = progress,
+                                .result = result};
     int status;
     *result = (struct importer_result){0};
-    if (importer == NULL) {
-        return error_set(error, "out of memory");
-    }
-    importer->writer.file = RECORDFILE_NONE;
-    importer->next_node = MEMTRACE_FIRST_CONTEXT;
-    importer->progress = progress;
-    importer->result = result;
-    importer->error = error;
-    status = convert(importer, from, to);
-    recordwriter_free(&importer->writer);
-    free(importer->modules.items);
-    free(importer->modules.mapped.items);
-    numbermap_free(&importer->modules.ids);
-    blockmap_free(&importer->live.addresses);
-    free(importer->live.newest.items);
-    free(importer->live.items);
-    free(importer->places.items);
-    free(importer->paths.items);
-    free(importer);
+    status = job_run(importer_work, &importer, NULL, error);
+    blockmap_free(&importer.live.addresses);
     return status;
 }

@@ -2,7 +2,8 @@
 /*
  * importer.h: a recording (memtrace/recording.h) made of another tool's file: of heaptrack's.
  *
- * Called by cli/import. Memory grows with call paths, names and live blocks, not with events.
+ * Called by cli/import. A job of its own; memory grows with call paths, names and live blocks, not
+ * with events.
  *
  * Blocks begin and end as that file says, all in one thread, as it knows none, at the times it
  * tells. Names come with the recording; where the file has modules in their place (raw files), they

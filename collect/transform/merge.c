@@ -8,10 +8,10 @@
 #include "collect/transform/merge.h"
 
 #include "analyze/base/array.h"
+#include "analyze/base/job.h"
 #include "analyze/window/wholemodel.h"
-#include "collect/transform/mergetables.h"
+#include "collect/mergetables.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -32,35 +32,37 @@ struct moment {
 };
 
 struct merge {
+    const struct recording *const *files;
+    size_t file_count;
+    const char *path;
+    const struct transform_options *options;
+    struct merge_result *result;
     struct timeorder_parts *inputs; /* processes in the order of their starts, whatever that of the
                                        files */
     size_t count;
-    struct process *processes;      /* as many */
-    const struct recording **parts; /* of all processes */
+    struct process *processes; /* as many */
     struct mergetables tables;
-    uint64_t start_ns;    /* CLOCK_REALTIME: when the first of them started */
-    bool is_incomplete;   /* not all of one of them could be read */
-    size_t current;       /* whose events or tables pass */
-    uint32_t stream_base; /* added to its streams */
-    uint32_t stream_most; /* of those that passed so far */
+    struct model *model;     /* of the process that is added to the tables */
+    struct framenames names; /* of the one whose names are written */
+    uint64_t start_ns;       /* CLOCK_REALTIME: when the first of them started */
+    bool is_incomplete;      /* not all of one of them could be read */
+    size_t current;          /* whose events or tables pass */
+    uint32_t stream_base;    /* added to its streams */
+    uint32_t stream_most;    /* of those that passed so far */
     struct moment *moments;
     size_t moment_count;
     size_t moment_room;
 };
 
-static int no_memory(struct error *error) {
-    return error_set(error, "out of memory while merging");
-}
-
 /* ---- Which files belong together ---- */
 
-static bool is_same_process(const struct recording *a, const struct recording *b) {
+static bool merge_is_process(const struct recording *a, const struct recording *b) {
     return a->header.pid == b->header.pid &&
            a->header.process_start_ticks == b->header.process_start_ticks &&
            a->program.start_realtime_ns == b->program.start_realtime_ns;
 }
 
-static int compare_parts(const void *left, const void *right) {
+static int merge_compare_parts(const void *left, const void *right) {
     const struct recording *a = *(const struct recording *const *)left;
     const struct recording *b = *(const struct recording *const *)right;
     return (a->header.part > b->header.part) - (a->header.part < b->header.part);
@@ -68,17 +70,17 @@ static int compare_parts(const void *left, const void *right) {
 
 /* All files of the process of files[first], by their parts; a part that is there twice counts once.
  * Returns how many. */
-static size_t take_process(const struct recording *const *files, size_t count, size_t first,
-                           bool *taken, const struct recording **parts) {
+static size_t merge_take_process(const struct merge *merge, size_t first, bool *taken,
+                                 const struct recording **parts) {
     size_t found = 0;
     size_t kept = 0;
-    for (size_t i = first; i < count; i++) {
-        if (!taken[i] && is_same_process(files[i], files[first])) {
+    for (size_t i = first; i < merge->file_count; i++) {
+        if (!taken[i] && merge_is_process(merge->files[i], merge->files[first])) {
             taken[i] = true;
-            parts[found++] = files[i];
+            parts[found++] = merge->files[i];
         }
     }
-    qsort(parts, found, sizeof *parts, compare_parts);
+    array_sort(parts, found, sizeof *parts, merge_compare_parts);
     for (size_t i = 0; i < found; i++) {
         if (kept == 0 || parts[kept - 1]->header.part != parts[i]->header.part) {
             parts[kept++] = parts[i];
@@ -87,81 +89,68 @@ static size_t take_process(const struct recording *const *files, size_t count, s
     return kept;
 }
 
-static const struct memtrace_header *program_of(const struct timeorder_parts *parts) {
+static const struct memtrace_header *merge_program(const struct timeorder_parts *parts) {
     return &parts->items[parts->count - 1]->program;
 }
 
-static int compare_processes(const void *left, const void *right) {
-    const struct memtrace_header *a = program_of(left);
-    const struct memtrace_header *b = program_of(right);
+static int merge_compare_processes(const void *left, const void *right) {
+    const struct memtrace_header *a = merge_program(left);
+    const struct memtrace_header *b = merge_program(right);
     if (a->start_realtime_ns != b->start_realtime_ns) {
         return a->start_realtime_ns < b->start_realtime_ns ? -1 : 1;
     }
     return (a->pid > b->pid) - (a->pid < b->pid);
 }
 
-static int find_processes(struct merge *merge, const struct recording *const *files, size_t count) {
-    bool *taken = calloc(count, sizeof *taken);
-    size_t used = 0;
-    merge->inputs = calloc(count, sizeof *merge->inputs);
-    merge->parts = calloc(count, sizeof *merge->parts);
-    if (taken == NULL || merge->inputs == NULL || merge->parts == NULL) {
-        free(taken);
-        return -1;
-    }
-    for (size_t i = 0; i < count; i++) {
+static void merge_find_processes(struct merge *merge) {
+    bool *taken = job_array(merge->file_count, sizeof *taken);
+    const struct recording **parts = job_array(merge->file_count, sizeof(void *));
+    merge->inputs = job_array(merge->file_count, sizeof *merge->inputs);
+    for (size_t i = 0; i < merge->file_count; i++) {
         if (!taken[i]) {
             struct timeorder_parts *process = &merge->inputs[merge->count++];
-            process->items = merge->parts + used;
-            process->count = take_process(files, count, i, taken, merge->parts + used);
-            used += process->count;
+            process->items = parts;
+            process->count = merge_take_process(merge, i, taken, parts);
+            parts += process->count;
         }
     }
-    free(taken);
-    qsort(merge->inputs, merge->count, sizeof *merge->inputs, compare_processes);
-    merge->processes = calloc(merge->count, sizeof *merge->processes);
-    return merge->processes != NULL ? 0 : -1;
+    array_sort(merge->inputs, merge->count, sizeof *merge->inputs, merge_compare_processes);
+    merge->processes = job_array(merge->count, sizeof *merge->processes);
 }
 
 /* Sums of samples with another distance, or of other sizes, tell nothing. */
-static int check_alike(const struct merge *merge, struct error *error) {
+static void merge_check_alike(const struct merge *merge) {
     struct memtrace_recording first;
-    memcpy(&first, program_of(&merge->inputs[0])->recording, sizeof first);
+    memcpy(&first, merge_program(&merge->inputs[0])->recording, sizeof first);
     for (size_t i = 1; i < merge->count; i++) {
         struct memtrace_recording other;
-        memcpy(&other, program_of(&merge->inputs[i])->recording, sizeof other);
+        memcpy(&other, merge_program(&merge->inputs[i])->recording, sizeof other);
         if (other.sample_bytes != first.sample_bytes || other.size_least != first.size_least ||
             other.size_most != first.size_most) {
-            return error_set(error,
-                             "%.200s and %.200s cannot be added up: other allocations were "
-                             "recorded (--sample, --sizes)",
-                             merge->inputs[0].items[0]->path, merge->inputs[i].items[0]->path);
+            job_fail("%.200s and %.200s cannot be added up: other allocations were recorded "
+                     "(--sample, --sizes)",
+                     merge->inputs[0].items[0]->path, merge->inputs[i].items[0]->path);
         }
     }
-    return 0;
 }
 
 /* ---- One table of all ---- */
 
 /* Sorted as they are, the first process is the one that started first. */
-static int add_tables(struct merge *merge, struct error *error) {
-    merge->start_ns = program_of(&merge->inputs[0])->start_realtime_ns;
+static void merge_add_tables(struct merge *merge) {
+    struct error error;
+    merge->start_ns = merge_program(&merge->inputs[0])->start_realtime_ns;
     for (size_t i = 0; i < merge->count; i++) {
         struct process *process = &merge->processes[i];
-        uint64_t shift_ns = program_of(&merge->inputs[i])->start_realtime_ns - merge->start_ns;
-        struct model *model = model_replay(merge->inputs[i], NULL, error);
-        int result = -1;
-        if (model != NULL) {
-            result = mergetables_add(&merge->tables, model, shift_ns, &process->source, error);
-            process->end_ns = shift_ns + model->now_ns;
-            merge->is_incomplete |= model->damage[0] != '\0';
-        }
-        model_free(model);
-        if (result != 0) {
-            return -1;
-        }
+        uint64_t shift_ns = merge_program(&merge->inputs[i])->start_realtime_ns - merge->start_ns;
+        merge->model = model_replay(merge->inputs[i], NULL, &error);
+        job_check(merge->model != NULL ? 0 : -1, &error);
+        mergetables_add(&merge->tables, merge->model, shift_ns, &process->source);
+        process->end_ns = shift_ns + merge->model->now_ns;
+        merge->is_incomplete |= merge->model->damage[0] != '\0';
+        model_free(merge->model);
+        merge->model = NULL;
     }
-    return 0;
 }
 
 /* ---- The step: what stands before the events ---- */
@@ -180,91 +169,75 @@ static void merge_header(void *context, struct memtrace_recording_header *header
     header->flags = common | (any & ~for_all);
 }
 
-/* What could not be recorded of another process, too. */
-static void add_losses(struct memtrace_recording *recorded, const struct memtrace_header *other) {
-    struct memtrace_recording more = {.lost_allocs = 0};
-    if (other != NULL) {
-        memcpy(&more, other->recording, sizeof more);
-    }
-    recorded->lost_allocs += more.lost_allocs;
-    recorded->lost_frees += more.lost_frees;
-}
-
 /* The first process's program, with the sums of all. */
-static int write_program(const struct merge *merge, struct recordwriter *writer) {
-    struct memtrace_header header = *program_of(&merge->inputs[0]);
+static void merge_write_program(const struct merge *merge, struct recordwriter *writer) {
+    struct memtrace_header header = *merge_program(&merge->inputs[0]);
     struct memtrace_recording recorded;
-    uint64_t end_ns = 0;
+    uint64_t end_ns = merge->processes[0].end_ns;
     memcpy(&recorded, header.recording, sizeof recorded);
-    header.inherited_blocks = header.inherited_bytes = 0; /* they are allocations like others */
-    header.peak_resident_bytes = header.own_resident_bytes = header.maximum_ns =
-        0; /* not known of all */
-    for (size_t i = 0; i < merge->count; i++) {
-        const struct memtrace_header *other = program_of(&merge->inputs[i]);
+    mergetables_begin_header(&header);
+    for (size_t i = 1; i < merge->count; i++) {
+        const struct memtrace_header *other = merge_program(&merge->inputs[i]);
+        struct memtrace_recording more;
+        memcpy(&more, other->recording, sizeof more);
+        recorded.lost_allocs += more.lost_allocs;
+        recorded.lost_frees += more.lost_frees;
+        mergetables_add_header(&header, other);
         end_ns = merge->processes[i].end_ns > end_ns ? merge->processes[i].end_ns : end_ns;
-        if (header.malloc_by.place == MEMTRACE_MALLOC_COUNTED &&
-            other->malloc_by.place != MEMTRACE_MALLOC_COUNTED) {
-            header.malloc_by = other->malloc_by;
-        }
-        header.peak_error_bytes += i != 0 ? other->peak_error_bytes : 0;
-        add_losses(&recorded, i != 0 ? other : NULL);
-        for (unsigned kind = 0; i != 0 && kind < MEMTRACE_LOSS_KINDS; kind++) {
-            *memtrace_lost(&header, kind) += *memtrace_lost(other, kind);
-        }
     }
     memcpy(header.recording, &recorded, sizeof recorded);
     header.end_monotonic_ns = header.end_monotonic_ns != 0 ? header.start_monotonic_ns + end_ns : 0;
     header.clock_ns = end_ns;
     mergetables_count(&merge->tables, &header);
-    return recordwriter_table(writer, MEMTRACE_BLOCK_PROGRAM, &header, 1, sizeof header);
+    recordwriter_table(writer, MEMTRACE_BLOCK_PROGRAM, &header, 1, sizeof header);
 }
 
 /* Not all ids are in use: see mergetables.c. */
-static int write_tables(void *context, struct recordwriter *writer) {
+static void merge_write_tables(void *context, struct recordwriter *writer) {
     const struct merge *merge = context;
     const struct mergetables *tables = &merge->tables;
-    size_t modules = tables->module_count > 1 ? tables->module_count - 1 : 0;
-    int result;
     writer->is_incomplete |= merge->is_incomplete;
-    result = write_program(merge, writer);
-    for (size_t i = 0; i < tables->node_count && result == 0; i++) {
-        result = tables->nodes[i].frame != 0 ? recordwriter_node(writer, &tables->nodes[i]) : 0;
+    merge_write_program(merge, writer);
+    for (size_t i = 0; i < tables->node_count; i++) {
+        if (tables->nodes[i].frame != 0) {
+            recordwriter_node(writer, &tables->nodes[i]);
+        }
     }
-    return result == 0 && recordwriter_table(writer, MEMTRACE_BLOCK_MODULES, tables->modules + 1,
-                                             modules, sizeof *tables->modules) == 0
-               ? recordwriter_table(writer, MEMTRACE_BLOCK_POOLS, tables->pools, tables->pool_count,
-                                    sizeof *tables->pools)
-               : -1;
+    recordwriter_table(writer, MEMTRACE_BLOCK_MODULES, tables->modules + 1,
+                       tables->module_count > 1 ? tables->module_count - 1 : 0,
+                       sizeof *tables->modules);
+    recordwriter_table(writer, MEMTRACE_BLOCK_POOLS, tables->pools, tables->pool_count,
+                       sizeof *tables->pools);
 }
 
 /* ---- The step: events ---- */
 
-static void begin_process(void *context, size_t input) {
+static void merge_begin_process(void *context, size_t input) {
     struct merge *merge = context;
     merge->current = input;
     merge->stream_base = merge->stream_most;
 }
 
-static uint32_t thread_of(struct merge *merge, uint32_t thread) {
+static uint32_t merge_thread(struct merge *merge, uint32_t thread) {
     return mergesource_thread(&merge->processes[merge->current].source, &merge->tables, thread);
 }
 
-static void number_stream(void *context, struct memtrace_block_header *block) {
+static void merge_number_stream(void *context, struct memtrace_block_header *block) {
     struct merge *merge = context;
     block->stream += merge->stream_base;
-    block->thread = thread_of(merge, block->thread);
+    block->thread = merge_thread(merge, block->thread);
     merge->stream_most = block->stream > merge->stream_most ? block->stream : merge->stream_most;
 }
 
 /* Whether the block's thread found a place. */
-static bool number_block(struct merge *merge, struct event_block *block) {
-    block->thread = block->number != 0 ? thread_of(merge, block->thread) : block->thread;
+static bool merge_number_block(struct merge *merge, struct event_block *block) {
+    block->thread = block->number != 0 ? merge_thread(merge, block->thread) : block->thread;
     return block->number == 0 || block->thread != 0;
 }
 
 /* An event of a thread that found no place is left out. */
-static int number_event(void *context, const struct memtrace_block_header *stream,
-                        struct event *event) {
+static bool merge_number_event(void *context, const struct memtrace_block_header *stream,
+                               struct event *event) {
     struct merge *merge = context;
     const struct mergesource *source = &merge->processes[merge->current].source;
     uint64_t space = (uint64_t)merge->current << PROCESS_SHIFT;
@@ -275,28 +248,28 @@ static int number_event(void *context, const struct memtrace_block_header *strea
         event->address += space;
         event->old_address += event->old_address != 0 ? space : 0;
     }
-    return number_block(merge, &event->block) &&
-           (event->kind != EVENT_ALLOC || number_block(merge, &event->old));
+    return merge_number_block(merge, &event->block) &&
+           (event->kind != EVENT_ALLOC || merge_number_block(merge, &event->old));
 }
 
 /* ---- The step: tables of each process ---- */
 
-static int number_culled(struct merge *merge, const struct transform_payload *payload) {
+static bool merge_number_culled(struct merge *merge, const struct transform_payload *payload) {
     struct memtrace_culled *culled = (struct memtrace_culled *)(void *)payload->bytes;
     if (payload->size / sizeof *culled < payload->items) {
-        return 0;
+        return false;
     }
     for (size_t i = 0; i < payload->items; i++) {
         culled[i].context =
             mergesource_context(&merge->processes[merge->current].source, culled[i].context);
-        culled[i].thread = thread_of(merge, culled[i].thread);
+        culled[i].thread = merge_thread(merge, culled[i].thread);
     }
-    return 1;
+    return true;
 }
 
 /* Whether an earlier process has this file, too. */
-static bool has_earlier(const struct merge *merge, const struct memtrace_embedded *file,
-                        const char *path) {
+static bool merge_has_earlier(const struct merge *merge, const struct memtrace_embedded *file,
+                              const char *path) {
     for (size_t earlier = 0; earlier < merge->current; earlier++) {
         const struct process *process = &merge->processes[earlier];
         for (size_t i = 0; process->has_files && i < process->source.module_count; i++) {
@@ -313,38 +286,35 @@ static bool has_earlier(const struct merge *merge, const struct memtrace_embedde
     return false;
 }
 
-static int number_file(struct merge *merge, const struct transform_payload *payload) {
+static bool merge_number_file(struct merge *merge, const struct transform_payload *payload) {
     struct process *process = &merge->processes[merge->current];
     struct memtrace_embedded head;
     if (payload->size < sizeof head) {
-        return 0;
+        return false;
     }
     memcpy(&head, payload->bytes, sizeof head);
     if (head.path_size > payload->size - sizeof head) {
-        return 0;
+        return false;
     }
     process->has_files = true;
     if (head.build_id_size > sizeof head.build_id ||
-        has_earlier(merge, &head, (const char *)payload->bytes + sizeof head)) {
-        return 0;
+        merge_has_earlier(merge, &head, (const char *)payload->bytes + sizeof head)) {
+        return false;
     }
     head.module =
         head.module < process->source.module_count ? process->source.modules[head.module] : 0;
     memcpy(payload->bytes, &head, sizeof head);
-    return 1;
+    return true;
 }
 
-static int add_moment(struct merge *merge, const struct memtrace_sample *sample, size_t process) {
-    if (array_grow(&merge->moments, &merge->moment_room, merge->moment_count,
-                   sizeof *merge->moments) != 0) {
-        return -1;
-    }
+static void merge_add_moment(struct merge *merge, const struct memtrace_sample *sample,
+                             size_t process) {
+    job_grow(&merge->moments, &merge->moment_room, merge->moment_count, sizeof *merge->moments);
     merge->moments[merge->moment_count++] = (struct moment){*sample, process};
-    return 0;
 }
 
 /* Samples are summed up at the end, in the place of these. */
-static int take_samples(struct merge *merge, const struct transform_payload *payload) {
+static void merge_take_samples(struct merge *merge, const struct transform_payload *payload) {
     struct process *process = &merge->processes[merge->current];
     for (size_t at = 0; at + sizeof(struct memtrace_sample) <= payload->size;
          at += sizeof(struct memtrace_sample)) {
@@ -352,16 +322,13 @@ static int take_samples(struct merge *merge, const struct transform_payload *pay
         memcpy(&sample, payload->bytes + at, sizeof sample);
         sample.time_ns += process->source.shift_ns;
         process->end_ns = sample.time_ns >= process->end_ns ? sample.time_ns + 1 : process->end_ns;
-        if (add_moment(merge, &sample, merge->current) != 0) {
-            return -1;
-        }
+        merge_add_moment(merge, &sample, merge->current);
     }
-    return 0;
 }
 
 /* When events of a process were lost, or left out since too many came: both begin with two times.
  */
-static int shift_gaps(const struct merge *merge, const struct transform_payload *payload) {
+static void merge_shift_gaps(const struct merge *merge, const struct transform_payload *payload) {
     MEMTRACE_STATIC_ASSERT(sizeof(struct memtrace_gap) == sizeof(struct memtrace_thinned),
                            "both are as large");
     uint64_t shift_ns = merge->processes[merge->current].source.shift_ns;
@@ -373,29 +340,30 @@ static int shift_gaps(const struct merge *merge, const struct transform_payload 
         gap.to_ns += shift_ns;
         memcpy(payload->bytes + at, &gap, sizeof gap);
     }
-    return 1;
 }
 
-static int number_table(void *context, enum memtrace_block_kind kind,
-                        struct transform_payload *payload) {
+static bool merge_number_table(void *context, enum memtrace_block_kind kind,
+                               struct transform_payload *payload) {
     switch (kind) {
     case MEMTRACE_BLOCK_CULLED:
-        return number_culled(context, payload);
+        return merge_number_culled(context, payload);
     case MEMTRACE_BLOCK_FILE:
-        return number_file(context, payload);
-    case MEMTRACE_BLOCK_SAMPLES:
-        return take_samples(context, payload);
+        return merge_number_file(context, payload);
     case MEMTRACE_BLOCK_GAP:
     case MEMTRACE_BLOCK_THINNED:
-        return shift_gaps(context, payload);
+        merge_shift_gaps(context, payload);
+        return true;
+    case MEMTRACE_BLOCK_SAMPLES:
+        merge_take_samples(context, payload);
+        return false;
     default: /* of all processes, or left out */
-        return 0;
+        return false;
     }
 }
 
 /* ---- The step: what all used together ---- */
 
-static int compare_moments(const void *left, const void *right) {
+static int merge_compare_moments(const void *left, const void *right) {
     const struct moment *a = left;
     const struct moment *b = right;
     if (a->sample.time_ns != b->sample.time_ns) {
@@ -404,8 +372,8 @@ static int compare_moments(const void *left, const void *right) {
     return (a->process > b->process) - (a->process < b->process);
 }
 
-static struct memtrace_sample sum_of(const struct memtrace_sample *latest, size_t count,
-                                     uint64_t time_ns) {
+static struct memtrace_sample merge_sum(const struct memtrace_sample *latest, size_t count,
+                                        uint64_t time_ns) {
     struct memtrace_sample sum = {.time_ns = time_ns};
     for (size_t i = 0; i < count; i++) {
         sum.resident_bytes += latest[i].resident_bytes;
@@ -418,114 +386,96 @@ static struct memtrace_sample sum_of(const struct memtrace_sample *latest, size_
     return sum;
 }
 
-/* A process's samples end with its end. 0, or -1: out of memory. */
-static int end_samples(struct merge *merge, struct memtrace_sample *latest) {
+/* At each moment of any process's the sum of the latest samples of all that still ran. Memory that
+ * processes share is counted in each. */
+static void merge_write_samples(struct merge *merge, struct recordwriter *writer) {
+    struct memtrace_sample *latest = job_array(merge->count, sizeof *latest);
     size_t count = merge->moment_count;
     for (size_t i = 0; i < count; i++) {
         size_t process = merge->moments[i].process;
         const struct memtrace_sample ended = {.time_ns = merge->processes[process].end_ns};
-        if (latest[process].time_ns == 0) { /* once for each */
+        if (latest[process].time_ns == 0) { /* once for each: its samples end with its end */
             latest[process].time_ns = ended.time_ns;
-            if (add_moment(merge, &ended, process) != 0) {
-                return -1;
-            }
+            merge_add_moment(merge, &ended, process);
         }
     }
-    return 0;
-}
-
-/* At each moment of any process's the sum of the latest samples of all that still ran. Memory that
- * processes share is counted in each. */
-static int write_samples(struct merge *merge, struct recordwriter *writer) {
-    struct memtrace_sample *latest = calloc(merge->count, sizeof *latest);
-    int result = 0;
-    if (latest == NULL || end_samples(merge, latest) != 0) {
-        free(latest);
-        return no_memory(writer->error);
-    }
-    if (merge->moment_count != 0) {
-        qsort(merge->moments, merge->moment_count, sizeof *merge->moments, compare_moments);
-    }
-    for (size_t i = 0; i < merge->moment_count && result == 0; i++) {
+    array_sort(merge->moments, merge->moment_count, sizeof *merge->moments, merge_compare_moments);
+    for (size_t i = 0; i < merge->moment_count; i++) {
         const struct moment *moment = &merge->moments[i];
         struct memtrace_sample sum;
         latest[moment->process] = moment->sample;
-        sum = sum_of(latest, merge->count, moment->sample.time_ns);
-        result = recordwriter_sample(writer, &sum);
+        sum = merge_sum(latest, merge->count, moment->sample.time_ns);
+        recordwriter_sample(writer, &sum);
     }
-    free(latest);
-    return result;
 }
 
 /* What one process's frames are called. */
-static int write_names(struct merge *merge, size_t i, struct recordwriter *writer) {
+static void merge_write_names(struct merge *merge, size_t i, struct recordwriter *writer) {
     const struct timeorder_parts *parts = &merge->inputs[i];
-    struct framenames names;
-    int result = framenames_read(&names, parts->items, parts->count, writer->error);
-    for (size_t at = 0; result == 0 && at < names.count;) {
-        uint64_t frame = names.items[at].frame;
+    struct framenames *names = &merge->names;
+    struct error error;
+    job_check(framenames_read(names, parts->items, parts->count, &error), &error);
+    for (size_t at = 0; at < names->count;) {
+        uint64_t frame = names->items[at].frame;
         size_t first = at;
-        for (; at < names.count && names.items[at].frame == frame; at++) {
-            names.items[at].frame = mergesource_frame(&merge->processes[i].source, frame);
+        for (; at < names->count && names->items[at].frame == frame; at++) {
+            names->items[at].frame = mergesource_frame(&merge->processes[i].source, frame);
         }
-        result = recordwriter_names(writer, names.items + first, at - first);
+        recordwriter_names(writer, names->items + first, at - first);
     }
-    framenames_free(&names);
-    return result;
+    framenames_free(names);
 }
 
-static int finish(void *context, struct recordwriter *writer) {
+static void merge_finish(void *context, struct recordwriter *writer) {
     struct merge *merge = context;
-    int result = write_samples(merge, writer);
-    for (size_t i = 0; i < merge->count && result == 0; i++) {
-        result = write_names(merge, i, writer);
+    merge_write_samples(merge, writer);
+    for (size_t i = 0; i < merge->count; i++) {
+        merge_write_names(merge, i, writer);
     }
-    return result == 0
-               ? recordwriter_table(writer, MEMTRACE_BLOCK_THREADS, merge->tables.threads,
-                                    merge->tables.thread_count, sizeof *merge->tables.threads)
-               : -1;
+    recordwriter_table(writer, MEMTRACE_BLOCK_THREADS, merge->tables.threads,
+                       merge->tables.thread_count, sizeof *merge->tables.threads);
 }
 
 /* ---- The whole ---- */
 
-static int write_merged(struct merge *merge, const char *path,
-                        const struct transform_options *options, struct merge_result *result,
-                        struct error *error) {
-    struct transform_step step = {.header = merge_header,
-                                  .begin = write_tables,
-                                  .input = begin_process,
-                                  .stream = number_stream,
-                                  .event = number_event,
-                                  .table = number_table,
-                                  .finish = finish,
-                                  .context = merge};
-    if (merge->count == 1) {
-        step = (struct transform_step){0};
-    } else if (check_alike(merge, error) != 0 || add_tables(merge, error) != 0) {
-        return -1;
+static void merge_write(void *what) {
+    struct merge *merge = what;
+    struct transform_step step = {0};
+    struct error error;
+    merge_find_processes(merge);
+    if (merge->count != 1) {
+        step = (struct transform_step){.header = merge_header,
+                                       .begin = merge_write_tables,
+                                       .input = merge_begin_process,
+                                       .stream = merge_number_stream,
+                                       .event = merge_number_event,
+                                       .table = merge_number_table,
+                                       .finish = merge_finish,
+                                       .context = merge};
+        merge_check_alike(merge);
+        merge_add_tables(merge);
     }
-    return transform_run(merge->inputs, merge->count, path, &step, options, &result->written,
-                         error);
+    job_check(transform_run(merge->inputs, merge->count, merge->path, &step, merge->options,
+                            &merge->result->written, &error),
+              &error);
+    merge->result->processes = merge->count;
+    for (size_t i = 0; i < merge->count; i++) {
+        merge->result->files += merge->inputs[i].count;
+    }
 }
 
 int merge_recordings(const struct recording *const *recordings, size_t count, const char *path,
                      const struct transform_options *options, struct merge_result *result,
                      struct error *error) {
-    struct merge merge = {0};
+    struct merge merge = {.files = recordings,
+                          .file_count = count,
+                          .path = path,
+                          .options = options,
+                          .result = result};
     int status;
     *result = (struct merge_result){0};
-    status = find_processes(&merge, recordings, count) == 0
-                 ? write_merged(&merge, path, options, result, error)
-                 : no_memory(error);
-    result->processes = merge.count;
-    for (size_t i = 0; i < merge.count && merge.processes != NULL; i++) {
-        result->files += merge.inputs[i].count;
-        mergesource_free(&merge.processes[i].source);
-    }
-    mergetables_free(&merge.tables);
-    free(merge.processes);
-    free(merge.inputs);
-    free(merge.parts);
-    free(merge.moments);
+    status = job_run(merge_write, &merge, NULL, error);
+    model_free(merge.model);
+    framenames_free(&merge.names);
     return status;
 }

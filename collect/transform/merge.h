@@ -3,8 +3,8 @@
  * merge.h: one recording of several: the parts of a rotated one, wherever they lie, or those of
  * several processes, whose contexts, modules and pools become one and whose threads stay apart.
  *
- * Called by cli/merge and ask. One thread. Memory grows with contexts and live blocks of
- * the largest one.
+ * Called by cli/merge and ask. One thread, a job of its own. Memory grows with contexts and live
+ * blocks of the largest one.
  */
 #ifndef COLLECT_TRANSFORM_MERGE_H
 #define COLLECT_TRANSFORM_MERGE_H

@@ -2,6 +2,7 @@
 /* transform.c: see transform.h. */
 #include "collect/transform/transform.h"
 
+#include "analyze/base/job.h"
 #include "analyze/read/block.h"
 
 #include <stdlib.h>
@@ -12,78 +13,67 @@ enum { MOST_NODES = 1 << MEMTRACE_CONTEXT_BITS };
 struct transform {
     const struct timeorder_parts *inputs;
     size_t count;
+    const char *path;
     const struct transform_step *step;
     const struct transform_options *options;
     struct transform_result *result;
-    struct error *error;
-    struct recordwriter writer;
+    struct recordwriter *writer;
     struct recording_buffer buffer;
+    struct memtrace_node *nodes;       /* of the part whose nodes are copied */
+    struct timeorder order;            /* of the input whose events are copied */
+    struct event_decoder decoder;      /* of the block */
     struct memtrace_block_header span; /* of the events that the writer gathers: from where to where
                                           of a stream, numbered as in the input */
     bool has_span;
     uint64_t total; /* events, for progress */
 };
 
-static int no_memory(struct transform *transform) {
-    return error_set(transform->error, "out of memory while rewriting %s",
-                     transform->inputs[0].items[0]->path);
-}
-
 /* What was written of it stays: from here on the new file says that something is missing. */
-static void note_damaged_block(struct transform *transform) {
+static void transform_note_damage(struct transform *transform) {
     transform->result->damaged++;
-    transform->writer.is_incomplete = true;
+    transform->writer->is_incomplete = true;
 }
 
 /* ---- Tables ---- */
 
 /* One block as it is, or as the step makes it. */
-static int copy_table(struct transform *transform, const struct recording *recording, size_t i) {
+static void transform_table(struct transform *transform, const struct recording *recording,
+                            size_t i) {
     const struct transform_step *step = transform->step;
     const struct memtrace_block_header *from = &recording->blocks[i].block;
+    struct memtrace_block_header block = {
+        .kind = from->kind, .first_ns = from->first_ns, .last_ns = from->last_ns};
     struct transform_payload payload = {.items = from->items};
-    int result = 1;
     if (recording_payload(recording, i, &transform->buffer, NULL) != 0) {
-        note_damaged_block(transform);
-        return 0;
+        transform_note_damage(transform);
+        return;
     }
     payload.size = transform->buffer.size;
-    payload.bytes = malloc(payload.size + 1);
-    if (payload.bytes == NULL) {
-        return no_memory(transform);
-    }
+    payload.bytes = job_array(payload.size + 1, 1);
     memcpy(payload.bytes, transform->buffer.bytes, payload.size);
-    if (step->table != NULL) {
-        result = step->table(step->context, (enum memtrace_block_kind)from->kind, &payload);
+    if (step->table == NULL ||
+        step->table(step->context, (enum memtrace_block_kind)from->kind, &payload)) {
+        block.items = payload.items;
+        recordwriter_block(transform->writer, block, payload.bytes, payload.size);
     }
-    if (result == 1) {
-        struct memtrace_block_header block = {.kind = from->kind,
-                                              .first_ns = from->first_ns,
-                                              .last_ns = from->last_ns,
-                                              .items = payload.items};
-        result = recordwriter_block(&transform->writer, block, payload.bytes, payload.size);
-    } else if (result < 0) {
-        result = no_memory(transform);
-    }
-    free(payload.bytes);
-    return result;
+    job_release(payload.bytes);
 }
 
 /* Of those blocks of which only the last one counts. */
-static int copy_last(struct transform *transform, const struct timeorder_parts *parts,
-                     enum memtrace_block_kind kind) {
+static void transform_last_table(struct transform *transform, const struct timeorder_parts *parts,
+                                 enum memtrace_block_kind kind) {
     for (size_t part = parts->count; part-- > 0;) {
         const struct recording *recording = parts->items[part];
         for (size_t i = recording->block_count; i-- > 0;) {
             if (recording->blocks[i].block.kind == kind) {
-                return copy_table(transform, recording, i);
+                transform_table(transform, recording, i);
+                return;
             }
         }
     }
-    return 0;
 }
 
-static bool is_copied(uint16_t kind, bool before_events) {
+static bool transform_is_table(uint16_t kind, bool before_events) {
     switch (kind) {
     case MEMTRACE_BLOCK_PROGRAM: /* the last one, first of all */
     case MEMTRACE_BLOCK_NODES:   /* all at once */
@@ -101,7 +91,7 @@ static bool is_copied(uint16_t kind, bool before_events) {
 }
 
 /* Each part of a recording has all program files. */
-static size_t part_with_files(const struct timeorder_parts *parts) {
+static size_t transform_part_with_files(const struct timeorder_parts *parts) {
     for (size_t part = parts->count; part-- > 1;) {
         const struct recording *recording = parts->items[part];
         for (size_t i = recording->block_count; i-- > 0;) {
@@ -113,206 +103,149 @@ static size_t part_with_files(const struct timeorder_parts *parts) {
     return 0;
 }
 
-static int copy_tables(struct transform *transform, const struct timeorder_parts *parts,
-                       bool before_events) {
-    size_t files = part_with_files(parts);
+static void transform_tables(struct transform *transform, const struct timeorder_parts *parts,
+                             bool before_events) {
+    size_t files = transform_part_with_files(parts);
     for (size_t part = 0; part < parts->count; part++) {
         const struct recording *recording = parts->items[part];
         for (size_t i = 0; i < recording->block_count; i++) {
             uint16_t kind = recording->blocks[i].block.kind;
-            if (is_copied(kind, before_events) && (kind != MEMTRACE_BLOCK_FILE || part == files) &&
-                copy_table(transform, recording, i) != 0) {
-                return -1;
+            if (transform_is_table(kind, before_events) &&
+                (kind != MEMTRACE_BLOCK_FILE || part == files)) {
+                transform_table(transform, recording, i);
             }
         }
     }
-    return 0;
 }
 
 /* ---- Nodes ---- */
 
-/* Adds those of another part. Each part repeats the nodes that it needs, under the same ids. 0, or
- * -1: out of memory. */
-static int add_nodes(struct memtrace_node **all, size_t *all_count,
-                     const struct memtrace_node *nodes, size_t count) {
-    count = count < MOST_NODES ? count : MOST_NODES;
-    if (count > *all_count) {
-        struct memtrace_node *grown = reallocarray(*all, count, sizeof *grown);
-        if (grown == NULL) {
-            return -1;
-        }
-        memset(grown + *all_count, 0, (count - *all_count) * sizeof *grown);
-        *all = grown;
-        *all_count = count;
-    }
-    for (size_t id = 0; id < count; id++) {
-        if ((*all)[id].frame == 0) {
-            (*all)[id] = nodes[id];
-        }
-    }
-    return 0;
-}
-
-/* Parents first, as their ids are. */
-static int copy_nodes(struct transform *transform, const struct timeorder_parts *parts) {
+/* Each part repeats the nodes that it needs, under the same ids. Parents first, as their ids are.
+ */
+static void transform_nodes(struct transform *transform, const struct timeorder_parts *parts) {
     struct memtrace_node *all = NULL;
     size_t all_count = 0;
-    int result = 0;
-    for (size_t part = 0; part < parts->count && result == 0; part++) {
-        struct memtrace_node *nodes = NULL;
+    for (size_t part = 0; part < parts->count; part++) {
+        struct error error;
         size_t count = 0;
-        result = recording_nodes(parts->items[part], &nodes, &count, transform->error);
-        if (result == 0 && add_nodes(&all, &all_count, nodes, count) != 0) {
-            result = no_memory(transform);
+        job_check(recording_nodes(parts->items[part], &transform->nodes, &count, &error), &error);
+        count = count < MOST_NODES ? count : MOST_NODES;
+        if (count > all_count) {
+            struct memtrace_node *grown = job_array(count, sizeof *grown);
+            if (all_count != 0) {
+                memcpy(grown, all, all_count * sizeof *all);
+            }
+            job_release(all);
+            all = grown;
+            all_count = count;
         }
-        free(nodes);
+        for (size_t id = 0; id < count; id++) {
+            if (all[id].frame == 0) {
+                all[id] = transform->nodes[id];
+            }
+        }
+        free(transform->nodes);
+        transform->nodes = NULL;
     }
-    for (size_t id = 1; id < all_count && result == 0; id++) {
+    for (size_t id = 1; id < all_count; id++) {
         const struct memtrace_recording_node node = {all[id].frame, all[id].parent, (uint32_t)id};
-        result = node.frame != 0 ? recordwriter_node(&transform->writer, &node) : 0;
+        if (node.frame != 0) {
+            recordwriter_node(transform->writer, &node);
+        }
     }
-    free(all);
-    return result;
+    job_release(all);
 }
 
 /* ---- Events ---- */
 
-/* Whether this block's events may stand in one block with those that the writer gathers. */
-static bool joins(const struct transform *transform, const struct memtrace_block_header *block) {
-    const struct memtrace_block_header *span = &transform->span;
-    return transform->has_span && span->stream == block->stream && span->thread == block->thread &&
-           block_goes_on(span, block) &&
-           recordwriter_has_room(&transform->writer, block->items, block->raw_size);
-}
-
-/* Begins a block of the new file. 0 or -1. */
-static int begin_block(struct transform *transform, const struct memtrace_block_header *block) {
+/* Sees to it that the writer gathers events of this block's stream: in the block that it is at, if
+ * these may stand behind those, else in a new one. */
+static void transform_begin_block(struct transform *transform,
+                                  const struct memtrace_block_header *block) {
     const struct transform_step *step = transform->step;
+    const struct memtrace_block_header *span = &transform->span;
     struct memtrace_block_header named = *block;
+    if (transform->has_span && span->stream == block->stream && span->thread == block->thread &&
+        block_goes_on(span, block) &&
+        recordwriter_has_room(transform->writer, block->items, block->raw_size)) {
+        return;
+    }
     transform->span = *block;
     transform->has_span = true;
     if (step->stream != NULL) {
         step->stream(step->context, &named);
     }
-    return recordwriter_begin_events(&transform->writer, &named);
-}
-
-static int copy_event(struct transform *transform, const struct memtrace_block_header *block,
-                      struct event *event) {
-    const struct transform_step *step = transform->step;
-    int result = step->event != NULL ? step->event(step->context, block, event) : 1;
-    transform->result->events++;
-    return result == 1   ? recordwriter_event(&transform->writer, event)
-           : result == 0 ? 0
-                         : no_memory(transform);
+    recordwriter_begin_events(transform->writer, &named);
 }
 
 /* Behind what can be read of a damaged block the stream has a gap. */
-static int copy_events(struct transform *transform, const struct timeorder_parts *parts,
-                       struct timeorder_block place) {
+static void transform_events(struct transform *transform, const struct timeorder_parts *parts,
+                             struct timeorder_block place) {
     const struct recording *recording = parts->items[place.part];
     const struct memtrace_block_header *block = &recording->blocks[place.block].block;
-    struct event_decoder decoder = {0};
+    const struct transform_step *step = transform->step;
+    struct event_decoder *decoder = &transform->decoder;
     struct event event;
     int found;
-    int result = 0;
     if (recording_payload(recording, place.block, &transform->buffer, NULL) != 0) {
-        note_damaged_block(transform);
-        return 0; /* what follows does not join: the gap is seen */
+        transform_note_damage(transform);
+        return; /* what follows does not join: the gap is seen */
     }
-    if (!joins(transform, block) && begin_block(transform, block) != 0) {
-        return -1;
+    transform_begin_block(transform, block);
+    found = event_decoder_start(decoder, block, transform->buffer.bytes, transform->buffer.size);
+    found = found == 0 ? event_decoder_next(decoder, &event) : found;
+    while (found == 1) {
+        if (step->event == NULL || step->event(step->context, block, &event)) {
+            recordwriter_event(transform->writer, &event);
+        }
+        transform->result->events++;
+        found = event_decoder_next(decoder, &event);
     }
-    found = event_decoder_start(&decoder, block, transform->buffer.bytes, transform->buffer.size);
-    found = found == 0 ? event_decoder_next(&decoder, &event) : found;
-    while (found == 1 && (result = copy_event(transform, block, &event)) == 0) {
-        found = event_decoder_next(&decoder, &event);
-    }
-    event_decoder_end(&decoder);
+    event_decoder_end(decoder);
     if (found < 0) {
-        note_damaged_block(transform);
+        transform_note_damage(transform);
     }
     transform->span.end_sequence = found == 0 ? block->end_sequence : block->first_sequence;
     transform->span.end_word = found == 0 ? block->end_word : block->first_word;
-    transform->writer.events.end_sequence = transform->span.end_sequence;
-    transform->writer.events.end_word = transform->span.end_word;
-    return result;
+    transform->writer->events.end_sequence = transform->span.end_sequence;
+    transform->writer->events.end_word = transform->span.end_word;
 }
 
-static void show_progress(const struct transform *transform, uint64_t done) {
+static void transform_show(const struct transform *transform, uint64_t done) {
     if (transform->options->progress != NULL) {
         transform->options->progress(transform->options->context, done, transform->total);
     }
 }
 
 /* The streams of one input, one after the other. */
-static int copy_streams(struct transform *transform, const struct timeorder_parts *parts) {
-    struct timeorder order = {0};
-    int result = timeorder_start(&order, *parts) == 0 ? 0 : no_memory(transform);
-    for (size_t i = 0; i < order.block_count && result == 0; i++) {
-        result = copy_events(transform, parts, order.blocks[i]);
-        show_progress(transform, transform->result->events);
+static void transform_streams(struct transform *transform, const struct timeorder_parts *parts) {
+    struct timeorder *order = &transform->order;
+    if (timeorder_start(order, *parts) != 0) {
+        job_fail_memory();
     }
-    timeorder_end(&order);
+    for (size_t i = 0; i < order->block_count; i++) {
+        transform_events(transform, parts, order->blocks[i]);
+        transform_show(transform, transform->result->events);
+    }
+    timeorder_end(order);
     transform->has_span = false; /* the next input's streams are others */
-    return result;
 }
 
 /* ---- The file ---- */
 
-static int begin_file(struct transform *transform) {
-    const struct transform_step *step = transform->step;
-    const struct timeorder_parts *parts = &transform->inputs[0];
-    if (step->begin != NULL) {
-        return step->begin(step->context, &transform->writer);
-    }
-    return copy_last(transform, parts, MEMTRACE_BLOCK_PROGRAM) == 0 &&
-                   copy_nodes(transform, parts) == 0
-               ? copy_tables(transform, parts, true)
-               : -1;
-}
-
-static void begin_input(const struct transform *transform, size_t i) {
-    if (transform->step->input != NULL) {
-        transform->step->input(transform->step->context, i);
-    }
-}
-
-static int copy_all(struct transform *transform) {
-    const struct transform_step *step = transform->step;
-    int result = begin_file(transform);
-    for (size_t i = 0; i < transform->count && result == 0; i++) {
-        begin_input(transform, i);
-        result = copy_streams(transform, &transform->inputs[i]);
-    }
-    show_progress(transform, transform->total);
-    for (size_t i = 0; i < transform->count && result == 0; i++) {
-        begin_input(transform, i);
-        result = copy_tables(transform, &transform->inputs[i], false);
-        if (result == 0 && step->begin == NULL) {
-            result = copy_last(transform, &transform->inputs[i], MEMTRACE_BLOCK_THREADS);
-        }
-    }
-    return result == 0 && step->finish != NULL ? step->finish(step->context, &transform->writer)
-                                               : result;
-}
-
-static void note_incomplete(struct transform_result *result, const struct recording *recording) {
-    const char *why = recording->damage[0] != '\0'         ? recording->damage
-                      : recording_is_unfinished(recording) ? "its writer did not finish it"
-                                                           : NULL;
-    if (why != NULL && result->incomplete.message[0] == '\0') {
-        error_set(&result->incomplete, "%s: %s", recording->path, why);
-    }
-}
-
-static void count_input(struct transform *transform) {
+static void transform_count_input(struct transform *transform) {
+    struct error *incomplete = &transform->result->incomplete;
     for (size_t i = 0; i < transform->count; i++) {
         for (size_t part = 0; part < transform->inputs[i].count; part++) {
             const struct recording *recording = transform->inputs[i].items[part];
+            const char *why = recording->damage[0] != '\0'         ? recording->damage
+                              : recording_is_unfinished(recording) ? "its writer did not finish it"
+                                                                   : NULL;
             transform->result->bytes += recording->size;
             transform->result->damaged += recording->damaged_blocks;
-            note_incomplete(transform->result, recording);
+            if (why != NULL && incomplete->message[0] == '\0') {
+                error_set(incomplete, "%s: %s", recording->path, why);
+            }
             for (size_t at = 0; at < recording->block_count; at++) {
                 const struct memtrace_block_header *block = &recording->blocks[at].block;
                 transform->total += block->kind == MEMTRACE_BLOCK_EVENTS ? block->items : 0;
@@ -321,25 +254,52 @@ static void count_input(struct transform *transform) {
     }
 }
 
-static int write_file(struct transform *transform, const char *path) {
+static void transform_begin_input(const struct transform *transform, size_t i) {
+    if (transform->step->input != NULL) {
+        transform->step->input(transform->step->context, i);
+    }
+}
+
+static void transform_write(void *what) {
+    struct transform *transform = what;
     const struct transform_step *step = transform->step;
-    struct memtrace_recording_header header = transform->inputs[0].items[0]->header;
+    const struct timeorder_parts *inputs = transform->inputs;
+    struct memtrace_recording_header header = inputs[0].items[0]->header;
+    struct recordwriter *writer;
+    transform_count_input(transform);
     header.header_size = sizeof header;
     if (step->header != NULL) {
         step->header(step->context, &header);
     }
     header.flags |= transform->options->add_flags;
-    if (recordwriter_open(&transform->writer, path, &header, transform->options->level,
-                          transform->error) != 0) {
-        return -1;
+    writer = recordwriter_open(transform->path, &header, transform->options->level);
+    writer->is_incomplete = transform->result->incomplete.message[0] != '\0';
+    transform->writer = writer;
+    if (step->begin != NULL) {
+        step->begin(step->context, writer);
+    } else {
+        transform_last_table(transform, &inputs[0], MEMTRACE_BLOCK_PROGRAM);
+        transform_nodes(transform, &inputs[0]);
+        transform_tables(transform, &inputs[0], true);
     }
-    transform->writer.is_incomplete = transform->result->incomplete.message[0] != '\0';
-    if (copy_all(transform) != 0 || recordwriter_close(&transform->writer) != 0) {
-        return -1;
+    for (size_t i = 0; i < transform->count; i++) {
+        transform_begin_input(transform, i);
+        transform_streams(transform, &inputs[i]);
     }
-    transform->result->kept = transform->writer.event_count;
-    transform->result->bytes_written = transform->writer.file.size;
-    return 0;
+    transform_show(transform, transform->total);
+    for (size_t i = 0; i < transform->count; i++) {
+        transform_begin_input(transform, i);
+        transform_tables(transform, &inputs[i], false);
+        if (step->begin == NULL) {
+            transform_last_table(transform, &inputs[i], MEMTRACE_BLOCK_THREADS);
+        }
+    }
+    if (step->finish != NULL) {
+        step->finish(step->context, writer);
+    }
+    recordwriter_close(writer);
+    transform->result->kept = writer->event_count;
+    transform->result->bytes_written = writer->file.size;
 }
 
 int transform_run(const struct timeorder_parts *inputs, size_t count, const char *path,
@@ -347,16 +307,16 @@ int transform_run(const struct timeorder_parts *inputs, size_t count, const char
                   struct transform_result *result, struct error *error) {
     struct transform transform = {.inputs = inputs,
                                   .count = count,
+                                  .path = path,
                                   .step = step,
                                   .options = options,
-                                  .result = result,
-                                  .error = error,
-                                  .writer = {.file = RECORDFILE_NONE}};
+                                  .result = result};
     int status;
     *result = (struct transform_result){0};
-    count_input(&transform);
-    status = write_file(&transform, path);
-    recordwriter_free(&transform.writer);
+    status = job_run(transform_write, &transform, NULL, error);
+    free(transform.nodes);
+    event_decoder_end(&transform.decoder);
+    timeorder_end(&transform.order);
     recording_buffer_free(&transform.buffer);
     return status;
 }

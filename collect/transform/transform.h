@@ -5,7 +5,8 @@
  * get their full size, what is damaged is left out.
  *
  * Called by cli (repack), and by strip, anonymize and merge, which are steps. One thread. One block
- * at a time and the tree of call paths are in memory.
+ * at a time and the tree of call paths are in memory. It is a job of its own: a step's functions
+ * may end it, and what they allocate goes with it.
  *
  * The file: the program, nodes, modules and pools; events; other tables; threads.
  */
@@ -15,7 +16,8 @@
 #include "analyze/replay/timeorder.h"
 #include "collect/transform/recordwriter.h"
 
-/* The payload of a block that holds no events and no nodes; whoever makes it longer reallocates. */
+/* The payload of a block that holds no events and no nodes, an array of the job (job_array()): who
+ * makes it longer puts another in its place, and releases it. */
 struct transform_payload {
     unsigned char *bytes;
     size_t size;
@@ -26,20 +28,19 @@ struct transform_payload {
 struct transform_step {
     /* Of the new file. */
     void (*header)(void *context, struct memtrace_recording_header *header);
-    /* Writes what stands before the events, in place of what the inputs have. 0 or -1. */
-    int (*begin)(void *context, struct recordwriter *writer);
+    /* Writes what stands before the events, in place of what the inputs have. */
+    void (*begin)(void *context, struct recordwriter *writer);
     /* What follows is of this input: for its events, and once more for its tables. */
     void (*input)(void *context, size_t input);
     /* Gives a stream, and its thread, other numbers; of a block's header only these two count. */
     void (*stream)(void *context, struct memtrace_block_header *stream);
-    /* An event of this stream, whose header is as it was. 1: it is written, perhaps changed; 0: it
-     * is left out; -1: no memory. Whatever is left out keeps its number, so that other blocks keep
-     * theirs. */
-    int (*event)(void *context, const struct memtrace_block_header *stream, struct event *event);
-    /* 1: it is written; 0: it is left out; -1: no memory. */
-    int (*table)(void *context, enum memtrace_block_kind kind, struct transform_payload *payload);
-    /* All that was there is written: more may be added. 0 or -1. */
-    int (*finish)(void *context, struct recordwriter *writer);
+    /* An event of this stream, whose header is as it was: whether it is written, perhaps changed.
+     * Whatever is left out keeps its number, so that other blocks keep theirs. */
+    bool (*event)(void *context, const struct memtrace_block_header *stream, struct event *event);
+    /* Whether it is written. */
+    bool (*table)(void *context, enum memtrace_block_kind kind, struct transform_payload *payload);
+    /* All that was there is written: more may be added. */
+    void (*finish)(void *context, struct recordwriter *writer);
     void *context;
 };
 

@@ -52,7 +52,7 @@ MAY_INCLUDE = {
     **{"analyze/" + room: ["analyze/" + lower for lower in ANALYZE[:place]]
        for place, room in enumerate(ANALYZE) if place >= 3},
     "analyze/import": ["analyze/base", "analyze/read/packedin.h"],
-    "collect/transform": ["collect/recordfile.h", "collect/profilewrite.h"] +
+    "collect/transform": ["collect/cull.h", "collect/mergetables.h", "collect/recordfile.h"] +
                          ["analyze/" + room for room in ANALYZE + ("import",)],
     "collect": ["analyze/" + room for room in ANALYZE + ("import",)],
     "ask": ["analyze", "collect"],
@@ -121,6 +121,8 @@ def check_includes():
                 wrong.append(where + "%s must not include %s" % (own[0], name))
             elif name.endswith("/thread.h") and own[0] not in ("runtime/entry", "runtime/follow", "runtime/reach", "runtime/process", "instrument/hooks"):
                 wrong.append(where + "only entry, what stands above it, and instrument see thread.h")
+            elif own[0] == "collect" and name.startswith("collect/transform/"):
+                wrong.append(where + "collect/transform stands on collect")
     return wrong + decoder_includes()
 
 

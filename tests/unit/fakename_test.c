@@ -26,7 +26,6 @@ static void numbers_names_as_they_come(void **state) {
     assert_string_equal(name_of(fakenames, FAKENAME_FUNCTION, ""), "");
     /* Without an end of their own. */
     assert_string_equal(fakename_of(fakenames, FAKENAME_FUNCTION, "alphabet", 5), "function_1");
-    fakenames_free(fakenames);
 }
 
 /* HMAC-SHA256 of "function", a NUL and "alpha", as Python's hmac computes it. */
@@ -46,9 +45,6 @@ static void hashes_names_with_a_key(void **state) {
     /* Of another kind the same name has another hash. */
     assert_string_not_equal(strchr(name_of(one, FAKENAME_MODULE, "alpha"), '_'),
                             strchr(first, '_'));
-    fakenames_free(one);
-    fakenames_free(same);
-    fakenames_free(other);
 }
 
 static void keeps_names_apart(void **state) {
@@ -73,8 +69,6 @@ static void keeps_names_apart(void **state) {
             assert_string_not_equal(made[i], made[i - 1]);
         }
     }
-    fakenames_free(keyed);
-    fakenames_free(plain);
 }
 
 static void replaces_bytes(void **state) {
@@ -86,18 +80,16 @@ static void replaces_bytes(void **state) {
     static const uint8_t one[20] = {[19] = 1};
     static const uint8_t two[20] = {[19] = 2};
     (void)state;
-    assert_int_equal(fakename_bytes(plain, FAKENAME_BUILD_ID, first, 20), 0);
-    assert_int_equal(fakename_bytes(plain, FAKENAME_BUILD_ID, other, 20), 0);
-    assert_int_equal(fakename_bytes(plain, FAKENAME_BUILD_ID, again, 20), 0);
+    fakename_bytes(plain, FAKENAME_BUILD_ID, first, 20);
+    fakename_bytes(plain, FAKENAME_BUILD_ID, other, 20);
+    fakename_bytes(plain, FAKENAME_BUILD_ID, again, 20);
     assert_memory_equal(first, one, 20);
     assert_memory_equal(again, one, 20);
     assert_memory_equal(other, two, 20);
-    assert_int_equal(fakename_bytes(keyed, FAKENAME_BUILD_ID, first, 20), 0);
+    fakename_bytes(keyed, FAKENAME_BUILD_ID, first, 20);
     assert_memory_not_equal(first, again, 20);
-    assert_int_equal(fakename_bytes(keyed, FAKENAME_BUILD_ID, again, 20), 0);
+    fakename_bytes(keyed, FAKENAME_BUILD_ID, again, 20);
     assert_memory_equal(first, again, 20);
-    fakenames_free(plain);
-    fakenames_free(keyed);
 }
 
 int main(void) {

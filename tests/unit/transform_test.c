@@ -123,7 +123,6 @@ static struct recording *hidden(uint32_t place, const char *name) {
     made = transformed(parts, &step);
     names_close(names);
     model_free(model);
-    fakenames_free(anonymize.fakenames);
     recording_close(recording);
     return made;
 }

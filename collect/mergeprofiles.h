@@ -2,14 +2,14 @@
 /*
  * mergeprofiles.h: one profile of several processes': sums of each call path, threads side by side.
  *
- * Called by cli/merge, ask and collect/runfolder. One thread; one profile at a time is in
- * memory.
+ * Called by cli/merge, ask and collect/runfolder. One thread; one profile at a time is in memory.
+ * It is a job of its own.
  *
  * The maxima are added up, too: what all would hold if each were at its maximum at the same time.
  * Forked children that stayed light stay children of the new profile.
  */
-#ifndef COLLECT_TRANSFORM_MERGEPROFILES_H
-#define COLLECT_TRANSFORM_MERGEPROFILES_H
+#ifndef COLLECT_MERGEPROFILES_H
+#define COLLECT_MERGEPROFILES_H
 
 #include "analyze/model/model.h"
 

@@ -4,14 +4,15 @@
  * tree of contexts, one list of modules, pools and threads, and how each process's ids become
  * those.
  *
- * Called by merge and mergeprofiles. One thread.
+ * Called by collect/mergeprofiles and collect/transform/merge. One thread, in a job, to which their
+ * memory belongs.
  *
  * A module is the same in two processes if its build-id (or, without, its path) is; where it was
  * loaded makes no difference: its addresses become those of the process that had it first. So
  * contexts with the same path are one. Threads stay apart, also those with the same id.
  */
-#ifndef COLLECT_TRANSFORM_MERGETABLES_H
-#define COLLECT_TRANSFORM_MERGETABLES_H
+#ifndef COLLECT_MERGETABLES_H
+#define COLLECT_MERGETABLES_H
 
 #include "analyze/base/numbermap.h"
 #include "analyze/model/model.h"
@@ -49,15 +50,17 @@ struct mergesource {
     uint32_t threads[MERGETABLES_THREADS]; /* 0: not given yet */
 };
 
-/* All zero is empty and ready. */
-void mergetables_free(struct mergetables *tables);
-void mergesource_free(struct mergesource *source);
+/* Adds the process of this model to the tables (all zero at first), whose times are shift_ns later
+ * in theirs. */
+void mergetables_add(struct mergetables *tables, const struct model *model, uint64_t shift_ns,
+                     struct mergesource *source);
+/* Frees early what is not needed any more. */
+void mergesource_release(struct mergesource *source);
 
-/* Adds the process of this model, whose times are shift_ns later in theirs. 0 or -1; the source
- * is to be freed in both cases. */
-int mergetables_add(struct mergetables *tables, const struct model *model, uint64_t shift_ns,
-                    struct mergesource *source, struct error *error);
-
+/* Makes the first process's header that of all: without what is not known of all. Then each other
+ * one's is added: who else allocates, errors and losses. */
+void mergetables_begin_header(struct memtrace_header *header);
+void mergetables_add_header(struct memtrace_header *header, const struct memtrace_header *other);
 /* Puts into a header how many there are of what the tables hold. */
 void mergetables_count(const struct mergetables *tables, struct memtrace_header *header);
 
