@@ -6,7 +6,6 @@
 #include "analyze/base/threadstart.h"
 #include "analyze/read/filemap.h"
 #include "analyze/rows/safetext.h"
-#include "collect/dump.h"
 #include "collect/modeswitch.h"
 #include "memtrace/sampled.h"
 
@@ -328,7 +327,7 @@ static void report(struct collector *collector, struct periodic_moment *moment) 
 static void dump(struct collector *collector) {
     char path[4200];
     struct error error;
-    if (dump_region(&collector->claim, path, sizeof path, &error) == 0) {
+    if (copy_live(&collector->claim, path, sizeof path, &error) == 0) {
         tell_of(LEVEL_WARNING, "limit: the profile as it is now: ", path);
     } else {
         tell_of(LEVEL_ERROR, "limit: ", error.message);

@@ -195,3 +195,37 @@ int copy_region(int fd, uint64_t size, const char *target, enum copy_mode mode, 
     }
     return error_set(error, "cannot write the profile %s: %s", target, strerror(errno));
 }
+
+int copy_live_to(int fd, uint64_t size, const char *target, char *path, size_t capacity,
+                 struct error *error) {
+    uint32_t state = MEMTRACE_STATE_COPIED; /* the copy is no running program's */
+    ssize_t done = -1;
+    int copy;
+    if (copy_region(fd, size, target, COPY_REPLACE, 0, path, capacity, error) != 0) {
+        return -1;
+    }
+    copy = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (copy >= 0) {
+        done = pwrite(copy, &state, sizeof state, offsetof(struct memtrace_header, state));
+        close(copy);
+    }
+    return done == sizeof state ? 0
+                                : error_set(error, "cannot write %s: %s", path, strerror(errno));
+}
+
+int copy_live(const struct claim *claim, char *path, size_t capacity, struct error *error) {
+    const char *output = claim->header->output;
+    char target[sizeof claim->header->output + 16];
+    size_t length = strnlen(output, sizeof claim->header->output - 1);
+    struct stat status;
+    if (stat(output, &status) == 0 && !S_ISREG(status.st_mode)) {
+        /* /dev/null takes a copy, too; nothing is made beside it. */
+        snprintf(target, sizeof target, "%s", output);
+    } else {
+        bool has_ending = length >= 4 && memcmp(output + length - 4, ".mtp", 4) == 0;
+        snprintf(target, sizeof target, "%.*s.limit%s", (int)(length - (has_ending ? 4 : 0)),
+                 output, has_ending ? ".mtp" : "");
+    }
+    return copy_live_to(claim->fd, claim_load_u64(&claim->header->end), target, path, capacity,
+                        error);
+}

@@ -2,16 +2,12 @@
 /*
  * copy.h: writes a region's bytes to a file of another name, compressed, all or nothing.
  *
- * Called by collect/finish. Any thread.
+ * Called by collect/finish, by collect/collector when a limit is reached, and by top. Any thread.
  */
 #ifndef COLLECT_COPY_H
 #define COLLECT_COPY_H
 
-#include "analyze/base/error.h"
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "collect/claim.h"
 
 enum copy_mode {
     COPY_REPLACE, /* an existing file is replaced */
@@ -28,5 +24,12 @@ bool copy_discards(const char *target);
  */
 int copy_region(int fd, uint64_t size, const char *target, enum copy_mode mode, unsigned suffix,
                 char *path, size_t capacity, struct error *error);
+
+/* Of a program that goes on, as it is at this moment: beside its output, NAME.limit.mtp for
+ * NAME.mtp, which goes to `path`. One that is there already is replaced. 0 or -1. */
+int copy_live(const struct claim *claim, char *path, size_t capacity, struct error *error);
+/* The same of the first `size` bytes of the region `fd`, to `target`. */
+int copy_live_to(int fd, uint64_t size, const char *target, char *path, size_t capacity,
+                 struct error *error);
 
 #endif

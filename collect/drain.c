@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* drain.c: chunks of a region. See drain.h. */
+/* drain.c: chunks of a region, and the events in their words. See drain.h. */
 #include "collect/drain.h"
 
 #include "analyze/read/filemap.h"
@@ -10,6 +10,8 @@
 enum {
     STREAM_LIMIT = 1 << 24,
     BITS = 64,
+    KIND_BITS = 4, /* of a word that begins an event */
+    MAP_WORDS = 5,
     SEGMENT_BYTES = MEMTRACE_CHUNKS_PER_SEGMENT * MEMTRACE_CHUNK_BYTES,
 };
 
@@ -70,19 +72,17 @@ static int grow_streams(struct drain *drain, uint32_t stream) {
     return 0;
 }
 
-static bool is_before(struct drain_place a, struct drain_place b) {
-    return a.sequence != b.sequence ? a.sequence < b.sequence : a.word < b.word;
-}
-
 int drain_note_written(struct drain *drain, uint32_t stream, struct drain_place end) {
+    struct drain_place *known;
     if (stream == 0 || stream >= STREAM_LIMIT) {
         return 0;
     }
     if (grow_streams(drain, stream) != 0) {
         return -1;
     }
-    if (is_before(drain->streams[stream], end)) {
-        drain->streams[stream] = end;
+    known = &drain->streams[stream];
+    if (known->sequence != end.sequence ? known->sequence < end.sequence : known->word < end.word) {
+        *known = end;
     }
     return 0;
 }
@@ -215,6 +215,213 @@ bool drain_next_span(const struct drain *drain, bool ended, struct drain_span *s
     return true;
 }
 
+/* --- words to events -------------------------------------------------------------------------- */
+
+static uint64_t word_bits(uint64_t word, unsigned first, unsigned count) {
+    return (word >> first) & ((UINT64_C(1) << count) - 1);
+}
+
+static struct event_block word_block(uint64_t word) {
+    return (struct event_block){.number = word >> 16, .thread = (uint32_t)word_bits(word, 4, 12)};
+}
+
+/* From the chunk's first word on; `used` is what was loaded of chunk->used. */
+static void drain_words_start(struct drain_words *read, const struct memtrace_chunk *chunk,
+                              uint32_t used) {
+    *read = (struct drain_words){.word = chunk->word,
+                                 .end = used < MEMTRACE_CHUNK_WORDS ? used : MEMTRACE_CHUNK_WORDS,
+                                 .thread = chunk->thread,
+                                 .number = chunk->first_number,
+                                 .time_ns = chunk->start_ns};
+}
+
+/* Each of the following reads the event whose first word is at *at, with `left` words from there to
+ * the end, and returns its words; 0: damaged. */
+
+static uint32_t words_alloc(struct drain_words *read, const uint64_t *at, uint32_t left,
+                            struct event *event) {
+    if (left < 2) {
+        return 0;
+    }
+    event->kind = EVENT_ALLOC;
+    event->context = (uint32_t)word_bits(at[0], 4, 24);
+    event->size |= at[0] >> 28; /* a prefix may have said what lies above */
+    event->address = word_bits(at[1], 0, 48);
+    event->slack = (uint32_t)word_bits(at[1], 48, 12);
+    event->flags = (uint8_t)word_bits(at[1], 60, 4);
+    event->block = (struct event_block){.number = read->number++, .thread = read->thread};
+    return 2;
+}
+
+/* An allocation with what stands before it. */
+static uint32_t words_prefixed(struct drain_words *read, const uint64_t *at, uint32_t left,
+                               struct event *event) {
+    for (uint32_t count = 0; count < left; count++) {
+        uint32_t length;
+        switch (word_bits(at[count], 0, KIND_BITS)) {
+        case MEMTRACE_WORD_REALLOC:
+            event->old = word_block(at[count]);
+            break;
+        case MEMTRACE_WORD_EXTRA:
+            event->alignment = (uint8_t)word_bits(at[count], 4, 6);
+            event->size = word_bits(at[count], 10, 12) << 36;
+            break;
+        case MEMTRACE_WORD_WEIGHT:
+            event->weight = at[count] >> KIND_BITS;
+            break;
+        case MEMTRACE_WORD_ALLOC:
+            length = words_alloc(read, at + count, left - count, event);
+            return length != 0 ? count + length : 0;
+        default:
+            return 0;
+        }
+    }
+    return 0;
+}
+
+static uint32_t words_free(const uint64_t *at, uint32_t left, struct event *event) {
+    uint32_t length = word_bits(at[0], 0, KIND_BITS) == MEMTRACE_WORD_FREE_AT ? 2 : 1;
+    if (left < length) {
+        return 0;
+    }
+    event->kind = EVENT_FREE;
+    event->block = word_block(at[0]);
+    event->context = length == 2 ? (uint32_t)word_bits(at[1], 0, MEMTRACE_CONTEXT_BITS) : 0;
+    return length;
+}
+
+static uint32_t words_map(const uint64_t *at, uint32_t left, struct event *event) {
+    if (left < MAP_WORDS) {
+        return 0;
+    }
+    event->kind = EVENT_MAP;
+    event->operation = (uint8_t)word_bits(at[0], 4, 4);
+    event->protection = (uint8_t)word_bits(at[0], 8, 8);
+    event->flags = (uint8_t)word_bits(at[0], 16, 8);
+    event->context = (uint32_t)word_bits(at[0], 24, 24);
+    event->address = at[1];
+    event->size = at[2];
+    event->old_address = at[3];
+    event->old_size = at[4];
+    return MAP_WORDS;
+}
+
+static uint32_t words_mark(const uint64_t *at, uint32_t left, struct event *event) {
+    uint32_t bytes = (uint32_t)word_bits(at[0], 8, 16);
+    uint32_t length = 1 + (bytes + 7) / 8;
+    if (left < length) {
+        return 0;
+    }
+    event->kind = EVENT_MARK;
+    event->operation = (uint8_t)word_bits(at[0], 4, 4);
+    event->id = word_bits(at[0], 24, 40);
+    event->text = (const char *)(at + 1);
+    event->text_size = bytes;
+    return length;
+}
+
+static uint32_t words_before(const uint64_t *at, uint32_t left, struct event *event) {
+    if (left < 2) {
+        return 0;
+    }
+    event->kind = EVENT_MARK;
+    event->operation = (uint8_t)word_bits(at[0], 4, 4);
+    event->context = (uint32_t)word_bits(at[0], 8, MEMTRACE_CONTEXT_BITS);
+    event->id = at[1];
+    event->text = "";
+    event->text_size = 0;
+    return 2;
+}
+
+static uint32_t words_lost(const uint64_t *at, struct event *event) {
+    event->kind = EVENT_LOST;
+    event->lost_allocs = word_bits(at[0], 4, 30);
+    event->lost_frees = word_bits(at[0], 34, 30);
+    return 1;
+}
+
+static uint32_t words_event(struct drain_words *read, const uint64_t *at, uint32_t left,
+                            struct event *event) {
+    switch (word_bits(at[0], 0, KIND_BITS)) {
+    case MEMTRACE_WORD_ALLOC:
+        return words_alloc(read, at, left, event);
+    case MEMTRACE_WORD_FREE:
+    case MEMTRACE_WORD_FREE_AT:
+        return words_free(at, left, event);
+    case MEMTRACE_WORD_REALLOC:
+    case MEMTRACE_WORD_EXTRA:
+    case MEMTRACE_WORD_WEIGHT:
+        return words_prefixed(read, at, left, event);
+    case MEMTRACE_WORD_MAP:
+        return words_map(at, left, event);
+    case MEMTRACE_WORD_MARK:
+        return words_mark(at, left, event);
+    case MEMTRACE_WORD_BEFORE:
+        return words_before(at, left, event);
+    case MEMTRACE_WORD_LOST:
+        return words_lost(at, event);
+    default:
+        return 0;
+    }
+}
+
+/* Whether the word only says something about all that follows, and takes it in. */
+static bool words_setting(struct drain_words *read, uint64_t word) {
+    switch (word_bits(word, 0, KIND_BITS)) {
+    case MEMTRACE_WORD_TIME:
+        read->time_ns = word >> KIND_BITS;
+        return true;
+    case MEMTRACE_WORD_NUMBERS:
+        read->number = word >> KIND_BITS;
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Field by field: compilers make a slow string instruction of a struct of zeros. */
+static void event_clear(struct event *event, uint64_t time_ns) {
+    event->kind = 0;
+    event->context = 0;
+    event->time_ns = time_ns;
+    event->block.number = event->old.number = 0;
+    event->block.thread = event->old.thread = 0;
+    event->address = event->size = 0;
+    event->weight = 0;
+    event->slack = 0;
+    event->flags = event->alignment = 0;
+    event->operation = event->protection = 0;
+}
+
+/* Fills *event and steps behind it; its text points into the chunk. Words that are no event (times,
+ * numbers) are stepped over. 1; 0: at the end; -1: what stands at read->at is damaged. */
+static int drain_words_next(struct drain_words *read, struct event *event) {
+    uint32_t length;
+    while (read->at < read->end && words_setting(read, read->word[read->at])) {
+        read->at++;
+    }
+    if (read->at == read->end) {
+        return 0;
+    }
+    event_clear(event, read->time_ns);
+    length = words_event(read, read->word + read->at, read->end - read->at, event);
+    read->at += length;
+    return length != 0 ? 1 : -1;
+}
+
+/* Steps over the events before `place`. 0, or -1: damaged. */
+static int drain_words_skip(struct drain_words *read, uint32_t place) {
+    struct event event;
+    uint32_t end = read->end;
+    int result = 1;
+    read->end = place < end ? place : end;
+    while (result == 1) {
+        result = drain_words_next(read, &event);
+    }
+    read->end = end;
+    return result;
+}
+
 /* --- events ----------------------------------------------------------------------------------- */
 
 /* A chunk that has a successor is full, whatever was seen when it was found: its thread left it
@@ -224,8 +431,8 @@ static void open_chunk(struct drain_cursor *cursor) {
     const struct drain_chunk *found = &drain->found[cursor->span->first + cursor->at];
     uint32_t state = load(&found->chunk->state); /* before the words: those of a full one are all */
     cursor->is_last = state != MEMTRACE_CHUNK_FULL && cursor->at + 1 == cursor->span->count;
-    chunkread_start(&cursor->words, found->chunk, load(&found->chunk->used));
-    if (chunkread_skip(&cursor->words, drained(drain, found)) != 0) {
+    drain_words_start(&cursor->words, found->chunk, load(&found->chunk->used));
+    if (drain_words_skip(&cursor->words, drained(drain, found)) != 0) {
         cursor->words.at = cursor->words.end;
     }
     cursor->place = (struct drain_place){found->sequence, cursor->words.at};
@@ -245,7 +452,7 @@ static void next_chunk(struct drain_cursor *cursor) {
 
 int drain_next(struct drain_cursor *cursor, struct event *event) {
     while (cursor->at < cursor->span->count) {
-        int result = chunkread_next(&cursor->words, event);
+        int result = drain_words_next(&cursor->words, event);
         if (result < 0) {
             cursor->drain->damaged++;
             cursor->words.at = cursor->words.end;

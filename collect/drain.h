@@ -12,8 +12,8 @@
 #ifndef COLLECT_DRAIN_H
 #define COLLECT_DRAIN_H
 
+#include "analyze/read/event.h"
 #include "analyze/read/profile.h"
-#include "collect/chunkread.h"
 
 #include <stdbool.h>
 
@@ -76,6 +76,17 @@ struct drain_span {
 };
 bool drain_next_span(const struct drain *drain, bool ended, struct drain_span *span);
 
+/* The words of a chunk (memtrace/events.h). They may be damaged: nothing past `end` is read,
+ * whatever they say. */
+struct drain_words {
+    const uint64_t *word;
+    uint32_t at;  /* of the next event */
+    uint32_t end; /* behind the last published word */
+    uint32_t thread;
+    uint64_t number; /* of the next allocation */
+    uint64_t time_ns;
+};
+
 /* Reads a span's events. */
 struct drain_cursor {
     struct drain *drain;
@@ -83,7 +94,7 @@ struct drain_cursor {
     size_t at;                /* the chunk, from 0 on */
     size_t returned;          /* chunks given back */
     bool is_last;             /* its thread may still append to it */
-    struct chunkread words;   /* of this chunk */
+    struct drain_words words; /* of this chunk */
     struct drain_place place; /* behind what was read */
 };
 void drain_start(struct drain *drain, const struct drain_span *span, struct drain_cursor *cursor);

@@ -5,7 +5,6 @@
 #include "analyze/read/filemap.h"
 #include "analyze/read/profile.h"
 #include "analyze/rows/number.h"
-#include "collect/liveword.h"
 #include "memtrace/events.h"
 #include "memtrace/sampled.h"
 
@@ -40,8 +39,8 @@ void modeswitch_unmap(struct memtrace_header *header) {
 
 uint64_t modeswitch_mean(const struct memtrace_header *header) {
     const struct memtrace_recording *recording = (const void *)header->recording;
-    return memtrace_is_recorded(recording)         ? liveword_load(&recording->sample_bytes)
-           : header->mode == MEMTRACE_MODE_SAMPLED ? liveword_load(&header->sample_bytes)
+    return memtrace_is_recorded(recording)         ? modeswitch_load(&recording->sample_bytes)
+           : header->mode == MEMTRACE_MODE_SAMPLED ? modeswitch_load(&header->sample_bytes)
                                                    : 0;
 }
 
@@ -61,19 +60,15 @@ const char *modeswitch_say(const struct memtrace_header *header, char *text, siz
     return text;
 }
 
-static uint64_t control_word(uint64_t before, struct modeswitch wish) {
-    uint64_t serial = (before >> MEMTRACE_CONTROL_SERIAL_SHIFT) + 1;
-    serial = (serial & UINT16_MAX) != 0 ? serial & UINT16_MAX : 1;
-    return serial << MEMTRACE_CONTROL_SERIAL_SHIFT |
-           (uint64_t)wish.mode << MEMTRACE_CONTROL_MODE_SHIFT | wish.mean;
-}
-
 /* Under a serial number that no other wish has. */
 uint64_t modeswitch_ask(struct memtrace_header *header, struct modeswitch wish) {
-    uint64_t before = liveword_load(&header->control);
+    uint64_t before = modeswitch_load(&header->control);
     uint64_t control;
     do {
-        control = control_word(before, wish);
+        uint64_t serial = ((before >> MEMTRACE_CONTROL_SERIAL_SHIFT) + 1) & UINT16_MAX;
+        serial = serial != 0 ? serial : 1;
+        control = serial << MEMTRACE_CONTROL_SERIAL_SHIFT |
+                  (uint64_t)wish.mode << MEMTRACE_CONTROL_MODE_SHIFT | wish.mean;
     } while (!__atomic_compare_exchange_n(&header->control, &before, control, 0, __ATOMIC_ACQ_REL,
                                           __ATOMIC_ACQUIRE));
     return control;

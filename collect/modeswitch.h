@@ -20,6 +20,12 @@ struct modeswitch {
     uint64_t mean; /* of MEMTRACE_MODE_SAMPLED */
 };
 
+/* A word in the region of a running program that several processes read and write: what was written
+ * before it is seen by who has seen it. */
+static inline uint64_t modeswitch_load(const uint64_t *word) {
+    return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+}
+
 /* The header of a region, mapped to be written. NULL: error is set. */
 struct memtrace_header *modeswitch_map(const char *path, struct error *error);
 /* The same of what may be none: looks first. */

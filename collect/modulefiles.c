@@ -4,22 +4,34 @@
 
 #include "analyze/base/array.h"
 #include "analyze/read/procfile.h"
+#include "analyze/read/block.h"
+#include "analyze/symbol/debugfile.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <gelf.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define SYSTEM_DEBUG "/usr/lib/debug"
+
 enum {
     OPEN_MOST = 1024,
-    SHARE = 4,        /* of the descriptors that we may have */
-    TRIES_MOST = 200, /* for a record whose writer may have died meanwhile */
+    SHARE = 4,             /* of the descriptors that we may have */
+    TRIES_MOST = 200,      /* for a record whose writer may have died meanwhile */
+    PIECE_BYTES = 4 << 20, /* of a file in one block */
+    SYMBOLS_MOST = 64 << 20,
+    WHOLE_MOST = 1 << 30,
+    ALL_SYMBOLS_MOST = 256 << 20,
+    ALIGNMENT = 8, /* of contents in a file that is made here */
 };
 
 /* One file. */
@@ -37,7 +49,7 @@ static struct {
     size_t room;
 } open_files = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static size_t open_most(void) {
+static size_t modulefile_most(void) {
     struct rlimit limit;
     rlim_t most = OPEN_MOST;
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur / SHARE < most) {
@@ -47,14 +59,14 @@ static size_t open_most(void) {
 }
 
 /* Takes the descriptor, or closes it: the file is open by now, or too many are. NULL: not held. */
-static struct modulefile *hold(int fd, const struct stat *status) {
+static struct modulefile *modulefile_hold(int fd, const struct stat *status) {
     struct modulefile *file = NULL;
     pthread_mutex_lock(&open_files.lock);
     for (size_t i = 0; i < open_files.count && file == NULL; i++) {
         struct modulefile *other = open_files.items[i];
         file = other->device == status->st_dev && other->inode == status->st_ino ? other : NULL;
     }
-    if (file == NULL && open_files.count < open_most() &&
+    if (file == NULL && open_files.count < modulefile_most() &&
         array_grow(&open_files.items, &open_files.room, open_files.count,
                    sizeof *open_files.items) == 0 &&
         (file = malloc(sizeof *file)) != NULL) {
@@ -72,7 +84,7 @@ static struct modulefile *hold(int fd, const struct stat *status) {
     return file;
 }
 
-static void let_go(struct modulefile *file) {
+static void modulefile_let_go(struct modulefile *file) {
     pthread_mutex_lock(&open_files.lock);
     if (--file->users == 0) {
         for (size_t i = 0; i < open_files.count; i++) {
@@ -95,7 +107,7 @@ static void let_go(struct modulefile *file) {
 /* ---- A module's file ---- */
 
 /* The mapping that has this address. false: none, or it is of no file. */
-static bool find_mapped(struct procmaps *maps, uint64_t address, struct procmapping *mapped) {
+static bool mapped_find(struct procmaps *maps, uint64_t address, struct procmapping *mapped) {
     int more;
     rewind(maps->file);
     while ((more = procmaps_next(maps, mapped)) != 0) {
@@ -108,7 +120,7 @@ static bool find_mapped(struct procmaps *maps, uint64_t address, struct procmapp
 
 /* The descriptor of this file if it is the one that is mapped; -1: it is not. Not blocking: another
  * file may have the name by now. */
-static int try_file(const struct procmapping *mapped, struct stat *status, const char *path) {
+static int mapped_try(const struct procmapping *mapped, struct stat *status, const char *path) {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd >= 0 &&
         (fstat(fd, status) != 0 || !S_ISREG(status->st_mode) || status->st_ino != mapped->inode)) {
@@ -120,8 +132,8 @@ static int try_file(const struct procmapping *mapped, struct stat *status, const
 
 /* As the program names it, as the kernel does, as its own file; last by its mapping, which only
  * root may open. */
-static int open_file(pid_t pid, const struct memtrace_module *module,
-                     const struct procmapping *mapped, struct stat *status) {
+static int mapped_open(pid_t pid, const struct memtrace_module *module,
+                       const struct procmapping *mapped, struct stat *status) {
     static const char self[] = "/proc/self/";
     char path[2 * PATH_MAX];
     int fd;
@@ -132,38 +144,38 @@ static int open_file(pid_t pid, const struct memtrace_module *module,
         snprintf(path, sizeof path, "/proc/%ld/root%.*s", (long)pid, (int)sizeof module->path,
                  module->path);
     }
-    fd = try_file(mapped, status, path);
+    fd = mapped_try(mapped, status, path);
     if (fd < 0 && mapped->path[0] == '/') {
         snprintf(path, sizeof path, "/proc/%ld/root%s", (long)pid, mapped->path);
-        fd = try_file(mapped, status, path);
+        fd = mapped_try(mapped, status, path);
     }
     if (fd < 0) {
         snprintf(path, sizeof path, "/proc/%ld/exe", (long)pid);
-        fd = try_file(mapped, status, path);
+        fd = mapped_try(mapped, status, path);
     }
     if (fd < 0) {
         snprintf(path, sizeof path, "/proc/%ld/map_files/%" PRIx64 "-%" PRIx64, (long)pid,
                  mapped->start, mapped->end);
-        fd = try_file(mapped, status, path);
+        fd = mapped_try(mapped, status, path);
     }
     return fd;
 }
 
-static void look_at(struct modulefiles *files, pid_t pid, struct procmaps *maps,
-                    const struct memtrace_module *module, uint64_t id) {
+static void modulefiles_look_at(struct modulefiles *files, pid_t pid, struct procmaps *maps,
+                                const struct memtrace_module *module, uint64_t id) {
     struct procmapping mapped;
     struct stat status;
     int fd = -1;
     if (id < files->count && files->items[id] == NULL && module->path[0] == '/' &&
-        find_mapped(maps, module->start, &mapped)) {
-        fd = open_file(pid, module, &mapped, &status);
+        mapped_find(maps, module->start, &mapped)) {
+        fd = mapped_open(pid, module, &mapped, &status);
     }
     if (fd >= 0) {
-        files->items[id] = hold(fd, &status);
+        files->items[id] = modulefile_hold(fd, &status);
     }
 }
 
-static bool make_room(struct modulefiles *files, size_t count) {
+static bool modulefiles_make_room(struct modulefiles *files, size_t count) {
     struct modulefile **grown;
     if (count <= files->count) {
         return true;
@@ -179,8 +191,9 @@ static bool make_room(struct modulefiles *files, size_t count) {
 }
 
 /* From this id on there are modules that have no record yet, or whose segment is not seen yet. */
-static uint32_t look_at_all(struct modulefiles *files, const struct claim *claim,
-                            const struct profile *profile, struct procmaps *maps, uint32_t count) {
+static uint32_t modulefiles_look_at_all(struct modulefiles *files, const struct claim *claim,
+                                        const struct profile *profile, struct procmaps *maps,
+                                        uint32_t count) {
     uint64_t known = 0;
     uint32_t seen = count;
     for (size_t i = 0; i < profile->segment_count; i++) {
@@ -197,7 +210,7 @@ static uint32_t look_at_all(struct modulefiles *files, const struct claim *claim
                 continue;
             }
             if (profile_load_u32(&module->id) == id) {
-                look_at(files, claim->region.pid, maps, module, id);
+                modulefiles_look_at(files, claim->region.pid, maps, module, id);
             } else if (id != 0) {
                 seen = id < seen ? (uint32_t)id : seen;
             }
@@ -206,53 +219,411 @@ static uint32_t look_at_all(struct modulefiles *files, const struct claim *claim
     return seen < known ? seen : (uint32_t)known;
 }
 
-/* An older program's path may take the place of what is said here. */
-static void say_seen(const struct claim *claim, uint32_t seen) {
-    struct memtrace_recording *recording = claim_recording(claim);
-    if (memchr(recording->path, '\0', sizeof recording->path) != NULL) {
-        __atomic_store_n(&recording->modules_seen, seen, __ATOMIC_RELEASE);
-    }
-}
-
 /* How many there are, as a frame can say it. */
-static uint32_t module_count(const struct claim *claim) {
+static uint32_t modulefiles_count(const struct claim *claim) {
     uint32_t count = claim_load_u32(&claim->header->module_count);
     return count <= MEMTRACE_FRAME_MODULE_MASK ? count : MEMTRACE_FRAME_MODULE_MASK + 1;
 }
 
 bool modulefiles_are_new(const struct modulefiles *files, const struct claim *claim) {
-    return files->seen < module_count(claim) && files->tries < TRIES_MOST &&
+    return files->seen < modulefiles_count(claim) && files->tries < TRIES_MOST &&
            claim_load_u32(&claim->header->state) == MEMTRACE_STATE_RUNNING && !claim->is_unseen;
 }
 
 void modulefiles_look(struct modulefiles *files, const struct claim *claim,
                       const struct profile *profile) {
-    uint32_t count = module_count(claim);
+    uint32_t count = modulefiles_count(claim);
     uint32_t before = files->seen;
+    struct memtrace_recording *recording = claim_recording(claim);
     struct procmaps maps = {0};
-    if (make_room(files, count) && procmaps_open(&maps, claim->region.pid) == 0) {
-        files->seen = look_at_all(files, claim, profile, &maps, count);
-        say_seen(claim, files->seen);
+    if (modulefiles_make_room(files, count) && procmaps_open(&maps, claim->region.pid) == 0) {
+        files->seen = modulefiles_look_at_all(files, claim, profile, &maps, count);
+        /* An older program's path may take the place of what is said here. */
+        if (memchr(recording->path, '\0', sizeof recording->path) != NULL) {
+            __atomic_store_n(&recording->modules_seen, files->seen, __ATOMIC_RELEASE);
+        }
     }
     procmaps_close(&maps);
     files->tries = files->seen > before ? 0 : files->tries + 1;
 }
 
-bool modulefiles_path(const struct modulefiles *files, uint64_t module,
-                      char path[MODULEFILES_PATH]) {
-    if (module >= files->count || files->items[module] == NULL) {
-        return false;
-    }
-    snprintf(path, MODULEFILES_PATH, "/proc/self/fd/%d", files->items[module]->fd);
-    return true;
-}
-
 void modulefiles_close(struct modulefiles *files) {
     for (size_t id = 0; id < files->count; id++) {
         if (files->items[id] != NULL) {
-            let_go(files->items[id]);
+            modulefile_let_go(files->items[id]);
         }
     }
     free(files->items);
     *files = (struct modulefiles){0};
+}
+
+/* ---- In the recording ---- */
+
+struct embed {
+    const struct memtrace_module *module;
+    const struct modulefiles *held;
+    struct recordfile *file;
+    struct error *error;
+    uint64_t time_ns;
+    uint64_t symbol_bytes; /* so far */
+    unsigned left_out;
+    unsigned char *piece;                            /* PIECE_BYTES and what stands before them */
+    bool is_in_path[MEMTRACE_FRAME_MODULE_MASK + 1]; /* modules by id */
+};
+
+/* One block. */
+static int embed_piece(struct embed *embed, struct memtrace_embedded *head, const char *path,
+                       const unsigned char *bytes, size_t size) {
+    struct memtrace_block_header block = {.kind = MEMTRACE_BLOCK_FILE,
+                                          .first_ns = embed->time_ns,
+                                          .last_ns = embed->time_ns,
+                                          .items = 1};
+    unsigned char *at = embed->piece;
+    memcpy(at, head, sizeof *head);
+    at += sizeof *head;
+    memcpy(at, path, head->path_size);
+    at += head->path_size;
+    memcpy(at, bytes, size);
+    at += size;
+    return recordfile_append(embed->file, &block, embed->piece, (size_t)(at - embed->piece),
+                             embed->error);
+}
+
+static int embed_file(struct embed *embed, enum memtrace_embedded_what what, const char *path,
+                      const unsigned char *bytes, size_t size) {
+    /* No number of this recording's: the same file is the same bytes in others, too, and goes over
+     * a network once (stream/reuse). */
+    struct memtrace_embedded head = {.what = what,
+                                     .size = size,
+                                     .build_id_size = embed->module->build_id_size,
+                                     .path_size = (uint32_t)strlen(path) + 1};
+    int result = 0;
+    memcpy(head.build_id, embed->module->build_id, sizeof head.build_id);
+    for (head.offset = 0; head.offset < size && result == 0; head.offset += PIECE_BYTES) {
+        size_t left = size - head.offset;
+        result = embed_piece(embed, &head, path, bytes + head.offset,
+                             left < PIECE_BYTES ? left : PIECE_BYTES);
+    }
+    return result;
+}
+
+/* ---- An ELF file that names functions and lines, without code and data ---- */
+
+static bool subset_keeps(const char *name, bool with_debug) {
+    static const char *const kept[] = {
+        ".symtab",   ".symtab_shndx",      ".strtab",        ".dynsym",           ".dynstr",
+        ".shstrtab", ".note.gnu.build-id", ".gnu_debuglink", ".gnu_debugaltlink", ".gnu_debugdata"};
+    for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++) {
+        if (strcmp(name, kept[i]) == 0) {
+            return true;
+        }
+    }
+    return with_debug && debugimage_is_needed(name);
+}
+
+/* The bytes as they stand in the file, which `from` keeps. */
+static int subset_contents(Elf_Scn *from, Elf_Scn *to) {
+    Elf_Data *data = elf_rawdata(from, NULL);
+    Elf_Data *copy = elf_newdata(to);
+    if (data == NULL || copy == NULL) {
+        return -1;
+    }
+    *copy = (Elf_Data){.d_buf = data->d_buf,
+                       .d_type = ELF_T_BYTE,
+                       .d_size = data->d_size,
+                       .d_align = 1,
+                       .d_version = EV_CURRENT};
+    return 0;
+}
+
+static int subset_section(Elf_Scn *from, Elf *to, const char *name, bool with_debug,
+                          uint64_t *offset) {
+    Elf_Scn *made = elf_newscn(to);
+    GElf_Shdr header;
+    if (made == NULL || gelf_getshdr(from, &header) == NULL) {
+        return -1;
+    }
+    if (header.sh_type != SHT_NOBITS && header.sh_type != SHT_NULL) {
+        if (subset_keeps(name, with_debug)) {
+            *offset = (*offset + ALIGNMENT - 1) & ~(uint64_t)(ALIGNMENT - 1);
+            if (subset_contents(from, made) != 0) {
+                return -1;
+            }
+        } else {
+            header.sh_type = SHT_NOBITS;
+        }
+    }
+    header.sh_offset = *offset;
+    *offset += header.sh_type != SHT_NOBITS ? header.sh_size : 0;
+    return gelf_update_shdr(made, &header) != 0 ? 0 : -1;
+}
+
+static int subset_segments(Elf *from, Elf *to, size_t count) {
+    if (count != 0 && gelf_newphdr(to, count) == NULL) {
+        return -1;
+    }
+    for (size_t i = 0; i < count; i++) {
+        GElf_Phdr segment;
+        if (gelf_getphdr(from, (int)i, &segment) == NULL) {
+            return -1;
+        }
+        segment.p_filesz = 0; /* addresses only */
+        segment.p_type = segment.p_type == PT_LOAD ? PT_LOAD : PT_NULL;
+        if (gelf_update_phdr(to, (int)i, &segment) == 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* Everything but the writing. */
+static int subset_copy(Elf *from, Elf *to, bool with_debug) {
+    GElf_Ehdr header;
+    Elf_Scn *section = NULL;
+    size_t names;
+    size_t segments;
+    uint64_t offset;
+    if (gelf_getehdr(from, &header) == NULL || gelf_newehdr(to, gelf_getclass(from)) == NULL ||
+        elf_getshdrstrndx(from, &names) != 0 || names >= SHN_LORESERVE ||
+        elf_getphdrnum(from, &segments) != 0 || subset_segments(from, to, segments) != 0) {
+        return -1;
+    }
+    elf_flagelf(to, ELF_C_SET, ELF_F_LAYOUT);
+    offset = header.e_ehsize + segments * header.e_phentsize;
+    while ((section = elf_nextscn(from, section)) != NULL) {
+        GElf_Shdr one;
+        const char *name =
+            gelf_getshdr(section, &one) != NULL ? elf_strptr(from, names, one.sh_name) : NULL;
+        if (subset_section(section, to, name != NULL ? name : "", with_debug, &offset) != 0) {
+            return -1;
+        }
+    }
+    header.e_phoff = segments != 0 ? header.e_ehsize : 0;
+    header.e_shoff = (offset + ALIGNMENT - 1) & ~(uint64_t)(ALIGNMENT - 1);
+    return gelf_update_ehdr(to, &header) != 0 && elf_update(to, ELF_C_WRITE) > 0 ? 0 : -1;
+}
+
+static int subset_read(int fd, unsigned char **bytes, size_t *size) {
+    struct stat status;
+    if (fstat(fd, &status) != 0) {
+        return -1;
+    }
+    *size = (size_t)status.st_size;
+    *bytes = malloc(*size + 1);
+    if (*bytes == NULL || block_read_at(fd, *bytes, *size, 0) != (ssize_t)*size) {
+        free(*bytes);
+        return -1;
+    }
+    return 0;
+}
+
+/* Fills *bytes and *size (free() it) with a file that has all sections of `from` at their addresses
+ * and its build-id; only symbol tables, with_debug: and debug information, have contents. 0, or -1:
+ * not an ELF file that can be copied, or no memory. */
+static int subset_make(Elf *from, bool with_debug, unsigned char **bytes, size_t *size) {
+    int fd = memfd_create("memtrace-symbols", MFD_CLOEXEC);
+    Elf *to = fd >= 0 ? elf_begin(fd, ELF_C_WRITE, NULL) : NULL;
+    int result = to != NULL ? subset_copy(from, to, with_debug) : -1;
+    if (to != NULL) {
+        elf_end(to);
+    }
+    if (result == 0) {
+        result = subset_read(fd, bytes, size);
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+    return result;
+}
+
+/* ---- What of a module goes in ---- */
+
+/* Without the debug information where that would be too much, and unless wanted without that of
+ * system libraries: it is megabytes for a few frames, and can be had from their maker by build-id.
+ */
+static int embed_symbols(struct embed *embed, const char *path, bool with_system) {
+    bool is_system = strncmp(path, SYSTEM_DEBUG "/", sizeof SYSTEM_DEBUG) == 0;
+    struct debugfile_elf elf;
+    unsigned char *bytes = NULL;
+    size_t size = SIZE_MAX;
+    int result = 0;
+    if (debugfile_open(path, &elf, NULL) != 0) {
+        return 0;
+    }
+    for (int with_debug = with_system || !is_system; with_debug >= 0 && size > SYMBOLS_MOST;
+         with_debug--) {
+        free(bytes);
+        bytes = NULL;
+        if (subset_make(elf.elf, with_debug != 0, &bytes, &size) != 0) {
+            bytes = NULL;
+            size = SIZE_MAX;
+        }
+    }
+    if (bytes == NULL || size > SYMBOLS_MOST || embed->symbol_bytes + size > ALL_SYMBOLS_MOST) {
+        embed->left_out++;
+    } else {
+        embed->symbol_bytes += size;
+        result = embed_file(embed, MEMTRACE_EMBEDDED_SYMBOLS, embed->module->path, bytes, size);
+    }
+    free(bytes);
+    debugfile_close(&elf);
+    return result;
+}
+
+static int embed_whole(struct embed *embed, const char *path) {
+    struct debugfile_elf elf;
+    const char *bytes;
+    size_t size = 0;
+    int result = 0;
+    if (debugfile_open(path, &elf, NULL) != 0) {
+        return 0;
+    }
+    bytes = elf_rawfile(elf.elf, &size);
+    if (bytes == NULL || size > WHOLE_MOST) {
+        embed->left_out++;
+    } else {
+        result = embed_file(embed, MEMTRACE_EMBEDDED_WHOLE, embed->module->path,
+                            (const unsigned char *)bytes, size);
+    }
+    debugfile_close(&elf);
+    return result;
+}
+
+/* At its path, or what is held of it. A path alone says little of a file without a build-id. */
+static int embed_find(const struct embed *embed, struct debugfile_paths *paths) {
+    const struct memtrace_module *module = embed->module;
+    struct symbol_module wanted = {module->path, module->build_id, module->build_id_size};
+    char held[40];
+    bool is_held = module->id < embed->held->count && embed->held->items[module->id] != NULL;
+    if (module->build_id_size != 0 || !is_held) {
+        if (debugfile_find(&wanted, SYSTEM_DEBUG, paths) != 0) {
+            return -1;
+        }
+        if (paths->object != NULL || !is_held) {
+            return 0;
+        }
+        debugfile_free(paths);
+    }
+    snprintf(held, sizeof held, "/proc/self/fd/%d", embed->held->items[module->id]->fd);
+    wanted.path = held;
+    return debugfile_find(&wanted, SYSTEM_DEBUG, paths);
+}
+
+/* The module's own file if all is wanted, and the one with its debug information as symbols. */
+static int embed_module(struct embed *embed, enum memtrace_embed what) {
+    struct debugfile_paths paths;
+    const char *symbols;
+    int result = 0;
+    if (embed_find(embed, &paths) != 0) {
+        return error_set(embed->error, "out of memory while recording");
+    }
+    symbols = paths.debug != NULL ? paths.debug : paths.object;
+    if (what == MEMTRACE_EMBED_ALL && paths.object != NULL) {
+        result = embed_whole(embed, paths.object);
+        symbols = paths.debug != NULL && strcmp(paths.debug, paths.object) != 0 ? symbols : NULL;
+    }
+    if (result == 0 && symbols != NULL) {
+        result = embed_symbols(embed, symbols, what == MEMTRACE_EMBED_ALL);
+    }
+    debugfile_free(&paths);
+    return result;
+}
+
+/* Without a build-id the name has to do. */
+static bool embed_is_same(const struct memtrace_module *other,
+                          const struct memtrace_module *module) {
+    return other->build_id_size == module->build_id_size &&
+           (module->build_id_size != 0
+                ? memcmp(other->build_id, module->build_id, module->build_id_size) == 0
+                : strncmp(other->path, module->path, sizeof other->path) == 0);
+}
+
+/* Whether a module of this file came before this place: one that was loaded several times. */
+static bool embed_came_before(const struct embed *embed, const struct profile *profile) {
+    const struct memtrace_module *module = embed->module;
+    for (size_t i = 0; i < profile->segment_count; i++) {
+        const struct profile_segment *segment = &profile->segments[i];
+        for (uint32_t place = 0;
+             segment->kind == MEMTRACE_SEGMENT_MODULES && place < segment->item_count; place++) {
+            const struct memtrace_module *other = profile_item(profile, segment, place);
+            uint64_t id = (uint64_t)segment->index * segment->leaf_items + place;
+            if (id == module->id) {
+                return false;
+            }
+            if (other != NULL && id <= MEMTRACE_FRAME_MODULE_MASK && embed->is_in_path[id] &&
+                embed_is_same(other, module)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* A copy whose path ends and whose build-id is no longer than it can be; false: no module. */
+static bool embed_take(const struct memtrace_module *there, uint64_t id,
+                       struct memtrace_module *module) {
+    if (there == NULL || id == 0 || profile_load_u32(&there->id) != id) {
+        return false;
+    }
+    *module = *there;
+    module->path[sizeof module->path - 1] = '\0';
+    return module->path[0] == '/' && module->end != 0 && module->build_id_size != 1 &&
+           module->build_id_size <= sizeof module->build_id;
+}
+
+static void embed_note_frame(struct embed *embed, uint64_t frame) {
+    embed->is_in_path[(frame >> MEMTRACE_FRAME_MODULE_SHIFT) & MEMTRACE_FRAME_MODULE_MASK] = true;
+}
+
+/* The table has all that was loaded. */
+static void embed_note_paths(struct embed *embed, const struct profile *profile) {
+    for (size_t i = 0; i < profile->segment_count; i++) {
+        const struct profile_segment *segment = &profile->segments[i];
+        bool is_tree = profile_is_tree(segment);
+        bool is_paths = segment->kind == MEMTRACE_SEGMENT_PATHS;
+        for (uint32_t place = 0; (is_tree || is_paths) && place < segment->item_count; place++) {
+            const struct memtrace_path *path =
+                is_paths ? profile_item(profile, segment, place) : NULL;
+            struct memtrace_node node;
+            if (is_tree && profile_node(profile, segment, place, &node)) {
+                embed_note_frame(embed, node.frame);
+            } else if (path != NULL) {
+                embed_note_frame(embed, profile_load_u64(&path->frame));
+            }
+        }
+    }
+}
+
+int modulefiles_embed(const struct modulefiles *held, const struct profile *profile,
+                      enum memtrace_embed what, struct recordfile *file, uint64_t time_ns,
+                      unsigned *left_out, struct error *error) {
+    struct memtrace_module module;
+    struct embed embed = {
+        .module = &module, .held = held, .file = file, .error = error, .time_ns = time_ns};
+    int result = 0;
+    *left_out = 0;
+    if (what == MEMTRACE_EMBED_NONE) {
+        return 0;
+    }
+    embed.piece = malloc(PIECE_BYTES + sizeof(struct memtrace_embedded) + sizeof module.path);
+    if (embed.piece == NULL) {
+        return error_set(error, "out of memory while recording");
+    }
+    embed_note_paths(&embed, profile);
+    for (size_t i = 0; i < profile->segment_count; i++) {
+        const struct profile_segment *segment = &profile->segments[i];
+        for (uint32_t place = 0; segment->kind == MEMTRACE_SEGMENT_MODULES && result == 0 &&
+                                 place < segment->item_count;
+             place++) {
+            uint64_t id = (uint64_t)segment->index * segment->leaf_items + place;
+            if (id <= MEMTRACE_FRAME_MODULE_MASK && embed.is_in_path[id] &&
+                embed_take(profile_item(profile, segment, place), id, &module) &&
+                !embed_came_before(&embed, profile)) {
+                result = embed_module(&embed, what);
+            }
+        }
+    }
+    *left_out = embed.left_out;
+    free(embed.piece);
+    return result;
 }

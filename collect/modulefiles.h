@@ -12,6 +12,7 @@
 #define COLLECT_MODULEFILES_H
 
 #include "collect/claim.h"
+#include "collect/recordfile.h"
 
 struct modulefiles {
     struct modulefile **items; /* by the module's id; NULL: none is open */
@@ -20,8 +21,6 @@ struct modulefiles {
     unsigned tries; /* since that was so */
 };
 
-enum { MODULEFILES_PATH = 40 };
-
 /* Whether the program has modules that were not looked at yet, and still has them mapped. */
 bool modulefiles_are_new(const struct modulefiles *files, const struct claim *claim);
 
@@ -29,9 +28,14 @@ bool modulefiles_are_new(const struct modulefiles *files, const struct claim *cl
 void modulefiles_look(struct modulefiles *files, const struct claim *claim,
                       const struct profile *profile);
 
-/* A path on which this process can open the module's file. false: none is held. */
-bool modulefiles_path(const struct modulefiles *files, uint64_t module,
-                      char path[MODULEFILES_PATH]);
+/* At the end of a recording: puts what names functions and lines, or whole program files, into it,
+ * so that it can be read where those files are not. Writes FILE blocks for the modules of the
+ * profile that call paths go through, from what is held where the program's file is not at its
+ * path. A file that cannot be had or has another build-id is left out; one that is too large, too:
+ * *left_out says how many (their paths may be long). 0, or -1: it could not be written. */
+int modulefiles_embed(const struct modulefiles *held, const struct profile *profile,
+                      enum memtrace_embed what, struct recordfile *file, uint64_t time_ns,
+                      unsigned *left_out, struct error *error);
 
 void modulefiles_close(struct modulefiles *files);
 

@@ -9,7 +9,11 @@
 #ifndef COLLECT_PROGRAMASK_H
 #define COLLECT_PROGRAMASK_H
 
-#include "collect/markask.h"
+#include "analyze/base/error.h"
+#include "analyze/read/region.h"
+#include "memtrace/events.h"
+
+#include <stdbool.h>
 
 /* The numbers are part of the protocol (docs/stream.md). */
 enum programask_what {
@@ -39,7 +43,8 @@ struct programask {
     struct memtrace_header *header; /* mapped; NULL: nothing is under way */
     struct region region;
     struct programask_wish wish;
-    struct markask mark;
+    struct memtrace_asked_marks *marks; /* in the region; NULL: none was asked for yet */
+    uint64_t mark_number;
     uint64_t control;  /* what it was asked for */
     uint64_t until_ns; /* so long it is waited for */
 };

@@ -4,8 +4,6 @@
 
 #include "analyze/rows/number.h"
 #include "collect/clock.h"
-#include "collect/embed.h"
-#include "collect/marktaker.h"
 #include "collect/modulefiles.h"
 #include "collect/recordevents.h"
 #include "collect/recordgap.h"
@@ -53,6 +51,13 @@ struct wanted_marks {
     } marks[8];
 };
 
+/* The marks that others ask for through the region (collect/programask), on their way into the
+ * recording. */
+struct asked_marks {
+    uint64_t seen; /* so many were there at the last look */
+    uint64_t time_ns[MEMTRACE_ASKED_MARKS];
+};
+
 struct record {
     const struct claim *claim;
     struct memtrace_recording *recording; /* in the region */
@@ -62,7 +67,7 @@ struct record {
     struct recordslices *slices; /* NULL: none */
     struct modulefiles modules;
     struct wanted_marks wanted;
-    struct marktaker asked; /* marks, by others */
+    struct asked_marks asked;
     uint64_t flushed_ns;
     uint64_t *small_ns; /* by stream: when its last small block was written */
     uint32_t small_streams;
@@ -206,18 +211,13 @@ static int write_due(struct record *record, bool ended, enum flush flush, uint64
     return 0;
 }
 
-/* Whether more blocks wait than the user wants. */
-static bool too_many_wait(const struct record *record) {
-    uint64_t most = record->recording->cull_pending;
-    return most != 0 && record->events.cull.noted.count > most;
-}
-
 /* Where short lives are left out, events wait in the buffers until it is known what ends so soon,
  * unless those are needed, or too many wait: then what is known by now decides. */
 static int cull_due(struct record *record, bool ended, enum flush flush) {
     uint64_t waits_ns = record->events.cull.below_ns + CULL_MARGIN_MS * MS;
     uint64_t time_ns = claim_time_ns(record->claim);
     uint64_t until_ns = time_ns > waits_ns ? time_ns - waits_ns : 0;
+    uint64_t most = record->recording->cull_pending; /* blocks that wait, as the user wants */
     if (ended || flush == FLUSH_FULL) {
         until_ns = UINT64_MAX;
     } else if (flush == FLUSH_BLOCKS && time_ns < record->culled_ns + CULL_MS * MS) {
@@ -227,7 +227,7 @@ static int cull_due(struct record *record, bool ended, enum flush flush) {
     if (recordevents_note(&record->events, ended) != 0) {
         return -1;
     }
-    if (too_many_wait(record)) {
+    if (most != 0 && record->events.cull.noted.count > most) {
         until_ns = UINT64_MAX;
         flush = FLUSH_ALL;
     }
@@ -264,13 +264,6 @@ static int write_tables(struct record *record) {
     return recordparts_write_tables(&record->events.parts);
 }
 
-static int look_at_process(struct record *record, bool ended) {
-    int64_t live = __atomic_load_n(&record->claim->header->live_bytes, __ATOMIC_RELAXED);
-    return recordsample_tick(&record->sample, &record->events.parts.file,
-                             claim_time_ns(record->claim), live > 0 ? (uint64_t)live : 0, ended,
-                             &record->trouble);
-}
-
 void record_mark(struct record *record, uint64_t time_ns, const char *text) {
     struct wanted_marks *wanted = &record->wanted;
     pthread_mutex_lock(&wanted->lock);
@@ -280,6 +273,54 @@ void record_mark(struct record *record, uint64_t time_ns, const char *text) {
         wanted->count++;
     }
     pthread_mutex_unlock(&wanted->lock);
+}
+
+static struct memtrace_asked_marks *asked_marks(const struct record *record) {
+    struct memtrace_chunk *segment = record->events.drain.segments[0];
+    return segment != NULL ? memtrace_asked_marks_in(segment) : NULL;
+}
+
+/* What makes no sense was not written by who asks. */
+static bool asked_marks_make_sense(uint64_t asked, uint64_t taken) {
+    return asked >= taken && asked - taken <= MEMTRACE_ASKED_MARKS;
+}
+
+/* New ones have this time. */
+static void asked_marks_look(struct record *record, uint64_t time_ns) {
+    struct memtrace_asked_marks *marks = asked_marks(record);
+    struct asked_marks *known = &record->asked;
+    uint64_t asked;
+    uint64_t taken;
+    if (marks == NULL || (asked = claim_load_u64(&marks->asked)) == known->seen) {
+        return;
+    }
+    taken = claim_load_u64(&marks->taken);
+    if (!asked_marks_make_sense(asked, taken)) {
+        __atomic_store_n(&marks->taken, asked, __ATOMIC_RELEASE);
+        taken = asked;
+    }
+    for (uint64_t n = taken > known->seen ? taken : known->seen; n < asked; n++) {
+        known->time_ns[n % MEMTRACE_ASKED_MARKS] = time_ns;
+    }
+    known->seen = asked;
+}
+
+/* Writes what was there at the last look. 0 or -1. */
+static int asked_marks_write(struct record *record) {
+    struct memtrace_asked_marks *marks = asked_marks(record);
+    const struct asked_marks *known = &record->asked;
+    uint64_t taken = marks != NULL ? claim_load_u64(&marks->taken) : known->seen;
+    for (; taken < known->seen && asked_marks_make_sense(known->seen, taken); taken++) {
+        char text[MEMTRACE_ASKED_MARK_BYTES];
+        memcpy(text, marks->text[taken % MEMTRACE_ASKED_MARKS], sizeof text - 1);
+        text[sizeof text - 1] = '\0';
+        if (recordevents_mark(&record->events, known->time_ns[taken % MEMTRACE_ASKED_MARKS],
+                              text) != 0) {
+            return -1;
+        }
+        __atomic_store_n(&marks->taken, taken + 1, __ATOMIC_RELEASE);
+    }
+    return 0;
 }
 
 static int write_marks(struct record *record) {
@@ -292,7 +333,7 @@ static int write_marks(struct record *record) {
     }
     wanted->count = 0;
     pthread_mutex_unlock(&wanted->lock);
-    return result == 0 ? marktaker_write(&record->asked, &record->events) : result;
+    return result == 0 ? asked_marks_write(record) : result;
 }
 
 static void mind_duration(struct record *record) {
@@ -307,6 +348,7 @@ static void mind_duration(struct record *record) {
 /* `ended`: nobody adds to the buffers any more. */
 static void round_of(struct record *record, bool ended) {
     recordevents_beat(&record->events);
+    int64_t live = __atomic_load_n(&record->claim->header->live_bytes, __ATOMIC_RELAXED);
     mind_duration(record);
     bool looks = record->recording->embed != MEMTRACE_EMBED_NONE && !ended &&
                  modulefiles_are_new(&record->modules, record->claim);
@@ -318,7 +360,7 @@ static void round_of(struct record *record, bool ended) {
         modulefiles_look(&record->modules, record->claim, record->events.profile);
     }
     recordgap_look(&record->gap, &record->events, claim_time_ns(record->claim));
-    marktaker_look(&record->asked, &record->events, claim_time_ns(record->claim));
+    asked_marks_look(record, claim_time_ns(record->claim));
     if (!record->stopped && !recordevents_have_room(&record->events)) {
         record->wait_ms = LONG_WAIT_MS; /* until some of it was sent */
         return;
@@ -328,7 +370,10 @@ static void round_of(struct record *record, bool ended) {
          write_marks(record) != 0 || recordgap_write(&record->gap, &record->events, ended) != 0 ||
          recordthin_write(&record->events.thin, &record->events.parts.file,
                           claim_time_ns(record->claim), &record->trouble) != 0 ||
-         look_at_process(record, ended) != 0 || write_tables(record) != 0)) {
+         recordsample_tick(&record->sample, &record->events.parts.file,
+                           claim_time_ns(record->claim), live > 0 ? (uint64_t)live : 0, ended,
+                           &record->trouble) != 0 ||
+         write_tables(record) != 0)) {
         stop(record);
     }
     recordslices_note_part(record->slices);
@@ -434,9 +479,9 @@ static void free_buffers(const struct record *record) {
 
 /* Program files. */
 static int embed_in(struct record *record, struct recordfile *file, unsigned *left_out) {
-    return embed_modules(record->events.profile, (enum memtrace_embed)record->recording->embed,
-                         &record->modules, file, claim_time_ns(record->claim), left_out,
-                         &record->trouble);
+    return modulefiles_embed(&record->modules, record->events.profile,
+                             (enum memtrace_embed)record->recording->embed, file,
+                             claim_time_ns(record->claim), left_out, &record->trouble);
 }
 
 /* Parts that were closed before get the files at the end, too, so that each can be read alone and
@@ -532,6 +577,7 @@ static void write_rest(struct record *record) {
 }
 
 void record_finish(struct record *record, struct record_result *result) {
+    struct memtrace_asked_marks *marks;
     end_thread(record);
     record->events.parts.is_left = is_ending(record->recording);
     record->events.refreshed_ns = record->events.seen_end = 0;
@@ -567,7 +613,10 @@ void record_finish(struct record *record, struct record_result *result) {
     if (record_news(record) != NULL) {
         result->trouble = record->trouble;
     }
-    marktaker_drop(&record->events);
+    marks = asked_marks(record);
+    if (marks != NULL) { /* what could not be written is not for the next recording */
+        __atomic_store_n(&marks->taken, claim_load_u64(&marks->asked), __ATOMIC_RELEASE);
+    }
     free_buffers(record);
     release(record);
 }

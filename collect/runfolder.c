@@ -3,11 +3,13 @@
 #include "collect/runfolder.h"
 
 #include "analyze/base/array.h"
+#include "analyze/base/filemode.h"
 #include "analyze/base/pathname.h"
 #include "analyze/read/region.h"
+#include "analyze/rows/safetext.h"
+#include "collect/clock.h"
 #include "collect/mergeprofiles.h"
 #include "collect/owner.h"
-#include "collect/runjson.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -18,11 +20,12 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <yajl/yajl_gen.h>
 
 /* Profiles that wait for being merged, in the folder. */
 #define SMALL "small"
 
-enum { TRIES = 100 };
+enum { TRIES = 100, JSON_VERSION = 1 };
 
 /* --- making ----------------------------------------------------------------------------------- */
 
@@ -30,17 +33,8 @@ void runfolder_name(struct runwriter *run) {
     snprintf(run->folder, sizeof run->folder, "%s.part", run->path);
 }
 
-/* By the mark the runtime of a process that goes on knows the folder (runtime/record/entry.h). */
-static int write_mark(const struct runwriter *run) {
-    char path[sizeof run->folder + 64];
-    int fd;
-    snprintf(path, sizeof path, "%s/.run-%" PRIu64, run->folder, run->id);
-    fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-    return fd < 0 ? -1 : close(fd);
-}
-
 /* A run that was killed may have left one of this name. */
-static int make_new(struct runwriter *run) {
+static int runfolder_make_new(struct runwriter *run) {
     int result = mkdir(run->folder, 0777);
     for (int number = 2; result != 0 && errno == EEXIST && number < TRIES; number++) {
         snprintf(run->folder, sizeof run->folder, "%s.part%d", run->path, number);
@@ -49,7 +43,7 @@ static int make_new(struct runwriter *run) {
     return result;
 }
 
-static int make_elsewhere(struct runwriter *run) {
+static int runfolder_make_elsewhere(struct runwriter *run) {
     const char *folder = getenv("TMPDIR");
     char path[sizeof run->path];
     int length =
@@ -60,19 +54,24 @@ static int make_elsewhere(struct runwriter *run) {
     }
     memcpy(run->path, path, sizeof path);
     runfolder_name(run);
-    return make_new(run);
+    return runfolder_make_new(run);
 }
 
 int runfolder_make(struct runwriter *run) {
     char path[sizeof run->folder + 64];
+    int mark;
     if (run->has_folder) {
         return 0;
     }
-    if ((run->discards || make_new(run) != 0) && make_elsewhere(run) != 0) {
+    if ((run->discards || runfolder_make_new(run) != 0) && runfolder_make_elsewhere(run) != 0) {
         return -1;
     }
+    /* By the mark the runtime of a process that goes on knows the folder (runtime/record/entry.h).
+     */
+    snprintf(path, sizeof path, "%s/.run-%" PRIu64, run->folder, run->id);
+    mark = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     snprintf(path, sizeof path, "%s/" SMALL, run->folder);
-    run->has_folder = write_mark(run) == 0 && mkdir(path, 0777) == 0;
+    run->has_folder = mark >= 0 && close(mark) == 0 && mkdir(path, 0777) == 0;
     return run->has_folder ? 0 : -1;
 }
 
@@ -292,15 +291,6 @@ unsigned runfolder_move_recording(const char *from, const char *to) {
     return part;
 }
 
-static struct runwriter_process *find_first(const struct runwriter *run) {
-    for (size_t i = 0; i < run->process_count; i++) {
-        if (run->processes[i].has_path) {
-            return &run->processes[i];
-        }
-    }
-    return NULL;
-}
-
 /* The file of the process, and of its light children, is called so now. */
 static void note_name(struct runwriter *run, struct runwriter_process *process, const char *path) {
     char *old = process->file;
@@ -319,8 +309,11 @@ static void note_name(struct runwriter *run, struct runwriter_process *process, 
 
 /* The recording that had the run's path for itself comes to the others, with all its parts. */
 static void move_first(struct runwriter *run) {
-    struct runwriter_process *process = find_first(run);
+    struct runwriter_process *process = NULL;
     char first[sizeof run->folder + 300];
+    for (size_t i = 0; i < run->process_count && process == NULL; i++) {
+        process = run->processes[i].has_path ? &run->processes[i] : NULL;
+    }
     if (process == NULL || process->program == NULL) {
         return;
     }
@@ -329,6 +322,173 @@ static void move_first(struct runwriter *run) {
     if (runfolder_move_recording(run->path, first) != 0) {
         note_name(run, process, first);
     }
+}
+
+/* --- run.json (docs/runs.md tells what is in it) ------------------------------------------------
+ */
+
+static void json_text(yajl_gen json, const char *value) {
+    char *repaired = utf8_repair(value);
+    const char *shown = repaired != NULL ? repaired : "";
+    yajl_gen_string(json, (const unsigned char *)shown, strlen(shown));
+    free(repaired);
+}
+
+static void json_name(yajl_gen json, const char *member) {
+    yajl_gen_string(json, (const unsigned char *)member, strlen(member));
+}
+
+static void json_put_text(yajl_gen json, const char *member, const char *value) {
+    if (value != NULL) {
+        json_name(json, member);
+        json_text(json, value);
+    }
+}
+
+static void json_put_number(yajl_gen json, const char *member, uint64_t value) {
+    json_name(json, member);
+    yajl_gen_integer(json, (long long)value);
+}
+
+static uint64_t since_start(const struct runwriter *run, uint64_t time_ns) {
+    return time_ns > run->start_ns ? time_ns - run->start_ns : 0;
+}
+
+static void json_put_arguments(yajl_gen json, struct arguments left) {
+    const char *at;
+    if (left.bytes == NULL) {
+        return;
+    }
+    json_name(json, "arguments");
+    yajl_gen_array_open(json);
+    while ((at = arguments_next(&left)) != NULL) {
+        json_text(json, at);
+    }
+    yajl_gen_array_close(json);
+}
+
+static void json_put_process(yajl_gen json, const struct runwriter *run,
+                             const struct runwriter_process *process) {
+    const char *end =
+        process->state == MEMTRACE_STATE_ENDED || process->state == MEMTRACE_STATE_WRITTEN ? "ended"
+        : process->state == MEMTRACE_STATE_EXECED ? "execed"
+                                                  : "killed";
+    yajl_gen_map_open(json);
+    json_put_number(json, "pid", (uint64_t)process->pid);
+    json_put_number(json, "parent_pid", (uint64_t)process->parent_pid);
+    json_put_number(json, "image", process->image);
+    json_put_text(json, "program", process->program);
+    json_put_arguments(json, process->arguments);
+    json_put_number(json, "start_ns", since_start(run, process->start_ns));
+    json_put_number(json, "end_ns", since_start(run, process->end_ns));
+    json_put_text(json, "end", end);
+    json_put_number(json, "allocations", process->allocations);
+    json_put_number(json, "total_bytes", process->total_bytes);
+    json_put_number(json, "frees", process->frees);
+    json_put_number(json, "leaked_bytes", process->leaked_bytes);
+    json_put_number(json, "suppressed_bytes", process->suppressed_bytes);
+    json_put_number(json, "leaked_blocks", process->leaked_blocks);
+    json_put_number(json, "peak_bytes", process->peak_bytes);
+    json_put_number(json, "lost", process->lost);
+    json_put_text(json, "file", process->file);
+    if (process->light) {
+        json_name(json, "light");
+        yajl_gen_bool(json, 1);
+    }
+    yajl_gen_map_close(json);
+}
+
+static void json_put_samples(yajl_gen json, const struct runwriter *run) {
+    json_name(json, "timeline");
+    yajl_gen_array_open(json);
+    for (size_t i = 0; i < run->sample_count; i++) {
+        const struct runwriter_sample *sample = &run->samples[i];
+        yajl_gen_array_open(json);
+        yajl_gen_integer(json, (long long)sample->time_ns);
+        yajl_gen_integer(json, (long long)sample->live_bytes);
+        yajl_gen_integer(json, (long long)sample->resident_bytes);
+        yajl_gen_integer(json, (long long)sample->processes);
+        yajl_gen_array_close(json);
+    }
+    yajl_gen_array_close(json);
+}
+
+static void json_put_peak(yajl_gen json, const struct runwriter *run) {
+    struct runwriter_peak peak = runwriter_peak(run);
+    json_name(json, "peak");
+    yajl_gen_map_open(json);
+    json_put_number(json, "seen_bytes", peak.seen_bytes);
+    json_put_number(json, "at_ns", peak.at_ns);
+    json_put_number(json, "bound_bytes", peak.bound_bytes);
+    yajl_gen_map_close(json);
+}
+
+static void json_put_command(yajl_gen json, const struct runwriter *run) {
+    char *folder = getcwd(NULL, 0);
+    json_name(json, "command");
+    yajl_gen_array_open(json);
+    for (char **at = run->arguments; *at != NULL; at++) {
+        json_text(json, *at);
+    }
+    yajl_gen_array_close(json);
+    json_put_text(json, "folder", folder);
+    free(folder);
+}
+
+static void json_put_run(yajl_gen json, const struct runwriter *run,
+                         const struct runwriter_exit *how) {
+    yajl_gen_map_open(json);
+    json_put_text(json, "format", "memtrace run");
+    json_put_number(json, "version", JSON_VERSION);
+    json_put_command(json, run);
+    json_put_number(json, "pid", (uint64_t)run->pid);
+    json_put_number(json, "start_realtime_ns", run->start_realtime_ns);
+    json_put_number(json, "duration_ns", since_start(run, clock_now_ns()));
+    json_name(json, "exit");
+    yajl_gen_map_open(json);
+    json_put_number(json, how->signaled ? "signal" : "status", (uint64_t)how->number);
+    yajl_gen_map_close(json);
+    json_name(json, "processes");
+    yajl_gen_array_open(json);
+    for (size_t i = 0; i < run->process_count; i++) {
+        json_put_process(json, run, &run->processes[i]);
+    }
+    yajl_gen_array_close(json);
+    json_put_samples(json, run);
+    json_put_peak(json, run);
+    yajl_gen_map_close(json);
+}
+
+static int runfolder_write_json(const struct runwriter *run, const struct runwriter_exit *how,
+                                const char *path, struct error *error) {
+    yajl_gen json = yajl_gen_alloc(NULL);
+    const unsigned char *bytes;
+    size_t size;
+    FILE *out;
+    int fd;
+    int result = 0;
+    if (json == NULL) {
+        return error_set(error, "out of memory");
+    }
+    yajl_gen_config(json, yajl_gen_beautify, 1);
+    json_put_run(json, run, how);
+    yajl_gen_get_buf(json, &bytes, &size);
+    fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, filemode());
+    out = fd >= 0 ? fdopen(fd, "w") : NULL;
+    if (fd >= 0 && out == NULL) {
+        close(fd);
+    }
+    if (out != NULL) {
+        owner_give(fileno(out), &run->owner);
+    }
+    if (out == NULL || fwrite(bytes, 1, size, out) != size) {
+        result = -1;
+    }
+    if ((out != NULL && fclose(out) != 0) || result != 0) {
+        result = error_set(error, "cannot write %s: %s", path, strerror(errno));
+    }
+    yajl_gen_free(json);
+    return result;
 }
 
 /* --- what others put there -------------------------------------------------------------------- */
@@ -378,9 +538,14 @@ static void take_in(struct runwriter *run, const char *path) {
     profile_close(profile);
 }
 
-static void take_in_folder(struct runwriter *run) {
+static void take_in_joined(struct runwriter *run) {
     struct dirent *entry;
-    DIR *folder = opendir(run->path);
+    DIR *folder = NULL;
+    if (is_file_of_run(run, run->path)) {
+        take_in(run, run->path);
+    } else if (runfolder_is_of(run->path, run->id)) {
+        folder = opendir(run->path);
+    }
     while (folder != NULL && (entry = readdir(folder)) != NULL) {
         char path[sizeof run->path + 300];
         snprintf(path, sizeof path, "%s/%s", run->path, entry->d_name);
@@ -390,22 +555,6 @@ static void take_in_folder(struct runwriter *run) {
     }
     if (folder != NULL) {
         closedir(folder);
-    }
-}
-
-static void take_in_joined(struct runwriter *run) {
-    if (is_file_of_run(run, run->path)) {
-        take_in(run, run->path);
-    } else if (runfolder_is_of(run->path, run->id)) {
-        take_in_folder(run);
-    }
-}
-
-static void give_away(const struct runwriter *run) {
-    int fd = open(run->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd >= 0) {
-        owner_give(fd, &run->owner);
-        close(fd);
     }
 }
 
@@ -421,14 +570,6 @@ static int take_place(struct runwriter *run, struct error *error) {
         return -1;
     }
     return 0;
-}
-
-static void remove_folder(const struct runwriter *run) {
-    char path[sizeof run->folder + 64];
-    snprintf(path, sizeof path, "%s/" SMALL, run->folder);
-    rmdir(path);
-    remove_files(run->folder);
-    rmdir(run->folder);
 }
 
 /* There was one process after all, as when what it became by exec is not followed: a plain file. */
@@ -449,7 +590,10 @@ static bool unfold(struct runwriter *run) {
     free(small);
     done = runfolder_clear(run->path) == 0 && rename(path, run->path) == 0;
     if (done) {
-        remove_folder(run);
+        snprintf(path, sizeof path, "%s/" SMALL, run->folder);
+        rmdir(path);
+        remove_files(run->folder);
+        rmdir(run->folder);
     }
     return done;
 }
@@ -457,6 +601,7 @@ static bool unfold(struct runwriter *run) {
 int runfolder_finish(struct runwriter *run, const struct runwriter_exit *how, struct error *error) {
     char path[sizeof run->folder + 64];
     int result = 0;
+    int fd;
     if (unfold(run)) {
         return 0;
     }
@@ -466,9 +611,13 @@ int runfolder_finish(struct runwriter *run, const struct runwriter_exit *how, st
         move_first(run);
     }
     snprintf(path, sizeof path, "%s/" RUN_SUMMARY, run->folder);
-    if (runjson_write(run, how, path, error) != 0) {
+    if (runfolder_write_json(run, how, path, error) != 0) {
         result = -1;
     }
-    give_away(run);
+    fd = open(run->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0) {
+        owner_give(fd, &run->owner);
+        close(fd);
+    }
     return take_place(run, error) != 0 ? -1 : result;
 }

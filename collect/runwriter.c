@@ -5,8 +5,11 @@
 #include "analyze/base/array.h"
 #include "analyze/base/pathname.h"
 #include "analyze/model/uncounted.h"
+#include "analyze/rows/number.h"
+#include "analyze/rows/safetext.h"
 #include "collect/clock.h"
 #include "collect/copy.h"
+#include "collect/finish.h"
 #include "collect/runfolder.h"
 
 #include <errno.h>
@@ -69,24 +72,6 @@ static struct runwriter_process *new_process(struct runwriter *run) {
     return &run->processes[count];
 }
 
-static void add_totals(struct runwriter_process *process, const struct model_totals *totals,
-                       const struct leftout *left_out) {
-    process->allocations = totals->allocations;
-    process->total_bytes = totals->total_bytes;
-    process->frees = totals->frees;
-    process->leaked_bytes = totals->live_bytes;
-    process->suppressed_bytes = left_out->bytes;
-    process->leaked_blocks = totals->live_blocks;
-    process->peak_bytes = totals->maximum_bytes;
-    process->peak_ns = process->start_ns + totals->maximum_ns;
-    process->lost = totals->lost;
-}
-
-static char *uncounted_of(const struct model *model) {
-    char line[UNCOUNTED_SIZE];
-    return uncounted_explain(model, line)[0] != '\0' ? strdup(line) : NULL;
-}
-
 static void add_light(struct runwriter *run, const struct profile *region, const char *file,
                       const struct memtrace_process *light) {
     uint64_t zero = region->header.start_monotonic_ns;
@@ -137,10 +122,6 @@ static void add_light_children(struct runwriter *run, const struct profile *regi
     }
 }
 
-static uint64_t apart_ns(uint64_t one, uint64_t other) {
-    return one > other ? one - other : other - one;
-}
-
 /* A light child that outlives the process in whose profile its record is grows: it has a profile of
  * its own, in which all that it did is counted, and which begins where the record does. That says
  * for good that it runs. (Its namespace of pids may be another than its parent's, and have others
@@ -150,7 +131,9 @@ static void forget_light(struct runwriter *run, const struct memtrace_header *gr
     size_t found = run->process_count;
     for (size_t i = 0; i < run->process_count; i++) {
         const struct runwriter_process *process = &run->processes[i];
-        uint64_t apart = apart_ns(process->start_ns, grown->start_monotonic_ns);
+        uint64_t apart = process->start_ns > grown->start_monotonic_ns
+                             ? process->start_ns - grown->start_monotonic_ns
+                             : grown->start_monotonic_ns - process->start_ns;
         if (process->light && process->state == MEMTRACE_STATE_RUNNING &&
             process->pid == (pid_t)grown->pid && apart < nearest_ns) {
             nearest_ns = apart;
@@ -184,6 +167,7 @@ static struct runwriter_process *add(struct runwriter *run, const struct profile
                                      uint32_t state, char *file) {
     const struct memtrace_header *header = &region->header;
     struct runwriter_process *process;
+    char uncounted[UNCOUNTED_SIZE];
     if ((header->flags & MEMTRACE_FLAG_FORKED) != 0) {
         forget_light(run, header);
     }
@@ -207,8 +191,18 @@ static struct runwriter_process *add(struct runwriter *run, const struct profile
         .file = file,
     };
     if (model != NULL) {
-        add_totals(process, &model->totals, left_out);
-        process->uncounted = uncounted_of(model);
+        const struct model_totals *totals = &model->totals;
+        process->allocations = totals->allocations;
+        process->total_bytes = totals->total_bytes;
+        process->frees = totals->frees;
+        process->leaked_bytes = totals->live_bytes;
+        process->suppressed_bytes = left_out->bytes;
+        process->leaked_blocks = totals->live_blocks;
+        process->peak_bytes = totals->maximum_bytes;
+        process->peak_ns = process->start_ns + totals->maximum_ns;
+        process->lost = totals->lost;
+        process->uncounted =
+            uncounted_explain(model, uncounted)[0] != '\0' ? strdup(uncounted) : NULL;
     }
     return process;
 }
@@ -278,27 +272,14 @@ void runwriter_note_place(const struct runwriter *run, const struct claim *claim
     }
 }
 
-static bool has_segment(const struct profile *region, uint32_t kind) {
-    for (size_t i = 0; i < region->segment_count; i++) {
-        if (region->segments[i].kind == kind) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* The call paths of its light children would not survive the merging. */
-static bool is_small(const struct model *model, const struct profile *region) {
-    return model != NULL && model->totals.allocations < SMALL_ALLOCATIONS &&
-           model->totals.maximum_bytes < SMALL_BYTES &&
-           !has_segment(region, MEMTRACE_SEGMENT_PATHS);
-}
-
-/* The recording of the command itself is what was asked for, however few events it has. A wrapper
- * that became another program by exec is not. */
-static bool is_asked_for(const struct runwriter *run, const struct claim *claim) {
-    return run->is_recording && claim->region.pid == run->pid &&
-           claim_load_u32(&claim->header->state) != MEMTRACE_STATE_EXECED;
+static bool runwriter_is_small(const struct model *model, const struct profile *region) {
+    bool has_paths = false;
+    for (size_t i = 0; i < region->segment_count && !has_paths; i++) {
+        has_paths = region->segments[i].kind == MEMTRACE_SEGMENT_PATHS;
+    }
+    return model != NULL && !has_paths && model->totals.allocations < SMALL_ALLOCATIONS &&
+           model->totals.maximum_bytes < SMALL_BYTES;
 }
 
 bool runwriter_is_alone(const struct runwriter *run, bool is_last) {
@@ -311,6 +292,10 @@ enum runwriter_place runwriter_place(struct runwriter *run, const struct claim *
     char *output = claim->header->output;
     size_t size = sizeof claim->header->output;
     bool is_alone = runwriter_is_alone(run, is_last);
+    /* The recording of the command itself is what was asked for, however few events it has. A
+     * wrapper that became another program by exec is not. */
+    bool is_asked_for = run->is_recording && claim->region.pid == run->pid &&
+                        claim_load_u32(&claim->header->state) != MEMTRACE_STATE_EXECED;
     if (run->discards && !run->is_recording) {
         snprintf(output, size, "%s", run->path);
         return is_alone ? RUNWRITER_ALONE : RUNWRITER_OWN;
@@ -326,7 +311,7 @@ enum runwriter_place runwriter_place(struct runwriter *run, const struct claim *
         }
         return RUNWRITER_ALONE;
     }
-    if (!run->keeps_small && !is_asked_for(run, claim) && is_small(model, region)) {
+    if (!run->keeps_small && !is_asked_for && runwriter_is_small(model, region)) {
         runfolder_small_path(run, output, size);
         return RUNWRITER_SMALL;
     }
@@ -336,15 +321,6 @@ enum runwriter_place runwriter_place(struct runwriter *run, const struct claim *
 
 /* --- over time -------------------------------------------------------------------------------- */
 
-static void thin(struct runwriter *run) {
-    size_t kept = 0;
-    for (size_t i = 1; i < run->sample_count; i += 2) {
-        run->samples[kept++] = run->samples[i];
-    }
-    run->sample_count = kept;
-    run->sample_interval_ns *= 2;
-}
-
 void runwriter_sample(struct runwriter *run, const struct runwriter_sample *sample) {
     if (sample->live_bytes > run->seen_bytes) {
         run->seen_bytes = sample->live_bytes;
@@ -353,8 +329,12 @@ void runwriter_sample(struct runwriter *run, const struct runwriter_sample *samp
     if (sample->time_ns < run->next_sample_ns) {
         return;
     }
-    if (run->sample_count == RUNWRITER_SAMPLES) {
-        thin(run);
+    if (run->sample_count == RUNWRITER_SAMPLES) { /* every second one stays */
+        run->sample_count = 0;
+        for (size_t i = 1; i < RUNWRITER_SAMPLES; i += 2) {
+            run->samples[run->sample_count++] = run->samples[i];
+        }
+        run->sample_interval_ns *= 2;
     }
     run->samples[run->sample_count++] = *sample;
     run->next_sample_ns = sample->time_ns + run->sample_interval_ns;
@@ -426,8 +406,173 @@ static void number_images(struct runwriter *run) {
 
 int runwriter_end(struct runwriter *run, const struct runwriter_exit *how, struct error *error) {
     number_images(run);
-    if (!run->has_folder) {
-        return 0;
+    return run->has_folder ? runfolder_finish(run, how, error) : 0;
+}
+
+/* --- what is said of a run of several processes at its end ---------------------------------------
+ */
+
+enum { MOST_LINES = 5, UNCOUNTED_LINES = 3 };
+
+/* Those that held most first; of two alike the one that allocated more. */
+static int summary_compare(const void *left, const void *right) {
+    const struct runwriter_process *a = *(const struct runwriter_process *const *)left;
+    const struct runwriter_process *b = *(const struct runwriter_process *const *)right;
+    if (a->peak_bytes != b->peak_bytes) {
+        return a->peak_bytes > b->peak_bytes ? -1 : 1;
     }
-    return runfolder_finish(run, how, error);
+    return (a->allocations < b->allocations) - (a->allocations > b->allocations);
+}
+
+static void summary_process(FILE *out, const struct runwriter_process *process) {
+    struct number n[3];
+    print_safe(out, "memtrace:   peak %10s, leaked %10s, allocations %13s  %s (%ld)\n",
+               number_bytes(&n[0], process->peak_bytes),
+               number_bytes(&n[1], process->leaked_bytes - process->suppressed_bytes),
+               number_count(&n[2], process->allocations),
+               process->program != NULL ? pathname_base(process->program) : "?",
+               (long)process->pid);
+}
+
+struct rest {
+    size_t count;
+    uint64_t allocations;
+    uint64_t leaked_bytes;
+    uint64_t peak_bytes; /* the highest of them */
+};
+
+static struct rest summary_sum(const struct runwriter_process *const *processes, size_t count) {
+    struct rest rest = {.count = count};
+    for (size_t i = 0; i < count; i++) {
+        rest.allocations += processes[i]->allocations;
+        rest.leaked_bytes += processes[i]->leaked_bytes - processes[i]->suppressed_bytes;
+        if (processes[i]->peak_bytes > rest.peak_bytes) {
+            rest.peak_bytes = processes[i]->peak_bytes;
+        }
+    }
+    return rest;
+}
+
+static void summary_rest(FILE *out, const struct rest *rest) {
+    struct number n[4];
+    if (rest->count != 0) {
+        fprintf(
+            out,
+            "memtrace:   %s smaller: peak at most %s, leaked %s in all, allocations %s in all\n",
+            number_count(&n[0], rest->count), number_bytes(&n[1], rest->peak_bytes),
+            number_bytes(&n[2], rest->leaked_bytes), number_count(&n[3], rest->allocations));
+    }
+}
+
+static void summary_processes(FILE *out, const struct runwriter *run) {
+    const struct runwriter_process **sorted = calloc(run->process_count + 1, sizeof *sorted);
+    size_t shown = run->process_count < MOST_LINES ? run->process_count : MOST_LINES;
+    struct rest rest;
+    for (size_t i = 0; sorted != NULL && i < run->process_count; i++) {
+        sorted[i] = &run->processes[i];
+    }
+    if (sorted == NULL) {
+        return;
+    }
+    qsort(sorted, run->process_count, sizeof *sorted, summary_compare);
+    for (size_t i = 0; i < shown; i++) {
+        summary_process(out, sorted[i]);
+    }
+    rest = summary_sum(sorted + shown, run->process_count - shown);
+    summary_rest(out, &rest);
+    free(sorted);
+}
+
+/* Each line once, of the first few programs. */
+static void summary_uncounted(FILE *out, const struct runwriter *run) {
+    const char *said[UNCOUNTED_LINES];
+    size_t count = 0;
+    for (size_t i = 0; i < run->process_count && count < UNCOUNTED_LINES; i++) {
+        const char *line = run->processes[i].uncounted;
+        size_t before = 0;
+        while (line != NULL && before < count && strcmp(said[before], line) != 0) {
+            before++;
+        }
+        if (line != NULL && before == count) {
+            said[count++] = line;
+            print_safe(out, "memtrace: not counted        %s\n", line);
+        }
+    }
+}
+
+static int summary_compare_pids(const void *left, const void *right) {
+    pid_t a = *(const pid_t *)left;
+    pid_t b = *(const pid_t *)right;
+    return (a > b) - (a < b);
+}
+
+/* What a process was before and after an exec is one process. Of all, or of those in which
+ * functions are followed. */
+static size_t summary_count(const struct runwriter *run, bool followed_alone) {
+    pid_t *pids = calloc(run->process_count + 1, sizeof *pids);
+    size_t wanted = 0;
+    size_t count = 0;
+    for (size_t i = 0; pids != NULL && i < run->process_count; i++) {
+        if (!followed_alone || run->processes[i].is_followed) {
+            pids[wanted++] = run->processes[i].pid;
+        }
+    }
+    if (pids != NULL) {
+        qsort(pids, wanted, sizeof *pids, summary_compare_pids);
+    }
+    for (size_t i = 0; i < wanted; i++) {
+        count += i == 0 || pids[i] != pids[i - 1];
+    }
+    free(pids);
+    return count;
+}
+
+static void summary_followed(FILE *out, const struct runwriter *run) {
+    struct number n[2];
+    if (run->names_allocators) {
+        fprintf(out, "memtrace: --alloc            followed in %s of %s processes\n",
+                number_count(&n[0], summary_count(run, true)),
+                number_count(&n[1], summary_count(run, false)));
+    }
+}
+
+static void summary_totals(FILE *out, const struct runwriter *run) {
+    struct runwriter_peak peak = runwriter_peak(run);
+    uint64_t lost = 0;
+    bool exact = true;
+    bool is_known;
+    struct number n[3];
+    for (size_t i = 0; i < run->process_count; i++) {
+        lost += run->processes[i].lost;
+        exact = exact && run->processes[i].uncounted == NULL;
+    }
+    number_bytes(&n[1], peak.seen_bytes);
+    is_known = strcmp(n[1].text, number_bytes(&n[2], peak.bound_bytes)) == 0;
+    fprintf(out, "memtrace: processes          %s, combined peak %s%s",
+            number_count(&n[0], summary_count(run, false)), is_known ? "" : "between ", n[1].text);
+    if (!is_known) {
+        fprintf(out, " and %s", n[2].text);
+    }
+    fprintf(out, exact ? ", lost %s\n" : ", lost not known (%s seen)\n", number_count(&n[0], lost));
+    summary_uncounted(out, run);
+    summary_followed(out, run);
+}
+
+char *runwriter_summary(const struct runwriter *run) {
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (out != NULL) {
+        summary_totals(out, run);
+        summary_processes(out, run);
+        if (!run->discards) {
+            print_safe(out, "memtrace: run                %s\n", run->path);
+            finish_print_hint(out, run->path);
+        }
+        if (fclose(out) != 0) {
+            free(text);
+            text = NULL;
+        }
+    }
+    return text;
 }

@@ -8,7 +8,7 @@
 #include "analyze/symbol/debugfile.h"
 #include "ask/quantity.h"
 #include "collect/clock.h"
-#include "collect/dump.h"
+#include "collect/copy.h"
 #include "collect/limits.h"
 #include "collect/timeline.h"
 
@@ -338,6 +338,7 @@ int topsource_save(const struct topsource *source, char *path, size_t capacity,
             break;
         }
     }
-    return dump_copy(source->profile->fd, profile_load_u64(&profile_header(source->profile)->end),
-                     name, path, capacity, error);
+    return copy_live_to(source->profile->fd,
+                        profile_load_u64(&profile_header(source->profile)->end), name, path,
+                        capacity, error);
 }
