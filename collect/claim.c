@@ -71,11 +71,6 @@ static int open_file(const char *path, struct stat *status) {
     return fd;
 }
 
-static bool same_file(const char *path, dev_t device, ino_t inode) {
-    struct stat status;
-    return lstat(path, &status) == 0 && status.st_dev == device && status.st_ino == inode;
-}
-
 static enum claim_status map_header(struct claim *claim, const struct stat *status,
                                     struct error *error) {
     void *bytes;
@@ -99,14 +94,6 @@ static enum claim_status map_header(struct claim *claim, const struct stat *stat
     }
     claim->start_monotonic_ns = claim->header->start_monotonic_ns;
     return CLAIM_OK;
-}
-
-/* A number of another namespace is nobody's here, or some other process's. */
-static void find_process(struct claim *claim) {
-    if (region_is_foreign(claim->header)) {
-        claim->region.pid = region_pid_here(claim->header);
-        claim->is_unseen = claim->region.pid == 0;
-    }
 }
 
 enum claim_status claim_open(const char *path, struct claim *claim, struct error *error) {
@@ -134,8 +121,10 @@ enum claim_status claim_open(const char *path, struct claim *claim, struct error
     } else {
         result = map_header(claim, &status, error);
     }
-    if (result == CLAIM_OK) {
-        find_process(claim);
+    if (result == CLAIM_OK && region_is_foreign(claim->header)) {
+        /* A number of another namespace is nobody's here, or some other process's. */
+        claim->region.pid = region_pid_here(claim->header);
+        claim->is_unseen = claim->region.pid == 0;
     }
     if (result == CLAIM_EMPTY &&
         !claim_process_exists(claim->region.pid, claim->region.start_ticks) &&
@@ -231,13 +220,12 @@ void claim_release(struct claim *claim) {
 }
 
 bool claim_named(const struct claim *claim) {
+    const char *path = claim->region.path;
     struct stat status;
-    if (claim->is_outside) {
-        return fstatat(claim->folder, pathname_base(claim->region.path), &status,
-                       AT_SYMLINK_NOFOLLOW) == 0 &&
-               status.st_dev == claim->device && status.st_ino == claim->inode;
-    }
-    return same_file(claim->region.path, claim->device, claim->inode);
+    int result = claim->is_outside
+                     ? fstatat(claim->folder, pathname_base(path), &status, AT_SYMLINK_NOFOLLOW)
+                     : lstat(path, &status);
+    return result == 0 && status.st_dev == claim->device && status.st_ino == claim->inode;
 }
 
 uint64_t claim_size(const struct claim *claim) {

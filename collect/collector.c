@@ -29,14 +29,6 @@ enum {
     NS_PER_MS = 1000000
 };
 
-static void open_timeline(struct collector *collector) {
-    collector->timeline =
-        timeline_map(collector->profile, collector->claim.fd, &collector->timeline_size);
-    if (collector->timeline != NULL && collector->timeline->interval_ns == 0) {
-        collector->timeline->interval_ns = (uint64_t)SAMPLE_MS * NS_PER_MS;
-    }
-}
-
 enum level { LEVEL_ERROR, LEVEL_WARNING };
 
 /* As in the program (MEMTRACE_LOG_LEVEL). The environment is the user's under `memtrace run`; the
@@ -101,12 +93,6 @@ static void nudge(struct collector *collector) {
     }
 }
 
-/* Who asked reads why in the place of the path. */
-static void refuse(struct memtrace_recording *recording, const char *why) {
-    snprintf(recording->path, sizeof recording->path, "%s", why);
-    __atomic_store_n(&recording->state, MEMTRACE_RECORD_REFUSED, __ATOMIC_RELEASE);
-}
-
 static void open_asked(struct collector *collector) {
     struct memtrace_recording *recording = claim_recording(&collector->claim);
     struct error error = {""};
@@ -114,7 +100,10 @@ static void open_asked(struct collector *collector) {
         start_recording(collector, &error);
     }
     if (collector->record == NULL) {
-        refuse(recording, error.message[0] != '\0' ? error.message : "it cannot be written");
+        /* Who asked reads why in the place of the path. */
+        snprintf(recording->path, sizeof recording->path, "%s",
+                 error.message[0] != '\0' ? error.message : "it cannot be written");
+        __atomic_store_n(&recording->state, MEMTRACE_RECORD_REFUSED, __ATOMIC_RELEASE);
     } else if (move_state(recording, MEMTRACE_RECORD_ASKED, MEMTRACE_RECORD_OPENED)) {
         nudge(collector);
     }
@@ -150,16 +139,10 @@ static void close_file(struct collector *collector) {
     move_state(recording, MEMTRACE_RECORD_LEFT, MEMTRACE_RECORD_NONE);
 }
 
-static void go_on_recording(struct collector *collector) {
-    struct error error = {""};
-    if (record_start(collector->record, &error) != 0) {
-        tell_of(LEVEL_ERROR, "", error.message);
-    }
-}
-
 static void follow_recording(struct collector *collector, uint64_t time_ns) {
     const struct memtrace_recording *recording = claim_recording(&collector->claim);
     uint32_t state = claim_load_u32(&recording->state);
+    struct error error = {""};
     if (collector->claim.is_outside) { /* whose program may be hostile */
         return;
     }
@@ -172,7 +155,9 @@ static void follow_recording(struct collector *collector, uint64_t time_ns) {
     } else if (state == MEMTRACE_RECORD_REFUSED) {
         drop_recording(collector);
     } else if (state == MEMTRACE_RECORD_WANTED) {
-        go_on_recording(collector);
+        if (record_start(collector->record, &error) != 0) {
+            tell_of(LEVEL_ERROR, "", error.message);
+        }
     } else if (state == MEMTRACE_RECORD_LEFT ||
                (collector->ending_ns != 0 &&
                 time_ns - collector->ending_ns > (uint64_t)ENDING_MS * NS_PER_MS)) {
@@ -230,7 +215,11 @@ enum claim_status collector_attach_claimed(struct collector *collector, struct r
     if (run != NULL) {
         runwriter_join(run, &collector->claim);
     }
-    open_timeline(collector);
+    collector->timeline =
+        timeline_map(collector->profile, collector->claim.fd, &collector->timeline_size);
+    if (collector->timeline != NULL && collector->timeline->interval_ns == 0) {
+        collector->timeline->interval_ns = (uint64_t)SAMPLE_MS * NS_PER_MS;
+    }
     collector->ending_ns = 0;
     start_recording(collector, &trouble);
     periodic_start(&collector->periodic, &collector->profile->header);
@@ -251,10 +240,6 @@ void collector_detach(struct collector *collector) {
 
 void collector_write(int fd, const char *text) {
     fullwrite(fd, text, strlen(text)); /* if nobody reads it, the program goes on */
-}
-
-static void print(struct collector *collector, const char *text) {
-    collector_write(logfile_descriptor(&collector->log, strlen(text)), text);
 }
 
 /* The segments are looked at again only where some were added. */
@@ -319,7 +304,7 @@ static void report(struct collector *collector, struct periodic_moment *moment) 
     model = model_load(collector->profile, NULL);
     text = model != NULL ? periodic_report(&collector->periodic, moment, model) : NULL;
     if (text != NULL) {
-        print(collector, text);
+        collector_write(logfile_descriptor(&collector->log, strlen(text)), text);
     }
     free(text);
 }

@@ -105,28 +105,11 @@ static int rename_free(const char *from, const char *target, unsigned suffix, ch
     return -1;
 }
 
-static mode_t file_mode(void) {
-    mode_t mask = umask(077);
-    umask(mask);
-    return filemode() & ~mask;
-}
-
 bool copy_discards(const char *target) {
     struct stat status;
     struct stat null_status;
     return stat(target, &status) == 0 && S_ISCHR(status.st_mode) &&
            stat("/dev/null", &null_status) == 0 && status.st_rdev == null_status.st_rdev;
-}
-
-/* A device or a folder is not to be replaced by a file. */
-static int check_target(const char *target, bool *discard) {
-    struct stat status;
-    *discard = copy_discards(target);
-    if (*discard || stat(target, &status) != 0 || S_ISREG(status.st_mode)) {
-        return 0;
-    }
-    errno = S_ISDIR(status.st_mode) ? EISDIR : EINVAL;
-    return -1;
 }
 
 static int temporary_name(const char *target, char *name, size_t capacity) {
@@ -139,18 +122,12 @@ static int temporary_name(const char *target, char *name, size_t capacity) {
     return 0;
 }
 
-static void give(int to, int from) {
-    struct memtrace_owner owner;
-    if (pread(from, &owner, sizeof owner, offsetof(struct memtrace_header, owner)) ==
-        sizeof owner) {
-        owner_give(to, &owner);
-    }
-}
-
 /* 0, or -1 with errno. */
 static int copy_under(int fd, uint64_t size, const char *target, enum copy_mode mode,
                       unsigned suffix, char *path, size_t capacity) {
+    struct memtrace_owner owner;
     char name[PATH_MAX];
+    mode_t mask;
     int reason;
     int result;
     int to = temporary_name(target, name, sizeof name) == 0 ? mkostemp(name, O_CLOEXEC) : -1;
@@ -158,10 +135,14 @@ static int copy_under(int fd, uint64_t size, const char *target, enum copy_mode 
         return -1;
     }
     result = write_profile(fd, to, size);
+    mask = umask(077);
+    umask(mask);
     if (result == 0) {
-        result = fchmod(to, file_mode());
+        result = fchmod(to, filemode() & ~mask);
     }
-    give(to, fd);
+    if (pread(fd, &owner, sizeof owner, offsetof(struct memtrace_header, owner)) == sizeof owner) {
+        owner_give(to, &owner);
+    }
     if (close(to) != 0) {
         result = -1;
     }
@@ -181,17 +162,17 @@ static int copy_under(int fd, uint64_t size, const char *target, enum copy_mode 
 
 int copy_region(int fd, uint64_t size, const char *target, enum copy_mode mode, unsigned suffix,
                 char *path, size_t capacity, struct error *error) {
-    bool discard;
+    struct stat status;
     if (target[0] == '\0') {
         errno = ENOENT;
-    } else if (check_target(target, &discard) == 0) {
-        if (discard) {
-            snprintf(path, capacity, "%s", target);
-            return 0;
-        }
-        if (copy_under(fd, size, target, mode, suffix, path, capacity) == 0) {
-            return 0;
-        }
+    } else if (copy_discards(target)) {
+        snprintf(path, capacity, "%s", target);
+        return 0;
+    } else if (stat(target, &status) == 0 && !S_ISREG(status.st_mode)) {
+        /* A device or a folder is not to be replaced by a file. */
+        errno = S_ISDIR(status.st_mode) ? EISDIR : EINVAL;
+    } else if (copy_under(fd, size, target, mode, suffix, path, capacity) == 0) {
+        return 0;
     }
     return error_set(error, "cannot write the profile %s: %s", target, strerror(errno));
 }

@@ -52,19 +52,15 @@ static int open_folder(struct gatherask *ask) {
     return open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* Whoever may write to the folder could have put another socket there. */
-static bool is_ours(int fd) {
-    uid_t uid;
-    return gatherask_peer(fd, &uid) == 0 && (uid == geteuid() || uid == 0 || geteuid() == 0);
-}
-
 /* A connection; -1: nobody is there, or a stranger (errno EACCES). */
 static int connect_in(int folder) {
     struct sockaddr_un address;
+    uid_t uid;
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     gatherask_address(folder, &address);
     if (fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof address) == 0) {
-        if (is_ours(fd)) {
+        /* Whoever may write to the folder could have put another socket there. */
+        if (gatherask_peer(fd, &uid) == 0 && (uid == geteuid() || uid == 0 || geteuid() == 0)) {
             return fd;
         }
         errno = EACCES;

@@ -58,13 +58,6 @@ static void print_header(FILE *out, const struct periodic *periodic,
             number_bytes(&n[3], moment->resident_bytes), shown, live);
 }
 
-/* The next multiple of the interval, however long this report took. */
-static void set_next(struct periodic *periodic, uint64_t time_ns) {
-    if (periodic->every_ns != 0 && time_ns >= periodic->next_ns) {
-        periodic->next_ns = (time_ns / periodic->every_ns + 1) * periodic->every_ns;
-    }
-}
-
 char *periodic_report(struct periodic *periodic, const struct periodic_moment *moment,
                       struct model *model) {
     struct topn_row *rows = NULL;
@@ -91,7 +84,10 @@ char *periodic_report(struct periodic *periodic, const struct periodic_moment *m
     periodic->previous = model;
     periodic->churn_bytes = moment->churn_bytes;
     periodic->requests = moment->requests;
-    set_next(periodic, moment->time_ns);
+    if (periodic->every_ns != 0 && moment->time_ns >= periodic->next_ns) {
+        /* The next multiple of the interval, however long this report took. */
+        periodic->next_ns = (moment->time_ns / periodic->every_ns + 1) * periodic->every_ns;
+    }
     return text;
 }
 

@@ -26,19 +26,15 @@ enum {
 
 /* --- bytes ------------------------------------------------------------------------------------ */
 
-static bool is_above_limit(uint64_t size) {
-    struct rlimit limit;
-    return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
-           size > limit.rlim_cur;
-}
-
 /* Whether the file can be this large and its reserve still be there. */
 static bool has_room(struct recordfile *file, uint64_t size) {
     uint64_t wanted = size + file->reserve;
+    struct rlimit limit;
     if (file->reserve == 0 || wanted <= file->reserved) {
         return true;
     }
-    if (is_above_limit(wanted)) {
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+        wanted > limit.rlim_cur) {
         errno = EFBIG;
         return false;
     }
@@ -61,18 +57,14 @@ void recordfile_reserve(struct recordfile *file, uint64_t bytes) {
     file->reserve = bytes;
 }
 
-static uint64_t size_of(const struct iovec *parts, int count) {
-    uint64_t size = 0;
-    for (int i = 0; i < count; i++) {
-        size += parts[i].iov_len;
-    }
-    return size;
-}
-
 /* All of it, or nothing is left of it. 0, or -1 with errno. */
 static int append(struct recordfile *file, struct iovec *parts, int count) {
     uint64_t end = file->size;
-    if (!has_room(file, end + size_of(parts, count))) {
+    uint64_t whole = end;
+    for (int i = 0; i < count; i++) {
+        whole += parts[i].iov_len;
+    }
+    if (!has_room(file, whole)) {
         return -1;
     }
     while (count > 0) {
@@ -226,13 +218,6 @@ int recordfile_create(struct recordfile *file, const char *path, enum recordfile
     return 0;
 }
 
-static bool is_same(const struct recording *there, const struct memtrace_recording_header *header,
-                    const struct memtrace_header *program) {
-    return there->header.pid == header->pid &&
-           there->header.process_start_ticks == header->process_start_ticks &&
-           there->program.start_monotonic_ns == program->start_monotonic_ns;
-}
-
 /* The blocks to go on behind: without an index, and without a last one that does not add up. */
 static size_t count_kept(const struct recording *there) {
     struct recording_buffer buffer = {0};
@@ -268,7 +253,9 @@ static int resume(struct recordfile *file, const char *path,
     *file = RECORDFILE_NONE;
     snprintf(file->path, sizeof file->path, "%s", path);
     *there = recording_is(path) ? recording_open_rest(path, NULL) : NULL;
-    if (*there == NULL || !is_same(*there, header, program)) {
+    if (*there == NULL || (*there)->header.pid != header->pid ||
+        (*there)->header.process_start_ticks != header->process_start_ticks ||
+        (*there)->program.start_monotonic_ns != program->start_monotonic_ns) {
         recording_close(*there);
         *there = NULL;
         return 0;

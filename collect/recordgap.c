@@ -85,20 +85,10 @@ static int append(struct recordgap *gap, struct recordevents *events,
     return recordfile_append(&events->parts.file, &block, what, sizeof *what, events->error);
 }
 
-static bool is_due(const struct recordgap *gap, bool ended) {
-    return is_open(gap) && (ended || gap->looked_ns - gap->open.to_ns >= OVER_MS * MS ||
-                            gap->open.to_ns - gap->open.from_ns >= LONG_MS * MS);
-}
-
-/* Of the time in which it was stopped nobody counts. */
-static int write_stopped(struct recordgap *gap, struct recordevents *events) {
-    struct memtrace_gap rest = {gap->stopped_ns, gap->looked_ns, 0, 0};
-    gap->any = true;
-    return rest.to_ns > rest.from_ns ? append(gap, events, &rest) : 0;
-}
-
 int recordgap_write(struct recordgap *gap, struct recordevents *events, bool ended) {
-    if (is_due(gap, ended)) {
+    bool is_due = is_open(gap) && (ended || gap->looked_ns - gap->open.to_ns >= OVER_MS * MS ||
+                                   gap->open.to_ns - gap->open.from_ns >= LONG_MS * MS);
+    if (is_due) {
         struct memtrace_gap whole = gap->open;
         whole.allocs = gap->allocs - gap->told_allocs;
         whole.frees = gap->frees - gap->told_frees;
@@ -109,7 +99,12 @@ int recordgap_write(struct recordgap *gap, struct recordevents *events, bool end
             return -1;
         }
     }
-    return ended && gap->stopped_ns != 0 ? write_stopped(gap, events) : 0;
+    if (ended && gap->stopped_ns != 0) { /* of the time in which it was stopped nobody counts */
+        struct memtrace_gap rest = {gap->stopped_ns, gap->looked_ns, 0, 0};
+        gap->any = true;
+        return rest.to_ns > rest.from_ns ? append(gap, events, &rest) : 0;
+    }
+    return 0;
 }
 
 /* ---- Totals ---- */

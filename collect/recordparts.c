@@ -194,23 +194,17 @@ int recordparts_rotate(struct recordparts *parts) {
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
-/* The number of the last part there is, whoever wrote it. */
-static uint32_t last_part(const struct recordparts *parts) {
-    char path[sizeof parts->file.path];
-    uint32_t part = 0;
-    do {
-        recordparts_path(parts, part + 1, path, sizeof path);
-    } while (access(path, F_OK) == 0 && ++part != 0);
-    return part;
-}
-
 /* 1; 0: there is nothing to go on with; -1: failed. Of parts with the same name some may be left
  * from an older recording that came further. */
 static int resume(struct recordparts *parts) {
     struct recording *there = NULL;
     char path[sizeof parts->file.path];
+    uint32_t part = 0;
     int result = 0;
-    for (uint32_t part = last_part(parts) + 1; part-- > 0 && result == 0;) {
+    do { /* up to the last part there is, whoever wrote it */
+        recordparts_path(parts, part + 1, path, sizeof path);
+    } while (access(path, F_OK) == 0 && ++part != 0);
+    for (part++; part-- > 0 && result == 0;) {
         parts->header.part = part;
         recordparts_path(parts, part, path, sizeof path);
         result = recordfile_resume(&parts->file, path, &parts->header, parts->claim->header, &there,

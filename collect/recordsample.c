@@ -238,11 +238,6 @@ static uint64_t larger(uint64_t a, uint64_t b) {
     return a > b ? a : b;
 }
 
-static uint64_t maps_distance(uint64_t time_ns, uint64_t cost_ns) {
-    uint64_t usual_ns = time_ns < MAPS_MS * MS ? time_ns : MAPS_MS * MS;
-    return larger(larger(usual_ns, time_ns / MAPS_A_LIFE), cost_ns * MAPS_COST);
-}
-
 int recordsample_tick(struct recordsample *sample, struct recordfile *file, uint64_t time_ns,
                       uint64_t live_bytes, bool last, struct error *error) {
     int result = 0;
@@ -261,8 +256,10 @@ int recordsample_tick(struct recordsample *sample, struct recordfile *file, uint
     }
     if (result == 0 && time_ns >= sample->next_maps_ns && !last) {
         uint64_t start = clock_now_ns();
+        uint64_t usual_ns = time_ns < MAPS_MS * MS ? time_ns : MAPS_MS * MS;
         result = take_maps(sample, file, time_ns, error);
-        sample->next_maps_ns = time_ns + maps_distance(time_ns, clock_now_ns() - start);
+        sample->next_maps_ns = time_ns + larger(larger(usual_ns, time_ns / MAPS_A_LIFE),
+                                                (clock_now_ns() - start) * MAPS_COST);
     }
     return result;
 }

@@ -74,25 +74,6 @@ static bool find_node(const struct recordtables *tables, uint32_t id, struct mem
                                      id % MEMTRACE_LEAF_ITEMS, node);
 }
 
-static int add_node(struct recordtables *tables, uint32_t id, const struct memtrace_node *node) {
-    if (array_grow(&tables->nodes, &tables->node_room, tables->node_count, sizeof *tables->nodes) !=
-        0) {
-        return -1;
-    }
-    tables->nodes[tables->node_count++] =
-        (struct memtrace_recording_node){node->frame, node->parent, id};
-    return 0;
-}
-
-/* From first to the end in reverse. */
-static void reverse(struct memtrace_recording_node *nodes, size_t count) {
-    for (size_t i = 0; i < count / 2; i++) {
-        struct memtrace_recording_node other = nodes[i];
-        nodes[i] = nodes[count - 1 - i];
-        nodes[count - 1 - i] = other;
-    }
-}
-
 int recordtables_note(struct recordtables *tables, uint32_t context) {
     size_t first = tables->node_count;
     uint32_t id = context;
@@ -102,9 +83,12 @@ int recordtables_note(struct recordtables *tables, uint32_t context) {
             tables->node_count = first;
             return 1;
         }
-        if (add_node(tables, id, &node) != 0) {
+        if (array_grow(&tables->nodes, &tables->node_room, tables->node_count,
+                       sizeof *tables->nodes) != 0) {
             return -1;
         }
+        tables->nodes[tables->node_count++] =
+            (struct memtrace_recording_node){node.frame, node.parent, id};
         id = node.parent;
     }
     for (size_t i = first; i < tables->node_count; i++) {
@@ -112,7 +96,11 @@ int recordtables_note(struct recordtables *tables, uint32_t context) {
         tables->noted[id / BITS] |= UINT64_C(1) << id % BITS;
     }
     tables->noted_count += tables->node_count - first;
-    reverse(tables->nodes + first, tables->node_count - first);
+    for (size_t last = tables->node_count; first + 1 < last; first++) { /* parents first */
+        struct memtrace_recording_node node = tables->nodes[--last];
+        tables->nodes[last] = tables->nodes[first];
+        tables->nodes[first] = node;
+    }
     return 0;
 }
 

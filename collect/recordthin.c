@@ -20,10 +20,6 @@ enum {
     CLOCK_MS = 10,   /* times of events are so much too early at most */
 };
 
-static unsigned shift_of(const struct memtrace_recording *recording) {
-    return __atomic_load_n(&recording->flags, __ATOMIC_RELAXED) >> MEMTRACE_RECORDING_THIN_SHIFT;
-}
-
 void recordthin_open(struct recordthin *thin, struct memtrace_recording *recording,
                      uint64_t written_ns) {
     *thin = (struct recordthin){.seen_ns = written_ns};
@@ -67,7 +63,8 @@ bool recordthin_asks(struct recordthin_room *room, uint32_t left) {
 
 /* That it is thinned, since the last look or since it was asked for. */
 static void note(struct recordthin *thin, uint64_t now_ns, uint64_t time_ns) {
-    unsigned shift = shift_of(thin->recording);
+    unsigned shift =
+        __atomic_load_n(&thin->recording->flags, __ATOMIC_RELAXED) >> MEMTRACE_RECORDING_THIN_SHIFT;
     uint64_t distance = shift != 0 ? memtrace_distance(thin->recording) : 0;
     if (distance != 0 && thin->open.distance == 0) {
         thin->open.from_ns = thin->seen_ns > CLOCK_MS * MS ? thin->seen_ns - CLOCK_MS * MS : 0;

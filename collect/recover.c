@@ -36,17 +36,6 @@ static bool is_collector(pid_t pid) {
     return size > 0 && strcmp(name, "memtrace\n") == 0;
 }
 
-/* A recording alone: what became of it, in the terms of a profile. */
-static void complete(const struct claim *claim, const struct record_result *recording,
-                     struct finished *finished) {
-    *finished = (struct finished){.is_recording = true, .trouble = recording->trouble};
-    if (recording->trouble.message[0] != '\0') {
-        finished->place = FINISH_ELSEWHERE;
-    }
-    snprintf(finished->path, sizeof finished->path, "%s", recording->path);
-    claim_unlink(claim);
-}
-
 static void recover_claimed(const struct claim *claim, recover_note note, void *context) {
     char program[sizeof claim->header->executable];
     struct recovered recovered = {.pid = claim->is_unseen ? (pid_t)claim->header->pid
@@ -66,7 +55,13 @@ static void recover_claimed(const struct claim *claim, recover_note note, void *
     finish_note_malloc(claim, region);
     profile_close(region);
     if (finish_recording(claim, NULL, &recording) && !finish_wants_profile(claim)) {
-        complete(claim, &recording, &recovered.finished);
+        /* A recording alone: what became of it, in the terms of a profile. */
+        recovered.finished = (struct finished){
+            .is_recording = true,
+            .place = recording.trouble.message[0] != '\0' ? FINISH_ELSEWHERE : FINISH_MOVED,
+            .trouble = recording.trouble};
+        snprintf(recovered.finished.path, sizeof recovered.finished.path, "%s", recording.path);
+        claim_unlink(claim);
     } else {
         finish_region(claim, COPY_KEEP, &recovered.finished);
     }
@@ -76,21 +71,19 @@ static void recover_claimed(const struct claim *claim, recover_note note, void *
     }
 }
 
-static bool is_left(const struct claim *claim) {
-    return (claim_load_u32(&claim->header->flags) & MEMTRACE_FLAG_LEFT) != 0 &&
-           claim_load_u32(&claim->header->state) != MEMTRACE_STATE_RUNNING;
-}
-
 static int recover(const char *path, bool is_running, recover_note note, void *context) {
     struct claim claim;
     int recovered = 0;
+    bool is_due;
     if (claim_open(path, &claim, NULL) != CLAIM_OK) {
         return 0;
     }
     claim.replaces_nothing = true;
-    if ((is_running ? is_left(&claim) : !claim_in_use(&claim)) &&
-        (region_is_foreign(claim.header) ||
-         !is_collector((pid_t)claim_load_u32(&claim.header->collector_pid)))) {
+    is_due = is_running ? (claim_load_u32(&claim.header->flags) & MEMTRACE_FLAG_LEFT) != 0 &&
+                              claim_load_u32(&claim.header->state) != MEMTRACE_STATE_RUNNING
+                        : !claim_in_use(&claim);
+    if (is_due && (region_is_foreign(claim.header) ||
+                   !is_collector((pid_t)claim_load_u32(&claim.header->collector_pid)))) {
         recover_claimed(&claim, note, context);
         recovered = 1;
     }
