@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 /* A descriptor of the file's folder, if it is ours alone; else -1 with errno. */
-static int open_folder(const char *path) {
+static int claim_open_folder(const char *path) {
     char folder[sizeof((struct region *)0)->path];
     struct stat status;
     char *slash;
@@ -45,9 +45,9 @@ static int open_folder(const char *path) {
 }
 
 /* The region's descriptor, or -1 with errno. */
-static int open_file(const char *path, struct stat *status) {
+static int claim_open_file(const char *path, struct stat *status) {
     const char *slash = strrchr(path, '/');
-    int folder = open_folder(path);
+    int folder = claim_open_folder(path);
     int fd;
     int reason;
     if (folder < 0) {
@@ -104,7 +104,7 @@ enum claim_status claim_open(const char *path, struct claim *claim, struct error
         error_set(error, "%s is not the name of a profile region", path);
         return CLAIM_FAILED;
     }
-    claim->fd = open_file(path, &status);
+    claim->fd = claim_open_file(path, &status);
     if (claim->fd < 0 && errno == ENOENT) {
         return CLAIM_ABSENT;
     }
@@ -138,7 +138,7 @@ enum claim_status claim_open(const char *path, struct claim *claim, struct error
 }
 
 /* The mapping that the program has of it tells that it is no other file. */
-static bool has_mapped(const struct claim *claim) {
+static bool claim_has_mapped(const struct claim *claim) {
     struct procmaps maps;
     struct procmapping mapping;
     bool found = false;
@@ -172,8 +172,9 @@ static int open_outside(struct claim *claim, struct stat *status) {
     claim->device = status->st_dev;
     claim->inode = status->st_ino;
     snprintf(root, sizeof root, "/proc/%ld", (long)claim->region.pid);
-    if (claim->fd >= 0 && (stat(root, &process) != 0 || status->st_uid != process.st_uid ||
-                           status->st_nlink != 1 || !claim_named(claim) || !has_mapped(claim))) {
+    if (claim->fd >= 0 &&
+        (stat(root, &process) != 0 || status->st_uid != process.st_uid || status->st_nlink != 1 ||
+         !claim_named(claim) || !claim_has_mapped(claim))) {
         errno = EPERM;
         return -1;
     }
@@ -326,5 +327,5 @@ bool claim_in_use(const struct claim *claim) {
         return false;
     }
     return (claim_load_u32(&claim->header->state) != MEMTRACE_STATE_EXECED && claim_named(claim)) ||
-           has_mapped(claim);
+           claim_has_mapped(claim);
 }

@@ -33,7 +33,7 @@ enum level { LEVEL_ERROR, LEVEL_WARNING };
 
 /* As in the program (MEMTRACE_LOG_LEVEL). The environment is the user's under `memtrace run`; the
  * companion's has the program's where the runtime hands it on. */
-static bool is_told(enum level level) {
+static bool collector_is_told(enum level level) {
     const char *most = getenv("MEMTRACE_LOG_LEVEL");
     if (most != NULL && strcmp(most, "none") == 0) {
         return false;
@@ -43,7 +43,7 @@ static bool is_told(enum level level) {
 
 static void tell_of(enum level level, const char *what, const char *message) {
     char line[5000];
-    if (!is_told(level)) {
+    if (!collector_is_told(level)) {
         return;
     }
     snprintf(line, sizeof line - 1, "memtrace: %s%s", what, message);
@@ -80,7 +80,7 @@ static void start_recording(struct collector *collector, struct error *error) {
 
 /* --- a recording that begins and ends in the middle of a run ---------------------------------- */
 
-static bool move_state(struct memtrace_recording *recording, uint32_t from, uint32_t to) {
+static bool collector_move_state(struct memtrace_recording *recording, uint32_t from, uint32_t to) {
     return __atomic_compare_exchange_n(&recording->state, &from, to, false, __ATOMIC_ACQ_REL,
                                        __ATOMIC_ACQUIRE);
 }
@@ -104,7 +104,7 @@ static void open_asked(struct collector *collector) {
         snprintf(recording->path, sizeof recording->path, "%s",
                  error.message[0] != '\0' ? error.message : "it cannot be written");
         __atomic_store_n(&recording->state, MEMTRACE_RECORD_REFUSED, __ATOMIC_RELEASE);
-    } else if (move_state(recording, MEMTRACE_RECORD_ASKED, MEMTRACE_RECORD_OPENED)) {
+    } else if (collector_move_state(recording, MEMTRACE_RECORD_ASKED, MEMTRACE_RECORD_OPENED)) {
         nudge(collector);
     }
 }
@@ -119,7 +119,7 @@ static void drop_recording(struct collector *collector) {
 
 /* The file is whole. A program that sleeps has not let go of its buffers yet; it does when it goes
  * on, and nobody reads them any more. */
-static void close_file(struct collector *collector) {
+static void collector_close_file(struct collector *collector) {
     struct memtrace_recording *recording = claim_recording(&collector->claim);
     struct record_result result = {0};
     if (recording->begun_ns == 0) {
@@ -136,7 +136,7 @@ static void close_file(struct collector *collector) {
     __atomic_store_n(&recording->file_events, result.events, __ATOMIC_RELAXED);
     __atomic_store_n(&recording->file_bytes, result.bytes, __ATOMIC_RELAXED);
     __atomic_store_n(&recording->heartbeat_ns, 0, __ATOMIC_RELEASE);
-    move_state(recording, MEMTRACE_RECORD_LEFT, MEMTRACE_RECORD_NONE);
+    collector_move_state(recording, MEMTRACE_RECORD_LEFT, MEMTRACE_RECORD_NONE);
 }
 
 static void follow_recording(struct collector *collector, uint64_t time_ns) {
@@ -161,7 +161,7 @@ static void follow_recording(struct collector *collector, uint64_t time_ns) {
     } else if (state == MEMTRACE_RECORD_LEFT ||
                (collector->ending_ns != 0 &&
                 time_ns - collector->ending_ns > (uint64_t)ENDING_MS * NS_PER_MS)) {
-        close_file(collector);
+        collector_close_file(collector);
     } else if (state == MEMTRACE_RECORD_ENDING) {
         collector->ending_ns = collector->ending_ns != 0 ? collector->ending_ns : time_ns;
         nudge(collector);
@@ -243,7 +243,7 @@ void collector_write(int fd, const char *text) {
 }
 
 /* The segments are looked at again only where some were added. */
-static int refresh(struct collector *collector) {
+static int collector_refresh(struct collector *collector) {
     uint64_t end = claim_load_u64(&collector->claim.header->end);
     if (end == collector->seen_end) {
         return 0;
@@ -266,16 +266,16 @@ static uint64_t resident(struct collector *collector) {
 
 uint64_t collector_live_bytes(struct collector *collector) {
     struct memtrace_point point = {0};
-    if (refresh(collector) == 0) {
+    if (collector_refresh(collector) == 0) {
         timeline_sum(collector->profile, &point);
     }
     return point.live_bytes;
 }
 
-static void sample(struct collector *collector, uint64_t time_ns) {
+static void collector_sample(struct collector *collector, uint64_t time_ns) {
     struct memtrace_point point = {.time_ns = time_ns};
     if (collector->timeline == NULL || time_ns < collector->next_sample_ns ||
-        refresh(collector) != 0) {
+        collector_refresh(collector) != 0) {
         return;
     }
     timeline_sum(collector->profile, &point);
@@ -297,7 +297,7 @@ static void report(struct collector *collector, struct periodic_moment *moment) 
     struct model *model;
     char *text;
     collector->seen_end = 0;
-    if (refresh(collector) != 0) {
+    if (collector_refresh(collector) != 0) {
         return;
     }
     moment->resident_bytes = resident(collector);
@@ -387,7 +387,7 @@ int collector_tick(struct collector *collector) {
     if (!collector->profile->live) {
         return wait;
     }
-    sample(collector, time_ns);
+    collector_sample(collector, time_ns);
     timeline_note_resident_peak(collector->claim.region.pid, collector->claim.header);
     note_own_resident(collector, time_ns);
     heed_limit(collector, &moment);
@@ -444,10 +444,11 @@ static char *lines(const struct collector *collector, const struct model *model,
         summary =
             finish_summary(model, left_out, finished != NULL ? finished->path : NULL, recording);
     }
-    if (recording != NULL && recording->trouble.message[0] != '\0' && is_told(LEVEL_ERROR)) {
+    if (recording != NULL && recording->trouble.message[0] != '\0' &&
+        collector_is_told(LEVEL_ERROR)) {
         print_safe(out, "memtrace: %s\n", recording->trouble.message);
     }
-    if (finished != NULL && finished->place != FINISH_MOVED && is_told(LEVEL_ERROR)) {
+    if (finished != NULL && finished->place != FINISH_MOVED && collector_is_told(LEVEL_ERROR)) {
         print_safe(out, "memtrace: %s; it is at %s%s\n", finished->trouble.message, finished->path,
                    finished->place == FINISH_KEPT ? " and the next memtrace command tries again"
                                                   : "");
@@ -489,7 +490,7 @@ struct loading {
     bool has_ended;
 };
 
-static void *load(void *context) {
+static void *collector_load(void *context) {
     struct loading *loading = context;
     loading->model = model_load(loading->profile, NULL);
     return NULL;
@@ -498,7 +499,7 @@ static void *load(void *context) {
 /* Signals are for the others. */
 static void start_loading(struct loading *loading, const struct profile *profile) {
     *loading = (struct loading){.profile = profile};
-    loading->has_thread = threadstart(&loading->thread, NULL, load, loading) == 0;
+    loading->has_thread = threadstart(&loading->thread, NULL, collector_load, loading) == 0;
 }
 
 /* NULL: it could not be loaded. */
@@ -506,7 +507,7 @@ static struct model *end_loading(struct loading *loading) {
     if (loading->has_thread && !loading->has_ended) {
         pthread_join(loading->thread, NULL);
     } else if (!loading->has_ended) {
-        load(loading);
+        collector_load(loading);
     }
     loading->has_ended = true;
     return loading->model;
@@ -514,8 +515,8 @@ static struct model *end_loading(struct loading *loading) {
 
 /* recording: NULL where there is none. Of a process of a run with others only what went wrong is
  * said; the run has one summary. */
-static char *finish(struct collector *collector, const struct record_result *recording,
-                    bool is_last) {
+static char *collector_finish_region(struct collector *collector,
+                                     const struct record_result *recording, bool is_last) {
     struct finished finished;
     struct loading loading;
     struct model *model = NULL;
@@ -592,8 +593,8 @@ char *collector_finish(struct collector *collector, bool is_last) {
     }
     if (is_to_begin(collector)) {
         drop_recording(collector);
-        move_state(claim_recording(&collector->claim), MEMTRACE_RECORD_OPENED,
-                   MEMTRACE_RECORD_NONE);
+        collector_move_state(claim_recording(&collector->claim), MEMTRACE_RECORD_OPENED,
+                             MEMTRACE_RECORD_NONE);
     }
     note_not_followed(collector->run, collector->claim.header);
     profile_refresh(collector->profile, NULL);
@@ -608,7 +609,7 @@ char *collector_finish(struct collector *collector, bool is_last) {
     text = (!recorded || record_is_midway(&collector->claim)) && !collector->claim.is_outside &&
                    !claim_named(&collector->claim) && is_written(collector)
                ? strdup("")
-               : finish(collector, recorded ? &recording : NULL, is_last);
+               : collector_finish_region(collector, recorded ? &recording : NULL, is_last);
     claim_tell_children(&collector->claim);
     collector_detach(collector);
     return text;

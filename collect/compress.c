@@ -203,7 +203,8 @@ static int read_window(struct job *job, struct worker *worker, const struct wind
 /* ---- Threads ---- */
 
 /* Waits for its turn. `reason` is the errno with which the window failed, or 0. */
-static void append(struct job *job, size_t number, const struct worker *worker, int reason) {
+static void compress_append(struct job *job, size_t number, const struct worker *worker,
+                            int reason) {
     pthread_mutex_lock(&job->lock);
     while (job->turn != number) {
         pthread_cond_wait(&job->turned, &job->lock);
@@ -219,7 +220,7 @@ static void append(struct job *job, size_t number, const struct worker *worker, 
     pthread_mutex_unlock(&job->lock);
 }
 
-static void *work(void *context) {
+static void *compress_work(void *context) {
     struct job *job = context;
     struct worker worker = {.zstd = NULL};
     size_t number;
@@ -231,7 +232,7 @@ static void *work(void *context) {
         } else if (pack_window(&worker, window, job->level) != 0) {
             reason = ENOMEM;
         }
-        append(job, number, &worker, reason);
+        compress_append(job, number, &worker, reason);
     }
     pthread_mutex_lock(&job->lock);
     for (size_t i = 0; i < PACKS; i++) {
@@ -254,10 +255,10 @@ static void work_together(struct job *job) {
     size_t count = 0;
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
     while (count < THREADS - 1 && (long)count + 1 < processors && count + 1 < job->window_count &&
-           threadstart(&helpers[count], NULL, work, job) == 0) {
+           threadstart(&helpers[count], NULL, compress_work, job) == 0) {
         count++;
     }
-    work(job);
+    compress_work(job);
     while (count > 0) {
         pthread_join(helpers[--count], NULL);
     }

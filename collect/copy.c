@@ -61,7 +61,7 @@ static int copy_data(int from, int to, off_t size) {
 }
 
 /* Compressed, or as it is where that is not to be. 0, or -1 with errno. */
-static int write_profile(int from, int to, uint64_t size) {
+static int copy_profile(int from, int to, uint64_t size) {
     const struct compress_source source = {.fd = from, .size = size};
     enum compress_status status = compress_profile(&source, BLOCK_PACK_LEVEL, to);
     if (status == COMPRESS_SMALL) {
@@ -134,7 +134,7 @@ static int copy_under(int fd, uint64_t size, const char *target, enum copy_mode 
     if (to < 0) {
         return -1;
     }
-    result = write_profile(fd, to, size);
+    result = copy_profile(fd, to, size);
     mask = umask(077);
     umask(mask);
     if (result == 0) {

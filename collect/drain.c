@@ -15,7 +15,7 @@ enum {
     SEGMENT_BYTES = MEMTRACE_CHUNKS_PER_SEGMENT * MEMTRACE_CHUNK_BYTES,
 };
 
-static uint32_t load(const uint32_t *field) {
+static uint32_t drain_load(const uint32_t *field) {
     return __atomic_load_n(field, __ATOMIC_ACQUIRE);
 }
 
@@ -89,7 +89,7 @@ int drain_note_written(struct drain *drain, uint32_t stream, struct drain_place 
 
 /* --- looking ---------------------------------------------------------------------------------- */
 
-static void give_back(struct drain *drain, struct memtrace_chunk *chunk, uint32_t number) {
+static void drain_give_back(struct drain *drain, struct memtrace_chunk *chunk, uint32_t number) {
     __atomic_store_n(&chunk->state, MEMTRACE_CHUNK_FREE, __ATOMIC_RELAXED);
     __atomic_fetch_or(&drain->recording->free_chunks[number / BITS], UINT64_C(1) << number % BITS,
                       __ATOMIC_RELEASE);
@@ -103,8 +103,8 @@ static uint32_t drained(const struct drain *drain, const struct drain_chunk *fou
 }
 
 /* Adds a chunk that has something for us. 0 or -1 (out of memory). */
-static int look_at(struct drain *drain, struct memtrace_chunk *chunk, uint32_t number) {
-    uint32_t state = load(&chunk->state);
+static int drain_look_at(struct drain *drain, struct memtrace_chunk *chunk, uint32_t number) {
+    uint32_t state = drain_load(&chunk->state);
     struct drain_chunk found = {chunk, number, chunk->stream, chunk->sequence};
     if (state != MEMTRACE_CHUNK_OPEN && state != MEMTRACE_CHUNK_FULL) {
         return 0; /* just taken */
@@ -119,15 +119,15 @@ static int look_at(struct drain *drain, struct memtrace_chunk *chunk, uint32_t n
     }
     if (found.sequence < drain->streams[found.stream].sequence) {
         if (state == MEMTRACE_CHUNK_FULL) { /* who wrote it down died before he gave it back */
-            give_back(drain, chunk, number);
+            drain_give_back(drain, chunk, number);
         }
-    } else if (state == MEMTRACE_CHUNK_FULL || load(&chunk->used) > drained(drain, &found)) {
+    } else if (state == MEMTRACE_CHUNK_FULL || drain_load(&chunk->used) > drained(drain, &found)) {
         drain->found[drain->found_count++] = found;
     }
     return 0;
 }
 
-static int by_stream(const void *left, const void *right) {
+static int drain_compare(const void *left, const void *right) {
     const struct drain_chunk *a = left;
     const struct drain_chunk *b = right;
     if (a->stream != b->stream) {
@@ -146,11 +146,11 @@ int drain_look(struct drain *drain) {
             uint32_t place = number % MEMTRACE_CHUNKS_PER_SEGMENT;
             struct memtrace_chunk *segment = drain->segments[number / MEMTRACE_CHUNKS_PER_SEGMENT];
             if (place != 0 && segment != NULL) {
-                result = look_at(drain, segment + place, number);
+                result = drain_look_at(drain, segment + place, number);
             }
         }
     }
-    qsort(drain->found, drain->found_count, sizeof *drain->found, by_stream);
+    qsort(drain->found, drain->found_count, sizeof *drain->found, drain_compare);
     return result;
 }
 
@@ -175,7 +175,7 @@ bool drain_is_tight(const struct drain *drain) {
 /* --- spans ------------------------------------------------------------------------------------ */
 
 static uint32_t pending(const struct drain *drain, const struct drain_chunk *found) {
-    uint32_t used = load(&found->chunk->used);
+    uint32_t used = drain_load(&found->chunk->used);
     uint32_t done = drained(drain, found);
     used = used < MEMTRACE_CHUNK_WORDS ? used : MEMTRACE_CHUNK_WORDS;
     return used > done ? used - done : 0;
@@ -210,7 +210,7 @@ bool drain_next_span(const struct drain *drain, bool ended, struct drain_span *s
     } while (first + span->count < end && drain->found[first + span->count].sequence ==
                                               drain->found[first + span->count - 1].sequence + 1);
     span->full = span->count - 1;
-    span->full += load(&drain->found[first + span->full].chunk->state) == MEMTRACE_CHUNK_FULL;
+    span->full += drain_load(&drain->found[first + span->full].chunk->state) == MEMTRACE_CHUNK_FULL;
     span->next = ended ? first + span->count : end;
     return true;
 }
@@ -426,12 +426,13 @@ static int drain_words_skip(struct drain_words *read, uint32_t place) {
 
 /* A chunk that has a successor is full, whatever was seen when it was found: its thread left it
  * before it took the next one. */
-static void open_chunk(struct drain_cursor *cursor) {
+static void drain_open_chunk(struct drain_cursor *cursor) {
     const struct drain *drain = cursor->drain;
     const struct drain_chunk *found = &drain->found[cursor->span->first + cursor->at];
-    uint32_t state = load(&found->chunk->state); /* before the words: those of a full one are all */
+    uint32_t state =
+        drain_load(&found->chunk->state); /* before the words: those of a full one are all */
     cursor->is_last = state != MEMTRACE_CHUNK_FULL && cursor->at + 1 == cursor->span->count;
-    drain_words_start(&cursor->words, found->chunk, load(&found->chunk->used));
+    drain_words_start(&cursor->words, found->chunk, drain_load(&found->chunk->used));
     if (drain_words_skip(&cursor->words, drained(drain, found)) != 0) {
         cursor->words.at = cursor->words.end;
     }
@@ -440,13 +441,13 @@ static void open_chunk(struct drain_cursor *cursor) {
 
 void drain_start(struct drain *drain, const struct drain_span *span, struct drain_cursor *cursor) {
     *cursor = (struct drain_cursor){.drain = drain, .span = span};
-    open_chunk(cursor);
+    drain_open_chunk(cursor);
 }
 
 static void next_chunk(struct drain_cursor *cursor) {
     cursor->place = (struct drain_place){cursor->place.sequence + 1, 0};
     if (++cursor->at < cursor->span->count) {
-        open_chunk(cursor);
+        drain_open_chunk(cursor);
     }
 }
 
@@ -483,8 +484,8 @@ void drain_commit(struct drain_cursor *cursor) {
     drain->streams[cursor->span->stream] = drain_here(cursor);
     for (; cursor->returned < cursor->at; cursor->returned++) {
         const struct drain_chunk *done = &found[cursor->returned];
-        if (load(&done->chunk->state) == MEMTRACE_CHUNK_FULL) {
-            give_back(drain, done->chunk, done->number);
+        if (drain_load(&done->chunk->state) == MEMTRACE_CHUNK_FULL) {
+            drain_give_back(drain, done->chunk, done->number);
         }
     }
     if (cursor->at < cursor->span->count) {

@@ -123,7 +123,7 @@ struct noting {
     const struct model *records; /* no call paths */
 };
 
-static void find_mappers(const void *context, bool *is_mapper) {
+static void finish_find_mappers(const void *context, bool *is_mapper) {
     const struct noting *noting = context;
     struct mappers mappers = {.model = noting->records, .is_mapper = is_mapper};
     visit_nodes(noting->profile, note_caller, &mappers);
@@ -143,7 +143,7 @@ void finish_note_malloc(const struct claim *claim, const struct profile *region)
         objects = (struct uncounted_objects){.header = &records->header,
                                              .modules = records->modules,
                                              .module_count = records->module_count,
-                                             .find_mappers = find_mappers,
+                                             .find_mappers = finish_find_mappers,
                                              .context = &noting};
     }
     uncounted_find(&objects, &found);
@@ -168,7 +168,7 @@ bool finish_wants_profile(const struct claim *claim) {
     return (claim_recording(claim)->flags & MEMTRACE_RECORDING_PROFILE) != 0;
 }
 
-static void print_recording(FILE *out, const struct record_result *recording) {
+static void finish_print_recording(FILE *out, const struct record_result *recording) {
     struct number n[3];
     print_safe(out, "memtrace: recording          %s (%s in %s", recording->path,
                number_items(&n[0], recording->events, "event"),
@@ -235,7 +235,7 @@ char *finish_summary(const struct model *model, const struct leftout *left_out, 
         print_safe(out, "memtrace: profile            %s\n", profile);
     }
     if (recording != NULL) {
-        print_recording(out, recording);
+        finish_print_recording(out, recording);
     }
     if (recording != NULL && !recording->is_queue) {
         finish_print_hint(out, recording->path);

@@ -39,7 +39,7 @@ int gatherask_peer(int fd, uid_t *uid) {
 /* ---- Who asks ---- */
 
 /* DIR/HOST/NAME: the folder DIR, opened, and the rest. -1: it has no such path. */
-static int open_folder(struct gatherask *ask) {
+static int gatherask_open_folder(struct gatherask *ask) {
     char folder[sizeof ask->path];
     char *slash = strrchr(ask->path, '/');
     while (slash != NULL && slash > ask->path && *--slash != '/') {
@@ -84,7 +84,7 @@ int gatherask_begin(struct gatherask *ask, const char *path, const struct progra
     }
     snprintf(ask->path, sizeof ask->path, "%s", whole);
     free(whole);
-    folder = open_folder(ask);
+    folder = gatherask_open_folder(ask);
     ask->fd = folder >= 0 ? connect_in(folder) : -1;
     if (folder >= 0) {
         int reason = errno;
@@ -108,7 +108,7 @@ int gatherask_begin(struct gatherask *ask, const char *path, const struct progra
 }
 
 /* Whether it ends with an index. */
-static bool is_complete(const char *path) {
+static bool gatherask_is_complete(const char *path) {
     struct memtrace_index_end end;
     struct stat status;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -122,7 +122,8 @@ static bool is_complete(const char *path) {
     return result;
 }
 
-static bool answer_with(struct gatherask *ask, struct programask_answer *answer, const char *text) {
+static bool gatherask_answer_with(struct gatherask *ask, struct programask_answer *answer,
+                                  const char *text) {
     answer->is_done = false;
     snprintf(answer->text, sizeof answer->text, "%.255s", text);
     gatherask_end(ask);
@@ -134,17 +135,20 @@ bool gatherask_look(struct gatherask *ask, struct programask_answer *answer) {
     ssize_t got = recv(ask->fd, &reply, sizeof reply, MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
         return clock_now_ns() >= ask->until_ns &&
-               answer_with(ask, answer, "the memtrace gather that receives it does not answer");
+               gatherask_answer_with(ask, answer,
+                                     "the memtrace gather that receives it does not answer");
     }
     if (got != sizeof reply || reply.magic != GATHERASK_MAGIC) {
-        return answer_with(ask, answer,
-                           got <= 0 ? "the memtrace gather that receives it has ended"
-                                    : "the memtrace gather that receives it is of another version");
+        return gatherask_answer_with(
+            ask, answer,
+            got <= 0 ? "the memtrace gather that receives it has ended"
+                     : "the memtrace gather that receives it is of another version");
     }
     if (!reply.is_connected) {
-        return answer_with(ask, answer,
-                           is_complete(ask->path) ? "complete; its program has ended"
-                                                  : "its sender is not connected");
+        return gatherask_answer_with(ask, answer,
+                                     gatherask_is_complete(ask->path)
+                                         ? "complete; its program has ended"
+                                         : "its sender is not connected");
     }
     reply.answer.text[sizeof reply.answer.text - 1] = '\0';
     *answer = reply.answer;

@@ -54,7 +54,7 @@ static bool read_process(const struct limits *limits, const char *name, struct p
 }
 
 /* The line that begins with `label`; what follows, or NULL. */
-static const char *line_of(const struct page *page, const char *label) {
+static const char *limits_line(const struct page *page, const char *label) {
     const char *at = page->text;
     size_t length = strlen(label);
     while (at != NULL && strncmp(at, label, length) != 0) {
@@ -64,15 +64,15 @@ static const char *line_of(const struct page *page, const char *label) {
     return at != NULL ? at + length : NULL;
 }
 
-static bool number_of(const struct page *page, const char *label, uint64_t *number) {
-    const char *at = line_of(page, label);
+static bool limits_number(const struct page *page, const char *label, uint64_t *number) {
+    const char *at = limits_line(page, label);
     return at != NULL && sscanf(at, " %" SCNu64, number) == 1;
 }
 
 /* "VmRSS:     1234 kB" */
 static uint64_t kilobytes_of(const struct page *page, const char *label) {
     uint64_t number = 0;
-    return number_of(page, label, &number) ? number * 1024 : 0;
+    return limits_number(page, label, &number) ? number * 1024 : 0;
 }
 
 /* --- crossing --------------------------------------------------------------------------------- */
@@ -89,7 +89,7 @@ static bool crosses(struct limits *limits, enum limits_source source, uint64_t u
     return limits->crossed[source] && !was;
 }
 
-static uint64_t part(const struct limits *limits, uint64_t whole) {
+static uint64_t limits_part(const struct limits *limits, uint64_t whole) {
     return whole / 100 * limits->limit.percent;
 }
 
@@ -113,8 +113,8 @@ static bool check_address(struct limits *limits, const struct page *status) {
     struct page resources;
     struct number n[2];
     if (!read_process(limits, "limits", &resources) ||
-        !number_of(&resources, "Max address space", &most) || most == 0 ||
-        !crosses(limits, LIMITS_ADDRESS, used, part(limits, most))) {
+        !limits_number(&resources, "Max address space", &most) || most == 0 ||
+        !crosses(limits, LIMITS_ADDRESS, used, limits_part(limits, most))) {
         return false;
     }
     snprintf(limits->text, sizeof limits->text,
@@ -138,11 +138,12 @@ static uint64_t group_number(const struct limits *limits, const struct group *gr
     struct page page;
     uint64_t number;
     snprintf(path, sizeof path, "%s/%s", group->path, file);
-    return read_page(limits, path, &page) && number_of(&page, label, &number) ? number : otherwise;
+    return read_page(limits, path, &page) && limits_number(&page, label, &number) ? number
+                                                                                  : otherwise;
 }
 
 /* Version 2 and version 1 call the same things by other names. "max" is no number. */
-static void measure(const struct limits *limits, struct group *group) {
+static void limits_measure(const struct limits *limits, struct group *group) {
     uint64_t high = group_number(limits, group, "memory.high", "", UINT64_MAX);
     uint64_t cache = group_number(limits, group, "memory.stat", "inactive_file", 0);
     uint64_t old = group_number(limits, group, "memory.limit_in_bytes", "", UINT64_MAX);
@@ -204,7 +205,7 @@ static bool fullest_group(const struct limits *limits, struct group *fullest) {
         return false;
     }
     for (;;) {
-        measure(limits, &group);
+        limits_measure(limits, &group);
         if (group.most <= NO_LIMIT && group.most != 0 &&
             (!found || (double)group.used / (double)group.most >
                            (double)fullest->used / (double)fullest->most)) {
@@ -233,7 +234,7 @@ static bool check_group(struct limits *limits) {
     struct group group;
     struct number n[2];
     if (!fullest_group(limits, &group) ||
-        !crosses(limits, LIMITS_CGROUP, group.used, part(limits, group.most))) {
+        !crosses(limits, LIMITS_CGROUP, group.used, limits_part(limits, group.most))) {
         return false;
     }
     snprintf(limits->text, sizeof limits->text,
@@ -256,7 +257,7 @@ static bool check_machine(struct limits *limits) {
     whole = kilobytes_of(&page, "MemTotal:");
     left = kilobytes_of(&page, "MemAvailable:");
     if (whole == 0 || left > whole ||
-        !crosses(limits, LIMITS_MACHINE, whole - left, part(limits, whole))) {
+        !crosses(limits, LIMITS_MACHINE, whole - left, limits_part(limits, whole))) {
         return false;
     }
     snprintf(limits->text, sizeof limits->text, "the machine has %s of %s left",
@@ -271,7 +272,7 @@ static bool check_pressure(struct limits *limits) {
     if (!read_page(limits, "/proc/pressure/memory", &page)) {
         return false;
     }
-    full = line_of(&page, "full avg10=");
+    full = limits_line(&page, "full avg10=");
     percent = full != NULL ? strtod(full, NULL) : 0;
     if (percent < 0 || percent > 100 ||
         !crosses(limits, LIMITS_PRESSURE, (uint64_t)(percent * 100), PRESSURE_PERCENT * 100)) {

@@ -17,7 +17,7 @@ void logfile_start(struct logfile *log, const char *path, uint64_t most_bytes) {
     snprintf(log->path, sizeof log->path, "%s", path);
 }
 
-static void open_file(struct logfile *log) {
+static void logfile_open(struct logfile *log) {
     log->fd = open(log->path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, filemode());
     if (log->fd < 0) {
         char line[sizeof log->path + 200];
@@ -29,7 +29,7 @@ static void open_file(struct logfile *log) {
 }
 
 /* Another program with the same log may have begun it anew: then that one is gone on with. */
-static void begin_anew(struct logfile *log, const struct stat *ours) {
+static void logfile_begin_anew(struct logfile *log, const struct stat *ours) {
     char old[sizeof log->path + 2];
     struct stat named;
     snprintf(old, sizeof old, "%s.1", log->path);
@@ -38,25 +38,25 @@ static void begin_anew(struct logfile *log, const struct stat *ours) {
         return;
     }
     close(log->fd);
-    open_file(log);
+    logfile_open(log);
 }
 
-static void make_room(struct logfile *log, size_t size) {
+static void logfile_make_room(struct logfile *log, size_t size) {
     struct stat status;
     if (log->most_bytes != 0 && log->fd != STDERR_FILENO && fstat(log->fd, &status) == 0 &&
         S_ISREG(status.st_mode) && status.st_size > 0 &&
         (uint64_t)status.st_size + size > log->most_bytes) {
-        begin_anew(log, &status);
+        logfile_begin_anew(log, &status);
     }
 }
 
 int logfile_descriptor(struct logfile *log, size_t size) {
     if (log->fd < 0 && log->path[0] != '\0') {
-        open_file(log);
+        logfile_open(log);
     } else if (log->fd < 0) {
         log->fd = STDERR_FILENO;
     }
-    make_room(log, size);
+    logfile_make_room(log, size);
     return log->fd;
 }
 

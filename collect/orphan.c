@@ -44,7 +44,7 @@ bool orphan_is(const char *path) {
     return true;
 }
 
-static void run_companion(const char *path) {
+static void orphan_run_companion(const char *path) {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     for (int fd = STDIN_FILENO; null >= 0 && fd <= STDERR_FILENO; fd++) {
         dup2(null, fd);
@@ -57,7 +57,7 @@ void orphan_start(const char *path) {
     pid_t child = fork();
     if (child == 0) { /* twice, so that nobody has to wait for the companion */
         if (fork() == 0) {
-            run_companion(path);
+            orphan_run_companion(path);
         }
         _exit(0);
     }

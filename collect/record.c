@@ -87,7 +87,7 @@ struct record {
 };
 
 /* One that began midway is to end, which its program and who asked go by. */
-static bool is_ending(const struct memtrace_recording *recording) {
+static bool record_is_ending(const struct memtrace_recording *recording) {
     uint32_t state = claim_load_u32(&recording->state);
     return state == MEMTRACE_RECORD_ENDING || state == MEMTRACE_RECORD_LEFT;
 }
@@ -96,7 +96,7 @@ bool record_wanted(const struct claim *claim) {
     const struct memtrace_recording *recording = claim_recording(claim);
     uint32_t state = claim_load_u32(&recording->state);
     return state != MEMTRACE_RECORD_NONE && state != MEMTRACE_RECORD_REFUSED &&
-           (!is_ending(recording) || claim_load_u64(&recording->heartbeat_ns) != 0) &&
+           (!record_is_ending(recording) || claim_load_u64(&recording->heartbeat_ns) != 0) &&
            recording->path[0] == '/';
 }
 
@@ -120,14 +120,14 @@ static void mark_end(struct record *record) {
 }
 
 /* Tells the program that no more is wanted; what is in the buffers is lost. */
-static void stop(struct record *record) {
+static void record_stop(struct record *record) {
     if (record->events.encoder != NULL && !record->stopped) {
         mark_end(record);
     }
     recordgap_stop(&record->gap, claim_time_ns(record->claim));
     record->stopped = true;
     __atomic_store_n(&record->news, true, __ATOMIC_RELEASE);
-    if (!is_ending(record->recording)) {
+    if (!record_is_ending(record->recording)) {
         __atomic_store_n(&record->recording->state, MEMTRACE_RECORD_STOPPED, __ATOMIC_RELEASE);
     }
 }
@@ -158,7 +158,8 @@ static bool may_be_small(const struct record *record, uint32_t stream) {
            record->small_bytes < SMALL_BYTES + bytes_written(record) / SMALL_SHARE;
 }
 
-static bool is_due(const struct record *record, const struct drain_span *span, enum flush flush) {
+static bool record_is_due(const struct record *record, const struct drain_span *span,
+                          enum flush flush) {
     return span->words >= BLOCK_WORDS || flush == FLUSH_ALL ||
            (flush >= FLUSH_FULL && span->full != 0) ||
            (flush == FLUSH_SMALL && span->words != 0 &&
@@ -168,7 +169,7 @@ static bool is_due(const struct record *record, const struct drain_span *span, e
 static bool any_is_due(const struct record *record, bool ended, enum flush flush) {
     struct drain_span span = {0};
     while (drain_next_span(&record->events.drain, ended, &span)) {
-        if (is_due(record, &span, flush)) {
+        if (record_is_due(record, &span, flush)) {
             return true;
         }
     }
@@ -195,7 +196,7 @@ static int write_due(struct record *record, bool ended, enum flush flush, uint64
     struct drain_span span = {0};
     while (drain_next_span(&record->events.drain, ended, &span)) {
         uint64_t before = bytes_written(record);
-        if (!is_due(record, &span, flush)) {
+        if (!record_is_due(record, &span, flush)) {
             continue;
         }
         if (recordevents_write(&record->events, &span, until_ns) != 0) {
@@ -323,7 +324,7 @@ static int asked_marks_write(struct record *record) {
     return 0;
 }
 
-static int write_marks(struct record *record) {
+static int record_write_marks(struct record *record) {
     struct wanted_marks *wanted = &record->wanted;
     int result = 0;
     pthread_mutex_lock(&wanted->lock);
@@ -354,7 +355,7 @@ static void round_of(struct record *record, bool ended) {
                  modulefiles_are_new(&record->modules, record->claim);
     if ((looks || clock_now_ns() - record->events.refreshed_ns >= REFRESH_MS * MS) &&
         recordevents_refresh(&record->events) != 0) {
-        stop(record);
+        record_stop(record);
     }
     if (looks) {
         modulefiles_look(&record->modules, record->claim, record->events.profile);
@@ -367,19 +368,20 @@ static void round_of(struct record *record, bool ended) {
     }
     if (!record->stopped &&
         (recordparts_rotate(&record->events.parts) != 0 || drain_all(record, ended) != 0 ||
-         write_marks(record) != 0 || recordgap_write(&record->gap, &record->events, ended) != 0 ||
+         record_write_marks(record) != 0 ||
+         recordgap_write(&record->gap, &record->events, ended) != 0 ||
          recordthin_write(&record->events.thin, &record->events.parts.file,
                           claim_time_ns(record->claim), &record->trouble) != 0 ||
          recordsample_tick(&record->sample, &record->events.parts.file,
                            claim_time_ns(record->claim), live > 0 ? (uint64_t)live : 0, ended,
                            &record->trouble) != 0 ||
          write_tables(record) != 0)) {
-        stop(record);
+        record_stop(record);
     }
     recordslices_note_part(record->slices);
 }
 
-static void *run(void *argument) {
+static void *record_run(void *argument) {
     struct record *record = argument;
     struct pollfd wake = {.fd = record->wake, .events = POLLIN};
     while (!__atomic_load_n(&record->ended, __ATOMIC_ACQUIRE)) {
@@ -391,7 +393,7 @@ static void *run(void *argument) {
 
 /* --- life ------------------------------------------------------------------------------------- */
 
-static void release(struct record *record) {
+static void record_release(struct record *record) {
     recordslices_free(record->slices);
     modulefiles_close(&record->modules);
     recordsample_close(&record->sample);
@@ -423,8 +425,8 @@ struct record *record_open(const struct claim *claim, struct error *error) {
     }
     if (recordevents_open(&record->events, claim, &record->trouble) != 0 || record->wake < 0) {
         error_set(error, "%s", record->trouble.message);
-        stop(record);
-        release(record);
+        record_stop(record);
+        record_release(record);
         return NULL;
     }
     recordgap_open(&record->gap, &record->events);
@@ -439,7 +441,7 @@ int record_start(struct record *record, struct error *error) {
     if (record->running) {
         return 0;
     }
-    reason = pthread_create(&record->thread, NULL, run, record);
+    reason = pthread_create(&record->thread, NULL, record_run, record);
     if (reason != 0) {
         return error_set(error, "cannot start a thread: %s", strerror(reason));
     }
@@ -448,7 +450,7 @@ int record_start(struct record *record, struct error *error) {
     return 0;
 }
 
-static void end_thread(struct record *record) {
+static void record_end_thread(struct record *record) {
     uint64_t one = 1;
     if (record->running) {
         __atomic_store_n(&record->ended, true, __ATOMIC_RELEASE);
@@ -518,7 +520,7 @@ static int embed(struct record *record) {
 }
 
 /* The end of a whole recording. */
-static int close_parts(struct record *record) {
+static int record_close_parts(struct record *record) {
     struct recordparts *parts = &record->events.parts;
     if (embed_earlier(record) != 0 || embed(record) != 0 || recordparts_write_tables(parts) != 0 ||
         recordgap_write_totals(&record->gap, &record->events) != 0) {
@@ -578,8 +580,8 @@ static void write_rest(struct record *record) {
 
 void record_finish(struct record *record, struct record_result *result) {
     struct memtrace_asked_marks *marks;
-    end_thread(record);
-    record->events.parts.is_left = is_ending(record->recording);
+    record_end_thread(record);
+    record->events.parts.is_left = record_is_ending(record->recording);
     record->events.refreshed_ns = record->events.seen_end = 0;
     recordthin_end(&record->events.thin, claim_time_ns(record->claim));
     if (record->recording->queue_bytes != 0) {
@@ -587,8 +589,8 @@ void record_finish(struct record *record, struct record_result *result) {
     }
     record->events.is_ending = true;
     round_of(record, true);
-    if (!record->stopped && close_parts(record) != 0) {
-        stop(record);
+    if (!record->stopped && record_close_parts(record) != 0) {
+        record_stop(record);
     }
     if (record->stopped) { /* what is left to say is small, there may be room for it */
         struct error ignored;
@@ -618,7 +620,7 @@ void record_finish(struct record *record, struct record_result *result) {
         __atomic_store_n(&marks->taken, claim_load_u64(&marks->asked), __ATOMIC_RELEASE);
     }
     free_buffers(record);
-    release(record);
+    record_release(record);
 }
 
 void record_drop(struct record *record) {
@@ -628,7 +630,7 @@ void record_drop(struct record *record) {
 
 void record_abandon(struct record *record) {
     if (record != NULL) {
-        end_thread(record);
-        release(record);
+        record_end_thread(record);
+        record_release(record);
     }
 }

@@ -76,8 +76,8 @@ int recordask_lock(const struct region *region, struct error *error) {
 /* --- the file --------------------------------------------------------------------------------- */
 
 /* %p, %e, %t, %n and %% as the program itself does with MEMTRACE_RECORD_OUTPUT. */
-static void expand(const struct memtrace_header *header, const char *pattern, char *to,
-                   size_t capacity) {
+static void recordask_expand(const struct memtrace_header *header, const char *pattern, char *to,
+                             size_t capacity) {
     size_t length = 0;
     to[0] = '\0';
     for (const char *at = pattern; *at != '\0' && length + 1 < capacity; at++) {
@@ -110,15 +110,15 @@ static void expand(const struct memtrace_header *header, const char *pattern, ch
 /* memtrace.EXE.PID.mtr in this folder, or with -2, -3 and so on. */
 static void choose_new(const struct memtrace_header *header, char *path, size_t capacity) {
     char pattern[64] = "memtrace.%e.%p.mtr";
-    expand(header, pattern, path, capacity);
+    recordask_expand(header, pattern, path, capacity);
     for (unsigned number = 2; access(path, F_OK) == 0; number++) {
         snprintf(pattern, sizeof pattern, "memtrace.%%e.%%p-%u.mtr", number);
-        expand(header, pattern, path, capacity);
+        recordask_expand(header, pattern, path, capacity);
     }
 }
 
 /* A recording that is there gives way, as under `memtrace record`; no other file does. */
-static int make_room(const char *path, struct error *error) {
+static int recordask_make_room(const char *path, struct error *error) {
     char magic[sizeof MEMTRACE_RECORDING_MAGIC] = "";
     struct stat status;
     int fd;
@@ -157,7 +157,7 @@ static int choose_path(const struct memtrace_header *header, const char *output,
     if (output == NULL) {
         choose_new(header, name, sizeof name);
     } else {
-        expand(header, output, name, sizeof name);
+        recordask_expand(header, output, name, sizeof name);
     }
     if (name[0] != '/' && getcwd(folder, sizeof folder) == NULL) {
         return error_set(error, "cannot tell which folder this is: %s", strerror(errno));
@@ -166,12 +166,12 @@ static int choose_path(const struct memtrace_header *header, const char *output,
         capacity) {
         return error_set(error, "the name of the recording is too long");
     }
-    return make_room(path, error) != 0 ? -1 : try_place(path, error);
+    return recordask_make_room(path, error) != 0 ? -1 : try_place(path, error);
 }
 
 /* --- beginning -------------------------------------------------------------------------------- */
 
-static int check(const struct memtrace_header *header, long pid, struct error *error) {
+static int recordask_check(const struct memtrace_header *header, long pid, struct error *error) {
     const char *path = recordask_recording(header)->path;
     switch (recordask_look(header)) {
     case RECORDASK_NONE:
@@ -198,12 +198,13 @@ static int check(const struct memtrace_header *header, long pid, struct error *e
     return 0;
 }
 
-static int begin(struct memtrace_header *header, const struct region *region, const char *output,
-                 char path[RECORDASK_PATH], struct error *error) {
+static int recordask_write_wish(struct memtrace_header *header, const struct region *region,
+                                const char *output, char path[RECORDASK_PATH],
+                                struct error *error) {
     struct memtrace_recording *recording = recording_of(header);
     struct memtrace_header copy = *header; /* of one moment, with strings that end */
     profile_end_strings(&copy);
-    if (check(&copy, (long)region->pid, error) != 0 ||
+    if (recordask_check(&copy, (long)region->pid, error) != 0 ||
         choose_path(&copy, output, path, RECORDASK_PATH, error) != 0) {
         return -1;
     }
@@ -223,7 +224,7 @@ static int begin(struct memtrace_header *header, const struct region *region, co
 int recordask_begin(struct memtrace_header *header, const struct region *region, const char *output,
                     char path[RECORDASK_PATH], struct error *error) {
     int fd = recordask_lock(region, error);
-    int result = fd >= 0 ? begin(header, region, output, path, error) : -1;
+    int result = fd >= 0 ? recordask_write_wish(header, region, output, path, error) : -1;
     if (fd >= 0) {
         close(fd);
     }

@@ -106,8 +106,8 @@ static int next_event(struct recordevents *events, struct drain_cursor *cursor, 
 
 /* The same, without those after the recording's duration: threads hear of its end when their buffer
  * is full. */
-static int take_event(struct recordevents *events, struct drain_cursor *cursor, uint64_t until_ns,
-                      struct event *event) {
+static int recordevents_take_event(struct recordevents *events, struct drain_cursor *cursor,
+                                   uint64_t until_ns, struct event *event) {
     int result;
     do {
         result = events->cull.below_ns == 0 ? drain_next(cursor, event)
@@ -119,7 +119,7 @@ static int take_event(struct recordevents *events, struct drain_cursor *cursor, 
 /* Encodes what follows the cursor. 0 or -1. */
 static int encode(struct recordevents *events, struct drain_cursor *cursor, uint64_t until_ns) {
     struct event event;
-    int found = take_event(events, cursor, until_ns, &event);
+    int found = recordevents_take_event(events, cursor, until_ns, &event);
     event_encoder_start(events->encoder, cursor->span->thread,
                         found > 0 && event.kind == EVENT_ALLOC ? event.block.number
                                                                : drain_number(cursor));
@@ -127,14 +127,16 @@ static int encode(struct recordevents *events, struct drain_cursor *cursor, uint
         if (add_event(events, &event) != 0) {
             return -1;
         }
-        found = is_full(events->encoder) ? 0 : take_event(events, cursor, until_ns, &event);
+        found = is_full(events->encoder)
+                    ? 0
+                    : recordevents_take_event(events, cursor, until_ns, &event);
     }
     return found;
 }
 
 /* Contexts first, then events, then what of them was left out. */
-static int append(struct recordevents *events, struct memtrace_block_header *block,
-                  const void *payload, size_t size) {
+static int recordevents_append(struct recordevents *events, struct memtrace_block_header *block,
+                               const void *payload, size_t size) {
     for (size_t i = 0; i < events->cull.totals.count; i++) {
         uint32_t context = events->cull.totals.items[i].context;
         if (!recordtables_has(&events->tables, context) && note_context(events, context) != 0) {
@@ -152,8 +154,8 @@ static int append(struct recordevents *events, struct memtrace_block_header *blo
 /* One block of what follows the cursor; also one without events, where all were left out or a whole
  * buffer had none, so that the blocks of a stream join. 1; 0: there is nothing more for now; -1: it
  * failed. */
-static int write_block(struct recordevents *events, struct drain_cursor *cursor,
-                       uint64_t until_ns) {
+static int recordevents_write_block(struct recordevents *events, struct drain_cursor *cursor,
+                                    uint64_t until_ns) {
     struct drain_place first = drain_here(cursor);
     struct drain_place end;
     struct memtrace_block_header block = {.kind = MEMTRACE_BLOCK_EVENTS};
@@ -177,7 +179,7 @@ static int write_block(struct recordevents *events, struct drain_cursor *cursor,
     block.first_word = (uint16_t)first.word;
     block.end_sequence = end.sequence;
     block.end_word = (uint16_t)end.word;
-    if (append(events, &block, payload, size) != 0) {
+    if (recordevents_append(events, &block, payload, size) != 0) {
         return -1;
     }
     events->count += block.items;
@@ -192,7 +194,7 @@ int recordevents_write(struct recordevents *events, const struct drain_span *spa
     drain_start(&events->drain, span, &cursor);
     do {
         recordevents_beat(events);
-        result = write_block(events, &cursor, until_ns);
+        result = recordevents_write_block(events, &cursor, until_ns);
     } while (result > 0 && recordevents_have_room(events));
     return result < 0 ? -1 : 0;
 }
@@ -270,7 +272,7 @@ int recordevents_mark(struct recordevents *events, uint64_t time_ns, const char 
 /* --- opening ---------------------------------------------------------------------------------- */
 
 /* Opens the file and takes in what it holds that somebody else wrote. */
-static int open_file(struct recordevents *events) {
+static int recordevents_open_file(struct recordevents *events) {
     uint64_t written_ns = 0;
     int result = recordparts_open(&events->parts, events->claim, &events->tables, events->error);
     for (size_t i = 0; i < events->parts.file.index_count && result == 0; i++) {
@@ -320,7 +322,7 @@ int recordevents_open(struct recordevents *events, const struct claim *claim, st
     events->end_ns = events->recording->duration_ns;
     events->end_ns = events->end_ns != 0 ? events->end_ns : UINT64_MAX;
     drain_map(&events->drain, events->profile, claim->fd);
-    return open_file(events);
+    return recordevents_open_file(events);
 }
 
 void recordevents_close(struct recordevents *events) {

@@ -27,7 +27,7 @@ enum {
 /* --- bytes ------------------------------------------------------------------------------------ */
 
 /* Whether the file can be this large and its reserve still be there. */
-static bool has_room(struct recordfile *file, uint64_t size) {
+static bool recordfile_has_room(struct recordfile *file, uint64_t size) {
     uint64_t wanted = size + file->reserve;
     struct rlimit limit;
     if (file->reserve == 0 || wanted <= file->reserved) {
@@ -58,13 +58,13 @@ void recordfile_reserve(struct recordfile *file, uint64_t bytes) {
 }
 
 /* All of it, or nothing is left of it. 0, or -1 with errno. */
-static int append(struct recordfile *file, struct iovec *parts, int count) {
+static int recordfile_write(struct recordfile *file, struct iovec *parts, int count) {
     uint64_t end = file->size;
     uint64_t whole = end;
     for (int i = 0; i < count; i++) {
         whole += parts[i].iov_len;
     }
-    if (!has_room(file, whole)) {
+    if (!recordfile_has_room(file, whole)) {
         return -1;
     }
     while (count > 0) {
@@ -101,8 +101,8 @@ static int failed(struct recordfile *file, struct error *error) {
 }
 
 /* The bytes to store: the payload itself or, where that is smaller, packed. NULL: no memory. */
-static const void *pack(struct recordfile *file, enum memtrace_block_kind kind, const void *payload,
-                        size_t size, size_t *stored) {
+static const void *recordfile_pack(struct recordfile *file, enum memtrace_block_kind kind,
+                                   const void *payload, size_t size, size_t *stored) {
     size_t bound = BLOCK_PACK_BOUND(size);
     size_t packed;
     *stored = size;
@@ -128,8 +128,8 @@ static const void *pack(struct recordfile *file, enum memtrace_block_kind kind, 
     return file->packed;
 }
 
-static int note(struct recordfile *file, uint64_t offset,
-                const struct memtrace_block_header *block) {
+static int recordfile_note(struct recordfile *file, uint64_t offset,
+                           const struct memtrace_block_header *block) {
     if (array_grow(&file->index, &file->index_room, file->index_count, sizeof *file->index) != 0) {
         return -1;
     }
@@ -146,8 +146,8 @@ int recordfile_append(struct recordfile *file, struct memtrace_block_header *blo
     if (file->fd < 0) {
         return error_set(error, "the recording %s is closed", file->path);
     }
-    bytes = pack(file, block->kind, payload, size, &stored);
-    if (bytes == NULL || note(file, offset, block) != 0) {
+    bytes = recordfile_pack(file, block->kind, payload, size, &stored);
+    if (bytes == NULL || recordfile_note(file, offset, block) != 0) {
         return error_set(error, "out of memory while recording");
     }
     block->magic = MEMTRACE_BLOCK_MAGIC;
@@ -159,7 +159,7 @@ int recordfile_append(struct recordfile *file, struct memtrace_block_header *blo
     struct iovec parts[] = {{block, sizeof *block},
                             {(void *)(uintptr_t)bytes, stored},
                             {(void *)(uintptr_t)zeros, block_padding(block)}};
-    if (append(file, parts, 3) != 0) {
+    if (recordfile_write(file, parts, 3) != 0) {
         file->index_count--;
         return failed(file, error);
     }
@@ -186,7 +186,7 @@ int recordfile_append_nodes(struct recordfile *file, const struct memtrace_recor
 /* --- opening ---------------------------------------------------------------------------------- */
 
 /* Takes the name away from an older file. */
-static int make_room(const char *path) {
+static int recordfile_make_room(const char *path) {
     struct stat status;
     if (lstat(path, &status) != 0) {
         return 0;
@@ -203,13 +203,13 @@ int recordfile_create(struct recordfile *file, const char *path, enum recordfile
     struct iovec parts[] = {{(void *)(uintptr_t)header, sizeof *header}};
     *file = RECORDFILE_NONE;
     snprintf(file->path, sizeof file->path, "%s", path);
-    if (older == RECORDFILE_KEEP || make_room(path) == 0) {
+    if (older == RECORDFILE_KEEP || recordfile_make_room(path) == 0) {
         file->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, filemode());
     }
     if (file->fd < 0) {
         return failed(file, error);
     }
-    if (append(file, parts, 1) != 0) {
+    if (recordfile_write(file, parts, 1) != 0) {
         failed(file, error);
         unlink(path);
         recordfile_release(file);
@@ -232,12 +232,12 @@ static size_t count_kept(const struct recording *there) {
 }
 
 /* Cuts the file behind its last good block and takes over what is known of the others. */
-static int take_over(struct recordfile *file, const struct recording *there) {
+static int recordfile_take_over(struct recordfile *file, const struct recording *there) {
     size_t count = count_kept(there);
     file->size = sizeof(struct memtrace_recording_header);
     for (size_t i = 0; i < count; i++) {
         const struct recording_entry *entry = &there->blocks[i];
-        if (note(file, entry->offset, &entry->block) != 0) {
+        if (recordfile_note(file, entry->offset, &entry->block) != 0) {
             errno = ENOMEM;
             return -1;
         }
@@ -246,10 +246,10 @@ static int take_over(struct recordfile *file, const struct recording *there) {
     return ftruncate(file->fd, (off_t)file->size);
 }
 
-static int resume(struct recordfile *file, const char *path,
-                  const struct memtrace_recording_header *header,
-                  const struct memtrace_header *program, struct recording **there,
-                  struct error *error) {
+static int recordfile_resume_locked(struct recordfile *file, const char *path,
+                                    const struct memtrace_recording_header *header,
+                                    const struct memtrace_header *program, struct recording **there,
+                                    struct error *error) {
     *file = RECORDFILE_NONE;
     snprintf(file->path, sizeof file->path, "%s", path);
     *there = recording_is(path) ? recording_open_rest(path, NULL) : NULL;
@@ -261,7 +261,7 @@ static int resume(struct recordfile *file, const char *path,
         return 0;
     }
     file->fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-    if (file->fd < 0 || take_over(file, *there) != 0) {
+    if (file->fd < 0 || recordfile_take_over(file, *there) != 0) {
         failed(file, error);
         recordfile_release(file);
         recording_close(*there);
@@ -285,7 +285,7 @@ int recordfile_resume(struct recordfile *file, const char *path,
                       const struct memtrace_header *program, struct recording **there,
                       struct error *error) {
     int lock = recordfile_lock(path); /* nobody frees what was sent meanwhile (stream/punch) */
-    int result = resume(file, path, header, program, there, error);
+    int result = recordfile_resume_locked(file, path, header, program, there, error);
     if (lock >= 0) {
         close(lock);
     }
@@ -313,7 +313,7 @@ int recordfile_close(struct recordfile *file, struct error *error) {
         }
         result = recordfile_append(file, &block, entries, count * sizeof *entries, error);
     }
-    if (result == 0 && append(file, parts, 1) != 0) {
+    if (result == 0 && recordfile_write(file, parts, 1) != 0) {
         result = failed(file, error);
         if (ftruncate(file->fd, (off_t)size) == 0) {
             file->size = size;

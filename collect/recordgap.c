@@ -14,7 +14,7 @@ enum {
     LONG_MS = 10000, /* a longer one is written in pieces */
 };
 
-static bool is_open(const struct recordgap *gap) {
+static bool recordgap_is_open(const struct recordgap *gap) {
     return gap->open.to_ns != 0;
 }
 
@@ -57,7 +57,7 @@ void recordgap_look(struct recordgap *gap, const struct recordevents *events, ui
     uint64_t before = gap->allocs + gap->frees;
     count_lost(gap, events);
     if (gap->allocs + gap->frees > before) {
-        gap->open.from_ns = is_open(gap) ? gap->open.from_ns : gap->looked_ns;
+        gap->open.from_ns = recordgap_is_open(gap) ? gap->open.from_ns : gap->looked_ns;
         gap->open.to_ns = time_ns > gap->open.from_ns ? time_ns : gap->open.from_ns + 1;
         gap->any = true;
     }
@@ -70,23 +70,24 @@ void recordgap_stop(struct recordgap *gap, uint64_t time_ns) {
 
 /* ---- Gaps ---- */
 
-static uint32_t narrow(uint64_t count) {
+static uint32_t recordgap_narrow(uint64_t count) {
     return count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
 }
 
-static int append(struct recordgap *gap, struct recordevents *events,
-                  const struct memtrace_gap *what) {
+static int recordgap_append(struct recordgap *gap, struct recordevents *events,
+                            const struct memtrace_gap *what) {
     struct memtrace_block_header block = {.kind = MEMTRACE_BLOCK_GAP,
                                           .first_ns = what->from_ns,
                                           .last_ns = what->to_ns,
                                           .items = 1,
-                                          .allocs = narrow(gap->told_allocs),
-                                          .frees = narrow(gap->told_frees)};
+                                          .allocs = recordgap_narrow(gap->told_allocs),
+                                          .frees = recordgap_narrow(gap->told_frees)};
     return recordfile_append(&events->parts.file, &block, what, sizeof *what, events->error);
 }
 
 int recordgap_write(struct recordgap *gap, struct recordevents *events, bool ended) {
-    bool is_due = is_open(gap) && (ended || gap->looked_ns - gap->open.to_ns >= OVER_MS * MS ||
+    bool is_due =
+        recordgap_is_open(gap) && (ended || gap->looked_ns - gap->open.to_ns >= OVER_MS * MS ||
                                    gap->open.to_ns - gap->open.from_ns >= LONG_MS * MS);
     if (is_due) {
         struct memtrace_gap whole = gap->open;
@@ -95,14 +96,14 @@ int recordgap_write(struct recordgap *gap, struct recordevents *events, bool end
         gap->told_allocs = gap->allocs;
         gap->told_frees = gap->frees;
         gap->open = (struct memtrace_gap){0};
-        if (append(gap, events, &whole) != 0) {
+        if (recordgap_append(gap, events, &whole) != 0) {
             return -1;
         }
     }
     if (ended && gap->stopped_ns != 0) { /* of the time in which it was stopped nobody counts */
         struct memtrace_gap rest = {gap->stopped_ns, gap->looked_ns, 0, 0};
         gap->any = true;
-        return rest.to_ns > rest.from_ns ? append(gap, events, &rest) : 0;
+        return rest.to_ns > rest.from_ns ? recordgap_append(gap, events, &rest) : 0;
     }
     return 0;
 }

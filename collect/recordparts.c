@@ -15,7 +15,7 @@
 
 /* --- blocks ----------------------------------------------------------------------------------- */
 
-static int write_names(struct recordparts *parts) {
+static int recordparts_write_names(struct recordparts *parts) {
     uint64_t time_ns = claim_time_ns(parts->claim);
     if (recordtables_write_modules(parts->tables, &parts->file, time_ns, parts->error) != 0) {
         return -1;
@@ -28,7 +28,7 @@ int recordparts_write_nodes(struct recordparts *parts) {
     if (parts->tables->node_count == 0) {
         return 0;
     }
-    if (write_names(parts) != 0) {
+    if (recordparts_write_names(parts) != 0) {
         return -1;
     }
     return recordtables_write_nodes(parts->tables, &parts->file, claim_time_ns(parts->claim),
@@ -52,7 +52,7 @@ static int write_program(struct recordparts *parts) {
 }
 
 int recordparts_write_tables(struct recordparts *parts) {
-    if (write_names(parts) != 0 || write_program(parts) != 0) {
+    if (recordparts_write_names(parts) != 0 || write_program(parts) != 0) {
         return -1;
     }
     return recordtables_write_threads(parts->tables, &parts->file, claim_time_ns(parts->claim),
@@ -153,7 +153,7 @@ static int create_file(struct recordparts *parts) {
     return result;
 }
 
-static int create(struct recordparts *parts) {
+static int recordparts_create(struct recordparts *parts) {
     if (create_file(parts) != 0) {
         return -1;
     }
@@ -189,14 +189,14 @@ int recordparts_rotate(struct recordparts *parts) {
     parts->earlier_bytes += parts->file.size;
     parts->header.part++;
     recordtables_forget(parts->tables);
-    return create(parts);
+    return recordparts_create(parts);
 }
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
 /* 1; 0: there is nothing to go on with; -1: failed. Of parts with the same name some may be left
  * from an older recording that came further. */
-static int resume(struct recordparts *parts) {
+static int recordparts_resume(struct recordparts *parts) {
     struct recording *there = NULL;
     char path[sizeof parts->file.path];
     uint32_t part = 0;
@@ -232,7 +232,7 @@ static int create_elsewhere(struct recordparts *parts) {
     }
     if ((size_t)snprintf(path, sizeof wanted, "%s/%s", folder, strrchr(wanted, '/') + 1) <
             sizeof wanted &&
-        create(parts) == 0) {
+        recordparts_create(parts) == 0) {
         error_set(parts->error, "%.300s; it is at %.190s", why.message, path);
         return 0;
     }
@@ -261,9 +261,9 @@ int recordparts_open(struct recordparts *parts, const struct claim *claim,
     };
     memcpy(parts->header.magic, MEMTRACE_RECORDING_MAGIC, sizeof parts->header.magic);
     recording->path[sizeof recording->path - 1] = '\0';
-    result = resume(parts);
+    result = recordparts_resume(parts);
     if (result == 0) {
-        return create(parts) == 0 ? 0 : create_elsewhere(parts);
+        return recordparts_create(parts) == 0 ? 0 : create_elsewhere(parts);
     }
     return result > 0 ? 0 : -1;
 }

@@ -83,31 +83,33 @@ void recordsample_close(struct recordsample *sample) {
 }
 
 /* The file's text from its start, "" where there is none. */
-static const char *read_text(int fd, char *text, size_t capacity) {
+static const char *recordsample_read_text(int fd, char *text, size_t capacity) {
     ssize_t size = fd >= 0 ? pread(fd, text, capacity - 1, 0) : -1;
     text[size > 0 ? size : 0] = '\0';
     return text;
 }
 
-static bool take_sample(struct recordsample *sample, uint64_t time_ns, uint64_t live_bytes) {
+static bool recordsample_take_sample(struct recordsample *sample, uint64_t time_ns,
+                                     uint64_t live_bytes) {
     struct memtrace_sample *to = &sample->samples[sample->count];
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
     uint64_t swap = 0;
     char text[4096];
     const char *line;
     *to = (struct memtrace_sample){.time_ns = time_ns, .live_bytes = live_bytes};
-    if (sscanf(read_text(sample->statm, text, sizeof text), "%" SCNu64 " %" SCNu64,
+    if (sscanf(recordsample_read_text(sample->statm, text, sizeof text), "%" SCNu64 " %" SCNu64,
                &to->virtual_bytes, &to->resident_bytes) != 2 ||
         to->virtual_bytes == 0) {
         return false; /* it is going */
     }
     to->virtual_bytes *= page;
     to->resident_bytes *= page;
-    line = strstr(read_text(sample->status, text, sizeof text), "VmSwap:");
+    line = strstr(recordsample_read_text(sample->status, text, sizeof text), "VmSwap:");
     if (line != NULL && sscanf(line, "VmSwap: %" SCNu64, &swap) == 1) {
         to->swap_bytes = swap * KIBIBYTE;
     }
-    to->cgroup_bytes = strtoull(read_text(sample->cgroup, text, sizeof text), NULL, 10);
+    to->cgroup_bytes =
+        strtoull(recordsample_read_text(sample->cgroup, text, sizeof text), NULL, 10);
     sample->count++;
     return true;
 }
@@ -234,7 +236,7 @@ static int take_maps(const struct recordsample *sample, struct recordfile *file,
 
 /* --- when ------------------------------------------------------------------------------------- */
 
-static uint64_t larger(uint64_t a, uint64_t b) {
+static uint64_t recordsample_larger(uint64_t a, uint64_t b) {
     return a > b ? a : b;
 }
 
@@ -242,8 +244,8 @@ int recordsample_tick(struct recordsample *sample, struct recordfile *file, uint
                       uint64_t live_bytes, bool last, struct error *error) {
     int result = 0;
     if (time_ns >= sample->next_ns || last) {
-        take_sample(sample, time_ns, live_bytes);
-        sample->next_ns = time_ns + larger(SAMPLE_MS * MS, time_ns / SAMPLES_A_LIFE);
+        recordsample_take_sample(sample, time_ns, live_bytes);
+        sample->next_ns = time_ns + recordsample_larger(SAMPLE_MS * MS, time_ns / SAMPLES_A_LIFE);
     }
     if (file->size < sample->written_bytes) { /* another part */
         sample->written_bytes = 0;
@@ -258,8 +260,9 @@ int recordsample_tick(struct recordsample *sample, struct recordfile *file, uint
         uint64_t start = clock_now_ns();
         uint64_t usual_ns = time_ns < MAPS_MS * MS ? time_ns : MAPS_MS * MS;
         result = take_maps(sample, file, time_ns, error);
-        sample->next_maps_ns = time_ns + larger(larger(usual_ns, time_ns / MAPS_A_LIFE),
-                                                (clock_now_ns() - start) * MAPS_COST);
+        sample->next_maps_ns =
+            time_ns + recordsample_larger(recordsample_larger(usual_ns, time_ns / MAPS_A_LIFE),
+                                          (clock_now_ns() - start) * MAPS_COST);
     }
     return result;
 }

@@ -62,7 +62,7 @@ static void give_up(struct recordslices *slices) {
     slices->is_given_up = true;
 }
 
-static int open_parts(struct recordslices *slices, uint32_t part_count) {
+static int recordslices_open_parts(struct recordslices *slices, uint32_t part_count) {
     while (slices->count < part_count) {
         char path[sizeof slices->parts->file.path];
         recordparts_path(slices->parts, (uint32_t)slices->count, path, sizeof path);
@@ -92,7 +92,7 @@ static uint64_t count_blocks(struct timeorder_parts parts, enum memtrace_block_k
 }
 
 /* Sees what was added. 0 or -1. */
-static int refresh(struct recordslices *slices, uint32_t part_count) {
+static int recordslices_refresh(struct recordslices *slices, uint32_t part_count) {
     size_t open = slices->count;
     uint64_t node_blocks;
     for (size_t i = open != 0 ? open - 1 : 0; i < open; i++) { /* those before it are whole */
@@ -100,7 +100,7 @@ static int refresh(struct recordslices *slices, uint32_t part_count) {
             return -1;
         }
     }
-    if (open_parts(slices, part_count) != 0) {
+    if (recordslices_open_parts(slices, part_count) != 0) {
         return -1;
     }
     node_blocks = count_blocks(parts_of(slices), MEMTRACE_BLOCK_NODES);
@@ -119,7 +119,7 @@ static int refresh(struct recordslices *slices, uint32_t part_count) {
 static const struct replay_options background = {.is_alone = true};
 
 /* Goes through some events, if there are enough of which all is there. Whether there were. */
-static bool advance(struct recordslices *slices) {
+static bool recordslices_advance(struct recordslices *slices) {
     struct timeorder_parts parts = parts_of(slices);
     uint64_t settled_ns = wholereplay_settled(parts);
     uint64_t enough = LOOK_EVENTS;
@@ -181,7 +181,7 @@ static bool is_crowded(uint64_t *delay_ns) {
     return *delay_ns - before_ns > CROWDED_NS;
 }
 
-static void *run(void *argument) {
+static void *recordslices_run(void *argument) {
     struct recordslices *slices = argument;
     const struct sched_param lowest = {0};
     uint64_t delay_ns = read_delay();
@@ -193,11 +193,11 @@ static void *run(void *argument) {
         if (is_crowded(&delay_ns)) {
             had_enough = false;
             rest_ms = rest_ms < REST_MS / 4 ? 4 * rest_ms : REST_MS;
-        } else if (refresh(slices, part_count) != 0) {
+        } else if (recordslices_refresh(slices, part_count) != 0) {
             give_up(slices);
         } else {
             rest_ms = rest_ms > 2 * LOOK_MS ? rest_ms / 2 : LOOK_MS;
-            had_enough = advance(slices);
+            had_enough = recordslices_advance(slices);
         }
     }
     return NULL;
@@ -205,7 +205,7 @@ static void *run(void *argument) {
 
 void recordslices_start(struct recordslices *slices) {
     if (slices != NULL) {
-        slices->has_thread = pthread_create(&slices->thread, NULL, run, slices) == 0;
+        slices->has_thread = pthread_create(&slices->thread, NULL, recordslices_run, slices) == 0;
     }
 }
 
@@ -217,7 +217,7 @@ void recordslices_note_part(struct recordslices *slices) {
     }
 }
 
-static void end_thread(struct recordslices *slices) {
+static void recordslices_end_thread(struct recordslices *slices) {
     if (slices->has_thread) {
         pthread_mutex_lock(&slices->lock);
         slices->has_ended = true;
@@ -231,7 +231,7 @@ static void end_thread(struct recordslices *slices) {
 /* ---- The close ---- */
 
 /* The model of all of it, whose index has the sum of all slices. NULL: it cannot be had. */
-static struct model *finish(struct recordslices *slices) {
+static struct model *recordslices_finish(struct recordslices *slices) {
     struct timeorder_parts parts = parts_of(slices);
     struct model *model = slices->model;
     struct index *index;
@@ -260,8 +260,8 @@ static struct model *finish(struct recordslices *slices) {
 }
 
 /* Coarser until they take no more than their share of the files. */
-static void append(const struct recordslices *slices, struct index *index,
-                   struct recordfile *file) {
+static void recordslices_append(const struct recordslices *slices, struct index *index,
+                                struct recordfile *file) {
     struct timeorder_parts parts = parts_of(slices);
     uint64_t most = (slices->parts->earlier_bytes + file->size) / RECORDSLICES_SHARE;
     ZSTD_CCtx *zstd = ZSTD_createCCtx();
@@ -296,14 +296,14 @@ void recordslices_write(struct recordslices *slices, struct recordfile *file) {
     if (slices == NULL) {
         return;
     }
-    end_thread(slices);
-    if (slices->is_given_up || refresh(slices, slices->part_count) != 0 ||
+    recordslices_end_thread(slices);
+    if (slices->is_given_up || recordslices_refresh(slices, slices->part_count) != 0 ||
         index_count_events(parts_of(slices)) < RECORDSLICES_EVENTS) {
         return;
     }
-    model = finish(slices);
+    model = recordslices_finish(slices);
     if (model != NULL) {
-        append(slices, model->index, file);
+        recordslices_append(slices, model->index, file);
     }
     model_free(model);
 }
@@ -312,7 +312,7 @@ void recordslices_free(struct recordslices *slices) {
     if (slices == NULL) {
         return;
     }
-    end_thread(slices);
+    recordslices_end_thread(slices);
     wholereplay_free(slices->replay);
     model_free(slices->model);
     for (size_t i = 0; i < slices->count; i++) {

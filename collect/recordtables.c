@@ -106,8 +106,9 @@ int recordtables_note(struct recordtables *tables, uint32_t context) {
 
 /* --- blocks ----------------------------------------------------------------------------------- */
 
-static int write_block(struct recordfile *file, enum memtrace_block_kind kind, uint64_t time_ns,
-                       const void *items, size_t count, size_t item_size, struct error *error) {
+static int recordtables_write_block(struct recordfile *file, enum memtrace_block_kind kind,
+                                    uint64_t time_ns, const void *items, size_t count,
+                                    size_t item_size, struct error *error) {
     struct memtrace_block_header block = {
         .kind = (uint16_t)kind, .first_ns = time_ns, .last_ns = time_ns, .items = (uint32_t)count};
     return count != 0 ? recordfile_append(file, &block, items, count * item_size, error) : 0;
@@ -121,8 +122,8 @@ int recordtables_write_nodes(struct recordtables *tables, struct recordfile *fil
 }
 
 /* Items of all segments of a kind; the caller frees what it gets. NULL: out of memory. */
-static void *gather(const struct profile *profile, uint32_t kind, size_t item_size,
-                    size_t *places) {
+static void *recordtables_gather(const struct profile *profile, uint32_t kind, size_t item_size,
+                                 size_t *places) {
     *places = 0;
     for (size_t i = 0; i < profile->segment_count; i++) {
         *places += profile->segments[i].kind == kind ? profile->segments[i].item_count : 0;
@@ -146,7 +147,8 @@ int recordtables_write_modules(struct recordtables *tables, struct recordfile *f
     const struct profile *profile = tables->profile;
     size_t places;
     size_t count = 0;
-    struct memtrace_module *news = gather(profile, MEMTRACE_SEGMENT_MODULES, sizeof *news, &places);
+    struct memtrace_module *news =
+        recordtables_gather(profile, MEMTRACE_SEGMENT_MODULES, sizeof *news, &places);
     int result;
     for (size_t i = 0; news != NULL && i < profile->segment_count; i++) {
         const struct profile_segment *segment = &profile->segments[i];
@@ -162,8 +164,8 @@ int recordtables_write_modules(struct recordtables *tables, struct recordfile *f
         }
     }
     result = news == NULL ? error_set(error, "out of memory while recording")
-                          : write_block(file, MEMTRACE_BLOCK_MODULES, time_ns, news, count,
-                                        sizeof *news, error);
+                          : recordtables_write_block(file, MEMTRACE_BLOCK_MODULES, time_ns, news,
+                                                     count, sizeof *news, error);
     free(news);
     return result;
 }
@@ -196,8 +198,8 @@ int recordtables_write_pools(struct recordtables *tables, struct recordfile *fil
         }
     }
     result = news == NULL ? error_set(error, "out of memory while recording")
-                          : write_block(file, MEMTRACE_BLOCK_POOLS, time_ns, news, count,
-                                        sizeof *news, error);
+                          : recordtables_write_block(file, MEMTRACE_BLOCK_POOLS, time_ns, news,
+                                                     count, sizeof *news, error);
     tables->pool_count = news != NULL && count != 0 ? news[count - 1].number : tables->pool_count;
     free(news);
     return result;
@@ -209,7 +211,7 @@ int recordtables_write_threads(struct recordtables *tables, struct recordfile *f
     size_t places;
     size_t count = 0;
     struct memtrace_thread_record *threads =
-        gather(profile, MEMTRACE_SEGMENT_THREADS, sizeof *threads, &places);
+        recordtables_gather(profile, MEMTRACE_SEGMENT_THREADS, sizeof *threads, &places);
     int result;
     for (size_t i = 0; threads != NULL && i < profile->segment_count; i++) {
         const struct profile_segment *segment = &profile->segments[i];
@@ -222,8 +224,8 @@ int recordtables_write_threads(struct recordtables *tables, struct recordfile *f
         }
     }
     result = threads == NULL ? error_set(error, "out of memory while recording")
-                             : write_block(file, MEMTRACE_BLOCK_THREADS, time_ns, threads, count,
-                                           sizeof *threads, error);
+                             : recordtables_write_block(file, MEMTRACE_BLOCK_THREADS, time_ns,
+                                                        threads, count, sizeof *threads, error);
     free(threads);
     return result;
 }

@@ -31,7 +31,7 @@ void recordthin_open(struct recordthin *thin, struct memtrace_recording *recordi
 
 /* ---- How much room there is ---- */
 
-static uint32_t share(uint64_t left, uint64_t whole) {
+static uint32_t recordthin_share(uint64_t left, uint64_t whole) {
     return left < whole ? (uint32_t)((double)left / (double)whole * WHOLE) : WHOLE;
 }
 
@@ -45,7 +45,7 @@ static void look_at_buffers(struct recordthin *thin, const struct drain *drain, 
     thin->buffers_left =
         spare == 0 && now_ns - thin->dry_ns >= DRY_MS * MS
             ? 0
-            : share(spare + to_come, MEMTRACE_CHUNK_LIMIT - MEMTRACE_CHUNK_SEGMENTS);
+            : recordthin_share(spare + to_come, MEMTRACE_CHUNK_LIMIT - MEMTRACE_CHUNK_SEGMENTS);
 }
 
 bool recordthin_asks(struct recordthin_room *room, uint32_t left) {
@@ -62,7 +62,7 @@ bool recordthin_asks(struct recordthin_room *room, uint32_t left) {
 /* ---- How far it is thinned ---- */
 
 /* That it is thinned, since the last look or since it was asked for. */
-static void note(struct recordthin *thin, uint64_t now_ns, uint64_t time_ns) {
+static void recordthin_note(struct recordthin *thin, uint64_t now_ns, uint64_t time_ns) {
     unsigned shift =
         __atomic_load_n(&thin->recording->flags, __ATOMIC_RELAXED) >> MEMTRACE_RECORDING_THIN_SHIFT;
     uint64_t distance = shift != 0 ? memtrace_distance(thin->recording) : 0;
@@ -100,7 +100,7 @@ static bool may_relax(const struct recordthin *thin, uint64_t now_ns) {
 void recordthin_look(struct recordthin *thin, const struct drain *drain, uint64_t queued,
                      uint64_t most, uint64_t time_ns) {
     uint64_t now_ns = clock_now_ns();
-    uint32_t left = most == 0 ? WHOLE : queued < most ? share(most - queued, most) : 0;
+    uint32_t left = most == 0 ? WHOLE : queued < most ? recordthin_share(most - queued, most) : 0;
     if (thin->recording == NULL || thin->ended_ns != 0 || now_ns - thin->looked_ns < LOOK_MS * MS) {
         return;
     }
@@ -112,12 +112,12 @@ void recordthin_look(struct recordthin *thin, const struct drain *drain, uint64_
     } else if (may_relax(thin, now_ns)) {
         memtrace_thin(thin->recording, 0);
     }
-    note(thin, now_ns, time_ns);
+    recordthin_note(thin, now_ns, time_ns);
 }
 
 void recordthin_end(struct recordthin *thin, uint64_t time_ns) {
     if (thin->recording != NULL && thin->ended_ns == 0) {
-        note(thin, clock_now_ns(), time_ns);
+        recordthin_note(thin, clock_now_ns(), time_ns);
         thin->ended_ns = time_ns;
     }
 }

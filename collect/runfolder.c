@@ -79,8 +79,8 @@ int runfolder_make(struct runwriter *run) {
 
 /* STEM.PID.mtp, with .2, .3 and so on before the ending; of recordings, whose parts are called so,
  * with -2 and so on. */
-static bool is_taken(const char *stem, uint32_t pid, const char *ending, unsigned number,
-                     char *path, size_t capacity) {
+static bool runfolder_is_taken(const char *stem, uint32_t pid, const char *ending, unsigned number,
+                               char *path, size_t capacity) {
     char infix[16] = "";
     if (number > 1) {
         snprintf(infix, sizeof infix, "%c%u", strcmp(ending, ".mtr") == 0 ? '-' : '.', number);
@@ -95,22 +95,22 @@ static void free_path(const char *stem, uint32_t pid, const char *ending, char *
                       size_t capacity) {
     unsigned taken = 1;
     unsigned end = 2;
-    if (!is_taken(stem, pid, ending, 1, path, capacity)) {
+    if (!runfolder_is_taken(stem, pid, ending, 1, path, capacity)) {
         return;
     }
-    while (end < 1u << 30 && is_taken(stem, pid, ending, end, path, capacity)) {
+    while (end < 1u << 30 && runfolder_is_taken(stem, pid, ending, end, path, capacity)) {
         taken = end;
         end *= 2;
     }
     while (end - taken > 1) {
         unsigned middle = taken + (end - taken) / 2;
-        if (is_taken(stem, pid, ending, middle, path, capacity)) {
+        if (runfolder_is_taken(stem, pid, ending, middle, path, capacity)) {
             taken = middle;
         } else {
             end = middle;
         }
     }
-    is_taken(stem, pid, ending, end, path, capacity);
+    runfolder_is_taken(stem, pid, ending, end, path, capacity);
 }
 
 static void path_in(const char *folder, const char *program, uint32_t pid, const char *ending,
@@ -156,7 +156,7 @@ bool runfolder_is_small(const struct runwriter *run, const char *path) {
 
 /* --- what stands in its place ----------------------------------------------------------------- */
 
-static bool is_of_run(const char *name) {
+static bool runfolder_is_of_run(const char *name) {
     return pathname_is_ours(name) || strcmp(name, RUN_SUMMARY) == 0 ||
            strncmp(name, ".run-", 5) == 0;
 }
@@ -172,7 +172,7 @@ static bool is_run_folder(const char *path) {
             continue;
         }
         is_marked |= strncmp(entry->d_name, ".run-", 5) == 0;
-        is_other |= !is_of_run(entry->d_name);
+        is_other |= !runfolder_is_of_run(entry->d_name);
     }
     if (folder != NULL) {
         closedir(folder);
@@ -184,7 +184,7 @@ static void remove_files(const char *path) {
     struct dirent *entry;
     DIR *folder = opendir(path);
     while (folder != NULL && (entry = readdir(folder)) != NULL) {
-        if (is_of_run(entry->d_name)) {
+        if (runfolder_is_of_run(entry->d_name)) {
             unlinkat(dirfd(folder), entry->d_name, 0);
         }
     }
@@ -292,7 +292,8 @@ unsigned runfolder_move_recording(const char *from, const char *to) {
 }
 
 /* The file of the process, and of its light children, is called so now. */
-static void note_name(struct runwriter *run, struct runwriter_process *process, const char *path) {
+static void runfolder_note_name(struct runwriter *run, struct runwriter_process *process,
+                                const char *path) {
     char *old = process->file;
     process->file = NULL;
     process->has_path = false;
@@ -320,7 +321,7 @@ static void move_first(struct runwriter *run) {
     path_in(run->folder, pathname_base(process->program), (uint32_t)process->pid, ".mtr", first,
             sizeof first);
     if (runfolder_move_recording(run->path, first) != 0) {
-        note_name(run, process, first);
+        runfolder_note_name(run, process, first);
     }
 }
 
@@ -516,7 +517,7 @@ static void move_in(struct runwriter *run, const char *path, const struct profil
         return;
     }
     if (known != NULL) {
-        note_name(run, known, to);
+        runfolder_note_name(run, known, to);
     } else {
         runwriter_add_file(run, profile, model, pathname_base(to));
         model_free(model);
@@ -526,7 +527,7 @@ static void move_in(struct runwriter *run, const char *path, const struct profil
 /* A process in another namespace of pids sees no collector and writes its profile itself. (We may
  * have written it, too, by its region.) One that seemed to be the only one may have its profile at
  * the run's path by us. */
-static void take_in(struct runwriter *run, const char *path) {
+static void runfolder_take_in(struct runwriter *run, const char *path) {
     struct profile *profile = profile_open(path, NULL);
     struct runwriter_process *known =
         profile != NULL ? runwriter_find(run, &profile->header) : NULL;
@@ -542,7 +543,7 @@ static void take_in_joined(struct runwriter *run) {
     struct dirent *entry;
     DIR *folder = NULL;
     if (is_file_of_run(run, run->path)) {
-        take_in(run, run->path);
+        runfolder_take_in(run, run->path);
     } else if (runfolder_is_of(run->path, run->id)) {
         folder = opendir(run->path);
     }
@@ -550,7 +551,7 @@ static void take_in_joined(struct runwriter *run) {
         char path[sizeof run->path + 300];
         snprintf(path, sizeof path, "%s/%s", run->path, entry->d_name);
         if (pathname_ends_in(entry->d_name, ".mtp") && is_file_of_run(run, path)) {
-            take_in(run, path);
+            runfolder_take_in(run, path);
         }
     }
     if (folder != NULL) {
@@ -559,7 +560,7 @@ static void take_in_joined(struct runwriter *run) {
 }
 
 /* A file that is in the way is replaced, as a profile replaces one. */
-static int take_place(struct runwriter *run, struct error *error) {
+static int runfolder_take_place(struct runwriter *run, struct error *error) {
     struct stat status;
     bool is_file = lstat(run->path, &status) == 0 && S_ISREG(status.st_mode);
     if (runfolder_clear(run->path) != 0 || (is_file && unlink(run->path) != 0) ||
@@ -619,5 +620,5 @@ int runfolder_finish(struct runwriter *run, const struct runwriter_exit *how, st
         owner_give(fd, &run->owner);
         close(fd);
     }
-    return take_place(run, error) != 0 ? -1 : result;
+    return runfolder_take_place(run, error) != 0 ? -1 : result;
 }

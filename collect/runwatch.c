@@ -38,7 +38,7 @@ static enum membership membership(const struct runwatch *watch, const char *path
     return watch->run->id != 0 && header.run.id == watch->run->id ? MEMBER : NO_MEMBER;
 }
 
-static bool is_attached(const struct runwatch *watch, const char *path) {
+static bool runwatch_is_attached(const struct runwatch *watch, const char *path) {
     struct stat status;
     if (lstat(path, &status) != 0) {
         return true; /* gone by now */
@@ -53,7 +53,7 @@ static bool is_attached(const struct runwatch *watch, const char *path) {
 }
 
 /* false: try again. */
-static bool attach(struct runwatch *watch, const char *path) {
+static bool runwatch_attach(struct runwatch *watch, const char *path) {
     struct collector *collector = malloc(sizeof *collector);
     struct collector **grown =
         reallocarray(watch->processes, watch->count + 1, sizeof *watch->processes);
@@ -73,7 +73,7 @@ static bool attach(struct runwatch *watch, const char *path) {
 }
 
 /* false: something there may be ours in a moment. */
-static bool look_in(struct runwatch *watch, const char *folder) {
+static bool runwatch_look_in(struct runwatch *watch, const char *folder) {
     bool is_done = true;
     struct dirent *entry;
     DIR *directory = opendir(folder);
@@ -82,11 +82,11 @@ static bool look_in(struct runwatch *watch, const char *folder) {
         char path[512];
         enum membership member;
         if (snprintf(path, sizeof path, "%s/%s", folder, entry->d_name) >= (int)sizeof path ||
-            region_parse(path, &region) != 0 || is_attached(watch, path)) {
+            region_parse(path, &region) != 0 || runwatch_is_attached(watch, path)) {
             continue;
         }
         member = membership(watch, path);
-        is_done &= member == NO_MEMBER || (member == MEMBER && attach(watch, path));
+        is_done &= member == NO_MEMBER || (member == MEMBER && runwatch_attach(watch, path));
     }
     if (directory != NULL) {
         closedir(directory);
@@ -107,7 +107,7 @@ static int64_t changed_ns(const struct region_folders *folders, size_t count) {
     return (int64_t)clock_kernel_ns(CLOCK_REALTIME) - latest > CLOCK_STEP_NS ? latest : -1;
 }
 
-static void look(struct runwatch *watch) {
+static void runwatch_look(struct runwatch *watch) {
     struct region_folders folders;
     size_t count = region_folders(geteuid(), &folders);
     int64_t changed = changed_ns(&folders, count);
@@ -116,7 +116,7 @@ static void look(struct runwatch *watch) {
     }
     watch->looked_ns = changed;
     for (size_t i = 0; i < count; i++) {
-        if (!look_in(watch, folders.path[i])) {
+        if (!runwatch_look_in(watch, folders.path[i])) {
             watch->looked_ns = -1;
         }
     }
@@ -124,7 +124,7 @@ static void look(struct runwatch *watch) {
 
 /* --- collecting ------------------------------------------------------------------------------- */
 
-static void finish(struct runwatch *watch, size_t place, bool is_last) {
+static void runwatch_finish(struct runwatch *watch, size_t place, bool is_last) {
     struct collector *collector = watch->processes[place];
     char *text = collector_finish(collector, is_last);
     if (text != NULL) {
@@ -135,7 +135,7 @@ static void finish(struct runwatch *watch, size_t place, bool is_last) {
     watch->processes[place] = watch->processes[--watch->count];
 }
 
-static void sample(struct runwatch *watch) {
+static void runwatch_sample(struct runwatch *watch) {
     uint64_t now = clock_now_ns();
     struct runwriter_sample sum = {.time_ns = now - watch->run->start_ns,
                                    .processes = watch->count};
@@ -153,7 +153,7 @@ static bool is_first_process(const struct runwatch *watch, size_t place) {
 
 /* Whether the region is finished now. The last one of the command's process waits for its end, when
  * it is known whether there were others. */
-static bool is_over(const struct runwatch *watch, size_t place) {
+static bool runwatch_is_over(const struct runwatch *watch, size_t place) {
     const struct collector *collector = watch->processes[place];
     return (!is_first_process(watch, place) ||
             claim_load_u32(&collector->claim.header->state) == MEMTRACE_STATE_EXECED) &&
@@ -162,17 +162,17 @@ static bool is_over(const struct runwatch *watch, size_t place) {
 
 int runwatch_tick(struct runwatch *watch) {
     int wait = LONGEST_WAIT_MS;
-    look(watch);
+    runwatch_look(watch);
     for (size_t i = watch->count; i-- > 0;) {
-        if (is_over(watch, i)) {
-            finish(watch, i, false);
+        if (runwatch_is_over(watch, i)) {
+            runwatch_finish(watch, i, false);
         }
     }
     for (size_t i = 0; i < watch->count; i++) {
         int due = collector_tick(watch->processes[i]);
         wait = due < wait ? due : wait;
     }
-    sample(watch);
+    runwatch_sample(watch);
     return wait;
 }
 
@@ -235,7 +235,7 @@ static void let_go(struct runwatch *watch, struct collector *collector) {
 static void finish_ended(struct runwatch *watch) {
     for (size_t i = watch->count; i-- > 0;) {
         if (!is_first_process(watch, i) && collector_over(watch->processes[i])) {
-            finish(watch, i, false);
+            runwatch_finish(watch, i, false);
         }
     }
 }
@@ -244,10 +244,10 @@ size_t runwatch_end(struct runwatch *watch) {
     size_t place = 0;
     size_t images;
     watch->looked_ns = -1;
-    look(watch);
+    runwatch_look(watch);
     finish_ended(watch);
     while ((images = next_image(watch, &place)) != 0) {
-        finish(watch, place, images == 1);
+        runwatch_finish(watch, place, images == 1);
     }
     finish_ended(watch); /* that took a while */
     for (size_t i = 0; i < watch->count; i++) {

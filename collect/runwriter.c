@@ -162,9 +162,11 @@ struct runwriter_process *runwriter_find(const struct runwriter *run,
 }
 
 /* NULL: out of memory, and what it would have held is not told of. */
-static struct runwriter_process *add(struct runwriter *run, const struct profile *region,
-                                     const struct model *model, const struct leftout *left_out,
-                                     uint32_t state, char *file) {
+static struct runwriter_process *runwriter_add_process(struct runwriter *run,
+                                                       const struct profile *region,
+                                                       const struct model *model,
+                                                       const struct leftout *left_out,
+                                                       uint32_t state, char *file) {
     const struct memtrace_header *header = &region->header;
     struct runwriter_process *process;
     char uncounted[UNCOUNTED_SIZE];
@@ -213,8 +215,8 @@ void runwriter_add(struct runwriter *run, const struct claim *claim, const struc
     const char *file = run->is_recording && recording != NULL ? recording->path : profile;
     bool small = file != NULL && runfolder_is_small(run, file);
     char *name = file != NULL ? strdup(small ? RUN_OTHERS : pathname_base(file)) : NULL;
-    struct runwriter_process *process =
-        add(run, region, model, left_out, claim_load_u32(&claim->header->state), name);
+    struct runwriter_process *process = runwriter_add_process(
+        run, region, model, left_out, claim_load_u32(&claim->header->state), name);
     run->owner = claim->header->owner;
     if (process != NULL) {
         process->small = small;
@@ -227,7 +229,8 @@ void runwriter_add_file(struct runwriter *run, const struct profile *profile,
                         const struct model *model, const char *file) {
     char *name = strdup(file);
     struct leftout left_out = leftout_find(model);
-    if (add(run, profile, model, &left_out, profile->header.state, name) != NULL) {
+    if (runwriter_add_process(run, profile, model, &left_out, profile->header.state, name) !=
+        NULL) {
         add_light_children(run, profile, name);
     }
 }
@@ -389,7 +392,7 @@ static int compare_starts(const void *left, const void *right) {
 }
 
 /* Images of one process follow each other; others may stand between. */
-static void number_images(struct runwriter *run) {
+static void runwriter_number_images(struct runwriter *run) {
     qsort(run->processes, run->process_count, sizeof *run->processes, compare_starts);
     for (size_t i = 0; i < run->process_count; i++) {
         for (size_t before = i; before-- > 0;) {
@@ -405,7 +408,7 @@ static void number_images(struct runwriter *run) {
 }
 
 int runwriter_end(struct runwriter *run, const struct runwriter_exit *how, struct error *error) {
-    number_images(run);
+    runwriter_number_images(run);
     return run->has_folder ? runfolder_finish(run, how, error) : 0;
 }
 

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 /* Keeps points 1, 3, 5, …: the newest stays. */
-static void thin(struct memtrace_timeline *timeline) {
+static void timeline_thin(struct memtrace_timeline *timeline) {
     uint32_t kept = 0;
     for (uint32_t i = 1; i < MEMTRACE_TIMELINE_POINTS; i += 2) {
         timeline->point[kept++] = timeline->point[i];
@@ -30,7 +30,7 @@ void timeline_add(struct memtrace_timeline *timeline, const struct memtrace_poin
         return;
     }
     if (count >= MEMTRACE_TIMELINE_POINTS) {
-        thin(timeline);
+        timeline_thin(timeline);
         count = timeline->count;
     }
     timeline->point[count] = *point;
@@ -44,8 +44,8 @@ struct sums {
     uint64_t free_bytes;
 };
 
-static void add_leaf(const struct profile *profile, const struct profile_segment *segment,
-                     int frees, struct sums *sums) {
+static void timeline_add_leaf(const struct profile *profile, const struct profile_segment *segment,
+                              int frees, struct sums *sums) {
     for (uint32_t place = 0; place < segment->item_count; place++) {
         const struct memtrace_thread_record *thread = profile_item(profile, segment, place);
         if (thread == NULL) {
@@ -66,7 +66,7 @@ void timeline_sum(const struct profile *profile, struct memtrace_point *point) {
     for (int frees = 1; frees >= 0; frees--) {
         for (size_t i = 0; i < profile->segment_count; i++) {
             if (profile->segments[i].kind == MEMTRACE_SEGMENT_THREADS) {
-                add_leaf(profile, &profile->segments[i], frees, &sums);
+                timeline_add_leaf(profile, &profile->segments[i], frees, &sums);
             }
         }
     }
@@ -91,7 +91,7 @@ static const char *read_proc(pid_t pid, const char *name, char *text, size_t cap
     return text;
 }
 
-static uint64_t anonymous_bytes(pid_t pid) {
+static uint64_t timeline_anonymous_bytes(pid_t pid) {
     char text[128];
     unsigned long long resident = 0;
     unsigned long long shared = 0;
@@ -112,7 +112,7 @@ uint64_t timeline_resident(pid_t pid) {
 
 /* By /proc/PID/pagemap: 8 bytes a page, whose highest bit says that the page is present (kernel
  * documentation, admin-guide/mm/pagemap.rst). */
-static uint64_t count_resident(const void *pagemap, uint64_t start, uint64_t size) {
+static uint64_t timeline_count_resident(const void *pagemap, uint64_t start, uint64_t size) {
     enum { BATCH = 4096 };
     uint64_t page_size = (uint64_t)sysconf(_SC_PAGESIZE);
     uint64_t first = start / page_size;
@@ -163,9 +163,9 @@ void timeline_note_own_resident(pid_t pid, struct memtrace_header *header) {
     snprintf(path, sizeof path, "/proc/%ld/pagemap", (long)pid);
     fd = maps != NULL ? open(path, O_RDONLY | O_CLOEXEC) : -1;
     if (fd >= 0) {
-        bytes = memtrace_own_resident(count_resident, &fd, maps,
+        bytes = memtrace_own_resident(timeline_count_resident, &fd, maps,
                                       __atomic_load_n(&header->end, __ATOMIC_RELAXED),
-                                      anonymous_bytes(pid));
+                                      timeline_anonymous_bytes(pid));
         close(fd);
     }
     free(maps);

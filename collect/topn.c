@@ -129,8 +129,8 @@ static void print_row(FILE *out, const struct model *model, const struct topn_ro
 }
 
 /* Looks all places of the rows up at once. */
-static void prepare(const struct model *model, const struct topn_row *rows, size_t count,
-                    struct symbolizer *symbolizer) {
+static void topn_prepare(const struct model *model, const struct topn_row *rows, size_t count,
+                         struct symbolizer *symbolizer) {
     struct symbol_module *modules = malloc((model->module_count + 1) * sizeof *modules);
     struct symbol_address *addresses = NULL;
     size_t used = 0;
@@ -162,7 +162,7 @@ static void prepare(const struct model *model, const struct topn_row *rows, size
 void topn_print(FILE *out, const struct model *model, const struct topn_row *rows, size_t count,
                 struct symbolizer *symbolizer) {
     if (symbolizer != NULL && count >= PREPARE_ROWS) {
-        prepare(model, rows, count, symbolizer);
+        topn_prepare(model, rows, count, symbolizer);
     }
     for (size_t rank = count; rank >= 1; rank--) {
         print_row(out, model, &rows[rank - 1], rank, symbolizer);

@@ -73,7 +73,7 @@ struct importer {
 };
 
 /* As much of a text as there is room for. */
-static void copy_text(char *to, size_t room, const char *text) {
+static void importer_copy_text(char *to, size_t room, const char *text) {
     size_t size = strlen(text);
     size = size < room ? size : room - 1;
     memmove(to, text, size);
@@ -111,7 +111,7 @@ static uint32_t modules_id(struct modules *modules, const struct heaptrackfile_m
         modules->count = id + 1;
         modules->items[id] = (struct memtrace_module){
             .id = (uint32_t)id, .start = module->start, .end = module->end, .bias = module->base};
-        copy_text(modules->items[id].path, sizeof modules->items[id].path, module->path);
+        importer_copy_text(modules->items[id].path, sizeof modules->items[id].path, module->path);
     }
     item = &modules->items[id];
     item->start = module->start < item->start ? module->start : item->start;
@@ -189,13 +189,13 @@ static struct live_block live_blocks_end(struct live_blocks *live, enum heaptrac
 
 static void importer_program(void *context, const char *path) {
     struct importer *importer = context;
-    copy_text(importer->program.executable, sizeof importer->program.executable, path);
+    importer_copy_text(importer->program.executable, sizeof importer->program.executable, path);
 }
 
 /* Its arguments were joined by spaces; importer_split_command() takes them apart. */
 static void importer_command(void *context, const char *text) {
     struct importer *importer = context;
-    copy_text(importer->program.command, sizeof importer->program.command - 1, text);
+    importer_copy_text(importer->program.command, sizeof importer->program.command - 1, text);
 }
 
 static void importer_modules_gone(void *context) {
@@ -390,7 +390,8 @@ static void importer_guess_program(struct importer *importer) {
 static void importer_write_thread(struct importer *importer) {
     struct memtrace_thread_record thread = {
         .id = THREAD, .state = MEMTRACE_THREAD_ENDED, .end_ns = importer->time_ns};
-    copy_text(thread.name, sizeof thread.name, pathname_base(importer->program.executable));
+    importer_copy_text(thread.name, sizeof thread.name,
+                       pathname_base(importer->program.executable));
     recordwriter_table(importer->writer, MEMTRACE_BLOCK_THREADS, &thread, 1, sizeof thread);
 }
 
