@@ -309,21 +309,13 @@ static void report(struct collector *collector, struct periodic_moment *moment) 
     free(text);
 }
 
-static void dump(struct collector *collector) {
-    char path[4200];
-    struct error error;
-    if (copy_live(&collector->claim, path, sizeof path, &error) == 0) {
-        tell_of(LEVEL_WARNING, "limit: the profile as it is now: ", path);
-    } else {
-        tell_of(LEVEL_ERROR, "limit: ", error.message);
-    }
-}
-
 /* SIGABRT, not SIGKILL: the program's own handlers may have something to save, a core is left where
  * the user wants one, and who waits for the program can tell this from the OOM killer. */
 static void heed_limit(struct collector *collector, struct periodic_moment *moment) {
     const char *crossed = limits_check(&collector->limits);
     uint32_t action = collector->limits.limit.action;
+    char path[4200];
+    struct error error;
     if (crossed == NULL) {
         return;
     }
@@ -335,7 +327,11 @@ static void heed_limit(struct collector *collector, struct periodic_moment *mome
     }
     report(collector, moment);
     if (action == MEMTRACE_LIMIT_DUMP || action == MEMTRACE_LIMIT_ABORT) {
-        dump(collector);
+        if (copy_live(&collector->claim, path, sizeof path, &error) == 0) {
+            tell_of(LEVEL_WARNING, "limit: the profile as it is now: ", path);
+        } else {
+            tell_of(LEVEL_ERROR, "limit: ", error.message);
+        }
     }
     if (action == MEMTRACE_LIMIT_ABORT) {
         tell_of(LEVEL_WARNING, "limit: ", "the program is ended by SIGABRT");
@@ -496,12 +492,6 @@ static void *collector_load(void *context) {
     return NULL;
 }
 
-/* Signals are for the others. */
-static void start_loading(struct loading *loading, const struct profile *profile) {
-    *loading = (struct loading){.profile = profile};
-    loading->has_thread = threadstart(&loading->thread, NULL, collector_load, loading) == 0;
-}
-
 /* NULL: it could not be loaded. */
 static struct model *end_loading(struct loading *loading) {
     if (loading->has_thread && !loading->has_ended) {
@@ -526,7 +516,9 @@ static char *collector_finish_region(struct collector *collector,
     const struct record_result *own = record_is_midway(&collector->claim) ? NULL : recording;
     bool profiled = own == NULL || finish_wants_profile(&collector->claim);
     report_owed(collector);
-    start_loading(&loading, collector->profile);
+    loading = (struct loading){.profile = collector->profile};
+    loading.has_thread = /* signals are for the others */
+        threadstart(&loading.thread, NULL, collector_load, &loading) == 0;
     if (collector->run != NULL) {
         model = runwriter_is_alone(collector->run, is_last) ? NULL : end_loading(&loading);
         place =

@@ -112,25 +112,23 @@ bool copy_discards(const char *target) {
            stat("/dev/null", &null_status) == 0 && status.st_rdev == null_status.st_rdev;
 }
 
-static int temporary_name(const char *target, char *name, size_t capacity) {
-    const char *slash = strrchr(target, '/');
-    int folder = slash != NULL ? (int)(slash + 1 - target) : 0;
-    if ((size_t)snprintf(name, capacity, "%.*s.memtrace-XXXXXX", folder, target) >= capacity) {
-        errno = ENAMETOOLONG;
-        return -1;
-    }
-    return 0;
-}
-
 /* 0, or -1 with errno. */
 static int copy_under(int fd, uint64_t size, const char *target, enum copy_mode mode,
                       unsigned suffix, char *path, size_t capacity) {
+    const char *slash = strrchr(target, '/');
+    int folder = slash != NULL ? (int)(slash + 1 - target) : 0;
     struct memtrace_owner owner;
     char name[PATH_MAX];
     mode_t mask;
     int reason;
     int result;
-    int to = temporary_name(target, name, sizeof name) == 0 ? mkostemp(name, O_CLOEXEC) : -1;
+    int to;
+    if ((size_t)snprintf(name, sizeof name, "%.*s.memtrace-XXXXXX", folder, target) >=
+        sizeof name) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    to = mkostemp(name, O_CLOEXEC);
     if (to < 0) {
         return -1;
     }

@@ -30,14 +30,10 @@ static uint64_t used_bytes(const struct claim *claim) {
 /* Where a profile goes that its own folder does not take. */
 static int copy_elsewhere(const struct claim *claim, const char *output,
                           struct finished *finished) {
-    const char *folder = getenv("TMPDIR");
     const char *name = pathname_base(output);
     char target[sizeof finished->path];
     struct error ignored;
-    if (folder == NULL || folder[0] != '/') {
-        folder = "/tmp";
-    }
-    if ((size_t)snprintf(target, sizeof target, "%s/%s", folder,
+    if ((size_t)snprintf(target, sizeof target, "%s/%s", pathname_temporary(),
                          name[0] != '\0' ? name : "memtrace.mtp") >= sizeof target) {
         return -1;
     }

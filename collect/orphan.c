@@ -12,22 +12,18 @@
 /* As long as a collector may be busy with one round. */
 #define SILENCE_NS UINT64_C(3000000000)
 
-static bool has_work(const struct memtrace_recording *recording) {
-    return recording->state == MEMTRACE_RECORD_WANTED ||
-           recording->state == MEMTRACE_RECORD_OPENED ||
-           recording->state == MEMTRACE_RECORD_ENDING || recording->state == MEMTRACE_RECORD_LEFT;
-}
-
 /* Whether nobody has emptied the buffers for some time. Read without a lock, which a collector that
  * is about to attach would take for another's. */
 static bool is_silent(const char *path) {
     struct memtrace_header header;
     const struct memtrace_recording *recording = (const void *)header.recording;
     int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    bool silent = fd >= 0 && pread(fd, &header, sizeof header, 0) == (ssize_t)sizeof header &&
-                  header.state == MEMTRACE_STATE_RUNNING && has_work(recording) &&
-                  recording->heartbeat_ns != 0 &&
-                  clock_now_ns() > recording->heartbeat_ns + SILENCE_NS;
+    bool silent =
+        fd >= 0 && pread(fd, &header, sizeof header, 0) == (ssize_t)sizeof header &&
+        header.state == MEMTRACE_STATE_RUNNING &&
+        (recording->state == MEMTRACE_RECORD_WANTED || recording->state == MEMTRACE_RECORD_OPENED ||
+         recording->state == MEMTRACE_RECORD_ENDING || recording->state == MEMTRACE_RECORD_LEFT) &&
+        recording->heartbeat_ns != 0 && clock_now_ns() > recording->heartbeat_ns + SILENCE_NS;
     if (fd >= 0) {
         close(fd);
     }

@@ -223,15 +223,11 @@ static int recordparts_resume(struct recordparts *parts) {
 
 static int create_elsewhere(struct recordparts *parts) {
     char *path = parts->path;
-    const char *folder = getenv("TMPDIR");
     char wanted[sizeof parts->recording->path];
     struct error why = *parts->error;
     snprintf(wanted, sizeof wanted, "%s", path);
-    if (folder == NULL || folder[0] != '/') {
-        folder = "/tmp";
-    }
-    if ((size_t)snprintf(path, sizeof wanted, "%s/%s", folder, strrchr(wanted, '/') + 1) <
-            sizeof wanted &&
+    if ((size_t)snprintf(path, sizeof wanted, "%s/%s", pathname_temporary(),
+                         strrchr(wanted, '/') + 1) < sizeof wanted &&
         recordparts_create(parts) == 0) {
         error_set(parts->error, "%.300s; it is at %.190s", why.message, path);
         return 0;

@@ -67,19 +67,16 @@ int recordtables_resume(struct recordtables *tables, const struct recording *the
 
 /* --- contexts --------------------------------------------------------------------------------- */
 
-/* false: not in the tree as it is known. */
-static bool find_node(const struct recordtables *tables, uint32_t id, struct memtrace_node *node) {
-    uint32_t leaf = tables->leaves[id / MEMTRACE_LEAF_ITEMS];
-    return leaf != 0 && profile_node(tables->profile, &tables->profile->segments[leaf - 1],
-                                     id % MEMTRACE_LEAF_ITEMS, node);
-}
-
 int recordtables_note(struct recordtables *tables, uint32_t context) {
     size_t first = tables->node_count;
     uint32_t id = context;
     while (id != 0 && id < RECORDTABLES_CONTEXTS && !recordtables_has(tables, id)) {
+        uint32_t leaf = tables->leaves[id / MEMTRACE_LEAF_ITEMS]; /* 0: not known yet */
         struct memtrace_node node;
-        if (!find_node(tables, id, &node) || node.frame == 0 || node.parent >= id) {
+        if (leaf == 0 ||
+            !profile_node(tables->profile, &tables->profile->segments[leaf - 1],
+                          id % MEMTRACE_LEAF_ITEMS, &node) ||
+            node.frame == 0 || node.parent >= id) {
             tables->node_count = first;
             return 1;
         }

@@ -99,13 +99,6 @@ int recover_left(const char *path, recover_note note, void *context) {
     return recover(path, true, note, context);
 }
 
-/* Whether a running program's header says that it replaced itself by exec. */
-static bool says_execed(const char *path) {
-    struct memtrace_header header;
-    return region_read_header(path, &header) == REGION_HEADER &&
-           header.state == MEMTRACE_STATE_EXECED;
-}
-
 bool recover_is_meant(const struct region *region) {
     const char *folder = getenv("MEMTRACE_REGION_DIR");
     size_t length = folder != NULL ? strlen(folder) : 0;
@@ -125,10 +118,12 @@ int recover_killed(recover_note note, void *context, struct error *error) {
     sigaction(SIGXFSZ, &ignore, &old);
     /* The oldest first, so that of several with one output path it keeps the plain name. */
     for (size_t i = count; i-- > 0;) {
+        struct memtrace_header header;
         if (!recover_is_meant(&list[i])) {
             continue;
         }
-        if (!list[i].alive || says_execed(list[i].path)) {
+        if (!list[i].alive || (region_read_header(list[i].path, &header) == REGION_HEADER &&
+                               header.state == MEMTRACE_STATE_EXECED)) {
             recover_region(list[i].path, note, context);
         } else {
             orphan_help(list[i].path);

@@ -44,12 +44,9 @@ static int runfolder_make_new(struct runwriter *run) {
 }
 
 static int runfolder_make_elsewhere(struct runwriter *run) {
-    const char *folder = getenv("TMPDIR");
     char path[sizeof run->path];
-    int length =
-        snprintf(path, sizeof path, "%s/%s", folder != NULL && folder[0] == '/' ? folder : "/tmp",
-                 pathname_base(run->path));
-    if (length >= (int)sizeof path) {
+    if (snprintf(path, sizeof path, "%s/%s", pathname_temporary(), pathname_base(run->path)) >=
+        (int)sizeof path) {
         return -1;
     }
     memcpy(run->path, path, sizeof path);

@@ -427,50 +427,13 @@ static int summary_compare(const void *left, const void *right) {
     return (a->allocations < b->allocations) - (a->allocations > b->allocations);
 }
 
-static void summary_process(FILE *out, const struct runwriter_process *process) {
-    struct number n[3];
-    print_safe(out, "memtrace:   peak %10s, leaked %10s, allocations %13s  %s (%ld)\n",
-               number_bytes(&n[0], process->peak_bytes),
-               number_bytes(&n[1], process->leaked_bytes - process->suppressed_bytes),
-               number_count(&n[2], process->allocations),
-               process->program != NULL ? pathname_base(process->program) : "?",
-               (long)process->pid);
-}
-
-struct rest {
-    size_t count;
-    uint64_t allocations;
-    uint64_t leaked_bytes;
-    uint64_t peak_bytes; /* the highest of them */
-};
-
-static struct rest summary_sum(const struct runwriter_process *const *processes, size_t count) {
-    struct rest rest = {.count = count};
-    for (size_t i = 0; i < count; i++) {
-        rest.allocations += processes[i]->allocations;
-        rest.leaked_bytes += processes[i]->leaked_bytes - processes[i]->suppressed_bytes;
-        if (processes[i]->peak_bytes > rest.peak_bytes) {
-            rest.peak_bytes = processes[i]->peak_bytes;
-        }
-    }
-    return rest;
-}
-
-static void summary_rest(FILE *out, const struct rest *rest) {
-    struct number n[4];
-    if (rest->count != 0) {
-        fprintf(
-            out,
-            "memtrace:   %s smaller: peak at most %s, leaked %s in all, allocations %s in all\n",
-            number_count(&n[0], rest->count), number_bytes(&n[1], rest->peak_bytes),
-            number_bytes(&n[2], rest->leaked_bytes), number_count(&n[3], rest->allocations));
-    }
-}
-
+/* The largest ones, and the sums of the others. */
 static void summary_processes(FILE *out, const struct runwriter *run) {
     const struct runwriter_process **sorted = calloc(run->process_count + 1, sizeof *sorted);
-    size_t shown = run->process_count < MOST_LINES ? run->process_count : MOST_LINES;
-    struct rest rest;
+    uint64_t allocations = 0;
+    uint64_t leaked_bytes = 0;
+    uint64_t peak_bytes = 0; /* the highest of them */
+    struct number n[4];
     for (size_t i = 0; sorted != NULL && i < run->process_count; i++) {
         sorted[i] = &run->processes[i];
     }
@@ -478,11 +441,28 @@ static void summary_processes(FILE *out, const struct runwriter *run) {
         return;
     }
     qsort(sorted, run->process_count, sizeof *sorted, summary_compare);
-    for (size_t i = 0; i < shown; i++) {
-        summary_process(out, sorted[i]);
+    for (size_t i = 0; i < run->process_count; i++) {
+        const struct runwriter_process *process = sorted[i];
+        uint64_t leaked = process->leaked_bytes - process->suppressed_bytes;
+        if (i < MOST_LINES) {
+            print_safe(out, "memtrace:   peak %10s, leaked %10s, allocations %13s  %s (%ld)\n",
+                       number_bytes(&n[0], process->peak_bytes), number_bytes(&n[1], leaked),
+                       number_count(&n[2], process->allocations),
+                       process->program != NULL ? pathname_base(process->program) : "?",
+                       (long)process->pid);
+        } else {
+            allocations += process->allocations;
+            leaked_bytes += leaked;
+            peak_bytes = process->peak_bytes > peak_bytes ? process->peak_bytes : peak_bytes;
+        }
     }
-    rest = summary_sum(sorted + shown, run->process_count - shown);
-    summary_rest(out, &rest);
+    if (run->process_count > MOST_LINES) {
+        fprintf(
+            out,
+            "memtrace:   %s smaller: peak at most %s, leaked %s in all, allocations %s in all\n",
+            number_count(&n[0], run->process_count - MOST_LINES), number_bytes(&n[1], peak_bytes),
+            number_bytes(&n[2], leaked_bytes), number_count(&n[3], allocations));
+    }
     free(sorted);
 }
 
@@ -530,15 +510,6 @@ static size_t summary_count(const struct runwriter *run, bool followed_alone) {
     return count;
 }
 
-static void summary_followed(FILE *out, const struct runwriter *run) {
-    struct number n[2];
-    if (run->names_allocators) {
-        fprintf(out, "memtrace: --alloc            followed in %s of %s processes\n",
-                number_count(&n[0], summary_count(run, true)),
-                number_count(&n[1], summary_count(run, false)));
-    }
-}
-
 static void summary_totals(FILE *out, const struct runwriter *run) {
     struct runwriter_peak peak = runwriter_peak(run);
     uint64_t lost = 0;
@@ -558,7 +529,11 @@ static void summary_totals(FILE *out, const struct runwriter *run) {
     }
     fprintf(out, exact ? ", lost %s\n" : ", lost not known (%s seen)\n", number_count(&n[0], lost));
     summary_uncounted(out, run);
-    summary_followed(out, run);
+    if (run->names_allocators) {
+        fprintf(out, "memtrace: --alloc            followed in %s of %s processes\n",
+                number_count(&n[0], summary_count(run, true)),
+                number_count(&n[1], summary_count(run, false)));
+    }
 }
 
 char *runwriter_summary(const struct runwriter *run) {
