@@ -203,14 +203,7 @@ enum claim_status collector_attach_claimed(struct collector *collector, struct r
         return CLAIM_FAILED;
     }
     begin_reports(collector);
-    collector->next_sample_ns = 0;
-    collector->last_churn = 0;
-    collector->idle_ticks = 0;
-    collector->resident_bytes = 0;
-    collector->next_own_ns = 0;
-    collector->seen_end = 0;
     collector->seen_bytes = claim_size(&collector->claim);
-    collector->is_cut = false;
     collector->run = run;
     if (run != NULL) {
         runwriter_join(run, &collector->claim);
@@ -220,7 +213,6 @@ enum claim_status collector_attach_claimed(struct collector *collector, struct r
     if (collector->timeline != NULL && collector->timeline->interval_ns == 0) {
         collector->timeline->interval_ns = (uint64_t)SAMPLE_MS * NS_PER_MS;
     }
-    collector->ending_ns = 0;
     start_recording(collector, &trouble);
     periodic_start(&collector->periodic, &collector->profile->header);
     return CLAIM_OK;

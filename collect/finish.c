@@ -67,51 +67,10 @@ void finish_region(const struct claim *claim, enum copy_mode mode, struct finish
     }
 }
 
-/* Calls visit() for each node of the tree. */
-static void visit_nodes(const struct profile *profile,
-                        void (*visit)(void *context, uint64_t id, const struct memtrace_node *node),
-                        void *context) {
-    struct memtrace_node node;
-    for (size_t i = 0; i < profile->segment_count; i++) {
-        const struct profile_segment *segment = &profile->segments[i];
-        for (uint32_t place = 0; profile_is_tree(segment) && place < segment->item_count; place++) {
-            if (profile_node(profile, segment, place, &node)) {
-                visit(context, (uint64_t)segment->index * segment->leaf_items + place, &node);
-            }
-        }
-    }
-}
-
-/* The nodes that called mmap and the like. */
-struct mappers {
-    uint32_t *nodes; /* sorted for the second walk */
-    size_t count;
-    const struct model *model;
-    bool *is_mapper; /* of modules */
-};
-
-static void note_caller(void *context, uint64_t id, const struct memtrace_node *node) {
-    struct mappers *mappers = context;
-    (void)id;
-    if (node->frame == MEMTRACE_FRAME_MAPPING &&
-        array_grow_by_count(&mappers->nodes, mappers->count, sizeof *mappers->nodes) == 0) {
-        mappers->nodes[mappers->count++] = node->parent;
-    }
-}
-
-static int compare_nodes(const void *a, const void *b) {
-    uint32_t one = *(const uint32_t *)a;
-    uint32_t other = *(const uint32_t *)b;
-    return (one > other) - (one < other);
-}
-
-static void note_module(void *context, uint64_t id, const struct memtrace_node *node) {
-    struct mappers *mappers = context;
-    uint32_t wanted = (uint32_t)id;
-    if (wanted == id &&
-        bsearch(&wanted, mappers->nodes, mappers->count, sizeof wanted, compare_nodes) != NULL) {
-        mappers->is_mapper[model_place(mappers->model, node->frame).module] = true;
-    }
+static int finish_compare_nodes(const void *left, const void *right) {
+    uint32_t a = *(const uint32_t *)left;
+    uint32_t b = *(const uint32_t *)right;
+    return (a > b) - (a < b);
 }
 
 struct noting {
@@ -119,15 +78,37 @@ struct noting {
     const struct model *records; /* no call paths */
 };
 
+/* Of the modules those that called mmap and the like: first the nodes that did, then whose they
+ * are. */
 static void finish_find_mappers(const void *context, bool *is_mapper) {
     const struct noting *noting = context;
-    struct mappers mappers = {.model = noting->records, .is_mapper = is_mapper};
-    visit_nodes(noting->profile, note_caller, &mappers);
-    if (mappers.count != 0) {
-        qsort(mappers.nodes, mappers.count, sizeof *mappers.nodes, compare_nodes);
-        visit_nodes(noting->profile, note_module, &mappers);
+    const struct profile *profile = noting->profile;
+    uint32_t *callers = NULL; /* sorted for the second walk */
+    size_t count = 0;
+    for (int walk = 0; walk < 2 && (walk == 0 || count != 0); walk++) {
+        for (size_t i = 0; i < profile->segment_count; i++) {
+            const struct profile_segment *segment = &profile->segments[i];
+            struct memtrace_node node;
+            for (uint32_t place = 0; profile_is_tree(segment) && place < segment->item_count;
+                 place++) {
+                uint64_t id = (uint64_t)segment->index * segment->leaf_items + place;
+                uint32_t wanted = (uint32_t)id;
+                if (!profile_node(profile, segment, place, &node)) {
+                    continue;
+                }
+                if (walk == 0 && node.frame == MEMTRACE_FRAME_MAPPING &&
+                    array_grow_by_count(&callers, count, sizeof *callers) == 0) {
+                    callers[count++] = node.parent;
+                } else if (walk == 1 && wanted == id &&
+                           bsearch(&wanted, callers, count, sizeof wanted, finish_compare_nodes) !=
+                               NULL) {
+                    is_mapper[model_place(noting->records, node.frame).module] = true;
+                }
+            }
+        }
+        array_sort(callers, count, sizeof *callers, finish_compare_nodes);
     }
-    free(mappers.nodes);
+    free(callers);
 }
 
 void finish_note_malloc(const struct claim *claim, const struct profile *region) {

@@ -82,28 +82,27 @@ static void recordask_expand(const struct memtrace_header *header, const char *p
     to[0] = '\0';
     for (const char *at = pattern; *at != '\0' && length + 1 < capacity; at++) {
         char what = *at == '%' ? at[1] : '\0';
+        char value[32];
         at += what != '\0';
         switch (what) {
         case 'p':
-            length += (size_t)snprintf(to + length, capacity - length, "%u", header->pid);
+            snprintf(value, sizeof value, "%u", header->pid);
             break;
         case 'e':
-            length +=
-                (size_t)snprintf(to + length, capacity - length, "%s", memtrace_program(header));
+            value[0] = '\0';
             break;
         case 't':
-            length +=
-                (size_t)snprintf(to + length, capacity - length, "%lld", (long long)time(NULL));
+            snprintf(value, sizeof value, "%lld", (long long)time(NULL));
             break;
         case 'n':
-            length += (size_t)snprintf(to + length, capacity - length, "%u",
-                                       recordask_recording(header)->begun);
+            snprintf(value, sizeof value, "%u", recordask_recording(header)->begun);
             break;
         default:
-            length +=
-                (size_t)snprintf(to + length, capacity - length, "%s%c",
-                                 what != '\0' && what != '%' ? "%" : "", what != '\0' ? what : *at);
+            snprintf(value, sizeof value, "%s%c", what != '\0' && what != '%' ? "%" : "",
+                     what != '\0' ? what : *at);
         }
+        length += (size_t)snprintf(to + length, capacity - length, "%s",
+                                   what == 'e' ? memtrace_program(header) : value);
     }
 }
 
