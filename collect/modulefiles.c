@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* modulefiles.c: see modulefiles.h. */
+/* modulefiles.c: program files, held and put into a recording. See modulefiles.h. */
 #include "collect/modulefiles.h"
 
 #include "analyze/base/array.h"

@@ -6,7 +6,7 @@
 #include "analyze/base/filemode.h"
 #include "analyze/base/pathname.h"
 #include "analyze/read/region.h"
-#include "analyze/rows/safetext.h"
+#include "analyze/rows/jsonwriter.h"
 #include "collect/clock.h"
 #include "collect/mergeprofiles.h"
 #include "collect/owner.h"
@@ -20,7 +20,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <yajl/yajl_gen.h>
 
 /* Profiles that wait for being merged, in the folder. */
 #define SMALL "small"
@@ -325,168 +324,133 @@ static void move_first(struct runwriter *run) {
 /* --- run.json (docs/runs.md tells what is in it) ------------------------------------------------
  */
 
-static void json_text(yajl_gen json, const char *value) {
-    char *repaired = utf8_repair(value);
-    const char *shown = repaired != NULL ? repaired : "";
-    yajl_gen_string(json, (const unsigned char *)shown, strlen(shown));
-    free(repaired);
-}
-
-static void json_name(yajl_gen json, const char *member) {
-    yajl_gen_string(json, (const unsigned char *)member, strlen(member));
-}
-
-static void json_put_text(yajl_gen json, const char *member, const char *value) {
-    if (value != NULL) {
-        json_name(json, member);
-        json_text(json, value);
-    }
-}
-
-static void json_put_number(yajl_gen json, const char *member, uint64_t value) {
-    json_name(json, member);
-    yajl_gen_integer(json, (long long)value);
-}
-
 static uint64_t since_start(const struct runwriter *run, uint64_t time_ns) {
     return time_ns > run->start_ns ? time_ns - run->start_ns : 0;
 }
 
-static void json_put_arguments(yajl_gen json, struct arguments left) {
-    const char *at;
-    if (left.bytes == NULL) {
-        return;
+/* What is not known is left out. */
+static void runfolder_put_text(struct jsonwriter *json, const char *name, const char *value) {
+    if (value != NULL) {
+        jsonwriter_string(json, name, value);
     }
-    json_name(json, "arguments");
-    yajl_gen_array_open(json);
-    while ((at = arguments_next(&left)) != NULL) {
-        json_text(json, at);
-    }
-    yajl_gen_array_close(json);
 }
 
-static void json_put_process(yajl_gen json, const struct runwriter *run,
-                             const struct runwriter_process *process) {
+/* Differences of what a damaged program counted may be below 0. */
+static void runfolder_put_number(struct jsonwriter *json, const char *name, uint64_t value) {
+    jsonwriter_integer(json, name, (int64_t)value);
+}
+
+static void runfolder_put_process(struct jsonwriter *json, const struct runwriter *run,
+                                  const struct runwriter_process *process) {
+    struct arguments left = process->arguments;
+    const char *argument;
     const char *end =
         process->state == MEMTRACE_STATE_ENDED || process->state == MEMTRACE_STATE_WRITTEN ? "ended"
         : process->state == MEMTRACE_STATE_EXECED ? "execed"
                                                   : "killed";
-    yajl_gen_map_open(json);
-    json_put_number(json, "pid", (uint64_t)process->pid);
-    json_put_number(json, "parent_pid", (uint64_t)process->parent_pid);
-    json_put_number(json, "image", process->image);
-    json_put_text(json, "program", process->program);
-    json_put_arguments(json, process->arguments);
-    json_put_number(json, "start_ns", since_start(run, process->start_ns));
-    json_put_number(json, "end_ns", since_start(run, process->end_ns));
-    json_put_text(json, "end", end);
-    json_put_number(json, "allocations", process->allocations);
-    json_put_number(json, "total_bytes", process->total_bytes);
-    json_put_number(json, "frees", process->frees);
-    json_put_number(json, "leaked_bytes", process->leaked_bytes);
-    json_put_number(json, "suppressed_bytes", process->suppressed_bytes);
-    json_put_number(json, "leaked_blocks", process->leaked_blocks);
-    json_put_number(json, "peak_bytes", process->peak_bytes);
-    json_put_number(json, "lost", process->lost);
-    json_put_text(json, "file", process->file);
-    if (process->light) {
-        json_name(json, "light");
-        yajl_gen_bool(json, 1);
+    jsonwriter_map(json, NULL);
+    runfolder_put_number(json, "pid", (uint64_t)process->pid);
+    runfolder_put_number(json, "parent_pid", (uint64_t)process->parent_pid);
+    runfolder_put_number(json, "image", process->image);
+    runfolder_put_text(json, "program", process->program);
+    if (left.bytes != NULL) {
+        jsonwriter_array(json, "arguments");
+        while ((argument = arguments_next(&left)) != NULL) {
+            jsonwriter_string(json, NULL, argument);
+        }
+        jsonwriter_end_array(json);
     }
-    yajl_gen_map_close(json);
+    runfolder_put_number(json, "start_ns", since_start(run, process->start_ns));
+    runfolder_put_number(json, "end_ns", since_start(run, process->end_ns));
+    jsonwriter_string(json, "end", end);
+    runfolder_put_number(json, "allocations", process->allocations);
+    runfolder_put_number(json, "total_bytes", process->total_bytes);
+    runfolder_put_number(json, "frees", process->frees);
+    runfolder_put_number(json, "leaked_bytes", process->leaked_bytes);
+    runfolder_put_number(json, "suppressed_bytes", process->suppressed_bytes);
+    runfolder_put_number(json, "leaked_blocks", process->leaked_blocks);
+    runfolder_put_number(json, "peak_bytes", process->peak_bytes);
+    runfolder_put_number(json, "lost", process->lost);
+    runfolder_put_text(json, "file", process->file);
+    if (process->light) {
+        jsonwriter_bool(json, "light", true);
+    }
+    jsonwriter_end_map(json);
 }
 
-static void json_put_samples(yajl_gen json, const struct runwriter *run) {
-    json_name(json, "timeline");
-    yajl_gen_array_open(json);
+static void runfolder_put_samples(struct jsonwriter *json, const struct runwriter *run) {
+    jsonwriter_array(json, "timeline");
     for (size_t i = 0; i < run->sample_count; i++) {
         const struct runwriter_sample *sample = &run->samples[i];
-        yajl_gen_array_open(json);
-        yajl_gen_integer(json, (long long)sample->time_ns);
-        yajl_gen_integer(json, (long long)sample->live_bytes);
-        yajl_gen_integer(json, (long long)sample->resident_bytes);
-        yajl_gen_integer(json, (long long)sample->processes);
-        yajl_gen_array_close(json);
+        jsonwriter_array(json, NULL);
+        runfolder_put_number(json, NULL, sample->time_ns);
+        runfolder_put_number(json, NULL, sample->live_bytes);
+        runfolder_put_number(json, NULL, sample->resident_bytes);
+        runfolder_put_number(json, NULL, sample->processes);
+        jsonwriter_end_array(json);
     }
-    yajl_gen_array_close(json);
+    jsonwriter_end_array(json);
 }
 
-static void json_put_peak(yajl_gen json, const struct runwriter *run) {
+static void runfolder_put_run(struct jsonwriter *json, const struct runwriter *run,
+                              const struct runwriter_exit *how) {
     struct runwriter_peak peak = runwriter_peak(run);
-    json_name(json, "peak");
-    yajl_gen_map_open(json);
-    json_put_number(json, "seen_bytes", peak.seen_bytes);
-    json_put_number(json, "at_ns", peak.at_ns);
-    json_put_number(json, "bound_bytes", peak.bound_bytes);
-    yajl_gen_map_close(json);
-}
-
-static void json_put_command(yajl_gen json, const struct runwriter *run) {
     char *folder = getcwd(NULL, 0);
-    json_name(json, "command");
-    yajl_gen_array_open(json);
+    jsonwriter_map(json, NULL);
+    jsonwriter_string(json, "format", "memtrace run");
+    runfolder_put_number(json, "version", JSON_VERSION);
+    jsonwriter_array(json, "command");
     for (char **at = run->arguments; *at != NULL; at++) {
-        json_text(json, *at);
+        jsonwriter_string(json, NULL, *at);
     }
-    yajl_gen_array_close(json);
-    json_put_text(json, "folder", folder);
+    jsonwriter_end_array(json);
+    runfolder_put_text(json, "folder", folder);
     free(folder);
-}
-
-static void json_put_run(yajl_gen json, const struct runwriter *run,
-                         const struct runwriter_exit *how) {
-    yajl_gen_map_open(json);
-    json_put_text(json, "format", "memtrace run");
-    json_put_number(json, "version", JSON_VERSION);
-    json_put_command(json, run);
-    json_put_number(json, "pid", (uint64_t)run->pid);
-    json_put_number(json, "start_realtime_ns", run->start_realtime_ns);
-    json_put_number(json, "duration_ns", since_start(run, clock_now_ns()));
-    json_name(json, "exit");
-    yajl_gen_map_open(json);
-    json_put_number(json, how->signaled ? "signal" : "status", (uint64_t)how->number);
-    yajl_gen_map_close(json);
-    json_name(json, "processes");
-    yajl_gen_array_open(json);
+    runfolder_put_number(json, "pid", (uint64_t)run->pid);
+    runfolder_put_number(json, "start_realtime_ns", run->start_realtime_ns);
+    runfolder_put_number(json, "duration_ns", since_start(run, clock_now_ns()));
+    jsonwriter_map(json, "exit");
+    runfolder_put_number(json, how->signaled ? "signal" : "status", (uint64_t)how->number);
+    jsonwriter_end_map(json);
+    jsonwriter_array(json, "processes");
     for (size_t i = 0; i < run->process_count; i++) {
-        json_put_process(json, run, &run->processes[i]);
+        runfolder_put_process(json, run, &run->processes[i]);
     }
-    yajl_gen_array_close(json);
-    json_put_samples(json, run);
-    json_put_peak(json, run);
-    yajl_gen_map_close(json);
+    jsonwriter_end_array(json);
+    runfolder_put_samples(json, run);
+    jsonwriter_map(json, "peak");
+    runfolder_put_number(json, "seen_bytes", peak.seen_bytes);
+    runfolder_put_number(json, "at_ns", peak.at_ns);
+    runfolder_put_number(json, "bound_bytes", peak.bound_bytes);
+    jsonwriter_end_map(json);
+    jsonwriter_end_map(json);
 }
 
 static int runfolder_write_json(const struct runwriter *run, const struct runwriter_exit *how,
                                 const char *path, struct error *error) {
-    yajl_gen json = yajl_gen_alloc(NULL);
-    const unsigned char *bytes;
-    size_t size;
-    FILE *out;
-    int fd;
-    int result = 0;
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, filemode());
+    FILE *out = fd >= 0 ? fdopen(fd, "w") : NULL;
+    struct jsonwriter *json;
+    bool is_bad;
+    if (out == NULL) {
+        error_set(error, "cannot write %s: %s", path, strerror(errno));
+        if (fd >= 0) {
+            close(fd);
+        }
+        return -1;
+    }
+    owner_give(fd, &run->owner);
+    json = jsonwriter_open(out, JSONWRITER_WIDE);
     if (json == NULL) {
+        fclose(out);
         return error_set(error, "out of memory");
     }
-    yajl_gen_config(json, yajl_gen_beautify, 1);
-    json_put_run(json, run, how);
-    yajl_gen_get_buf(json, &bytes, &size);
-    fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, filemode());
-    out = fd >= 0 ? fdopen(fd, "w") : NULL;
-    if (fd >= 0 && out == NULL) {
-        close(fd);
-    }
-    if (out != NULL) {
-        owner_give(fileno(out), &run->owner);
-    }
-    if (out == NULL || fwrite(bytes, 1, size, out) != size) {
-        result = -1;
-    }
-    if ((out != NULL && fclose(out) != 0) || result != 0) {
-        result = error_set(error, "cannot write %s: %s", path, strerror(errno));
-    }
-    yajl_gen_free(json);
-    return result;
+    runfolder_put_run(json, run, how);
+    jsonwriter_close(json);
+    is_bad = ferror(out) != 0;
+    return fclose(out) != 0 || is_bad
+               ? error_set(error, "cannot write %s: %s", path, strerror(errno))
+               : 0;
 }
 
 /* --- what others put there -------------------------------------------------------------------- */

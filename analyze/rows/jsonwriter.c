@@ -59,9 +59,9 @@ struct jsonwriter *jsonwriter_open(FILE *out, enum jsonwriter_style style) {
     }
     json->gen = gen;
     yajl_gen_config(gen, yajl_gen_print_callback, put, out);
-    if (style == JSONWRITER_INDENTED) {
+    if (style != JSONWRITER_COMPACT) {
         yajl_gen_config(gen, yajl_gen_beautify, 1);
-        yajl_gen_config(gen, yajl_gen_indent_string, " ");
+        yajl_gen_config(gen, yajl_gen_indent_string, style == JSONWRITER_WIDE ? "    " : " ");
     }
     return json;
 }

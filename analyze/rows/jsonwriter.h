@@ -2,11 +2,11 @@
 /*
  * jsonwriter.h: writes JSON as it comes, so that the output may be larger than memory.
  *
- * Called by analyze/report, analyze/export and cli. One thread at a time. Each function takes the
- * name under which the value stands in an object, or NULL: a value of an array, or the outermost.
- * Whatever text says, the output is UTF-8: each byte that is none becomes U+FFFD. Objects and
- * arrays may lie in each other 100 deep; so trees are written as flat lists. Whether writing worked
- * the caller asks ferror(out).
+ * Called by analyze/report, analyze/export, collect/runfolder and cli. One thread at a time. Each
+ * function takes the name under which the value stands in an object, or NULL: a value of an array,
+ * or the outermost. Whatever text says, the output is UTF-8: each byte that is none becomes U+FFFD.
+ * Objects and arrays may lie in each other 100 deep; so trees are written as flat lists. Whether
+ * writing worked the caller asks ferror(out).
  */
 #ifndef ANALYZE_ROWS_JSONWRITER_H
 #define ANALYZE_ROWS_JSONWRITER_H
@@ -20,6 +20,7 @@ struct jsonwriter;
 
 enum jsonwriter_style {
     JSONWRITER_INDENTED, /* for people as well */
+    JSONWRITER_WIDE,     /* the same, by four blanks: run.json */
     JSONWRITER_COMPACT
 };
 
