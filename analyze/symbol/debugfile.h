@@ -2,9 +2,9 @@
 /*
  * debugfile.h: which files on this disk hold the symbols and the debug information of a module.
  *
- * Used inside analyze/symbol, by analyze/model/names and collect/modulefiles. Any thread. A file counts
- * only if its build-id is the recorded one (or, with none recorded, that of the module's own file;
- * or its checksum is the .gnu_debuglink's).
+ * Used inside analyze/symbol, by analyze/model/names and collect/modulefiles. Any thread. A file
+ * counts only if its build-id is the recorded one (or, with none recorded, that of the module's own
+ * file; or its checksum is the .gnu_debuglink's).
  */
 #ifndef ANALYZE_SYMBOL_DEBUGFILE_H
 #define ANALYZE_SYMBOL_DEBUGFILE_H
