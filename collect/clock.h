@@ -9,6 +9,10 @@
 #include <time.h>
 #include <unistd.h>
 
+/* In nanoseconds, as all times here. */
+#define MS     UINT64_C(1000000)
+#define SECOND (1000 * MS)
+
 /* From the kernel, as programs' runtimes have it: clock_gettime may be a preloaded library's that
  * tells of another time (`faketime ... memtrace run`). */
 static inline uint64_t clock_kernel_ns(clockid_t clock) {

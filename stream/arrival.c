@@ -16,7 +16,7 @@ enum { NAMES_MOST = 1000 };
 /* ---- Which file ---- */
 
 /* The folder of the host; -1: errno. */
-static int open_folder(int folder, char *name) {
+static int arrival_open_folder(int folder, char *name) {
     char *slash = strchr(name, '/');
     int fd;
     int reason;
@@ -29,7 +29,7 @@ static int open_folder(int folder, char *name) {
 }
 
 /* Whether the open file may be this recording: it begins so, or has not begun. */
-static bool is_same(struct arrival *arrival, const uint8_t id[WIRE_ID]) {
+static bool arrival_is_same(struct arrival *arrival, const uint8_t id[WIRE_ID]) {
     uint8_t head[SOURCE_HEAD];
     uint8_t there[WIRE_ID];
     struct stat status;
@@ -54,8 +54,8 @@ static bool is_same(struct arrival *arrival, const uint8_t id[WIRE_ID]) {
 }
 
 /* 1: it is open; 0: the name is another one's; -1: errno. */
-static int try_name(struct arrival *arrival, int folder) {
-    int host = open_folder(folder, arrival->name);
+static int arrival_try_name(struct arrival *arrival, int folder) {
+    int host = arrival_open_folder(folder, arrival->name);
     int flags = O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
     const char *name = strchr(arrival->name, '/') + 1;
     if (host < 0) {
@@ -83,14 +83,15 @@ int arrival_open(struct arrival *arrival, int folder, const struct wire_hello *h
     for (unsigned n = 1; n <= NAMES_MOST; n++) {
         int opened;
         source_name(hello, n, arrival->name);
-        opened = is_other(context, arrival->name, hello->id) ? 0 : try_name(arrival, folder);
+        opened =
+            is_other(context, arrival->name, hello->id) ? 0 : arrival_try_name(arrival, folder);
         if (opened < 0) {
             int reason = errno;
             error_set(error, "cannot write %s: %s", arrival->name, strerror(reason));
             errno = reason;
             return -1;
         }
-        if (opened == 1 && is_same(arrival, hello->id)) {
+        if (opened == 1 && arrival_is_same(arrival, hello->id)) {
             return 0;
         }
         arrival_close(arrival);
@@ -133,7 +134,7 @@ int arrival_write(struct arrival *arrival, const void *bytes, size_t size) {
     }
     if (!had_head && arrival->next >= SOURCE_HEAD) {
         struct arrival check = *arrival;
-        if (!is_same(&check, arrival->id)) {
+        if (!arrival_is_same(&check, arrival->id)) {
             errno = EBADMSG;
             return -1;
         }

@@ -37,7 +37,8 @@ struct token {
 
 /* ---- The token ---- */
 
-static int derive(const char *secret, size_t size, const char *name, unsigned char key[KEY_BYTES]) {
+static int token_derive(const char *secret, size_t size, const char *name,
+                        unsigned char key[KEY_BYTES]) {
     EVP_KDF *kdf = EVP_KDF_fetch(NULL, "HKDF", NULL);
     EVP_KDF_CTX *context = kdf != NULL ? EVP_KDF_CTX_new(kdf) : NULL;
     OSSL_PARAM params[] = {
@@ -55,7 +56,7 @@ static int derive(const char *secret, size_t size, const char *name, unsigned ch
 /* Those that TLS asks for the key: application data of the context is the token. The key does not
  * become old: the clock may be set by years in the middle of a handshake, as on a device that asks
  * for the time when it is on the network. */
-static SSL_SESSION *make_session(SSL *ssl) {
+static SSL_SESSION *token_session(SSL *ssl) {
     const struct token *token = SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl));
     const SSL_CIPHER *cipher = SSL_CIPHER_find(ssl, aes_128_gcm_sha256);
     SSL_SESSION *session = SSL_SESSION_new();
@@ -70,28 +71,29 @@ static SSL_SESSION *make_session(SSL *ssl) {
     return session;
 }
 
-static int use_session(SSL *ssl, const EVP_MD *digest, const unsigned char **id, size_t *id_size,
-                       SSL_SESSION **session) {
+static int token_use_session(SSL *ssl, const EVP_MD *digest, const unsigned char **id,
+                             size_t *id_size, SSL_SESSION **session) {
     *session = NULL;
     if (digest != NULL && !EVP_MD_is_a(digest, "SHA256")) {
         return 1;
     }
-    *session = make_session(ssl);
+    *session = token_session(ssl);
     *id = (const unsigned char *)identity;
     *id_size = sizeof identity - 1;
     return *session != NULL;
 }
 
-static int find_session(SSL *ssl, const unsigned char *id, size_t id_size, SSL_SESSION **session) {
+static int token_find_session(SSL *ssl, const unsigned char *id, size_t id_size,
+                              SSL_SESSION **session) {
     *session = NULL;
     if (id_size != sizeof identity - 1 || memcmp(id, identity, id_size) != 0) {
         return 1; /* no such key: the handshake fails */
     }
-    *session = make_session(ssl);
+    *session = token_session(ssl);
     return *session != NULL;
 }
 
-static SSL_CTX *make_context(const SSL_METHOD *method, struct token *token) {
+static SSL_CTX *token_context(const SSL_METHOD *method, struct token *token) {
     SSL_CTX *context = SSL_CTX_new(method);
     if (context == NULL || SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION) != 1 ||
         SSL_CTX_set_ciphersuites(context, ciphers) != 1 ||
@@ -103,14 +105,14 @@ static SSL_CTX *make_context(const SSL_METHOD *method, struct token *token) {
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                                   SSL_MODE_RELEASE_BUFFERS);
-    SSL_CTX_set_psk_use_session_callback(context, use_session);
-    SSL_CTX_set_psk_find_session_callback(context, find_session);
+    SSL_CTX_set_psk_use_session_callback(context, token_use_session);
+    SSL_CTX_set_psk_find_session_callback(context, token_find_session);
     return context;
 }
 
 /* What the file holds, without spaces around it; its size, or -1 with error. */
-static ssize_t read_secret(const char *path, char *text, size_t room, const char **secret,
-                           struct error *error) {
+static ssize_t token_read_secret(const char *path, char *text, size_t room, const char **secret,
+                                 struct error *error) {
     struct stat status;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     ssize_t size = fd >= 0 && fstat(fd, &status) == 0 ? read(fd, text, room) : -1;
@@ -141,7 +143,7 @@ struct token *token_read(const char *path, struct error *error) {
     char text[TOKEN_MOST + 1];
     const char *secret;
     struct token *token;
-    ssize_t size = read_secret(path, text, sizeof text, &secret, error);
+    ssize_t size = token_read_secret(path, text, sizeof text, &secret, error);
     if (size < 0) {
         return NULL;
     }
@@ -152,10 +154,10 @@ struct token *token_read(const char *path, struct error *error) {
         return NULL;
     }
     token = calloc(1, sizeof *token);
-    if (token != NULL && derive(secret, (size_t)size, identity, token->key) == 0 &&
-        derive(secret, (size_t)size, proving, token->proving_key) == 0) {
-        token->server = make_context(TLS_server_method(), token);
-        token->client = make_context(TLS_client_method(), token);
+    if (token != NULL && token_derive(secret, (size_t)size, identity, token->key) == 0 &&
+        token_derive(secret, (size_t)size, proving, token->proving_key) == 0) {
+        token->server = token_context(TLS_server_method(), token);
+        token->client = token_context(TLS_client_method(), token);
     }
     OPENSSL_cleanse(text, sizeof text);
     if (token == NULL || token->server == NULL || token->client == NULL) {
@@ -301,7 +303,7 @@ void channel_make_bare(struct channel *channel) {
 }
 
 /* What a call of OpenSSL came to: 0: later; -1: error. `system` is errno behind it. */
-static int judge(struct channel *channel, int returned, int system, struct error *error) {
+static int channel_judge(struct channel *channel, int returned, int system, struct error *error) {
     int what = SSL_get_error(channel->ssl, returned);
     unsigned long code;
     if (what == SSL_ERROR_WANT_READ || what == SSL_ERROR_WANT_WRITE) {
@@ -334,10 +336,11 @@ int channel_handshake(struct channel *channel, struct error *error) {
         channel->is_ready = SSL_session_reused(channel->ssl) == 1;
         return channel->is_ready ? 1 : error_set(error, "TLS: without the token");
     }
-    return judge(channel, result, errno, error);
+    return channel_judge(channel, result, errno, error);
 }
 
-static ssize_t bare(ssize_t moved, bool is_read, struct channel *channel, struct error *error) {
+static ssize_t channel_bare(ssize_t moved, bool is_read, struct channel *channel,
+                            struct error *error) {
     if (moved > 0) {
         return moved;
     }
@@ -352,12 +355,12 @@ ssize_t channel_read(struct channel *channel, void *bytes, size_t size, struct e
     int got;
     channel->wants_write = false;
     if (channel->ssl == NULL) {
-        return bare(recv(channel->fd, bytes, size, 0), true, channel, error);
+        return channel_bare(recv(channel->fd, bytes, size, 0), true, channel, error);
     }
     ERR_clear_error();
     errno = 0;
     got = SSL_read(channel->ssl, bytes, size < INT32_MAX ? (int)size : INT32_MAX);
-    return got > 0 ? got : judge(channel, got, errno, error);
+    return got > 0 ? got : channel_judge(channel, got, errno, error);
 }
 
 ssize_t channel_write(struct channel *channel, const void *bytes, size_t size,
@@ -365,10 +368,10 @@ ssize_t channel_write(struct channel *channel, const void *bytes, size_t size,
     int put;
     channel->wants_write = false;
     if (channel->ssl == NULL) {
-        return bare(send(channel->fd, bytes, size, MSG_NOSIGNAL), false, channel, error);
+        return channel_bare(send(channel->fd, bytes, size, MSG_NOSIGNAL), false, channel, error);
     }
     ERR_clear_error();
     errno = 0;
     put = SSL_write(channel->ssl, bytes, size < INT32_MAX ? (int)size : INT32_MAX);
-    return put > 0 ? put : judge(channel, put, errno, error);
+    return put > 0 ? put : channel_judge(channel, put, errno, error);
 }

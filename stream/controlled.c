@@ -9,7 +9,7 @@
 /* Between two wishes: a receiver that only wants is not to fill the recording with marks. */
 #define REST_NS UINT64_C(50000000)
 
-static void answer_with(struct controlled *controlled, const char *text) {
+static void controlled_answer(struct controlled *controlled, const char *text) {
     controlled->answer.is_done = false;
     snprintf(controlled->answer.text, sizeof controlled->answer.text, "%.255s", text);
     controlled->is_answered = true;
@@ -23,14 +23,14 @@ int controlled_take(struct controlled *controlled, const struct wire_frame *fram
     controlled->is_answered = false;
     controlled->number = frame->offset;
     if (!controlled->is_allowed) {
-        answer_with(controlled, "its sender does not allow it: it was begun without "
-                                "--allow-control");
+        controlled_answer(controlled, "its sender does not allow it: it was begun without "
+                                      "--allow-control");
     }
     return 0;
 }
 
 /* Its file says which process it was, and its first block when that began. */
-static void begin(struct controlled *controlled) {
+static void controlled_begin(struct controlled *controlled) {
     struct memtrace_recording_header header;
     struct region region;
     struct error error = {"its sender cannot read the recording any more"};
@@ -38,7 +38,7 @@ static void begin(struct controlled *controlled) {
         region_find_recorded(header.pid, header.process_start_ticks, controlled->started_ns,
                              &region, &error) != 0 ||
         programask_begin(&controlled->ask, &region, &controlled->wish, &error) != 0) {
-        answer_with(controlled, error.message);
+        controlled_answer(controlled, error.message);
     }
 }
 
@@ -48,7 +48,7 @@ void controlled_look(struct controlled *controlled, uint64_t now_ns) {
     }
     if (controlled->ask.header == NULL) {
         controlled->rested_ns = 0;
-        begin(controlled);
+        controlled_begin(controlled);
     }
     if (controlled->ask.header != NULL) {
         controlled->is_answered = programask_look(&controlled->ask, &controlled->answer);

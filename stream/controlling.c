@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * controlling.c: what the user of the gatherer wants of programs whose recordings it receives
- * (collect/gatherask.h): handed on to their senders. See gathering.h.
+ * (collect/gatherask.h): handed on to their senders. See gatherer.h.
  *
  * A source is asked one thing after the other; who asks waits for the answer, but not for longer
  * than a while.
  */
-#include "stream/gathering.h"
+#include "stream/gatherer.h"
 
 #include "collect/clock.h"
 #include "collect/gatherask.h"
@@ -48,7 +48,7 @@ struct controlling {
 
 /* ---- Coming and going ---- */
 
-static int listen_in(int folder, struct error *error) {
+static int controlling_listen(int folder, struct error *error) {
     struct sockaddr_un address;
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     gatherask_address(folder, &address);
@@ -65,7 +65,7 @@ static int listen_in(int folder, struct error *error) {
     return -1;
 }
 
-static int watch(const struct controlling *controlling, int fd) {
+static int controlling_watch(const struct controlling *controlling, int fd) {
     struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
     return epoll_ctl(controlling->events, EPOLL_CTL_ADD, fd, &event);
 }
@@ -81,8 +81,8 @@ struct controlling *controlling_open(int folder, struct error *error) {
     }
     controlling->folder = folder;
     controlling->events = epoll_create1(EPOLL_CLOEXEC);
-    controlling->listener = listen_in(folder, error);
-    if (controlling->listener >= 0 && watch(controlling, controlling->listener) == 0) {
+    controlling->listener = controlling_listen(folder, error);
+    if (controlling->listener >= 0 && controlling_watch(controlling, controlling->listener) == 0) {
         return controlling;
     }
     if (controlling->listener >= 0) {
@@ -92,7 +92,7 @@ struct controlling *controlling_open(int folder, struct error *error) {
     return NULL;
 }
 
-static void leave(struct asker *asker) {
+static void asker_leave(struct asker *asker) {
     if (asker->fd >= 0) {
         close(asker->fd);
     }
@@ -104,7 +104,7 @@ void controlling_close(struct controlling *controlling) {
         return;
     }
     for (size_t i = 0; i < ASKERS_MOST; i++) {
-        leave(&controlling->askers[i]);
+        asker_leave(&controlling->askers[i]);
     }
     if (controlling->listener >= 0) {
         unlinkat(controlling->folder, GATHERASK_SOCKET, 0);
@@ -128,25 +128,22 @@ int controlling_fd(const struct controlling *controlling, int *timeout_ms) {
 
 /* ---- Who asks ---- */
 
-static void reply(struct asker *asker, bool is_connected, const struct programask_answer *answer) {
+static void asker_reply(struct asker *asker, bool is_connected,
+                        const struct programask_answer *answer) {
     const struct gatherask_reply message = {
         .magic = GATHERASK_MAGIC, .is_connected = is_connected, .answer = *answer};
     /* There is room for one message; who does not take it is gone. */
     (void)!send(asker->fd, &message, sizeof message, MSG_NOSIGNAL | MSG_DONTWAIT);
-    leave(asker);
+    asker_leave(asker);
 }
 
-static void refuse(struct asker *asker, const char *why) {
+static void asker_refuse(struct asker *asker, const char *why) {
     struct programask_answer answer = {.is_done = false};
     snprintf(answer.text, sizeof answer.text, "%s", why);
-    reply(asker, true, &answer);
+    asker_reply(asker, true, &answer);
 }
 
-static void refuse_unconnected(struct asker *asker) {
-    reply(asker, false, &(struct programask_answer){.is_done = false});
-}
-
-static struct asker *find_place(struct controlling *controlling) {
+static struct asker *controlling_find_place(struct controlling *controlling) {
     for (size_t i = 0; i < ASKERS_MOST; i++) {
         if (controlling->askers[i].fd < 0) {
             return &controlling->askers[i];
@@ -163,8 +160,8 @@ static bool is_from_user(int fd) {
 static void take_askers(struct controlling *controlling, uint64_t now) {
     int fd;
     while ((fd = accept4(controlling->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
-        struct asker *asker = find_place(controlling);
-        if (asker == NULL || !is_from_user(fd) || watch(controlling, fd) != 0) {
+        struct asker *asker = controlling_find_place(controlling);
+        if (asker == NULL || !is_from_user(fd) || controlling_watch(controlling, fd) != 0) {
             close(fd);
         } else {
             *asker = (struct asker){.fd = fd, .until_ns = now + PATIENCE_NS};
@@ -173,18 +170,18 @@ static void take_askers(struct controlling *controlling, uint64_t now) {
 }
 
 /* What it wants; or it has gone away. */
-static void read_request(struct asker *asker) {
+static void asker_read(struct asker *asker) {
     struct gatherask_request *request = &asker->request;
     ssize_t got = recv(asker->fd, request, sizeof *request, MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
         return;
     }
     if (got == 0 || asker->is_read) {
-        leave(asker);
+        asker_leave(asker);
         return;
     }
     if (got != sizeof *request || request->magic != GATHERASK_MAGIC) {
-        refuse(asker, "the memtrace gather that receives it is of another version");
+        asker_refuse(asker, "the memtrace gather that receives it is of another version");
         return;
     }
     request->wish.text[sizeof request->wish.text - 1] = '\0';
@@ -211,7 +208,7 @@ static bool is_part_of(const char *name, const char *other) {
 
 /* The one that receives it; of a rotated recording, whose earlier parts are complete, the part that
  * grows. NULL: none does. */
-static struct source *find_source(const struct gatherer *gatherer, const char *name) {
+static struct source *controlling_find_source(const struct gatherer *gatherer, const char *name) {
     struct source *found = NULL;
     for (size_t i = 0; i < gatherer->count; i++) {
         struct source *source = gatherer->sources[i];
@@ -228,12 +225,12 @@ static struct source *find_source(const struct gatherer *gatherer, const char *n
     return found;
 }
 
-static void hand_on(struct gatherer *gatherer, struct asker *asker) {
-    struct source *source = find_source(gatherer, asker->request.name);
+static void asker_hand_on(struct gatherer *gatherer, struct asker *asker) {
+    struct source *source = controlling_find_source(gatherer, asker->request.name);
     if (source == NULL) {
-        refuse_unconnected(asker);
+        asker_reply(asker, false, &(struct programask_answer){.is_done = false});
     } else if (!source->allows_control) {
-        refuse(asker, "its sender does not allow it: it was begun without --allow-control");
+        asker_refuse(asker, "its sender does not allow it: it was begun without --allow-control");
     } else if (source->asked == 0 && !source->owes_welcome && incoming_has_room(source)) {
         source->asked = asker->number = ++gatherer->controlling->last_number;
         source->out_size +=
@@ -252,13 +249,13 @@ void controlling_serve(struct gatherer *gatherer, uint64_t now) {
     for (size_t i = 0; i < ASKERS_MOST; i++) {
         struct asker *asker = &controlling->askers[i];
         if (asker->fd >= 0) {
-            read_request(asker);
+            asker_read(asker);
         }
         if (asker->fd >= 0 && asker->is_read && asker->source == NULL) {
-            hand_on(gatherer, asker);
+            asker_hand_on(gatherer, asker);
         }
         if (asker->fd >= 0 && now >= asker->until_ns) {
-            refuse(asker, "its sender has not answered for 10 s");
+            asker_refuse(asker, "its sender has not answered for 10 s");
         }
     }
 }
@@ -276,7 +273,7 @@ int controlling_take_answer(struct gatherer *gatherer, struct source *source,
     for (size_t i = 0; i < ASKERS_MOST; i++) {
         struct asker *asker = &controlling->askers[i];
         if (asker->fd >= 0 && asker->source == source && asker->number == source->asked) {
-            reply(asker, true, &answer);
+            asker_reply(asker, true, &answer);
         }
     }
     source->asked = 0;
@@ -287,7 +284,7 @@ void controlling_lost(struct controlling *controlling, const struct source *sour
     for (size_t i = 0; controlling != NULL && i < ASKERS_MOST; i++) {
         struct asker *asker = &controlling->askers[i];
         if (asker->fd >= 0 && asker->source == source) {
-            refuse(asker, "its sender went away before it answered");
+            asker_refuse(asker, "its sender went away before it answered");
         }
     }
 }

@@ -17,7 +17,7 @@ enum { VERSION = 1, PROOF_AT = 32, TEXT_AT = 64, QUESTION = '?', ANSWER = '!' };
 static const uint8_t magic[3] = {'M', 'T', 'D'};
 static const uint8_t no_proof[TOKEN_PROOF];
 
-static void put_head(uint8_t *to, uint8_t kind, uint32_t what) {
+static void discover_put_head(uint8_t *to, uint8_t kind, uint32_t what) {
     memset(to, 0, DISCOVER_BYTES);
     memcpy(to, magic, sizeof magic);
     to[3] = kind;
@@ -25,7 +25,7 @@ static void put_head(uint8_t *to, uint8_t kind, uint32_t what) {
     to[5] = (uint8_t)what;
 }
 
-static bool has_head(const uint8_t *bytes, size_t size, uint8_t kind) {
+static bool discover_has_head(const uint8_t *bytes, size_t size, uint8_t kind) {
     return size >= TEXT_AT && memcmp(bytes, magic, sizeof magic) == 0 && bytes[3] == kind &&
            bytes[4] == VERSION;
 }
@@ -34,7 +34,7 @@ static bool has_head(const uint8_t *bytes, size_t size, uint8_t kind) {
 
 size_t discover_put_question(uint8_t to[DISCOVER_BYTES], const struct discover_question *question,
                              const struct token *token) {
-    put_head(to, QUESTION, question->kinds);
+    discover_put_head(to, QUESTION, question->kinds);
     memcpy(to + 16, question->nonce, DISCOVER_NONCE);
     if (token != NULL) {
         token_prove(token, to, PROOF_AT, to + PROOF_AT);
@@ -45,7 +45,7 @@ size_t discover_put_question(uint8_t to[DISCOVER_BYTES], const struct discover_q
 enum discover_verdict discover_read_question(const uint8_t *bytes, size_t size,
                                              const struct token *token,
                                              struct discover_question *question) {
-    if (size != DISCOVER_BYTES || !has_head(bytes, size, QUESTION)) {
+    if (size != DISCOVER_BYTES || !discover_has_head(bytes, size, QUESTION)) {
         return DISCOVER_MALFORMED;
     }
     question->kinds = bytes[5];
@@ -67,7 +67,7 @@ static size_t put_proved(uint8_t *to, const uint8_t *bytes, size_t size, const u
     return DISCOVER_NONCE + PROOF_AT + size - TEXT_AT;
 }
 
-static uint8_t *put_text(uint8_t *to, const char *text, size_t room) {
+static uint8_t *discover_put_text(uint8_t *to, const char *text, size_t room) {
     size_t length = strnlen(text, room - 1);
     memcpy(to, text, length);
     to[length] = '\0';
@@ -79,16 +79,16 @@ size_t discover_put_answer(uint8_t to[DISCOVER_BYTES], const struct discover_ans
     uint8_t proved[DISCOVER_NONCE + DISCOVER_BYTES];
     uint8_t *end = to + TEXT_AT;
     size_t size;
-    put_head(to, ANSWER, answer->kind);
+    discover_put_head(to, ANSWER, answer->kind);
     to[6] = (uint8_t)answer->port;
     to[7] = (uint8_t)(answer->port >> 8);
     for (int i = 0; i < 4; i++) {
         to[8 + i] = (uint8_t)(answer->count >> (8 * i));
     }
     memcpy(to + 16, answer->id, DISCOVER_ID);
-    end = put_text(end, answer->address, sizeof answer->address);
-    end = put_text(end, answer->host, sizeof answer->host);
-    end = put_text(end, answer->what, sizeof answer->what);
+    end = discover_put_text(end, answer->address, sizeof answer->address);
+    end = discover_put_text(end, answer->host, sizeof answer->host);
+    end = discover_put_text(end, answer->what, sizeof answer->what);
     size = (size_t)(end - to);
     if (token != NULL) {
         token_prove(token, proved, put_proved(proved, to, size, nonce), to + PROOF_AT);
@@ -99,7 +99,8 @@ size_t discover_put_answer(uint8_t to[DISCOVER_BYTES], const struct discover_ans
 }
 
 /* A text that ends with a zero before `end`; NULL: none. */
-static const uint8_t *read_text(const uint8_t *from, const uint8_t *end, char *text, size_t room) {
+static const uint8_t *discover_read_text(const uint8_t *from, const uint8_t *end, char *text,
+                                         size_t room) {
     size_t length = from != NULL ? strnlen((const char *)from, (size_t)(end - from)) : 0;
     if (from == NULL || from + length == end || length >= room) {
         return NULL;
@@ -117,7 +118,7 @@ enum discover_verdict discover_read_answer(const uint8_t *bytes, size_t size,
     const uint8_t *at = bytes + TEXT_AT;
     const uint8_t *end = bytes + size;
     memset(answer, 0, sizeof *answer);
-    if (size > DISCOVER_BYTES || !has_head(bytes, size, ANSWER)) {
+    if (size > DISCOVER_BYTES || !discover_has_head(bytes, size, ANSWER)) {
         return DISCOVER_MALFORMED;
     }
     memcpy(expected, nonce, DISCOVER_NONCE);
@@ -132,9 +133,9 @@ enum discover_verdict discover_read_answer(const uint8_t *bytes, size_t size,
         answer->count |= (uint32_t)bytes[8 + i] << (8 * i);
     }
     memcpy(answer->id, bytes + 16, DISCOVER_ID);
-    at = read_text(at, end, answer->address, sizeof answer->address);
-    at = read_text(at, end, answer->host, sizeof answer->host);
-    at = read_text(at, end, answer->what, sizeof answer->what);
+    at = discover_read_text(at, end, answer->address, sizeof answer->address);
+    at = discover_read_text(at, end, answer->host, sizeof answer->host);
+    at = discover_read_text(at, end, answer->what, sizeof answer->what);
     if (at != end || answer->port == 0 ||
         (answer->kind != DISCOVER_GATHERER && answer->kind != DISCOVER_OFFER)) {
         return DISCOVER_MALFORMED;

@@ -18,8 +18,6 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#define MS          UINT64_C(1000000)
-#define SECOND      (1000 * MS)
 #define SAME_NS     (2 * SECOND) /* one question comes by several networks */
 #define ASK_ANEW_NS (250 * MS)
 
@@ -57,8 +55,8 @@ struct discovery_beacon {
     uint64_t ignored[IGNORED_KINDS];
 };
 
-static void ignore(struct discovery_beacon *beacon, enum ignored why,
-                   const struct sockaddr_in *from) {
+static void beacon_ignore(struct discovery_beacon *beacon, enum ignored why,
+                          const struct sockaddr_in *from) {
     static const char *const reasons[] = {
         [MALFORMED] = "is not a question",
         [OVERSIZED] = "is too large for a question",
@@ -78,8 +76,8 @@ static void ignore(struct discovery_beacon *beacon, enum ignored why,
 
 enum repeated { NEVER, A_MOMENT_AGO, A_REPLAY };
 
-static enum repeated find_repeated(const struct discovery_beacon *beacon, const uint8_t *nonce,
-                                   uint64_t now) {
+static enum repeated beacon_find_repeated(const struct discovery_beacon *beacon,
+                                          const uint8_t *nonce, uint64_t now) {
     for (size_t i = 0; i < NONCES; i++) {
         const struct seen *seen = &beacon->seen[i];
         if (seen->at_ns != 0 && memcmp(seen->nonce, nonce, DISCOVER_NONCE) == 0) {
@@ -89,7 +87,7 @@ static enum repeated find_repeated(const struct discovery_beacon *beacon, const 
     return NEVER;
 }
 
-static void remember(struct discovery_beacon *beacon, const uint8_t *nonce, uint64_t now) {
+static void beacon_remember(struct discovery_beacon *beacon, const uint8_t *nonce, uint64_t now) {
     memcpy(beacon->seen[beacon->next].nonce, nonce, DISCOVER_NONCE);
     beacon->seen[beacon->next].at_ns = now;
     beacon->next = (beacon->next + 1) % NONCES;
@@ -98,7 +96,7 @@ static void remember(struct discovery_beacon *beacon, const uint8_t *nonce, uint
 /* Of each address by itself: who asks too often uses up nobody else's answers. Only who knows the
  * token comes here. Where more addresses ask in a second than are counted, one of those that asked
  * longest ago is counted anew. */
-static bool has_time(struct discovery_beacon *beacon, struct in_addr address, uint64_t now) {
+static bool beacon_has_time(struct discovery_beacon *beacon, struct in_addr address, uint64_t now) {
     struct asker *asker = &beacon->askers[0];
     for (size_t i = 0; i < ASKERS; i++) {
         struct asker *one = &beacon->askers[i];
@@ -116,38 +114,38 @@ static bool has_time(struct discovery_beacon *beacon, struct in_addr address, ui
     return asker->answered++ < ANSWERS_A_SECOND;
 }
 
-static void take(struct discovery_beacon *beacon, const uint8_t *bytes, size_t size,
-                 const struct sockaddr_in *from) {
+static void beacon_take(struct discovery_beacon *beacon, const uint8_t *bytes, size_t size,
+                        const struct sockaddr_in *from) {
     struct discover_question question;
     uint8_t answer[DISCOVER_BYTES];
     uint64_t now = clock_now_ns();
     enum repeated repeated;
     size_t length;
     if (size > DISCOVER_BYTES) {
-        ignore(beacon, OVERSIZED, from);
+        beacon_ignore(beacon, OVERSIZED, from);
         return;
     }
     if (beacon->token == NULL && !channel_is_loopback((const struct sockaddr *)from)) {
-        ignore(beacon, FOREIGN, from);
+        beacon_ignore(beacon, FOREIGN, from);
         return;
     }
     switch (discover_read_question(bytes, size, beacon->token, &question)) {
     case DISCOVER_MALFORMED:
-        ignore(beacon, MALFORMED, from);
+        beacon_ignore(beacon, MALFORMED, from);
         return;
     case DISCOVER_FOREIGN:
-        ignore(beacon, FOREIGN, from);
+        beacon_ignore(beacon, FOREIGN, from);
         return;
     case DISCOVER_FINE:
         break;
     }
-    repeated = find_repeated(beacon, question.nonce, now);
+    repeated = beacon_find_repeated(beacon, question.nonce, now);
     if (repeated == A_REPLAY) {
-        ignore(beacon, REPLAYED, from);
-    } else if (repeated == NEVER && !has_time(beacon, from->sin_addr, now)) {
-        ignore(beacon, TOO_MANY, from);
+        beacon_ignore(beacon, REPLAYED, from);
+    } else if (repeated == NEVER && !beacon_has_time(beacon, from->sin_addr, now)) {
+        beacon_ignore(beacon, TOO_MANY, from);
     } else if (repeated == NEVER) {
-        remember(beacon, question.nonce, now);
+        beacon_remember(beacon, question.nonce, now);
         if ((question.kinds & beacon->answer.kind) == 0) {
             return;
         }
@@ -172,13 +170,13 @@ void discovery_answer(struct discovery_beacon *beacon, uint32_t count, const cha
             return;
         }
         if (from.sin_family == AF_INET) {
-            take(beacon, bytes, (size_t)size, &from);
+            beacon_take(beacon, bytes, (size_t)size, &from);
         }
     }
 }
 
 /* What is told of the listening socket: its port, and its address where it has one. */
-static void describe(struct discover_answer *answer, int listener) {
+static void beacon_describe(struct discover_answer *answer, int listener) {
     struct sockaddr_storage address = {0};
     socklen_t size = sizeof address;
     bool is_any;
@@ -222,7 +220,7 @@ struct discovery_beacon *discovery_open(uint16_t port, const struct token *token
     if (gethostname(beacon->answer.host, sizeof beacon->answer.host - 1) != 0) {
         strcpy(beacon->answer.host, "host");
     }
-    describe(&beacon->answer, listener);
+    beacon_describe(&beacon->answer, listener);
     beacon->fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (beacon->fd < 0 || setsockopt(beacon->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
         bind(beacon->fd, (struct sockaddr *)&address, sizeof address) != 0) {
@@ -273,7 +271,7 @@ void discovery_id(const char *name, uint8_t id[DISCOVER_ID]) {
 
 /* Asks this machine, and with a token all networks that it is on. Whether anybody could be asked.
  */
-static bool ask_all(int fd, const uint8_t *bytes, size_t size, uint16_t port, bool only_us) {
+static bool asking_all(int fd, const uint8_t *bytes, size_t size, uint16_t port, bool only_us) {
     struct ifaddrs *all;
     bool asked = false;
     if (getifaddrs(&all) != 0) {
@@ -323,7 +321,7 @@ struct asking {
 };
 
 /* False: none of ours, or one that was told. */
-static bool take_answer(struct asking *asking, const uint8_t *bytes, size_t size,
+static bool asking_take(struct asking *asking, const uint8_t *bytes, size_t size,
                         const struct sockaddr_in *from, struct discovery_found *one) {
     uint8_t key[DISCOVER_ID + 2];
     bool is_fine = false;
@@ -351,8 +349,9 @@ static bool take_answer(struct asking *asking, const uint8_t *bytes, size_t size
 }
 
 /* False: found() wants no more. */
-static bool hear(struct asking *asking,
-                 bool (*found)(void *context, const struct discovery_found *one), void *context) {
+static bool asking_hear(struct asking *asking,
+                        bool (*found)(void *context, const struct discovery_found *one),
+                        void *context) {
     uint8_t bytes[DISCOVER_BYTES + 1];
     struct discovery_found one;
     struct sockaddr_in from = {0};
@@ -360,7 +359,7 @@ static bool hear(struct asking *asking,
     ssize_t size;
     while ((size = recvfrom(asking->fd, bytes, sizeof bytes, MSG_DONTWAIT, (struct sockaddr *)&from,
                             &from_size)) >= 0) {
-        if (from.sin_family == AF_INET && take_answer(asking, bytes, (size_t)size, &from, &one) &&
+        if (from.sin_family == AF_INET && asking_take(asking, bytes, (size_t)size, &from, &one) &&
             !found(context, &one)) {
             return false;
         }
@@ -370,7 +369,7 @@ static bool hear(struct asking *asking,
 }
 
 /* A new question. Whether anybody could be asked. */
-static bool ask_anew(struct asking *asking, uint16_t port, uint32_t kinds) {
+static bool asking_again(struct asking *asking, uint16_t port, uint32_t kinds) {
     struct discover_question question = {.kinds = kinds};
     uint8_t bytes[DISCOVER_BYTES];
     if (getrandom(question.nonce, sizeof question.nonce, 0) != (ssize_t)sizeof question.nonce) {
@@ -378,8 +377,8 @@ static bool ask_anew(struct asking *asking, uint16_t port, uint32_t kinds) {
     }
     memcpy(asking->nonces[1], asking->nonces[0], DISCOVER_NONCE);
     memcpy(asking->nonces[0], question.nonce, DISCOVER_NONCE);
-    return ask_all(asking->fd, bytes, discover_put_question(bytes, &question, asking->token), port,
-                   asking->token == NULL);
+    return asking_all(asking->fd, bytes, discover_put_question(bytes, &question, asking->token),
+                      port, asking->token == NULL);
 }
 
 int discovery_ask(uint16_t port, const struct token *token, uint32_t kinds, uint64_t wait_ns,
@@ -404,11 +403,11 @@ int discovery_ask(uint16_t port, const struct token *token, uint32_t kinds, uint
     for (uint64_t now = clock_now_ns(); goes_on && *stop == 0 && now < end; now = clock_now_ns()) {
         struct pollfd one = {asking.fd, POLLIN, 0};
         if (now >= again) {
-            asked = ask_anew(&asking, port, kinds) || asked;
+            asked = asking_again(&asking, port, kinds) || asked;
             again = now + ASK_ANEW_NS;
         }
         if (poll(&one, 1, 50) > 0) {
-            goes_on = hear(&asking, found, context);
+            goes_on = asking_hear(&asking, found, context);
         }
     }
     close(asking.fd);
@@ -438,7 +437,7 @@ struct choice {
 };
 
 /* The first that is meant. */
-static bool choose(void *context, const struct discovery_found *one) {
+static bool choice_take(void *context, const struct discovery_found *one) {
     struct choice *choice = context;
     char host[CHANNEL_HOST];
     discovery_auto_host(one->answer.id, host);
@@ -454,7 +453,8 @@ int discovery_find_gatherer(const char *host, uint16_t port, const struct token 
                             const volatile sig_atomic_t *stop, struct discovery_found *gatherer,
                             struct error *error) {
     struct choice choice = {.host = host, .gatherer = gatherer};
-    if (discovery_ask(port, token, DISCOVER_GATHERER, SECOND, stop, choose, &choice, error) != 0) {
+    if (discovery_ask(port, token, DISCOVER_GATHERER, SECOND, stop, choice_take, &choice, error) !=
+        0) {
         return -1;
     }
     return choice.is_found ? 1 : 0;

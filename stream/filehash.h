@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * filehash.h: the hash of a file's first bytes, a slice at a time, so that who computes it can do
- * something else in between.
+ * filehash.h: hashes of files: of the first bytes, a slice at a time, so that who computes it can
+ * do something else in between; and SHA-256 of a piece.
  *
- * Called by stream/sender, stream/punch and stream/arrival, each with its own.
+ * Called by stream/sender, stream/punch and stream/arrival, each with its own; the digest by
+ * stream/reuse and stream/knownpieces. Any thread.
  *
  *     hash of no bytes: 0. Of each piece of FILEHASH_PIECE bytes, and of what is left of one at the
  *     end: XXH3, 64 bits, with the hash so far as its seed
@@ -14,8 +15,7 @@
 #ifndef STREAM_FILEHASH_H
 #define STREAM_FILEHASH_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "stream/wire.h"
 
 enum { FILEHASH_PIECE = 1 << 16 };
 
@@ -33,5 +33,8 @@ void filehash_start(struct filehash *hash, int fd, uint64_t size);
  * (errno; 0: shorter). */
 int filehash_step(struct filehash *hash);
 void filehash_end(struct filehash *hash);
+
+/* SHA-256, by OpenSSL. 0, or -1: the file cannot be read there, or is shorter. */
+int filehash_digest(int fd, uint64_t offset, uint32_t size, uint8_t digest[WIRE_DIGEST]);
 
 #endif

@@ -4,7 +4,6 @@
 
 #include "collect/clock.h"
 #include "stream/discovery.h"
-#include "stream/gathering.h"
 #include "stream/listening.h"
 
 #include <dirent.h>
@@ -25,31 +24,30 @@ enum {
 };
 #define STRANGER_LINE_NS (10 * SECOND)
 
-__attribute__((format(printf, 2, 0))) static void tell_line(const struct gatherer *gatherer,
-                                                            const char *format, va_list arguments) {
+__attribute__((format(printf, 2, 0))) static void
+gatherer_tell_line(const struct gatherer *gatherer, const char *format, va_list arguments) {
     char line[1024];
     vsnprintf(line, sizeof line, format, arguments);
     gatherer->options->tell(line);
 }
 
-void gathering_tell(const struct gatherer *gatherer, const char *format, ...) {
+void gatherer_tell(const struct gatherer *gatherer, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    tell_line(gatherer, format, arguments);
+    gatherer_tell_line(gatherer, format, arguments);
     va_end(arguments);
 }
 
 static void tell_hidden(struct gatherer *gatherer) {
     struct told_strangers *told = &gatherer->told;
     if (told->hidden != 0) {
-        gathering_tell(gatherer,
-                       "%" PRIu64 " more connections came to nothing, without a line each",
-                       told->hidden);
+        gatherer_tell(gatherer, "%" PRIu64 " more connections came to nothing, without a line each",
+                      told->hidden);
     }
     told->hidden = 0;
 }
 
-void gathering_tell_stranger(struct gatherer *gatherer, const char *format, ...) {
+void gatherer_tell_stranger(struct gatherer *gatherer, const char *format, ...) {
     struct told_strangers *told = &gatherer->told;
     uint64_t now = clock_now_ns();
     va_list arguments;
@@ -66,11 +64,11 @@ void gathering_tell_stranger(struct gatherer *gatherer, const char *format, ...)
     told->lines++;
     tell_hidden(gatherer);
     va_start(arguments, format);
-    tell_line(gatherer, format, arguments);
+    gatherer_tell_line(gatherer, format, arguments);
     va_end(arguments);
 }
 
-bool gathering_is_removed(int fd) {
+bool gatherer_is_removed(int fd) {
     struct stat status;
     return fstat(fd, &status) == 0 && status.st_nlink == 0;
 }
@@ -93,7 +91,7 @@ static void limit_strangers(struct gatherer *gatherer) {
     }
 }
 
-static void take_connection(struct gatherer *gatherer, uint64_t now) {
+static void gatherer_take_connection(struct gatherer *gatherer, uint64_t now) {
     char peer[CHANNEL_SHOWN];
     int fd = gatherer->count < SOURCES_MOST ? listening_accept(gatherer->listener, peer) : -1;
     int reason = gatherer->count < SOURCES_MOST ? errno : EUSERS;
@@ -103,8 +101,8 @@ static void take_connection(struct gatherer *gatherer, uint64_t now) {
     } else if (reason == EMFILE || reason == ENFILE || reason == ENOMEM || reason == ENOBUFS ||
                reason == EUSERS) {
         if (!gatherer->told.has_no_room) {
-            gathering_tell(gatherer, "no further connection can be taken beside %zu: %s",
-                           gatherer->count, strerror(reason));
+            gatherer_tell(gatherer, "no further connection can be taken beside %zu: %s",
+                          gatherer->count, strerror(reason));
         }
         gatherer->told.has_no_room = true;
         gatherer->rest_until_ns = now + SECOND;
@@ -142,24 +140,24 @@ static int prepare_polls(struct gatherer *gatherer, uint64_t now) {
     return timeout;
 }
 
-/* Whether there is nobody left from whom anything could come. */
-static bool is_over(const struct gatherer *gatherer) {
+/* Whether there is nobody left from whom anything could come, or it would go into a folder that
+ * nobody can find. */
+static bool gatherer_is_over(struct gatherer *gatherer) {
+    uint64_t now = clock_now_ns();
     bool failed;
-    return *gatherer->options->stop != 0 ||
-           (gatherer->listener < 0 && puller_is_over(gatherer->puller, &failed));
-}
-
-/* What is received into a folder that nobody can find is not here. */
-static bool is_removed(struct gatherer *gatherer, uint64_t now) {
+    if (*gatherer->options->stop != 0 ||
+        (gatherer->listener < 0 && puller_is_over(gatherer->puller, &failed))) {
+        return true;
+    }
     if (now >= gatherer->looked_ns + SECOND) {
         gatherer->looked_ns = now;
-        gatherer->is_removed = gathering_is_removed(gatherer->folder);
+        gatherer->is_removed = gatherer_is_removed(gatherer->folder);
     }
     return gatherer->is_removed;
 }
 
-static void gather(struct gatherer *gatherer) {
-    while (!is_over(gatherer) && !is_removed(gatherer, clock_now_ns())) {
+static void gatherer_go_on(struct gatherer *gatherer) {
+    while (!gatherer_is_over(gatherer)) {
         if (gatherer->puller != NULL) {
             puller_tick(gatherer, clock_now_ns());
         }
@@ -180,7 +178,7 @@ static void gather(struct gatherer *gatherer) {
             discovery_answer(gatherer->beacon, 0, NULL);
         }
         if (gatherer->polls[POLL_LISTENER].revents != 0) {
-            take_connection(gatherer, clock_now_ns());
+            gatherer_take_connection(gatherer, clock_now_ns());
         }
     }
     tell_hidden(gatherer);
@@ -221,11 +219,11 @@ static uint64_t count_used(int folder, int depth) {
     return used;
 }
 
-void gathering_count(struct gatherer *gatherer) {
+void gatherer_count(struct gatherer *gatherer) {
     gatherer->used_bytes = count_used(gatherer->folder, 1);
 }
 
-static int open_folder(struct gatherer *gatherer, struct error *error) {
+static int gatherer_open_folder(struct gatherer *gatherer, struct error *error) {
     const char *path = gatherer->options->folder;
     if (mkdir(path, 0777) != 0 && errno != EEXIST) {
         return error_set(error, "cannot make %s: %s", path, strerror(errno));
@@ -239,27 +237,26 @@ static int open_folder(struct gatherer *gatherer, struct error *error) {
                    ? error_set(error, "another memtrace gather receives into %s", path)
                    : error_set(error, "cannot lock %s: %s", path, strerror(errno));
     }
-    gathering_count(gatherer);
+    gatherer_count(gatherer);
     return 0;
 }
 
-static int open_listener(struct gatherer *gatherer, struct error *error) {
+/* And beacon: where others find it. */
+static int gatherer_open_listener(struct gatherer *gatherer, struct error *error) {
     const struct gatherer_options *options = gatherer->options;
     char shown[CHANNEL_SHOWN];
+    uint8_t id[DISCOVER_ID];
     gatherer->listener = listening_open(options->host, options->port, options->token, error);
     if (gatherer->listener < 0) {
         return -1;
     }
     listening_show(gatherer->listener, shown);
-    gathering_tell(gatherer, "listening at %s, %s; recordings go to %s", shown,
-                   options->token != NULL ? "TLS with the token" : "this machine only, no token",
-                   options->folder);
-    return 0;
-}
-
-static int open_beacon(struct gatherer *gatherer, struct error *error) {
-    const struct gatherer_options *options = gatherer->options;
-    uint8_t id[DISCOVER_ID];
+    gatherer_tell(gatherer, "listening at %s, %s; recordings go to %s", shown,
+                  options->token != NULL ? "TLS with the token" : "this machine only, no token",
+                  options->folder);
+    if (options->discovery_port == 0) {
+        return 0;
+    }
     char *path = realpath(options->folder, NULL);
     discovery_id(path != NULL ? path : options->folder, id);
     free(path);
@@ -269,22 +266,14 @@ static int open_beacon(struct gatherer *gatherer, struct error *error) {
     return gatherer->beacon != NULL ? 0 : -1;
 }
 
-/* Some file systems have no sockets: then the rest goes on without. */
-static void open_controlling(struct gatherer *gatherer) {
-    struct error error;
-    gatherer->controlling = controlling_open(gatherer->folder, &error);
-    if (gatherer->controlling == NULL) {
-        gathering_tell(gatherer, "no program can be controlled from here: %s", error.message);
-    }
-}
-
-static int begin(struct gatherer *gatherer, struct error *error) {
+static int gatherer_begin(struct gatherer *gatherer, struct error *error) {
     const struct gatherer_options *options = gatherer->options;
+    struct error why;
     gatherer->strangers_most = listening_raise_limit() / 4;
     if (gatherer->strangers_most == 0 || gatherer->strangers_most > STRANGERS_MOST) {
         gatherer->strangers_most = STRANGERS_MOST;
     }
-    if (open_folder(gatherer, error) != 0) {
+    if (gatherer_open_folder(gatherer, error) != 0) {
         return -1;
     }
     gatherer->syncing = syncing_new(error);
@@ -292,23 +281,18 @@ static int begin(struct gatherer *gatherer, struct error *error) {
         return -1;
     }
     gatherer->known = knownpieces_new();
-    if (gatherer->known == NULL) {
+    bool pulls = options->hosts != NULL && options->hosts[0] != NULL;
+    gatherer->puller = pulls ? puller_new(options) : NULL;
+    if (gatherer->known == NULL || (pulls && gatherer->puller == NULL)) {
         return error_set(error, "out of memory");
     }
-    if (options->hosts != NULL && options->hosts[0] != NULL) {
-        gatherer->puller = puller_new(options);
-        if (gatherer->puller == NULL) {
-            return error_set(error, "out of memory");
-        }
-    }
-    if (options->host != NULL && open_listener(gatherer, error) != 0) {
+    if (options->host != NULL && gatherer_open_listener(gatherer, error) != 0) {
         return -1;
     }
-    if (gatherer->listener >= 0 && options->discovery_port != 0 &&
-        open_beacon(gatherer, error) != 0) {
-        return -1;
+    gatherer->controlling = controlling_open(gatherer->folder, &why);
+    if (gatherer->controlling == NULL) { /* some file systems have no sockets */
+        gatherer_tell(gatherer, "no program can be controlled from here: %s", why.message);
     }
-    open_controlling(gatherer);
     return 0;
 }
 
@@ -321,8 +305,8 @@ int gatherer_run(const struct gatherer_options *options, struct error *error) {
     }
     gatherer->options = options;
     gatherer->folder = gatherer->listener = -1;
-    if (begin(gatherer, error) == 0) {
-        gather(gatherer);
+    if (gatherer_begin(gatherer, error) == 0) {
+        gatherer_go_on(gatherer);
         result = gatherer->is_removed
                      ? error_set(error, "the folder %s was removed", options->folder)
                      : 0;
@@ -334,10 +318,10 @@ int gatherer_run(const struct gatherer_options *options, struct error *error) {
     controlling_close(gatherer->controlling);
     size_t unsynced = syncing_free(gatherer->syncing);
     if (unsynced != 0) {
-        gathering_tell(gatherer,
-                       "the disk stands still: the last bytes of %zu recordings may not be on it; "
-                       "they were not acknowledged, and come again",
-                       unsynced);
+        gatherer_tell(gatherer,
+                      "the disk stands still: the last bytes of %zu recordings may not be on it; "
+                      "they were not acknowledged, and come again",
+                      unsynced);
     }
     knownpieces_free(gatherer->known);
     puller_free(gatherer->puller);

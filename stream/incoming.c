@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* incoming.c: one connection over which a recording comes, or the list of those that can be pulled.
- * See gathering.h. */
-#include "stream/gathering.h"
+ * See gatherer.h. */
+#include "stream/gatherer.h"
 
 #include "analyze/rows/number.h"
 #include "collect/clock.h"
@@ -15,8 +15,6 @@
 
 #define HELLO_NS   (10 * SECOND)  /* from the connection to what it says of itself */
 #define OFFERED_NS (300 * SECOND) /* the same, of a recording that is read through before */
-#define ALIVE_NS   (5 * SECOND)
-#define SILENCE_NS (20 * SECOND)
 /* Received bytes wait so long for others to be synced with them; the longer, the more sources there
  * are, so that all of them ask for at most 500 syncs a second. */
 #define SYNC_NS     (50 * MS)
@@ -54,10 +52,10 @@ bool incoming_is_stranger(const struct source *source) {
 static void tell_refused(struct gatherer *gatherer, const struct source *source,
                          const char *reason) {
     if (incoming_is_stranger(source)) {
-        gathering_tell_stranger(gatherer, "%s: refused: %s", source->peer, reason);
+        gatherer_tell_stranger(gatherer, "%s: refused: %s", source->peer, reason);
     } else {
-        gathering_tell(gatherer, "%s: refused: %s",
-                       source->state == GREETED ? source->arrival.name : source->peer, reason);
+        gatherer_tell(gatherer, "%s: refused: %s",
+                      source->state == GREETED ? source->arrival.name : source->peer, reason);
     }
 }
 
@@ -66,10 +64,10 @@ static void tell_come(const struct gatherer *gatherer, struct source *source) {
     struct number n;
     source->owes_line = false;
     if (source->arrival.synced != 0) {
-        gathering_tell(gatherer, "%s: from %s%s, goes on behind %s", source->arrival.name,
-                       source->peer, allows, number_bytes(&n, source->arrival.synced));
+        gatherer_tell(gatherer, "%s: from %s%s, goes on behind %s", source->arrival.name,
+                      source->peer, allows, number_bytes(&n, source->arrival.synced));
     } else {
-        gathering_tell(gatherer, "%s: from %s%s", source->arrival.name, source->peer, allows);
+        gatherer_tell(gatherer, "%s: from %s%s", source->arrival.name, source->peer, allows);
     }
 }
 
@@ -85,16 +83,16 @@ static void turn_away(struct source *source, enum wire_code code, const char *re
     source->born_ns = clock_now_ns();
 }
 
-static void refuse(struct gatherer *gatherer, struct source *source, enum wire_code code,
-                   const char *reason) {
+static void incoming_refuse(struct gatherer *gatherer, struct source *source, enum wire_code code,
+                            const char *reason) {
     tell_refused(gatherer, source, reason);
     turn_away(source, code, reason);
 }
 
 /* It can come again. Where nothing can be written all of them do, again and again: one line for all
  * until something could be. */
-static void put_off(struct gatherer *gatherer, struct source *source, int reason,
-                    const char *text) {
+static void incoming_put_off(struct gatherer *gatherer, struct source *source, int reason,
+                             const char *text) {
     char line[WIRE_REASON_MOST + 64];
     if (gatherer->full_reason != reason) {
         snprintf(line, sizeof line, "%s; this is tried again, without a line each time", text);
@@ -105,7 +103,7 @@ static void put_off(struct gatherer *gatherer, struct source *source, int reason
 }
 
 /* Each connection ends here. */
-static void leave(struct gatherer *gatherer, struct source *source, const char *why) {
+static void incoming_leave(struct gatherer *gatherer, struct source *source, const char *why) {
     bool is_new = source->state != GONE;
     source->state = GONE;
     if (is_new && source->host != NULL) {
@@ -116,29 +114,29 @@ static void leave(struct gatherer *gatherer, struct source *source, const char *
 void incoming_lose(struct gatherer *gatherer, struct source *source, const char *why) {
     struct number n;
     if (source->state == GREETED && !source->is_done && !source->owes_line) {
-        gathering_tell(gatherer, "%s: %s; %s are here", source->arrival.name, why,
-                       number_bytes(&n, source->arrival.next));
+        gatherer_tell(gatherer, "%s: %s; %s are here", source->arrival.name, why,
+                      number_bytes(&n, source->arrival.next));
     } else if (incoming_is_stranger(source)) {
-        gathering_tell_stranger(gatherer, "%s: %s", source->peer, why);
+        gatherer_tell_stranger(gatherer, "%s: %s", source->peer, why);
     }
-    leave(gatherer, source, why);
+    incoming_leave(gatherer, source, why);
 }
 
 /* The disk, mostly. What was acknowledged stays. */
-static void fail(struct gatherer *gatherer, struct source *source, int reason) {
+static void incoming_fail(struct gatherer *gatherer, struct source *source, int reason) {
     char text[WIRE_REASON_MOST];
     if (reason == EBADMSG) {
-        refuse(gatherer, source, WIRE_BAD,
-               "these are not the bytes of the recording that it named");
+        incoming_refuse(gatherer, source, WIRE_BAD,
+                        "these are not the bytes of the recording that it named");
         return;
     }
     snprintf(text, sizeof text, "cannot write there: %s", strerror(reason));
-    put_off(gatherer, source, reason, text);
+    incoming_put_off(gatherer, source, reason, text);
 }
 
 /* ---- What a source says ---- */
 
-static bool is_other(void *context, const char *name, const uint8_t *id) {
+static bool incoming_is_other(void *context, const char *name, const uint8_t *id) {
     const struct gatherer *gatherer = context;
     for (size_t i = 0; i < gatherer->count; i++) {
         const struct source *source = gatherer->sources[i];
@@ -156,25 +154,25 @@ static void take_over(struct gatherer *gatherer, const struct source *newer) {
         struct source *source = gatherer->sources[i];
         if (source != newer && source->state == GREETED &&
             strcmp(source->arrival.name, newer->arrival.name) == 0) {
-            refuse(gatherer, source, WIRE_TAKEN, "another sender goes on with it");
+            incoming_refuse(gatherer, source, WIRE_TAKEN, "another sender goes on with it");
         }
     }
 }
 
-static void take_hello(struct gatherer *gatherer, struct source *source,
-                       const struct wire_frame *frame) {
+static void incoming_take_hello(struct gatherer *gatherer, struct source *source,
+                                const struct wire_frame *frame) {
     struct wire_hello hello;
     struct error error = {""};
     char text[WIRE_REASON_MOST];
     if (wire_read_hello(frame, &hello) != 0) {
-        refuse(gatherer, source, WIRE_BAD, "its greeting makes no sense");
+        incoming_refuse(gatherer, source, WIRE_BAD, "its greeting makes no sense");
     } else if (hello.version != WIRE_VERSION) {
         snprintf(text, sizeof text, "it speaks version %u of the protocol, this is version %d",
                  hello.version, WIRE_VERSION);
-        refuse(gatherer, source, WIRE_OTHER_VERSION, text);
-    } else if (arrival_open(&source->arrival, gatherer->folder, &hello, is_other, gatherer,
+        incoming_refuse(gatherer, source, WIRE_OTHER_VERSION, text);
+    } else if (arrival_open(&source->arrival, gatherer->folder, &hello, incoming_is_other, gatherer,
                             &error) != 0) {
-        put_off(gatherer, source, errno, error.message);
+        incoming_put_off(gatherer, source, errno, error.message);
     } else {
         take_over(gatherer, source);
         source->state = GREETED;
@@ -210,7 +208,7 @@ static bool is_over_quota(struct gatherer *gatherer, const struct source *source
         return true;
     }
     if (is_over_total(gatherer, more)) {
-        gathering_count(gatherer);
+        gatherer_count(gatherer);
     }
     if (is_over_total(gatherer, more)) {
         snprintf(text, WIRE_REASON_MOST, "the quota of all recordings, %s, is used up",
@@ -221,17 +219,17 @@ static bool is_over_quota(struct gatherer *gatherer, const struct source *source
 }
 
 /* Whether so many bytes may come at this offset; if not, it was told why. */
-static bool is_next(struct gatherer *gatherer, struct source *source, uint64_t offset,
-                    uint64_t size) {
+static bool incoming_is_next(struct gatherer *gatherer, struct source *source, uint64_t offset,
+                             uint64_t size) {
     const struct arrival *arrival = &source->arrival;
     char text[WIRE_REASON_MOST];
     if (offset != arrival->next || source->owes_welcome || source->owes_end ||
         arrival->hash.is_running) {
-        refuse(gatherer, source, WIRE_BAD, "its bytes do not follow each other");
+        incoming_refuse(gatherer, source, WIRE_BAD, "its bytes do not follow each other");
         return false;
     }
     if (is_over_quota(gatherer, source, offset + size, text)) {
-        refuse(gatherer, source, WIRE_QUOTA, text);
+        incoming_refuse(gatherer, source, WIRE_QUOTA, text);
         return false;
     }
     if (source->waiting_ns == 0) {
@@ -241,7 +239,7 @@ static bool is_next(struct gatherer *gatherer, struct source *source, uint64_t o
 }
 
 /* What was lacking, and has come now, need not come again. */
-static void learn(struct gatherer *gatherer, struct source *source) {
+static void incoming_learn(struct gatherer *gatherer, struct source *source) {
     size_t kept = 0;
     for (size_t i = 0; i < source->lacking_count; i++) {
         const struct lacking *lacking = &source->lacking[i];
@@ -255,8 +253,8 @@ static void learn(struct gatherer *gatherer, struct source *source) {
     source->lacking_count = kept;
 }
 
-static void take_data(struct gatherer *gatherer, struct source *source,
-                      const struct wire_frame *frame) {
+static void incoming_take_data(struct gatherer *gatherer, struct source *source,
+                               const struct wire_frame *frame) {
     struct arrival *arrival = &source->arrival;
     uint64_t before = arrival->size;
     int reason = 0;
@@ -264,7 +262,7 @@ static void take_data(struct gatherer *gatherer, struct source *source,
         forget_sync(source);
         arrival->next = arrival->synced = 0; /* the file here has more than there is: all anew */
     }
-    if (!is_next(gatherer, source, frame->offset, frame->length)) {
+    if (!incoming_is_next(gatherer, source, frame->offset, frame->length)) {
         return;
     }
     if (arrival_write(arrival, frame->payload, frame->length) != 0) {
@@ -272,20 +270,20 @@ static void take_data(struct gatherer *gatherer, struct source *source,
     }
     gatherer->used_bytes += arrival->size - before;
     if (reason != 0) {
-        fail(gatherer, source, reason);
+        incoming_fail(gatherer, source, reason);
     } else {
-        learn(gatherer, source);
+        incoming_learn(gatherer, source);
     }
 }
 
 /* Whether what comes later in this recording is in another one. If not, it is in this one then. */
-static void take_question(struct gatherer *gatherer, struct source *source,
-                          const struct wire_frame *frame) {
+static void incoming_take_question(struct gatherer *gatherer, struct source *source,
+                                   const struct wire_frame *frame) {
     struct wire_piece piece;
     bool has;
     if (wire_read_piece(frame, &piece) != 0 || frame->offset < source->arrival.next ||
         source->lacking_count == LACKING_MOST) {
-        refuse(gatherer, source, WIRE_BAD, "what it asks for makes no sense");
+        incoming_refuse(gatherer, source, WIRE_BAD, "what it asks for makes no sense");
         return;
     }
     has = knownpieces_has(gatherer->known, gatherer->folder, &piece);
@@ -297,18 +295,18 @@ static void take_question(struct gatherer *gatherer, struct source *source,
 }
 
 /* They are put here from where they are. */
-static void take_known(struct gatherer *gatherer, struct source *source,
-                       const struct wire_frame *frame) {
+static void incoming_take_known(struct gatherer *gatherer, struct source *source,
+                                const struct wire_frame *frame) {
     struct arrival *arrival = &source->arrival;
     uint64_t before = arrival->size;
     struct wire_piece piece;
     int written;
     int reason;
     if (wire_read_piece(frame, &piece) != 0 || frame->offset == 0) {
-        refuse(gatherer, source, WIRE_BAD, "what it says is known makes no sense");
+        incoming_refuse(gatherer, source, WIRE_BAD, "what it says is known makes no sense");
         return;
     }
-    if (!is_next(gatherer, source, frame->offset, piece.size)) {
+    if (!incoming_is_next(gatherer, source, frame->offset, piece.size)) {
         return;
     }
     written = knownpieces_write(gatherer->known, gatherer->folder, &piece, arrival);
@@ -316,22 +314,22 @@ static void take_known(struct gatherer *gatherer, struct source *source,
     gatherer->used_bytes += arrival->size - before;
     source->taken += piece.size;
     if (written < 0) {
-        fail(gatherer, source, reason);
+        incoming_fail(gatherer, source, reason);
     } else if (written == 0) {
         turn_away(source, WIRE_NO_SPACE, "symbols that were known are not there any more");
     }
 }
 
-static void take_end(struct gatherer *gatherer, struct source *source,
-                     const struct wire_frame *frame) {
+static void incoming_take_end(struct gatherer *gatherer, struct source *source,
+                              const struct wire_frame *frame) {
     struct arrival *arrival = &source->arrival;
     uint64_t before = arrival->size;
     uint64_t hash;
     wire_read_end(frame, &hash);
     if (frame->offset != arrival->next || source->owes_end || arrival->hash.is_running) {
-        refuse(gatherer, source, WIRE_BAD, "its end is not where its bytes end");
+        incoming_refuse(gatherer, source, WIRE_BAD, "its end is not where its bytes end");
     } else if (arrival_end(arrival, frame->offset, hash) != 0) {
-        fail(gatherer, source, errno);
+        incoming_fail(gatherer, source, errno);
     } else {
         source->owes_end = true;
         gatherer->used_bytes -= before - arrival->size;
@@ -339,8 +337,8 @@ static void take_end(struct gatherer *gatherer, struct source *source,
 }
 
 /* Whom we connected to does not let us have it. */
-static void take_refusal(struct gatherer *gatherer, struct source *source,
-                         const struct wire_frame *frame) {
+static void incoming_take_refusal(struct gatherer *gatherer, struct source *source,
+                                  const struct wire_frame *frame) {
     struct wire_refusal refusal;
     char why[WIRE_REASON_MOST + 16];
     wire_read_refusal(frame, &refusal);
@@ -349,20 +347,20 @@ static void take_refusal(struct gatherer *gatherer, struct source *source,
     incoming_lose(gatherer, source, why);
 }
 
-static void take_frame(struct gatherer *gatherer, struct source *source,
-                       const struct wire_frame *frame) {
+static void incoming_take_frame(struct gatherer *gatherer, struct source *source,
+                                const struct wire_frame *frame) {
     bool is_greeted = source->state == GREETED;
     bool is_listing = source->state == LISTING;
     if (frame->type == WIRE_HELLO && source->state == FRESH) {
-        take_hello(gatherer, source, frame);
+        incoming_take_hello(gatherer, source, frame);
     } else if (frame->type == WIRE_DATA && is_greeted) {
-        take_data(gatherer, source, frame);
+        incoming_take_data(gatherer, source, frame);
     } else if (frame->type == WIRE_ASK && is_greeted) {
-        take_question(gatherer, source, frame);
+        incoming_take_question(gatherer, source, frame);
     } else if (frame->type == WIRE_KNOWN && is_greeted) {
-        take_known(gatherer, source, frame);
+        incoming_take_known(gatherer, source, frame);
     } else if (frame->type == WIRE_END && is_greeted) {
-        take_end(gatherer, source, frame);
+        incoming_take_end(gatherer, source, frame);
     } else if (frame->type == WIRE_ANSWER && is_greeted &&
                controlling_take_answer(gatherer, source, frame) == 0) {
         return;
@@ -371,25 +369,26 @@ static void take_frame(struct gatherer *gatherer, struct source *source,
     } else if (frame->type == WIRE_END && is_listing) {
         puller_take_end(gatherer, source);
     } else if (frame->type == WIRE_PULL && source->host == NULL && source->state == FRESH) {
-        refuse(gatherer, source, WIRE_BAD, "recordings are received here, not taken from here");
+        incoming_refuse(gatherer, source, WIRE_BAD,
+                        "recordings are received here, not taken from here");
     } else if (frame->type == WIRE_REFUSE && source->host != NULL) {
-        take_refusal(gatherer, source, frame);
+        incoming_take_refusal(gatherer, source, frame);
     } else if (frame->type != WIRE_ALIVE || !(is_greeted || is_listing)) {
-        refuse(gatherer, source, WIRE_BAD, "it does not speak MemTrace's protocol");
+        incoming_refuse(gatherer, source, WIRE_BAD, "it does not speak MemTrace's protocol");
     }
 }
 
-static void take_frames(struct gatherer *gatherer, struct source *source) {
+static void incoming_take_frames(struct gatherer *gatherer, struct source *source) {
     struct wire_frame frame;
     size_t at = 0;
     long size = 0;
     while (source->state < PARTING && incoming_has_room(source) && source->taken < TURN_BYTES &&
            (size = wire_parse(source->in + at, source->in_size - at, &frame)) > 0) {
-        take_frame(gatherer, source, &frame);
+        incoming_take_frame(gatherer, source, &frame);
         at += (size_t)size;
     }
     if (size < 0 && source->state < PARTING) {
-        refuse(gatherer, source, WIRE_BAD, "it does not speak MemTrace's protocol");
+        incoming_refuse(gatherer, source, WIRE_BAD, "it does not speak MemTrace's protocol");
     }
     if (source->state >= PARTING) {
         at = source->in_size;
@@ -424,11 +423,11 @@ static bool look_at_first(struct gatherer *gatherer, struct source *source) {
     return false;
 }
 
-static void hear(struct gatherer *gatherer, struct source *source) {
+static void incoming_hear(struct gatherer *gatherer, struct source *source) {
     struct error error = {""};
     source->is_hungry = false;
     source->taken = 0;
-    take_frames(gatherer, source); /* for which there was no room, or no time */
+    incoming_take_frames(gatherer, source); /* for which there was no room, or no time */
     while (source->state != GONE && source->taken < TURN_BYTES && incoming_has_room(source)) {
         size_t room = sizeof source->in - source->in_size;
         ssize_t got = channel_read(&source->channel, source->in + source->in_size, room, &error);
@@ -441,12 +440,12 @@ static void hear(struct gatherer *gatherer, struct source *source) {
         source->heard_ns = clock_now_ns();
         source->in_size += (size_t)got;
         source->taken += (size_t)got;
-        take_frames(gatherer, source);
+        incoming_take_frames(gatherer, source);
     }
     source->is_hungry = source->state != GONE;
 }
 
-static void say(struct gatherer *gatherer, struct source *source) {
+static void incoming_say(struct gatherer *gatherer, struct source *source) {
     struct error error = {""};
     while (source->out_size != 0 && source->state != GONE) {
         ssize_t put = channel_write(&source->channel, source->out, source->out_size, &error);
@@ -498,19 +497,19 @@ static void begin_sync(struct gatherer *gatherer, struct source *source, uint64_
     source->sync =
         syncing_begin(gatherer->syncing, source, arrival->next, safe, arrival->fd, folders);
     if (source->sync == NULL) {
-        fail(gatherer, source, errno);
+        incoming_fail(gatherer, source, errno);
     }
     source->waiting_ns = 0;
 }
 
 /* Whoever receives this file goes on with what is left of it, and what fails is its failure. */
-static void cut(struct gatherer *gatherer, const struct sync_job *job) {
+static void incoming_cut(struct gatherer *gatherer, const struct sync_job *job) {
     gatherer->used_bytes -= syncing_cut(job);
     for (size_t i = 0; i < gatherer->count; i++) {
         struct source *source = gatherer->sources[i];
         if (source->state == GREETED && syncing_is_of(job, source->arrival.fd)) {
             arrival_cut(&source->arrival, job->safe);
-            fail(gatherer, source, job->reason);
+            incoming_fail(gatherer, source, job->reason);
         }
     }
 }
@@ -520,8 +519,8 @@ static void tell_synced(struct gatherer *gatherer, struct source *source,
                         const struct sync_job *job) {
     struct arrival *arrival = &source->arrival;
     source->sync = NULL;
-    if (gathering_is_removed(arrival->fd)) {
-        refuse(gatherer, source, WIRE_NO_SPACE, "it was removed here while it came");
+    if (gatherer_is_removed(arrival->fd)) {
+        incoming_refuse(gatherer, source, WIRE_NO_SPACE, "it was removed here while it came");
         return;
     }
     if (job->target > arrival->synced) {
@@ -550,7 +549,7 @@ void incoming_synced(struct gatherer *gatherer) {
             if (source != NULL) {
                 source->sync = NULL;
             }
-            cut(gatherer, job);
+            incoming_cut(gatherer, job);
         } else if (source != NULL) {
             tell_synced(gatherer, source, job);
         }
@@ -558,7 +557,7 @@ void incoming_synced(struct gatherer *gatherer) {
     }
 }
 
-static void compare(struct gatherer *gatherer, struct source *source) {
+static void incoming_compare(struct gatherer *gatherer, struct source *source) {
     struct arrival *arrival = &source->arrival;
     struct number n;
     int same;
@@ -569,11 +568,10 @@ static void compare(struct gatherer *gatherer, struct source *source) {
     if (same > 0) {
         source->is_done = true;
         source->out_size += wire_put_end(incoming_out(source), arrival->size, arrival->wanted_hash);
-        gathering_tell(gatherer, "%s: complete, %s", arrival->name,
-                       number_bytes(&n, arrival->size));
+        gatherer_tell(gatherer, "%s: complete, %s", arrival->name, number_bytes(&n, arrival->size));
     } else if (same < 0) {
         source->out_size += wire_put_welcome(incoming_out(source), 0, WINDOW);
-        gathering_tell(gatherer, "%s: differs from what its sender has: comes anew", arrival->name);
+        gatherer_tell(gatherer, "%s: differs from what its sender has: comes anew", arrival->name);
     }
 }
 
@@ -584,28 +582,28 @@ static void check_times(struct gatherer *gatherer, struct source *source, uint64
         incoming_lose(gatherer, source,
                       source->host != NULL ? "no answer" : "connected and said nothing for 10 s");
     } else if ((source->state == GREETED || source->state == LISTING) &&
-               now > source->heard_ns + SILENCE_NS) {
+               now > source->heard_ns + WIRE_SILENCE_NS) {
         incoming_lose(gatherer, source, "silent for 20 s");
     } else if (source->state == PARTING && now > source->born_ns + PARTING_NS) {
-        leave(gatherer, source, "");
+        incoming_leave(gatherer, source, "");
     }
     if ((source->state == GREETED || source->state == LISTING) &&
-        now >= source->said_ns + ALIVE_NS && source->out_size == 0) {
+        now >= source->said_ns + WIRE_ALIVE_NS && source->out_size == 0) {
         source->out_size += wire_put_alive(incoming_out(source));
     }
 }
 
 /* With whom has come. */
-static void shake_hands(struct gatherer *gatherer, struct source *source) {
+static void incoming_shake_hands(struct gatherer *gatherer, struct source *source) {
     struct error error = {""};
     if (!source->looked && !look_at_first(gatherer, source)) {
         return;
     }
     if (channel_handshake(&source->channel, &error) < 0) {
         bool is_tls = strncmp(error.message, "TLS:", 4) == 0;
-        gathering_tell_stranger(gatherer, "%s: refused: %s%s%s", source->peer,
-                                is_tls ? "not our token (" : "", error.message, is_tls ? ")" : "");
-        leave(gatherer, source, "");
+        gatherer_tell_stranger(gatherer, "%s: refused: %s%s%s", source->peer,
+                               is_tls ? "not our token (" : "", error.message, is_tls ? ")" : "");
+        incoming_leave(gatherer, source, "");
     }
 }
 
@@ -633,15 +631,15 @@ void incoming_serve(struct gatherer *gatherer, struct source *source, short even
     if (source->state == FRESH && source->host != NULL && !source->looked) {
         shake_first(gatherer, source);
     } else if (source->state == FRESH && (!source->looked || !source->channel.is_ready)) {
-        shake_hands(gatherer, source);
+        incoming_shake_hands(gatherer, source);
     }
     if (source->looked && source->channel.is_ready && source->state != GONE) {
         if (events != 0 || source->is_hungry) {
-            hear(gatherer, source);
+            incoming_hear(gatherer, source);
         }
-        compare(gatherer, source);
+        incoming_compare(gatherer, source);
         begin_sync(gatherer, source, now);
-        say(gatherer, source);
+        incoming_say(gatherer, source);
     }
     check_times(gatherer, source, now);
 }

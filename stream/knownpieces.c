@@ -3,7 +3,7 @@
 #include "stream/knownpieces.h"
 
 #include "analyze/read/block.h"
-#include "stream/digest.h"
+#include "stream/filehash.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -34,7 +34,7 @@ void knownpieces_free(struct knownpieces *known) {
     free(known);
 }
 
-static size_t find(const struct knownpieces *known, const struct wire_piece *piece) {
+static size_t knownpieces_find(const struct knownpieces *known, const struct wire_piece *piece) {
     for (size_t i = 0; i < known->count; i++) {
         const struct place *place = &known->places[i];
         if (place->name != NULL && place->piece.size == piece->size &&
@@ -45,14 +45,14 @@ static size_t find(const struct knownpieces *known, const struct wire_piece *pie
     return KNOWNPIECES_MOST;
 }
 
-static int open_place(const struct place *place, int folder) {
+static int place_open(const struct place *place, int folder) {
     return openat(folder, place->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 }
 
-static bool is_there(const struct place *place, int folder) {
+static bool place_is_there(const struct place *place, int folder) {
     uint8_t digest[WIRE_DIGEST];
-    int fd = open_place(place, folder);
-    bool result = fd >= 0 && digest_of_file(fd, place->offset, place->piece.size, digest) == 0 &&
+    int fd = place_open(place, folder);
+    bool result = fd >= 0 && filehash_digest(fd, place->offset, place->piece.size, digest) == 0 &&
                   memcmp(digest, place->piece.digest, WIRE_DIGEST) == 0;
     if (fd >= 0) {
         close(fd);
@@ -61,8 +61,8 @@ static bool is_there(const struct place *place, int folder) {
 }
 
 bool knownpieces_has(struct knownpieces *known, int folder, const struct wire_piece *piece) {
-    size_t at = find(known, piece);
-    if (at == KNOWNPIECES_MOST || is_there(&known->places[at], folder)) {
+    size_t at = knownpieces_find(known, piece);
+    if (at == KNOWNPIECES_MOST || place_is_there(&known->places[at], folder)) {
         return at != KNOWNPIECES_MOST;
     }
     free(known->places[at].name);
@@ -73,7 +73,7 @@ bool knownpieces_has(struct knownpieces *known, int folder, const struct wire_pi
 void knownpieces_add(struct knownpieces *known, const struct wire_piece *piece, const char *name,
                      uint64_t offset) {
     size_t at = known->count < KNOWNPIECES_MOST ? known->count : known->oldest;
-    char *copy = find(known, piece) != KNOWNPIECES_MOST ? NULL : strdup(name);
+    char *copy = knownpieces_find(known, piece) != KNOWNPIECES_MOST ? NULL : strdup(name);
     if (copy == NULL) {
         return;
     }
@@ -87,7 +87,7 @@ void knownpieces_add(struct knownpieces *known, const struct wire_piece *piece, 
 }
 
 /* As knownpieces_write(). */
-static int copy(int fd, const struct place *place, struct arrival *arrival) {
+static int knownpieces_copy(int fd, const struct place *place, struct arrival *arrival) {
     uint8_t chunk[CHUNK];
     uint64_t from = place->offset;
     uint64_t end = from + place->piece.size;
@@ -106,11 +106,11 @@ static int copy(int fd, const struct place *place, struct arrival *arrival) {
 
 int knownpieces_write(const struct knownpieces *known, int folder, const struct wire_piece *piece,
                       struct arrival *arrival) {
-    size_t at = find(known, piece);
-    int fd = at != KNOWNPIECES_MOST ? open_place(&known->places[at], folder) : -1;
+    size_t at = knownpieces_find(known, piece);
+    int fd = at != KNOWNPIECES_MOST ? place_open(&known->places[at], folder) : -1;
     int result = 0;
     if (fd >= 0) {
-        result = copy(fd, &known->places[at], arrival);
+        result = knownpieces_copy(fd, &known->places[at], arrival);
         close(fd);
     }
     return result;

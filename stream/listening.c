@@ -13,8 +13,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-static int try_address(const struct addrinfo *address, const char *host, uint16_t port,
-                       const struct token *token, struct error *error) {
+static int listening_try(const struct addrinfo *address, const char *host, uint16_t port,
+                         const struct token *token, struct error *error) {
     int on = 1;
     int fd;
     if (token == NULL && !channel_is_loopback(address->ai_addr)) {
@@ -47,13 +47,13 @@ int listening_open(const char *host, uint16_t port, const struct token *token,
         return error_set(error, "%s: %s", wanted, gai_strerror(found));
     }
     for (const struct addrinfo *one = all; one != NULL && fd < 0; one = one->ai_next) {
-        fd = try_address(one, wanted, port, token, error);
+        fd = listening_try(one, wanted, port, token, error);
     }
     freeaddrinfo(all);
     return fd;
 }
 
-static struct sockaddr_storage own_address(int fd) {
+static struct sockaddr_storage listening_address(int fd) {
     struct sockaddr_storage address = {0};
     socklen_t size = sizeof address;
     getsockname(fd, (struct sockaddr *)&address, &size);
@@ -61,12 +61,12 @@ static struct sockaddr_storage own_address(int fd) {
 }
 
 void listening_show(int fd, char shown[CHANNEL_SHOWN]) {
-    struct sockaddr_storage address = own_address(fd);
+    struct sockaddr_storage address = listening_address(fd);
     channel_show((struct sockaddr *)&address, shown);
 }
 
 void listening_show_name(int fd, char shown[CHANNEL_SHOWN]) {
-    struct sockaddr_storage address = own_address(fd);
+    struct sockaddr_storage address = listening_address(fd);
     char name[65]; /* HOST_NAME_MAX and its end */
     if (anyaddress_is((struct sockaddr *)&address) && gethostname(name, sizeof name) == 0) {
         /* the port lies in the same place in both families */

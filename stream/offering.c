@@ -2,6 +2,7 @@
 /* offering.c: files, connections, and the thread of each. See offering.h. */
 #include "stream/offering.h"
 
+#include "analyze/base/array.h"
 #include "analyze/base/threadstart.h"
 #include "analyze/rows/number.h"
 #include "collect/clock.h"
@@ -14,7 +15,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -24,11 +24,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MS         UINT64_C(1000000)
-#define SECOND     (1000 * MS)
 #define GREET_NS   (10 * SECOND) /* from the connection to what it wants */
-#define ALIVE_NS   (5 * SECOND)
-#define SILENCE_NS (20 * SECOND)
 #define PARTING_NS (2 * SECOND)
 
 enum {
@@ -74,8 +70,8 @@ struct offering {
     struct discovery_beacon *beacon; /* NULL: nobody is to find us */
 };
 
-__attribute__((format(printf, 2, 3))) static void tell(const struct offering *offering,
-                                                       const char *format, ...) {
+__attribute__((format(printf, 2, 3))) static void offering_tell(const struct offering *offering,
+                                                                const char *format, ...) {
     char line[1024];
     va_list arguments;
     va_start(arguments, format);
@@ -84,31 +80,13 @@ __attribute__((format(printf, 2, 3))) static void tell(const struct offering *of
     offering->options->tell(line);
 }
 
-/* What the file is called now: the folder of a run gets its name at the end. */
-static void name_of(int fd, char *name, size_t room) {
-    char link[32];
-    ssize_t size;
-    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-    size = readlink(link, name, room - 1);
-    name[size > 0 ? size : 0] = '\0';
-}
-
 /* ---- Files ---- */
 
 /* Takes over the descriptor. 0 or -1. */
-static int add_file(struct offering *offering, int fd, bool leaves_index) {
-    int result = 0;
+static int offering_add(struct offering *offering, int fd, bool leaves_index) {
     pthread_mutex_lock(&offering->lock);
-    if (offering->count == offering->room) {
-        size_t room = offering->room * 2 + 8;
-        struct offered *grown = reallocarray(offering->files, room, sizeof *grown);
-        if (grown == NULL) {
-            result = -1;
-        } else {
-            offering->files = grown;
-            offering->room = room;
-        }
-    }
+    int result =
+        array_grow(&offering->files, &offering->room, offering->count, sizeof *offering->files);
     if (result == 0) {
         offering->files[offering->count++] =
             (struct offered){.fd = fd, .leaves_index = leaves_index};
@@ -121,29 +99,25 @@ static int add_file(struct offering *offering, int fd, bool leaves_index) {
 }
 
 /* With the lock. What the file is; false: it does not say yet, or is of no use. */
-static bool describe(struct offered *file) {
+static bool offered_describe(struct offered *file) {
     char name[PATH_MAX];
     struct error error;
     if (!file->is_known) {
-        name_of(file->fd, name, sizeof name);
+        source_path(file->fd, name);
         file->is_known = source_describe(file->fd, name, &file->hello, &error) == 1;
     }
     return file->is_known;
 }
 
 /* Whether there is such a file still: those of small processes are taken away at the end. */
-static bool is_there(const struct offered *file, struct stat *status) {
+static bool offered_is_there(const struct offered *file, struct stat *status) {
     return fstat(file->fd, status) == 0 && status->st_nlink != 0;
 }
 
 /* ---- One connection ---- */
 
-static bool is_stopped(const struct connection *connection) {
-    return connection->stop != 0;
-}
-
-static bool wait_for(const struct connection *connection, short events, uint64_t until_ns) {
-    while (!is_stopped(connection) && clock_now_ns() < until_ns) {
+static bool connection_wait(const struct connection *connection, short events, uint64_t until_ns) {
+    while (connection->stop == 0 && clock_now_ns() < until_ns) {
         struct pollfd one = {connection->channel.fd, events, 0};
         if (poll(&one, 1, LOOK_MS) > 0) {
             return true;
@@ -153,23 +127,23 @@ static bool wait_for(const struct connection *connection, short events, uint64_t
 }
 
 /* What was written is to be read before the socket is gone. */
-static void part(struct connection *connection) {
+static void connection_part(struct connection *connection) {
     uint64_t until = clock_now_ns() + PARTING_NS;
     char nothing[256];
     if (shutdown(connection->channel.fd, SHUT_WR) == 0) {
-        while (wait_for(connection, POLLIN, until) &&
+        while (connection_wait(connection, POLLIN, until) &&
                recv(connection->channel.fd, nothing, sizeof nothing, 0) > 0) {
         }
     }
 }
 
 /* 0, or -1: the connection is lost. */
-static int write_all(struct connection *connection, const uint8_t *bytes, size_t size) {
+static int connection_write(struct connection *connection, const uint8_t *bytes, size_t size) {
     struct error error;
-    uint64_t until = clock_now_ns() + SILENCE_NS;
+    uint64_t until = clock_now_ns() + WIRE_SILENCE_NS;
     while (size > 0) {
         ssize_t put = channel_write(&connection->channel, bytes, size, &error);
-        if (put < 0 || (put == 0 && !wait_for(connection, POLLOUT, until))) {
+        if (put < 0 || (put == 0 && !connection_wait(connection, POLLOUT, until))) {
             return -1;
         }
         bytes += put;
@@ -178,52 +152,52 @@ static int write_all(struct connection *connection, const uint8_t *bytes, size_t
     return 0;
 }
 
-static void refuse(struct connection *connection, enum wire_code code, const char *why) {
+static void connection_refuse(struct connection *connection, enum wire_code code, const char *why) {
     uint8_t bytes[WIRE_SMALL_MOST];
-    tell(connection->offering, "%s: refused: %s", connection->peer, why);
-    write_all(connection, bytes, wire_put_refusal(bytes, code, why));
-    part(connection);
+    offering_tell(connection->offering, "%s: refused: %s", connection->peer, why);
+    connection_write(connection, bytes, wire_put_refusal(bytes, code, why));
+    connection_part(connection);
 }
 
 /* True: TLS is ready, or none is wanted. */
-static bool shake_hands(struct connection *connection, uint64_t until) {
+static bool connection_shake_hands(struct connection *connection, uint64_t until) {
     const struct offering *offering = connection->offering;
     struct channel *channel = &connection->channel;
     struct error error = {""};
     const char *why = "";
     enum listening_first first = LISTENING_LATER;
     int done;
-    while (first == LISTENING_LATER && wait_for(connection, POLLIN, until)) {
+    while (first == LISTENING_LATER && connection_wait(connection, POLLIN, until)) {
         first = listening_look(channel, offering->options->token != NULL, &why);
     }
     if (first != LISTENING_FINE) {
         if (first == LISTENING_REFUSED) {
-            tell(offering, "%s: refused: %s", connection->peer, why);
-            part(connection);
-        } else if (!is_stopped(connection)) {
-            tell(offering, "%s: %s", connection->peer,
-                 first == LISTENING_LEFT ? "left without a word"
-                                         : "connected and said nothing for 10 s");
+            offering_tell(offering, "%s: refused: %s", connection->peer, why);
+            connection_part(connection);
+        } else if (connection->stop == 0) {
+            offering_tell(offering, "%s: %s", connection->peer,
+                          first == LISTENING_LEFT ? "left without a word"
+                                                  : "connected and said nothing for 10 s");
         }
         return false;
     }
     while ((done = channel_handshake(channel, &error)) == 0) {
-        if (!wait_for(connection, channel->wants_write ? POLLOUT : POLLIN, until)) {
+        if (!connection_wait(connection, channel->wants_write ? POLLOUT : POLLIN, until)) {
             error_set(&error, "said nothing for 10 s");
             done = -1;
             break;
         }
     }
-    if (done < 0 && !is_stopped(connection)) {
+    if (done < 0 && connection->stop == 0) {
         bool is_tls = strncmp(error.message, "TLS:", 4) == 0;
-        tell(offering, "%s: refused: %s%s%s", connection->peer, is_tls ? "not our token (" : "",
-             error.message, is_tls ? ")" : "");
+        offering_tell(offering, "%s: refused: %s%s%s", connection->peer,
+                      is_tls ? "not our token (" : "", error.message, is_tls ? ")" : "");
     }
     return done == 1;
 }
 
 /* Reads what has come. 1: a frame is there; 0: none yet; -1: the connection is lost or broken. */
-static int read_frame(struct connection *connection, struct wire_frame *frame) {
+static int connection_read(struct connection *connection, struct wire_frame *frame) {
     struct error error;
     long whole = wire_parse(connection->in, connection->in_size, frame);
     if (whole == 0) {
@@ -256,9 +230,9 @@ static size_t put_offer(struct offering *offering, size_t *told, uint8_t *to, bo
     pthread_mutex_lock(&offering->lock);
     while (*told < offering->count && size == 0) {
         struct offered *file = &offering->files[*told];
-        if (!is_there(file, &status)) {
+        if (!offered_is_there(file, &status)) {
             ++*told;
-        } else if (describe(file)) {
+        } else if (offered_describe(file)) {
             ++*told;
             size = wire_put_offer(to, &file->hello, (uint64_t)status.st_size);
         } else if (offering->has_ended && offering->end_ns != 0) {
@@ -273,7 +247,7 @@ static size_t put_offer(struct offering *offering, size_t *told, uint8_t *to, bo
 }
 
 /* Goes on until the receiver has all and goes. */
-static void list(struct connection *connection) {
+static void connection_list(struct connection *connection) {
     uint8_t bytes[WIRE_SMALL_MOST];
     struct wire_frame frame;
     uint64_t heard = clock_now_ns();
@@ -281,10 +255,10 @@ static void list(struct connection *connection) {
     size_t told = 0;
     bool end_told = false;
     int got = 0;
-    while (!is_stopped(connection) && got >= 0 && clock_now_ns() < heard + SILENCE_NS) {
+    while (connection->stop == 0 && got >= 0 && clock_now_ns() < heard + WIRE_SILENCE_NS) {
         bool is_end;
         size_t size;
-        while (!is_stopped(connection) && (got = read_frame(connection, &frame)) == 1) {
+        while (connection->stop == 0 && (got = connection_read(connection, &frame)) == 1) {
             heard = clock_now_ns();
             if (frame.type != WIRE_ALIVE) {
                 return;
@@ -296,23 +270,23 @@ static void list(struct connection *connection) {
             size = wire_put_end(bytes, told, 0);
             end_told = true;
         }
-        if (size == 0 && clock_now_ns() >= said + ALIVE_NS) {
+        if (size == 0 && clock_now_ns() >= said + WIRE_ALIVE_NS) {
             size = wire_put_alive(bytes);
         }
         if (size != 0) {
             said = clock_now_ns();
-            got = got < 0 ? got : write_all(connection, bytes, size);
+            got = got < 0 ? got : connection_write(connection, bytes, size);
         } else if (got == 0) {
-            wait_for(connection, POLLIN, clock_now_ns() + LOOK_MS * MS);
+            connection_wait(connection, POLLIN, clock_now_ns() + LOOK_MS * MS);
         }
     }
 }
 
 /* ---- One file ---- */
 
-static struct offered *find_file(struct offering *offering, const uint8_t id[WIRE_ID]) {
+static struct offered *offering_find(struct offering *offering, const uint8_t id[WIRE_ID]) {
     for (size_t i = 0; i < offering->count; i++) {
-        if (describe(&offering->files[i]) &&
+        if (offered_describe(&offering->files[i]) &&
             memcmp(offering->files[i].hello.id, id, WIRE_ID) == 0) {
             return &offering->files[i];
         }
@@ -336,16 +310,16 @@ static void note_sent(struct connection *connection, size_t place, const char *n
     file->sent = file->sent > progress->sent ? file->sent : progress->sent;
     pthread_mutex_unlock(&offering->lock);
     if (result == SENDER_DONE && offering->options->tells_all) {
-        tell(offering, "%s, %s, is at %s", name, number_bytes(&n, progress->sent),
-             connection->peer);
+        offering_tell(offering, "%s, %s, is at %s", name, number_bytes(&n, progress->sent),
+                      connection->peer);
     } else if (result == SENDER_FAILED && error->message[0] != '\0' &&
                offering->options->tells_all) {
-        tell(offering, "%s: %s; %s of %s are there", connection->peer, error->message,
-             number_bytes(&n, progress->sent), name);
+        offering_tell(offering, "%s: %s; %s of %s are there", connection->peer, error->message,
+                      number_bytes(&n, progress->sent), name);
     }
 }
 
-static void send_file(struct connection *connection, const uint8_t id[WIRE_ID]) {
+static void connection_send(struct connection *connection, const uint8_t id[WIRE_ID]) {
     struct offering *offering = connection->offering;
     char path[32];
     char name[PATH_MAX] = "";
@@ -360,17 +334,17 @@ static void send_file(struct connection *connection, const uint8_t id[WIRE_ID]) 
                                    .tell = no_words};
     size_t place = 0;
     pthread_mutex_lock(&offering->lock);
-    const struct offered *file = find_file(offering, id);
+    const struct offered *file = offering_find(offering, id);
     if (file != NULL) {
         place = (size_t)(file - offering->files);
         snprintf(path, sizeof path, "/proc/self/fd/%d", file->fd);
-        name_of(file->fd, name, sizeof name);
+        source_path(file->fd, name);
         connection->sends_part = file->leaves_index && !offering->has_ended;
         asked.reopener = connection->sends_part ? offering->options->reopener : 0;
     }
     pthread_mutex_unlock(&offering->lock);
     if (file == NULL) {
-        refuse(connection, WIRE_BAD, "it wants a recording that is not here");
+        connection_refuse(connection, WIRE_BAD, "it wants a recording that is not here");
         return;
     }
     note_sent(connection, place, name, sender_run(&asked, &progress, &error), &progress, &error);
@@ -379,44 +353,45 @@ static void send_file(struct connection *connection, const uint8_t id[WIRE_ID]) 
 
 /* ---- Connections ---- */
 
-static void talk(struct connection *connection) {
+static void connection_talk(struct connection *connection) {
     static const uint8_t none[WIRE_ID];
     uint64_t until = clock_now_ns() + GREET_NS;
     struct wire_frame frame;
     uint8_t id[WIRE_ID];
     uint32_t version;
     int got = 0;
-    if (!shake_hands(connection, until)) {
+    if (!connection_shake_hands(connection, until)) {
         return;
     }
-    while ((got = read_frame(connection, &frame)) == 0 && wait_for(connection, POLLIN, until)) {
+    while ((got = connection_read(connection, &frame)) == 0 &&
+           connection_wait(connection, POLLIN, until)) {
     }
     if (got == 1 && frame.type == WIRE_HELLO) {
-        refuse(connection, WIRE_BAD, "recordings are taken from here, not to here");
+        connection_refuse(connection, WIRE_BAD, "recordings are taken from here, not to here");
     } else if (got < 1 || frame.type != WIRE_PULL || wire_read_pull(&frame, &version, id) != 0) {
-        refuse(connection, WIRE_BAD, "it does not speak MemTrace's protocol");
+        connection_refuse(connection, WIRE_BAD, "it does not speak MemTrace's protocol");
     } else if (version != WIRE_VERSION) {
         char text[WIRE_REASON_MOST];
         snprintf(text, sizeof text, "it speaks version %u of the protocol, this is version %d",
                  version, WIRE_VERSION);
-        refuse(connection, WIRE_OTHER_VERSION, text);
+        connection_refuse(connection, WIRE_OTHER_VERSION, text);
     } else {
         drop_frame(connection, &frame);
         pthread_mutex_lock(&connection->offering->lock);
         connection->is_known = true;
         pthread_mutex_unlock(&connection->offering->lock);
         if (memcmp(id, none, sizeof id) == 0) {
-            list(connection);
+            connection_list(connection);
         } else {
-            send_file(connection, id);
+            connection_send(connection, id);
         }
     }
 }
 
-static void *serve(void *argument) {
+static void *connection_serve(void *argument) {
     struct connection *connection = argument;
     struct offering *offering = connection->offering;
-    talk(connection);
+    connection_talk(connection);
     channel_close(&connection->channel);
     pthread_mutex_lock(&offering->lock);
     connection->is_over = true;
@@ -424,21 +399,11 @@ static void *serve(void *argument) {
     return NULL;
 }
 
-/* 0 or -1: no memory, no thread. */
-static int start_thread(struct connection *connection) {
-    pthread_attr_t attributes;
-    int result;
-    pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    result = threadstart(&connection->thread, &attributes, serve, connection);
-    pthread_attr_destroy(&attributes);
-    return result == 0 ? 0 : -1;
-}
-
-static void take_connection(struct offering *offering) {
+static void offering_take_connection(struct offering *offering) {
     char peer[CHANNEL_SHOWN];
     int fd = listening_accept(offering->options->listener, peer);
     struct connection *connection;
+    pthread_attr_t attributes;
     if (fd < 0) {
         if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
             poll(NULL, 0, 1000); /* it stays in the queue */
@@ -456,28 +421,20 @@ static void take_connection(struct offering *offering) {
         free(connection);
         return;
     }
-    if (start_thread(connection) != 0) {
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    if (threadstart(&connection->thread, &attributes, connection_serve, connection) == 0) {
+        offering->connections[offering->connected++] = connection;
+    } else {
         channel_close(&connection->channel);
         free(connection);
-        return;
     }
-    offering->connections[offering->connected++] = connection;
-}
-
-/* How many have shown that they may take something. */
-static size_t count_known(struct offering *offering) {
-    size_t count = 0;
-    pthread_mutex_lock(&offering->lock);
-    for (size_t i = 0; i < offering->connected; i++) {
-        count += offering->connections[i]->is_known;
-    }
-    pthread_mutex_unlock(&offering->lock);
-    return count;
+    pthread_attr_destroy(&attributes);
 }
 
 /* Whether one more can be taken. Those that say nothing keep nobody out: the oldest go, some at
  * once since each takes a moment. */
-static bool has_room(struct offering *offering) {
+static bool offering_has_room(struct offering *offering) {
     size_t sent_away = 0;
     if (offering->connected < CONNECTIONS_MOST) {
         return true;
@@ -491,7 +448,8 @@ static bool has_room(struct offering *offering) {
     }
     pthread_mutex_unlock(&offering->lock);
     if (!offering->told_full) {
-        tell(offering, "there are %zu connections: further ones wait", offering->connected);
+        offering_tell(offering, "there are %zu connections: further ones wait",
+                      offering->connected);
     }
     offering->told_full = true;
     return false;
@@ -521,10 +479,12 @@ static void remove_over(struct offering *offering, bool all) {
 
 /* ---- The end ---- */
 
-/* Whoever was sent a file without its index comes again, for all of it. */
-static void end_files(struct offering *offering) {
+/* end_ns: since when; 0: files may still grow. Whoever was sent a file without its index comes
+ * again, for all of it. */
+static void end_files(struct offering *offering, uint64_t end_ns) {
     pthread_mutex_lock(&offering->lock);
     offering->has_ended = true;
+    offering->end_ns = end_ns;
     for (size_t i = 0; i < offering->connected; i++) {
         if (offering->connections[i]->sends_part) {
             offering->connections[i]->stop = 1;
@@ -552,20 +512,17 @@ static bool take_word(struct offering *offering) {
     }
     if (got != sizeof word) {
         offering->is_orphan = true;
-        end_files(offering);
+        end_files(offering, 0);
         return false;
     }
     if (word.kind == OFFERING_FILE && extra != NULL && extra->cmsg_type == SCM_RIGHTS) {
         int fd;
         memcpy(&fd, CMSG_DATA(extra), sizeof fd);
-        add_file(offering, fd, word.leaves_index);
+        offering_add(offering, fd, word.leaves_index);
         return true;
     }
     if (word.kind == OFFERING_OVER) {
-        end_files(offering);
-        pthread_mutex_lock(&offering->lock);
-        offering->end_ns = clock_now_ns();
-        pthread_mutex_unlock(&offering->lock);
+        end_files(offering, clock_now_ns());
         return false;
     }
     return true;
@@ -578,70 +535,56 @@ static void look_after_orphans(struct offering *offering) {
         is_written = tail_is_written(offering->files[i].fd);
     }
     if (!is_written) {
-        pthread_mutex_lock(&offering->lock);
-        offering->end_ns = clock_now_ns();
-        pthread_mutex_unlock(&offering->lock);
+        end_files(offering, clock_now_ns());
     }
 }
 
-/* Whether somebody has all of each file. */
-static bool is_taken(struct offering *offering) {
-    struct stat status;
-    bool result = true;
-    pthread_mutex_lock(&offering->lock);
-    for (size_t i = 0; i < offering->count && result; i++) {
-        result = offering->files[i].is_done || !is_there(&offering->files[i], &status);
-    }
-    pthread_mutex_unlock(&offering->lock);
-    return result;
-}
-
-static void sum_up(struct offering *offering, struct offering_rest *rest) {
+static void offering_sum_up(struct offering *offering, struct offering_rest *rest) {
     struct stat status;
     *rest = (struct offering_rest){.kind = OFFERING_REST};
     for (size_t i = 0; i < offering->count; i++) {
         const struct offered *file = &offering->files[i];
-        if (file->is_done || !is_there(file, &status)) {
+        if (file->is_done || !offered_is_there(file, &status)) {
             continue;
         }
         rest->files++;
         rest->sent += file->sent;
         rest->missing +=
             (uint64_t)status.st_size > file->sent ? (uint64_t)status.st_size - file->sent : 0;
-        name_of(file->fd, rest->name, sizeof rest->name);
+        source_path(file->fd, rest->name);
     }
 }
 
 /* ---- All of it ---- */
 
-/* Whether it is over: nobody needs anything any more, or the time is. */
-static bool is_over(struct offering *offering) {
+/* Whether it is over: somebody has all of each file and nobody takes anything any more; or the time
+ * is. */
+static bool offering_is_over(struct offering *offering) {
     uint64_t linger = offering->options->linger_ns;
-    if (*offering->options->stop != 0) {
-        return true;
+    struct stat status;
+    bool is_needed = false;
+    if (*offering->options->stop != 0 || offering->end_ns == 0) {
+        return *offering->options->stop != 0;
     }
-    return offering->end_ns != 0 && ((count_known(offering) == 0 && is_taken(offering)) ||
-                                     (linger != 0 && clock_now_ns() >= offering->end_ns + linger));
+    pthread_mutex_lock(&offering->lock);
+    for (size_t i = 0; i < offering->connected && !is_needed; i++) {
+        is_needed = offering->connections[i]->is_known;
+    }
+    for (size_t i = 0; i < offering->count && !is_needed; i++) {
+        is_needed = !offering->files[i].is_done && offered_is_there(&offering->files[i], &status);
+    }
+    pthread_mutex_unlock(&offering->lock);
+    return !is_needed || (linger != 0 && clock_now_ns() >= offering->end_ns + linger);
 }
 
-static int open_beacon(struct offering *offering, struct error *error) {
-    const struct offering_options *options = offering->options;
-    char shown[CHANNEL_SHOWN];
-    uint8_t id[DISCOVER_ID];
-    listening_show(options->listener, shown);
-    discovery_id(shown, id);
-    offering->beacon = discovery_open(options->discovery_port, options->token, DISCOVER_OFFER,
-                                      options->listener, "", id, options->tell, error);
-    return offering->beacon != NULL ? 0 : -1;
-}
-
-static void answer(struct offering *offering) {
+static void offering_answer(struct offering *offering) {
     struct stat status;
     const char *program = NULL;
     uint32_t there = 0;
     pthread_mutex_lock(&offering->lock);
     for (size_t i = 0; i < offering->count; i++) {
-        if (is_there(&offering->files[i], &status) && describe(&offering->files[i])) {
+        if (offered_is_there(&offering->files[i], &status) &&
+            offered_describe(&offering->files[i])) {
             program = program == NULL ? offering->files[i].hello.program : program;
             there++;
         }
@@ -650,15 +593,14 @@ static void answer(struct offering *offering) {
     pthread_mutex_unlock(&offering->lock);
 }
 
-static void offer(struct offering *offering) {
+static void offering_go_on(struct offering *offering) {
     bool has_words = offering->options->words >= 0;
     if (!has_words) {
-        end_files(offering);
-        offering->end_ns = clock_now_ns();
+        end_files(offering, clock_now_ns());
     }
-    while (!is_over(offering)) {
+    while (!offering_is_over(offering)) {
         struct pollfd waits[3] = {
-            {has_room(offering) ? offering->options->listener : -1, POLLIN, 0},
+            {offering_has_room(offering) ? offering->options->listener : -1, POLLIN, 0},
             {has_words ? offering->options->words : -1, POLLIN, 0},
             {discovery_fd(offering->beacon), POLLIN, 0}};
         int ready = poll(waits, 3, LOOK_MS);
@@ -666,10 +608,10 @@ static void offer(struct offering *offering) {
             has_words = take_word(offering);
         }
         if (ready > 0 && waits[0].revents != 0) {
-            take_connection(offering);
+            offering_take_connection(offering);
         }
         if (ready > 0 && waits[2].revents != 0) {
-            answer(offering);
+            offering_answer(offering);
         }
         if (offering->is_orphan && offering->end_ns == 0) {
             look_after_orphans(offering);
@@ -678,9 +620,10 @@ static void offer(struct offering *offering) {
     }
 }
 
-static int open_paths(struct offering *offering, struct error *error) {
-    for (const char *const *path = offering->options->paths; path != NULL && *path != NULL;
-         path++) {
+/* The files that are known from the beginning, and the beacon. */
+static int offering_begin(struct offering *offering, struct error *error) {
+    const struct offering_options *options = offering->options;
+    for (const char *const *path = options->paths; path != NULL && *path != NULL; path++) {
         struct wire_hello hello;
         int fd = open(*path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
         if (fd < 0) {
@@ -690,9 +633,18 @@ static int open_paths(struct offering *offering, struct error *error) {
             close(fd);
             return -1;
         }
-        if (add_file(offering, fd, false) != 0) {
+        if (offering_add(offering, fd, false) != 0) {
             return error_set(error, "out of memory");
         }
+    }
+    if (options->discovery_port != 0) {
+        char shown[CHANNEL_SHOWN];
+        uint8_t id[DISCOVER_ID];
+        listening_show(options->listener, shown);
+        discovery_id(shown, id);
+        offering->beacon = discovery_open(options->discovery_port, options->token, DISCOVER_OFFER,
+                                          options->listener, "", id, options->tell, error);
+        return offering->beacon != NULL ? 0 : -1;
     }
     return 0;
 }
@@ -707,11 +659,10 @@ int offering_run(const struct offering_options *options, struct offering_rest *r
     offering->options = options;
     pthread_mutex_init(&offering->lock, NULL);
     listening_raise_limit();
-    if (open_paths(offering, error) == 0 &&
-        (options->discovery_port == 0 || open_beacon(offering, error) == 0)) {
-        offer(offering);
+    if (offering_begin(offering, error) == 0) {
+        offering_go_on(offering);
         remove_over(offering, true);
-        sum_up(offering, rest);
+        offering_sum_up(offering, rest);
         result = rest->files == 0 ? 0 : 1;
     }
     discovery_close(offering->beacon);

@@ -11,6 +11,7 @@
 
 #include "stream/channel.h"
 
+#include <limits.h>
 #include <signal.h>
 
 struct offering_options {
@@ -42,9 +43,9 @@ struct offering_word {
 struct offering_rest {
     uint32_t kind; /* OFFERING_REST */
     uint32_t files;
-    uint64_t sent;    /* of the most that anybody has of each */
-    uint64_t missing; /* bytes */
-    char name[4096];  /* of one of them */
+    uint64_t sent;       /* of the most that anybody has of each */
+    uint64_t missing;    /* bytes */
+    char name[PATH_MAX]; /* of one of them */
 };
 
 /* Blocks until each recording has ended and somebody has all of it, and nobody is connected any

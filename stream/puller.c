@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * puller.c: the machines to connect to, and what each of them has. See gathering.h.
+ * puller.c: the machines to connect to, and what each of them has. See gatherer.h.
  *
  * A host has one connection for the list of its recordings, which stays as long as there may be
  * more, and one for each recording. Each is made again when it is lost.
  */
-#include "stream/gathering.h"
+#include "stream/gatherer.h"
 
 #include "collect/clock.h"
-#include "stream/backoff.h"
-#include "stream/lookup.h"
+#include "stream/connecting.h"
 
 #include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,7 +82,7 @@ struct puller *puller_new(const struct gatherer_options *options) {
     return puller;
 }
 
-static void forget_addresses(struct pull_host *host) {
+static void host_forget_addresses(struct pull_host *host) {
     lookup_end(host->lookup);
     host->lookup = NULL;
     host->address = NULL;
@@ -95,7 +92,7 @@ static void forget_addresses(struct pull_host *host) {
 void puller_free(struct puller *puller) {
     for (size_t i = 0; puller != NULL && i < puller->count; i++) {
         struct pull_host *host = &puller->hosts[i];
-        forget_addresses(host);
+        host_forget_addresses(host);
         free(host->offers);
     }
     if (puller != NULL) {
@@ -105,7 +102,7 @@ void puller_free(struct puller *puller) {
 }
 
 /* All of it is here, as far as the host lets us. */
-static bool is_complete(const struct pull_host *host) {
+static bool host_is_complete(const struct pull_host *host) {
     for (size_t i = 0; i < host->count; i++) {
         if (!host->offers[i].is_done && !host->offers[i].is_failed) {
             return false;
@@ -118,7 +115,7 @@ bool puller_is_over(const struct puller *puller, bool *failed) {
     *failed = false;
     for (size_t i = 0; i < puller->count; i++) {
         const struct pull_host *host = &puller->hosts[i];
-        if (!host->is_failed && !is_complete(host)) {
+        if (!host->is_failed && !host_is_complete(host)) {
             return false;
         }
         *failed = *failed || host->is_failed;
@@ -131,36 +128,32 @@ bool puller_is_over(const struct puller *puller, bool *failed) {
 
 /* ---- Connecting ---- */
 
-static void fail(struct gatherer *gatherer, struct pull_host *host, const char *why) {
+static void host_fail(struct gatherer *gatherer, struct pull_host *host, const char *why) {
     host->is_failed = true;
-    gathering_tell(gatherer, "%s: %s", host->text, why);
-}
-
-static void tell_outage(struct gatherer *gatherer, struct pull_host *host, const char *why) {
-    uint64_t give_up = gatherer->options->give_up_ns;
-    if (give_up != 0 && clock_now_ns() >= host->contact_ns + give_up) {
-        fail(gatherer, host, why);
-    } else if (!host->told_lost) {
-        gathering_tell(gatherer, "%s: %s; trying again", host->text, why);
-    }
-    host->told_lost = true;
+    gatherer_tell(gatherer, "%s: %s", host->text, why);
 }
 
 /* It could not be reached: later. */
-static void put_off(struct gatherer *gatherer, struct pull_host *host, const char *why) {
-    forget_addresses(host);
-    tell_outage(gatherer, host, why);
+static void host_put_off(struct gatherer *gatherer, struct pull_host *host, const char *why) {
+    uint64_t give_up = gatherer->options->give_up_ns;
+    host_forget_addresses(host);
+    if (give_up != 0 && clock_now_ns() >= host->contact_ns + give_up) {
+        host_fail(gatherer, host, why);
+    } else if (!host->told_lost) {
+        gatherer_tell(gatherer, "%s: %s; trying again", host->text, why);
+    }
+    host->told_lost = true;
     host->next_ns = clock_now_ns() + backoff_next(&host->backoff_ns);
 }
 
 /* Whether an address is known. */
-static bool look_up(struct gatherer *gatherer, struct pull_host *host) {
+static bool host_look_up(struct gatherer *gatherer, struct pull_host *host) {
     int found;
     if (host->address != NULL) {
         return true;
     }
     if (host->lookup == NULL && (host->lookup = lookup_begin(host->name, host->port)) == NULL) {
-        put_off(gatherer, host, "out of memory");
+        host_put_off(gatherer, host, "out of memory");
         return false;
     }
     found = lookup_result(host->lookup, &host->address);
@@ -168,26 +161,26 @@ static bool look_up(struct gatherer *gatherer, struct pull_host *host) {
         return found == 0;
     }
     if (lookup_is_final(found)) {
-        fail(gatherer, host, gai_strerror(found));
+        host_fail(gatherer, host, gai_strerror(found));
     } else {
-        put_off(gatherer, host, gai_strerror(found));
+        host_put_off(gatherer, host, gai_strerror(found));
     }
     return false;
 }
 
 /* Begins a connection for the list (NO_OFFER) or a recording. */
-static void call(struct gatherer *gatherer, struct pull_host *host, size_t offer) {
+static void host_call(struct gatherer *gatherer, struct pull_host *host, size_t offer) {
     const struct addrinfo *address = host->address;
     char shown[CHANNEL_SHOWN];
     struct source *source;
     int fd;
     if (gatherer->options->token == NULL && !channel_is_loopback(address->ai_addr)) {
-        fail(gatherer, host, "another machine is received from with --token FILE only");
+        host_fail(gatherer, host, "another machine is received from with --token FILE only");
         return;
     }
     fd = socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) {
-        put_off(gatherer, host, strerror(errno));
+        host_put_off(gatherer, host, strerror(errno));
         return;
     }
     channel_show(address->ai_addr, shown);
@@ -210,17 +203,11 @@ static void call(struct gatherer *gatherer, struct pull_host *host, size_t offer
 }
 
 void puller_connected(struct gatherer *gatherer, struct source *source) {
-    int on = 1;
-    int reason = 0;
-    socklen_t size = sizeof reason;
-    if (getsockopt(source->channel.fd, SOL_SOCKET, SO_ERROR, &reason, &size) != 0) {
-        reason = errno;
-    }
+    int reason = connecting_result(source->channel.fd);
     if (reason != 0) {
         incoming_lose(gatherer, source, strerror(reason));
         return;
     }
-    setsockopt(source->channel.fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     source->state = FRESH;
     source->host->works = true;
     source->born_ns = source->heard_ns = clock_now_ns();
@@ -241,15 +228,15 @@ void puller_tick(struct gatherer *gatherer, uint64_t now) {
         if (host->is_failed) {
             continue;
         }
-        if (!host->is_connected && !is_complete(host) && now >= host->next_ns &&
-            look_up(gatherer, host)) {
-            call(gatherer, host, NO_OFFER);
+        if (!host->is_connected && !host_is_complete(host) && now >= host->next_ns &&
+            host_look_up(gatherer, host)) {
+            host_call(gatherer, host, NO_OFFER);
         }
         for (size_t k = 0; k < host->count && host->pulled < PULLED_MOST && host->works; k++) {
             const struct pull_offer *offer = &host->offers[k];
             if (!offer->is_connected && !offer->is_done && !offer->is_failed &&
                 now >= offer->next_ns) {
-                call(gatherer, host, k);
+                host_call(gatherer, host, k);
             }
         }
     }
@@ -257,10 +244,10 @@ void puller_tick(struct gatherer *gatherer, uint64_t now) {
 
 /* ---- What a host says ---- */
 
-static void note_contact(struct gatherer *gatherer, struct pull_host *host) {
+static void host_note_contact(struct gatherer *gatherer, struct pull_host *host) {
     if (!host->was_there || host->told_lost) {
-        gathering_tell(gatherer, host->was_there ? "%s: connected again" : "%s: connected",
-                       host->text);
+        gatherer_tell(gatherer, host->was_there ? "%s: connected again" : "%s: connected",
+                      host->text);
     }
     host->was_there = host->is_heard = true;
     host->told_lost = false;
@@ -272,7 +259,7 @@ void puller_take_offer(struct gatherer *gatherer, struct source *source,
                        const struct wire_frame *frame) {
     struct pull_host *host = source->host;
     struct wire_hello hello;
-    note_contact(gatherer, host);
+    host_note_contact(gatherer, host);
     if (wire_read_hello(frame, &hello) != 0 || hello.version != WIRE_VERSION) {
         source->is_refused = true;
         incoming_lose(gatherer, source, "speaks another version of MemTrace's protocol");
@@ -301,46 +288,46 @@ void puller_take_offer(struct gatherer *gatherer, struct source *source,
 /* ---- The end of a connection ---- */
 
 /* All that the host has is here: it may go. */
-static void hang_up(struct gatherer *gatherer, struct pull_host *host) {
+static void host_hang_up(struct gatherer *gatherer, struct pull_host *host) {
     size_t here = 0;
-    if (!is_complete(host) || host->told_done) {
+    if (!host_is_complete(host) || host->told_done) {
         return;
     }
     for (size_t i = 0; i < host->count; i++) {
         here += host->offers[i].is_done;
     }
     host->told_done = true;
-    gathering_tell(gatherer, "%s: %s%zu of its %zu recording%s %s here", host->text,
-                   here == host->count ? "all, " : "", here, host->count,
-                   host->count == 1 ? "" : "s", here == 1 ? "is" : "are");
+    gatherer_tell(gatherer, "%s: %s%zu of its %zu recording%s %s here", host->text,
+                  here == host->count ? "all, " : "", here, host->count,
+                  host->count == 1 ? "" : "s", here == 1 ? "is" : "are");
     for (size_t i = 0; i < gatherer->count; i++) {
         struct source *source = gatherer->sources[i];
-        if (source->host == host && source->state != GONE) {
+        if (source->host == host) {
             source->state = GONE;
         }
     }
 }
 
-static void lose_list(struct gatherer *gatherer, struct source *source, const char *why) {
+static void host_lose_list(struct gatherer *gatherer, struct source *source, const char *why) {
     struct pull_host *host = source->host;
     host->is_connected = false;
     if (host->is_heard) {
         host->contact_ns = source->heard_ns;
     }
     host->is_heard = false;
-    if (is_complete(host)) {
+    if (host_is_complete(host)) {
         return;
     }
     if (source->is_refused) {
-        fail(gatherer, host, why);
+        host_fail(gatherer, host, why);
     } else if (!host->works && host->address != NULL && host->address->ai_next != NULL) {
         host->address = host->address->ai_next; /* it has several; at once */
     } else {
-        put_off(gatherer, host, why);
+        host_put_off(gatherer, host, why);
     }
 }
 
-static void lose_offer(struct gatherer *gatherer, struct source *source, const char *why) {
+static void host_lose_offer(struct gatherer *gatherer, struct source *source, const char *why) {
     struct pull_host *host = source->host;
     struct pull_offer *offer = &host->offers[source->offer];
     offer->is_connected = false;
@@ -350,7 +337,7 @@ static void lose_offer(struct gatherer *gatherer, struct source *source, const c
     } else if (source->is_refused) {
         offer->is_failed = true;
         if (why[0] != '\0') {
-            gathering_tell(gatherer, "%s: %s", host->text, why);
+            gatherer_tell(gatherer, "%s: %s", host->text, why);
         }
     } else {
         if (source->arrival.fd >= 0) {
@@ -362,15 +349,15 @@ static void lose_offer(struct gatherer *gatherer, struct source *source, const c
 
 void puller_lost(struct gatherer *gatherer, struct source *source, const char *why) {
     if (source->offer == NO_OFFER) {
-        lose_list(gatherer, source, why);
+        host_lose_list(gatherer, source, why);
     } else {
-        lose_offer(gatherer, source, why);
+        host_lose_offer(gatherer, source, why);
     }
-    hang_up(gatherer, source->host);
+    host_hang_up(gatherer, source->host);
 }
 
 void puller_take_end(struct gatherer *gatherer, struct source *source) {
-    note_contact(gatherer, source->host);
+    host_note_contact(gatherer, source->host);
     source->host->is_listed = true;
-    hang_up(gatherer, source->host);
+    host_hang_up(gatherer, source->host);
 }

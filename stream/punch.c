@@ -64,7 +64,7 @@ int punch_note(struct punch *punch, uint64_t offset, const struct memtrace_block
     return 0;
 }
 
-static uint64_t least(uint64_t a, uint64_t b) {
+static uint64_t punch_least(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
 
@@ -132,7 +132,7 @@ static int extend_page(struct punch *punch, int fd, size_t count) {
     }
     /* The page itself is to lie where nothing is needed any more. */
     uint64_t place = sent->first_page + head.page * PAGE;
-    if (count <= sent->last_count || place + PAGE > least(head.hashed, head.end)) {
+    if (count <= sent->last_count || place + PAGE > punch_least(head.hashed, head.end)) {
         return 0;
     }
     if (write_page(punch, fd, &head, page) != 0) {
@@ -165,7 +165,7 @@ static size_t count_there(const struct sent *sent, uint64_t acked) {
 }
 
 /* Tells of as many blocks as are there. 1: of some that no page told of; 0: of none; -1: errno. */
-static int tell(struct punch *punch, int fd, uint64_t acked) {
+static int punch_tell(struct punch *punch, int fd, uint64_t acked) {
     struct sent *sent = &punch->sent;
     int told = 0;
     int result = 1;
@@ -187,7 +187,7 @@ static int tell(struct punch *punch, int fd, uint64_t acked) {
 static int free_bytes(struct punch *punch, int fd) {
     const struct sent *sent = &punch->sent;
     uint64_t from = sent->first_page + (sent->last.page + (sent->last_count != 0)) * PAGE;
-    uint64_t to = least(sent->last.end, sent->last.hashed) / PAGE * PAGE;
+    uint64_t to = punch_least(sent->last.end, sent->last.hashed) / PAGE * PAGE;
     from = from > punch->freed ? from : punch->freed;
     if (from >= to) {
         return 0;
@@ -201,15 +201,15 @@ static int free_bytes(struct punch *punch, int fd) {
 }
 
 /* With the file open for writing, and no recorder that is just going on with it. */
-static int free_in(struct punch *punch, int fd, uint64_t acked) {
+static int punch_free_in(struct punch *punch, int fd, uint64_t acked) {
     if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
         return errno == EWOULDBLOCK ? 0 : -1;
     }
-    int told = tell(punch, fd, acked);
+    int told = punch_tell(punch, fd, acked);
     return told > 0 ? free_bytes(punch, fd) : told;
 }
 
-static bool is_due(const struct punch *punch, uint64_t acked, uint64_t now_ns) {
+static bool punch_is_due(const struct punch *punch, uint64_t acked, uint64_t now_ns) {
     uint64_t told = punch->sent.last.end;
     return acked >= told + MUCH || (acked >= told + LEAST && now_ns >= punch->at_ns + REST_NS);
 }
@@ -217,7 +217,7 @@ static bool is_due(const struct punch *punch, uint64_t acked, uint64_t now_ns) {
 int punch_free(struct punch *punch, uint64_t acked, uint64_t now_ns, struct error *error) {
     char path[32];
     int result = -1;
-    if (!is_due(punch, acked, now_ns)) {
+    if (!punch_is_due(punch, acked, now_ns)) {
         return 0;
     }
     punch->at_ns = now_ns;
@@ -233,7 +233,7 @@ int punch_free(struct punch *punch, uint64_t acked, uint64_t now_ns, struct erro
     snprintf(path, sizeof path, "/proc/self/fd/%d", punch->fd);
     int fd = open(path, O_RDWR | O_CLOEXEC);
     if (fd >= 0) {
-        result = free_in(punch, fd, acked);
+        result = punch_free_in(punch, fd, acked);
         int reason = errno;
         close(fd);
         errno = reason;

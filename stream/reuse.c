@@ -2,7 +2,7 @@
 /* reuse.c: what need not be sent. See reuse.h. */
 #include "stream/reuse.h"
 
-#include "stream/digest.h"
+#include "stream/filehash.h"
 
 #include <stdlib.h>
 
@@ -35,37 +35,37 @@ void reuse_note(struct reuse *reuse, uint64_t offset, const struct memtrace_bloc
 }
 
 /* What begins before that is not asked for: a part of it is there, or nothing of it is wanted. */
-static void skip(struct reuse *reuse, uint64_t next) {
+static void reuse_skip(struct reuse *reuse, uint64_t next) {
     while (reuse->at < reuse->count && reuse->pieces[reuse->at].offset < next) {
         reuse->at++;
     }
 }
 
-static void set_all(struct reuse *reuse, uint64_t next, enum reuse_state state) {
+static void reuse_set_all(struct reuse *reuse, uint64_t next, enum reuse_state state) {
     reuse->at = 0;
     reuse->asked = 0;
     for (size_t i = 0; i < reuse->count; i++) {
         reuse->pieces[i].state = state;
     }
-    skip(reuse, next);
+    reuse_skip(reuse, next);
 }
 
 void reuse_begin(struct reuse *reuse, uint64_t next) {
-    set_all(reuse, next, REUSE_NEW);
+    reuse_set_all(reuse, next, REUSE_NEW);
 }
 
 void reuse_stop(struct reuse *reuse, uint64_t next) {
-    set_all(reuse, next, REUSE_LACKS);
+    reuse_set_all(reuse, next, REUSE_LACKS);
 }
 
 /* The next one that was not asked for; NULL: there is none soon. */
-static struct reuse_piece *to_ask(struct reuse *reuse) {
+static struct reuse_piece *reuse_to_ask(struct reuse *reuse) {
     for (size_t i = reuse->at; i < reuse->count && i < reuse->at + AHEAD_MOST; i++) {
         struct reuse_piece *piece = &reuse->pieces[i];
         if (piece->state != REUSE_NEW) {
             continue;
         }
-        if (digest_of_file(reuse->fd, piece->offset, piece->wire.size, piece->wire.digest) == 0) {
+        if (filehash_digest(reuse->fd, piece->offset, piece->wire.size, piece->wire.digest) == 0) {
             return piece;
         }
         piece->state = REUSE_LACKS;
@@ -76,13 +76,13 @@ static struct reuse_piece *to_ask(struct reuse *reuse) {
 size_t reuse_put(struct reuse *reuse, uint64_t next, uint8_t *to, uint64_t *known) {
     struct reuse_piece *piece;
     *known = 0;
-    skip(reuse, next);
+    reuse_skip(reuse, next);
     piece = reuse->at < reuse->count ? &reuse->pieces[reuse->at] : NULL;
     if (piece != NULL && piece->offset == next && piece->state == REUSE_HAS) {
         *known = piece->wire.size;
         return wire_put_piece(to, WIRE_KNOWN, piece->offset, &piece->wire);
     }
-    piece = to_ask(reuse);
+    piece = reuse_to_ask(reuse);
     if (piece == NULL) {
         return 0;
     }

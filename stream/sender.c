@@ -4,11 +4,10 @@
 
 #include "analyze/rows/number.h"
 #include "collect/clock.h"
-#include "stream/backoff.h"
+#include "stream/connecting.h"
 #include "stream/controlled.h"
 #include "stream/discovery.h"
 #include "stream/filehash.h"
-#include "stream/lookup.h"
 #include "stream/punch.h"
 #include "stream/reuse.h"
 #include "stream/sourcename.h"
@@ -17,8 +16,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -26,11 +23,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MS          UINT64_C(1000000)
-#define SECOND      (1000 * MS)
 #define CONNECT_NS  (10 * SECOND) /* for a connection, a handshake, a welcome */
-#define ALIVE_NS    (5 * SECOND)
-#define SILENCE_NS  (20 * SECOND) /* a peer that says nothing for so long is gone */
 #define QUEUED_MOST (2 * SECOND)  /* between two attempts where a queue fills meanwhile */
 #define LOOK_NS     (50 * MS)
 #define CONTROL_NS  (10 * MS) /* between two looks whether the program has done it */
@@ -72,8 +65,8 @@ struct sender {
     uint8_t out[WIRE_FRAME_MOST];
 };
 
-__attribute__((format(printf, 2, 3))) static void tell(const struct sender *sender,
-                                                       const char *format, ...) {
+__attribute__((format(printf, 2, 3))) static void sender_tell(const struct sender *sender,
+                                                              const char *format, ...) {
     char line[1024];
     va_list arguments;
     va_start(arguments, format);
@@ -82,22 +75,20 @@ __attribute__((format(printf, 2, 3))) static void tell(const struct sender *send
     sender->options->tell(line);
 }
 
-static const char *name_of(const struct sender *sender) {
+static const char *sender_name_of(const struct sender *sender) {
     return sender->options->name != NULL ? sender->options->name : sender->options->path;
 }
 
-static bool is_late(const struct sender *sender) {
-    return sender->late_ns != 0 && clock_now_ns() >= sender->late_ns;
-}
-
-static bool is_stopped(const struct sender *sender) {
-    return *sender->options->stop != 0 || is_late(sender);
+/* Or is late. */
+static bool sender_is_stopped(const struct sender *sender) {
+    return *sender->options->stop != 0 ||
+           (sender->late_ns != 0 && clock_now_ns() >= sender->late_ns);
 }
 
 /* ---- The file ---- */
 
 /* 0, or -1 with the error: it cannot be read. */
-static int look(struct sender *sender) {
+static int sender_look(struct sender *sender) {
     const struct sender_options *options = sender->options;
     uint64_t now = clock_now_ns();
     if (sender->tail.ended || now - sender->looked_ns < LOOK_NS) {
@@ -106,7 +97,8 @@ static int look(struct sender *sender) {
     sender->looked_ns = now;
     sender->tail.leaves_index = options->reopener != 0 && getppid() == options->reopener;
     if (tail_look(&sender->tail, now) != 0) {
-        return error_set(sender->error, "cannot read %s: %s", name_of(sender), strerror(errno));
+        return error_set(sender->error, "cannot read %s: %s", sender_name_of(sender),
+                         strerror(errno));
     }
     if (sender->tail.ended && options->linger_ns != 0) {
         sender->late_ns = clock_now_ns() + options->linger_ns;
@@ -117,46 +109,44 @@ static int look(struct sender *sender) {
 /* ---- Connecting ---- */
 
 /* Waits for a socket; false: in vain. */
-static bool wait_for(struct sender *sender, int fd, short events, uint64_t until_ns) {
-    while (!is_stopped(sender) && clock_now_ns() < until_ns) {
+static bool sender_wait_for(struct sender *sender, int fd, short events, uint64_t until_ns) {
+    while (!sender_is_stopped(sender) && clock_now_ns() < until_ns) {
         struct pollfd one = {fd, events, 0};
         if (poll(&one, 1, 100) > 0) {
             return true;
         }
-        if (look(sender) != 0) {
+        if (sender_look(sender) != 0) {
             return false;
         }
     }
-    errno = is_stopped(sender) ? EINTR : ETIMEDOUT;
+    errno = sender_is_stopped(sender) ? EINTR : ETIMEDOUT;
     return false;
 }
 
 /* A connected socket; -1: errno. */
-static int connect_to(struct sender *sender, const struct addrinfo *address) {
-    int on = 1;
-    int reason = 0;
-    socklen_t size = sizeof reason;
+static int sender_connect_to(struct sender *sender, const struct addrinfo *address) {
+    int reason;
     int fd = socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) {
         return -1;
     }
     if (connect(fd, address->ai_addr, address->ai_addrlen) != 0 &&
-        (errno != EINPROGRESS || !wait_for(sender, fd, POLLOUT, clock_now_ns() + CONNECT_NS))) {
+        (errno != EINPROGRESS ||
+         !sender_wait_for(sender, fd, POLLOUT, clock_now_ns() + CONNECT_NS))) {
         reason = errno;
-    } else if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &reason, &size) != 0) {
-        reason = errno;
+    } else {
+        reason = connecting_result(fd);
     }
     if (reason != 0) {
         close(fd);
         errno = reason;
         return -1;
     }
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     return fd;
 }
 
 /* Asks for one, the first time for any, then for that one: what it has is not at another. */
-static enum outcome find_gatherer(struct sender *sender) {
+static enum outcome sender_find_gatherer(struct sender *sender) {
     const struct sender_options *options = sender->options;
     const char *host = sender->wanted[0] != '\0' ? sender->wanted : options->host;
     bool is_any = strchr(host, '@') == NULL;
@@ -171,29 +161,22 @@ static enum outcome find_gatherer(struct sender *sender) {
     }
     if (is_any) {
         discovery_auto_host(sender->gatherer.answer.id, sender->wanted);
-        tell(sender, "the gatherer at %s, of %s on %s, has answered", sender->gatherer.shown,
-             sender->gatherer.answer.what, sender->gatherer.answer.host);
+        sender_tell(sender, "the gatherer at %s, of %s on %s, has answered", sender->gatherer.shown,
+                    sender->gatherer.answer.what, sender->gatherer.answer.host);
     }
     snprintf(sender->peer, sizeof sender->peer, "%s", sender->gatherer.shown);
     return GOING;
 }
 
-/* 0 with the addresses, or EAI_... */
-static int wait_for_addresses(struct sender *sender, const struct lookup *lookup,
-                              const struct addrinfo **addresses) {
+/* To the first of its addresses that can be reached. */
+static enum outcome sender_connect_to_one(struct sender *sender, const struct lookup *lookup) {
+    const struct addrinfo *one;
     int found;
-    while ((found = lookup_result(lookup, addresses)) == EAI_INPROGRESS && !is_stopped(sender) &&
-           look(sender) == 0) {
+    int fd = -1;
+    while ((found = lookup_result(lookup, &one)) == EAI_INPROGRESS && !sender_is_stopped(sender) &&
+           sender_look(sender) == 0) {
         lookup_wait(lookup, 100);
     }
-    return found;
-}
-
-/* To the first of its addresses that can be reached. */
-static enum outcome connect_to_one(struct sender *sender, const struct lookup *lookup) {
-    const struct addrinfo *one;
-    int found = wait_for_addresses(sender, lookup, &one);
-    int fd = -1;
     if (found != 0) {
         error_set(sender->error, "%s", gai_strerror(found));
         return lookup_is_final(found) ? REFUSED : LOST;
@@ -203,7 +186,7 @@ static enum outcome connect_to_one(struct sender *sender, const struct lookup *l
             error_set(sender->error, "sending to another machine needs --token FILE");
             return REFUSED;
         }
-        fd = connect_to(sender, one);
+        fd = sender_connect_to(sender, one);
     }
     if (fd < 0) {
         error_set(sender->error, "%s", strerror(errno));
@@ -217,14 +200,14 @@ static enum outcome connect_to_one(struct sender *sender, const struct lookup *l
 }
 
 /* Names are looked up each time: the other machine may have moved. */
-static enum outcome reach(struct sender *sender) {
+static enum outcome sender_reach(struct sender *sender) {
     const struct sender_options *options = sender->options;
     const char *host = options->host;
     uint16_t port = options->port;
     struct lookup *lookup;
     enum outcome outcome;
     if (discovery_is_auto(options->host)) {
-        outcome = find_gatherer(sender);
+        outcome = sender_find_gatherer(sender);
         if (outcome != GOING) {
             return outcome;
         }
@@ -236,12 +219,12 @@ static enum outcome reach(struct sender *sender) {
         error_set(sender->error, "out of memory");
         return LOST;
     }
-    outcome = connect_to_one(sender, lookup);
+    outcome = sender_connect_to_one(sender, lookup);
     lookup_end(lookup);
     return outcome;
 }
 
-static enum outcome shake_hands(struct sender *sender) {
+static enum outcome sender_shake_hands(struct sender *sender) {
     uint64_t until = clock_now_ns() + CONNECT_NS;
     for (;;) {
         int done = channel_handshake(&sender->channel, sender->error);
@@ -256,8 +239,8 @@ static enum outcome shake_hands(struct sender *sender) {
             }
             return is_tls ? REFUSED : LOST;
         }
-        if (!wait_for(sender, sender->channel.fd, sender->channel.wants_write ? POLLOUT : POLLIN,
-                      until)) {
+        if (!sender_wait_for(sender, sender->channel.fd,
+                             sender->channel.wants_write ? POLLOUT : POLLIN, until)) {
             error_set(sender->error, "no answer");
             return LOST;
         }
@@ -267,89 +250,83 @@ static enum outcome shake_hands(struct sender *sender) {
 /* ---- What the receiver says ---- */
 
 /* Bytes below were freed here. */
-static uint64_t first_held(const struct sender *sender) {
+static uint64_t sender_first_held(const struct sender *sender) {
     const struct memtrace_sent *sent = &sender->punch.sent.last;
     return sent->hashed < sent->end ? sent->hashed : sent->end;
 }
 
-static enum outcome refuse_freed(struct sender *sender, const char *what) {
+static enum outcome sender_refuse_freed(struct sender *sender, const char *what) {
     struct number n;
     error_set(sender->error, "%s the first %s of %s, which are not here any more", what,
-              number_bytes(&n, first_held(sender)), name_of(sender));
+              number_bytes(&n, sender_first_held(sender)), sender_name_of(sender));
     return REFUSED;
 }
 
-static enum outcome begin_anew(struct sender *sender, uint64_t from) {
-    if (from < first_held(sender)) {
-        return refuse_freed(sender, "has other bytes than were sent, and would need");
+static enum outcome sender_begin_anew(struct sender *sender, uint64_t from) {
+    if (from < sender_first_held(sender)) {
+        return sender_refuse_freed(sender, "has other bytes than were sent, and would need");
     }
     if (++sender->anew > ANEW_MOST) {
         error_set(sender->error, "received other bytes than were sent, %d times", (int)ANEW_MOST);
         return REFUSED;
     }
-    tell(sender, "%s has other bytes of %s than are here: sending it anew", sender->peer,
-         name_of(sender));
+    sender_tell(sender, "%s has other bytes of %s than are here: sending it anew", sender->peer,
+                sender_name_of(sender));
     sender->next = sender->acked = sender->there = from;
     reuse_stop(&sender->reuse, from);
     sender->end_said = false;
     return GOING;
 }
 
-static void tell_end_of_outage(struct sender *sender, uint64_t there) {
+static void sender_tell_end_of_outage(struct sender *sender, uint64_t there) {
     struct number n;
     if (sender->tried_before) {
-        tell(sender, "connected to %s again: goes on behind %s", sender->peer,
-             number_bytes(&n, there));
+        sender_tell(sender, "connected to %s again: goes on behind %s", sender->peer,
+                    number_bytes(&n, there));
     }
     sender->tried_before = sender->was_full = false;
 }
 
-static enum outcome take_welcome(struct sender *sender, const struct wire_frame *frame) {
+static enum outcome sender_take_welcome(struct sender *sender, const struct wire_frame *frame) {
     uint32_t window;
     if (wire_read_welcome(frame, &window) != 0) {
         return REFUSED;
     }
     sender->window = window;
     if (sender->is_welcome) {
-        return sender->end_said && frame->offset <= sender->next ? begin_anew(sender, frame->offset)
-                                                                 : REFUSED;
+        return sender->end_said && frame->offset <= sender->next
+                   ? sender_begin_anew(sender, frame->offset)
+                   : REFUSED;
     }
     sender->is_welcome = true;
     punch_name(&sender->punch, sender->peer);
     if (!sender->was_full) {
-        tell_end_of_outage(sender, frame->offset);
+        sender_tell_end_of_outage(sender, frame->offset);
     }
     if (frame->offset > sender->tail.steady) {
-        return begin_anew(sender, 0);
+        return sender_begin_anew(sender, 0);
     }
-    if (frame->offset < first_held(sender)) {
-        return refuse_freed(sender, "lacks");
+    if (frame->offset < sender_first_held(sender)) {
+        return sender_refuse_freed(sender, "lacks");
     }
     sender->next = sender->acked = sender->there = frame->offset;
     reuse_begin(&sender->reuse, frame->offset);
     return GOING;
 }
 
-static enum outcome take_refusal(struct sender *sender, const struct wire_frame *frame) {
-    struct wire_refusal refusal;
-    wire_read_refusal(frame, &refusal);
-    error_set(sender->error, "refuses: %s", refusal.reason);
-    sender->was_full = refusal.code == WIRE_NO_SPACE;
-    return refusal.code == WIRE_NO_SPACE ? LOST : REFUSED;
-}
-
 /* REFUSED with an empty error: it makes no sense. */
-static enum outcome take_frame(struct sender *sender, const struct wire_frame *frame) {
+static enum outcome sender_take_frame(struct sender *sender, const struct wire_frame *frame) {
+    struct wire_refusal refusal;
     uint64_t hash;
     switch (frame->type) {
     case WIRE_WELCOME:
-        return take_welcome(sender, frame);
+        return sender_take_welcome(sender, frame);
     case WIRE_ACK:
         if (!sender->is_welcome || frame->offset > sender->next) {
             return REFUSED;
         }
         if (sender->was_full && frame->offset > sender->acked) {
-            tell_end_of_outage(sender, sender->acked);
+            sender_tell_end_of_outage(sender, sender->acked);
         }
         sender->acked = sender->there = frame->offset;
         return GOING;
@@ -364,7 +341,10 @@ static enum outcome take_frame(struct sender *sender, const struct wire_frame *f
         sender->there = frame->offset;
         return ENDED;
     case WIRE_REFUSE:
-        return take_refusal(sender, frame);
+        wire_read_refusal(frame, &refusal);
+        error_set(sender->error, "refuses: %s", refusal.reason);
+        sender->was_full = refusal.code == WIRE_NO_SPACE;
+        return sender->was_full ? LOST : REFUSED;
     case WIRE_HAS:
         return reuse_take(&sender->reuse, frame) == 0 ? GOING : REFUSED;
     case WIRE_CONTROL:
@@ -375,7 +355,7 @@ static enum outcome take_frame(struct sender *sender, const struct wire_frame *f
     }
 }
 
-static enum outcome take_frames(struct sender *sender) {
+static enum outcome sender_take_frames(struct sender *sender) {
     struct wire_frame frame;
     size_t at = 0;
     enum outcome outcome = GOING;
@@ -383,7 +363,7 @@ static enum outcome take_frames(struct sender *sender) {
     while (outcome == GOING &&
            (size = wire_parse(sender->in + at, sender->in_size - at, &frame)) > 0) {
         sender->error->message[0] = '\0';
-        outcome = take_frame(sender, &frame);
+        outcome = sender_take_frame(sender, &frame);
         at += (size_t)size;
     }
     memmove(sender->in, sender->in + at, sender->in_size - at);
@@ -398,7 +378,7 @@ static enum outcome take_frames(struct sender *sender) {
 }
 
 /* Not for as long as somebody likes to talk. */
-static enum outcome hear(struct sender *sender) {
+static enum outcome sender_hear(struct sender *sender) {
     sender->is_hungry = false;
     for (int reads = 0; reads < READS_A_TURN; reads++) {
         ssize_t got = channel_read(&sender->channel, sender->in + sender->in_size,
@@ -408,7 +388,7 @@ static enum outcome hear(struct sender *sender) {
         }
         sender->heard_ns = clock_now_ns();
         sender->in_size += (size_t)got;
-        enum outcome outcome = take_frames(sender);
+        enum outcome outcome = sender_take_frames(sender);
         if (outcome != GOING) {
             return outcome;
         }
@@ -419,7 +399,7 @@ static enum outcome hear(struct sender *sender) {
 
 /* ---- What is said ---- */
 
-static uint64_t sendable(const struct sender *sender) {
+static uint64_t sender_sendable(const struct sender *sender) {
     uint64_t end = sender->acked + sender->window;
     if (!sender->is_welcome) {
         return 0;
@@ -430,15 +410,15 @@ static uint64_t sendable(const struct sender *sender) {
 }
 
 /* All is sent, and only the end is to be said. */
-static bool is_over(const struct sender *sender) {
+static bool sender_is_over(const struct sender *sender) {
     return sender->is_welcome && sender->tail.ended && sender->next == sender->tail.steady &&
            !sender->end_said;
 }
 
-static int put_data(struct sender *sender, uint64_t bytes) {
+static int sender_put_data(struct sender *sender, uint64_t bytes) {
     size_t size = bytes < WIRE_DATA_MOST ? (size_t)bytes : WIRE_DATA_MOST;
     if (block_read_at(sender->fd, sender->out + WIRE_HEADER, size, sender->next) != (ssize_t)size) {
-        return error_set(sender->error, "cannot read %s", name_of(sender));
+        return error_set(sender->error, "cannot read %s", sender_name_of(sender));
     }
     wire_put_data(sender->out, sender->next, (uint32_t)size);
     sender->out_size = WIRE_HEADER + size;
@@ -446,15 +426,8 @@ static int put_data(struct sender *sender, uint64_t bytes) {
     return 0;
 }
 
-/* What the receiver has already. */
-static void put_known(struct sender *sender) {
-    uint64_t known;
-    sender->out_size = reuse_put(&sender->reuse, sender->next, sender->out, &known);
-    sender->next += known;
-}
-
 /* One slice of the hash, or the frame when it is done. */
-static int put_end(struct sender *sender) {
+static int sender_put_end(struct sender *sender) {
     struct filehash *hash = &sender->hash;
     int done;
     if (!hash->is_running) {
@@ -463,7 +436,7 @@ static int put_end(struct sender *sender) {
     }
     done = hash->done == hash->size && hash->size != 0 ? 1 : filehash_step(hash);
     if (done < 0) {
-        return error_set(sender->error, "cannot read %s", name_of(sender));
+        return error_set(sender->error, "cannot read %s", sender_name_of(sender));
     }
     if (done == 1) {
         sender->out_size = wire_put_end(sender->out, hash->size, hash->hash);
@@ -473,33 +446,35 @@ static int put_end(struct sender *sender) {
 }
 
 /* The next frame into the empty buffer, if there is one. 0 or -1. */
-static int choose(struct sender *sender, uint64_t now) {
+static int sender_choose(struct sender *sender, uint64_t now) {
     uint64_t bytes;
     sender->out_done = 0;
     sender->out_size = controlled_put(&sender->controlled, sender->out);
     if (sender->out_size == 0 && sender->is_welcome) {
-        put_known(sender);
+        uint64_t known; /* bytes that the receiver has already */
+        sender->out_size = reuse_put(&sender->reuse, sender->next, sender->out, &known);
+        sender->next += known;
     }
     if (sender->out_size != 0) {
         return 0;
     }
-    bytes = sendable(sender);
+    bytes = sender_sendable(sender);
     if (bytes != 0) {
-        return put_data(sender, bytes);
+        return sender_put_data(sender, bytes);
     }
-    if (is_over(sender) && put_end(sender) != 0) {
+    if (sender_is_over(sender) && sender_put_end(sender) != 0) {
         return -1;
     }
-    if (sender->out_size == 0 && sender->is_welcome && now >= sender->said_ns + ALIVE_NS) {
+    if (sender->out_size == 0 && sender->is_welcome && now >= sender->said_ns + WIRE_ALIVE_NS) {
         sender->out_size = wire_put_alive(sender->out);
     }
     return 0;
 }
 
-static enum outcome say(struct sender *sender) {
+static enum outcome sender_say(struct sender *sender) {
     for (;;) {
         uint64_t now = clock_now_ns();
-        if (sender->out_done == sender->out_size && choose(sender, now) != 0) {
+        if (sender->out_done == sender->out_size && sender_choose(sender, now) != 0) {
             return REFUSED;
         }
         if (sender->out_size == 0) {
@@ -517,22 +492,13 @@ static enum outcome say(struct sender *sender) {
 
 /* ---- One connection ---- */
 
-static enum outcome check_silence(struct sender *sender, uint64_t now) {
-    uint64_t most = sender->is_welcome ? SILENCE_NS : CONNECT_NS;
-    if (now > sender->heard_ns + most) {
-        error_set(sender->error, "no answer for %d s", (int)(most / SECOND));
-        return LOST;
-    }
-    return GOING;
-}
-
 static void wait_for_news(struct sender *sender) {
     bool is_pending = sender->out_done < sender->out_size;
     struct pollfd one = {sender->channel.fd, (short)(POLLIN | (is_pending ? POLLOUT : 0)), 0};
     int timeout = sender->controlled.is_asked ? (int)(CONTROL_NS / MS)
                   : sender->tail.ended        ? 500
                                               : (int)(LOOK_NS / MS);
-    poll(&one, 1, sender->is_hungry || (is_over(sender) && !is_pending) ? 0 : timeout);
+    poll(&one, 1, sender->is_hungry || (sender_is_over(sender) && !is_pending) ? 0 : timeout);
 }
 
 /* Where that cannot be done, the file stays whole. */
@@ -540,7 +506,7 @@ static void free_sent(struct sender *sender, uint64_t now) {
     struct error error = {""};
     if (sender->frees && punch_free(&sender->punch, sender->acked, now, &error) != 0) {
         sender->frees = false;
-        tell(sender, "%s: %s; it stays whole", name_of(sender), error.message);
+        sender_tell(sender, "%s: %s; it stays whole", sender_name_of(sender), error.message);
     }
 }
 
@@ -549,26 +515,28 @@ static bool has_all_but_index(const struct sender *sender) {
            !sender->tail.ended && sender->acked == sender->tail.steady;
 }
 
-static enum outcome talk(struct sender *sender) {
+static enum outcome sender_talk(struct sender *sender) {
     enum outcome outcome = GOING;
     controlled_forget(&sender->controlled);
     sender->is_welcome = sender->end_said = false;
     sender->next = sender->acked = 0;
     sender->in_size = sender->out_done = 0;
-    sender->hello.held_from = first_held(sender);
+    sender->hello.held_from = sender_first_held(sender);
     sender->out_size = wire_put_hello(sender->out, &sender->hello);
     sender->heard_ns = sender->said_ns = clock_now_ns();
-    while (outcome == GOING && !is_stopped(sender)) {
+    while (outcome == GOING && !sender_is_stopped(sender)) {
         uint64_t now = clock_now_ns();
-        outcome = look(sender) == 0 ? hear(sender) : REFUSED;
+        outcome = sender_look(sender) == 0 ? sender_hear(sender) : REFUSED;
         controlled_look(&sender->controlled, now);
         free_sent(sender, now);
-        outcome = outcome == GOING ? say(sender) : outcome;
-        outcome = outcome == GOING ? check_silence(sender, now) : outcome;
-        if (outcome == GOING && has_all_but_index(sender)) {
+        outcome = outcome == GOING ? sender_say(sender) : outcome;
+        uint64_t silence = sender->is_welcome ? WIRE_SILENCE_NS : CONNECT_NS;
+        if (outcome == GOING && now > sender->heard_ns + silence) {
+            error_set(sender->error, "no answer for %d s", (int)(silence / SECOND));
+            outcome = LOST;
+        } else if (outcome == GOING && has_all_but_index(sender)) {
             outcome = PAUSED;
-        }
-        if (outcome == GOING) {
+        } else if (outcome == GOING) {
             wait_for_news(sender);
         }
     }
@@ -576,24 +544,12 @@ static enum outcome talk(struct sender *sender) {
     if (outcome == LOST) {
         /* Why it was refused may have come before the connection broke. */
         struct error why = *sender->error;
-        enum outcome last = hear(sender);
+        enum outcome last = sender_hear(sender);
         if (last == REFUSED || last == ENDED) {
             return last;
         }
         *sender->error = why;
     }
-    return outcome;
-}
-
-static enum outcome connection(struct sender *sender) {
-    enum outcome outcome = reach(sender);
-    if (outcome == GOING) {
-        outcome = shake_hands(sender);
-    }
-    if (outcome == GOING) {
-        outcome = talk(sender);
-    }
-    channel_close(&sender->channel);
     return outcome;
 }
 
@@ -603,34 +559,37 @@ static enum outcome connection(struct sender *sender) {
 static int pause_for(struct sender *sender, uint64_t duration_ns) {
     uint64_t until = clock_now_ns() + duration_ns;
     int result = 0;
-    while (result == 0 && !is_stopped(sender) && clock_now_ns() < until) {
+    while (result == 0 && !sender_is_stopped(sender) && clock_now_ns() < until) {
         poll(NULL, 0, 50);
-        result = look(sender);
+        result = sender_look(sender);
     }
     return result;
 }
 
-static void tell_outage(struct sender *sender) {
+static void sender_tell_outage(struct sender *sender) {
     struct number n;
     if (!sender->tried_before && sender->there != 0) {
-        tell(sender, "%s: %s; %s are there, trying again", sender->peer, sender->error->message,
-             number_bytes(&n, sender->there));
+        sender_tell(sender, "%s: %s; %s are there, trying again", sender->peer,
+                    sender->error->message, number_bytes(&n, sender->there));
     } else if (!sender->tried_before) {
-        tell(sender, "%s: %s; trying again", sender->peer, sender->error->message);
+        sender_tell(sender, "%s: %s; trying again", sender->peer, sender->error->message);
     }
     sender->tried_before = true;
 }
 
-static enum sender_result go(struct sender *sender) {
+static enum sender_result sender_go(struct sender *sender) {
     uint64_t backoff = BACKOFF_LEAST;
     uint64_t contact = clock_now_ns();
-    while (!is_stopped(sender)) {
-        enum outcome outcome = connection(sender);
+    while (!sender_is_stopped(sender)) {
+        enum outcome outcome = sender_reach(sender);
+        outcome = outcome == GOING ? sender_shake_hands(sender) : outcome;
+        outcome = outcome == GOING ? sender_talk(sender) : outcome;
+        channel_close(&sender->channel);
         uint64_t now = clock_now_ns();
         if (outcome == ENDED || outcome == PAUSED) {
             return outcome == ENDED ? SENDER_DONE : SENDER_ALL_BUT_INDEX;
         }
-        if (is_stopped(sender)) {
+        if (sender_is_stopped(sender)) {
             break;
         }
         if (sender->is_welcome) {
@@ -644,7 +603,7 @@ static enum sender_result go(struct sender *sender) {
             error_set(sender->error, "%s: %s", sender->peer, why.message);
             return SENDER_FAILED;
         }
-        tell_outage(sender);
+        sender_tell_outage(sender);
         if (sender->frees && backoff > QUEUED_MOST) {
             backoff = QUEUED_MOST;
         }
@@ -656,25 +615,25 @@ static enum sender_result go(struct sender *sender) {
 }
 
 /* The receiver has come by itself, and does so again after a loss. */
-static enum sender_result answer(struct sender *sender) {
+static enum sender_result sender_answer(struct sender *sender) {
     enum outcome outcome;
     sender->channel = *sender->options->accepted;
-    outcome = talk(sender);
+    outcome = sender_talk(sender);
     channel_close(&sender->channel);
     if (outcome == ENDED) {
         return SENDER_DONE;
     }
-    return is_stopped(sender) ? SENDER_STOPPED : SENDER_FAILED;
+    return sender_is_stopped(sender) ? SENDER_STOPPED : SENDER_FAILED;
 }
 
 /* Waits until the file says what it is, and finds out how much of it is there. */
-static int prepare(struct sender *sender) {
+static int sender_prepare(struct sender *sender) {
     uint64_t before;
     int known = 0;
-    while (known == 0 && !is_stopped(sender)) {
-        known = source_describe(sender->fd, name_of(sender), &sender->hello, sender->error);
+    while (known == 0 && !sender_is_stopped(sender)) {
+        known = source_describe(sender->fd, sender_name_of(sender), &sender->hello, sender->error);
         if (known == 0 && sender->tail.ended) {
-            return error_set(sender->error, "%s is empty", name_of(sender));
+            return error_set(sender->error, "%s is empty", sender_name_of(sender));
         }
         if (known == 0 && pause_for(sender, LOOK_NS) != 0) {
             return -1;
@@ -683,10 +642,10 @@ static int prepare(struct sender *sender) {
     do {
         before = sender->tail.steady;
         sender->looked_ns = 0;
-        if (known == 1 && look(sender) != 0) {
+        if (known == 1 && sender_look(sender) != 0) {
             return -1;
         }
-    } while (sender->tail.steady != before && !is_stopped(sender));
+    } while (sender->tail.steady != before && !sender_is_stopped(sender));
     sender->hello.flags = sender->options->allows_control ? WIRE_ALLOWS_CONTROL : 0;
     sender->controlled = (struct controlled){.fd = sender->fd,
                                              .started_ns = sender->hello.started_ns,
@@ -701,7 +660,7 @@ static int note_block(void *context, uint64_t offset, const struct memtrace_bloc
 }
 
 /* What an earlier sender freed is not looked at again. 0, or -1 with errno. */
-static int open_file(struct sender *sender) {
+static int sender_open_file(struct sender *sender) {
     sender->fd = open(sender->options->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     tail_start(&sender->tail, sender->fd);
     if (sender->fd < 0 || punch_open(&sender->punch, sender->fd) != 0) {
@@ -729,10 +688,10 @@ enum sender_result sender_run(const struct sender_options *options,
     sender->channel = CHANNEL_NONE;
     snprintf(sender->peer, sizeof sender->peer, strchr(options->host, ':') ? "[%s]:%u" : "%s:%u",
              options->host, options->port);
-    if (open_file(sender) != 0) {
-        error_set(error, "cannot read %s: %s", name_of(sender), strerror(errno));
-    } else if (prepare(sender) == 0) {
-        result = options->accepted != NULL ? answer(sender) : go(sender);
+    if (sender_open_file(sender) != 0) {
+        error_set(error, "cannot read %s: %s", sender_name_of(sender), strerror(errno));
+    } else if (sender_prepare(sender) == 0) {
+        result = options->accepted != NULL ? sender_answer(sender) : sender_go(sender);
         *progress =
             (struct sender_progress){sender->there, sender->tail.size, sender->tail.indexed};
     }

@@ -86,6 +86,14 @@ int source_describe(int fd, const char *path, struct wire_hello *hello, struct e
     return result >= 0 ? result : error_set(error, "%s: %s", path, reason.message);
 }
 
+void source_path(int fd, char path[PATH_MAX]) {
+    char link[32];
+    ssize_t size;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    size = readlink(link, path, PATH_MAX - 1);
+    path[size > 0 ? size : 0] = '\0';
+}
+
 void source_word(const char *name, char word[SOURCE_WORD]) {
     size_t size = 0;
     for (; name[size] != '\0' && size < SOURCE_WORD - 1; size++) {

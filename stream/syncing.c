@@ -35,13 +35,13 @@ struct syncing {
 
 /* ---- Jobs ---- */
 
-static void append(struct queue *queue, struct sync_job *job) {
+static void queue_append(struct queue *queue, struct sync_job *job) {
     job->next = NULL;
     *queue->last = job;
     queue->last = &job->next;
 }
 
-static struct sync_job *take(struct queue *queue) {
+static struct sync_job *queue_take(struct queue *queue) {
     struct sync_job *job = queue->first;
     if (job != NULL) {
         queue->first = job->next;
@@ -69,13 +69,13 @@ void syncing_free_job(struct sync_job *job) {
     free(job);
 }
 
-static bool is_of(const struct sync_job *job, const struct stat *status) {
+static bool syncing_is_file(const struct sync_job *job, const struct stat *status) {
     return job->device == (uint64_t)status->st_dev && job->inode == (uint64_t)status->st_ino;
 }
 
 bool syncing_is_of(const struct sync_job *job, int fd) {
     struct stat status;
-    return fstat(fd, &status) == 0 && is_of(job, &status);
+    return fstat(fd, &status) == 0 && syncing_is_file(job, &status);
 }
 
 uint64_t syncing_cut(const struct sync_job *job) {
@@ -87,7 +87,7 @@ uint64_t syncing_cut(const struct sync_job *job) {
 }
 
 /* Under the lock. */
-static void forget(struct syncing *syncing, const struct sync_job *job) {
+static void syncing_forget(struct syncing *syncing, const struct sync_job *job) {
     struct sync_job **at = &syncing->all;
     while (*at != job) {
         at = &(*at)->next_of_all;
@@ -95,7 +95,7 @@ static void forget(struct syncing *syncing, const struct sync_job *job) {
     *at = job->next_of_all;
 }
 
-static void sync_it(struct sync_job *job) {
+static void syncing_do(struct sync_job *job) {
     job->reason = fdatasync(job->fd) == 0 ? 0 : errno;
     for (size_t i = 0; i < SYNCING_FOLDERS && job->reason == 0; i++) {
         if (job->folders[i] >= 0 && fsync(job->folders[i]) != 0) {
@@ -105,12 +105,12 @@ static void sync_it(struct sync_job *job) {
     close_folders(job);
 }
 
-static void *work(void *argument) {
+static void *syncing_work(void *argument) {
     static const uint64_t one = 1;
     struct syncing *syncing = argument;
     pthread_mutex_lock(&syncing->lock);
     for (;;) {
-        struct sync_job *job = take(&syncing->asked);
+        struct sync_job *job = queue_take(&syncing->asked);
         if (job == NULL && syncing->is_over) {
             break;
         }
@@ -119,9 +119,9 @@ static void *work(void *argument) {
             continue;
         }
         pthread_mutex_unlock(&syncing->lock);
-        sync_it(job);
+        syncing_do(job);
         pthread_mutex_lock(&syncing->lock);
-        append(&syncing->done, job);
+        queue_append(&syncing->done, job);
         while (write(syncing->event, &one, sizeof one) < 0 && errno == EINTR) {
         }
     }
@@ -164,7 +164,7 @@ struct sync_job *syncing_begin(struct syncing *syncing, void *owner, uint64_t ta
     pthread_mutex_lock(&syncing->lock);
     job->next_of_all = syncing->all;
     syncing->all = job;
-    append(&syncing->asked, job);
+    queue_append(&syncing->asked, job);
     pthread_cond_signal(&syncing->more);
     pthread_mutex_unlock(&syncing->lock);
     return job;
@@ -178,7 +178,7 @@ bool syncing_has(struct syncing *syncing, int fd) {
     }
     pthread_mutex_lock(&syncing->lock);
     job = syncing->all;
-    while (job != NULL && !is_of(job, &status)) {
+    while (job != NULL && !syncing_is_file(job, &status)) {
         job = job->next_of_all;
     }
     pthread_mutex_unlock(&syncing->lock);
@@ -189,13 +189,13 @@ struct sync_job *syncing_take(struct syncing *syncing) {
     uint64_t count;
     struct sync_job *job;
     pthread_mutex_lock(&syncing->lock);
-    job = take(&syncing->done);
+    job = queue_take(&syncing->done);
     if (job == NULL) {
         /* Under the lock: none that is done later is forgotten with it. */
         while (read(syncing->event, &count, sizeof count) < 0 && errno == EINTR) {
         }
     } else {
-        forget(syncing, job);
+        syncing_forget(syncing, job);
     }
     pthread_mutex_unlock(&syncing->lock);
     return job;
@@ -208,7 +208,7 @@ int syncing_fd(const struct syncing *syncing) {
 /* ---- Beginning and end ---- */
 
 /* Signals are for the thread that looks whether it is to stop. 0, or errno. */
-static int start_threads(struct syncing *syncing) {
+static int syncing_start(struct syncing *syncing) {
     pthread_attr_t attributes;
     int reason = pthread_attr_init(&attributes);
     if (reason != 0) {
@@ -216,7 +216,8 @@ static int start_threads(struct syncing *syncing) {
     }
     pthread_attr_setstacksize(&attributes, STACK_BYTES);
     while (syncing->threads < THREADS && reason == 0) {
-        reason = threadstart(&syncing->thread[syncing->threads], &attributes, work, syncing);
+        reason =
+            threadstart(&syncing->thread[syncing->threads], &attributes, syncing_work, syncing);
         syncing->threads += reason == 0;
     }
     pthread_attr_destroy(&attributes);
@@ -235,7 +236,7 @@ struct syncing *syncing_new(struct error *error) {
     syncing->asked.last = &syncing->asked.first;
     syncing->done.last = &syncing->done.first;
     syncing->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    reason = syncing->event < 0 ? errno : start_threads(syncing);
+    reason = syncing->event < 0 ? errno : syncing_start(syncing);
     if (reason != 0) {
         error_set(error, "no thread can be started that writes to the disk: %s", strerror(reason));
         syncing_free(syncing);
@@ -245,7 +246,7 @@ struct syncing *syncing_new(struct error *error) {
 }
 
 /* Whether all threads have ended, which they do when nothing is left to do. */
-static bool have_ended(struct syncing *syncing) {
+static bool syncing_have_ended(struct syncing *syncing) {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += PATIENCE_S;
@@ -257,7 +258,7 @@ static bool have_ended(struct syncing *syncing) {
     return true;
 }
 
-static size_t count_all(struct syncing *syncing) {
+static size_t syncing_count(struct syncing *syncing) {
     size_t count = 0;
     pthread_mutex_lock(&syncing->lock);
     for (const struct sync_job *job = syncing->all; job != NULL; job = job->next_of_all) {
@@ -277,7 +278,7 @@ size_t syncing_free(struct syncing *syncing) {
     syncing->is_over = true;
     pthread_cond_broadcast(&syncing->more);
     pthread_mutex_unlock(&syncing->lock);
-    ended = have_ended(syncing);
+    ended = syncing_have_ended(syncing);
     while ((job = syncing_take(syncing)) != NULL) {
         if (job->reason != 0) {
             syncing_cut(job);
@@ -285,7 +286,7 @@ size_t syncing_free(struct syncing *syncing) {
         syncing_free_job(job);
     }
     if (!ended) {
-        return count_all(syncing); /* its threads go with the process */
+        return syncing_count(syncing); /* its threads go with the process */
     }
     if (syncing->event >= 0) {
         close(syncing->event);

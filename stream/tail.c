@@ -19,8 +19,8 @@ void tail_end(struct tail *tail) {
 }
 
 /* Whether this index is the end of a file that was closed. */
-static bool is_last(const struct tail *tail, uint64_t offset,
-                    const struct memtrace_block_header *block) {
+static bool tail_is_last(const struct tail *tail, uint64_t offset,
+                         const struct memtrace_block_header *block) {
     struct memtrace_index_end end;
     uint64_t behind = offset + block_size(block);
     return tail->size == behind + sizeof end &&
@@ -30,7 +30,7 @@ static bool is_last(const struct tail *tail, uint64_t offset,
 }
 
 /* Steps over whole blocks. 0 or -1. */
-static int step(struct tail *tail) {
+static int tail_step(struct tail *tail) {
     struct memtrace_block_header block;
     tail->indexed = false;
     uint64_t stop = tail->steady + LOOK_BYTES;
@@ -44,7 +44,7 @@ static int step(struct tail *tail) {
             break;
         }
         if (block.kind == MEMTRACE_BLOCK_INDEX) {
-            tail->indexed = is_last(tail, tail->steady, &block);
+            tail->indexed = tail_is_last(tail, tail->steady, &block);
             tail->ended = tail->indexed && !tail->leaves_index;
             break;
         }
@@ -81,7 +81,7 @@ int tail_look(struct tail *tail, uint64_t now_ns) {
         tail->steady = sizeof(struct memtrace_recording_header);
     }
     uint64_t before = tail->steady;
-    if (tail->steady != 0 && step(tail) != 0) {
+    if (tail->steady != 0 && tail_step(tail) != 0) {
         return -1;
     }
     if (tail->ended) {

@@ -49,6 +49,10 @@ enum {
     WIRE_SMALL_MOST = 640, /* any other frame, header included */
 };
 
+/* In nanoseconds: what is said at least so often, and how long nothing may be heard. */
+#define WIRE_ALIVE_NS   (UINT64_C(5) * 1000000000)
+#define WIRE_SILENCE_NS (UINT64_C(20) * 1000000000)
+
 struct wire_hello {
     uint32_t version;
     uint32_t pid;

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 // clang-format on
 
-#include "stream/gathering.h"
+#include "stream/gatherer.h"
 
 #include <poll.h>
 

@@ -2,7 +2,7 @@
 /* knownpieces_test.c: stream/knownpieces: the newest pieces are known, however many there were. */
 #include "stream/knownpieces.h"
 
-#include "stream/digest.h"
+#include "stream/filehash.h"
 
 #include <fcntl.h>
 #include <setjmp.h>
@@ -39,7 +39,7 @@ static int prepare(void **state) {
     }
     for (uint64_t i = 0; i < PIECES; i++) {
         pieces[i].size = sizeof words[0];
-        if (digest_of_file(fd, i * sizeof words[0], sizeof words[0], pieces[i].digest) != 0) {
+        if (filehash_digest(fd, i * sizeof words[0], sizeof words[0], pieces[i].digest) != 0) {
             return -1;
         }
     }

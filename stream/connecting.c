@@ -1,12 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* lookup.c: see lookup.h. */
+/* connecting.c: see connecting.h. */
 #define _GNU_SOURCE
-#include "stream/lookup.h"
+#include "stream/connecting.h"
 
+#include "collect/clock.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
 #include <time.h>
+
+#define BACKOFF_MOST (30 * SECOND)
 
 struct lookup {
     struct gaicb request;
@@ -35,13 +44,9 @@ struct lookup *lookup_begin(const char *host, uint16_t port) {
     return lookup;
 }
 
-/* (The C library's functions take what they only read as if they wrote it.) */
-static struct gaicb *request_of(const struct lookup *lookup) {
-    return (struct gaicb *)&lookup->request;
-}
-
 int lookup_result(const struct lookup *lookup, const struct addrinfo **addresses) {
-    int found = gai_error(request_of(lookup));
+    /* (The C library takes what it only reads as if it wrote it.) */
+    int found = gai_error((struct gaicb *)&lookup->request);
     *addresses = found == 0 ? lookup->request.ar_result : NULL;
     return found;
 }
@@ -64,4 +69,27 @@ void lookup_end(struct lookup *lookup) {
         freeaddrinfo(lookup->request.ar_result);
     }
     free(lookup);
+}
+
+int connecting_result(int fd) {
+    int on = 1;
+    int reason = 0;
+    socklen_t size = sizeof reason;
+    if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &reason, &size) != 0) {
+        reason = errno;
+    }
+    if (reason == 0) {
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    }
+    return reason;
+}
+
+uint64_t backoff_next(uint64_t *backoff_ns) {
+    uint64_t now = *backoff_ns;
+    uint32_t random = 0;
+    if (getrandom(&random, sizeof random, GRND_NONBLOCK) < 0) {
+        random = (uint32_t)clock_now_ns();
+    }
+    *backoff_ns = now * 2 < BACKOFF_MOST ? now * 2 : BACKOFF_MOST;
+    return now / 2 + now / 2 * (random % 1024) / 1024;
 }
