@@ -375,7 +375,6 @@ static int begin_offering(const struct variables *variables, const char *host, u
     }
     listening_show(streaming.listener, streaming.at);
     listening_show_name(streaming.listener, name);
-    streaming.task.linger_ns = variables->linger_ns;
     if (variables->discoverable) {
         streaming.task.discovery_port =
             variables->discovery_port != 0 ? variables->discovery_port : CHANNEL_PORT;
@@ -585,6 +584,7 @@ static void start_offerer(uint64_t now) {
     int pair[2];
     streaming.started_ns = now;
     streaming.task.recorder = getpid();
+    streaming.task.linger_ns = streaming.linger_ns;
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) {
         return;
     }
@@ -680,7 +680,6 @@ static void end_offering(void) {
     const struct offering_word over = {.kind = OFFERING_OVER};
     struct offering_rest rest = {0};
     int status;
-    streaming.task.linger_ns = streaming.linger_ns;
     do { /* killed: begun again, and told all of it again */
         while (streaming.offerer == 0 || streaming.told < streaming.count) {
             poll(NULL, 0, streaming.offerer == 0 ? 50 : 1);

@@ -8,6 +8,7 @@ import re
 import signal
 import socket
 import sys
+import time
 
 from streamed import (MEMTRACE, Command, Proxy, clean_environment, equal, execute, fail, finish, frame,
                       make_recording, make_token, received, recordings, same, scratch, settings_for, start_recording,
@@ -211,8 +212,13 @@ def at_all_addresses():
 
 
 def main():
+    """Nobody comes: without --linger it ends after a minute, also where the program ran for a while before."""
+    waiting = Command("record", "--listen", "127.0.0.1:0", "--", "/bin/sleep", "1", settings=settings_for(scratch()))
+    begun = time.monotonic()
     for test in (several, kills, recorder_killed, machines, refused, asked_wrongly, at_all_addresses):
         test()
+    equal((waiting.wait(90), len(waiting.said("nobody has taken .* offers it"))), (0, 1), waiting.lines)
+    equal(time.monotonic() - begun > 60, True, "the minute")
     finish()
 
 
