@@ -4,7 +4,6 @@
  * it is profiled or not. A thread that the command starts in it makes a copy of the process, which
  * is read and killed.
  */
-#define _GNU_SOURCE
 #include "cli/heapcensus.h"
 
 #include "analyze/rows/jsonwriter.h"
@@ -16,7 +15,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <sys/uio.h>
 
 enum { TRIES = 8, CLASSES_SHOWN = 20 };
 
@@ -29,12 +27,6 @@ struct look {
     struct error error;
 };
 
-static bool read_told(pid_t copy, uint64_t address, struct memtrace_census *told) {
-    struct iovec to = {told, sizeof *told};
-    struct iovec from = {(void *)address, sizeof *told}; // NOLINT(performance-no-int-to-ptr)
-    return process_vm_readv(copy, &to, 1, &from, 1, 0) == (ssize_t)sizeof *told;
-}
-
 static bool look_at_copy(void *context, uint64_t settings) {
     struct look *look = context;
     struct memtrace_census told;
@@ -43,7 +35,7 @@ static bool look_at_copy(void *context, uint64_t settings) {
         return false;
     }
     look->was_there = true;
-    look->result = read_told(copy, settings, &told)
+    look->result = attachtarget_memory(copy, settings, &told, sizeof told) == (ssize_t)sizeof told
                        ? census_take(copy, &told, &look->census, &look->error)
                        : error_set(&look->error, "its copy cannot be read");
     census_end_copy(copy);

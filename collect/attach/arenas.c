@@ -15,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 enum {
@@ -90,9 +89,7 @@ struct walking {
 static const void *bytes_at(struct reader *reader, uint64_t address, size_t size) {
     if (address < reader->start || address + size > reader->start + reader->size) {
         uint64_t start = address / PAGE * PAGE;
-        struct iovec to = {reader->bytes, reader->window};
-        struct iovec from = {(void *)start, reader->window}; // NOLINT(performance-no-int-to-ptr)
-        ssize_t got = process_vm_readv(reader->pid, &to, 1, &from, 1, 0);
+        ssize_t got = attachtarget_memory(reader->pid, start, reader->bytes, reader->window);
         reader->start = start;
         reader->size = got > 0 ? (size_t)got : 0;
         if (address + size > reader->start + reader->size) {
@@ -170,7 +167,7 @@ static bool has_bins(struct walking *walking, struct reader *reader, uint64_t ar
 }
 
 /* Where it is, by its bins; 0: nowhere. */
-static uint64_t find_main(struct walking *walking) {
+static uint64_t arenas_find_main(struct walking *walking) {
     const struct attachtarget *target = walking->target;
     for (size_t i = 0; i < target->count; i++) {
         const struct attachmapping *mapping = &target->mappings[i];
@@ -188,16 +185,8 @@ static uint64_t find_main(struct walking *walking) {
     return 0;
 }
 
-static int add_arena(struct walking *walking, uint64_t arena) {
-    if (array_grow(&walking->arenas, &walking->room, walking->count, sizeof arena) != 0) {
-        return error_set(walking->error, "out of memory");
-    }
-    walking->arenas[walking->count++] = arena;
-    return 0;
-}
-
 static int find_arenas(struct walking *walking) {
-    uint64_t first = find_main(walking);
+    uint64_t first = arenas_find_main(walking);
     uint64_t arena = first;
     if (first == 0) {
         return error_set(walking->error, "its C library's main arena is not found");
@@ -210,9 +199,10 @@ static int find_arenas(struct walking *walking) {
             return error_set(walking->error, "its arenas do not add up at %#llx",
                              (unsigned long long)arena);
         }
-        if (add_arena(walking, arena) != 0) {
-            return -1;
+        if (array_grow(&walking->arenas, &walking->room, walking->count, sizeof arena) != 0) {
+            return error_set(walking->error, "out of memory");
         }
+        walking->arenas[walking->count++] = arena;
         arena = word_at(&walking->anywhere, arena + walking->layout->next);
     } while (arena != first);
     walking->found->count = walking->count;
@@ -287,7 +277,7 @@ static int walk_other(struct walking *walking, uint64_t arena, chunk_visitor vis
     return result;
 }
 
-static int walk_all(struct walking *walking, chunk_visitor visit) {
+static int arenas_walk_all(struct walking *walking, chunk_visitor visit) {
     int result = walk_main(walking, visit);
     for (size_t i = 1; i < walking->count && result == 0; i++) {
         result = walk_other(walking, walking->arenas[i], visit);
@@ -305,7 +295,7 @@ static int note_free(struct walking *walking, uint64_t chunk, enum arenas_state 
 }
 
 /* The address that stands here, turned over by its own place. */
-static uint64_t link_at(struct walking *walking, uint64_t at) {
+static uint64_t arenas_link_at(struct walking *walking, uint64_t at) {
     return word_at(&walking->anywhere, at) ^ at >> 12;
 }
 
@@ -324,7 +314,7 @@ static int find_fast(struct walking *walking, uint64_t arena) {
             if (note_free(walking, chunk, ARENAS_FAST) != 0) {
                 return -1;
             }
-            chunk = link_at(walking, chunk + HEADER);
+            chunk = arenas_link_at(walking, chunk + HEADER);
         }
     }
     return 0;
@@ -349,7 +339,7 @@ static int count_cached(struct walking *walking, uint64_t block, unsigned bin, u
         }
         *key = own;
         number++;
-        block = link_at(walking, block);
+        block = arenas_link_at(walking, block);
     }
     return number == count || number + 1 == count || number == count + 1 ? (int)number : -1;
 }
@@ -383,7 +373,7 @@ static bool read_counts(struct walking *walking, uint64_t cache, uint16_t *count
 
 /* Whether a chunk is the cache of a thread: counts, and lists as long as these say, of blocks of
  * the right sizes, which all bear the key of this process. */
-static bool is_cache(struct walking *walking, uint64_t cache, uint64_t *key) {
+static bool arenas_is_cache(struct walking *walking, uint64_t cache, uint64_t *key) {
     uint16_t counts[CACHE_BINS_MOST];
     uint64_t seen = *key;
     int blocks = 0;
@@ -408,7 +398,7 @@ static int note_cached(struct walking *walking, uint64_t cache) {
             if (note_free(walking, block - HEADER, ARENAS_CACHED) != 0) {
                 return -1;
             }
-            block = link_at(walking, block);
+            block = arenas_link_at(walking, block);
         }
     }
     walking->found->caches++;
@@ -437,12 +427,12 @@ static int find_free(struct walking *walking) {
         result = find_fast(walking, walking->arenas[i]);
     }
     if (result == 0) {
-        result = walk_all(walking, note_maybe_cache);
+        result = arenas_walk_all(walking, note_maybe_cache);
     }
     walking->found->top_bytes = 0; /* it is walked again */
     for (size_t i = 0; i < walking->maybe_count && result == 0; i++) {
         uint64_t cache = walking->maybe_caches[i] + HEADER;
-        if (is_cache(walking, cache, &key)) {
+        if (arenas_is_cache(walking, cache, &key)) {
             result = note_cached(walking, cache);
         }
     }
@@ -451,7 +441,7 @@ static int find_free(struct walking *walking) {
 
 /* --- telling ---------------------------------------------------------------------------------- */
 
-static int tell(struct walking *walking, uint64_t chunk, uint64_t size, bool is_used) {
+static int arenas_tell(struct walking *walking, uint64_t chunk, uint64_t size, bool is_used) {
     void *noted = is_used ? numbermap_get(&walking->free, chunk) : NULL;
     struct arenas_chunk told = {
         .address = chunk + HEADER,
@@ -466,7 +456,7 @@ static int tell(struct walking *walking, uint64_t chunk, uint64_t size, bool is_
 }
 
 /* A large block is a mapping of its own, which may have become one with those beside it. */
-static void tell_mapped(struct walking *walking, const struct attachmapping *mapping) {
+static void arenas_tell_mapped(struct walking *walking, const struct attachmapping *mapping) {
     uint64_t at = mapping->start;
     while (at < mapping->end) {
         uint64_t size = size_at(&walking->in_order, at);
@@ -493,20 +483,9 @@ static void tell_all_mapped(struct walking *walking) {
     for (size_t i = 0; i < target->count; i++) {
         const struct attachmapping *mapping = &target->mappings[i];
         if (mapping->path[0] == '\0' && mapping->readable && mapping->writable) {
-            tell_mapped(walking, mapping);
+            arenas_tell_mapped(walking, mapping);
         }
     }
-}
-
-static int walk(struct walking *walking, const struct memtrace_census *told) {
-    int result = check_version(walking) != 0 || find_arenas(walking) != 0 ? -1 : find_free(walking);
-    if (result == 0) {
-        result = walk_all(walking, tell);
-    }
-    if (result == 0 && told->mapped_count != 0) {
-        tell_all_mapped(walking);
-    }
-    return result;
 }
 
 int arenas_walk(const struct attachtarget *target, const struct memtrace_census *told,
@@ -524,8 +503,12 @@ int arenas_walk(const struct attachtarget *target, const struct memtrace_census 
     *found = (struct arenas){0};
     if (walking.in_order.bytes == NULL || walking.anywhere.bytes == NULL) {
         error_set(error, "out of memory");
-    } else {
-        result = walk(&walking, told);
+    } else if (check_version(&walking) == 0 && find_arenas(&walking) == 0) {
+        result = find_free(&walking);
+        result = result == 0 ? arenas_walk_all(&walking, arenas_tell) : result;
+    }
+    if (result == 0 && told->mapped_count != 0) {
+        tell_all_mapped(&walking);
     }
     free(walking.in_order.bytes);
     free(walking.anywhere.bytes);

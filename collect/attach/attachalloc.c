@@ -4,10 +4,11 @@
 #include "collect/attach/attachalloc.h"
 
 #include "analyze/base/array.h"
+#include "analyze/base/search.h"
+#include "analyze/read/procfile.h"
 #include "collect/allocators/allocators.h"
-#include "collect/attach/attachall.h"
 #include "collect/attach/attachfault.h"
-#include "collect/attach/attachgift.h"
+#include "collect/attach/attachstop.h"
 #include "collect/clock.h"
 #include "memtrace/allocators.h"
 #include "memtrace/attach.h"
@@ -22,7 +23,199 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { TRY_MS = 5000, PAUSE_MS = 2, JUMP = MEMTRACE_JUMP_BYTES };
+enum {
+    TRY_MS = 5000,
+    PAUSE_MS = 2,
+    JUMP = MEMTRACE_JUMP_BYTES,
+    STACK_LOOK = 1 << 20, /* of a stack, for words that lead into the code */
+    CALL_BYTES = 4,       /* of an instruction that makes a system call, which may be made again */
+};
+
+/* ---- All threads at once ---- */
+
+/* For a moment in which code is changed. If the command is killed meanwhile, all go on. */
+struct held {
+    pid_t pid;
+    struct attachstop *threads; /* those that stand, or were asked to */
+    size_t count;
+};
+
+static bool held_has(const struct held *all, pid_t tid) {
+    for (size_t i = 0; i < all->count; i++) {
+        if (all->threads[i].tid == tid) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* As /proc tells it; 0: it has ended. */
+static char state_of(pid_t pid, pid_t tid) {
+    char state[32];
+    return procfile_status(pid, tid, "State", state, sizeof state) == 0 && state[0] != 'Z' &&
+                   state[0] != 'X'
+               ? state[0]
+               : '\0';
+}
+
+/* Whether all that are not held can be: who sleeps without hearing signals, as in vfork, stops when
+ * it wakes up. */
+static bool held_can_stop(const struct held *all, const pid_t *tids, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (!held_has(all, tids[i]) && state_of(all->pid, tids[i]) == 'D') {
+            return false;
+        }
+    }
+    return count < ATTACHSTOP_THREADS;
+}
+
+/* 0, or -1: one is there that may not be held. */
+static int held_ask(struct held *all, const pid_t *tids, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (held_has(all, tids[i])) {
+            continue;
+        }
+        if (all->count < ATTACHSTOP_THREADS &&
+            attachstop_ask(all->pid, tids[i], &all->threads[all->count]) == 0) {
+            all->count++;
+        } else if (state_of(all->pid, tids[i]) != '\0') {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* The number of those that were not held before; or -1: one will not stand. */
+static int held_more(struct held *all) {
+    pid_t tids[ATTACHSTOP_THREADS];
+    size_t listed = attachstop_threads(all->pid, tids);
+    size_t first = all->count;
+    int result = held_can_stop(all, tids, listed) ? held_ask(all, tids, listed) : -1;
+    for (size_t i = all->count; i-- > first;) {
+        if (attachstop_await(&all->threads[i]) == 0) {
+            continue;
+        }
+        if (state_of(all->pid, all->threads[i].tid) == '\0') {
+            all->count--;
+            memmove(&all->threads[i], &all->threads[i + 1],
+                    (all->count - i) * sizeof *all->threads);
+        } else {
+            result = -1;
+        }
+    }
+    return result == 0 ? (int)(all->count - first) : -1;
+}
+
+/* One that was asked, and did not stop: it will, and must not stand then. */
+static void let_go_late(struct attachstop *thread) {
+    enum { TRIES = 15 };
+    for (int i = 0; i < TRIES && state_of(thread->pid, thread->tid) != '\0'; i++) {
+        if (attachstop_await(thread) == 0) {
+            attachstop_end(thread, false);
+            return;
+        }
+    }
+}
+
+/* They go on. For how long the one that was held longest was. */
+static uint64_t held_go(struct held *all) {
+    uint64_t longest_ns = 0;
+    for (size_t i = 0; i < all->count; i++) {
+        if (all->threads[i].stands) {
+            uint64_t held_ns = attachstop_end(&all->threads[i], false);
+            longest_ns = held_ns > longest_ns ? held_ns : longest_ns;
+        }
+    }
+    for (size_t i = 0; i < all->count; i++) {
+        if (!all->threads[i].stands) {
+            let_go_late(&all->threads[i]);
+        }
+    }
+    free(all->threads);
+    *all = (struct held){0};
+    return longest_ns;
+}
+
+/* All stand, 0: held_go(); or -1 with error: one does not (in a call that no signal interrupts, as
+ * vfork), or there are too many, and all go on. One that runs yet may start another. */
+static int held_stop(pid_t pid, struct held *all, struct error *error) {
+    int more = 1;
+    *all = (struct held){.pid = pid, .threads = calloc(ATTACHSTOP_THREADS, sizeof *all->threads)};
+    if (all->threads == NULL) {
+        return error_set(error, "out of memory");
+    }
+    while (more > 0) {
+        more = held_more(all);
+    }
+    if (more == 0 && all->count != 0) {
+        return 0;
+    }
+    held_go(all);
+    return error_set(error, "process %ld: its threads cannot all be held at once", (long)pid);
+}
+
+/* ---- Where they stand ---- */
+
+/* Some bytes of code. */
+struct code {
+    uint64_t address, size;
+};
+
+struct search {
+    const struct held *all;
+    const struct code *code;
+    size_t count;
+    bool *is_inside;
+    struct attachtarget target;
+    uint64_t *stack;
+};
+
+/* The piece that an address lies in, or right behind, so far. */
+static void search_note(const struct search *search, uint64_t address, uint64_t behind) {
+    size_t before = search_below(search->code, search->count, sizeof *search->code,
+                                 offsetof(struct code, address), address);
+    if (before > 0 &&
+        address < search->code[before - 1].address + search->code[before - 1].size + behind) {
+        search->is_inside[before - 1] = true;
+    }
+}
+
+/* What a handler interrupted is a word on the stack. Whatever looks like it counts: then another
+ * moment will do. */
+static void look_at_stack(const struct search *search, uint64_t sp) {
+    const struct attachmapping *mapping = attachtarget_at(&search->target, sp);
+    uint64_t from = sp & ~(uint64_t)(sizeof(uint64_t) - 1);
+    uint64_t size = mapping != NULL ? mapping->end - from : 0;
+    ssize_t got;
+    size = size < STACK_LOOK ? size : STACK_LOOK;
+    got = size != 0 ? attachtarget_memory(search->all->pid, from, search->stack, size) : 0;
+    for (ssize_t i = 0; i < got / (ssize_t)sizeof(uint64_t); i++) {
+        search_note(search, search->stack[i], 0);
+    }
+}
+
+/* For each of `count` pieces of code, by address: whether a thread goes on within it, behind its
+ * first byte: now, or where a handler of a signal returns to. 0, or -1: out of memory. */
+static int held_find(const struct held *all, const struct code *code, size_t count,
+                     bool *is_inside) {
+    struct search search = {.all = all,
+                            .code = code,
+                            .count = count,
+                            .is_inside = is_inside,
+                            .stack = malloc(STACK_LOOK)};
+    int result = search.stack != NULL ? attachtarget_open(all->pid, &search.target, NULL) : -1;
+    memset(is_inside, 0, count * sizeof *is_inside);
+    for (size_t i = 0; result == 0 && i < all->count; i++) {
+        struct attachregisters now;
+        if (attachmachine_read(all->pid, all->threads[i].tid, NULL, &now) == 0) { /* else killed */
+            search_note(&search, now.call.pc, now.call.number >= 0 ? CALL_BYTES : 0);
+            look_at_stack(&search, now.call.sp);
+        }
+    }
+    free(search.stack);
+    attachtarget_close(&search.target);
+    return result;
+}
 
 /* ---- Names ---- */
 
@@ -78,7 +271,7 @@ static uint64_t find_led(const struct attachimage *image, const char *own_librar
     uint64_t address = 0;
     if (attachtarget_open(image->pid, &target, NULL) == 0) {
         own = attachtarget_object(&target, "libmemtrace.so");
-        address = own != NULL ? attachgift_function(&target, own, &call) : 0;
+        address = own != NULL ? attachthread_function(&target, own, &call) : 0;
     }
     attachtarget_close(&target);
     return address;
@@ -117,32 +310,25 @@ struct change {
 struct work {
     const struct attachimage *image;
     struct change *changes;
-    struct attachall_code *code; /* of the changes */
+    struct code *code; /* of the changes */
     bool *is_inside;
     size_t count, left;
     uint64_t held_ns;
 };
 
-static bool is_there(const struct work *work, const struct change *change) {
+static bool change_is_there(const struct work *work, const struct change *change) {
     uint8_t now[JUMP];
     return attachimage_read(work->image, change->function.address, now, JUMP) == 0 &&
            memcmp(now, change->from, JUMP) == 0;
 }
 
-static int compare(const void *left, const void *right) {
+static int change_compare(const void *left, const void *right) {
     uint64_t a = ((const struct change *)left)->function.address;
     uint64_t b = ((const struct change *)right)->function.address;
     return (a > b) - (a < b);
 }
 
-static int make_room(struct work *work, size_t most) {
-    work->changes = calloc(most + 1, sizeof *work->changes);
-    work->code = calloc(most + 1, sizeof *work->code);
-    work->is_inside = calloc(most + 1, sizeof *work->is_inside);
-    return work->changes != NULL && work->code != NULL && work->is_inside != NULL ? 0 : -1;
-}
-
-static void point(struct change *change, bool is_leading) {
+static void change_point(struct change *change, bool is_leading) {
     change->from = is_leading ? change->function.old : change->function.jump;
     change->to = is_leading ? change->function.jump : change->function.old;
 }
@@ -152,24 +338,20 @@ static void find_changes(struct work *work, const struct table *table, bool is_l
     for (uint32_t i = 0; i < table->count; i++) {
         struct change *change = &work->changes[work->count];
         *change = (struct change){.function = table->functions[i]};
-        point(change, is_leading);
+        change_point(change, is_leading);
         if (change->function.address != 0 && change->function.length >= JUMP &&
             change->function.length <= MEMTRACE_PATCH_BYTES &&
             change->function.signature.kind < MEMTRACE_ALLOCATOR_KINDS &&
-            (change->function.is_wanted || !is_leading) && is_there(work, change)) {
+            (change->function.is_wanted || !is_leading) && change_is_there(work, change)) {
             work->count++;
         }
     }
-    qsort(work->changes, work->count, sizeof *work->changes, compare);
+    qsort(work->changes, work->count, sizeof *work->changes, change_compare);
     for (size_t i = 0; i < work->count; i++) {
-        point(&work->changes[i], is_leading);
-        work->code[i] = (struct attachall_code){work->changes[i].function.address, JUMP};
+        change_point(&work->changes[i], is_leading);
+        work->code[i] = (struct code){work->changes[i].function.address, JUMP};
     }
     work->left = work->count;
-}
-
-static bool put(const struct work *work, uint64_t address, const uint8_t *bytes, size_t size) {
-    return attachimage_write(work->image, address, bytes, size) == 0;
 }
 
 /* What lies behind a jump is never run. In libraries that were opened the runtime has filled it. */
@@ -179,16 +361,16 @@ static void restore_rest(const struct work *work, const struct memtrace_led_func
     uint64_t address = function->address + JUMP;
     if (size != 0 && attachimage_read(work->image, address, now, size) == 0 &&
         memcmp(now, function->old + JUMP, size) != 0) {
-        put(work, address, function->old + JUMP, size);
+        attachimage_write(work->image, address, function->old + JUMP, size);
     }
 }
 
 static void change_one(struct work *work, struct change *change, bool is_leading) {
-    if (is_there(work, change)) {
+    if (change_is_there(work, change)) {
         if (!is_leading) {
             restore_rest(work, &change->function);
         }
-        put(work, change->function.address, change->to, JUMP);
+        attachimage_write(work->image, change->function.address, change->to, JUMP);
         attachfault_at("jump");
     }
     change->is_done = true;
@@ -211,8 +393,8 @@ static void change_all(struct work *work, bool is_leading) {
 
 /* Nobody is within a jump, which is one instruction. */
 static int try_changes(struct work *work, bool is_leading, struct error *error) {
-    struct attachall all;
-    int result = attachall_stop(work->image->pid, &all, error);
+    struct held all;
+    int result = held_stop(work->image->pid, &all, error);
     uint64_t held_ns;
     if (result != 0) {
         return -1;
@@ -220,12 +402,12 @@ static int try_changes(struct work *work, bool is_leading, struct error *error) 
     attachfault_at("held");
     if (!attachimage_is_current(work->image)) {
         result = error_set(error, "process %ld ended meanwhile", (long)work->image->pid);
-    } else if (is_leading && attachall_find(&all, work->code, work->count, work->is_inside) != 0) {
+    } else if (is_leading && held_find(&all, work->code, work->count, work->is_inside) != 0) {
         result = error_set(error, "out of memory");
     } else {
         change_all(work, is_leading);
     }
-    held_ns = attachall_go(&all);
+    held_ns = held_go(&all);
     attachfault_at("jumps");
     work->held_ns = held_ns > work->held_ns ? held_ns : work->held_ns;
     return result;
@@ -244,28 +426,31 @@ static int change_until(struct work *work, bool is_leading, struct error *error)
     }
 }
 
+/* As change_until(), of all that a table has. In each case close_work(). */
+static int change_table(const struct attachimage *image, const struct table *table, bool is_leading,
+                        struct work *work, struct attachdone *done, struct error *error) {
+    size_t most = (size_t)table->count + 1;
+    int result;
+    *work = (struct work){.image = image,
+                          .changes = calloc(most, sizeof *work->changes),
+                          .code = calloc(most, sizeof *work->code),
+                          .is_inside = calloc(most, sizeof *work->is_inside)};
+    if (work->changes == NULL || work->code == NULL || work->is_inside == NULL) {
+        return error_set(error, "out of memory");
+    }
+    find_changes(work, table, is_leading);
+    result = change_until(work, is_leading, error);
+    done->held_ns = work->held_ns > done->held_ns ? work->held_ns : done->held_ns;
+    return result;
+}
+
 static void close_work(struct work *work) {
     free(work->changes);
     free(work->code);
     free(work->is_inside);
 }
 
-/* 0, and close_work(); or -1. */
-static int open_work(const struct attachimage *image, const struct table *table, bool is_leading,
-                     struct work *work, struct error *error) {
-    *work = (struct work){.image = image};
-    if (make_room(work, table->count) != 0) {
-        return error_set(error, "out of memory");
-    }
-    find_changes(work, table, is_leading);
-    return 0;
-}
-
 /* ---- Leaving ---- */
-
-static void note_held(struct attachdone *done, const struct work *work) {
-    done->held_ns = work->held_ns > done->held_ns ? work->held_ns : done->held_ns;
-}
 
 int attachalloc_leave(const struct attachimage *image, const char *own_library,
                       struct attachdone *done, struct error *error) {
@@ -275,11 +460,7 @@ int attachalloc_leave(const struct attachimage *image, const char *own_library,
     if (read_table(image, own_library, &table) != 0) {
         return 0; /* nothing was ever led */
     }
-    result = open_work(image, &table, false, &work, error);
-    if (result == 0) {
-        result = change_until(&work, false, error);
-    }
-    note_held(done, &work);
+    result = change_table(image, &table, false, &work, done, error);
     close_work(&work);
     free(table.functions);
     return result == 0 ? 0 : attachimage_explain(image, error);
@@ -310,7 +491,7 @@ int attachalloc_check(const struct attachalloc *request, struct error *error) {
                : attachimage_explain(request->image, error);
 }
 
-static void say_nothing(const char *line) {
+static void attachalloc_say_nothing(const char *line) {
     (void)line;
 }
 
@@ -336,7 +517,7 @@ static int make_plan(const struct attachalloc *request, const struct table *tabl
     struct attachalloc silent = *request; /* all was told before */
     int fd = memfd_create("plan", MFD_CLOEXEC);
     int result;
-    silent.tell = say_nothing;
+    silent.tell = attachalloc_say_nothing;
     if (fd < 0) {
         return error_set(error, "the plan has no place: %s", strerror(errno));
     }
@@ -385,23 +566,19 @@ static void tell_changed(const struct attachalloc *request, const struct table *
 static int write_jumps(const struct attachalloc *request, const struct table *table,
                        const struct names *names, struct attachdone *done, struct error *error) {
     struct work work;
-    int result = open_work(request->image, table, true, &work, error);
-    if (result == 0) {
-        result = change_until(&work, true, error);
-    }
+    int result = change_table(request->image, table, true, &work, done, error);
     for (size_t i = 0; result == 0 && i < work.count; i++) {
         if (!work.changes[i].is_done) {
             tell_left_alone(request, names, work.changes[i].function.address,
                             "a thread stays in its first bytes");
         }
     }
-    note_held(done, &work);
     close_work(&work);
     return result;
 }
 
-static int lead(const struct attachalloc *request, struct names *names, struct attachdone *done,
-                struct error *error) {
+static int attachalloc_lead_fresh(const struct attachalloc *request, struct names *names,
+                                  struct attachdone *done, struct error *error) {
     struct table table;
     int result;
     if (read_table(request->image, request->own_library, &table) != 0) {
@@ -431,7 +608,7 @@ int attachalloc_lead(const struct attachalloc *request, struct attachdone *done,
                      struct error *error) {
     struct names names = {.list = NULL};
     int result = attachalloc_leave(request->image, request->own_library, done, error);
-    result = result == 0 ? lead(request, &names, done, error) : -1;
+    result = result == 0 ? attachalloc_lead_fresh(request, &names, done, error) : -1;
     free_names(&names);
     return result == 0 ? 0 : attachimage_explain(request->image, error);
 }

@@ -20,7 +20,7 @@ enum { INSTRUCTIONS_MOST = 16384 }; /* as the runtime has room for */
 /* --- reading ---------------------------------------------------------------------------------- */
 
 /* Most threads have those of another one. */
-static void add(struct attachfilters *filters, size_t length) {
+static void attachfilters_add(struct attachfilters *filters, size_t length) {
     const struct sock_filter *fresh = filters->code + filters->used;
     const struct sock_filter *at = filters->code;
     for (uint32_t i = 0; i < filters->list.count; i++) {
@@ -52,7 +52,7 @@ static enum attachfilters_answer read_standing(pid_t tid, struct attachfilters *
             length) {
             return ATTACHFILTERS_UNKNOWN;
         }
-        add(filters, (size_t)length);
+        attachfilters_add(filters, (size_t)length);
     }
 }
 
@@ -117,7 +117,7 @@ void attachfilters_free(struct attachfilters *filters) {
 
 /* The C library makes a thread by clone where the kernel does not know clone3, and no other answer
  * than that will do. */
-static bool passes(const struct filtercall *call, uint32_t answer) {
+static bool filtercall_passes(const struct filtercall *call, uint32_t answer) {
     uint32_t action = answer & SECCOMP_RET_ACTION_FULL;
     bool is_refused = action == SECCOMP_RET_ERRNO;
     if (call->number == SYS_clone3 && is_refused) {
@@ -132,7 +132,7 @@ static bool is_let_pass(const struct attachfilters *filters, const struct filter
     const struct sock_filter *at = filters->code;
     memcpy(data.args, call->arguments, sizeof data.args);
     for (uint32_t i = 0; i < filters->list.count; i++) {
-        if (!passes(call, memtrace_filter_answer(at, filters->list.lengths[i], &data))) {
+        if (!filtercall_passes(call, memtrace_filter_answer(at, filters->list.lengths[i], &data))) {
             return false;
         }
         at += filters->list.lengths[i];

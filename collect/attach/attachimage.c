@@ -5,7 +5,6 @@
 
 #include "analyze/read/procfile.h"
 #include "analyze/read/region.h"
-#include "collect/attach/attachmemory.h"
 #include "collect/attach/attachtarget.h"
 #include "collect/clock.h"
 
@@ -27,7 +26,7 @@ struct word {
 };
 
 /* Of files in /proc that are whole in one read. */
-static size_t read_file(pid_t pid, const char *name, void *bytes, size_t size) {
+static size_t attachimage_read_file(pid_t pid, const char *name, void *bytes, size_t size) {
     char path[64];
     ssize_t got;
     int fd;
@@ -40,19 +39,15 @@ static size_t read_file(pid_t pid, const char *name, void *bytes, size_t size) {
     return got > 0 ? (size_t)got : 0;
 }
 
-static uint64_t word_of(const unsigned char *auxv, size_t size, uint64_t number) {
+uint64_t attachimage_word(const struct attachimage *image, uint64_t number) {
     struct word word;
-    for (size_t at = 0; at + sizeof word <= size; at += sizeof word) {
-        memcpy(&word, auxv + at, sizeof word);
+    for (size_t at = 0; at + sizeof word <= image->auxv_size; at += sizeof word) {
+        memcpy(&word, image->auxv + at, sizeof word);
         if (word.number == number) {
             return word.value;
         }
     }
     return 0;
-}
-
-uint64_t attachimage_word(const struct attachimage *image, uint64_t number) {
-    return word_of(image->auxv, image->auxv_size, number);
 }
 
 int attachimage_read(const struct attachimage *image, uint64_t address, void *bytes, size_t size) {
@@ -76,7 +71,7 @@ static bool shares_with_parent(pid_t pid) {
  * where a thread that is not the first one calls exec. */
 enum look { LOOK_WHOLE, LOOK_LATER, LOOK_NOTHING, LOOK_NEVER };
 
-static enum look look(pid_t pid, struct attachimage *image) {
+static enum look attachimage_look(pid_t pid, struct attachimage *image) {
     unsigned char again[ATTACHIMAGE_AUXV];
     char path[64];
     char byte;
@@ -91,13 +86,14 @@ static enum look look(pid_t pid, struct attachimage *image) {
         return errno == ESRCH ? LOOK_NOTHING : LOOK_NEVER;
     }
     if (region_start_ticks(pid, &image->start_ticks) != 0 ||
-        read_file(pid, "maps", &byte, 1) == 0) {
+        attachimage_read_file(pid, "maps", &byte, 1) == 0) {
         return LOOK_NOTHING;
     }
-    image->auxv_size = read_file(pid, "auxv", image->auxv, sizeof image->auxv);
+    image->auxv_size = attachimage_read_file(pid, "auxv", image->auxv, sizeof image->auxv);
     random = attachimage_word(image, AT_RANDOM);
     if (random == 0 || attachimage_read(image, random, image->random, sizeof image->random) != 0 ||
-        read_file(pid, "auxv", again, sizeof again) != image->auxv_size) { /* exec writes it yet */
+        attachimage_read_file(pid, "auxv", again, sizeof again) !=
+            image->auxv_size) { /* exec writes it yet */
         return LOOK_LATER;
     }
     image->is_lent = is_lent;
@@ -108,7 +104,7 @@ void attachimage_open(pid_t pid, struct attachimage *image) {
     const struct timespec pause = {.tv_nsec = 1000000};
     uint64_t begun = clock_now_ns();
     for (;;) {
-        enum look found = look(pid, image);
+        enum look found = attachimage_look(pid, image);
         uint64_t passed_ms = (clock_now_ns() - begun) / 1000000;
         bool is_over = passed_ms > (found == LOOK_NOTHING ? NOTHING_MS : WAIT_MS);
         if (found == LOOK_WHOLE || (is_over && image->is_lent)) {
@@ -135,9 +131,9 @@ bool attachimage_is_current(const struct attachimage *image) {
     unsigned char random[ATTACHIMAGE_RANDOM];
     uint64_t place = attachimage_word(image, AT_RANDOM);
     return image->memory >= 0 && attachimage_read(image, place, random, sizeof random) == 0 &&
-           read_file(image->pid, "auxv", auxv, sizeof auxv) == image->auxv_size &&
+           attachimage_read_file(image->pid, "auxv", auxv, sizeof auxv) == image->auxv_size &&
            memcmp(auxv, image->auxv, image->auxv_size) == 0 &&
-           attachmemory_read(image->pid, place, random, sizeof random) == sizeof random &&
+           attachtarget_memory(image->pid, place, random, sizeof random) == sizeof random &&
            memcmp(random, image->random, sizeof random) == 0;
 }
 

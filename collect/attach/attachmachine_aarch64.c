@@ -11,7 +11,6 @@
 #include "collect/attach/attachmachine.h"
 
 #include "collect/attach/attachfault.h"
-#include "collect/attach/attachmemory.h"
 #include "collect/attach/filtercalls.h"
 #include "collect/attach/stub_aarch64.h"
 
@@ -60,7 +59,7 @@ bool attachmachine_needs_look(void) {
 
 static bool is_call(pid_t pid, uint64_t pc) {
     uint32_t code = 0;
-    return attachmemory_read(pid, pc, &code, sizeof code) == sizeof code && code == CALL;
+    return attachtarget_memory(pid, pc, &code, sizeof code) == sizeof code && code == CALL;
 }
 
 /* The first argument of the last system call of this thread, as /proc tells it of one that is in a

@@ -4,7 +4,6 @@
 #include "collect/attach/attachmachine.h"
 
 #include "collect/attach/attachfault.h"
-#include "collect/attach/attachmemory.h"
 #include "collect/attach/filtercalls.h"
 
 #include <errno.h>
@@ -175,7 +174,8 @@ static size_t find_restorers(const struct attachtarget *target, const struct att
     unsigned char *bytes = malloc(size);
     const unsigned char *at = bytes;
     size_t count = 0;
-    ssize_t length = bytes != NULL ? attachmemory_read(target->pid, code->start, bytes, size) : -1;
+    ssize_t length =
+        bytes != NULL ? attachtarget_memory(target->pid, code->start, bytes, size) : -1;
     while (length > 0 && count < most &&
            (at = memmem(at, (size_t)(bytes + length - at), restorer, sizeof restorer)) != NULL) {
         words[count++] = code->start + (uint64_t)(at - bytes);

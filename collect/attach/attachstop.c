@@ -4,8 +4,6 @@
 #include "collect/attach/attachstop.h"
 
 #include "analyze/read/procfile.h"
-#include "collect/attach/attachbeside.h"
-#include "collect/attach/attachmemory.h"
 #include "collect/clock.h"
 
 #include <ctype.h>
@@ -15,6 +13,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,40 +37,70 @@ enum {
 /* Why a thread stands. */
 enum stopped { STOPPED_GONE = -1, STOPPED_OTHERWISE, STOPPED_BY_US, STOPPED_AT_CALL };
 
+/* --- how long --------------------------------------------------------------------------------- */
+
+/* On a machine whose processors are all at work both sides would wait for one, each for some turns
+ * of everybody else's. If this thread runs on the processor that the other one was last on, that is
+ * free for it as soon as this one waits; and where we may, we come before the others when it has
+ * stopped. One of 16 threads on two processors was held for 0.15 ms (median) instead of 43. Nothing
+ * of the program is changed. */
+enum { PROCESSOR_FIELD = 39 }; /* of stat, counted from 1 */
+
+static cpu_set_t own_processors;
+static bool has_moved;
+static bool is_urgent;
+
+/* -1: not known. */
+static int last_processor(pid_t pid, pid_t tid) {
+    char text[PROCFILE_STAT_BYTES];
+    const char *field = procfile_stat(pid, tid, PROCESSOR_FIELD, text);
+    return field != NULL ? atoi(field) : -1;
+}
+
+static bool beside_move_to(int processor) {
+    cpu_set_t set;
+    if (processor < 0 || processor >= CPU_SETSIZE ||
+        sched_getaffinity(0, sizeof own_processors, &own_processors) != 0) {
+        return false;
+    }
+    CPU_ZERO(&set);
+    CPU_SET((unsigned)processor, &set);
+    return sched_setaffinity(0, sizeof set, &set) == 0;
+}
+
+/* This thread goes to where that one was last, and has the next turn there. */
+static void beside_come(pid_t pid, pid_t tid) {
+    const struct sched_param first = {.sched_priority = 1};
+    has_moved = beside_move_to(last_processor(pid, tid));
+    is_urgent = sched_getscheduler(0) == SCHED_OTHER &&
+                sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &first) == 0;
+}
+
+/* It is again as it was before. */
+static void beside_leave(void) {
+    const struct sched_param none = {0};
+    if (is_urgent) {
+        sched_setscheduler(0, SCHED_OTHER, &none);
+    }
+    if (has_moved) {
+        sched_setaffinity(0, sizeof own_processors, &own_processors);
+    }
+    is_urgent = has_moved = false;
+}
+
 /* --- before ----------------------------------------------------------------------------------- */
 
-static void note_allocator(struct attachsafety *safety, const struct attachmapping *object) {
+/* libc, the loader and libmemtrace define malloc or belong to who does. */
+static void note_allocator(struct attachsafety *safety, const struct attachmapping *object,
+                           const struct attachmapping *libc) {
     enum { MOST = sizeof safety->allocators / sizeof safety->allocators[0] };
     if (safety->allocator_count < MOST &&
         (attachtarget_symbol(safety->target, object, "malloc") != 0 ||
          attachtarget_symbol(safety->target, object, "pthread_create") != 0)) {
         safety->allocators[safety->allocator_count++] = object->inode;
+        safety->has_allocator |= (libc == NULL || object->inode != libc->inode) &&
+                                 (safety->own == 0 || object->inode != safety->own);
     }
-}
-
-static uint64_t inode_of(const struct attachtarget *target, const char *name) {
-    const struct attachmapping *object = attachtarget_object(target, name);
-    return object != NULL ? object->inode : 0;
-}
-
-/* libc, the loader and libmemtrace define malloc or belong to who does. */
-static bool has_allocator(const struct attachsafety *safety, const struct attachmapping *libc) {
-    for (size_t i = 0; i < safety->allocator_count; i++) {
-        if ((libc == NULL || safety->allocators[i] != libc->inode) &&
-            (safety->own == 0 || safety->allocators[i] != safety->own)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Touched now, so that no page of it has to be found while a thread waits. */
-static uint64_t *make_room(void) {
-    uint64_t *room = malloc(STACK_LOOK);
-    if (room != NULL) {
-        memset(room, 1, STACK_LOOK);
-    }
-    return room;
 }
 
 /* What has the C library's heap or its list of threads locked, or asks for that lock. (dlopen and
@@ -142,12 +171,16 @@ bool attachsafety_renew(struct attachsafety *safety, const struct attachtarget *
 void attachsafety_find(const struct attachtarget *target, struct attachsafety *safety) {
     const struct attachmapping *libc = attachtarget_object(target, "libc.so.6");
     const struct attachmapping *own = attachtarget_object(target, "libmemtrace.so");
+    const struct attachmapping *loader = attachtarget_object(target, "ld-linux");
     *safety = (struct attachsafety){.target = target,
-                                    .loader = inode_of(target, "ld-linux"),
-                                    .stack = make_room(),
+                                    .loader = loader != NULL ? loader->inode : 0,
+                                    .stack = malloc(STACK_LOOK),
                                     .stack_limit = stack_limit(target->pid),
                                     .walk = attachwalk_open(target),
                                     .code = sum_of_code(target)};
+    if (safety->stack != NULL) { /* so that no page of it has to be found while a thread waits */
+        memset(safety->stack, 1, STACK_LOOK);
+    }
     if (libc != NULL) {
         attachtarget_ranges(target, libc, heap_functions,
                             sizeof heap_functions / sizeof heap_functions[0],
@@ -166,10 +199,9 @@ void attachsafety_find(const struct attachtarget *target, struct attachsafety *s
     for (size_t i = 0; i < target->count; i++) {
         const struct attachmapping *mapping = &target->mappings[i];
         if (mapping->offset == 0 && mapping->inode != 0) {
-            note_allocator(safety, mapping);
+            note_allocator(safety, mapping, libc);
         }
     }
-    safety->has_allocator = has_allocator(safety, libc);
 }
 
 void attachsafety_free(struct attachsafety *safety) {
@@ -230,14 +262,6 @@ static bool is_no_file(pid_t pid, uint64_t fd) {
            strncmp(target, "/dev/tty", 8) == 0;
 }
 
-/* What a descriptor of the program's is: its st_mode; 0: not known. */
-static mode_t mode_of(pid_t pid, uint64_t fd) {
-    char path[64];
-    struct stat status;
-    snprintf(path, sizeof path, "/proc/%ld/fd/%" PRIu64, (long)pid, fd);
-    return stat(path, &status) == 0 ? status.st_mode : 0;
-}
-
 static int option_of(int fd, int option) {
     int value = -1;
     socklen_t size = sizeof value;
@@ -266,13 +290,11 @@ static bool is_sent_whole(pid_t pid, uint64_t number, uint64_t size) {
 
 /* What is written in pieces would be cut short by a stop between two of them. */
 static bool is_written_whole(pid_t pid, uint64_t fd, uint64_t size) {
-    mode_t mode = mode_of(pid, fd);
-    return (S_ISFIFO(mode) && size <= PIPE_BUF) || (S_ISSOCK(mode) && is_sent_whole(pid, fd, size));
-}
-
-/* Condition variables, joins and semaphores wait so; locks do not. */
-static bool waits_for_event(uint64_t operation) {
-    return (operation & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET;
+    char path[64];
+    struct stat status;
+    snprintf(path, sizeof path, "/proc/%ld/fd/%" PRIu64, (long)pid, fd);
+    return stat(path, &status) == 0 && ((S_ISFIFO(status.st_mode) && size <= PIPE_BUF) ||
+                                        (S_ISSOCK(status.st_mode) && is_sent_whole(pid, fd, size)));
 }
 
 /* From which calls a thread may be led. In each a stop ends the wait as if nothing had happened:
@@ -326,8 +348,8 @@ static enum allowed how_allowed(pid_t pid, const struct attachcallsite *sleeping
         return ALLOWED_IF_CLEAR;
     case SYS_openat: /* of a FIFO */
         return ALLOWED_IF_SEEN;
-    case SYS_futex:
-        return allowed_if(waits_for_event(arguments[1]), ALLOWED_IF_CLEAR);
+    case SYS_futex: /* of condition variables, joins and semaphores; not of locks */
+        return allowed_if((arguments[1] & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET, ALLOWED_IF_CLEAR);
     case SYS_write: /* which malloc_info does, too */
     case SYS_sendto:
         return allowed_if(is_written_whole(pid, arguments[0], arguments[2]), ALLOWED_IF_SEEN);
@@ -352,7 +374,7 @@ static bool is_timed_anew(const struct attachcallsite *sleeping) {
     }
 }
 
-static bool lies_in(const struct attachrange *ranges, size_t count, uint64_t pc) {
+static bool attachrange_holds(const struct attachrange *ranges, size_t count, uint64_t pc) {
     for (size_t i = 0; i < count; i++) {
         if (pc >= ranges[i].start && pc < ranges[i].end) {
             return true;
@@ -362,7 +384,7 @@ static bool lies_in(const struct attachrange *ranges, size_t count, uint64_t pc)
 }
 
 static bool is_in_wait(const struct attachsafety *safety, uint64_t pc) {
-    return lies_in(safety->wait_functions, ATTACHSTOP_FUNCTIONS, pc);
+    return attachrange_holds(safety->wait_functions, ATTACHSTOP_FUNCTIONS, pc);
 }
 
 bool attachstop_may(const struct attachsafety *safety, pid_t tid, bool may_run) {
@@ -387,7 +409,7 @@ bool attachstop_may(const struct attachsafety *safety, pid_t tid, bool may_run) 
 /* --- stopped ---------------------------------------------------------------------------------- */
 
 /* Signals that are nothing to who has no handler for them. One that is traced gets them, too. */
-static bool is_ignored(const struct attachstop *stop, int signal) {
+static bool attachstop_is_ignored(const struct attachstop *stop, int signal) {
     char caught[32];
     return (signal == SIGCHLD || signal == SIGCONT || signal == SIGURG || signal == SIGWINCH) &&
            procfile_status(stop->pid, stop->tid, "SigCgt", caught, sizeof caught) == 0 &&
@@ -400,7 +422,7 @@ static bool has_pending_in(const struct attachstop *stop, uint32_t queue) {
     siginfo_t signals[MOST];
     long count = ptrace(PTRACE_PEEKSIGINFO, stop->tid, &which, signals);
     for (long i = 0; i < count && count < MOST; i++) {
-        if (!is_ignored(stop, signals[i].si_signo)) {
+        if (!attachstop_is_ignored(stop, signals[i].si_signo)) {
             return true;
         }
     }
@@ -457,7 +479,7 @@ struct pathlook {
     enum path path;
 };
 
-static bool is_allocator(const struct attachsafety *safety, uint64_t inode) {
+static bool attachsafety_is_allocator(const struct attachsafety *safety, uint64_t inode) {
     for (size_t i = 0; i < safety->allocator_count; i++) {
         if (safety->allocators[i] == inode) {
             return true;
@@ -472,7 +494,7 @@ static bool may_be_interrupted(const struct attachsafety *safety, const struct a
                                uint64_t pc) {
     return is_in_wait(safety, pc) ||
            (code->inode != 0 && code->inode != safety->libc && code->inode != safety->own &&
-            !is_allocator(safety, code->inode));
+            !attachsafety_is_allocator(safety, code->inode));
 }
 
 /* Our own library is on the path of each thread that was started while it was attached. */
@@ -481,11 +503,11 @@ static void look_at_place(void *context, uint64_t pc, bool is_interrupted) {
     const struct attachsafety *safety = look->safety;
     const struct attachmapping *code = attachtarget_at(safety->target, pc);
     if (code == NULL || (safety->loader != 0 && code->inode == safety->loader) ||
-        lies_in(safety->heap_functions, ATTACHSTOP_FUNCTIONS, pc) ||
+        attachrange_holds(safety->heap_functions, ATTACHSTOP_FUNCTIONS, pc) ||
         (is_interrupted && !may_be_interrupted(safety, code, pc))) {
         look->path = PATH_UNSAFE;
     } else if (look->path == PATH_CLEAR && code->inode != safety->libc &&
-               code->inode != safety->own && is_allocator(safety, code->inode)) {
+               code->inode != safety->own && attachsafety_is_allocator(safety, code->inode)) {
         look->path = PATH_ALLOCATOR;
     }
 }
@@ -509,7 +531,7 @@ static enum path look_outwards(const struct attachsafety *safety, const struct a
     size_t size = (end - sp) / sizeof(uint64_t) * sizeof(uint64_t);
     const struct attachwalk_stack stack = {sp, safety->stack, size};
     if (safety->stack == NULL ||
-        attachmemory_read(stop->pid, sp, safety->stack, size) != (ssize_t)size) {
+        attachtarget_memory(stop->pid, sp, safety->stack, size) != (ssize_t)size) {
         return PATH_UNSAFE;
     }
     if (attachwalk_outwards(safety->walk, &stop->registers, &stack, look_at_place, &look) == 0) {
@@ -526,7 +548,7 @@ static bool is_in_rseq(const struct attachstop *stop) {
         rseq.rseq_abi_pointer == 0) {
         return false;
     }
-    return attachmemory_read(stop->pid, rseq.rseq_abi_pointer + 8, &section, sizeof section) !=
+    return attachtarget_memory(stop->pid, rseq.rseq_abi_pointer + 8, &section, sizeof section) !=
                (ssize_t)sizeof section ||
            section != 0;
 }
@@ -534,18 +556,13 @@ static bool is_in_rseq(const struct attachstop *stop) {
 /* Code of the program's own. */
 static bool runs_safely(const struct attachsafety *safety, const struct attachstop *stop) {
     const struct attachmapping *code = attachtarget_at(safety->target, stop->registers.call.pc);
-    if (code == NULL || !code->executable || code->inode == 0 || code->inode == safety->loader) {
-        return false;
-    }
-    if (is_allocator(safety, code->inode)) {
-        return false;
-    }
-    return !is_in_rseq(stop);
+    return code != NULL && code->executable && code->inode != 0 && code->inode != safety->loader &&
+           !attachsafety_is_allocator(safety, code->inode) && !is_in_rseq(stop);
 }
 
 /* Of ours, at work for itself. */
-static bool is_own(const struct attachsafety *safety, const struct attachmapping *code,
-                   uint64_t pc) {
+static bool attachsafety_is_own(const struct attachsafety *safety, const struct attachmapping *code,
+                                uint64_t pc) {
     return safety->own != 0 && code->inode == safety->own &&
            (pc < safety->own_syscall.start || pc >= safety->own_syscall.end);
 }
@@ -564,11 +581,11 @@ static bool slept_safely(const struct attachsafety *safety, const struct attachs
         return false;
     }
     return code != NULL && (safety->loader == 0 || code->inode != safety->loader) &&
-           !is_own(safety, code, call->pc) && (may_run || !is_timed_anew(call));
+           !attachsafety_is_own(safety, code, call->pc) && (may_run || !is_timed_anew(call));
 }
 
-static bool is_safe(const struct attachsafety *safety, const struct attachstop *stop,
-                    bool may_run) {
+static bool attachstop_is_safe(const struct attachsafety *safety, const struct attachstop *stop,
+                               bool may_run) {
     const struct attachcallsite *call = &stop->registers.call;
     uint64_t end = own_stack_end(safety, &stop->registers);
     enum path path = PATH_UNSAFE;
@@ -613,30 +630,23 @@ static int read_registers(struct attachstop *stop, const struct attachcallsite *
     return attachmachine_read(stop->pid, stop->tid, before, &stop->registers);
 }
 
-static bool ask(const struct attachstop *stop, enum __ptrace_request request) {
+static bool attachstop_request(const struct attachstop *stop, enum __ptrace_request request) {
     return ptrace(request, stop->tid, NULL, NULL) == 0;
 }
 
 /* How much of a sleep is left the kernel notes for itself, and has the thread make another call,
  * which goes on with it. That is to be seen in the registers when it makes that call, and is
  * interrupted in it: so it is let go as far as there. A call that had not begun begins there. */
-static bool settle(struct attachstop *stop, const sigset_t *child) {
+static bool attachstop_settle(struct attachstop *stop, const sigset_t *child) {
     for (int i = 0; i < SETTLE_TRIES && stop->registers.is_sleep; i++) {
-        if (!ask(stop, PTRACE_SYSCALL) || wait_for_stop(stop, child) != STOPPED_AT_CALL ||
-            !ask(stop, PTRACE_INTERRUPT) || !ask(stop, PTRACE_CONT) ||
+        if (!attachstop_request(stop, PTRACE_SYSCALL) ||
+            wait_for_stop(stop, child) != STOPPED_AT_CALL ||
+            !attachstop_request(stop, PTRACE_INTERRUPT) || !attachstop_request(stop, PTRACE_CONT) ||
             wait_for_stop(stop, child) != STOPPED_BY_US || read_registers(stop, NULL) != 0) {
             return false;
         }
     }
     return !stop->registers.is_sleep;
-}
-
-static int look_before(const struct attachstop *stop, struct attachcallsite *before) {
-    if (!attachmachine_needs_look() ||
-        attachtarget_waits(stop->pid, stop->tid, &before->waits) != 0) {
-        return -1;
-    }
-    return read_sleeping(stop->pid, stop->tid, before);
 }
 
 /* 0, or -1: it has gone, or may not be stopped. */
@@ -645,8 +655,10 @@ static int ask_to_stop(struct attachstop *stop) {
     if (ptrace(PTRACE_SEIZE, stop->tid, NULL, (void *)PTRACE_O_TRACESYSGOOD) != 0) {
         return -1;
     }
-    stop->has_looked = look_before(stop, &stop->before) == 0;
-    return ask(stop, PTRACE_INTERRUPT) ? 0 : -1;
+    stop->has_looked = attachmachine_needs_look() &&
+                       attachtarget_waits(stop->pid, stop->tid, &stop->before.waits) == 0 &&
+                       read_sleeping(stop->pid, stop->tid, &stop->before) == 0;
+    return attachstop_request(stop, PTRACE_INTERRUPT) ? 0 : -1;
 }
 
 /* With its registers, where it stands for no other reason. */
@@ -656,18 +668,6 @@ static enum stopped await_stop(struct attachstop *stop, const sigset_t *child) {
                    read_registers(stop, stop->has_looked ? &stop->before : NULL) != 0
                ? STOPPED_OTHERWISE
                : stopped;
-}
-
-static enum stopped stop_thread(struct attachstop *stop, const sigset_t *child) {
-    return ask_to_stop(stop) == 0 ? await_stop(stop, child) : STOPPED_GONE;
-}
-
-static void judge(const struct attachsafety *safety, struct attachstop *stop, bool may_run,
-                  const sigset_t *child) {
-    stop->is_safe = is_safe(safety, stop, may_run);
-    if (stop->is_safe && stop->registers.is_sleep) {
-        stop->is_safe = settle(stop, child) && is_safe(safety, stop, may_run);
-    }
 }
 
 static void block_child(sigset_t *child, sigset_t *before) {
@@ -684,25 +684,30 @@ static bool is_deaf(const struct attachstop *stop) {
 
 /* One that does not hear it now will stop when it does, and must not stand then: it is waited for.
  * safety: NULL where it is not to be led. */
-static int begin(const struct attachsafety *safety, bool may_run, struct attachstop *stop) {
+static int attachstop_begin_any(const struct attachsafety *safety, bool may_run,
+                                struct attachstop *stop) {
     sigset_t child;
     sigset_t before;
     enum stopped stopped;
     bool is_held_later = safety != NULL && safety->may_wait && is_deaf(stop);
-    attachbeside_come(stop->pid, stop->tid);
+    beside_come(stop->pid, stop->tid);
     block_child(&child, &before);
-    stopped = stop_thread(stop, &child);
+    stopped = ask_to_stop(stop) == 0 ? await_stop(stop, &child) : STOPPED_GONE;
     for (int i = 0; i < DEAF_TRIES && stopped == STOPPED_GONE && is_deaf(stop); i++) {
         stopped = await_stop(stop, &child);
         is_held_later = true;
     }
     stop->asked_ns = is_held_later ? clock_now_ns() : stop->asked_ns;
     if (stopped == STOPPED_BY_US && safety != NULL) {
-        judge(safety, stop, may_run, &child);
+        stop->is_safe = attachstop_is_safe(safety, stop, may_run);
+        if (stop->is_safe && stop->registers.is_sleep) {
+            stop->is_safe =
+                attachstop_settle(stop, &child) && attachstop_is_safe(safety, stop, may_run);
+        }
     }
     sigprocmask(SIG_SETMASK, &before, NULL);
     if (stopped == STOPPED_GONE) {
-        attachbeside_leave();
+        beside_leave();
         return -1;
     }
     return 0;
@@ -711,12 +716,12 @@ static int begin(const struct attachsafety *safety, bool may_run, struct attachs
 int attachstop_begin(const struct attachsafety *safety, pid_t tid, bool may_run,
                      struct attachstop *stop) {
     *stop = (struct attachstop){.pid = safety->target->pid, .tid = tid};
-    return begin(safety, may_run, stop);
+    return attachstop_begin_any(safety, may_run, stop);
 }
 
 int attachstop_hold(pid_t pid, pid_t tid, struct attachstop *stop) {
     *stop = (struct attachstop){.pid = pid, .tid = tid};
-    return begin(NULL, false, stop);
+    return attachstop_begin_any(NULL, false, stop);
 }
 
 int attachstop_ask(pid_t pid, pid_t tid, struct attachstop *stop) {
@@ -742,6 +747,6 @@ uint64_t attachstop_end(const struct attachstop *stop, bool is_led) {
     }
     ptrace(PTRACE_DETACH, stop->tid, NULL, (void *)(intptr_t)stop->signal);
     held_ns = clock_now_ns() - stop->asked_ns;
-    attachbeside_leave();
+    beside_leave();
     return held_ns;
 }

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 enum { PAGE = 4096 };
@@ -98,18 +99,14 @@ const struct attachmapping *attachtarget_at(const struct attachtarget *target, u
     return NULL;
 }
 
-/* A file of memory is "/memfd:NAME (deleted)". */
-static const char *base_name(const char *path) {
-    const char *slash = strrchr(path, '/');
-    const char *name = slash != NULL ? slash + 1 : path;
-    return strncmp(name, "memfd:", 6) == 0 ? name + 6 : name;
-}
-
 const struct attachmapping *attachtarget_object(const struct attachtarget *target,
                                                 const char *name) {
     for (size_t i = 0; i < target->count; i++) {
         const struct attachmapping *mapping = &target->mappings[i];
-        if (mapping->offset == 0 && strncmp(base_name(mapping->path), name, strlen(name)) == 0) {
+        const char *slash = strrchr(mapping->path, '/');
+        const char *own = slash != NULL ? slash + 1 : mapping->path;
+        own += strncmp(own, "memfd:", 6) == 0 ? 6 : 0; /* of memory: "/memfd:NAME (deleted)" */
+        if (mapping->offset == 0 && strncmp(own, name, strlen(name)) == 0) {
             return mapping;
         }
     }
@@ -151,7 +148,19 @@ int attachtarget_file(const struct attachtarget *target, const struct attachmapp
     return fd;
 }
 
-static bool find_symbol(Elf *elf, const char *name, GElf_Sym *found) {
+/* NULL, which elf_end() takes: it is no ELF file. */
+static Elf *attachtarget_elf(int fd) {
+    Elf *elf;
+    elf_version(EV_CURRENT);
+    elf = fd >= 0 ? elf_begin(fd, ELF_C_READ, NULL) : NULL;
+    if (elf != NULL && elf_kind(elf) != ELF_K_ELF) {
+        elf_end(elf);
+        elf = NULL;
+    }
+    return elf;
+}
+
+static bool elf_find_symbol(Elf *elf, const char *name, GElf_Sym *found) {
     Elf_Scn *section = NULL;
     GElf_Shdr header;
     while ((section = elf_nextscn(elf, section)) != NULL) {
@@ -186,14 +195,12 @@ uint64_t attachtarget_base(Elf *elf, const struct attachmapping *object) {
     return object->start;
 }
 
-static struct attachrange range_of(int fd, const struct attachmapping *object, const char *name) {
+static struct attachrange attachtarget_range_in(int fd, const struct attachmapping *object,
+                                                const char *name) {
     struct attachrange range = {0, 0};
     GElf_Sym symbol;
-    Elf *elf;
-    elf_version(EV_CURRENT);
-    elf = fd >= 0 ? elf_begin(fd, ELF_C_READ, NULL) : NULL;
-    if (elf != NULL && elf_kind(elf) == ELF_K_ELF && find_symbol(elf, name, &symbol) &&
-        symbol.st_value != 0) {
+    Elf *elf = attachtarget_elf(fd);
+    if (elf != NULL && elf_find_symbol(elf, name, &symbol) && symbol.st_value != 0) {
         range.start = symbol.st_value + attachtarget_base(elf, object);
         range.end = range.start + symbol.st_size;
     }
@@ -202,13 +209,13 @@ static struct attachrange range_of(int fd, const struct attachmapping *object, c
 }
 
 uint64_t attachtarget_symbol_of(int fd, const struct attachmapping *object, const char *name) {
-    return range_of(fd, object, name).start;
+    return attachtarget_range_in(fd, object, name).start;
 }
 
 struct attachrange attachtarget_range(const struct attachtarget *target,
                                       const struct attachmapping *object, const char *name) {
     int fd = attachtarget_file(target, object);
-    struct attachrange range = range_of(fd, object, name);
+    struct attachrange range = attachtarget_range_in(fd, object, name);
     if (fd >= 0) {
         close(fd);
     }
@@ -219,7 +226,7 @@ void attachtarget_ranges(const struct attachtarget *target, const struct attachm
                          const char *const *names, size_t count, struct attachrange *ranges) {
     int fd = attachtarget_file(target, object);
     for (size_t i = 0; i < count; i++) {
-        ranges[i] = range_of(fd, object, names[i]);
+        ranges[i] = attachtarget_range_in(fd, object, names[i]);
     }
     if (fd >= 0) {
         close(fd);
@@ -263,10 +270,8 @@ void attachtarget_vtables(const struct attachtarget *target, const struct attach
                           void *context) {
     int fd = attachtarget_file(target, object);
     Elf_Scn *section = NULL;
-    Elf *elf;
-    elf_version(EV_CURRENT);
-    elf = fd >= 0 ? elf_begin(fd, ELF_C_READ, NULL) : NULL;
-    if (elf != NULL && elf_kind(elf) == ELF_K_ELF) {
+    Elf *elf = attachtarget_elf(fd);
+    if (elf != NULL) {
         struct vtables vtables = {attachtarget_base(elf, object), visit, context};
         while ((section = elf_nextscn(elf, section)) != NULL) {
             visit_vtables(elf, section, &vtables);
@@ -295,13 +300,8 @@ static uint64_t padding_of(Elf *elf, const struct attachmapping *object, size_t 
 uint64_t attachtarget_padding_of(int fd, const struct attachtarget *target,
                                  const struct attachmapping *object, size_t size) {
     const struct attachmapping *code;
-    uint64_t found = 0;
-    Elf *elf;
-    elf_version(EV_CURRENT);
-    elf = elf_begin(fd, ELF_C_READ, NULL);
-    if (elf != NULL && elf_kind(elf) == ELF_K_ELF) {
-        found = padding_of(elf, object, size);
-    }
+    Elf *elf = attachtarget_elf(fd);
+    uint64_t found = elf != NULL ? padding_of(elf, object, size) : 0;
     elf_end(elf);
     code = attachtarget_at(target, found);
     return code != NULL && code->executable && !code->writable && code->inode == object->inode &&
@@ -323,7 +323,13 @@ uint64_t attachtarget_padding(const struct attachtarget *target, size_t size) {
     return found;
 }
 
-/* --- threads ---------------------------------------------------------------------------------- */
+/* --- memory and threads ----------------------------------------------------------------------- */
+
+ssize_t attachtarget_memory(pid_t pid, uint64_t address, void *bytes, size_t size) {
+    struct iovec to = {bytes, size};
+    struct iovec from = {(void *)address, size}; // NOLINT(performance-no-int-to-ptr)
+    return process_vm_readv(pid, &to, 1, &from, 1, 0);
+}
 
 int attachtarget_waits(pid_t pid, pid_t tid, uint64_t *count) {
     char value[32];

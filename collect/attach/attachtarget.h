@@ -51,12 +51,12 @@ int attachtarget_file(const struct attachtarget *target, const struct attachmapp
 /* The address of a function, or of data, that this object defines; 0: it does not. */
 uint64_t attachtarget_symbol(const struct attachtarget *target, const struct attachmapping *object,
                              const char *name);
-/* From its first byte to behind its last; {0, 0}: this object does not define it. */
 /* Of several; each as attachtarget_range(). */
 void attachtarget_ranges(const struct attachtarget *target, const struct attachmapping *object,
                          const char *const *names, size_t count, struct attachrange *ranges);
 /* What the object's addresses count from, by its file. */
 uint64_t attachtarget_base(Elf *elf, const struct attachmapping *object);
+/* From its first byte to behind its last; {0, 0}: this object does not define it. */
 struct attachrange attachtarget_range(const struct attachtarget *target,
                                       const struct attachmapping *object, const char *name);
 /* The address where this descriptor is of the object's file. */
@@ -74,6 +74,8 @@ uint64_t attachtarget_padding_of(int fd, const struct attachtarget *target,
 /* Room where nothing is mapped, `size` bytes; 0: none. */
 uint64_t attachtarget_gap(const struct attachtarget *target, uint64_t size);
 
+/* Bytes of the program's memory that were read, or -1. Writing: attachimage.h. */
+ssize_t attachtarget_memory(pid_t pid, uint64_t address, void *bytes, size_t size);
 /* How often this thread has left its CPU in order to wait. 0, or -1. */
 int attachtarget_waits(pid_t pid, pid_t tid, uint64_t *count);
 

@@ -11,7 +11,11 @@
  * another stack than its own. After one change of its registers it needs us no more (stub.h), so
  * that we may be killed at any moment.
  *
- * Called by cli/attach. Belongs to one thread.
+ * What the program gets besides settings: its own seccomp filters, for the runtime to ask them, and
+ * the library where the program cannot open ours (a container, another root): as a file of memory
+ * that the new thread has made, which we fill and seal.
+ *
+ * Called by cli/attach and attachalloc.c. Belongs to one thread.
  */
 #ifndef COLLECT_ATTACH_ATTACHTHREAD_H
 #define COLLECT_ATTACH_ATTACHTHREAD_H
@@ -19,6 +23,7 @@
 #include "analyze/base/error.h"
 #include "collect/attach/attachfilters.h"
 #include "collect/attach/attachimage.h"
+#include "collect/attach/attachtarget.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -50,5 +55,9 @@ struct attachdone {
 bool attachthread_is_possible(void);
 /* 0, or -1 with error: the program goes on as before. */
 int attachthread_call(const struct attachcall *call, struct attachdone *done, struct error *error);
+
+/* The address of the function in the library that is there, however it came there; 0: not known. */
+uint64_t attachthread_function(const struct attachtarget *target, const struct attachmapping *own,
+                               const struct attachcall *call);
 
 #endif

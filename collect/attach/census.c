@@ -5,6 +5,7 @@
 
 #include "analyze/base/array.h"
 #include "analyze/base/numbermap.h"
+#include "analyze/base/search.h"
 #include "analyze/read/procfile.h"
 #include "analyze/symbol/symbol.h"
 #include "collect/attach/attachfault.h"
@@ -63,19 +64,15 @@ void census_end_copy(pid_t copy) {
     waitpid(copy, NULL, __WALL);
 }
 
-static bool is_held(pid_t copy) {
-    char tracer[32];
-    return procfile_status(copy, copy, "TracerPid", tracer, sizeof tracer) == 0 &&
-           strcmp(tracer, "0") != 0;
-}
-
 /* A command that is at work holds its copy as soon as it sees it. */
 bool census_end_left(pid_t pid) {
     enum { TRIES = 40 };
     const struct timespec pause = {.tv_nsec = 10000000};
     pid_t copy = find_copy(pid);
+    char tracer[32];
     for (int i = 0; i < TRIES && copy != 0; i++) {
-        if (is_held(copy)) {
+        if (procfile_status(copy, copy, "TracerPid", tracer, sizeof tracer) == 0 &&
+            strcmp(tracer, "0") != 0) {
             return false;
         }
         if (i == TRIES / 2) {
@@ -147,30 +144,30 @@ static void count_word(struct counting *counting, uint64_t word, uint64_t bytes)
     counting->words[place - 1].sum.bytes += bytes;
 }
 
-static void add(struct census_sum *sum, const struct arenas_chunk *chunk) {
+static void census_add(struct census_sum *sum, const struct arenas_chunk *chunk) {
     sum->blocks++;
     sum->bytes += chunk->bytes;
 }
 
-static void count(void *context, const struct arenas_chunk *chunk) {
+static void census_count(void *context, const struct arenas_chunk *chunk) {
     struct counting *counting = context;
     struct census *census = counting->census;
     int size = 0;
     if (chunk->state != ARENAS_USED) {
-        add(chunk->state == ARENAS_FREE   ? &census->free
-            : chunk->state == ARENAS_FAST ? &census->fast
-                                          : &census->cached,
-            chunk);
+        census_add(chunk->state == ARENAS_FREE   ? &census->free
+                   : chunk->state == ARENAS_FAST ? &census->fast
+                                                 : &census->cached,
+                   chunk);
         return;
     }
-    add(&census->used, chunk);
+    census_add(&census->used, chunk);
     if (chunk->is_mapped) {
-        add(&census->mapped, chunk);
+        census_add(&census->mapped, chunk);
     }
     while (size < CENSUS_SIZES - 1 && chunk->bytes > census_most(size)) {
         size++;
     }
-    add(&census->sizes[size], chunk);
+    census_add(&census->sizes[size], chunk);
     if (may_be_table(counting, chunk->first)) {
         count_word(counting, chunk->first, chunk->bytes);
     }
@@ -191,7 +188,7 @@ static void note_vtable(void *context, const char *name, uint64_t address, uint6
         (struct vtable){.start = address, .end = address + size, .name = copy};
 }
 
-static int by_start(const void *left, const void *right) {
+static int census_by_start(const void *left, const void *right) {
     const struct vtable *a = left;
     const struct vtable *b = right;
     return (a->start > b->start) - (a->start < b->start);
@@ -212,27 +209,19 @@ static void find_vtables(struct counting *counting) {
             attachtarget_vtables(target, object, note_vtable, counting);
         }
     }
-    if (counting->vtable_count != 0) {
-        qsort(counting->vtables, counting->vtable_count, sizeof *counting->vtables, by_start);
-    }
+    array_sort(counting->vtables, counting->vtable_count, sizeof *counting->vtables,
+               census_by_start);
 }
 
 static const struct vtable *vtable_of(const struct counting *counting, uint64_t word) {
-    size_t low = 0;
-    size_t high = counting->vtable_count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (counting->vtables[middle].start <= word) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low != 0 && word < counting->vtables[low - 1].end ? &counting->vtables[low - 1] : NULL;
+    size_t count = search_to(counting->vtables, counting->vtable_count, sizeof *counting->vtables,
+                             offsetof(struct vtable, start), word);
+    const struct vtable *last = count != 0 ? &counting->vtables[count - 1] : NULL;
+    return last != NULL && word < last->end ? last : NULL;
 }
 
 /* "vtable for Shape" */
-static char *class_name(const char *symbol) {
+static char *census_class_name(const char *symbol) {
     static const char of[] = "vtable for ";
     char *full = symbol_demangle(symbol);
     char *name = full != NULL && strncmp(full, of, sizeof of - 1) == 0
@@ -245,7 +234,7 @@ static char *class_name(const char *symbol) {
 static void count_class(struct counting *counting, const char *symbol,
                         const struct census_sum *sum) {
     struct census *census = counting->census;
-    char *name = class_name(symbol);
+    char *name = census_class_name(symbol);
     size_t i = 0;
     if (name == NULL) {
         counting->is_short = true;
@@ -267,7 +256,7 @@ static void count_class(struct counting *counting, const char *symbol,
     census->classes[i].sum.bytes += sum->bytes;
 }
 
-static int by_bytes(const void *left, const void *right) {
+static int census_by_bytes(const void *left, const void *right) {
     const struct census_class *a = left;
     const struct census_class *b = right;
     return a->sum.bytes != b->sum.bytes
@@ -284,23 +273,10 @@ static void find_classes(struct counting *counting) {
             count_class(counting, vtable->name, &counting->words[i].sum);
         }
     }
-    if (census->class_count != 0) {
-        qsort(census->classes, census->class_count, sizeof *census->classes, by_bytes);
-    }
+    array_sort(census->classes, census->class_count, sizeof *census->classes, census_by_bytes);
 }
 
 /* --- all of it -------------------------------------------------------------------------------- */
-
-static int take(struct counting *counting, struct error *error) {
-    struct census *census = counting->census;
-    int result =
-        arenas_walk(counting->target, &census->told, count, counting, &census->arenas, error);
-    if (result != 0) {
-        return result;
-    }
-    find_classes(counting);
-    return counting->is_short ? error_set(error, "out of memory") : 0;
-}
 
 int census_take(pid_t copy, const struct memtrace_census *told, struct census *census,
                 struct error *error) {
@@ -311,7 +287,11 @@ int census_take(pid_t copy, const struct memtrace_census *told, struct census *c
     if (attachtarget_open(copy, &target, error) != 0) {
         return -1;
     }
-    result = take(&counting, error);
+    result = arenas_walk(&target, told, census_count, &counting, &census->arenas, error);
+    if (result == 0) {
+        find_classes(&counting);
+        result = counting.is_short ? error_set(error, "out of memory") : 0;
+    }
     for (size_t i = 0; i < counting.vtable_count; i++) {
         free(counting.vtables[i].name);
     }

@@ -27,7 +27,7 @@
 
 enum { START_MS = 1000 }; /* for the loader to have mapped the C library */
 
-static int refuse(pid_t pid, struct error *error, const char *reason) {
+static int preflight_refuse(pid_t pid, struct error *error, const char *reason) {
     return error_set(error, "process %ld %s", (long)pid, reason);
 }
 
@@ -46,10 +46,11 @@ static int check_state(pid_t pid, struct error *error) {
         return error_set(error, "%ld is a thread: its process is %s", (long)pid, group);
     }
     if (pid == getpid()) {
-        return refuse(pid, error, "is this command itself");
+        return preflight_refuse(pid, error, "is this command itself");
     }
     if (state[0] == 'Z' || state[0] == 'X') {
-        return refuse(pid, error, "has ended; its parent has not asked for its status yet");
+        return preflight_refuse(pid, error,
+                                "has ended; its parent has not asked for its status yet");
     }
     if (strcmp(tracer, "0") != 0) {
         return error_set(error,
@@ -83,13 +84,11 @@ const char *preflight_yama(int scope) {
 static int yama_scope(void) {
     FILE *file = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
     int scope = 0;
+    int read = file != NULL ? fscanf(file, "%d", &scope) : 0;
     if (file != NULL) {
-        if (fscanf(file, "%d", &scope) != 1) {
-            scope = 0;
-        }
         fclose(file);
     }
-    return scope;
+    return read == 1 ? scope : 0;
 }
 
 /* Of the real, effective and saved user. */
@@ -133,17 +132,17 @@ static int check_right(pid_t pid, struct error *error) {
         return 0;
     }
     if (errno == ESRCH || errno == ENOENT) {
-        return refuse(pid, error, "ended meanwhile");
+        return preflight_refuse(pid, error, "ended meanwhile");
     }
     if (errno == EACCES || errno == EPERM) {
-        return refuse(pid, error, why_no_right(pid));
+        return preflight_refuse(pid, error, why_no_right(pid));
     }
     return error_set(error, "process %ld cannot be looked at: %s", (long)pid, strerror(errno));
 }
 
 /* --- what it is ------------------------------------------------------------------------------- */
 
-static int check_file(pid_t pid, struct error *error) {
+static int preflight_check_file(pid_t pid, struct error *error) {
     char path[64];
     Elf64_Ehdr header = {0};
     ssize_t size;
@@ -151,30 +150,22 @@ static int check_file(pid_t pid, struct error *error) {
     snprintf(path, sizeof path, "/proc/%ld/exe", (long)pid);
     fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
-        return refuse(pid, error,
-                      errno == ENOENT ? "is a thread of the kernel" : "hides its program file");
+        return preflight_refuse(
+            pid, error, errno == ENOENT ? "is a thread of the kernel" : "hides its program file");
     }
     size = pread(fd, &header, sizeof header, 0);
     close(fd);
     if (size != sizeof header || memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) {
-        return refuse(pid, error, "is no ELF program");
+        return preflight_refuse(pid, error, "is no ELF program");
     }
     if (header.e_ident[EI_CLASS] != ELFCLASS64) {
-        return refuse(pid, error, "is a 32-bit program; MemTrace knows 64-bit ones only");
+        return preflight_refuse(pid, error, "is a 32-bit program; MemTrace knows 64-bit ones only");
     }
     if (header.e_machine != thismachine()) {
-        return refuse(pid, error, "is a program for another machine, which an emulator runs");
+        return preflight_refuse(pid, error,
+                                "is a program for another machine, which an emulator runs");
     }
     return 0;
-}
-
-/* What was looked up so far is about the process's program, which has begun. */
-static int check_image(const struct attachimage *image, struct error *error) {
-    if (image->is_lent) {
-        return refuse(image->pid, error,
-                      "runs in its parent's memory until it calls exec (vfork): try again then");
-    }
-    return image->memory >= 0 ? 0 : refuse(image->pid, error, "cannot be looked at: try again");
 }
 
 /* The kernel maps the loader with the program, if it has one. */
@@ -205,25 +196,27 @@ static int check_libc(const struct attachtarget *target, const struct attachimag
                       struct error *error) {
     const struct attachmapping *libc = attachtarget_object(target, "libc.so.6");
     if (attachtarget_object(target, "ld-musl") != NULL) {
-        return refuse(target->pid, error,
-                      "uses musl as its C library: MemTrace needs glibc 2.35 or newer");
+        return preflight_refuse(target->pid, error,
+                                "uses musl as its C library: MemTrace needs glibc 2.35 or newer");
     }
     if (!has_loader(target, image)) {
-        return refuse(target->pid, error,
-                      "is statically linked, so that nothing can be loaded into it: link it with "
-                      "MemTrace (memtrace_instrument)");
+        return preflight_refuse(
+            target->pid, error,
+            "is statically linked, so that nothing can be loaded into it: link it with "
+            "MemTrace (memtrace_instrument)");
     }
     if (libc == NULL) {
-        return refuse(target->pid, error, "has no C library");
+        return preflight_refuse(target->pid, error, "has no C library");
     }
     if (attachtarget_symbol(target, libc, "pthread_create") == 0) {
-        return refuse(target->pid, error,
-                      "uses a C library whose file is not there any more (upgraded since?): start "
-                      "it anew");
+        return preflight_refuse(
+            target->pid, error,
+            "uses a C library whose file is not there any more (upgraded since?): start "
+            "it anew");
     }
     if (attachtarget_symbol(target, libc, "_dl_find_object") == 0) {
-        return refuse(target->pid, error,
-                      "uses a C library older than glibc 2.35, which MemTrace needs");
+        return preflight_refuse(target->pid, error,
+                                "uses a C library older than glibc 2.35, which MemTrace needs");
     }
     return 0;
 }
@@ -235,25 +228,24 @@ static int check_sanitizers(const struct attachtarget *target, struct error *err
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         found |= attachtarget_object(target, names[i]) != NULL;
     }
-    return found ? refuse(target->pid, error,
-                          "runs under a sanitizer, whose allocator does not let others in")
-                 : 0;
-}
-
-/* The library may be there from the last time. */
-static bool is_profiled(pid_t pid) {
-    struct memtrace_header header;
-    struct region region;
-    return region_find_header(pid, &region, &header) && header.state == MEMTRACE_STATE_RUNNING;
+    return found
+               ? preflight_refuse(target->pid, error,
+                                  "runs under a sanitizer, whose allocator does not let others in")
+               : 0;
 }
 
 static int check_library(const struct attachtarget *target, enum preflight_purpose purpose,
                          struct error *error) {
     bool is_there = attachtarget_object(target, "libmemtrace.so") != NULL;
+    struct memtrace_header header;
+    struct region region;
     if (purpose == PREFLIGHT_DETACH && !is_there) {
-        return refuse(target->pid, error, "is not profiled: nothing to detach from");
+        return preflight_refuse(target->pid, error, "is not profiled: nothing to detach from");
     }
-    if (purpose == PREFLIGHT_ATTACH && is_there && is_profiled(target->pid)) {
+    /* It may be there from the last time. */
+    if (purpose == PREFLIGHT_ATTACH && is_there &&
+        region_find_header(target->pid, &region, &header) &&
+        header.state == MEMTRACE_STATE_RUNNING) {
         return error_set(error, "process %ld has MemTrace in it already: memtrace report %ld",
                          (long)target->pid, (long)target->pid);
     }
@@ -262,16 +254,14 @@ static int check_library(const struct attachtarget *target, enum preflight_purpo
 
 /* --- what surrounds it ------------------------------------------------------------------------ */
 
-static bool same_namespace(pid_t pid, const char *name) {
-    char path[64];
+/* Whether what it has there, below /proc/PID, is the same as this of ours. */
+static bool has_same(pid_t pid, const char *below, const char *path, const char *ours) {
+    char its[PATH_MAX];
     struct stat own;
     struct stat other;
-    snprintf(path, sizeof path, "/proc/%ld/ns/%s", (long)pid, name);
-    if (stat(path, &other) != 0) {
-        return false;
-    }
-    snprintf(path, sizeof path, "/proc/self/ns/%s", name);
-    return stat(path, &own) == 0 && own.st_ino == other.st_ino;
+    snprintf(its, sizeof its, "/proc/%ld/%s%s", (long)pid, below, path);
+    return stat(ours, &own) == 0 && stat(its, &other) == 0 && own.st_ino == other.st_ino &&
+           own.st_dev == other.st_dev;
 }
 
 static int refuse_call(pid_t pid, enum preflight_purpose purpose, const char *call,
@@ -298,25 +288,27 @@ static int check_filters(pid_t pid, enum preflight_purpose purpose, bool is_forc
         return 0;
     case ATTACHFILTERS_READ:
         if (purpose == PREFLIGHT_CENSUS) {
-            return refuse(pid, error,
-                          "has a seccomp filter: no copy of it is made, which --census needs");
+            return preflight_refuse(
+                pid, error, "has a seccomp filter: no copy of it is made, which --census needs");
         }
         break;
     case ATTACHFILTERS_STRICT:
-        return refuse(pid, error,
-                      "has a thread in seccomp's strict mode, which may do nothing but read, write "
-                      "and end: start it with memtrace run");
+        return preflight_refuse(
+            pid, error,
+            "has a thread in seccomp's strict mode, which may do nothing but read, write "
+            "and end: start it with memtrace run");
     case ATTACHFILTERS_UNKNOWN:
         return is_forced
                    ? 0
-                   : refuse(pid, error,
-                            "has a seccomp filter that only root may read (CAP_SYS_ADMIN, and no "
-                            "filter of one's own): run this as root, or with --force, at the risk "
-                            "that a system call of ours ends it");
+                   : preflight_refuse(
+                         pid, error,
+                         "has a seccomp filter that only root may read (CAP_SYS_ADMIN, and no "
+                         "filter of one's own): run this as root, or with --force, at the risk "
+                         "that a system call of ours ends it");
     case ATTACHFILTERS_FAILED: {
         char reason[sizeof error->message];
         snprintf(reason, sizeof reason, "%s", error->message);
-        return refuse(pid, error, reason);
+        return preflight_refuse(pid, error, reason);
     }
     default:
         break;
@@ -329,27 +321,6 @@ static int check_filters(pid_t pid, enum preflight_purpose purpose, bool is_forc
     return call == NULL ? 0 : refuse_call(pid, purpose, call, error);
 }
 
-static int check_shadow_stack(pid_t pid, struct error *error) {
-    char value[64];
-    if (procfile_status(pid, pid, "x86_Thread_features", value, sizeof value) == 0 &&
-        strstr(value, "shstk") != NULL) {
-        return refuse(pid, error,
-                      "has a hardware shadow stack: start it with "
-                      "GLIBC_TUNABLES=glibc.cpu.x86_shstk=off");
-    }
-    return 0;
-}
-
-/* Whether the program sees this file by this path. */
-static bool sees(pid_t pid, const char *library) {
-    char path[PATH_MAX];
-    struct stat own;
-    struct stat other;
-    snprintf(path, sizeof path, "/proc/%ld/root%s", (long)pid, library);
-    return stat(library, &own) == 0 && stat(path, &other) == 0 && own.st_ino == other.st_ino &&
-           own.st_dev == other.st_dev;
-}
-
 /* By /proc the program opens the library that it is handed. */
 static bool has_proc(pid_t pid) {
     char path[64];
@@ -358,22 +329,15 @@ static bool has_proc(pid_t pid) {
     return statfs(path, &file_system) == 0 && file_system.f_type == PROC_SUPER_MAGIC;
 }
 
-static bool is_of_our_root(pid_t pid) {
-    char path[64];
-    struct stat own;
-    struct stat other;
-    snprintf(path, sizeof path, "/proc/%ld/root/.", (long)pid);
-    return stat("/", &own) == 0 && stat(path, &other) == 0 && own.st_ino == other.st_ino &&
-           own.st_dev == other.st_dev;
-}
-
 static int check_places(pid_t pid, const char *library, struct preflight *found,
                         struct error *error) {
-    found->is_outside = !same_namespace(pid, "pid") || !same_namespace(pid, "mnt") ||
-                        !is_of_our_root(pid) || !is_of_user(pid, geteuid());
-    found->is_hidden = library != NULL && (found->is_outside || !sees(pid, library));
+    found->is_outside = !has_same(pid, "ns/pid", "", "/proc/self/ns/pid") ||
+                        !has_same(pid, "ns/mnt", "", "/proc/self/ns/mnt") ||
+                        !has_same(pid, "root", "/.", "/") || !is_of_user(pid, geteuid());
+    found->is_hidden =
+        library != NULL && (found->is_outside || !has_same(pid, "root", library, library));
     if (found->is_hidden && !has_proc(pid)) {
-        return refuse(
+        return preflight_refuse(
             pid, error,
             "sees neither MemTrace's library nor /proc, by which it could be handed to it: "
             "mount /proc where it runs");
@@ -387,8 +351,18 @@ static int check_program(const struct attachimage *image, enum preflight_purpose
     pid_t pid = image->pid;
     int result;
     if (check_state(pid, error) != 0 || check_right(pid, error) != 0 ||
-        check_file(pid, error) != 0 || check_image(image, error) != 0 ||
-        open_begun(image, &target, error) != 0) {
+        preflight_check_file(pid, error) != 0) {
+        return -1;
+    }
+    /* What was looked up so far is about the process's program, which has begun. */
+    if (image->is_lent) {
+        return preflight_refuse(
+            pid, error, "runs in its parent's memory until it calls exec (vfork): try again then");
+    }
+    if (image->memory < 0) {
+        return preflight_refuse(pid, error, "cannot be looked at: try again");
+    }
+    if (open_begun(image, &target, error) != 0) {
         return -1;
     }
     result = check_library(&target, purpose, error) != 0 ||
@@ -399,22 +373,30 @@ static int check_program(const struct attachimage *image, enum preflight_purpose
     return result;
 }
 
-static int check(const struct attachimage *image, enum preflight_purpose purpose,
-                 const char *library, bool is_forced, struct preflight *found,
-                 struct error *error) {
+static int preflight_check_all(const struct attachimage *image, enum preflight_purpose purpose,
+                               const char *library, bool is_forced, struct preflight *found,
+                               struct error *error) {
     pid_t pid = image->pid;
+    char features[64];
     if (!attachthread_is_possible()) {
         return error_set(error,
                          "process %ld cannot be attached to on this machine, so far only on x86-64 "
                          "and AArch64: start it with memtrace run",
                          (long)pid);
     }
-    if (check_program(image, purpose, error) != 0 ||
-        (purpose != PREFLIGHT_DETACH && check_shadow_stack(pid, error) != 0) ||
-        check_places(pid, library, found, error) != 0) {
+    if (check_program(image, purpose, error) != 0) {
         return -1;
     }
-    return check_filters(pid, purpose, is_forced, found, error);
+    if (purpose != PREFLIGHT_DETACH &&
+        procfile_status(pid, pid, "x86_Thread_features", features, sizeof features) == 0 &&
+        strstr(features, "shstk") != NULL) {
+        return preflight_refuse(pid, error,
+                                "has a hardware shadow stack: start it with "
+                                "GLIBC_TUNABLES=glibc.cpu.x86_shstk=off");
+    }
+    return check_places(pid, library, found, error) == 0
+               ? check_filters(pid, purpose, is_forced, found, error)
+               : -1;
 }
 
 int preflight_check(const struct attachimage *image, enum preflight_purpose purpose,
@@ -422,7 +404,7 @@ int preflight_check(const struct attachimage *image, enum preflight_purpose purp
                     struct error *error) {
     *found = (struct preflight){0};
     attachfault_at("opened");
-    return check(image, purpose, library, is_forced, found, error) == 0
+    return preflight_check_all(image, purpose, library, is_forced, found, error) == 0
                ? 0
                : attachimage_explain(image, error);
 }
