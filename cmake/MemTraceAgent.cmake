@@ -20,7 +20,7 @@ endfunction()
 # memtrace_without_patching(LIST): of collect, without what decodes instructions.
 function(memtrace_without_patching list)
     set(sources "${${list}}")
-    list(FILTER sources EXCLUDE REGEX "/(allocators/allocators|allocarguments|allocfind|allocnest|allocplan|allocprocess|patch[a-z]+)\\.c$")
+    list(FILTER sources EXCLUDE REGEX "/(allocators/allocators|allocarguments|allocfind|allocplan|allocprocess|patch[a-z]+)\\.c$")
     set(${list} "${sources}" PARENT_SCOPE)
 endfunction()
 

@@ -113,8 +113,8 @@ static int check_one(const struct parameters *parameters, const char *what, unsi
     return 0;
 }
 
-static int check(const struct parameters *parameters, const struct allocspec *spec,
-                 char why[ALLOCARGUMENTS_WHY]) {
+static int allocarguments_check_all(const struct parameters *parameters,
+                                    const struct allocspec *spec, char why[ALLOCARGUMENTS_WHY]) {
     return check_one(parameters, "size", spec->signature.size, false, why) != 0 ||
                    check_one(parameters, "size", spec->signature.times, false, why) != 0 ||
                    check_one(parameters, "align", spec->signature.align, false, why) != 0 ||
@@ -126,7 +126,7 @@ static int check(const struct parameters *parameters, const struct allocspec *sp
 
 /* ---- The function ---- */
 
-static bool open_file(struct allocarguments *arguments, const char *path) {
+static bool allocarguments_open(struct allocarguments *arguments, const char *path) {
     const struct debugimage none = {0};
     char problem[512];
     bool is_split = false;
@@ -163,11 +163,11 @@ int allocarguments_check(struct allocarguments *arguments, const char *path, uin
                          const struct allocspec *spec, char why[ALLOCARGUMENTS_WHY]) {
     struct parameters parameters;
     Dwarf_Die die;
-    if (!open_file(arguments, path) || !find_function(arguments, function, &die)) {
+    if (!allocarguments_open(arguments, path) || !find_function(arguments, function, &die)) {
         return 0;
     }
     read_parameters(&parameters, &die);
-    return check(&parameters, spec, why);
+    return allocarguments_check_all(&parameters, spec, why);
 }
 
 void allocarguments_close(struct allocarguments *arguments) {

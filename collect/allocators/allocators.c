@@ -2,8 +2,8 @@
 /* allocators.c: see allocators.h. */
 #include "collect/allocators/allocators.h"
 
+#include "analyze/base/job.h"
 #include "collect/allocators/allocfind.h"
-#include "collect/allocators/allocnest.h"
 #include "collect/allocators/allocplan.h"
 #include "collect/allocators/allocsets.h"
 #include "collect/allocators/patchcheck.h"
@@ -17,8 +17,8 @@
 
 /* Whether a set's allocator is in the program itself; or, which nothing else counts, in a library
  * for itself. */
-static bool is_there(const struct allocset *set, struct allocprocess *process,
-                     bool only_automatic) {
+static bool allocset_is_there(const struct allocset *set, struct allocprocess *process,
+                              bool only_automatic) {
     for (size_t i = 0; i < process->object_count; i++) {
         struct allocobject *object = &process->objects[i];
         bool is_wanted = object->is_program
@@ -31,41 +31,45 @@ static bool is_there(const struct allocset *set, struct allocprocess *process,
     return false;
 }
 
-static int add_sets(struct allocspecs *specs, struct allocprocess *process, bool only_automatic,
-                    struct error *error) {
-    int status = 0;
-    for (size_t i = 0; status == 0 && allocsets[i].name != NULL; i++) {
-        if (is_there(&allocsets[i], process, only_automatic)) {
+static void add_sets(struct allocspecs *specs, struct allocprocess *process, bool only_automatic) {
+    struct error error;
+    for (size_t i = 0; allocsets[i].name != NULL; i++) {
+        if (allocset_is_there(&allocsets[i], process, only_automatic)) {
             size_t first = specs->count;
-            status = allocspec_add_set(specs, i, error);
+            job_check(allocspec_add_set(specs, i, &error), &error);
             for (; first < specs->count; first++) {
                 specs->items[first].is_automatic = only_automatic && allocsets[i].is_heap;
             }
         }
     }
-    return status;
+}
+
+static void free_specs(void *what) {
+    allocspec_free(what);
 }
 
 /* A line that is wrong is told, and the others count. */
-static void read_specifications(struct allocspecs *specs,
-                                const struct allocators_request *request) {
-    char *text = strdup(request->specifications);
+static struct allocspecs *read_specifications(const struct allocators_request *request) {
+    struct allocspecs *specs = job_alloc(sizeof *specs);
+    char *text = job_string(request->specifications);
     char *state;
     struct error error;
-    for (char *line = text != NULL ? strtok_r(text, "\n", &state) : NULL; line != NULL;
+    job_undo(free_specs, specs);
+    for (char *line = strtok_r(text, "\n", &state); line != NULL;
          line = strtok_r(NULL, "\n", &state)) {
         if (allocspec_add(specs, line, &error) != 0) {
             request->tell(error.message);
         }
     }
-    free(text);
+    return specs;
 }
 
 /* ---- Functions ---- */
 
 _Static_assert((int)ALLOCARGUMENTS_WHY <= (int)PATCH_WHY, "a reason is a reason");
 
-static int check(const struct allocfound *found, struct patchmove *move, char why[PATCH_WHY]) {
+static int allocators_check(const struct allocfound *found, struct patchmove *move,
+                            char why[PATCH_WHY]) {
     const struct patchsubject subject = {
         .code = &found->object->code,
         .function = found->symbol->address,
@@ -86,131 +90,98 @@ static int check(const struct allocfound *found, struct patchmove *move, char wh
     return patchcheck_function(&subject, move, why);
 }
 
-static void tell_why(const struct allocfound *found, const char *why,
-                     void (*tell)(const char *line)) {
-    char line[1024];
-    char *name = allocfind_name(found->symbol->name);
-    snprintf(line, sizeof line, "%s cannot be followed: %s",
-             name != NULL ? name : found->symbol->name, why);
-    free(name);
-    tell(line);
-}
-
 /* ---- The plan ---- */
 
-/* What an earlier plan has led away is not planned again. */
-static bool is_done(const struct allocators_request *request, const struct allocprocess *process,
-                    const struct allocfound *found) {
-    return request->is_again &&
-           allocprocess_has_changed(process, found->symbol->address + found->object->bias);
-}
-
-/* A moved call leaves a return address on the stack that the processor's own copy does not have. */
-static int check_shadow_stack(const struct allocprocess *process, const struct patchmove *move,
-                              char why[PATCH_WHY]) {
+/* What a process stands in the way of. */
+static int allocators_check_in(const struct allocprocess *process, bool is_at_work,
+                               const struct patchmove *move, char why[PATCH_WHY]) {
+    enum { PAGE = 4096 };
+    /* A moved call leaves a return address on the stack that the processor's own copy does not
+     * have. */
     if (move->has_call && allocprocess_has_shadow_stack(process)) {
         snprintf(why, PATCH_WHY,
                  "it calls another function at once, and the process has a "
                  "hardware shadow stack");
         return -1;
     }
-    return 0;
-}
-
-/* One write takes the jump away again, whole or not at all. */
-static int check_pages(const struct patchmove *move, char why[PATCH_WHY]) {
-    enum { PAGE = 4096 };
-    if (move->address % PAGE + PATCH_JUMP > PAGE) {
+    /* One write takes the jump away again, whole or not at all. */
+    if (is_at_work && move->address % PAGE + PATCH_JUMP > PAGE) {
         snprintf(why, PATCH_WHY, "its first bytes lie in two pages, and the program runs already");
         return -1;
     }
     return 0;
 }
 
-static void tell_taken(const struct allocators_request *request, const struct allocfound *found,
-                       const struct patchmove *move) {
-    char *name = allocfind_name(found->symbol->name);
-    if (request->took != NULL) {
-        request->took(request->context, move->address, name != NULL ? name : found->symbol->name);
-    }
-    free(name);
-}
-
-static int fill(struct allocplan *plan, struct allocprocess *process, struct allocspecs *specs,
-                const struct allocators_request *request, struct error *error) {
-    struct allocfounds founds = {0};
+static void allocators_fill(struct allocplan *plan, struct allocprocess *process,
+                            const struct allocfounds *founds,
+                            const struct allocators_request *request) {
     struct patchmove move;
     char why[PATCH_WHY];
-    int status = specs->has_auto ? add_sets(specs, process, true, error) : 0;
-    if (status == 0 && allocfind_all(process, specs, &founds, request->tell) != 0) {
-        status = error_set(error, "out of memory");
-    }
-    for (size_t i = 0; status == 0 && i < founds.count; i++) {
-        if (is_done(request, process, &founds.items[i])) {
+    for (size_t i = 0; i < founds->count; i++) {
+        const struct allocfound *found = &founds->items[i];
+        const char *name = job_take(allocfind_name(found->symbol->name));
+        if (request->is_again && /* what an earlier plan has led away is not planned again */
+            allocprocess_has_changed(process, found->symbol->address + found->object->bias)) {
             continue;
         }
-        if (check(&founds.items[i], &move, why) != 0 ||
-            check_shadow_stack(process, &move, why) != 0 ||
-            (request->is_at_work && check_pages(&move, why) != 0)) {
-            tell_why(&founds.items[i], why, request->tell);
-        } else if (allocplan_add(plan, &founds.items[i], &move) != 0) {
-            status = error_set(error, "out of memory");
+        if (allocators_check(found, &move, why) != 0 ||
+            allocators_check_in(process, request->is_at_work, &move, why) != 0) {
+            request->tell(job_text("%s cannot be followed: %s", name, why));
         } else {
-            tell_taken(request, &founds.items[i], &move);
+            allocplan_add(plan, found, &move);
+            if (request->took != NULL) {
+                request->took(request->context, move.address, name);
+            }
         }
     }
-    allocnest_resolve(plan);
-    if (status == 0 && plan->count == 0) {
-        status = error_set(error, "no function is followed");
-    }
-    free(founds.items);
-    return status == 0 ? allocplan_place(plan, process, request->tell, error) : status;
 }
 
-static void say_nothing(const char *line) {
+static void allocators_say_nothing(const char *line) {
     (void)line;
 }
 
-int allocators_plan(const struct allocators_request *asked, struct error *error) {
-    struct allocators_request copy = *asked;
-    const struct allocators_request *request = &copy;
-    struct allocspecs specs = {0};
-    struct allocprocess process;
+static void allocators_make_plan(void *what) {
+    struct allocators_request request = *(const struct allocators_request *)what;
     struct allocplan plan = {
-        .entries = request->entries, .sites = request->sites, .first = request->first};
-    int status = allocprocess_open(&process, request->pid, request->entries.enter, error);
-    plan.runtime = process.runtime;
-    copy.tell = asked->is_again ? say_nothing : asked->tell;
-    read_specifications(&specs, request);
-    if (status == 0) {
-        status = fill(&plan, &process, &specs, request, error);
+        .entries = request.entries, .sites = request.sites, .first = request.first};
+    request.tell = request.is_again ? allocators_say_nothing : request.tell;
+    struct allocspecs *specs = read_specifications(&request);
+    struct allocprocess *process = allocprocess_open(request.pid, request.entries.enter);
+    struct allocfounds founds;
+    plan.runtime = process->runtime;
+    if (specs->has_auto) {
+        add_sets(specs, process, true);
     }
-    if (status == 0) {
-        status = request->file != NULL ? allocplan_write(&plan, request->file, error)
-                 : request->fd >= 0    ? allocplan_write_to(&plan, request->fd, error)
-                                       : 0;
+    founds = allocfind_all(process, specs, request.tell);
+    allocators_fill(&plan, process, &founds, &request);
+    allocplan_resolve(&plan);
+    if (plan.count == 0) {
+        job_fail("no function is followed");
     }
-    allocplan_free(&plan);
-    allocprocess_close(&process);
-    allocspec_free(&specs);
-    return status;
+    allocplan_place(&plan, process, request.tell);
+    if (request.file != NULL) {
+        allocplan_write(&plan, request.file);
+    } else if (request.fd >= 0) {
+        allocplan_write_to(&plan, request.fd);
+    }
+}
+
+int allocators_plan(const struct allocators_request *request, struct error *error) {
+    return job_run(allocators_make_plan, (void *)(uintptr_t)request, NULL, error);
 }
 
 /* ---- The list ---- */
 
-static const char *const kinds[MEMTRACE_ALLOCATOR_KINDS] = {"alloc", "zalloc", "realloc", "free",
-                                                            "reset"};
-
 static void list_one(const struct allocators_listing *listing, const struct allocfound *found) {
     char why[PATCH_WHY];
     struct patchmove move;
-    bool fits = check(found, &move, why) == 0;
+    bool fits = allocators_check(found, &move, why) == 0;
     char *name = allocfind_name(found->symbol->name);
     const struct allocspec *spec = found->spec;
     struct allocators_row row = {
-        .function = name != NULL ? name : found->symbol->name,
+        .function = name,
         .set = spec != NULL ? spec->set : NULL,
-        .what = spec != NULL ? kinds[spec->signature.kind] : NULL,
+        .what = spec != NULL ? allocspec_kinds[spec->signature.kind] : NULL,
         .address = found->symbol->address,
         .length = fits ? move.length : 0,
         .why = fits ? NULL : why,
@@ -231,27 +202,38 @@ static void list_all(const struct allocators_listing *listing, struct allocproce
     }
 }
 
+struct found_in_file {
+    const struct allocators_listing *listing;
+    struct allocprocess *process;
+    struct allocfounds founds;
+};
+
+static void find_in_file(void *what) {
+    struct found_in_file *found = what;
+    const struct allocators_listing *listing = found->listing;
+    found->process = allocprocess_open_file(listing->path);
+    if (listing->all && codefile_name_unnamed(&found->process->objects[0].code) != 0) {
+        job_fail_memory();
+    }
+    if (listing->specs->count == 0 && (listing->specs->has_auto || !listing->all)) {
+        add_sets(listing->specs, found->process, listing->specs->has_auto);
+    }
+    found->founds = allocfind_all(found->process, listing->specs, listing->tell);
+}
+
+/* Rows are told outside of that job: what they are told to has memory of its own. */
 int allocators_list(const struct allocators_listing *listing, struct error *error) {
-    struct allocprocess process;
-    struct allocfounds founds = {0};
-    bool wants_sets = listing->specs->count == 0 && (listing->specs->has_auto || !listing->all);
-    int status = allocprocess_open_file(&process, listing->path, error);
-    if (status == 0 && listing->all && codefile_name_unnamed(&process.objects[0].code) != 0) {
-        status = error_set(error, "out of memory");
+    struct found_in_file found = {.listing = listing};
+    struct job_memory *kept = NULL;
+    if (job_run(find_in_file, &found, &kept, error) != 0) {
+        return -1;
     }
-    if (status == 0 && wants_sets) {
-        status = add_sets(listing->specs, &process, listing->specs->has_auto, error);
+    for (size_t i = 0; i < found.founds.count; i++) {
+        list_one(listing, &found.founds.items[i]);
     }
-    if (status == 0 && allocfind_all(&process, listing->specs, &founds, listing->tell) != 0) {
-        status = error_set(error, "out of memory");
+    if (listing->all) {
+        list_all(listing, found.process);
     }
-    for (size_t i = 0; status == 0 && i < founds.count; i++) {
-        list_one(listing, &founds.items[i]);
-    }
-    if (status == 0 && listing->all) {
-        list_all(listing, &process);
-    }
-    free(founds.items);
-    allocprocess_close(&process);
-    return status;
+    job_free(&kept);
+    return 0;
 }

@@ -3,7 +3,7 @@
 #define _GNU_SOURCE
 #include "collect/allocators/allocfind.h"
 
-#include "analyze/base/array.h"
+#include "analyze/base/job.h"
 #include "analyze/base/pathname.h"
 #include "analyze/symbol/symbol.h"
 #include "collect/allocators/allocmatch.h"
@@ -19,10 +19,14 @@
 
 char *allocfind_name(const char *symbol) {
     char *name = symbol_demangle(symbol);
-    if (name == NULL) {
-        return strndup(symbol, strcspn(symbol, "@"));
+    if (name != NULL) {
+        name[allocmatch_length(name)] = '\0';
+    } else {
+        name = strndup(symbol, strcspn(symbol, "@"));
     }
-    name[allocmatch_length(name)] = '\0';
+    if (name == NULL) {
+        job_fail_memory();
+    }
     return name;
 }
 
@@ -30,7 +34,7 @@ static bool is_address(const struct allocspec *spec) {
     return strncmp(spec->symbol, "0x", 2) == 0;
 }
 
-static bool matches(const struct allocspec *spec, const struct codefile_symbol *symbol) {
+static bool allocfind_matches(const struct allocspec *spec, const struct codefile_symbol *symbol) {
     return is_address(spec) ? strtoull(spec->symbol, NULL, 16) == symbol->address
                             : allocmatch_symbol(spec, symbol->name, symbol_demangle);
 }
@@ -71,14 +75,14 @@ static const struct allocset *find_set(const char *name) {
 
 struct finder {
     struct allocprocess *process;
-    struct allocfounds *founds;
+    struct allocfounds founds;
     void (*tell)(const char *line);
     struct allocfounds one; /* of the specification that is being looked for */
 };
 
-static void tell(const struct finder *finder, const char *format, ...)
+static void finder_tell(const struct finder *finder, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-static void tell(const struct finder *finder, const char *format, ...) {
+static void finder_tell(const struct finder *finder, const char *format, ...) {
     char line[1024];
     va_list arguments;
     va_start(arguments, format);
@@ -87,18 +91,15 @@ static void tell(const struct finder *finder, const char *format, ...) {
     finder->tell(line);
 }
 
-static int add(struct allocfounds *founds, const struct allocfound *found) {
+static void allocfounds_add(struct allocfounds *founds, const struct allocfound *found) {
     for (size_t i = 0; i < founds->count; i++) {
         if (founds->items[i].object == found->object &&
             founds->items[i].symbol->address == found->symbol->address) {
-            return 0; /* another name of it */
+            return; /* another name of it */
         }
     }
-    if (array_grow(&founds->items, &founds->room, founds->count, sizeof *founds->items) != 0) {
-        return -1;
-    }
+    job_grow(&founds->items, &founds->room, founds->count, sizeof *founds->items);
     founds->items[founds->count++] = *found;
-    return 0;
 }
 
 /* By the file's own symbols, and by those of its debug file if it has none. */
@@ -158,38 +159,34 @@ static bool is_for_set(const struct allocspec *spec, struct allocobject *object)
     return !object->is_program || !spec->in_library_only;
 }
 
-static int look_in(struct finder *finder, const struct allocspec *spec,
-                   struct allocobject *object) {
-    int status = 0;
+static void finder_look_in(struct finder *finder, const struct allocspec *spec,
+                           struct allocobject *object) {
     if (spec->set != NULL && !is_for_set(spec, object)) {
-        return 0;
+        return;
     }
-    for (size_t i = 0; status == 0 && i < object->code.symbol_count; i++) {
+    for (size_t i = 0; i < object->code.symbol_count; i++) {
         const struct codefile_symbol *symbol = &object->code.symbols[i];
         if (!(spec->is_pattern && (symbol->is_chosen_at_start || symbol->is_unnamed)) &&
-            matches(spec, symbol)) {
-            status = add(&finder->one,
-                         &(struct allocfound){.object = object, .symbol = symbol, .spec = spec});
+            allocfind_matches(spec, symbol)) {
+            allocfounds_add(&finder->one,
+                            &(struct allocfound){.object = object, .symbol = symbol, .spec = spec});
         }
     }
-    return status;
 }
 
 /* Of a set and by an object's name all are meant; else those of the program, and of libraries only
  * where the program has none. */
-static int look(struct finder *finder, const struct allocspec *spec) {
-    int status = 0;
+static void finder_look(struct finder *finder, const struct allocspec *spec) {
     finder->one.count = 0;
-    for (size_t i = 0; status == 0 && i < finder->process->object_count; i++) {
+    for (size_t i = 0; i < finder->process->object_count; i++) {
         struct allocobject *object = &finder->process->objects[i];
         if (is_object(spec, object)) {
-            status = look_in(finder, spec, object);
+            finder_look_in(finder, spec, object);
         }
         if (object->is_program && finder->one.count != 0 && spec->set == NULL) {
             break;
         }
     }
-    return status;
 }
 
 static void tell_absent(const struct finder *finder, const struct allocspec *spec) {
@@ -207,17 +204,20 @@ static void tell_absent(const struct finder *finder, const struct allocspec *spe
         }
     }
     if (!is_there) {
-        tell(finder,
-             "\"%s\": no object called %s is loaded; if it is opened later, it is looked at then",
-             spec->text, spec->object);
+        finder_tell(
+            finder,
+            "\"%s\": no object called %s is loaded; if it is opened later, it is looked at then",
+            spec->text, spec->object);
     } else if (is_stripped) {
-        tell(finder,
-             "\"%s\": no function is called %s, as far as can be seen: %s is stripped; its debug "
-             "information would name all functions",
-             spec->text, spec->symbol, where);
+        finder_tell(
+            finder,
+            "\"%s\": no function is called %s, as far as can be seen: %s is stripped; its debug "
+            "information would name all functions",
+            spec->text, spec->symbol, where);
     } else {
-        tell(finder, "\"%s\": no function is called %s in %s%s", spec->text, spec->symbol, where,
-             spec->object == NULL && finder->process->object_count > 1 ? " or its libraries" : "");
+        finder_tell(
+            finder, "\"%s\": no function is called %s in %s%s", spec->text, spec->symbol, where,
+            spec->object == NULL && finder->process->object_count > 1 ? " or its libraries" : "");
     }
 }
 
@@ -228,12 +228,12 @@ static void tell_several(const struct finder *finder, const struct allocspec *sp
                          : strcmp(a->symbol->name, b->symbol->name) != 0
                              ? "name it with its parameters, or mangled"
                              : "nothing tells them apart";
-    tell(finder,
-         "\"%s\": %zu functions are called %s: at %s+%#" PRIx64 ", %s+%#" PRIx64
-         "%s: none of them is taken; %s",
-         spec->text, finder->one.count, spec->symbol, pathname_base(a->object->path),
-         a->symbol->address, pathname_base(b->object->path), b->symbol->address,
-         finder->one.count > 2 ? ", ..." : "", advice);
+    finder_tell(finder,
+                "\"%s\": %zu functions are called %s: at %s+%#" PRIx64 ", %s+%#" PRIx64
+                "%s: none of them is taken; %s",
+                spec->text, finder->one.count, spec->symbol, pathname_base(a->object->path),
+                a->symbol->address, pathname_base(b->object->path), b->symbol->address,
+                finder->one.count > 2 ? ", ..." : "", advice);
 }
 
 /* Calls that the compiler has led to a copy do not come to the function. */
@@ -248,16 +248,18 @@ static void tell_copies(const struct finder *finder, const struct allocfound *fo
         }
     }
     if (count != 0) {
-        tell(finder,
-             "\"%s\": for some of its calls the compiler has made %s%s: these are not counted, "
-             "since "
-             "its arguments may be others; what it is built with (ALLOCATORS) counts all",
-             found->spec->text, first, count > 1 ? " and others" : "");
+        finder_tell(
+            finder,
+            "\"%s\": for some of its calls the compiler has made %s%s: these are not counted, "
+            "since "
+            "its arguments may be others; what it is built with (ALLOCATORS) counts all",
+            found->spec->text, first, count > 1 ? " and others" : "");
     }
 }
 
 /* Whether somebody named the function itself before, by this or by another name of it. */
-static bool is_named(const struct allocfounds *founds, const struct allocfound *found) {
+static bool allocfounds_has_named(const struct allocfounds *founds,
+                                  const struct allocfound *found) {
     for (size_t i = 0; i < founds->count; i++) {
         const struct allocfound *one = &founds->items[i];
         if (one->object == found->object && one->symbol->address == found->symbol->address) {
@@ -267,64 +269,50 @@ static bool is_named(const struct allocfounds *founds, const struct allocfound *
     return false;
 }
 
-/* 0, or -1: out of memory. */
-static int find_one(struct finder *finder, const struct allocspec *spec) {
+static void finder_find(struct finder *finder, const struct allocspec *spec) {
     bool is_loose = spec->is_pattern || spec->set != NULL;
-    int status = look(finder, spec);
-    if (status != 0 || (finder->one.count == 0 && spec->set != NULL)) {
-        return status;
-    }
-    if (finder->one.count == 0) {
+    finder_look(finder, spec);
+    if (finder->one.count == 0 && spec->set == NULL) {
         tell_absent(finder, spec);
-        return 0;
+        return;
     }
     if (finder->one.count > 1 && !is_loose) {
         tell_several(finder, spec);
-        return 0;
+        return;
     }
-    for (size_t i = 0; status == 0 && i < finder->one.count; i++) {
+    for (size_t i = 0; i < finder->one.count; i++) {
         const struct allocfound *found = &finder->one.items[i];
         if (found->symbol->is_chosen_at_start) {
-            tell(finder,
-                 "\"%s\": %s chooses another function when the program starts (IFUNC): name that",
-                 spec->text, found->symbol->name);
-        } else if (!is_loose && is_named(finder->founds, found)) {
-            tell(finder, "\"%s\": %s is followed already, as another specification says",
-                 spec->text, found->symbol->name);
+            finder_tell(
+                finder,
+                "\"%s\": %s chooses another function when the program starts (IFUNC): name that",
+                spec->text, found->symbol->name);
+        } else if (!is_loose && allocfounds_has_named(&finder->founds, found)) {
+            finder_tell(finder, "\"%s\": %s is followed already, as another specification says",
+                        spec->text, found->symbol->name);
         } else {
-            status = add(finder->founds, found);
+            allocfounds_add(&finder->founds, found);
             if (!is_loose) {
                 tell_copies(finder, found);
             }
         }
     }
-    return status;
 }
 
-static bool wants_addresses(const struct allocspecs *specs) {
+struct allocfounds allocfind_all(struct allocprocess *process, const struct allocspecs *specs,
+                                 void (*tell_line)(const char *line)) {
+    struct finder finder = {.process = process, .tell = tell_line};
+    bool wants_addresses = false;
     for (size_t i = 0; i < specs->count; i++) {
-        if (is_address(&specs->items[i])) {
-            return true;
+        wants_addresses |= is_address(&specs->items[i]);
+    }
+    for (size_t i = 0; wants_addresses && i < process->object_count; i++) {
+        if (process->objects[i].is_open && codefile_name_unnamed(&process->objects[i].code) != 0) {
+            job_fail_memory();
         }
     }
-    return false;
-}
-
-static int name_unnamed(struct allocprocess *process) {
-    int status = 0;
-    for (size_t i = 0; status == 0 && i < process->object_count; i++) {
-        status = process->objects[i].is_open ? codefile_name_unnamed(&process->objects[i].code) : 0;
+    for (size_t i = 0; i < specs->count; i++) {
+        finder_find(&finder, &specs->items[i]);
     }
-    return status;
-}
-
-int allocfind_all(struct allocprocess *process, const struct allocspecs *specs,
-                  struct allocfounds *founds, void (*tell_line)(const char *line)) {
-    struct finder finder = {.process = process, .founds = founds, .tell = tell_line};
-    int status = wants_addresses(specs) ? name_unnamed(process) : 0;
-    for (size_t i = 0; status == 0 && i < specs->count; i++) {
-        status = find_one(&finder, &specs->items[i]);
-    }
-    free(finder.one.items);
-    return status;
+    return finder.founds;
 }

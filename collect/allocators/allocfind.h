@@ -2,7 +2,7 @@
 /*
  * allocfind.h: which functions of a process's objects specifications mean.
  *
- * Called by allocators.c. Belongs to one thread.
+ * Called by allocators.c, in a job of it. Belongs to one thread.
  */
 #ifndef COLLECT_ALLOCATORS_ALLOCFIND_H
 #define COLLECT_ALLOCATORS_ALLOCFIND_H
@@ -23,9 +23,9 @@ struct allocfounds {
 };
 
 /* Each function once. What somebody named and is not found, or found twice, is told by a line, and
- * left out. 0, or -1: out of memory. */
-int allocfind_all(struct allocprocess *process, const struct allocspecs *specs,
-                  struct allocfounds *founds, void (*tell)(const char *line));
+ * left out. */
+struct allocfounds allocfind_all(struct allocprocess *process, const struct allocspecs *specs,
+                                 void (*tell)(const char *line));
 
 /* Whether an object has the allocator of a set (allocsets.h). */
 bool allocfind_shows(const struct codefile *code, const char *const *marks);
@@ -42,8 +42,7 @@ bool allocfind_has_malloc(struct allocobject *object);
  * counts. */
 bool allocfind_has_own(struct allocobject *object);
 
-/* The function's name as programmers write it, without its parameters: to be freed. NULL: out of
- * memory. */
+/* The function's name as programmers write it, without its parameters: to be freed, never NULL. */
 char *allocfind_name(const char *symbol);
 
 #endif

@@ -42,7 +42,7 @@ size_t allocmatch_length(const char *name) {
 }
 
 /* Names with * and ? in the pattern's place of many and of one. */
-static bool fits(const char *pattern, const char *name, size_t length) {
+static bool pattern_fits(const char *pattern, const char *name, size_t length) {
     const char *end = name + length;
     const char *star = NULL;
     const char *again = NULL;
@@ -91,7 +91,8 @@ static bool may_be(const struct allocspec *spec, const char *name) {
 
 static bool matches_demangled(const struct allocspec *spec, const char *name,
                               char *(*demangle)(const char *symbol)) {
-    bool (*compare)(const char *, const char *, size_t) = spec->is_pattern ? fits : allocmatch_is;
+    bool (*compare)(const char *, const char *, size_t) =
+        spec->is_pattern ? pattern_fits : allocmatch_is;
     size_t length = strlen(name);
     char *text = may_be(spec, name) ? demangle(name) : NULL;
     bool result = false;

@@ -2,7 +2,7 @@
 /*
  * allocplan.h: the plan (memtrace/allocators.h): code beside the objects, and what leads to it.
  *
- * Called by allocators.c. Belongs to one thread.
+ * Called by allocators.c, in a job of it. Belongs to one thread.
  */
 #ifndef COLLECT_ALLOCATORS_ALLOCPLAN_H
 #define COLLECT_ALLOCATORS_ALLOCPLAN_H
@@ -24,7 +24,7 @@ struct allocplan {
         bool is_guarded; /* calls of MemTrace's own are not for it, nor those that another function
                             which is followed ends in, since these come from there, too */
         bool is_inner;   /* in a library that defines malloc: its blocks may be another one's */
-        bool is_wrapper; /* it calls another function of its set (allocnest.h) */
+        bool is_wrapper; /* it calls another function of its set */
         size_t block;    /* where its code goes, and how far in it */
         uint64_t at;
     } * code; /* of each */
@@ -34,18 +34,21 @@ struct allocplan {
     size_t block_count;
 };
 
-/* One more function. 0, or -1: out of memory. */
-int allocplan_add(struct allocplan *plan, const struct allocfound *found,
-                  const struct patchmove *move);
-void allocplan_leave_out(struct allocplan *plan, size_t number);
-/* Takes room for the code and makes it. 0, or -1: nothing is left, or no memory. A function for
- * which there is no room is told, and left out. */
-int allocplan_place(struct allocplan *plan, struct allocprocess *process,
-                    void (*tell)(const char *line), struct error *error);
-/* Writes the plan. 0 or -1. */
-int allocplan_write_to(const struct allocplan *plan, int fd, struct error *error);
+/* One more function. */
+void allocplan_add(struct allocplan *plan, const struct allocfound *found,
+                   const struct patchmove *move);
+/* Functions of a ready-made set that lead to each other. Which ones do is the compiler's choice:
+ * what one has made part of its caller the other one has left a call. A block counts once all the
+ * same, with the function that the program calls where that can be had. So where one that allocates
+ * ends in a jump to another one, that one's own calls alone count (it is guarded). One that calls
+ * another one is left out: its blocks are the other one's. */
+void allocplan_resolve(struct allocplan *plan);
+/* Takes room for the code and makes it. A function for which there is no room is told, and left
+ * out. */
+void allocplan_place(struct allocplan *plan, struct allocprocess *process,
+                     void (*tell)(const char *line));
+void allocplan_write_to(const struct allocplan *plan, int fd);
 /* The same to a file, which then is there whole or not at all. */
-int allocplan_write(const struct allocplan *plan, const char *path, struct error *error);
-void allocplan_free(struct allocplan *plan);
+void allocplan_write(const struct allocplan *plan, const char *path);
 
 #endif

@@ -2,7 +2,7 @@
 /* allocprocess.c: see allocprocess.h. */
 #include "collect/allocators/allocprocess.h"
 
-#include "analyze/base/array.h"
+#include "analyze/base/job.h"
 #include "analyze/read/procfile.h"
 
 #include <errno.h>
@@ -15,19 +15,20 @@
 
 /* ---- Mappings ---- */
 
-static int take(struct allocprocess *process, uint64_t low, uint64_t high) {
+static void add_taken(struct allocprocess *process, uint64_t low, uint64_t high) {
+    job_grow(&process->taken, &process->taken_room, process->taken_count, sizeof *process->taken);
+    process->taken[process->taken_count++] = (struct codefile_range){low, high};
+}
+
+/* Which come by address. */
+static void allocprocess_take_next(struct allocprocess *process, uint64_t low, uint64_t high) {
     struct codefile_range *last =
         process->taken_count > 0 ? &process->taken[process->taken_count - 1] : NULL;
-    if (last != NULL && low <= last->high) { /* they come by address */
+    if (last != NULL && low <= last->high) {
         last->high = high > last->high ? high : last->high;
-        return 0;
+    } else {
+        add_taken(process, low, high);
     }
-    if (array_grow(&process->taken, &process->taken_room, process->taken_count,
-                   sizeof *process->taken) != 0) {
-        return -1;
-    }
-    process->taken[process->taken_count++] = (struct codefile_range){low, high};
-    return 0;
 }
 
 /* Where the heap and the stack grow nothing of ours is put. */
@@ -57,30 +58,23 @@ static struct allocobject *object_of(struct allocprocess *process,
 }
 
 /* The same file may be loaded at several places (dlmopen): each begins with its first bytes. */
-static int add_mapping(struct allocprocess *process, const struct procmapping *mapping) {
-    struct allocobject *object;
-    if (mapping->path[0] != '/') {
-        return 0;
-    }
-    object = object_of(process, mapping);
+static void add_mapping(struct allocprocess *process, const struct procmapping *mapping) {
+    struct allocobject *object = object_of(process, mapping);
     if (object != NULL) {
         object->high = mapping->end;
         object->is_open |= mapping->executable;
-        return 0;
+        return;
     }
-    if (array_grow(&process->objects, &process->object_room, process->object_count,
-                   sizeof *process->objects) != 0) {
-        return -1;
-    }
+    job_grow(&process->objects, &process->object_room, process->object_count,
+             sizeof *process->objects);
     object = &process->objects[process->object_count++];
     memset(object, 0, sizeof *object);
     snprintf(object->path, sizeof object->path, "%s", mapping->path);
     object->low = mapping->start;
     object->high = mapping->end;
-    object->bias =
-        mapping->start - mapping->offset; /* of the file's first byte, until it is read */
+    /* Of the file's first byte, until it is read. */
+    object->bias = mapping->start - mapping->offset;
     object->is_open = mapping->executable;
-    return 0;
 }
 
 /* How the file's addresses become the process's. false: it cannot be told. */
@@ -99,16 +93,13 @@ static bool find_bias(struct allocobject *object) {
 static void open_object(const struct allocprocess *process, struct allocobject *object) {
     char path[PATH_MAX + 64];
     struct error ignored;
-    object->is_open = false;
     snprintf(path, sizeof path, "/proc/%ld/root%s", (long)process->pid, object->path);
     if (object->is_program) {
         snprintf(path, sizeof path, "/proc/%ld/exe", (long)process->pid);
     } else if (access(path, R_OK) != 0) {
         snprintf(path, sizeof path, "%s", object->path);
     }
-    if (codefile_open(&object->code, path, NULL, &ignored) == 0 && find_bias(object)) {
-        object->is_open = true;
-    }
+    object->is_open = codefile_open(&object->code, path, NULL, &ignored) == 0 && find_bias(object);
 }
 
 static void put_first(struct allocprocess *process, size_t place) {
@@ -150,6 +141,40 @@ static void put_started_first(struct allocprocess *process) {
 
 /* ---- The process ---- */
 
+static void close_maps(void *what) {
+    procmaps_close(what);
+}
+
+static void read_maps(struct allocprocess *process) {
+    struct procmaps *maps = job_alloc(sizeof *maps);
+    struct procmapping mapping;
+    int more;
+    if (procmaps_open(maps, process->pid) != 0) {
+        job_fail("/proc/%ld/maps: %s", (long)process->pid, strerror(errno));
+    }
+    job_undo(close_maps, maps);
+    while ((more = procmaps_next(maps, &mapping)) != 0) {
+        bool is_heap = more > 0 && strcmp(mapping.path, "[heap]") == 0;
+        bool is_stack = more > 0 && strcmp(mapping.path, "[stack]") == 0;
+        if (more > 0) {
+            allocprocess_take_next(
+                process, mapping.start - (is_stack && mapping.start > GROWTH ? GROWTH : 0),
+                mapping.end + (is_heap ? GROWTH : 0));
+        }
+        if (more > 0 && mapping.path[0] == '/') {
+            add_mapping(process, &mapping);
+        }
+    }
+}
+
+static void close_objects(void *what) {
+    struct allocprocess *process = what;
+    for (size_t i = 0; i < process->object_count; i++) {
+        allocarguments_close(&process->objects[i].arguments);
+        codefile_close(&process->objects[i].code);
+    }
+}
+
 static int compare_ranges(const void *left, const void *right) {
     const struct codefile_range *a = left;
     const struct codefile_range *b = right;
@@ -157,40 +182,19 @@ static int compare_ranges(const void *left, const void *right) {
 }
 
 /* Takes what is not next to the last one. */
-static int take_more(struct allocprocess *process, uint64_t low, uint64_t high) {
-    if (array_grow(&process->taken, &process->taken_room, process->taken_count,
-                   sizeof *process->taken) != 0) {
-        return -1;
-    }
-    process->taken[process->taken_count++] = (struct codefile_range){low, high};
+static void allocprocess_take_more(struct allocprocess *process, uint64_t low, uint64_t high) {
+    add_taken(process, low, high);
     qsort(process->taken, process->taken_count, sizeof *process->taken, compare_ranges);
-    return 0;
 }
 
-int allocprocess_open(struct allocprocess *process, pid_t pid, uint64_t runtime,
-                      struct error *error) {
+struct allocprocess *allocprocess_open(pid_t pid, uint64_t runtime) {
+    struct allocprocess *process = job_alloc(sizeof *process);
     uint64_t heap = heap_start(pid);
-    struct procmaps maps;
-    struct procmapping mapping;
-    int status = 0;
-    int more;
-    *process = (struct allocprocess){.pid = pid};
-    if (procmaps_open(&maps, pid) != 0) {
-        return error_set(error, "/proc/%ld/maps: %s", (long)pid, strerror(errno));
-    }
-    while (status == 0 && (more = procmaps_next(&maps, &mapping)) != 0) {
-        if (more > 0) {
-            bool is_heap = strcmp(mapping.path, "[heap]") == 0;
-            bool is_stack = strcmp(mapping.path, "[stack]") == 0;
-            status =
-                take(process, mapping.start - (is_stack && mapping.start > GROWTH ? GROWTH : 0),
-                     mapping.end + (is_heap ? GROWTH : 0));
-            status = status == 0 ? add_mapping(process, &mapping) : -1;
-        }
-    }
-    procmaps_close(&maps);
-    if (status != 0 || (heap != 0 && take_more(process, heap, heap + GROWTH) != 0)) {
-        return error_set(error, "out of memory");
+    process->pid = pid;
+    read_maps(process);
+    job_undo(close_objects, process);
+    if (heap != 0) {
+        allocprocess_take_more(process, heap, heap + GROWTH);
     }
     put_program_first(process);
     for (size_t i = 0; i < process->object_count; i++) {
@@ -205,34 +209,21 @@ int allocprocess_open(struct allocprocess *process, pid_t pid, uint64_t runtime,
         }
     }
     put_started_first(process);
-    return 0;
+    return process;
 }
 
-int allocprocess_open_file(struct allocprocess *process, const char *path, struct error *error) {
-    struct allocobject *object;
-    *process = (struct allocprocess){0};
-    object = process->objects = calloc(1, sizeof *object);
-    if (object == NULL) {
-        return error_set(error, "out of memory");
-    }
+struct allocprocess *allocprocess_open_file(const char *path) {
+    struct allocprocess *process = job_alloc(sizeof *process);
+    struct allocobject *object = job_alloc(sizeof *object);
+    struct error error;
+    process->objects = object;
     process->object_count = 1;
     snprintf(object->path, sizeof object->path, "%s", path);
-    if (codefile_open(&object->code, path, NULL, error) != 0) {
-        return -1;
-    }
+    job_undo(close_objects, process);
+    job_check(codefile_open(&object->code, path, NULL, &error), &error);
     object->is_program = object->code.is_program;
     object->is_open = true;
-    return 0;
-}
-
-void allocprocess_close(struct allocprocess *process) {
-    for (size_t i = 0; i < process->object_count; i++) {
-        allocarguments_close(&process->objects[i].arguments);
-        codefile_close(&process->objects[i].code);
-    }
-    free(process->objects);
-    free(process->taken);
-    *process = (struct allocprocess){0};
+    return process;
 }
 
 /* ---- Its memory ---- */
@@ -243,25 +234,19 @@ void allocprocess_close(struct allocprocess *process) {
 #define PAGE_IS_OF_FILE (UINT64_C(1) << 61)
 enum { PAGE_SIZE = 4096 };
 
-static bool is_own_page(int fd, uint64_t address) {
-    uint64_t page = 0;
-    return pread(fd, &page, sizeof page, (off_t)(address / PAGE_SIZE * sizeof page)) ==
-               sizeof page &&
-           (page & (PAGE_IS_THERE | PAGE_IS_SWAPPED)) != 0 && (page & PAGE_IS_OF_FILE) == 0;
-}
-
 bool allocprocess_has_changed(const struct allocprocess *process, uint64_t address) {
     char path[64];
-    bool result;
+    uint64_t page = 0;
     int fd;
     snprintf(path, sizeof path, "/proc/%ld/pagemap", (long)process->pid);
     fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
         return false;
     }
-    result = is_own_page(fd, address);
+    ssize_t got = pread(fd, &page, sizeof page, (off_t)(address / PAGE_SIZE * sizeof page));
     close(fd);
-    return result;
+    return got == sizeof page && (page & (PAGE_IS_THERE | PAGE_IS_SWAPPED)) != 0 &&
+           (page & PAGE_IS_OF_FILE) == 0;
 }
 
 bool allocprocess_has_shadow_stack(const struct allocprocess *process) {
@@ -310,5 +295,8 @@ uint64_t allocprocess_take(struct allocprocess *process, const struct allocobjec
         }
         low = !is_last && process->taken[i].high > low ? process->taken[i].high : low;
     }
-    return best != 0 && take_more(process, best, best + size) == 0 ? best : 0;
+    if (best != 0) {
+        allocprocess_take_more(process, best, best + size);
+    }
+    return best;
 }

@@ -2,7 +2,7 @@
 /*
  * allocprocess.h: what a process has loaded, and where there is room beside it: by /proc/PID/maps.
  *
- * Called by allocators.c and allocplan.c. Belongs to one thread.
+ * Called by allocators.c and allocplan.c, in a job of allocators.c. Belongs to one thread.
  */
 #ifndef COLLECT_ALLOCATORS_ALLOCPROCESS_H
 #define COLLECT_ALLOCATORS_ALLOCPROCESS_H
@@ -37,13 +37,10 @@ struct allocprocess {
 };
 
 /* Reads the maps, and opens the files, but for the one that holds the address `runtime`, unless
- * that is the program itself. What cannot be read is not opened. 0, or -1. allocprocess_close() in
- * either case. */
-int allocprocess_open(struct allocprocess *process, pid_t pid, uint64_t runtime,
-                      struct error *error);
+ * that is the program itself. What cannot be read is not opened. */
+struct allocprocess *allocprocess_open(pid_t pid, uint64_t runtime);
 /* A file alone, not loaded: the only object of a process that is none. */
-int allocprocess_open_file(struct allocprocess *process, const char *path, struct error *error);
-void allocprocess_close(struct allocprocess *process);
+struct allocprocess *allocprocess_open_file(const char *path);
 
 /* Whether the process has a page of its own there, in place of the file's: something was written.
  */

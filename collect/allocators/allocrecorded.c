@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static bool is_there(const struct allocrecords *records, const char *line) {
+static bool allocrecords_has(const struct allocrecords *records, const char *line) {
     for (size_t i = 0; i < records->count; i++) {
         const struct allocrecorded *it = &records->items[i];
         const char *at = line;
@@ -33,10 +33,10 @@ static bool is_there(const struct allocrecords *records, const char *line) {
 }
 
 /* 0, or -1: out of memory. */
-static int add(struct allocrecords *records, const char *line) {
+static int allocrecords_add(struct allocrecords *records, const char *line) {
     struct allocrecorded *it;
     char *rest;
-    if (is_there(records, line)) {
+    if (allocrecords_has(records, line)) {
         return 0;
     }
     if (array_grow(&records->items, &records->room, records->count, sizeof *records->items) != 0 ||
@@ -64,13 +64,13 @@ static int add_section(struct allocrecords *records, Elf_Scn *section) {
     const char *end = at != NULL ? at + data->d_size : NULL;
     int status = 0;
     while (status == 0 && at < end && memchr(at, '\0', (size_t)(end - at)) != NULL) {
-        status = *at != '\0' ? add(records, at) : 0;
+        status = *at != '\0' ? allocrecords_add(records, at) : 0;
         at += strlen(at) + 1;
     }
     return status;
 }
 
-static int add_object(struct allocrecords *records, Elf *elf) {
+static int allocrecords_add_object(struct allocrecords *records, Elf *elf) {
     Elf_Scn *section = NULL;
     size_t names;
     int status = 0;
@@ -91,14 +91,15 @@ static int add_object(struct allocrecords *records, Elf *elf) {
 }
 
 /* Of an archive, all of its objects. */
-static int add_file(struct allocrecords *records, int fd, const char *path, struct error *error) {
+static int allocrecords_add_file(struct allocrecords *records, int fd, const char *path,
+                                 struct error *error) {
     Elf_Cmd command = ELF_C_READ;
     Elf *file = elf_begin(fd, command, NULL);
     bool is_archive = file != NULL && elf_kind(file) == ELF_K_AR;
     bool is_elf = file != NULL && elf_kind(file) == ELF_K_ELF;
     int status = 0;
     if (is_elf) {
-        status = add_object(records, file);
+        status = allocrecords_add_object(records, file);
     }
     while (status == 0 && is_archive && command != ELF_C_NULL) {
         Elf *member = elf_begin(fd, command, file);
@@ -106,7 +107,7 @@ static int add_file(struct allocrecords *records, int fd, const char *path, stru
             break;
         }
         if (elf_kind(member) == ELF_K_ELF) {
-            status = add_object(records, member);
+            status = allocrecords_add_object(records, member);
         }
         command = elf_next(member);
         elf_end(member);
@@ -127,7 +128,7 @@ int allocrecorded_read(struct allocrecords *records, const char *path, struct er
         return error_set(error, "cannot open %s: %s", path, strerror(errno));
     }
     elf_version(EV_CURRENT);
-    status = add_file(records, fd, path, error);
+    status = allocrecords_add_file(records, fd, path, error);
     close(fd);
     return status;
 }

@@ -67,9 +67,9 @@ static const char *const tcmalloc[] = {
     NULL};
 static const char *const tcmalloc_marks[] = {"tc_malloc", "TCMallocInternalMalloc", NULL};
 
-/* Which of them calls which is another thing with each version and compiler (allocnest.h). Those
- * with a minus are followed in its library, which defines malloc, too, where they lead to no other;
- * those with a plus, to which others lead there, in no program, which others of them lead to
+/* Which of them calls which is another thing with each version and compiler (allocplan_resolve()).
+ * Those with a minus are followed in its library, which defines malloc, too, where they lead to no
+ * other; those with a plus, to which others lead there, in no program, which others of them lead to
  * itself. What copies strings (mi_strdup) tells no size. */
 static const char *const mimalloc[] = {
     "mi_malloc(size=1)=alloc:heap",

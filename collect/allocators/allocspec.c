@@ -13,7 +13,7 @@
 static const char form[] = "SYMBOL(size=N)=alloc, SYMBOL(old=J,size=N)=realloc or "
                            "SYMBOL(ptr=P)=free, each with :POOL or :heap behind it";
 
-static const char *const kinds[MEMTRACE_ALLOCATOR_KINDS] = {
+const char *const allocspec_kinds[MEMTRACE_ALLOCATOR_KINDS] = {
     [MEMTRACE_ALLOCATOR_ALLOC] = "alloc",     [MEMTRACE_ALLOCATOR_ZALLOC] = "zalloc",
     [MEMTRACE_ALLOCATOR_REALLOC] = "realloc", [MEMTRACE_ALLOCATOR_FREE] = "free",
     [MEMTRACE_ALLOCATOR_RESET] = "reset",
@@ -115,7 +115,7 @@ static int read_items(struct allocspec *spec, const char *items, int length, str
 }
 
 /* What must be there, and what stands for what was left out. */
-static int complete(struct allocspec *spec, struct error *error) {
+static int allocspec_complete(struct allocspec *spec, struct error *error) {
     if (spec->signature.kind == MEMTRACE_ALLOCATOR_FREE && spec->signature.pointer == 0) {
         spec->signature.pointer = 1;
     }
@@ -124,7 +124,7 @@ static int complete(struct allocspec *spec, struct error *error) {
         return error_set(error,
                          "\"%s\": the size is missing: say which argument it is, as in "
                          "%s(size=1)=%s, or size=inner if it calls a function that is named, too",
-                         spec->text, spec->symbol, kinds[spec->signature.kind]);
+                         spec->text, spec->symbol, allocspec_kinds[spec->signature.kind]);
     }
     if (spec->signature.kind == MEMTRACE_ALLOCATOR_REALLOC && spec->signature.old_block == 0) {
         return error_set(error,
@@ -145,8 +145,8 @@ static int complete(struct allocspec *spec, struct error *error) {
 static int read_kind(struct allocspec *spec, const char *text, struct error *error) {
     size_t length = strcspn(text, ":");
     unsigned kind = 0;
-    while (kind < MEMTRACE_ALLOCATOR_KINDS &&
-           (strlen(kinds[kind]) != length || strncmp(text, kinds[kind], length) != 0)) {
+    while (kind < MEMTRACE_ALLOCATOR_KINDS && (strlen(allocspec_kinds[kind]) != length ||
+                                               strncmp(text, allocspec_kinds[kind], length) != 0)) {
         kind++;
     }
     if (kind == MEMTRACE_ALLOCATOR_KINDS) {
@@ -243,7 +243,7 @@ static int read_spec(struct allocspec *spec, struct error *error) {
         (items != NULL && read_items(spec, items + 1, (int)(equals - items) - 2, error) != 0)) {
         return -1;
     }
-    return complete(spec, error);
+    return allocspec_complete(spec, error);
 }
 
 static void free_spec(struct allocspec *spec) {
@@ -252,8 +252,8 @@ static void free_spec(struct allocspec *spec) {
     free(spec->symbol);
 }
 
-static int add_one(struct allocspecs *specs, const char *text, const char *set,
-                   struct error *error) {
+static int allocspec_add_one(struct allocspecs *specs, const char *text, const char *set,
+                             struct error *error) {
     struct allocspec *spec;
     if (array_grow(&specs->items, &specs->room, specs->count, sizeof *specs->items) != 0) {
         return error_set(error, "out of memory");
@@ -278,7 +278,7 @@ int allocspec_add_set(struct allocspecs *specs, size_t set, struct error *error)
     }
     for (const char *const *one = it->functions; *one != NULL; one++) {
         size_t mark = strspn(*one, "^-+");
-        if (add_one(specs, *one + mark, it->name, error) != 0) {
+        if (allocspec_add_one(specs, *one + mark, it->name, error) != 0) {
             return -1;
         }
         specs->items[specs->count - 1].in_program_only = **one == '^';
@@ -290,7 +290,7 @@ int allocspec_add_set(struct allocspecs *specs, size_t set, struct error *error)
 }
 
 /* Those of @FILE. */
-static int add_file(struct allocspecs *specs, const char *text, struct error *error) {
+static int allocspec_add_file(struct allocspecs *specs, const char *text, struct error *error) {
     char *lines = NULL;
     char *state = NULL;
     size_t size;
@@ -310,7 +310,7 @@ static int add_file(struct allocspecs *specs, const char *text, struct error *er
 
 int allocspec_add(struct allocspecs *specs, const char *text, struct error *error) {
     if (text[0] == '@') {
-        return add_file(specs, text, error);
+        return allocspec_add_file(specs, text, error);
     }
     if (strcmp(text, "auto") == 0) {
         specs->has_auto = true;
@@ -321,7 +321,7 @@ int allocspec_add(struct allocspecs *specs, const char *text, struct error *erro
             return allocspec_add_set(specs, i, error);
         }
     }
-    return add_one(specs, text, NULL, error);
+    return allocspec_add_one(specs, text, NULL, error);
 }
 
 void allocspec_free(struct allocspecs *specs) {
@@ -345,7 +345,7 @@ static int expand_one(const char *text, FILE *out, struct error *error) {
 }
 
 /* Without what stands before and behind it, and comments. */
-static char *strip(char *line) {
+static char *allocspec_strip_line(char *line) {
     char *end;
     line += strspn(line, " \t\r\n");
     line[line[0] == '#' ? 0 : strlen(line)] = '\0';
@@ -371,7 +371,7 @@ static int expand_file(const char *name, FILE *out, struct error *error) {
         return error_set(error, "\"@%s\": %s", name, strerror(errno));
     }
     for (unsigned number = 1; status == 0 && getline(&line, &room, in) >= 0; number++) {
-        char *text = strip(line);
+        char *text = allocspec_strip_line(line);
         struct error why;
         if (*text == '@') {
             status = error_set(error, "%s, line %u: \"%s\": a file names no other file", name,

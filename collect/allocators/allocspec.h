@@ -37,6 +37,9 @@ struct allocspec {
     const char *set;               /* the ready-made set that it is from; NULL: the user's own */
 };
 
+/* What a function does, by enum memtrace_allocator_kind: "alloc". */
+extern const char *const allocspec_kinds[MEMTRACE_ALLOCATOR_KINDS];
+
 /* All zero is empty. */
 struct allocspecs {
     struct allocspec *items;

@@ -22,7 +22,7 @@ static void name_file(char *path, size_t capacity, const char *folder, int lengt
 }
 
 /* The run that somebody collects; 0: none. */
-static uint64_t run_of(const char *region) {
+static uint64_t alloctold_run(const char *region) {
     struct memtrace_header header;
     int fd = open(region, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     ssize_t size = fd >= 0 ? pread(fd, &header, sizeof header, 0) : 0;
@@ -39,7 +39,7 @@ static size_t length_of_news(const char *line) {
 }
 
 /* What is in the file, ended by NUL. NULL: it cannot be read. */
-static char *read_all(int fd) {
+static char *alloctold_read(int fd) {
     char *text = malloc(LARGEST + 1);
     ssize_t size = text != NULL ? pread(fd, text, LARGEST, 0) : -1;
     if (size < 0) {
@@ -62,9 +62,9 @@ static bool has_line(const char *text, const char *line, size_t length) {
     return false;
 }
 
-static bool add(int fd, const char *line) {
+static bool alloctold_add(int fd, const char *line) {
     size_t length = length_of_news(line);
-    char *text = flock(fd, LOCK_EX) == 0 ? read_all(fd) : NULL;
+    char *text = flock(fd, LOCK_EX) == 0 ? alloctold_read(fd) : NULL;
     bool is_new = text == NULL || !has_line(text, line, length);
     if (text != NULL && is_new && lseek(fd, 0, SEEK_END) < LARGEST) {
         fullwrite(fd, line, length);
@@ -75,7 +75,7 @@ static bool add(int fd, const char *line) {
 }
 
 bool alloctold_is_news(const char *region, const char *line) {
-    uint64_t run = run_of(region);
+    uint64_t run = alloctold_run(region);
     const char *name = strrchr(region, '/');
     char path[512];
     bool is_news;
@@ -88,7 +88,7 @@ bool alloctold_is_news(const char *region, const char *line) {
     if (fd < 0) {
         return true;
     }
-    is_news = add(fd, line);
+    is_news = alloctold_add(fd, line);
     close(fd);
     return is_news;
 }

@@ -2,11 +2,11 @@
 /* patchcheck.c: see patchcheck.h. */
 #include "collect/allocators/patchcheck.h"
 
-#include "collect/allocators/patchframe.h"
-
+#include <dwarf.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -33,9 +33,9 @@ struct check {
     char *why;
 };
 
-static int refuse(const struct check *check, const char *format, ...)
+static int patchcheck_refuse(const struct check *check, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-static int refuse(const struct check *check, const char *format, ...) {
+static int patchcheck_refuse(const struct check *check, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(check->why, PATCH_WHY, format, arguments);
@@ -49,10 +49,108 @@ static const char *name_at(const struct check *check, uint64_t address) {
     return place > 0 ? check->code->symbols[place - 1].name : "something";
 }
 
+/* ---- Its frame ---- */
+
+/* Whether an instruction has to do with what lies on the stack above its function's own frame: the
+ * return address, and arguments behind it. By unwind tables. One for each walk through a function.
+ */
+struct patchframe {
+    const struct codefile *code;
+    uint64_t low, high; /* for these instructions the CFA is register + offset */
+    int reg;            /* DWARF's number; -1: another rule */
+    int64_t offset;
+};
+
+enum patchframe_use {
+    PATCHFRAME_NOTHING,
+    PATCHFRAME_ARGUMENTS,
+    PATCHFRAME_RETURN,
+    PATCHFRAME_UNKNOWN
+};
+
+enum { DWARF_RBP = 6, DWARF_RSP = 7, WORD = 8 };
+
+static void read_rule(struct patchframe *frame, Dwarf_Frame *row) {
+    Dwarf_Op *operations;
+    size_t count;
+    frame->reg = -1;
+    if (dwarf_frame_cfa(row, &operations, &count) != 0 || count != 1) {
+        return;
+    }
+    if (operations[0].atom == DW_OP_bregx) {
+        frame->reg = (int)operations[0].number;
+        frame->offset = (int64_t)operations[0].number2;
+    } else if (operations[0].atom >= DW_OP_breg0 && operations[0].atom <= DW_OP_breg31) {
+        frame->reg = operations[0].atom - DW_OP_breg0;
+        frame->offset = (int64_t)operations[0].number;
+    }
+}
+
+/* Looks the rule up for the instruction. false: there is none. */
+static bool find_rule(struct patchframe *frame, uint64_t address) {
+    Dwarf_Frame *row = NULL;
+    Dwarf_Addr low;
+    Dwarf_Addr high;
+    if (address >= frame->low && address < frame->high) {
+        return true;
+    }
+    if (frame->code->cfi == NULL || dwarf_cfi_addrframe(frame->code->cfi, address, &row) != 0) {
+        return false;
+    }
+    read_rule(frame, row);
+    frame->low = frame->high = 0;
+    if (dwarf_frame_info(row, &low, &high, NULL) >= 0) {
+        frame->low = low;
+        frame->high = high;
+    }
+    free(row);
+    return true;
+}
+
+/* An operand in memory, or an address that is taken: `place` is how far it lies from the CFA. */
+static enum patchframe_use use_of(const ZydisDecodedOperand *operand, int64_t place) {
+    int64_t size = operand->mem.type == ZYDIS_MEMOP_TYPE_AGEN ? 1 : (int64_t)operand->size / 8;
+    if (place >= 0 || place + size > 0) {
+        return PATCHFRAME_ARGUMENTS;
+    }
+    return place + size > -WORD ? PATCHFRAME_RETURN : PATCHFRAME_NOTHING;
+}
+
+/* What it takes off the stack, or gives back with it, is the return address or what lies behind. */
+static enum patchframe_use implicit_use(const struct patchframe *frame,
+                                        const struct patchcode *code) {
+    bool is_at_return = frame->reg == DWARF_RSP && frame->offset == WORD;
+    if (code->it.mnemonic == ZYDIS_MNEMONIC_RET && code->it.operand_count_visible > 0) {
+        return PATCHFRAME_ARGUMENTS;
+    }
+    return is_at_return && code->it.mnemonic == ZYDIS_MNEMONIC_POP ? PATCHFRAME_RETURN
+                                                                   : PATCHFRAME_NOTHING;
+}
+
+static enum patchframe_use patchframe_use(struct patchframe *frame, const struct patchcode *code,
+                                          uint64_t address) {
+    enum patchframe_use use;
+    if (!find_rule(frame, address) || frame->reg < 0) {
+        return PATCHFRAME_UNKNOWN;
+    }
+    use = implicit_use(frame, code);
+    for (unsigned i = 0; use == PATCHFRAME_NOTHING && i < code->it.operand_count_visible; i++) {
+        const ZydisDecodedOperand *operand = &code->operands[i];
+        int base = operand->type != ZYDIS_OPERAND_TYPE_MEMORY ? -1
+                   : operand->mem.base == ZYDIS_REGISTER_RSP  ? DWARF_RSP
+                   : operand->mem.base == ZYDIS_REGISTER_RBP  ? DWARF_RBP
+                                                              : -1;
+        if (base >= 0 && base == frame->reg) {
+            use = use_of(operand, operand->mem.disp.value - frame->offset);
+        }
+    }
+    return use;
+}
+
 /* ---- Extents ---- */
 
 /* Where the function at the address ends. 0: nobody knows. */
-static uint64_t end_of(const struct check *check, uint64_t address, uint64_t size) {
+static uint64_t patchcheck_end_of(const struct check *check, uint64_t address, uint64_t size) {
     const struct codefile_range *frame = codefile_frame(check->code, address);
     size_t next;
     if (frame != NULL) {
@@ -74,16 +172,17 @@ static int check_symbols(const struct check *check) {
     for (; symbol < check->code->symbol_count && check->code->symbols[symbol].address < high;
          symbol++) {
         if (check->code->symbols[symbol].address > check->address) {
-            return refuse(check, "%s begins within its first bytes",
-                          check->code->symbols[symbol].name);
+            return patchcheck_refuse(check, "%s begins within its first bytes",
+                                     check->code->symbols[symbol].name);
         }
     }
     for (; frame < check->code->frame_count && check->code->frames[frame].low < high; frame++) {
         if (check->code->frames[frame].low < low - 1) {
-            return refuse(check, "it begins within another function, which may run into it");
+            return patchcheck_refuse(check,
+                                     "it begins within another function, which may run into it");
         }
         if (check->code->frames[frame].low > low - 1) {
-            return refuse(check, "another function begins within its first bytes");
+            return patchcheck_refuse(check, "another function begins within its first bytes");
         }
     }
     return 0;
@@ -99,7 +198,7 @@ static bool is_replaced(const struct check *check, uint64_t target) {
 static int check_far(const struct check *check) {
     for (uint64_t at = check->address + 1; at < check->address + check->move.length; at++) {
         if (codefile_is_target(check->code, at)) {
-            return refuse(check, "something jumps into its first bytes");
+            return patchcheck_refuse(check, "something jumps into its first bytes");
         }
     }
     return 0;
@@ -115,7 +214,8 @@ static int check_neighbour(const struct check *check, struct codefile_range rang
             return 0; /* no instructions any more */
         }
         if (patchcode_target(&code, at, &target) && is_replaced(check, target)) {
-            return refuse(check, "%s jumps into its first bytes", name_at(check, range.low));
+            return patchcheck_refuse(check, "%s jumps into its first bytes",
+                                     name_at(check, range.low));
         }
     }
     return 0;
@@ -170,7 +270,7 @@ static int check_table(const struct check *check, const struct part *part, uint6
         tables->has_known |= target >= part->range.low && target < part->range.high;
         if (tables->has_known && (is_replaced(check, target) || target == check->address ||
                                   target == check->subject->function)) {
-            return refuse(check, "a table of jumps leads to its first bytes");
+            return patchcheck_refuse(check, "a table of jumps leads to its first bytes");
         }
     }
     return 0;
@@ -205,12 +305,13 @@ static int check_stack(const struct check *check, struct patchframe *frame,
                        const struct patchcode *code, uint64_t at) {
     switch (patchframe_use(frame, code, at)) {
     case PATCHFRAME_ARGUMENTS:
-        return refuse(check, "it may have arguments on the stack (at %s+%#" PRIx64 ")",
-                      name_at(check, at), at - check->subject->function);
+        return patchcheck_refuse(check, "it may have arguments on the stack (at %s+%#" PRIx64 ")",
+                                 name_at(check, at), at - check->subject->function);
     case PATCHFRAME_RETURN:
-        return refuse(check, "it looks at its own return address");
+        return patchcheck_refuse(check, "it looks at its own return address");
     case PATCHFRAME_UNKNOWN:
-        return refuse(check, "no unwind table tells whether it has arguments on the stack");
+        return patchcheck_refuse(check,
+                                 "no unwind table tells whether it has arguments on the stack");
     default:
         return 0;
     }
@@ -219,13 +320,14 @@ static int check_stack(const struct check *check, struct patchframe *frame,
 /* A target that nobody can look at. See patchcheck.h. */
 static int check_unknown(const struct check *check, const char *what) {
     return check->subject->nests && !check->subject->is_claimed
-               ? refuse(check, "it ends in a jump %s, which may have arguments on the stack", what)
+               ? patchcheck_refuse(
+                     check, "it ends in a jump %s, which may have arguments on the stack", what)
                : 0;
 }
 
 /* Where the part's jump out of it leads is looked at, too, since the stack is still the function's.
  */
-static int follow(struct check *check, const struct part *part, uint64_t target) {
+static int patchcheck_follow(struct check *check, const struct part *part, uint64_t target) {
     const struct codefile_range *frame = codefile_frame(check->code, target);
     bool is_cold = part->level == 0 && frame != NULL &&
                    (frame->low != target || strstr(name_at(check, frame->low), ".cold") != NULL);
@@ -257,15 +359,15 @@ static int check_target(struct check *check, const struct part *part, const stru
     bool is_own = part->level == 0 || part->is_cold;
     bool is_call = code->it.meta.category == ZYDIS_CATEGORY_CALL;
     if (is_own && !is_call && (target == check->address || target == check->subject->function)) {
-        return refuse(check, "it loops to its own start");
+        return patchcheck_refuse(check, "it loops to its own start");
     }
     if (is_replaced(check, target)) {
-        return refuse(check, "it jumps into its own first bytes");
+        return patchcheck_refuse(check, "it jumps into its own first bytes");
     }
     if (is_call || (target >= part->range.low && target < part->range.high)) {
         return 0;
     }
-    return follow(check, part, target);
+    return patchcheck_follow(check, part, target);
 }
 
 static int check_instruction(struct check *check, const struct part *part,
@@ -293,7 +395,8 @@ static int check_part(struct check *check, size_t number) {
     for (uint64_t at = part.range.low; at < part.range.high; at += code.it.length) {
         const uint8_t *bytes = codefile_text(check->code, at, &left);
         if (bytes == NULL || !patchcode_read(&code, bytes, left)) {
-            return refuse(check, "an instruction in it is not known (at %#" PRIx64 ")", at);
+            return patchcheck_refuse(check, "an instruction in it is not known (at %#" PRIx64 ")",
+                                     at);
         }
         if (check_instruction(check, &part, &code, at, &tables) != 0 ||
             (check->subject->nests && check_stack(check, &frame, &code, at) != 0)) {
@@ -314,7 +417,7 @@ static int read_start(struct check *check, uint64_t end) {
     size_t left;
     const uint8_t *bytes = codefile_text(check->code, check->address, &left);
     if (bytes == NULL || end <= check->address) {
-        return refuse(check, "its code or its end cannot be found");
+        return patchcheck_refuse(check, "its code or its end cannot be found");
     }
     if (left >= sizeof endbr64 && memcmp(bytes, endbr64, sizeof endbr64) == 0) {
         check->address += sizeof endbr64;
@@ -331,10 +434,11 @@ int patchcheck_function(const struct patchsubject *subject, struct patchmove *mo
                         char why[PATCH_WHY]) {
     struct check check = {
         .subject = subject, .code = subject->code, .address = subject->function, .why = why};
-    uint64_t end = end_of(&check, subject->function, subject->size);
-    int status = subject->function == subject->code->entry
-                     ? refuse(&check, "it is where the program begins, and is not called")
-                     : read_start(&check, end);
+    uint64_t end = patchcheck_end_of(&check, subject->function, subject->size);
+    int status =
+        subject->function == subject->code->entry
+            ? patchcheck_refuse(&check, "it is where the program begins, and is not called")
+            : read_start(&check, end);
     if (status != 0 || check_symbols(&check) != 0) {
         return -1;
     }

@@ -45,7 +45,7 @@ bool patchcode_relative(const struct patchcode *code, uint64_t address, uint64_t
 
 /* ---- What can be moved ---- */
 
-static const char *name_of(const struct patchcode *code) {
+static const char *patchcode_name(const struct patchcode *code) {
     const char *name = ZydisMnemonicGetString(code->it.mnemonic);
     return name != NULL ? name : "?";
 }
@@ -124,20 +124,21 @@ static int classify(const struct patchcode *code, const uint8_t *bytes, uint64_t
     return 0;
 }
 
-static int refuse(char why[PATCH_WHY], const char *format, const char *name) {
+static int patchmove_refuse(char why[PATCH_WHY], const char *format, const char *name) {
     snprintf(why, PATCH_WHY, format, name);
     return -1;
 }
 
-static int add_one(struct patchmove *move, const struct patchcode *code, const uint8_t *bytes,
-                   char why[PATCH_WHY]) {
+static int patchmove_add(struct patchmove *move, const struct patchcode *code, const uint8_t *bytes,
+                         char why[PATCH_WHY]) {
     struct patchmove_one *one = &move->list[move->count];
     if (move->has_call) {
-        return refuse(why, "it calls another function within its first five bytes", "");
+        return patchmove_refuse(why, "it calls another function within its first five bytes", "");
     }
     *one = (struct patchmove_one){.at = (uint8_t)move->length};
     if (classify(code, bytes, move->address + move->length, one) != 0) {
-        return refuse(why, "%s among its first instructions cannot be moved", name_of(code));
+        return patchmove_refuse(why, "%s among its first instructions cannot be moved",
+                                patchcode_name(code));
     }
     move->has_call = one->kind == PATCHMOVE_CALL || one->kind == PATCHMOVE_CALL_INDIRECT;
     move->length += one->length;
@@ -152,7 +153,7 @@ static int check_own_targets(const struct patchmove *move, char why[PATCH_WHY]) 
         const struct patchmove_one *one = &move->list[i];
         if ((one->kind == PATCHMOVE_JUMP || one->kind == PATCHMOVE_BRANCH) &&
             one->target - move->address < move->length) {
-            return refuse(why, "it jumps into its own first bytes", "");
+            return patchmove_refuse(why, "it jumps into its own first bytes", "");
         }
     }
     return 0;
@@ -165,16 +166,17 @@ int patchmove_read(struct patchmove *move, const uint8_t *bytes, size_t left, ui
     while (move->length < PATCH_JUMP) {
         const uint8_t *at = bytes + move->length;
         if (move->length >= left) {
-            return refuse(why, "it is too short: less than five bytes", "");
+            return patchmove_refuse(why, "it is too short: less than five bytes", "");
         }
         if (!patchcode_read(&code, at, left - move->length)) {
-            return refuse(why, "one of its first instructions is not known", "");
+            return patchmove_refuse(why, "one of its first instructions is not known", "");
         }
-        if (add_one(move, &code, at, why) != 0) {
+        if (patchmove_add(move, &code, at, why) != 0) {
             return -1;
         }
         if (patchcode_ends(&code) && move->length < PATCH_JUMP) {
-            return refuse(why, "it is too short: %s within its first five bytes", name_of(&code));
+            return patchmove_refuse(why, "it is too short: %s within its first five bytes",
+                                    patchcode_name(&code));
         }
     }
     memcpy(move->bytes, bytes, move->length);
@@ -190,7 +192,7 @@ struct writer {
     bool is_too_far;
 };
 
-static void put(struct writer *writer, const void *bytes, size_t size) {
+static void patch_put(struct writer *writer, const void *bytes, size_t size) {
     memcpy(writer->to + writer->size, bytes, size);
     writer->size += size;
 }
@@ -220,14 +222,14 @@ static void put_jump(struct writer *writer, uint64_t target) {
 /* push 0(%rip), over what stands between: the return address lies behind the jump of a call, which
  * is `jump` bytes. So a walk of the stack finds the caller where it always was. */
 static void put_push(struct writer *writer, size_t jump) {
-    put(writer, (const uint8_t[]){0xff, 0x35}, 2);
+    patch_put(writer, (const uint8_t[]){0xff, 0x35}, 2);
     put_distance(writer, writer->place + writer->size + sizeof(int32_t) + jump);
 }
 
 static void put_bytes(struct writer *writer, const struct patchmove *move,
                       const struct patchmove_one *one) {
     size_t at = writer->size;
-    put(writer, move->bytes + one->at, one->length);
+    patch_put(writer, move->bytes + one->at, one->length);
     if (one->field != 0) {
         size_t field = at + one->field;
         set_distance(writer, field, one->length - one->field - sizeof(int32_t), one->target);
@@ -249,7 +251,7 @@ static void put_call(struct writer *writer, const struct patchmove *move,
         put_bytes(writer, move, one);
         writer->to[at + one->opcode] ^= CALL_TO_JUMP;
     }
-    put(writer, &back, sizeof back);
+    patch_put(writer, &back, sizeof back);
 }
 
 static void put_one(struct writer *writer, const struct patchmove *move,
@@ -259,7 +261,7 @@ static void put_one(struct writer *writer, const struct patchmove *move,
         put_jump(writer, one->target);
         break;
     case PATCHMOVE_BRANCH:
-        put(writer, (const uint8_t[]){0x0f, 0x80 | one->opcode}, 2);
+        patch_put(writer, (const uint8_t[]){0x0f, 0x80 | one->opcode}, 2);
         put_distance(writer, one->target);
         break;
     case PATCHMOVE_CALL:
