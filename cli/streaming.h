@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * streaming.h: `record --to`: the files of a recording are sent while it goes on; `--listen`: others
- * come and take them.
+ * streaming.h: `record --to`: the files of a recording are sent while it goes on; `--listen`:
+ * others come and take them.
  *
  * Called by cli/run, cli/attach and cli/outside. Each file has a sender, a process of its own
  * (`memtrace sender`), so that neither the network nor the recorder's end can harm the other side:
- * the file is all that they share. A sender that was killed is started again; one whose recorder was
- * killed goes on. So does the one process that waits for others (`memtrace offerer`), for all
+ * the file is all that they share. A sender that was killed is started again; one whose recorder
+ * was killed goes on. So does the one process that waits for others (`memtrace offerer`), for all
  * processes of a run; its listening socket stays with the recorder, too.
  */
 #ifndef CLI_STREAMING_H
