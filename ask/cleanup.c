@@ -63,13 +63,17 @@ void cleanup_remove(const char *path) {
 
 /* ---- Signals ---- */
 
-static void clean_up(int signal) {
+void cleanup_remove_all(void) {
     for (size_t i = 0; i < WATCHED_MOST; i++) {
         const char *path = watched[i];
         if (path != NULL) {
             cleanup_remove(path);
         }
     }
+}
+
+static void clean_up(int signal) {
+    cleanup_remove_all();
     raise(signal); /* the old action, as SA_RESETHAND brought it back, takes it on return */
 }
 

@@ -22,5 +22,7 @@ void cleanup_forget(const char *path);
 
 /* Removes a file, or a folder with all that is in it. Async-signal-safe. */
 void cleanup_remove(const char *path);
+/* All that are watched: where the command's job has failed. Async-signal-safe. */
+void cleanup_remove_all(void);
 
 #endif

@@ -12,18 +12,16 @@
 
 struct budgets {
     struct check_budget *items;
-    size_t count;
+    size_t count, room;
 };
 
-/* Adds what one line says; a line that is empty or a comment says nothing. origin: "file:3", or ""
- * for the command line. folder: where names of files begin; NULL: here. 0, or -1: error says what
- * is wrong, with the origin. */
+/* In a job, to which they belong. Adds what one line says; a line that is empty or a comment says
+ * nothing. origin: "file:3", or "" for the command line. folder: where names of files begin; NULL:
+ * here. 0, or -1: error says what is wrong, with the origin. */
 int budget_add(struct budgets *budgets, const char *line, const char *origin, const char *folder,
                struct error *error);
 
 /* All lines of a file. 0 or -1. */
 int budget_read(struct budgets *budgets, const char *path, struct error *error);
-
-void budget_free(struct budgets *budgets);
 
 #endif

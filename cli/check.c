@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* check.c: `memtrace check [BUDGET]... [FILE]`. docs/check.md is its page. */
 #include "analyze/report/check.h"
+#include "analyze/base/job.h"
 #include "analyze/model/uncounted.h"
 #include "analyze/rows/number.h"
 #include "cli/asking.h"
@@ -28,6 +29,7 @@ struct request {
     struct question question;
     const char *source;
     struct filters filters; /* of each budget's own selection */
+    int status;
 };
 
 /* ---- The command line ---- */
@@ -36,37 +38,23 @@ static int add_budget(struct request *request, const char *line, struct error *e
     return budget_add(&request->budgets, line, "", NULL, error);
 }
 
-/* Frees the line; NULL: out of memory. */
-static int add_made(struct request *request, char *line, struct error *error) {
-    int result =
-        line != NULL ? add_budget(request, line, error) : error_set(error, "out of memory");
-    free(line);
-    return result;
-}
-
 /* An option that is a budget: it is written out. data: its metric. */
 static int take_budget(void *member, const struct option *option, const char *value,
                        struct error *error) {
-    char *line;
-    return add_made(member,
-                    asprintf(&line, "%s <= \"%s\"", (const char *)option->data, value) >= 0 ? line
-                                                                                            : NULL,
-                    error);
+    return add_budget(member, job_text("%s <= \"%s\"", (const char *)option->data, value), error);
 }
 
 /* NAME=LIMIT, of a scope. */
 static int take_scope(void *member, const struct option *option, const char *value,
                       struct error *error) {
     const char *equals = strrchr(value, '=');
-    char *line;
     if (equals == NULL || equals == value) {
         return option_refuse(option, value, "NAME=LIMIT", error);
     }
-    if (asprintf(&line, "%s <= \"%s\" per scope \"%.*s\"", (const char *)option->data, equals + 1,
-                 (int)(equals - value), value) < 0) {
-        line = NULL;
-    }
-    return add_made(member, line, error);
+    return add_budget(member,
+                      job_text("%s <= \"%s\" per scope \"%.*s\"", (const char *)option->data,
+                               equals + 1, (int)(equals - value), value),
+                      error);
 }
 
 static int take_growth(void *member, const struct option *option, const char *value,
@@ -89,17 +77,15 @@ static int take_file(void *member, const struct option *option, const char *valu
 /* LIMIT or METRIC=LIMIT. */
 static int add_growth(struct request *request, const char *value, struct error *error) {
     const char *equals = strchr(value, '=');
-    char *line;
     if (request->baseline == NULL) {
         return error_set(error, "--max-growth needs --baseline FILE");
     }
-    if (asprintf(&line, "growth <= \"%s\" of \"%.*s\" over \"%s\"",
-                 equals != NULL ? equals + 1 : value,
-                 equals != NULL ? (int)(equals - value) : (int)strlen("peak"),
-                 equals != NULL ? value : "peak", request->baseline) < 0) {
-        line = NULL;
-    }
-    return add_made(request, line, error);
+    return add_budget(request,
+                      job_text("growth <= \"%s\" of \"%.*s\" over \"%s\"",
+                               equals != NULL ? equals + 1 : value,
+                               equals != NULL ? (int)(equals - value) : (int)strlen("peak"),
+                               equals != NULL ? value : "peak", request->baseline),
+                      error);
 }
 
 #define IN(member)     OPTION_IN(struct request, member)
@@ -170,62 +156,60 @@ struct checking {
     const char *baseline_path; /* NULL: none is open */
     struct check_result *results;
     size_t count;
+    struct job_memory *memory; /* what the results hold */
 };
 
-static int open_baseline(struct checking *checking, const char *path, struct error *error) {
+static void open_baseline(struct checking *checking, const char *path) {
+    struct error error;
     if (checking->baseline_path != NULL && strcmp(checking->baseline_path, path) == 0) {
-        return 0;
+        return;
     }
     if (checking->baseline_path != NULL) {
         answer_close(&checking->baseline);
         checking->baseline_path = NULL;
     }
-    if (asking_open(&checking->baseline, path, &checking->request->question, error) != 0) {
-        return -1;
-    }
+    job_check(asking_open(&checking->baseline, path, &checking->request->question, &error), &error);
     checking->baseline_path = path;
-    return 0;
 }
 
-static int make_subject(const struct request *request, struct answer *answer,
-                        const struct replay_options *replay, struct selection *selection,
-                        struct check_subject *subject, struct error *error) {
-    *selection = selection_all();
-    *subject = (struct check_subject){.whole = answer->source.model,
-                                      .parts = answer->source.parts,
-                                      .names = answer->names,
-                                      .selection = selection,
-                                      .suppressions = &answer->suppressions,
-                                      .source = answer->source.path,
-                                      .options = replay};
-    return filters_select(&request->filters, &answer->source, answer->names, replay, selection,
-                          error);
+static void end_selection(void *selection) {
+    selection_free(selection);
 }
 
-static int check_one(struct checking *checking, const struct check_budget *budget,
-                     struct error *error) {
+static struct check_subject make_subject(const struct request *request, struct answer *answer,
+                                         const struct replay_options *replay) {
+    struct check_subject subject = {.whole = answer->source.model,
+                                    .parts = answer->source.parts,
+                                    .names = answer->names,
+                                    .selection = job_alloc(sizeof *subject.selection),
+                                    .suppressions = &answer->suppressions,
+                                    .source = answer->source.path,
+                                    .options = replay};
+    struct error error;
+    *subject.selection = selection_all();
+    job_undo(end_selection, subject.selection);
+    job_check(filters_select(&request->filters, &answer->source, answer->names, replay,
+                             subject.selection, &error),
+              &error);
+    return subject;
+}
+
+/* The next budget. */
+static void check_next(void *what) {
+    struct checking *checking = what;
+    const struct request *request = checking->request;
+    const struct check_budget *budget = &request->budgets.items[checking->count];
     const struct replay_options replay = progress_replay();
-    struct selection selections[2] = {selection_all(), selection_all()};
-    struct check_subject subjects[2];
+    struct check_subject subject = make_subject(request, checking->subject, &replay);
+    struct check_subject baseline;
     bool growth = budget->kind == CHECK_GROWTH;
-    int status = make_subject(checking->request, checking->subject, &replay, &selections[1],
-                              &subjects[1], error);
-    if (status == 0 && growth) {
-        status = open_baseline(checking, budget->baseline, error);
+    if (growth) {
+        open_baseline(checking, budget->baseline);
+        baseline = make_subject(request, &checking->baseline, &replay);
     }
-    if (status == 0 && growth) {
-        status = make_subject(checking->request, &checking->baseline, &replay, &selections[0],
-                              &subjects[0], error);
-    }
-    if (status == 0) {
-        status =
-            check_budget(budget, &subjects[1], growth ? &subjects[0] : NULL,
-                         checking->request->tolerance, &checking->results[checking->count], error);
-    }
-    checking->count += status == 0;
-    selection_free(&selections[0]);
-    selection_free(&selections[1]);
-    return status;
+    check_budget(budget, &subject, growth ? &baseline : NULL, request->tolerance,
+                 &checking->results[checking->count]);
+    checking->count++;
 }
 
 static int write_results(const struct checking *checking) {
@@ -241,8 +225,8 @@ static int write_results(const struct checking *checking) {
         return CHECK_TROUBLE;
     }
     report.out = file.stream;
-    error_set(&error, "out of memory");
-    if (outfile_end(&file, check_write(&report, checking->request->format), &error) != CLI_OK) {
+    check_write(&report, checking->request->format);
+    if (outfile_end(&file, 0, &error) != CLI_OK) {
         return CHECK_TROUBLE;
     }
     for (size_t i = 0; i < checking->count; i++) {
@@ -267,17 +251,14 @@ static void tell_unsure(const struct checking *checking) {
 
 static int check_all(struct checking *checking) {
     const struct budgets *budgets = &checking->request->budgets;
-    struct error error = {""};
-    int status = 0;
-    for (size_t i = 0; status == 0 && i < budgets->count; i++) {
-        status = check_one(checking, &budgets->items[i], &error);
-        if (status != 0) {
-            const char *origin = budgets->items[i].origin;
+    int status;
+    while (checking->count < budgets->count) {
+        struct error error;
+        if (job_run(check_next, checking, &checking->memory, &error) != 0) {
+            const char *origin = budgets->items[checking->count].origin;
             cli_error("%s%s%s", origin, origin[0] != '\0' ? ": " : "", error.message);
+            return CHECK_TROUBLE;
         }
-    }
-    if (status != 0) {
-        return CHECK_TROUBLE;
     }
     status = write_results(checking);
     tell_unsure(checking);
@@ -317,40 +298,44 @@ static int judge_file(const struct answer *answer, int status) {
     return status == CHECK_MET ? CHECK_TROUBLE : status;
 }
 
-static int check_file(const struct request *request, const char *name) {
-    struct checking checking = {.request = request};
-    struct answer answer;
+static void end_answer(void *answer) {
+    answer_close(answer);
+}
+
+static void end_checking(void *what) {
+    struct checking *checking = what;
+    job_free(&checking->memory);
+    if (checking->baseline_path != NULL) {
+        answer_close(&checking->baseline);
+    }
+}
+
+static void check_file(void *what) {
+    struct request *request = what;
+    struct checking *checking = job_alloc(sizeof *checking);
+    struct answer *answer = job_alloc(sizeof *answer);
     struct error error = {""};
-    int status;
-    if (asking_open(&answer, name, &request->question, &error) != 0) {
-        cli_error("%s", error.message);
-        return CHECK_TROUBLE;
-    }
-    checking.subject = &answer;
-    checking.results = calloc(request->budgets.count, sizeof *checking.results);
-    status = checking.results != NULL ? check_all(&checking) : CHECK_TROUBLE;
-    status = judge_file(&answer, status);
-    for (size_t i = 0; i < checking.count; i++) {
-        check_free(&checking.results[i]);
-    }
-    free(checking.results);
-    if (checking.baseline_path != NULL) {
-        answer_close(&checking.baseline);
-    }
-    answer_close(&answer);
-    return status;
+    job_check(asking_open(answer, request->source, &request->question, &error), &error);
+    job_undo(end_answer, answer);
+    checking->request = request;
+    checking->subject = answer;
+    checking->results = job_array(request->budgets.count, sizeof *checking->results);
+    job_undo(end_checking, checking);
+    request->status = judge_file(answer, check_all(checking));
 }
 
 static int run_check(int argc, char **argv) {
     struct request request = {.question.has_leaks = true};
     struct error error;
     int status = cli_read(&check_command, &argc, &argv, &request);
-    if (status == CLI_OK) {
-        status = take_operands(&request, argc, argv, &error) == 0
-                     ? check_file(&request, request.source)
-                     : cli_usage("check", "%s", error.message);
+    if (status == CLI_OK && take_operands(&request, argc, argv, &error) != 0) {
+        status = cli_usage("check", "%s", error.message);
+    } else if (status == CLI_OK) {
+        status = job_run(check_file, &request, NULL, &error) == 0 ? request.status : CHECK_TROUBLE;
+        if (status == CHECK_TROUBLE && request.status == CHECK_MET) {
+            cli_error("%s", error.message);
+        }
     }
-    budget_free(&request.budgets);
     filters_free(&request.filters);
     question_free(&request.question);
     return status;

@@ -4,6 +4,7 @@
 
 #include "analyze/base/job.h"
 #include "analyze/rows/safetext.h"
+#include "ask/cleanup.h"
 #include "ask/memorylimit.h"
 
 #include <errno.h>
@@ -523,6 +524,9 @@ int cli_run(const struct command *command, int argc, char **argv) {
         help_print(command);
         return cli_finish(CLI_OK);
     }
-    return job_run(call_command, &call, NULL, &error) == 0 ? call.status
-                                                           : cli_error("%s", error.message);
+    if (job_run(call_command, &call, NULL, &error) == 0) {
+        return call.status;
+    }
+    cleanup_remove_all();
+    return cli_error("%s", error.message);
 }

@@ -2,6 +2,7 @@
 /* diff.c: `memtrace diff BEFORE AFTER`. docs/diff.md is its page. */
 #include "analyze/report/diff.h"
 
+#include "analyze/base/job.h"
 #include "cli/asking.h"
 #include "cli/cli.h"
 #include "cli/outfile.h"
@@ -106,8 +107,8 @@ static int write_diff(struct diff *diff, struct request *request) {
         return cli_error("%s", error.message);
     }
     request->view.out = file.stream;
-    error_set(&error, "out of memory while writing the difference");
-    return outfile_end(&file, diff_write(diff, &request->view), &error);
+    diff_write(diff, &request->view);
+    return outfile_end(&file, 0, &error);
 }
 
 /* What a side is of, where they differ in it. */
@@ -116,40 +117,36 @@ static const char *selected_of(const struct request *request, size_t side) {
     return question_narrows(&request->base) ? text : NULL;
 }
 
-/* What a side compares: the heap, or what filters ask for in its place. NULL: out of memory. */
-static const struct model *counted_of(const struct answer *answer, struct model *heap) {
+static void end_heap(void *heap) {
+    selection_as_heap_free(heap);
+}
+
+/* What a side compares: the heap, or what filters ask for in its place. */
+static const struct model *counted_of(const struct answer *answer) {
     uint32_t classes = selection_classes(&answer->filtered.selection);
-    *heap = (struct model){0};
+    struct model *heap;
     if (classes == 0 || classes == 1u << MODEL_HEAP) {
         return answer->filtered.model;
     }
-    return selection_as_heap(answer->filtered.model, classes, heap) == 0 ? heap : NULL;
-}
-
-static int compare_sides(const struct diff_side sides[2], struct request *request) {
-    struct diff diff;
-    int status;
-    if (sides[0].model == NULL || sides[1].model == NULL ||
-        diff_make(&diff, sides, &request->options) != 0) {
-        return cli_error("out of memory");
+    heap = job_alloc(sizeof *heap);
+    job_undo(end_heap, heap);
+    if (selection_as_heap(answer->filtered.model, classes, heap) != 0) {
+        job_fail_memory();
     }
-    status = write_diff(&diff, request);
-    diff_free(&diff);
-    return status;
+    return heap;
 }
 
 static int compare(struct answer answers[2], struct request *request) {
     struct diff_side sides[2];
-    struct model heaps[2];
+    struct diff diff;
     int status;
     for (size_t i = 0; i < 2; i++) {
-        sides[i] = (struct diff_side){counted_of(&answers[i], &heaps[i]), answers[i].names,
-                                      answers[i].source.path, selected_of(request, i),
-                                      &answers[i].suppressions};
+        sides[i] =
+            (struct diff_side){counted_of(&answers[i]), answers[i].names, answers[i].source.path,
+                               selected_of(request, i), &answers[i].suppressions};
     }
-    status = compare_sides(sides, request);
-    selection_as_heap_free(&heaps[0]);
-    selection_as_heap_free(&heaps[1]);
+    diff = diff_make(sides, &request->options);
+    status = write_diff(&diff, request);
     asking_note(&answers[0]);
     asking_note(&answers[1]);
     return status;

@@ -223,8 +223,8 @@ static int write_to(struct report *report, const struct request *request) {
         return cli_error("%s", error.message);
     }
     report->out = file.stream;
-    error_set(&error, "out of memory while writing the report");
-    return outfile_end(&file, reportshow_write(report, request), &error);
+    reportshow_write(report, request);
+    return outfile_end(&file, 0, &error);
 }
 
 static int report_answer(struct answer *answer, const struct request *request) {

@@ -23,7 +23,7 @@ struct request {
     struct question question;
 };
 
-/* Writes what was asked for to report->out. 0, or -1: out of memory. */
-int reportshow_write(const struct report *report, const struct request *request);
+/* Writes what was asked for to report->out. */
+void reportshow_write(const struct report *report, const struct request *request);
 
 #endif

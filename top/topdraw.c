@@ -5,6 +5,7 @@
  */
 #include "top/topdraw.h"
 
+#include "analyze/base/job.h"
 #include "analyze/base/pathname.h"
 #include "analyze/report/reports.h"
 #include "collect/recordask.h"
@@ -396,6 +397,10 @@ static void draw_text(struct topstate *state, struct topgrid *grid, size_t first
     }
 }
 
+static void write_threads(void *report) {
+    report_threads(report);
+}
+
 /* The report's table, as it would be printed. */
 static void draw_threads(struct topstate *state, struct topgrid *grid, size_t first, size_t end) {
     char *text = NULL;
@@ -403,7 +408,8 @@ static void draw_threads(struct topstate *state, struct topgrid *grid, size_t fi
     struct report report = {.out = open_memstream(&text, &size),
                             .model = state->source->model,
                             .options = {.width = grid->width, .unicode = state->unicode}};
-    if (report.out != NULL && report_threads(&report) == 0 && fclose(report.out) == 0) {
+    if (report.out != NULL && job_run(write_threads, &report, NULL, NULL) == 0 &&
+        fclose(report.out) == 0) {
         draw_text(state, grid, first, end, text + (text[0] == '\n'));
     }
     free(text);

@@ -112,6 +112,11 @@ int job_run(void (*work)(void *what), void *what, struct job_memory **kept, stru
     return 0;
 }
 
+void job_within(void (*work)(void *what), void *what) {
+    struct error error;
+    job_check(job_run(work, what, NULL, &error), &error);
+}
+
 void job_fail_as(const struct error *error) {
     if (innermost == NULL) {
         fprintf(stderr, "memtrace: %s\n", error->message);

@@ -33,6 +33,9 @@ struct job_memory;
  * *kept (at first NULL), for job_free(); if it fails, it is freed and *kept is as it was.
  */
 int job_run(void (*work)(void *what), void *what, struct job_memory **kept, struct error *error);
+/* The same for what takes much memory only while it works: if it fails, the present job ends. What
+ * is to stay is an array that was begun before. */
+void job_within(void (*work)(void *what), void *what);
 /* Undoes and frees all of it; *kept is NULL then, and may be before. */
 void job_free(struct job_memory **kept);
 

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Where the key's chain begins. */
 static size_t numbermap_home(const struct numbermap *map, uint64_t key) {
@@ -31,17 +32,12 @@ static size_t numbermap_more_places(const struct numbermap *map) {
     return map->places ? map->places * 2 : 64;
 }
 
-/* Into entries that are cleared. Returns the old ones. */
-static struct numbermap_entry *numbermap_move(struct numbermap *map,
-                                              struct numbermap_entry *entries) {
-    struct numbermap bigger = {
-        .entries = entries, .places = numbermap_more_places(map), .used = map->used};
-    struct numbermap_entry *old = map->entries;
-    for (size_t i = 0; i < map->places; i++)
-        if (old[i].value)
-            *numbermap_place(&bigger, old[i].key) = old[i];
-    *map = bigger;
-    return old;
+/* Those of another table, which is smaller, into a cleared one. */
+static void numbermap_copy(struct numbermap *map, const struct numbermap_entry *entries,
+                           size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (entries[i].value)
+            *numbermap_place(map, entries[i].key) = entries[i];
 }
 
 static void numbermap_fill(struct numbermap *map, uint64_t key, void *value) {
@@ -56,19 +52,34 @@ void *numbermap_get(const struct numbermap *map, uint64_t key) {
 
 int numbermap_put(struct numbermap *map, uint64_t key, void *value) {
     if (numbermap_is_full(map)) {
-        struct numbermap_entry *entries = calloc(numbermap_more_places(map), sizeof *entries);
-        if (!entries)
+        struct numbermap bigger = {.places = numbermap_more_places(map), .used = map->used};
+        bigger.entries = calloc(bigger.places, sizeof *bigger.entries);
+        if (!bigger.entries)
             return -1;
-        free(numbermap_move(map, entries));
+        numbermap_copy(&bigger, map->entries, map->places);
+        free(map->entries);
+        *map = bigger;
     }
     numbermap_fill(map, key, value);
     return 0;
 }
 
+/* The table has to stay with the job that it was begun in: so the old entries move, not the new
+ * ones. */
+static void numbermap_grow(struct numbermap *map) {
+    size_t count = map->places;
+    struct numbermap_entry *old = job_array(count, sizeof *old);
+    if (count)
+        memcpy(old, map->entries, count * sizeof *old);
+    job_reserve(&map->entries, &map->places, numbermap_more_places(map), sizeof *map->entries);
+    memset(map->entries, 0, map->places * sizeof *map->entries);
+    numbermap_copy(map, old, count);
+    job_release(old);
+}
+
 void numbermap_set(struct numbermap *map, uint64_t key, void *value) {
     if (numbermap_is_full(map))
-        job_release(
-            numbermap_move(map, job_array(numbermap_more_places(map), sizeof *map->entries)));
+        numbermap_grow(map);
     numbermap_fill(map, key, value);
 }
 

@@ -24,8 +24,8 @@ struct numbermap {
 void *numbermap_get(const struct numbermap *map, uint64_t key);
 /* Adds or replaces; value must not be NULL. 0, or -1: out of memory. */
 int numbermap_put(struct numbermap *map, uint64_t key, void *value);
-/* The same in a job, to which the table then belongs: for maps to which nothing else adds, and
- * which nobody frees. */
+/* The same in a job; the table belongs to the one in which it was begun. For maps to which nothing
+ * else adds, and which nobody frees. */
 void numbermap_set(struct numbermap *map, uint64_t key, void *value);
 /* Takes it out. Its value; NULL: it was not there. */
 void *numbermap_take(struct numbermap *map, uint64_t key);

@@ -3,6 +3,7 @@
 #include "analyze/blocks/detail.h"
 
 #include "analyze/base/array.h"
+#include "analyze/base/job.h"
 #include "analyze/base/sort.h"
 #include "analyze/blocks/blockrank.h"
 #include "analyze/profile/load.h"
@@ -401,46 +402,32 @@ const struct detail_context *detail_find(const struct detail *detail, uint32_t i
 
 /* ---- The costs of a model ---- */
 
-static void put_told(struct model_context *context, const struct detail_context *told,
-                     enum detail_part part) {
-    if (part == DETAIL_SHUTDOWN) {
-        context->live_bytes = told != NULL ? told->shutdown_bytes : 0;
-        context->live_blocks = told != NULL ? told->shutdown_blocks : 0;
-    } else {
-        context->temporary = told != NULL ? told->short_blocks : 0;
-    }
-}
-
-int detail_submodel(const struct detail *detail, enum detail_part part, const struct model *model,
-                    struct model *submodel) {
-    struct model_context *contexts = calloc(model->context_count + 1, sizeof *contexts);
+const struct model *detail_submodel(const struct detail *detail, enum detail_part part,
+                                    const struct model *model) {
+    struct model *submodel = job_alloc(sizeof *submodel);
     struct model_totals *totals = &submodel->totals;
-    if (contexts == NULL) {
-        return -1;
-    }
-    memcpy(contexts, model->contexts, model->context_count * sizeof *contexts);
     *submodel = *model;
-    submodel->contexts = contexts;
+    submodel->contexts = job_array(model->context_count, sizeof *submodel->contexts);
+    memcpy(submodel->contexts, model->contexts, model->context_count * sizeof *model->contexts);
     totals->live_bytes = part == DETAIL_SHUTDOWN ? 0 : totals->live_bytes;
     totals->live_blocks = part == DETAIL_SHUTDOWN ? 0 : totals->live_blocks;
     totals->temporary = part == DETAIL_SHORT ? 0 : totals->temporary;
     for (size_t i = 0; i < submodel->context_count; i++) {
-        struct model_context *context = &contexts[i];
+        struct model_context *context = &submodel->contexts[i];
+        const struct detail_context *told;
         if (context->class != MODEL_HEAP) {
             continue;
         }
-        put_told(context, detail_find(detail, context->id), part);
+        told = detail_find(detail, context->id);
         if (part == DETAIL_SHUTDOWN) {
+            context->live_bytes = told != NULL ? told->shutdown_bytes : 0;
+            context->live_blocks = told != NULL ? told->shutdown_blocks : 0;
             totals->live_bytes = model_add(totals->live_bytes, context->live_bytes);
             totals->live_blocks = model_add(totals->live_blocks, context->live_blocks);
         } else {
+            context->temporary = told != NULL ? told->short_blocks : 0;
             totals->temporary = model_add(totals->temporary, context->temporary);
         }
     }
-    return 0;
-}
-
-void detail_submodel_free(struct model *submodel) {
-    free(submodel->contexts);
-    *submodel = (struct model){0};
+    return submodel;
 }

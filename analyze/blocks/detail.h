@@ -110,11 +110,10 @@ const struct detail_context *detail_find(const struct detail *detail, uint32_t i
 /*
  * A model like `model` whose contexts' live bytes and blocks are what was freed only at shutdown or
  * never (DETAIL_SHUTDOWN), or whose temporary allocations are the short-lived ones (DETAIL_SHORT),
- * so that trees and tables show that. Shares all but the contexts with `model`; free with
- * detail_submodel_free(). 0, or -1: out of memory.
+ * so that trees and tables show that. Shares all but the contexts with `model`, and belongs to the
+ * job.
  */
-int detail_submodel(const struct detail *detail, enum detail_part part, const struct model *model,
-                    struct model *submodel);
-void detail_submodel_free(struct model *submodel);
+const struct model *detail_submodel(const struct detail *detail, enum detail_part part,
+                                    const struct model *model);
 
 #endif

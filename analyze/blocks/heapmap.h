@@ -4,7 +4,7 @@
  * holes between them, and which contexts keep nearly empty pages.
  *
  * Called by analyze/report. A block's bytes are those that were asked for; a hole is what lies
- * between the usable ends of two neighbours. Start from {0}. Invariants:
+ * between the usable ends of two neighbours. Invariants:
  *   sum of pages_by_tenth == pages; page_bytes <= pages * HEAPMAP_PAGE
  *   regions are disjoint, by address; each begins and ends with a page, each block is in one
  */
@@ -55,9 +55,8 @@ struct heapmap {
     size_t pin_count;
 };
 
-/* smaps may have no mappings. 0, or -1: out of memory. */
-int heapmap_make(struct heapmap *map, const struct detail *detail, const struct smaps *smaps);
-void heapmap_free(struct heapmap *map);
+/* smaps may have no mappings. */
+struct heapmap heapmap_make(const struct detail *detail, const struct smaps *smaps);
 
 /* Adds the live bytes of [start, start + count * step) to cells of `step` bytes. */
 void heapmap_fill(const struct detail *detail, uint64_t start, uint64_t step, uint64_t *cells,

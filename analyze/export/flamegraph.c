@@ -259,6 +259,6 @@ int export_flamegraph(const struct export *export, struct error *error) {
     }
     free(drawing.depths);
     free(drawing.next_x);
-    calltree_free(&drawing.tree);
+    job_release(drawing.tree.calls);
     return result;
 }

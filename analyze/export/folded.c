@@ -95,6 +95,6 @@ int export_folded(const struct export *export, struct error *error) {
     free(stacks.sizes);
     free(stacks.path);
     numbering_free(&stacks.functions);
-    calltree_free(&stacks.tree);
+    job_release(stacks.tree.calls);
     return result;
 }

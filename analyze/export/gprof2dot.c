@@ -103,6 +103,6 @@ int export_gprof2dot(const struct export *export, struct error *error) {
         result = error_set(error, "out of memory");
     }
     numbering_free(&functions);
-    calltree_free(&tree);
+    job_release(tree.calls);
     return result;
 }

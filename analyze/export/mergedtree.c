@@ -30,12 +30,9 @@ int mergedtree_open(struct calltree *tree, const struct export *export, enum met
         .model = export->model,
         .names = export->names,
         .options = {.by_line = export->by_line, .all_frames = export->all_frames}};
-    if (calltree_top_down(tree, &report, metric) != 0 ||
-        (export->depth != 0 && cut(tree, export->depth) != 0)) {
-        calltree_free(tree);
-        return error_set(error, "out of memory");
-    }
-    return 0;
+    *tree = calltree_top_down(&report, metric);
+    return export->depth == 0 || cut(tree, export->depth) == 0 ? 0
+                                                               : error_set(error, "out of memory");
 }
 
 uint32_t mergedtree_skip(const struct calltree *tree, uint32_t at, size_t *depth) {

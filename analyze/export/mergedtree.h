@@ -8,12 +8,13 @@
 #ifndef ANALYZE_EXPORT_MERGEDTREE_H
 #define ANALYZE_EXPORT_MERGEDTREE_H
 
+#include "analyze/base/job.h"
 #include "analyze/export/export.h"
 #include "analyze/export/shared.h"
 #include "analyze/report/calltree.h"
 
 /* The tree for a cost, export.depth calls deep: those that are deeper count in the last of these;
- * calltree_free() it. calls[0] is the root: all of it. 0 or -1. */
+ * it is of the job. calls[0] is the root: all of it. 0 or -1. */
 int mergedtree_open(struct calltree *tree, const struct export *export, enum metric metric,
                     struct error *error);
 

@@ -114,7 +114,7 @@ int export_speedscope(const struct export *export, struct error *error) {
     result = result == 0 && put_all(&writer) == 0 ? 0 : error_set(error, "out of memory");
     numbering_free(&writer.functions);
     for (enum metric metric = 0; metric < EXPORT_COSTS; metric++) {
-        calltree_free(&writer.trees[metric]);
+        job_release(writer.trees[metric].calls);
     }
     return result;
 }

@@ -3,6 +3,7 @@
 #include "analyze/filter/suppressions.h"
 
 #include "analyze/base/array.h"
+#include "analyze/base/job.h"
 #include "analyze/base/numbermap.h"
 #include "analyze/profile/load.h"
 #include "analyze/symbol/programfile.h"
@@ -427,6 +428,19 @@ int suppressions_apply(struct suppressions *suppressions, const struct model *mo
 void suppressions_applied_free(struct model *applied) {
     free(applied->contexts);
     *applied = (struct model){0};
+}
+
+static void end_applied(void *applied) {
+    suppressions_applied_free(applied);
+}
+
+const struct model *suppressions_leave(struct suppressions *suppressions, const struct model *model,
+                                       const struct names *names) {
+    struct model *applied = job_alloc(sizeof *applied);
+    struct error error;
+    job_undo(end_applied, applied);
+    job_check(suppressions_apply(suppressions, model, names, applied, &error), &error);
+    return applied;
 }
 
 int suppressions_apply_usual(struct suppressions *suppressions, const struct model *model) {

@@ -64,6 +64,9 @@ int suppressions_add_embedded(struct suppressions *suppressions, const struct mo
 int suppressions_apply(struct suppressions *suppressions, const struct model *model,
                        const struct names *names, struct model *applied, struct error *error);
 void suppressions_applied_free(struct model *applied);
+/* The same in a job, to which the model belongs: without what is suppressed. */
+const struct model *suppressions_leave(struct suppressions *suppressions, const struct model *model,
+                                       const struct names *names);
 
 /* The usual lists, of a program that has ended: those embedded in it and the built-in one. Counts
  * what they do, as suppressions_apply(); of what only runs or goes on nothing. Names are looked up

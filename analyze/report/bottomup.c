@@ -7,7 +7,7 @@
  * known, its siblings in their order, and no call has to be looked for. What a path goes on with is
  * found out once for each place of it (struct hop), however many paths lead through there.
  */
-#include "analyze/base/array.h"
+#include "analyze/base/job.h"
 #include "analyze/base/numbermap.h"
 #include "analyze/model/names.h"
 #include "analyze/report/calltree.h"
@@ -59,7 +59,7 @@ struct branch {
 struct climbing {
     struct calltree *tree;
     const struct report *report;
-    size_t call_room;
+    enum metric metric;
     uint64_t least; /* what is cheaper is not looked at further */
     uint32_t depth;
     bool folds_libraries;
@@ -88,40 +88,30 @@ static const struct names_frame unknown_frame = {.module = ""};
 
 /* ---- Paths: each place once ---- */
 
-/* From 1 on; 0: out of memory. */
-static uint32_t key_number(struct climbing *climbing, const struct names_frame *frame) {
-    uint64_t key = calltree_key(climbing->report, frame);
-    uint32_t number = (uint32_t)(uintptr_t)numbermap_get(&climbing->key_of, key);
-    if (number == 0 &&
-        numbermap_put(&climbing->key_of, key, (void *)(uintptr_t)(climbing->key_count + 1)) == 0) {
-        number = (uint32_t)++climbing->key_count;
-    }
-    return number;
-}
-
-/* From 1 on; 0: out of memory. */
-static uint32_t place_of(struct climbing *climbing, const struct names_frame *frame) {
+/* From 1 on. */
+static uint32_t climbing_place(struct climbing *climbing, const struct names_frame *frame) {
     uint64_t address = (uint64_t)(uintptr_t)frame;
+    uint64_t key = calltree_key(climbing->report, frame);
     uint32_t place = (uint32_t)(uintptr_t)numbermap_get(&climbing->place_of, address);
-    uint32_t key;
+    uint32_t number;
     if (place != 0) {
         return place;
     }
-    key = key_number(climbing, frame);
-    place = (uint32_t)climbing->place_count;
-    if (key == 0 ||
-        array_grow(&climbing->places, &climbing->place_room, place, sizeof *climbing->places) !=
-            0 ||
-        numbermap_put(&climbing->place_of, address, (void *)(uintptr_t)place) != 0) {
-        return 0;
+    number = (uint32_t)(uintptr_t)numbermap_get(&climbing->key_of, key);
+    if (number == 0) {
+        number = (uint32_t)++climbing->key_count;
+        numbermap_set(&climbing->key_of, key, (void *)(uintptr_t)number);
     }
+    place = (uint32_t)climbing->place_count;
+    job_grow(&climbing->places, &climbing->place_room, place, sizeof *climbing->places);
+    numbermap_set(&climbing->place_of, address, (void *)(uintptr_t)place);
     climbing->places[climbing->place_count++] =
-        (struct place){.frame = frame, .key = key, .line = frame->line};
+        (struct place){.frame = frame, .key = number, .line = frame->line};
     return place;
 }
 
-/* The hop of the frame that the walk stands on; 0: out of memory. */
-static uint32_t hop_of(struct climbing *climbing, const struct pathwalk *walk) {
+/* The hop of the frame that the walk stands on. */
+static uint32_t climbing_hop(struct climbing *climbing, const struct pathwalk *walk) {
     uint32_t *first = &climbing->first_hops[walk->node];
     if (*first == 0) {
         size_t count = 1;
@@ -129,10 +119,8 @@ static uint32_t hop_of(struct climbing *climbing, const struct pathwalk *walk) {
             names_frames(climbing->report->names, climbing->report->model->nodes[walk->node].frame,
                          &count);
         }
-        if (array_reserve(&climbing->hops, &climbing->hop_room, climbing->hop_count + count,
-                          sizeof *climbing->hops) != 0) {
-            return 0;
-        }
+        job_reserve(&climbing->hops, &climbing->hop_room, climbing->hop_count + count,
+                    sizeof *climbing->hops);
         memset(&climbing->hops[climbing->hop_count], 0, count * sizeof *climbing->hops);
         *first = (uint32_t)climbing->hop_count;
         climbing->hop_count += count;
@@ -140,16 +128,12 @@ static uint32_t hop_of(struct climbing *climbing, const struct pathwalk *walk) {
     return *first + (uint32_t)walk->index;
 }
 
-/* The first hop of a path; what it leads to is known then. 0: out of memory. */
-static uint32_t follow(struct climbing *climbing, struct pathwalk walk) {
+/* The first hop of a path; what it leads to is known then. */
+static uint32_t climbing_follow(struct climbing *climbing, struct pathwalk walk) {
     uint32_t start = 0;
     uint32_t before = 0;
     while (walk.frame != NULL) {
-        uint32_t hop = hop_of(climbing, &walk);
-        uint32_t place;
-        if (hop == 0) {
-            return 0;
-        }
+        uint32_t hop = climbing_hop(climbing, &walk);
         if (before != 0) {
             climbing->hops[before].next = hop;
             climbing->hops[before].folded = (uint32_t)walk.folded;
@@ -159,31 +143,26 @@ static uint32_t follow(struct climbing *climbing, struct pathwalk walk) {
         if (climbing->hops[hop].frame != 0) {
             break;
         }
-        place = place_of(climbing, walk.frame);
-        if (place == 0) {
-            return 0;
-        }
-        climbing->hops[hop].frame = place;
+        climbing->hops[hop].frame = climbing_place(climbing, walk.frame);
         before = hop;
         pathwalk_next(&walk);
     }
     return start;
 }
 
-static uint16_t clamped(size_t number) {
+static uint16_t climbing_clamped(size_t number) {
     return number < UINT16_MAX ? (uint16_t)number : UINT16_MAX;
 }
 
-/* How many start to climb; -1: out of memory. */
-static int64_t start_climbing(struct climbing *climbing, enum metric metric) {
+/* How many start to climb. */
+static uint32_t climbing_start(struct climbing *climbing) {
     const struct report *report = climbing->report;
     const struct model *model = report->model;
     uint32_t count = 0;
     for (size_t i = 0; i < model->context_count; i++) {
         const struct model_context *context = &model->contexts[i];
-        struct cost cost = metric_cost(metric, context);
+        struct cost cost = metric_cost(climbing->metric, context);
         struct pathwalk walk;
-        struct climber *climber = &climbing->rows[0][count];
         if (context->class != MODEL_HEAP || cost.main == 0) {
             continue;
         }
@@ -191,57 +170,51 @@ static int64_t start_climbing(struct climbing *climbing, enum metric metric) {
         if (walk.frame == NULL) {
             walk.frame = &unknown_frame;
         }
-        *climber = (struct climber){
-            .hop = follow(climbing, walk), .folded = clamped(walk.folded), .cost = cost};
-        if (climber->hop == 0) {
-            return -1;
-        }
+        climbing->rows[0][count++] = (struct climber){.hop = climbing_follow(climbing, walk),
+                                                      .folded = climbing_clamped(walk.folded),
+                                                      .cost = cost};
         metric_add(&climbing->tree->calls[0].cost, cost);
-        count++;
     }
     return count;
 }
 
 /* ---- Groups ---- */
 
-static const struct place *place_at(const struct climbing *climbing, uint32_t hop) {
+static const struct place *climbing_place_at(const struct climbing *climbing, uint32_t hop) {
     return &climbing->places[climbing->hops[hop].frame];
 }
 
-static void step(const struct climbing *climbing, struct climber *climber) {
+static void climbing_step(const struct climbing *climbing, struct climber *climber) {
     const struct hop *hop = &climbing->hops[climber->hop];
     climber->hop = hop->next;
-    climber->folded = clamped(hop->folded);
+    climber->folded = climbing_clamped(hop->folded);
     climber->steps++;
 }
 
 /* Functions that call themselves are one call: a recursion would draw a line for each level. */
-static void step_over_recursion(const struct climbing *climbing, const struct group *group,
-                                struct climber *climber) {
+static void climbing_step_over_recursion(const struct climbing *climbing, const struct group *group,
+                                         struct climber *climber) {
     struct call *call = &climbing->tree->calls[group->call];
     while (climber->hop != 0 && climber->steps <= climbing->depth &&
-           place_at(climbing, climber->hop)->key == group->key) {
+           climbing_place_at(climbing, climber->hop)->key == group->key) {
         call->recursive = true;
         calltree_note_line(&call->first_line, &call->last_line,
-                           place_at(climbing, climber->hop)->line);
+                           climbing_place_at(climbing, climber->hop)->line);
         if (climber->folded > call->folded) {
             call->folded = climber->folded;
         }
-        step(climbing, climber);
+        climbing_step(climbing, climber);
     }
 }
 
-/* The branch that the climber takes, made if it is the first one; NONE: out of memory. */
-static uint32_t branch_of(struct climbing *climbing, const struct climber *climber) {
-    const struct place *place = place_at(climbing, climber->hop);
+/* The branch that the climber takes, made if it is the first one. */
+static uint32_t climbing_branch_of(struct climbing *climbing, const struct climber *climber) {
+    const struct place *place = climbing_place_at(climbing, climber->hop);
     uint32_t number = climbing->branch_of_key[place->key];
     struct branch *branch;
     if (number == NONE) {
         number = (uint32_t)climbing->branch_count;
-        if (array_grow(&climbing->branches, &climbing->branch_room, number,
-                       sizeof *climbing->branches) != 0) {
-            return NONE;
-        }
+        job_grow(&climbing->branches, &climbing->branch_room, number, sizeof *climbing->branches);
         climbing->branches[climbing->branch_count++] =
             (struct branch){.place = climbing->hops[climber->hop].frame};
         climbing->branch_of_key[place->key] = number;
@@ -256,13 +229,13 @@ static uint32_t branch_of(struct climbing *climbing, const struct climber *climb
     return number;
 }
 
-/* Counts who goes where. Those that arrived are what the call itself was called for. 0 or -1. */
-static int count_branches(struct climbing *climbing, const struct group *group) {
+/* Counts who goes where. Those that arrived are what the call itself was called for. */
+static void climbing_count_branches(struct climbing *climbing, const struct group *group) {
     struct climber *row = climbing->rows[group->row];
     climbing->branch_count = 0;
     for (uint32_t i = group->from; i < group->to; i++) {
         if (group->key != 0 && !climbing->report->options.all_frames) {
-            step_over_recursion(climbing, group, &row[i]);
+            climbing_step_over_recursion(climbing, group, &row[i]);
         }
         climbing->branch_of_climber[i] = NONE;
         if (row[i].steps > climbing->depth) {
@@ -272,16 +245,12 @@ static int count_branches(struct climbing *climbing, const struct group *group) 
             metric_add(&climbing->tree->calls[group->call].self, row[i].cost);
             continue;
         }
-        climbing->branch_of_climber[i] = branch_of(climbing, &row[i]);
-        if (climbing->branch_of_climber[i] == NONE) {
-            return -1;
-        }
+        climbing->branch_of_climber[i] = climbing_branch_of(climbing, &row[i]);
     }
-    return 0;
 }
 
 /* Of those that cost the same the one that was met last is first, as siblings are elsewhere. */
-static bool before(const struct branch *branches, uint32_t left, uint32_t right) {
+static bool climbing_before(const struct branch *branches, uint32_t left, uint32_t right) {
     const struct cost *a = &branches[left].cost;
     const struct cost *b = &branches[right].cost;
     return a->main != b->main   ? a->main > b->main
@@ -289,29 +258,30 @@ static bool before(const struct branch *branches, uint32_t left, uint32_t right)
                                 : left > right;
 }
 
-static int compare(const void *left, const void *right, void *branches) {
-    return before(branches, *(const uint32_t *)left, *(const uint32_t *)right) ? -1 : 1;
+static int climbing_compare(const void *left, const void *right, void *branches) {
+    return climbing_before(branches, *(const uint32_t *)left, *(const uint32_t *)right) ? -1 : 1;
 }
 
-static void sort_branches(struct climbing *climbing) {
+static void climbing_sort_branches(struct climbing *climbing) {
     uint32_t *order = climbing->order;
     size_t count = climbing->branch_count;
     for (uint32_t i = 0; i < count; i++) {
         size_t at = i;
-        for (; count <= SHORT_LIST && at > 0 && before(climbing->branches, i, order[at - 1]);
+        for (;
+             count <= SHORT_LIST && at > 0 && climbing_before(climbing->branches, i, order[at - 1]);
              at--) {
             order[at] = order[at - 1];
         }
         order[at] = i;
     }
     if (count > SHORT_LIST) {
-        qsort_r(order, count, sizeof *order, compare, climbing->branches);
+        qsort_r(order, count, sizeof *order, climbing_compare, climbing->branches);
     }
 }
 
 /* The call of a branch, behind its dearer siblings. */
-static void add_call(struct climbing *climbing, const struct group *group,
-                     const struct branch *branch, bool is_first) {
+static void climbing_add_call(struct climbing *climbing, const struct group *group,
+                              const struct branch *branch, bool is_first) {
     struct calltree *tree = climbing->tree;
     struct call *parent = &tree->calls[group->call];
     const struct names_frame *frame = climbing->places[branch->place].frame;
@@ -330,21 +300,16 @@ static void add_call(struct climbing *climbing, const struct group *group,
                                        .folded = branch->folded};
 }
 
-/* Makes the calls of the branches, and a group of those that are dear enough. 0 or -1. */
-static int open_branches(struct climbing *climbing, const struct group *group) {
+/* Makes the calls of the branches, and a group of those that are dear enough. */
+static void climbing_open_branches(struct climbing *climbing, const struct group *group) {
     struct calltree *tree = climbing->tree;
     size_t count = climbing->branch_count;
     uint32_t to = group->from;
-    if (tree->count + count >= UINT32_MAX ||
-        array_reserve(&tree->calls, &climbing->call_room, tree->count + count,
-                      sizeof *tree->calls) != 0 ||
-        array_reserve(&climbing->groups, &climbing->group_room, climbing->group_count + count,
-                      sizeof *climbing->groups) != 0 ||
-        array_reserve(&climbing->order, &climbing->order_room, count, sizeof *climbing->order) !=
-            0) {
-        return -1;
-    }
-    sort_branches(climbing);
+    calltree_reserve(tree, count);
+    job_reserve(&climbing->groups, &climbing->group_room, climbing->group_count + count,
+                sizeof *climbing->groups);
+    job_reserve(&climbing->order, &climbing->order_room, count, sizeof *climbing->order);
+    climbing_sort_branches(climbing);
     for (size_t i = 0; i < count; i++) {
         struct branch *branch = &climbing->branches[climbing->order[i]];
         struct group above = {.call = (uint32_t)tree->count,
@@ -352,7 +317,7 @@ static int open_branches(struct climbing *climbing, const struct group *group) {
                               .from = to,
                               .to = to + branch->count,
                               .row = 1 - group->row};
-        add_call(climbing, group, branch, i == 0);
+        climbing_add_call(climbing, group, branch, i == 0);
         climbing->branch_of_key[above.key] = NONE;
         branch->count = to; /* where its first climber goes */
         to = above.to;
@@ -360,103 +325,61 @@ static int open_branches(struct climbing *climbing, const struct group *group) {
             climbing->groups[climbing->group_count++] = above;
         }
     }
-    return 0;
 }
 
-static int part(struct climbing *climbing, struct group group) {
+static void climbing_part(struct climbing *climbing, struct group group) {
     const struct climber *from = climbing->rows[group.row];
     struct climber *to = climbing->rows[1 - group.row];
-    if (count_branches(climbing, &group) != 0 ||
-        (climbing->branch_count != 0 && open_branches(climbing, &group) != 0)) {
-        return -1;
+    climbing_count_branches(climbing, &group);
+    if (climbing->branch_count != 0) {
+        climbing_open_branches(climbing, &group);
     }
     for (uint32_t i = group.from; i < group.to; i++) {
         uint32_t branch = climbing->branch_of_climber[i];
         if (branch != NONE) {
             struct climber *climber = &to[climbing->branches[branch].count++];
             *climber = from[i];
-            step(climbing, climber);
+            climbing_step(climbing, climber);
         }
     }
-    return 0;
 }
 
-/* ---- All of it ---- */
-
-static int start(struct climbing *climbing) {
+static void climb(void *what) {
+    struct climbing *climbing = what;
     const struct model *model = climbing->report->model;
-    climbing->first_hops = calloc(model->node_count + 1, sizeof *climbing->first_hops);
-    climbing->rows[0] = calloc(model->context_count + 1, sizeof *climbing->rows[0]);
-    climbing->rows[1] = calloc(model->context_count + 1, sizeof *climbing->rows[1]);
-    climbing->branch_of_climber =
-        calloc(model->context_count + 1, sizeof *climbing->branch_of_climber);
+    size_t most = model->context_count + 1;
+    uint32_t count;
+    climbing->first_hops = job_array(model->node_count + 1, sizeof *climbing->first_hops);
+    climbing->rows[0] = job_array(most, sizeof *climbing->rows[0]);
+    climbing->rows[1] = job_array(most, sizeof *climbing->rows[1]);
+    climbing->branch_of_climber = job_array(most, sizeof *climbing->branch_of_climber);
     climbing->hop_count = 1;
     climbing->place_count = 1;
-    if (climbing->first_hops == NULL || climbing->rows[0] == NULL || climbing->rows[1] == NULL ||
-        climbing->branch_of_climber == NULL ||
-        array_grow(&climbing->tree->calls, &climbing->call_room, 0,
-                   sizeof *climbing->tree->calls) != 0) {
-        return -1;
+    count = climbing_start(climbing);
+    climbing->branch_of_key = job_array(climbing->key_count + 1, sizeof *climbing->branch_of_key);
+    for (size_t i = 0; i <= climbing->key_count; i++) {
+        climbing->branch_of_key[i] = NONE;
     }
-    climbing->tree->calls[climbing->tree->count++] = (struct call){0}; /* the root */
-    return 0;
-}
-
-/* Once all keys are known. */
-static int clear_branches(struct climbing *climbing) {
-    size_t size = (climbing->key_count + 1) * sizeof *climbing->branch_of_key;
-    climbing->branch_of_key = malloc(size);
-    if (climbing->branch_of_key == NULL) {
-        return -1;
-    }
-    memset(climbing->branch_of_key, 0xff, size); /* NONE */
-    return 0;
-}
-
-static int climb(struct climbing *climbing, enum metric metric) {
-    int64_t count = start_climbing(climbing, metric);
-    int result = count >= 0 ? clear_branches(climbing) : -1;
-    struct calltree *tree = climbing->tree;
-    climbing->least = (uint64_t)((double)tree->calls[0].cost.main / 100.0 *
+    climbing->least = (uint64_t)((double)climbing->tree->calls[0].cost.main / 100.0 *
                                  climbing->report->options.min_percent);
-    if (result == 0 && count > 0) {
-        result = part(climbing, (struct group){.to = (uint32_t)count});
+    if (count > 0) {
+        climbing_part(climbing, (struct group){.to = count});
     }
-    while (result == 0 && climbing->group_count > 0) {
-        result = part(climbing, climbing->groups[--climbing->group_count]);
+    while (climbing->group_count > 0) {
+        climbing_part(climbing, climbing->groups[--climbing->group_count]);
     }
-    return result;
 }
 
-static void free_all(struct climbing *climbing) {
-    free(climbing->first_hops);
-    free(climbing->hops);
-    free(climbing->places);
-    numbermap_free(&climbing->place_of);
-    numbermap_free(&climbing->key_of);
-    free(climbing->rows[0]);
-    free(climbing->rows[1]);
-    free(climbing->branch_of_climber);
-    free(climbing->branch_of_key);
-    free(climbing->branches);
-    free(climbing->order);
-    free(climbing->groups);
-}
-
-int calltree_bottom_up(struct calltree *tree, const struct report *report, enum metric metric) {
+struct calltree calltree_bottom_up(const struct report *report, enum metric metric) {
     const struct report_options *options = &report->options;
+    struct calltree tree = calltree_begin();
     struct climbing climbing = {
-        .tree = tree,
+        .tree = &tree,
         .report = report,
+        .metric = metric,
         .depth = (uint32_t)(options->depth != 0 && options->depth < DEPTH_LIMIT ? options->depth
                                                                                 : DEPTH_LIMIT),
         .folds_libraries = report_is_for_people(report) && !options->all_frames};
-    int result;
-    *tree = (struct calltree){0};
-    result = start(&climbing);
-    if (result == 0) {
-        result = climb(&climbing, metric);
-    }
-    free_all(&climbing);
-    return result;
+    job_within(climb, &climbing);
+    return tree;
 }

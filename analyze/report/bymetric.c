@@ -5,6 +5,7 @@
  * Of a function the table says what it allocated itself, and what was allocated in it and in what
  * it called. A function that calls itself counts once.
  */
+#include "analyze/base/job.h"
 #include "analyze/report/calltree.h"
 #include "analyze/report/findings.h"
 #include "analyze/report/framesums.h"
@@ -27,43 +28,16 @@ static struct names_frame without_line(const struct names_frame *frame) {
 /* ---- The table by function ---- */
 
 /* Start-up code is shown where it allocates itself. */
-static bool is_shown(const struct report *report, const struct names_frame *frame, struct cost self,
-                     uint64_t most, uint64_t total) {
+static bool flat_is_shown(const struct table *table, const struct names_frame *frame,
+                          struct cost self, uint64_t most, uint64_t total) {
+    const struct report *report = table->report;
     double least = (double)total / 100.0 * report->options.min_percent;
     bool is_all = report->options.all_frames || !report_is_for_people(report);
-    return (double)most >= least && (is_all || self.main != 0 || !pathwalk_is_startup(frame));
+    return table_has_room(table) && (double)most >= least &&
+           (is_all || self.main != 0 || !pathwalk_is_startup(frame));
 }
 
-static void put_function(struct table *table, const struct names_frame *of, struct cost self,
-                         struct cost inclusive, struct cost total) {
-    struct names_frame frame = without_line(of);
-    table_row(table, (struct table_cell[]){table_share(self.main, total.main),
-                                           table_number(self.main), table_number(self.side),
-                                           table_share(inclusive.main, total.main),
-                                           table_number(inclusive.main), table_frame(&frame)});
-}
-
-static void put_functions(struct table *table, const struct framesums *functions,
-                          enum metric metric, struct cost total) {
-    const struct report *report = table->report;
-    for (size_t i = 0; i < functions->count; i++) {
-        const struct framesums_item *function = &functions->items[i];
-        struct cost self = framesums_cost(metric, &function->self);
-        struct cost inclusive = framesums_cost(metric, &function->inclusive);
-        uint64_t most = inclusive.main > self.main ? inclusive.main : self.main;
-        bool fits = report->options.limit == 0 || table->rows < report->options.limit;
-        if (most == 0) {
-            continue;
-        }
-        if (fits && is_shown(report, function->frame, self, most, total.main)) {
-            put_function(table, function->frame, self, inclusive, total);
-        } else {
-            table->hidden++;
-        }
-    }
-}
-
-int report_flat(const struct report *report, enum metric metric) {
+void report_flat(const struct report *report, enum metric metric) {
     const struct table_column columns[] = {
         {"self_percent", "self", TABLE_PERCENT, 0},
         {"self", metric_main_heading(metric), metric_main_kind(metric), 11},
@@ -73,20 +47,29 @@ int report_flat(const struct report *report, enum metric metric) {
         {"inclusive", metric_main_heading(metric), metric_main_kind(metric), 11},
         {"function", "function", TABLE_FRAME, 0},
     };
-    struct framesums functions;
+    struct framesums functions = framesums_make(report, FRAMESUMS_FUNCTION);
     struct cost total = metric_total(metric, report->model);
     struct report_title title;
-    int result = framesums_make(&functions, report, FRAMESUMS_FUNCTION);
     struct table table =
         table_open(report, metric_name(metric), report_title(report, metric, &title), columns,
                    sizeof columns / sizeof columns[0]);
-    if (result == 0) {
-        framesums_sort(&functions, metric);
-        put_functions(&table, &functions, metric, total);
+    framesums_sort(&functions, metric);
+    for (size_t i = 0; i < functions.count; i++) {
+        const struct framesums_item *function = &functions.items[i];
+        struct names_frame frame = without_line(function->frame);
+        struct cost self = framesums_cost(metric, &function->self);
+        struct cost inclusive = framesums_cost(metric, &function->inclusive);
+        uint64_t most = inclusive.main > self.main ? inclusive.main : self.main;
+        if (most != 0 && flat_is_shown(&table, function->frame, self, most, total.main)) {
+            table_row(&table, (struct table_cell[]){
+                                  table_share(self.main, total.main), table_number(self.main),
+                                  table_number(self.side), table_share(inclusive.main, total.main),
+                                  table_number(inclusive.main), table_frame(&frame)});
+        } else {
+            table.hidden += most != 0;
+        }
     }
     table_close(&table);
-    framesums_free(&functions);
-    return result;
 }
 
 /* ---- Callers and callees: the first level of the trees around functions ---- */
@@ -94,15 +77,14 @@ int report_flat(const struct report *report, enum metric metric) {
 static const struct names_frame nobody = {.function = "(nobody)", .module = ""};
 static const struct names_frame itself = {.function = "(itself)", .module = ""};
 
-static void put_side(struct table *table, const struct names_frame *of, struct cost cost,
-                     struct cost total) {
-    size_t limit = table->report->options.limit != 0 ? table->report->options.limit : SIZE_MAX;
+static void callers_put_side(struct table *table, const struct names_frame *of, struct cost cost,
+                             struct cost total) {
     double least = (double)total.main / 100 * table->report->options.min_percent;
     struct names_frame frame = without_line(of);
     if (cost.main == 0) {
         return;
     }
-    if (table->rows >= limit || (double)cost.main < least) {
+    if (!table_has_room(table) || (double)cost.main < least) {
         table->hidden++;
         return;
     }
@@ -112,8 +94,9 @@ static void put_side(struct table *table, const struct names_frame *of, struct c
 }
 
 /* `none`: what stands for the paths that end at the functions. */
-static void put_sides(const struct report *report, enum metric metric, const struct calltree *tree,
-                      const char *name, const char *title, const struct names_frame *none) {
+static void callers_put_sides(const struct report *report, enum metric metric,
+                              const struct calltree *tree, const char *name, const char *title,
+                              const struct names_frame *none) {
     const struct table_column columns[] = {
         {"percent", "share", TABLE_PERCENT, 0},
         {"cost", metric_main_heading(metric), metric_main_kind(metric), 0},
@@ -127,19 +110,19 @@ static void put_sides(const struct report *report, enum metric metric, const str
     for (uint32_t at = root->first_child; at != 0; at = tree->calls[at].next) {
         const struct call *call = &tree->calls[at];
         if (!is_none_put && root->self.main >= call->cost.main) {
-            put_side(&table, none, root->self, root->cost);
+            callers_put_side(&table, none, root->self, root->cost);
             is_none_put = true;
         }
-        put_side(&table, call->frame, call->cost, root->cost);
+        callers_put_side(&table, call->frame, call->cost, root->cost);
     }
     if (!is_none_put) {
-        put_side(&table, none, root->self, root->cost);
+        callers_put_side(&table, none, root->self, root->cost);
     }
     table_close(&table);
 }
 
-static void put_total(const struct report *report, enum metric metric, const struct callers_of *of,
-                      struct cost cost) {
+static void callers_put_total(const struct report *report, enum metric metric,
+                              const struct callers_of *of, struct cost cost) {
     const struct table_column columns[] = {
         {"function", "function", TABLE_TEXT, 0},
         {"percent", "share", TABLE_PERCENT, 0},
@@ -162,22 +145,16 @@ static void put_total(const struct report *report, enum metric metric, const str
     table_close(&table);
 }
 
-int report_callers(const struct report *report, enum metric metric, const struct callers_of *of) {
+void report_callers(const struct report *report, enum metric metric, const struct callers_of *of) {
     struct report around = *report;
-    struct calltree callers = {0};
-    struct calltree callees = {0};
-    int result;
+    struct calltree callers;
+    struct calltree callees;
     around.options.depth = 1;
     around.options.by_line = false;
-    result = calltree_around(&callers, &callees, &around, metric, of);
-    if (result == 0) {
-        put_total(report, metric, of, callers.calls[0].cost);
-        put_sides(report, metric, &callers, "callers", "Called by", &nobody);
-        put_sides(report, metric, &callees, "callees", "Calls", &itself);
-    }
-    calltree_free(&callers);
-    calltree_free(&callees);
-    return result;
+    calltree_around(&callers, &callees, &around, metric, of);
+    callers_put_total(report, metric, of, callers.calls[0].cost);
+    callers_put_sides(report, metric, &callers, "callers", "Called by", &nobody);
+    callers_put_sides(report, metric, &callees, "callees", "Calls", &itself);
 }
 
 /* ---- The dearest call paths, one below the other ---- */
@@ -225,8 +202,8 @@ static uint64_t median_lifetime(const struct model *model, const struct model_co
 }
 
 /* Rank, share, cost, and what else is known of a path. */
-static void put_head(const struct report *report, enum metric metric, size_t rank,
-                     const struct ranked *ranked, struct cost total) {
+static void paths_put_head(const struct report *report, enum metric metric, size_t rank,
+                           const struct ranked *ranked, struct cost total) {
     const struct model_context *context = ranked->context;
     uint64_t median = median_lifetime(report->model, context);
     struct number numbers[6];
@@ -255,50 +232,14 @@ static void put_head(const struct report *report, enum metric metric, size_t ran
             model_hash(report->model, context->id), style_off(report));
 }
 
-static void put_path(const struct report *report, enum metric metric, size_t rank,
-                     const struct ranked *ranked, struct cost total) {
+static void paths_put_one(const struct report *report, enum metric metric, size_t rank,
+                          const struct ranked *ranked, struct cost total) {
     struct report head = *report;
-    char *text = NULL;
-    size_t size = 0;
-    head.out = open_memstream(&text, &size);
-    if (head.out == NULL) {
-        put_head(report, metric, rank, ranked, total); /* however wide */
-    } else {
-        put_head(&head, metric, rank, ranked, total);
-        if (fclose(head.out) == 0) {
-            style_lines(report, text, HEAD_INDENT);
-        }
-        free(text);
-    }
+    struct job_printing *printing = job_print();
+    head.out = printing->out;
+    paths_put_head(&head, metric, rank, ranked, total);
+    style_lines(report, job_printed(printing), HEAD_INDENT);
     style_path(report, pathwalk_folded(report, ranked->context->path), report->options.depth);
-}
-
-static struct ranked *rank(const struct report *report, enum metric metric, size_t *count) {
-    const struct model *model = report->model;
-    struct ranked *ranked = calloc(model->context_count + 1, sizeof *ranked);
-    *count = 0;
-    for (size_t i = 0; ranked != NULL && i < model->context_count; i++) {
-        struct cost cost = metric_cost(metric, &model->contexts[i]);
-        if (model->contexts[i].class == MODEL_HEAP && cost.main != 0) {
-            ranked[(*count)++] = (struct ranked){&model->contexts[i], cost};
-        }
-    }
-    if (ranked != NULL) {
-        qsort(ranked, *count, sizeof *ranked, dearest_path_first);
-    }
-    return ranked;
-}
-
-/* How many of them are dear enough. */
-static size_t count_shown(const struct report *report, const struct ranked *ranked, size_t count,
-                          struct cost total) {
-    double least = (double)total.main / 100.0 * report->options.min_percent;
-    size_t limit = report->options.limit != 0 ? report->options.limit : SIZE_MAX;
-    size_t shown = 0;
-    while (shown < count && shown < limit && (double)ranked[shown].cost.main >= least) {
-        shown++;
-    }
-    return shown;
 }
 
 static void draw_paths(const struct report *report, enum metric metric, const struct ranked *ranked,
@@ -309,7 +250,7 @@ static void draw_paths(const struct report *report, enum metric metric, const st
             metric == METRIC_TEMPORARY ? "temporary allocations" : metric_word(metric),
             style_off(report));
     for (size_t i = 0; i < shown; i++) {
-        put_path(report, metric, i + 1, &ranked[i], total);
+        paths_put_one(report, metric, i + 1, &ranked[i], total);
     }
     if (count == 0) {
         fputs("nothing\n", report->out);
@@ -346,28 +287,34 @@ static void list_paths(const struct report *report, enum metric metric, const st
     table_close(&table);
 }
 
-int report_paths(const struct report *report, enum metric metric) {
-    size_t count;
-    struct ranked *ranked = rank(report, metric, &count);
-    size_t shown;
-    if (ranked == NULL) {
-        return -1;
+void report_paths(const struct report *report, enum metric metric) {
+    const struct model *model = report->model;
+    struct cost total = metric_total(metric, model);
+    double least = (double)total.main / 100.0 * report->options.min_percent;
+    size_t limit = report->options.limit != 0 ? report->options.limit : SIZE_MAX;
+    struct ranked *ranked = job_array(model->context_count, sizeof *ranked);
+    size_t count = 0;
+    size_t shown = 0;
+    for (size_t i = 0; i < model->context_count; i++) {
+        struct cost cost = metric_cost(metric, &model->contexts[i]);
+        if (model->contexts[i].class == MODEL_HEAP && cost.main != 0) {
+            ranked[count++] = (struct ranked){&model->contexts[i], cost};
+        }
     }
-    shown = count_shown(report, ranked, count, metric_total(metric, report->model));
-    if (report->options.format == REPORT_TEXT) {
-        draw_paths(report, metric, ranked, shown, count);
-    } else {
-        list_paths(report, metric, ranked, shown, count);
+    qsort(ranked, count, sizeof *ranked, dearest_path_first);
+    while (shown < count && shown < limit && (double)ranked[shown].cost.main >= least) {
+        shown++;
     }
-    free(ranked);
-    return 0;
+    (report->options.format == REPORT_TEXT ? draw_paths : list_paths)(report, metric, ranked, shown,
+                                                                      count);
+    job_release(ranked);
 }
 
 /* ---- Who allocates most often ---- */
 
 static const struct names_frame unknown = {.function = "(unknown code)", .module = ""};
 
-static void put_often(struct table *table, const struct report *report,
+static void often_put(struct table *table, const struct report *report,
                       const struct culprit *culprit) {
     const struct model *model = report->model;
     bool is_known = !model_is_estimate(model) || !model->recording.present;
@@ -388,7 +335,7 @@ static void put_often(struct table *table, const struct report *report,
                          table_frame(&frame)});
 }
 
-int report_often(const struct report *report) {
+void report_often(const struct report *report) {
     static const struct table_column columns[] = {
         {"percent", "share", TABLE_PERCENT},       {"allocations", "allocations", TABLE_COUNT},
         {"total_bytes", "bytes", TABLE_BYTES},     {"average_bytes", "average", TABLE_BYTES},
@@ -397,20 +344,14 @@ int report_often(const struct report *report) {
     };
     size_t count;
     struct culprit *culprits = culprits_make(report, report->model, METRIC_ALLOCATIONS, &count);
-    struct table table;
-    if (culprits == NULL) {
-        return -1;
-    }
-    table = table_open(report, "often", "Most allocations", columns,
-                       sizeof columns / sizeof columns[0]);
+    struct table table = table_open(report, "often", "Most allocations", columns,
+                                    sizeof columns / sizeof columns[0]);
     for (size_t i = 0; i < count && table_has_room(&table) &&
                        (double)culprits[i].cost.main * 100 >=
                            (double)report->model->totals.allocations * report->options.min_percent;
          i++) {
-        put_often(&table, report, &culprits[i]);
+        often_put(&table, report, &culprits[i]);
     }
     table.hidden = count - table.rows;
     table_close(&table);
-    culprits_free(culprits, count);
-    return 0;
 }

@@ -30,14 +30,20 @@ struct call {
 };
 
 struct calltree {
-    struct call *calls;
+    struct call *calls; /* of the job in which it was begun */
     size_t count;
+    size_t room;
 };
 
-/* Heap contexts only. 0, or -1: out of memory. */
-int calltree_top_down(struct calltree *tree, const struct report *report, enum metric metric);
+/* Only a root. */
+struct calltree calltree_begin(void);
+/* Room for so many calls more. */
+void calltree_reserve(struct calltree *tree, size_t count);
+
+/* Heap contexts only. */
+struct calltree calltree_top_down(const struct report *report, enum metric metric);
 /* Branches below options.min_percent and frames beyond options.depth are not expanded. */
-int calltree_bottom_up(struct calltree *tree, const struct report *report, enum metric metric);
+struct calltree calltree_bottom_up(const struct report *report, enum metric metric);
 /*
  * Around some functions: who calls them, whose root's callees are their callers, and so on out to
  * main, and what they call. A path counts once, however often it goes through them: its callers
@@ -46,8 +52,8 @@ int calltree_bottom_up(struct calltree *tree, const struct report *report, enum 
  * callers' what nobody called. The roots' frame is one of the functions', NULL where no path goes
  * through them. Paths are options.depth frames deep; library functions are not folded.
  */
-int calltree_around(struct calltree *callers, struct calltree *callees, const struct report *report,
-                    enum metric metric, const struct callers_of *of);
+void calltree_around(struct calltree *callers, struct calltree *callees,
+                     const struct report *report, enum metric metric, const struct callers_of *of);
 /* What tells functions apart, by line places; and the id of a call of this frame by `parent`. */
 uint64_t calltree_key(const struct report *report, const struct names_frame *frame);
 uint64_t calltree_id(const struct report *report, const struct call *parent,
@@ -59,6 +65,5 @@ static inline void calltree_note_line(uint32_t *first, uint32_t *last, uint32_t 
 }
 /* The dearest callee of each call first. */
 void calltree_sort(struct calltree *tree);
-void calltree_free(struct calltree *tree);
 
 #endif

@@ -2,7 +2,8 @@
 /*
  * check.h: whether a profile or recording keeps a budget, and which code broke it most.
  *
- * Called by cli. Results own their texts; budgets, models and names must live as long as they do.
+ * Called by cli, in a job, whose are the texts of results; budgets, models and names must live as
+ * long as they do.
  */
 #ifndef ANALYZE_REPORT_CHECK_H
 #define ANALYZE_REPORT_CHECK_H
@@ -26,22 +27,23 @@ enum check_kind {
 struct check_where {
     enum selection_part part;
     bool negative;
-    char *regex;
+    const char *regex;
 };
 
-/* One budget: METRIC <= LIMIT. Its maker owns the texts. */
+/* One budget: METRIC <= LIMIT. */
 struct check_budget {
     enum check_kind kind;
     enum metric metric;
     uint64_t limit;
     double percent; /* CHECK_GROWTH: of the baseline, where is_percent */
     bool is_percent;
-    char *scope; /* CHECK_PER_SCOPE: its name; CHECK_TOTAL: only within those; NULL: everywhere */
-    char *baseline; /* CHECK_GROWTH: a file */
+    const char
+        *scope; /* CHECK_PER_SCOPE: its name; CHECK_TOTAL: only within those; NULL: everywhere */
+    const char *baseline; /* CHECK_GROWTH: a file */
     struct check_where *where;
-    size_t where_count;
-    char *text;   /* as it was written */
-    char *origin; /* "budgets.txt:3"; "" on the command line */
+    size_t where_count, where_room;
+    const char *text;   /* as it was written */
+    const char *origin; /* "budgets.txt:3"; "" on the command line */
 };
 
 /* What is looked at. The selection is the check's to change, the caller frees it. */
@@ -67,19 +69,17 @@ struct check_result {
     double error;
     /* The code that broke it most; line 0: no place is known; function NULL: nothing is known. */
     uint64_t share; /* how much of it is its; growth: how much it grew */
-    char *function;
-    char *file;
+    const char *function;
+    const char *file;
     unsigned line;
-    char *path; /* its call path, a line each frame; NULL: none */
+    const char *path; /* its call path, a line each frame; NULL: none */
 };
 
 /* baseline: of CHECK_GROWTH, else NULL. tolerance: how many percent more than the limit are fine.
- * 0, or -1: the budget cannot be checked with this file, or no memory (error says why). */
-int check_budget(const struct check_budget *budget, const struct check_subject *subject,
-                 const struct check_subject *baseline, double tolerance,
-                 struct check_result *result, struct error *error);
-void check_free(struct check_result *result);
-void check_free_budget(struct check_budget *budget);
+ * Ends the job where the budget cannot be checked with this file. */
+void check_budget(const struct check_budget *budget, const struct check_subject *subject,
+                  const struct check_subject *baseline, double tolerance,
+                  struct check_result *result);
 
 /* What is written for people and for other programs. */
 enum check_format { CHECK_GCC, CHECK_GITHUB, CHECK_JUNIT, CHECK_JSON };
@@ -92,7 +92,6 @@ struct check_report {
     const char *executable;
 };
 
-/* 0, or -1: out of memory. */
-int check_write(const struct check_report *report, enum check_format format);
+void check_write(const struct check_report *report, enum check_format format);
 
 #endif

@@ -48,8 +48,7 @@ struct diff_row {
 
 struct diff {
     struct diff_side sides[2]; /* model: without what is suppressed */
-    struct model applied[2];   /* such models, where is_applied */
-    bool is_applied[2];
+    bool is_applied[2];        /* that was left out of it */
     enum diff_by by;
     struct diff_costs totals[2];
     struct diff_row *rows; /* what is the same in every metric is left out */
@@ -57,16 +56,13 @@ struct diff {
     size_t same_count; /* how many that were */
 };
 
-/* 0, or -1: out of memory. Only the heap counts. */
-int diff_make(struct diff *diff, const struct diff_side sides[2],
-              const struct diff_options *options);
-void diff_free(struct diff *diff);
+/* Only the heap counts. */
+struct diff diff_make(const struct diff_side sides[2], const struct diff_options *options);
 
 /* Which functions of the two sides are the same, whatever their builds: the same number, from 1 on.
- * NULL, or 0: out of memory. */
+ * Within one job. */
 struct diff_functions *diff_functions_open(const struct diff_side sides[2]);
 uint32_t diff_function(struct diff_functions *functions, const struct names_frame *frame);
-void diff_functions_close(struct diff_functions *functions); /* NULL is allowed */
 
 /* How much a row or the totals grew. */
 int64_t diff_change(const struct diff_costs costs[2], enum metric metric);
@@ -92,8 +88,7 @@ struct diff_view {
 };
 
 /* As style.format says; sorts the rows. Text and Markdown: the totals, then a table for each of the
- * view's metrics; JSON and CSV: all rows and metrics, by the first of them. 0, or -1: out of
- * memory. */
-int diff_write(struct diff *diff, const struct diff_view *view);
+ * view's metrics; JSON and CSV: all rows and metrics, by the first of them. */
+void diff_write(struct diff *diff, const struct diff_view *view);
 
 #endif

@@ -54,15 +54,15 @@ struct difftree {
 
 #define DIFFMATCH_NONE UINT32_MAX
 
-/* Calls back for each pair of leaves, DIFFMATCH_NONE where one is alone, until that does not return
- * 0. 0, that value, or -1: out of memory. */
-int diffmatch(const struct difftree trees[2], uint32_t line_tolerance,
-              int (*pair)(void *context, uint32_t left, uint32_t right), void *context);
+/* Called for each pair of leaves; DIFFMATCH_NONE where one is alone. */
+typedef void diffmatch_pair(void *context, uint32_t left, uint32_t right);
+void diffmatch(const struct difftree trees[2], uint32_t line_tolerance, diffmatch_pair *pair,
+               void *context);
 
 /* Pairs two ascending lists of lines: to[i] is the place of left[i]'s partner or DIFFMATCH_NONE,
- * and partners ascend. 0, or -1: out of memory. */
-int diffmatch_lines(const uint64_t *left, size_t left_count, const uint64_t *right,
-                    size_t right_count, uint64_t tolerance, uint32_t *to);
+ * and partners ascend. */
+void diffmatch_lines(const uint64_t *left, size_t left_count, const uint64_t *right,
+                     size_t right_count, uint64_t tolerance, uint32_t *to);
 #define DIFFMATCH_ANY UINT64_MAX
 
 #endif

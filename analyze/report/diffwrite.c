@@ -280,11 +280,8 @@ static void put_json_row(struct jsonwriter *json, const struct diff *diff,
     jsonwriter_end_map(json);
 }
 
-static int write_json(struct diff *diff, const struct diff_view *view) {
-    struct jsonwriter *json = jsonwriter_open(view->out, JSONWRITER_INDENTED);
-    if (json == NULL) {
-        return -1;
-    }
+static void write_json(struct diff *diff, const struct diff_view *view) {
+    struct jsonwriter *json = jsonwriter_begin(view->out, JSONWRITER_INDENTED);
     diff_sort(diff, first_metric(view));
     jsonwriter_map(json, NULL);
     jsonwriter_number(json, "version", 1);
@@ -301,8 +298,6 @@ static int write_json(struct diff *diff, const struct diff_view *view) {
     }
     jsonwriter_end_array(json);
     jsonwriter_end_map(json);
-    jsonwriter_close(json);
-    return 0;
 }
 
 /* ---- CSV ---- */
@@ -352,15 +347,8 @@ static void write_csv(struct diff *diff, const struct diff_view *view) {
     table_close(&table);
 }
 
-int diff_write(struct diff *diff, const struct diff_view *view) {
-    switch (view->style.format) {
-    case REPORT_JSON:
-        return write_json(diff, view);
-    case REPORT_CSV:
-        write_csv(diff, view);
-        return 0;
-    default:
-        write_for_people(diff, view);
-        return 0;
-    }
+void diff_write(struct diff *diff, const struct diff_view *view) {
+    (view->style.format == REPORT_JSON  ? write_json
+     : view->style.format == REPORT_CSV ? write_csv
+                                        : write_for_people)(diff, view);
 }

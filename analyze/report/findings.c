@@ -2,7 +2,7 @@
 /* findings.c: the list of findings, and who is to blame. See findings.h. */
 #include "analyze/report/findings.h"
 
-#include "analyze/base/array.h"
+#include "analyze/base/job.h"
 #include "analyze/base/numbermap.h"
 #include "analyze/base/pathname.h"
 #include "analyze/model/names.h"
@@ -14,46 +14,14 @@
 
 #include <ctype.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- The list ---- */
 
-char *findings_text(const char *format, ...) {
-    va_list arguments;
-    char *text;
-    int length;
-    va_start(arguments, format);
-    length = vasprintf(&text, format, arguments);
-    va_end(arguments);
-    return length >= 0 ? text : NULL;
-}
-
-static void free_one(struct finding *finding) {
-    free(finding->title);
-    free(finding->sentence);
-    free(finding->view);
-    free(finding->options);
-}
-
-int findings_add(struct findings *findings, struct finding finding) {
-    if (finding.title == NULL || finding.sentence == NULL || finding.view == NULL ||
-        finding.options == NULL ||
-        array_grow(&findings->items, &findings->room, findings->count, sizeof finding) != 0) {
-        free_one(&finding);
-        return -1;
-    }
+void findings_add(struct findings *findings, struct finding finding) {
+    job_grow(&findings->items, &findings->room, findings->count, sizeof finding);
     findings->items[findings->count++] = finding;
-    return 0;
-}
-
-void findings_free(struct findings *findings) {
-    for (size_t i = 0; i < findings->count; i++) {
-        free_one(&findings->items[i]);
-    }
-    free(findings->items);
-    *findings = (struct findings){0};
 }
 
 const char *findings_kind_name(enum finding_kind kind) {
@@ -71,7 +39,7 @@ const char *findings_kind_name(enum finding_kind kind) {
     return names[kind];
 }
 
-static int gravest_first(const void *left, const void *right) {
+static int findings_gravest_first(const void *left, const void *right) {
     const struct finding *a = left;
     const struct finding *b = right;
     if (a->weight != b->weight) {
@@ -80,18 +48,56 @@ static int gravest_first(const void *left, const void *right) {
     return a->kind != b->kind ? (a->kind < b->kind ? -1 : 1) : strcmp(a->title, b->title);
 }
 
-int findings_make(struct findings *findings, const struct findings_wish *wish,
-                  struct error *error) {
-    int result;
+/* Looking takes much more memory than what comes of it. */
+struct looking {
+    const struct findings_wish *wish;
+    struct findings *findings;
+    char *texts;
+    size_t text_room;
+};
+
+static const char *looking_keep(char **to, const char *text) {
+    char *kept = *to;
+    *to = stpcpy(*to, text) + 1;
+    return kept;
+}
+
+static void looking_look(void *what) {
+    struct looking *looking = what;
+    struct findings *findings = looking->findings;
+    struct findings found = {0};
+    size_t size = 0;
+    char *text;
+    findings_of_held(&found, looking->wish);
+    findings_of_sums(&found, looking->wish);
+    if (found.count == 0) {
+        return;
+    }
+    qsort(found.items, found.count, sizeof *found.items, findings_gravest_first);
+    for (size_t i = 0; i < found.count; i++) {
+        const struct finding *finding = &found.items[i];
+        size += strlen(finding->title) + strlen(finding->sentence) + strlen(finding->view) +
+                strlen(finding->options) + 4;
+    }
+    job_reserve(&findings->items, &findings->room, found.count, sizeof *findings->items);
+    job_reserve(&looking->texts, &looking->text_room, size, 1);
+    text = looking->texts;
+    for (size_t i = 0; i < found.count; i++) {
+        struct finding *finding = &findings->items[findings->count++];
+        *finding = found.items[i];
+        finding->title = looking_keep(&text, finding->title);
+        finding->sentence = looking_keep(&text, finding->sentence);
+        finding->view = looking_keep(&text, finding->view);
+        finding->options = looking_keep(&text, finding->options);
+    }
+}
+
+void findings_make(struct findings *findings, const struct findings_wish *wish) {
+    struct looking looking = {.wish = wish, .findings = findings};
     *findings = (struct findings){0};
-    result = findings_of_sums(findings, wish, error);
-    if (result == 0) {
-        result = findings_of_passes(findings, wish, error);
-    }
-    if (findings->count != 0) {
-        qsort(findings->items, findings->count, sizeof *findings->items, gravest_first);
-    }
-    return result;
+    job_reserve(&findings->items, &findings->room, 1, sizeof *findings->items);
+    job_reserve(&looking.texts, &looking.text_room, 1, 1);
+    job_within(looking_look, &looking);
 }
 
 /* ---- Who is to blame ---- */
@@ -102,28 +108,19 @@ struct blaming {
     struct numbermap places; /* by function: number + 1 */
 };
 
-static struct culprit *culprit_of(struct blaming *blaming, const struct names_frame *frame) {
+static void blaming_add(struct blaming *blaming, const struct names_frame *frame,
+                        const struct model_context *context, struct cost cost) {
     uint64_t key = frame != NULL ? frame->function_key : 0;
     size_t place = (size_t)(uintptr_t)numbermap_get(&blaming->places, key);
-    if (place != 0) {
-        return &blaming->culprits[place - 1];
+    struct culprit *culprit;
+    if (place == 0) {
+        job_grow(&blaming->culprits, &blaming->room, blaming->count, sizeof *blaming->culprits);
+        blaming->culprits[blaming->count] = (struct culprit){.frame = frame, .is_one_line = true};
+        place = ++blaming->count;
+        numbermap_set(&blaming->places, key, (void *)place);
     }
-    if (array_grow(&blaming->culprits, &blaming->room, blaming->count, sizeof *blaming->culprits) !=
-            0 ||
-        numbermap_put(&blaming->places, key, (void *)(blaming->count + 1)) != 0) {
-        return NULL;
-    }
-    blaming->culprits[blaming->count] = (struct culprit){.frame = frame, .is_one_line = true};
-    return &blaming->culprits[blaming->count++];
-}
-
-static int blame(struct blaming *blaming, const struct names_frame *frame,
-                 const struct model_context *context, struct cost cost) {
-    struct culprit *culprit = culprit_of(blaming, frame);
-    if (culprit == NULL || array_grow(&culprit->contexts, &culprit->room, culprit->paths,
-                                      sizeof *culprit->contexts) != 0) {
-        return -1;
-    }
+    culprit = &blaming->culprits[place - 1];
+    job_grow(&culprit->contexts, &culprit->room, culprit->paths, sizeof *culprit->contexts);
     culprit->contexts[culprit->paths++] = context->id;
     if (cost.main > culprit->dearest) { /* stands first, and its line is the culprit's */
         uint32_t id = culprit->contexts[0];
@@ -133,10 +130,9 @@ static int blame(struct blaming *blaming, const struct names_frame *frame,
     }
     culprit->is_one_line &= frame == NULL || frame->place_key == culprit->frame->place_key;
     metric_add(&culprit->cost, cost);
-    return 0;
 }
 
-static int dearest_first(const void *left, const void *right) {
+static int culprits_dearest_first(const void *left, const void *right) {
     const struct culprit *a = left;
     const struct culprit *b = right;
     if (a->cost.main != b->cost.main) {
@@ -149,33 +145,19 @@ struct culprit *culprits_make(const struct report *report, const struct model *m
                               enum metric metric, size_t *count) {
     struct report of = *report;
     struct blaming blaming = {0};
-    int result = 0;
     of.model = model;
-    for (size_t i = 0; result == 0 && i < model->context_count; i++) {
+    for (size_t i = 0; i < model->context_count; i++) {
         const struct model_context *context = &model->contexts[i];
         struct cost cost = metric_cost(metric, context);
         if (context->class == MODEL_HEAP && cost.main != 0) {
-            result = blame(&blaming, framekind_blame(pathwalk(&of, context->path)), context, cost);
+            blaming_add(&blaming, framekind_blame(pathwalk(&of, context->path)), context, cost);
         }
     }
-    numbermap_free(&blaming.places);
     *count = blaming.count;
-    if (result != 0) {
-        culprits_free(blaming.culprits, blaming.count);
-        return NULL;
+    if (blaming.count != 0) {
+        qsort(blaming.culprits, blaming.count, sizeof *blaming.culprits, culprits_dearest_first);
     }
-    if (blaming.count == 0) {
-        return calloc(1, sizeof *blaming.culprits);
-    }
-    qsort(blaming.culprits, blaming.count, sizeof *blaming.culprits, dearest_first);
     return blaming.culprits;
-}
-
-void culprits_free(struct culprit *culprits, size_t count) {
-    for (size_t i = 0; culprits != NULL && i < count; i++) {
-        free(culprits[i].contexts);
-    }
-    free(culprits);
 }
 
 uint64_t culprit_cost(const struct culprit *culprit, const struct model *model,
@@ -218,61 +200,39 @@ const char *culprit_place(const struct report *report, const struct culprit *cul
 /* ---- What shows it ---- */
 
 /* "^name$", in which nothing means more than itself. */
-static void put_pattern(FILE *out, const char *name) {
-    fputc('^', out);
+static char *spell_pattern(const char *name) {
+    struct job_printing *printing = job_print();
+    fputc('^', printing->out);
     for (; *name != '\0'; name++) {
         if (strchr("\\^$.[]|()*+?{}", *name) != NULL) {
-            fputc('\\', out);
+            fputc('\\', printing->out);
         }
-        fputc(*name, out);
+        fputc(*name, printing->out);
     }
-    fputc('$', out);
+    fputc('$', printing->out);
+    return job_printed(printing);
 }
 
-static void put_encoded(FILE *out, const char *text) {
-    for (; *text != '\0'; text++) {
-        if (isalnum((unsigned char)*text) || strchr("-._~", *text) != NULL) {
-            fputc(*text, out);
+/* An address with a filter behind it. */
+static char *spell_view(const char *before, const char *name, const char *value) {
+    struct job_printing *printing = job_print();
+    fprintf(printing->out, "%s&%s=", before, name);
+    for (; *value != '\0'; value++) {
+        if (isalnum((unsigned char)*value) || strchr("-._~", *value) != NULL) {
+            fputc(*value, printing->out);
         } else {
-            fprintf(out, "%%%02X", (unsigned char)*text);
+            fprintf(printing->out, "%%%02X", (unsigned char)*value);
         }
     }
+    return job_printed(printing);
 }
 
-/* The same filter as a part of an address, and as an option. NULL: out of memory. */
-static char *join(const char *before, const char *name, const char *value, bool is_option) {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    if (out == NULL) {
-        return NULL;
-    }
-    fprintf(out, is_option ? "%s --%s " : "%s&%s=", before, name);
-    if (is_option) {
-        shellword_put(out, value);
-    } else {
-        put_encoded(out, value);
-    }
-    if (fclose(out) != 0) {
-        free(text);
-        return NULL;
-    }
-    return text;
-}
-
-static char *pattern_of(const char *name) {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    if (out == NULL) {
-        return NULL;
-    }
-    put_pattern(out, name);
-    if (fclose(out) != 0) {
-        free(text);
-        return NULL;
-    }
-    return text;
+/* The same filter as an option. */
+static char *spell_options(const char *before, const char *name, const char *value) {
+    struct job_printing *printing = job_print();
+    fprintf(printing->out, "%s --%s ", before, name);
+    shellword_put(printing->out, value);
+    return job_printed(printing);
 }
 
 void culprit_show(struct finding *finding, const struct report *report,
@@ -280,84 +240,54 @@ void culprit_show(struct finding *finding, const struct report *report,
     bool is_path =
         culprit->paths == 1 || culprit->frame == NULL || culprit->frame->function == NULL;
     uint64_t hash = model_hash(report->model, culprit->contexts[0]);
-    char *value =
-        is_path ? findings_text("%016" PRIx64, hash) : pattern_of(culprit->frame->function);
+    const char *value =
+        is_path ? job_text("%016" PRIx64, hash) : spell_pattern(culprit->frame->function);
     const char *name = is_path ? "path" : "function";
     finding->hash = culprit->paths == 1 ? hash : 0;
-    if (value != NULL) {
-        finding->view = join(view, name, value, false);
-        finding->options = join(options, name, value, true);
-    }
-    free(value);
+    finding->view = spell_view(view, name, value);
+    finding->options = spell_options(options, name, value);
 }
 
 /* ---- As a report ---- */
 
-static void put_command(FILE *out, const struct report *report, const struct finding *finding) {
-    fputs("memtrace report ", out);
-    shellword_put(out, report->source);
-    fprintf(out, "%s%s %s", report->selected != NULL ? " " : "",
+const char *findings_command(const struct report *report, const struct finding *finding) {
+    struct job_printing *printing = job_print();
+    fputs("memtrace report ", printing->out);
+    shellword_put(printing->out, report->source);
+    fprintf(printing->out, "%s%s %s", report->selected != NULL ? " " : "",
             report->selected != NULL ? report->selected : "", finding->options);
-}
-
-char *findings_command(const struct report *report, const struct finding *finding) {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    if (out == NULL) {
-        return NULL;
-    }
-    put_command(out, report, finding);
-    if (fclose(out) != 0) {
-        free(text);
-        return NULL;
-    }
-    return text;
+    return job_printed(printing);
 }
 
 enum { RANK_INDENT = 5 };
 
-static int draw_one(const struct report *report, const struct finding *finding, size_t rank) {
-    char *command = findings_command(report, finding);
-    char *text;
-    if (command == NULL) {
-        return -1;
-    }
+static void findings_draw_one(const struct report *report, const struct finding *finding,
+                              size_t rank) {
     fprintf(report->out, "%3zu. %s", rank, style_on(report, STYLE_NAME));
     print_safe(report->out, "%s", finding->title);
     fprintf(report->out, "%s\n", style_off(report));
-    text = findings_text("%*s%s", RANK_INDENT, "", finding->sentence);
-    if (text != NULL) {
-        style_lines(report, make_safe(text), RANK_INDENT);
-        fputc('\n', report->out);
-    }
-    fprintf(report->out, "%*s%s", RANK_INDENT, "", style_on(report, STYLE_DIM));
-    print_safe(report->out, "%s", command); /* what is to be pasted stays in one piece */
+    style_lines(report, make_safe(job_text("%*s%s", RANK_INDENT, "", finding->sentence)),
+                RANK_INDENT);
+    fprintf(report->out, "\n%*s%s", RANK_INDENT, "", style_on(report, STYLE_DIM));
+    /* what is to be pasted stays in one piece */
+    print_safe(report->out, "%s", findings_command(report, finding));
     fprintf(report->out, "%s\n", style_off(report));
-    free(command);
-    free(text);
-    return text != NULL ? 0 : -1;
 }
 
-static size_t count_shown(const struct report *report, const struct findings *findings) {
-    size_t limit = report->options.limit;
-    return limit != 0 && limit < findings->count ? limit : findings->count;
-}
-
-static int draw(const struct report *report, const struct findings *findings) {
-    int result = 0;
+static void findings_draw(const struct report *report, const struct findings *findings,
+                          size_t shown) {
     table_drawing_begin(report, "Findings");
     if (findings->count == 0) {
         fputs("Nothing looks wrong.\n", report->out);
     }
-    for (size_t i = 0; result == 0 && i < count_shown(report, findings); i++) {
-        result = draw_one(report, &findings->items[i], i + 1);
+    for (size_t i = 0; i < shown; i++) {
+        findings_draw_one(report, &findings->items[i], i + 1);
     }
     table_drawing_end(report);
-    return result;
 }
 
-static int list(const struct report *report, const struct findings *findings) {
+static void findings_list(const struct report *report, const struct findings *findings,
+                          size_t shown) {
     static const struct table_column columns[] = {
         {"kind", "kind", TABLE_WORD},           {"title", "finding", TABLE_TEXT},
         {"sentence", "what it is", TABLE_TEXT}, {"bytes", "bytes", TABLE_BYTES},
@@ -367,27 +297,26 @@ static int list(const struct report *report, const struct findings *findings) {
     };
     struct table table =
         table_open(report, "findings", "Findings", columns, sizeof columns / sizeof columns[0]);
-    int result = 0;
-    for (size_t i = 0; result == 0 && i < count_shown(report, findings); i++) {
+    for (size_t i = 0; i < shown; i++) {
         const struct finding *finding = &findings->items[i];
-        char *command = findings_command(report, finding);
-        table_row(&table, (struct table_cell[]){
-                              table_text(findings_kind_name(finding->kind)),
-                              table_text(finding->title), table_text(finding->sentence),
-                              table_number_if(finding->bytes != 0, finding->bytes),
-                              table_number_if(finding->count != 0, finding->count),
-                              finding->share >= 0 ? table_real(100 * finding->share) : table_none(),
-                              table_number_if(finding->hash != 0, finding->hash),
-                              table_text(finding->view), table_text(command)});
-        result = command != NULL ? 0 : -1;
-        free(command);
+        table_row(&table,
+                  (struct table_cell[]){
+                      table_text(findings_kind_name(finding->kind)), table_text(finding->title),
+                      table_text(finding->sentence),
+                      table_number_if(finding->bytes != 0, finding->bytes),
+                      table_number_if(finding->count != 0, finding->count),
+                      finding->share >= 0 ? table_real(100 * finding->share) : table_none(),
+                      table_number_if(finding->hash != 0, finding->hash), table_text(finding->view),
+                      table_text(findings_command(report, finding))});
     }
     table.hidden = findings->count - table.rows;
     table_close(&table);
-    return result;
 }
 
-int report_findings(const struct report *report) {
-    return report->options.format == REPORT_TEXT ? draw(report, report->findings)
-                                                 : list(report, report->findings);
+void report_findings(const struct report *report) {
+    const struct findings *findings = report->findings;
+    size_t limit = report->options.limit;
+    size_t shown = limit != 0 && limit < findings->count ? limit : findings->count;
+    (report->options.format == REPORT_TEXT ? findings_draw : findings_list)(report, findings,
+                                                                            shown);
 }

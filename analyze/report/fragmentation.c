@@ -18,7 +18,7 @@
 enum { MAP_COLUMNS = 64, MAP_LINES = 32, LEVELS = 8 };
 
 /* The least power of two, not below a page, with which all regions take few lines. */
-static uint64_t step_of(const struct heapmap *map) {
+static uint64_t addressmap_step(const struct heapmap *map) {
     uint64_t step = HEAPMAP_PAGE;
     uint64_t lines;
     do {
@@ -32,7 +32,7 @@ static uint64_t step_of(const struct heapmap *map) {
     return step / 2;
 }
 
-static void put_map_cell(const struct report *report, uint64_t bytes, uint64_t step) {
+static void addressmap_put_cell(const struct report *report, uint64_t bytes, uint64_t step) {
     static const char *const drawn[LEVELS + 1] = {"·", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
     static const char typed[LEVELS + 2] = "_.:-=+*%#";
     size_t level = (size_t)((double)bytes / (double)step * LEVELS + 0.5);
@@ -45,8 +45,8 @@ static void put_map_cell(const struct report *report, uint64_t bytes, uint64_t s
 }
 
 /* The line that starts at an address. Returns its number of cells; 0: nothing lives there. */
-static size_t read_line(const struct report *report, uint64_t start, uint64_t end, uint64_t step,
-                        uint64_t *cells) {
+static size_t addressmap_read_line(const struct report *report, uint64_t start, uint64_t end,
+                                   uint64_t step, uint64_t *cells) {
     uint64_t columns = (end - start + step - 1) / step;
     size_t count = columns < MAP_COLUMNS ? (size_t)columns : MAP_COLUMNS;
     uint64_t any = 0;
@@ -58,12 +58,12 @@ static size_t read_line(const struct report *report, uint64_t start, uint64_t en
     return any != 0 ? count : 0;
 }
 
-static void draw_region(const struct report *report, const struct heapmap_region *region,
-                        uint64_t step) {
+static void addressmap_draw_region(const struct report *report, const struct heapmap_region *region,
+                                   uint64_t step) {
     uint64_t cells[MAP_COLUMNS];
     uint64_t skipped = 0;
     for (uint64_t at = region->start; at < region->end; at += step * MAP_COLUMNS) {
-        size_t count = read_line(report, at, region->end, step, cells);
+        size_t count = addressmap_read_line(report, at, region->end, step, cells);
         if (count == 0) {
             skipped++;
             continue;
@@ -76,14 +76,14 @@ static void draw_region(const struct report *report, const struct heapmap_region
         }
         fprintf(report->out, "%14" PRIx64 "  ", at);
         for (size_t i = 0; i < count; i++) {
-            put_map_cell(report, cells[i], step);
+            addressmap_put_cell(report, cells[i], step);
         }
         fputc('\n', report->out);
     }
 }
 
 static void addressmap_draw(const struct report *report, const struct heapmap *map) {
-    uint64_t step = step_of(map);
+    uint64_t step = addressmap_step(map);
     size_t limit = report->options.limit != 0 ? report->options.limit : SIZE_MAX;
     struct number number;
     table_drawing_begin(report, "Address map");
@@ -92,7 +92,7 @@ static void addressmap_draw(const struct report *report, const struct heapmap *m
             report->options.unicode ? "·" : "_", report->options.unicode ? "█" : "#",
             style_off(report));
     for (size_t i = 0; i < map->region_count && i < limit; i++) {
-        draw_region(report, &map->regions[i], step);
+        addressmap_draw_region(report, &map->regions[i], step);
     }
     if (map->region_count > limit) {
         struct number more;
@@ -102,17 +102,10 @@ static void addressmap_draw(const struct report *report, const struct heapmap *m
     table_drawing_end(report);
 }
 
-/* ---- Tables ---- */
-
-static uint32_t path_of(const struct report *report, uint32_t id) {
-    const struct model_context *context = model_find(report->model, id);
-    return context != NULL ? context->path : 0;
-}
-
 /* ---- The whole heap ---- */
 
-static void put_whole(const struct report *report, const struct heapmap *map,
-                      const struct smaps *smaps) {
+static void heap_put_whole(const struct report *report, const struct heapmap *map,
+                           const struct smaps *smaps) {
     static const struct table_column columns[] = {
         {"time_ns", NULL, TABLE_DURATION, 0},
         {"live_blocks", "live blocks", TABLE_COUNT, 0},
@@ -161,7 +154,7 @@ static void put_whole(const struct report *report, const struct heapmap *map,
     table_close(&table);
 }
 
-static void put_pages(const struct report *report, const struct heapmap *map) {
+static void heap_put_pages(const struct report *report, const struct heapmap *map) {
     static const struct table_column columns[] = {
         {"from_percent", NULL, TABLE_COUNT, 0}, {"to_percent", NULL, TABLE_COUNT, 0},
         {NULL, "filled", TABLE_TEXT, 12},       {"pages", "pages", TABLE_COUNT, 0},
@@ -179,7 +172,7 @@ static void put_pages(const struct report *report, const struct heapmap *map) {
     table_close(&table);
 }
 
-static void put_holes(const struct report *report, const struct heapmap *map) {
+static void heap_put_holes(const struct report *report, const struct heapmap *map) {
     static const struct table_column columns[] = {
         {"start", "from", TABLE_ADDRESS, 0},
         {"end", "to", TABLE_ADDRESS, 0},
@@ -195,7 +188,7 @@ static void put_holes(const struct report *report, const struct heapmap *map) {
     table_close(&table);
 }
 
-static void put_regions(const struct report *report, const struct heapmap *map) {
+static void heap_put_regions(const struct report *report, const struct heapmap *map) {
     static const struct table_column columns[] = {
         {"start", "from", TABLE_ADDRESS, 0},     {"end", "to", TABLE_ADDRESS, 0},
         {"bytes", "size", TABLE_BYTES, 0},       {"live_bytes", "live", TABLE_BYTES, 0},
@@ -219,7 +212,7 @@ static void put_regions(const struct report *report, const struct heapmap *map) 
 
 /* ---- By context ---- */
 
-static void put_pins(const struct report *report, const struct heapmap *map) {
+static void heap_put_pins(const struct report *report, const struct heapmap *map) {
     static const struct table_column columns[] = {
         {"pages", "pages", TABLE_COUNT, 9},
         {"bytes", "bytes on them", TABLE_BYTES, 13},
@@ -233,20 +226,21 @@ static void put_pins(const struct report *report, const struct heapmap *map) {
                HEAPMAP_NEARLY_EMPTY);
     for (size_t i = 0; i < map->pin_count && table_has_room(&table); i++) {
         const struct heapmap_pin *pin = &map->pins[i];
+        const struct model_context *context = model_find(report->model, pin->context);
         table_row(&table,
                   (struct table_cell[]){table_number(pin->pages), table_number(pin->bytes),
                                         table_number(model_hash(report->model, pin->context)),
-                                        table_path(path_of(report, pin->context))});
+                                        table_path(context != NULL ? context->path : 0)});
     }
     table.hidden = map->pin_count - table.rows;
     table_close(&table);
 }
 
-static bool has_slack(const void *record) {
+static bool heap_has_slack(const void *record) {
     return ((const struct detail_context *)record)->slack_bytes != 0;
 }
 
-static int most_slack_first(const void *left, const void *right) {
+static int heap_most_slack_first(const void *left, const void *right) {
     const struct detail_context *a = *(const struct detail_context *const *)left;
     const struct detail_context *b = *(const struct detail_context *const *)right;
     if (a->slack_bytes != b->slack_bytes) {
@@ -255,78 +249,44 @@ static int most_slack_first(const void *left, const void *right) {
     return (a->id > b->id) - (a->id < b->id);
 }
 
-static int put_slack(const struct report *report) {
+static void heap_put_slack(const struct report *report) {
     static const unsigned char shown[] = {DETAIL_SLACK, DETAIL_LIVE_BYTES, DETAIL_LIVE_BLOCKS,
                                           DETAIL_HASH, DETAIL_PATH};
     struct rows_view view = rows_view(report, &rows_details, shown, sizeof shown);
-    size_t count;
-    const void **contexts;
-    struct table table;
-    view.is_wanted = has_slack;
-    contexts = rows_sorted(&view, most_slack_first, &count);
-    if (contexts == NULL) {
-        return -1;
+    view.is_wanted = heap_has_slack;
+    rows_put_table(report, "slack", "Slack: usable bytes that nobody asked for", &view,
+                   heap_most_slack_first);
+}
+
+static void heap_put(const struct report *asked, bool is_brief) {
+    struct report report = *asked;
+    const struct smaps *smaps;
+    struct heapmap map;
+    if (report.holes != NULL) {
+        report.model = report.holes->model;
+        report.detail = report.holes->detail;
     }
-    table = table_open(report, "slack", "Slack: usable bytes that nobody asked for", view.columns,
-                       view.count);
-    rows_put_sorted(&table, &view, contexts, count);
-    table_close(&table);
-    free(contexts);
-    return 0;
-}
-
-static struct report at_moment(const struct report *report) {
-    struct report moment = *report;
-    if (report->holes != NULL) {
-        moment.model = report->holes->model;
-        moment.detail = report->holes->detail;
+    smaps = report_smaps(&report, report.model->to_ns);
+    map = heapmap_make(report.detail, smaps);
+    heap_put_whole(&report, &map, smaps);
+    if (!is_brief) {
+        heap_put_pages(&report, &map);
+        heap_put_regions(&report, &map);
+        if (report_is_for_people(&report)) {
+            addressmap_draw(&report, &map);
+        }
+        heap_put_holes(&report, &map);
     }
-    return moment;
-}
-
-typedef int heap_writer(const struct report *report, const struct heapmap *map,
-                        const struct smaps *smaps);
-
-static int put_heap(const struct report *asked, heap_writer *write) {
-    const struct report report = at_moment(asked);
-    struct heapmap map = {0};
-    struct smaps smaps = {0};
-    int result = smaps_at(report.parts, report.model->to_ns, &smaps);
-    if (result == 0) {
-        result = heapmap_make(&map, report.detail, &smaps);
+    heap_put_pins(&report, &map);
+    if (!is_brief) {
+        heap_put_slack(&report);
     }
-    if (result == 0) {
-        result = write(&report, &map, &smaps);
-    }
-    heapmap_free(&map);
-    smaps_free(&smaps);
-    return result;
 }
 
-static int put_all(const struct report *report, const struct heapmap *map,
-                   const struct smaps *smaps) {
-    put_whole(report, map, smaps);
-    put_pages(report, map);
-    put_regions(report, map);
-    if (report_is_for_people(report)) {
-        addressmap_draw(report, map);
-    }
-    put_holes(report, map);
-    put_pins(report, map);
-    return put_slack(report);
+void report_fragmentation(const struct report *report) {
+    heap_put(report, false);
 }
 
-static int put_brief(const struct report *report, const struct heapmap *map,
-                     const struct smaps *smaps) {
-    put_whole(report, map, smaps);
-    put_pins(report, map);
-    return 0;
-}
-
-int report_fragmentation(const struct report *report) {
-    return put_heap(report, put_all);
-}
-
-int report_fragmentation_brief(const struct report *report) {
-    return put_heap(report, put_brief);
+void report_fragmentation_brief(const struct report *report) {
+    heap_put(report, true);
 }

@@ -36,10 +36,8 @@ struct framesums {
     struct numbermap by_key; /* places in items, from 1 on */
 };
 
-/* By line and file, frames without one are left out. 0, or -1: out of memory; framesums_free() in
- * any case. */
-int framesums_make(struct framesums *sums, const struct report *report, enum framesums_by by);
-void framesums_free(struct framesums *sums);
+/* By line and file, frames without one are left out. */
+struct framesums framesums_make(const struct report *report, enum framesums_by by);
 
 /* The key of a frame, 0: it has none. */
 uint64_t framesums_key(enum framesums_by by, const struct names_frame *frame);

@@ -3,6 +3,7 @@
  * json.c: everything a profile says, as one JSON object with stable names (docs/report.md lists
  * them). Streamed: the output may be larger than memory.
  */
+#include "analyze/base/job.h"
 #include "analyze/report/reports.h"
 #include "analyze/rows/jsonwriter.h"
 #include "analyze/rows/rows.h"
@@ -48,13 +49,10 @@ static void put_frames(struct jsonwriter *json, const struct report *report, uin
     jsonwriter_end_array(json);
 }
 
-/* The nodes of all call paths, callers before what they call. 0, or -1: out of memory. */
-static int put_nodes(struct jsonwriter *json, const struct report *report) {
+/* The nodes of all call paths, callers before what they call. */
+static void put_nodes(struct jsonwriter *json, const struct report *report) {
     const struct model *model = report->model;
-    bool *is_needed = calloc(model->node_count + 1, sizeof *is_needed);
-    if (is_needed == NULL) {
-        return -1;
-    }
+    bool *is_needed = job_array(model->node_count + 1, sizeof *is_needed);
     for (size_t i = 0; i < model->context_count; i++) {
         for (uint32_t node = model->contexts[i].path; node != 0 && !is_needed[node];
              node = model->nodes[node].parent) {
@@ -74,8 +72,7 @@ static int put_nodes(struct jsonwriter *json, const struct report *report) {
         }
     }
     jsonwriter_end_array(json);
-    free(is_needed);
-    return 0;
+    job_release(is_needed);
 }
 
 static void put_lifetimes(struct jsonwriter *json, const struct model *model,
@@ -189,7 +186,8 @@ static void put_totals(struct jsonwriter *json, const struct report *report) {
     uint64_t leaked_blocks;
     jsonwriter_number(json, "maximum_bytes", totals->maximum_bytes);
     jsonwriter_number(json, "peak_error_bytes", totals->maximum_error_bytes);
-    if (report->counted != NULL || report_leaked(report, &leaked_bytes, &leaked_blocks) != 0) {
+    report_leaked(report, &leaked_bytes, &leaked_blocks);
+    if (report->counted != NULL) {
         leaked_bytes = totals->live_bytes;
         leaked_blocks = totals->live_blocks;
     }
@@ -468,11 +466,8 @@ static void put_run(struct jsonwriter *json, const struct report *report) {
     jsonwriter_end_map(json);
 }
 
-int report_json(const struct report *report) {
-    struct jsonwriter *json = jsonwriter_open(report->out, JSONWRITER_INDENTED);
-    if (json == NULL) {
-        return -1;
-    }
+void report_json(const struct report *report) {
+    struct jsonwriter *json = jsonwriter_begin(report->out, JSONWRITER_INDENTED);
     jsonwriter_map(json, NULL);
     jsonwriter_number(json, "version", 1);
     jsonwriter_string(json, "executable", report->model->header.executable);
@@ -485,9 +480,8 @@ int report_json(const struct report *report) {
     put_modules(json, report->model);
     put_timeline(json, report);
     put_lifetime_ends(json);
-    if (report->options.nodes && put_nodes(json, report) != 0) {
-        jsonwriter_close(json);
-        return -1;
+    if (report->options.nodes) {
+        put_nodes(json, report);
     }
     put_contexts(json, report, "contexts", MODEL_HEAP);
     put_contexts(json, report, "mappings", MODEL_MAPPING);
@@ -498,6 +492,4 @@ int report_json(const struct report *report) {
         put_run(json, report);
     }
     jsonwriter_end_map(json);
-    jsonwriter_close(json);
-    return 0;
 }

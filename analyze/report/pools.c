@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* pools.c: the table of pools: what each has given out, and what it holds for that. See reports.h.
  */
+#include "analyze/base/job.h"
 #include "analyze/report/reports.h"
 #include "analyze/rows/rows.h"
 #include "analyze/rows/style.h"
@@ -25,55 +26,43 @@ static bool is_held_known(const struct rows_of *of) {
     return false;
 }
 
-struct ranked {
+struct pool_rank {
     uint64_t number;
     size_t row;
 };
 
 /* The largest first; of equal ones as they come. */
-static int compare(const void *left, const void *right) {
-    const struct ranked *a = left;
-    const struct ranked *b = right;
+static int pools_largest_first(const void *left, const void *right) {
+    const struct pool_rank *a = left;
+    const struct pool_rank *b = right;
     return a->number != b->number ? (a->number < b->number) - (a->number > b->number)
                                   : (a->row > b->row) - (a->row < b->row);
 }
 
-/* The rows, those that hold or have most first. Each is made once: that goes through all contexts.
- * NULL: out of memory. */
-static struct ranked *rank(const struct rows_of *of, size_t count, size_t column) {
-    struct ranked *ranked = calloc(count + 1, sizeof *ranked);
-    for (size_t i = 0; ranked != NULL && i < count; i++) {
-        max_align_t room[ROWS_ROOM / sizeof(max_align_t)];
-        ranked[i].number =
-            rows_cell(&rows_pools, of, rows_pools.record(of, i, room), column).number;
-        ranked[i].row = i;
-    }
-    if (ranked != NULL) {
-        qsort(ranked, count, sizeof *ranked, compare);
-    }
-    return ranked;
-}
-
-int report_pools(const struct report *report) {
+/* Those that hold or have most first. Each row is made once to be ranked: that goes through all
+ * contexts. */
+void report_pools(const struct report *report) {
     const struct rows_of of = rows_of_report(report);
     bool is_known = is_held_known(&of);
     struct rows_view view = rows_view(report, &rows_pools, is_known ? held : given,
                                       is_known ? sizeof held : sizeof given);
+    size_t column = is_known ? POOL_HELD_BYTES : POOL_TOTAL_BYTES;
     size_t count = rows_pools.count(&of);
-    struct ranked *ranked = rank(&of, count, is_known ? POOL_HELD_BYTES : POOL_TOTAL_BYTES);
+    struct pool_rank *ranks = job_array(count, sizeof *ranks);
+    max_align_t room[ROWS_ROOM / sizeof(max_align_t)];
     struct table table;
-    if (ranked == NULL) {
-        return -1;
+    for (size_t i = 0; i < count; i++) {
+        ranks[i].number =
+            rows_cell(&rows_pools, &of, rows_pools.record(&of, i, room), column).number;
+        ranks[i].row = i;
     }
+    qsort(ranks, count, sizeof *ranks, pools_largest_first);
     table = table_open(report, "pools", "Pools", view.columns, view.count);
     for (size_t i = 0; i < count && table_has_room(&table); i++) {
-        max_align_t room[ROWS_ROOM / sizeof(max_align_t)];
-        rows_put(&table, &view, rows_pools.record(&of, ranked[i].row, room));
+        rows_put(&table, &view, rows_pools.record(&of, ranks[i].row, room));
     }
     table.hidden = count - table.rows;
     table_close(&table);
-    free(ranked);
-    return 0;
 }
 
 void report_json_pools(struct jsonwriter *json, const struct report *report) {

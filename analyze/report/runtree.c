@@ -5,6 +5,7 @@
  * A process that replaced itself by exec is one line: its images one after the other, its peak that
  * of the image that held most. Those that held most have a line, the others are summed up in one.
  */
+#include "analyze/base/job.h"
 #include "analyze/base/pathname.h"
 #include "analyze/report/reports.h"
 #include "analyze/rows/number.h"
@@ -46,37 +47,30 @@ struct tree {
 
 /* ---- Lines ---- */
 
-static void add_image(struct line *line, const struct run_process *process, size_t place) {
-    line->last = place;
-    line->peak_bytes =
-        process->peak_bytes > line->peak_bytes ? process->peak_bytes : line->peak_bytes;
-    line->allocations += process->allocations;
-    line->lost += process->lost;
-    line->is_counted |= process->is_counted;
-}
-
-/* 0, or -1: out of memory. */
-static int make_lines(struct tree *tree) {
+static void runtree_make_lines(struct tree *tree) {
     const struct run *run = tree->run;
-    tree->lines = calloc(run->process_count + 1, sizeof *tree->lines);
-    tree->line_of = calloc(run->process_count + 1, sizeof *tree->line_of);
-    if (tree->lines == NULL || tree->line_of == NULL) {
-        return -1;
-    }
+    tree->lines = job_array(run->process_count + 1, sizeof *tree->lines);
+    tree->line_of = job_array(run->process_count + 1, sizeof *tree->line_of);
     for (size_t i = 0; i < run->process_count; i++) {
         const struct run_process *process = &run->processes[i];
+        struct line *line;
         if (process->first_image == i) {
             tree->lines[tree->count] = (struct line){.first = i, .parent = RUN_NONE};
             tree->line_of[i] = tree->count++;
         } else {
             tree->line_of[i] = tree->line_of[process->first_image];
         }
-        add_image(&tree->lines[tree->line_of[i]], process, i);
+        line = &tree->lines[tree->line_of[i]];
+        line->last = i;
+        line->peak_bytes =
+            process->peak_bytes > line->peak_bytes ? process->peak_bytes : line->peak_bytes;
+        line->allocations += process->allocations;
+        line->lost += process->lost;
+        line->is_counted |= process->is_counted;
     }
-    return 0;
 }
 
-static int by_peak(const void *left, const void *right) {
+static int runtree_by_peak(const void *left, const void *right) {
     const struct line *a = *(const struct line *const *)left;
     const struct line *b = *(const struct line *const *)right;
     if (a->peak_bytes != b->peak_bytes) {
@@ -86,21 +80,17 @@ static int by_peak(const void *left, const void *right) {
 }
 
 /* The first process, the one that is reported, and those that held most. */
-static int choose_lines(struct tree *tree) {
+static void runtree_choose_lines(struct tree *tree) {
     size_t limit = tree->report->run->limit;
     size_t process = tree->report->run->process;
-    struct line **ranked = calloc(tree->count + 1, sizeof(void *));
-    if (ranked == NULL) {
-        return -1;
-    }
+    struct line **ranked = job_array(tree->count, sizeof(void *));
     for (size_t i = 0; i < tree->count; i++) {
         ranked[i] = &tree->lines[i];
     }
-    qsort(ranked, tree->count, sizeof(void *), by_peak);
+    qsort(ranked, tree->count, sizeof(void *), runtree_by_peak);
     for (size_t i = 0; i < tree->count && (limit == 0 || i < limit); i++) {
         ranked[i]->is_shown = true;
     }
-    free(ranked);
     tree->lines[0].is_shown = true;
     if (process != RUN_NONE) {
         tree->lines[tree->line_of[process]].is_shown = true;
@@ -108,11 +98,10 @@ static int choose_lines(struct tree *tree) {
     for (size_t i = 0; i < tree->count; i++) {
         tree->shown += tree->lines[i].is_shown;
     }
-    return 0;
 }
 
 /* Who is not shown hands its children to whoever started it. Parents come first. */
-static void hang_lines(struct tree *tree) {
+static void runtree_hang_lines(struct tree *tree) {
     tree->top = RUN_NONE;
     for (size_t i = 0; i < tree->count; i++) {
         struct line *line = &tree->lines[i];
@@ -136,7 +125,7 @@ static void hang_lines(struct tree *tree) {
 }
 
 /* The line behind this one in the tree; RUN_NONE: it is the last. */
-static size_t line_after(const struct tree *tree, size_t at) {
+static size_t runtree_line_after(const struct tree *tree, size_t at) {
     if (tree->lines[at].child != RUN_NONE) {
         return tree->lines[at].child;
     }
@@ -149,7 +138,7 @@ static size_t line_after(const struct tree *tree, size_t at) {
 /* ---- What a process was ---- */
 
 /* "cc1 -O2 main.c": its arguments, or its name. */
-static void spell_command(const struct run_process *process, char *text, size_t size) {
+static void runtree_spell_command(const struct run_process *process, char *text, size_t size) {
     struct arguments left = process->command;
     size_t used = 0;
     const char *at;
@@ -162,7 +151,8 @@ static void spell_command(const struct run_process *process, char *text, size_t 
 }
 
 /* "sh -> env -> cc1 -O2 main.c" */
-static void spell_chain(const struct tree *tree, const struct line *line, char *text, size_t size) {
+static void runtree_spell_chain(const struct tree *tree, const struct line *line, char *text,
+                                size_t size) {
     size_t used = 0;
     for (size_t i = line->first; i < line->last && used < size; i++) {
         const struct run_process *process = &tree->run->processes[i];
@@ -175,13 +165,13 @@ static void spell_chain(const struct tree *tree, const struct line *line, char *
         }
     }
     if (used < size) {
-        spell_command(&tree->run->processes[line->last], text + used, size - used);
+        runtree_spell_command(&tree->run->processes[line->last], text + used, size - used);
     }
 }
 
 /* ---- Text ---- */
 
-static void put_processes(const struct tree *tree) {
+static void runtree_put_processes(const struct tree *tree) {
     const struct run *run = tree->run;
     struct number count;
     struct number duration;
@@ -197,7 +187,7 @@ static void put_processes(const struct tree *tree) {
     fputc('\n', tree->report->out);
 }
 
-static void put_peak(const struct tree *tree) {
+static void runtree_put_peak(const struct tree *tree) {
     const struct run_peak *peak = &tree->run->peak;
     const struct report *report = tree->report;
     struct number number;
@@ -213,7 +203,7 @@ static void put_peak(const struct tree *tree) {
 }
 
 /* Each bar is the most of its share of the time. */
-static void put_bars(const struct tree *tree) {
+static void runtree_put_bars(const struct tree *tree) {
     const struct run *run = tree->run;
     uint64_t bars[BARS] = {0};
     uint64_t held = 0;
@@ -237,14 +227,14 @@ static void put_bars(const struct tree *tree) {
     fputc('\n', tree->report->out);
 }
 
-static void put_head(const struct tree *tree) {
+static void runtree_put_head(const struct tree *tree) {
     const struct report *report = tree->report;
     const struct run_process first = {.program = tree->run->processes[0].program,
                                       .command = tree->run->command.size != 0
                                                      ? tree->run->command
                                                      : tree->run->processes[0].command};
     char text[COMMAND_MOST];
-    spell_command(&first, text, sizeof text);
+    runtree_spell_command(&first, text, sizeof text);
     fprintf(report->out, "%sMemTrace run of ", style_on(report, STYLE_HEADING));
     style_text_cut(report, text, report->options.width > 30 ? report->options.width - 16 : COLUMNS);
     fprintf(report->out, "%s\n", style_off(report));
@@ -261,7 +251,7 @@ static void put_head(const struct tree *tree) {
     }
 }
 
-static void put_line(const struct tree *tree, const struct line *line) {
+static void runtree_put_line(const struct tree *tree, const struct line *line) {
     enum { LEFT = 8 + 12 + 12 + 12 + 9 + 2 };
     const struct report *report = tree->report;
     const struct run_process *first = &tree->run->processes[line->first];
@@ -274,7 +264,7 @@ static void put_line(const struct tree *tree, const struct line *line) {
                     tree->line_of[report->run->process] == tree->line_of[line->first];
     char text[COMMAND_MOST];
     struct number numbers[4];
-    spell_chain(tree, line, text, sizeof text);
+    runtree_spell_chain(tree, line, text, sizeof text);
     fprintf(report->out, "%8" PRIu32 "%12s%12s%12s%9s  %*s%s", first->pid,
             number_bytes(&numbers[0], line->peak_bytes),
             number_bytes(&numbers[1], last->leaked_bytes - last->suppressed_bytes),
@@ -289,7 +279,7 @@ static void put_line(const struct tree *tree, const struct line *line) {
                                         : "");
 }
 
-static void put_rest(const struct tree *tree) {
+static void runtree_put_rest(const struct tree *tree) {
     uint64_t allocations = 0;
     uint64_t peak = 0;
     bool is_counted = false;
@@ -332,33 +322,22 @@ void report_run_process(const struct report *report) {
           report->out);
 }
 
-static int make_tree(struct tree *tree) {
-    if (make_lines(tree) != 0 || choose_lines(tree) != 0) {
-        return -1;
-    }
-    hang_lines(tree);
-    return 0;
-}
-
-int report_run(const struct report *report) {
+void report_run(const struct report *report) {
     struct tree tree = {.report = report, .run = report->run->run};
-    int result = make_tree(&tree);
-    if (result == 0) {
-        put_head(&tree);
-        put_processes(&tree);
-        put_peak(&tree);
-        put_bars(&tree);
-        fprintf(report->out, "\n%s%8s%12s%12s%12s%9s  %s%s\n", style_on(report, STYLE_DIM), "pid",
-                "peak", "leaked", "duration", "lost", "process", style_off(report));
-        for (size_t i = tree.top; i != RUN_NONE; i = line_after(&tree, i)) {
-            put_line(&tree, &tree.lines[i]);
-        }
-        put_rest(&tree);
-        fputc('\n', report->out);
-        report_run_process(report);
-        fputc('\n', report->out);
+    runtree_make_lines(&tree);
+    runtree_choose_lines(&tree);
+    runtree_hang_lines(&tree);
+    runtree_put_head(&tree);
+    runtree_put_processes(&tree);
+    runtree_put_peak(&tree);
+    runtree_put_bars(&tree);
+    fprintf(report->out, "\n%s%8s%12s%12s%12s%9s  %s%s\n", style_on(report, STYLE_DIM), "pid",
+            "peak", "leaked", "duration", "lost", "process", style_off(report));
+    for (size_t i = tree.top; i != RUN_NONE; i = runtree_line_after(&tree, i)) {
+        runtree_put_line(&tree, &tree.lines[i]);
     }
-    free(tree.lines);
-    free(tree.line_of);
-    return result;
+    runtree_put_rest(&tree);
+    fputc('\n', report->out);
+    report_run_process(report);
+    fputc('\n', report->out);
 }

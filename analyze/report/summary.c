@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* summary.c: the first lines of a report: totals, what could not be counted, warnings; the titles
  * of its sections, and what to ask next. */
+#include "analyze/base/job.h"
 #include "analyze/base/pathname.h"
 #include "analyze/model/missingnames.h"
 #include "analyze/report/reports.h"
@@ -101,21 +102,13 @@ static void put_bytes(const struct report *report, const char *label, uint64_t b
     put_error(report, number_bytes(&spelled, (uint64_t)error));
 }
 
-int report_leaked(const struct report *report, uint64_t *bytes, uint64_t *blocks) {
+void report_leaked(const struct report *report, uint64_t *bytes, uint64_t *blocks) {
     const struct model *model = report->model;
-    struct model unsuppressed;
+    if (report->suppressions != NULL && model_has_leaks(model)) {
+        model = suppressions_leave(report->suppressions, model, report->names);
+    }
     *bytes = model->totals.live_bytes;
     *blocks = model->totals.live_blocks;
-    if (report->suppressions == NULL || !model_has_leaks(model)) {
-        return 0;
-    }
-    if (suppressions_apply(report->suppressions, model, report->names, &unsuppressed, NULL) != 0) {
-        return -1;
-    }
-    *bytes = unsuppressed.totals.live_bytes;
-    *blocks = unsuppressed.totals.live_blocks;
-    suppressions_applied_free(&unsuppressed);
-    return 0;
 }
 
 static void put_memory(const struct report *report) {
@@ -131,7 +124,8 @@ static void put_memory(const struct report *report) {
                 number_bytes(&number, totals->maximum_error_bytes));
     }
     fputs(")\n", report->out);
-    if (report_leaked(report, &bytes, &blocks) == 0 && bytes != totals->live_bytes) {
+    report_leaked(report, &bytes, &blocks);
+    if (bytes != totals->live_bytes) {
         report_left_out(report->suppressions, note);
     }
     put_bytes(report, report_held(report->model), bytes, errors->live_bytes);
@@ -465,18 +459,10 @@ static void put_all(const struct report *report) {
 
 void report_summary(const struct report *report) {
     struct report lines = *report;
-    char *text = NULL;
-    size_t size = 0;
-    lines.out = open_memstream(&text, &size);
-    if (lines.out == NULL) {
-        put_all(report); /* however wide */
-        return;
-    }
+    struct job_printing *printing = job_print();
+    lines.out = printing->out;
     put_all(&lines);
-    if (fclose(lines.out) == 0) {
-        style_lines(report, text, LABEL_COLUMNS);
-    }
-    free(text);
+    style_lines(report, job_printed(printing), LABEL_COLUMNS);
 }
 
 void report_selected(const struct report *report) {
@@ -598,16 +584,14 @@ static void put_hint(const struct report *report, const char *options, const cha
     }
 }
 
-int report_next(const struct report *report, bool is_flat) {
+void report_next(const struct report *report, bool is_flat) {
     const struct model *model = report->model;
     bool is_bottom_up = report->options.bottom_up && !is_flat; /* of what is leaked, that is */
     bool is_quiet = true;
     char missing[512];
     uint64_t leaked_bytes;
     uint64_t leaked_blocks;
-    if (report_leaked(report, &leaked_bytes, &leaked_blocks) != 0) {
-        return -1;
-    }
+    report_leaked(report, &leaked_bytes, &leaked_blocks);
     table_drawing_begin(report, "Next");
     if (model_has_leaks(model) && leaked_bytes >= LEAKED_LEAST && !is_bottom_up) {
         put_hint(report, "--show-leaked --bottom-up", "who allocated what was never freed");
@@ -637,5 +621,4 @@ int report_next(const struct report *report, bool is_flat) {
         fputc('\n', report->out);
     }
     table_drawing_end(report);
-    return 0;
 }

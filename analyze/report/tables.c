@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* tables.c: the reports that show rows of one thing: contexts, single blocks, sizes and lifetimes
  * of blocks, threads, marks, suppressions. */
+#include "analyze/base/job.h"
 #include "analyze/replay/accounts.h"
 #include "analyze/report/reports.h"
 #include "analyze/rows/number.h"
@@ -12,7 +13,7 @@
 
 /* ---- All contexts, for programs ---- */
 
-int report_csv(const struct report *report) {
+void report_csv(const struct report *report) {
     static const unsigned char shown[] = {
         CONTEXT_ID,          CONTEXT_HASH,       CONTEXT_CLASS_NAME,  CONTEXT_LIVE_BYTES,
         CONTEXT_LIVE_BLOCKS, CONTEXT_PEAK_BYTES, CONTEXT_TOTAL_BYTES, CONTEXT_ALLOCATIONS,
@@ -20,23 +21,19 @@ int report_csv(const struct report *report) {
     };
     struct rows_view view = rows_view(report, &rows_contexts, shown, sizeof shown);
     struct report all = *report;
-    struct table table;
     all.options.format = REPORT_CSV;
     all.options.limit = 0;
     all.options.path_depth = report->options.depth;
-    table = table_open(&all, "contexts", "Contexts", view.columns, view.count);
-    rows_put_all(&table, &view);
-    table_close(&table);
-    return 0;
+    rows_put_table(&all, "contexts", "Contexts", &view, NULL);
 }
 
 /* ---- Contexts of the heap ---- */
 
-static bool is_of_heap(const void *record) {
+static bool groups_are_heap(const void *record) {
     return ((const struct model_context *)record)->class == MODEL_HEAP;
 }
 
-static int dearest_first(const void *left, const void *right) {
+static int groups_dearest_first(const void *left, const void *right) {
     const struct model_context *a = *(const struct model_context *const *)left;
     const struct model_context *b = *(const struct model_context *const *)right;
     if (a->total_bytes != b->total_bytes) {
@@ -45,7 +42,7 @@ static int dearest_first(const void *left, const void *right) {
     return (a->id > b->id) - (a->id < b->id);
 }
 
-int report_groups(const struct report *report) {
+void report_groups(const struct report *report) {
     static const unsigned char shown[] = {
         CONTEXT_ALLOCATIONS, CONTEXT_TOTAL_BYTES, CONTEXT_AVERAGE,   CONTEXT_LIVE_BLOCKS,
         CONTEXT_LIVE_BYTES,  CONTEXT_FREES,       CONTEXT_TEMPORARY, CONTEXT_FIRST,
@@ -53,35 +50,24 @@ int report_groups(const struct report *report) {
     };
     enum { LIVE_BLOCKS = 3, FIRST = 7, LIFETIME = 9 };
     struct rows_view view = rows_view(report, &rows_contexts, shown, sizeof shown);
-    size_t count = 0;
-    const void **groups;
-    struct table table;
-    view.is_wanted = is_of_heap;
+    view.is_wanted = groups_are_heap;
     view.columns[LIVE_BLOCKS].heading = report_held(report->model);
     for (size_t i = FIRST; i <= LIFETIME && report->detail == NULL; i++) {
         view.columns[i].heading = NULL;
     }
-    groups = rows_sorted(&view, dearest_first, &count);
-    if (groups == NULL) {
-        return -1;
-    }
-    table =
-        table_open(report, "groups", "Groups: blocks of one call path", view.columns, view.count);
-    rows_put_sorted(&table, &view, groups, count);
-    table_close(&table);
-    free(groups);
-    return 0;
+    rows_put_table(report, "groups", "Groups: blocks of one call path", &view,
+                   groups_dearest_first);
 }
 
 /* ---- Single blocks ---- */
 
-static const char *title_of(enum detail_order order) {
+static const char *blocks_title(enum detail_order order) {
     return order == DETAIL_LARGEST  ? "Blocks: the largest"
            : order == DETAIL_OLDEST ? "Blocks: those that lived longest"
                                     : "Blocks: the first";
 }
 
-int report_blocks(const struct report *report) {
+void report_blocks(const struct report *report) {
     static const unsigned char shown[] = {
         ALLOCATION_ADDRESS,      ALLOCATION_SIZE, ALLOCATION_SLACK,  ALLOCATION_BORN,
         ALLOCATION_FREED,        ALLOCATION_AGE,  ALLOCATION_THREAD, ALLOCATION_FREED_BY,
@@ -90,13 +76,12 @@ int report_blocks(const struct report *report) {
     const struct detail *detail = report->detail;
     struct rows_view view = rows_view(report, &rows_allocations, shown, sizeof shown);
     struct table table =
-        table_open(report, "blocks", title_of(detail->wish.order), view.columns, view.count);
+        table_open(report, "blocks", blocks_title(detail->wish.order), view.columns, view.count);
     for (size_t i = 0; i < detail->block_count; i++) {
         rows_put(&table, &view, &detail->blocks[i]);
     }
     table.hidden = detail->block_total - detail->block_count;
     table_close(&table);
-    return 0;
 }
 
 /* ---- How large blocks are: a histogram of all, and percentiles by call path ---- */
@@ -104,7 +89,7 @@ int report_blocks(const struct report *report) {
 enum { BAR = 20 };
 
 /* "[64 B, 128 B)" */
-static const char *spell_range(size_t bucket, char *buffer, size_t size) {
+static const char *sizes_spell_range(size_t bucket, char *buffer, size_t size) {
     struct number from;
     struct number to;
     if (bucket == 0) {
@@ -118,26 +103,14 @@ static const char *spell_range(size_t bucket, char *buffer, size_t size) {
     return buffer;
 }
 
-static const char *draw_bar(uint64_t part, uint64_t most, char *buffer) {
+static const char *sizes_draw_bar(uint64_t part, uint64_t most, char *buffer) {
     size_t length = most != 0 ? (size_t)((double)part / (double)most * BAR + 0.5) : 0;
     memset(buffer, '#', length);
     buffer[length] = '\0';
     return buffer;
 }
 
-static uint64_t most_allocations(const struct detail *detail) {
-    uint64_t most = 0;
-    for (size_t i = 0; i < DETAIL_SIZE_BUCKETS; i++) {
-        most = detail->sizes[i].allocations > most ? detail->sizes[i].allocations : most;
-    }
-    return most;
-}
-
-static bool is_empty(const struct detail_sizes *sizes) {
-    return sizes->allocations == 0 && sizes->live_blocks == 0;
-}
-
-static void put_histogram(const struct report *report) {
+static void sizes_put_histogram(const struct report *report) {
     static const struct table_column columns[] = {
         {"least_bytes", NULL, TABLE_COUNT, 0},
         {"most_bytes", NULL, TABLE_COUNT, 0},
@@ -149,13 +122,16 @@ static void put_histogram(const struct report *report) {
         {NULL, "allocations", TABLE_TEXT, BAR},
     };
     const struct detail *detail = report->detail;
-    uint64_t most = most_allocations(detail);
+    uint64_t most = 0;
     struct table table = table_open(report, "sizes", "Sizes of blocks", columns, 8);
+    for (size_t i = 0; i < DETAIL_SIZE_BUCKETS; i++) {
+        most = detail->sizes[i].allocations > most ? detail->sizes[i].allocations : most;
+    }
     for (size_t i = 0; i < DETAIL_SIZE_BUCKETS; i++) {
         const struct detail_sizes *sizes = &detail->sizes[i];
         char range[64];
         char bar[BAR + 2];
-        if (is_empty(sizes)) {
+        if (sizes->allocations == 0 && sizes->live_blocks == 0) {
             continue;
         }
         table_row(&table, (struct table_cell[]){
@@ -163,19 +139,19 @@ static void put_histogram(const struct report *report) {
                               table_number(i == 0    ? 0
                                            : i == 64 ? UINT64_MAX
                                                      : (UINT64_C(1) << i) - 1),
-                              table_text(spell_range(i, range, sizeof range)),
+                              table_text(sizes_spell_range(i, range, sizeof range)),
                               table_number(sizes->allocations), table_number(sizes->total_bytes),
                               table_number(sizes->live_blocks), table_number(sizes->live_bytes),
-                              table_text(draw_bar(sizes->allocations, most, bar))});
+                              table_text(sizes_draw_bar(sizes->allocations, most, bar))});
     }
     table_close(&table);
 }
 
-static bool has_allocated(const void *record) {
+static bool sizes_has_allocated(const void *record) {
     return ((const struct detail_context *)record)->allocations != 0;
 }
 
-static int most_allocating_first(const void *left, const void *right) {
+static int sizes_most_first(const void *left, const void *right) {
     const struct detail_context *a = *(const struct detail_context *const *)left;
     const struct detail_context *b = *(const struct detail_context *const *)right;
     if (a->allocations != b->allocations) {
@@ -184,30 +160,22 @@ static int most_allocating_first(const void *left, const void *right) {
     return (a->id > b->id) - (a->id < b->id);
 }
 
-int report_sizes(const struct report *report) {
+void report_sizes(const struct report *report) {
     static const unsigned char shown[] = {
         DETAIL_ALLOCATIONS,  DETAIL_SMALLEST, DETAIL_P50_SIZE, DETAIL_P90_SIZE,
         DETAIL_LARGEST_SIZE, DETAIL_HASH,     DETAIL_PATH,
     };
     struct rows_view view = rows_view(report, &rows_details, shown, sizeof shown);
-    size_t count;
-    const void **contexts;
     struct table table;
-    view.is_wanted = has_allocated;
-    contexts = rows_sorted(&view, most_allocating_first, &count);
-    if (contexts == NULL) {
-        return -1;
-    }
-    put_histogram(report);
+    view.is_wanted = sizes_has_allocated;
+    sizes_put_histogram(report);
     table = table_open(report, "sizes-by-path", "Sizes by call path", view.columns, view.count);
     table_note(&table,
                "A percentile is at most 1/%d above the true one. The histogram of one path: "
                "--path HASH.",
                1 << SKETCH_BITS);
-    rows_put_sorted(&table, &view, contexts, count);
+    rows_put_sorted(&table, &view, sizes_most_first);
     table_close(&table);
-    free(contexts);
-    return 0;
 }
 
 /*
@@ -231,8 +199,8 @@ struct lifetimes {
 static const double percents[3] = {50, 90, 99};
 
 /* The upper end of the bucket in which a percentile lies. */
-static struct table_cell bucket_percentile(const uint64_t *buckets, uint64_t count, double percent,
-                                           uint64_t run_ns) {
+static struct table_cell lifetimes_bucket_percentile(const uint64_t *buckets, uint64_t count,
+                                                     double percent, uint64_t run_ns) {
     uint64_t sum = 0;
     struct table_cell cell = {.is_known = count != 0, .note = TABLE_BELOW};
     for (size_t i = 0; i < MEMTRACE_LIFETIME_BUCKETS - 1; i++) {
@@ -250,13 +218,13 @@ static struct table_cell bucket_percentile(const uint64_t *buckets, uint64_t cou
     return cell;
 }
 
-static struct lifetimes of_buckets(const uint64_t *buckets, uint64_t run_ns) {
+static struct lifetimes lifetimes_of_buckets(const uint64_t *buckets, uint64_t run_ns) {
     struct lifetimes told = {0};
     for (size_t i = 0; i < MEMTRACE_LIFETIME_BUCKETS; i++) {
         told.freed += buckets[i];
     }
     for (size_t i = 0; i < 3; i++) {
-        told.percentile[i] = bucket_percentile(buckets, told.freed, percents[i], run_ns);
+        told.percentile[i] = lifetimes_bucket_percentile(buckets, told.freed, percents[i], run_ns);
     }
     return told;
 }
@@ -266,8 +234,8 @@ uint64_t report_finest_lifetime(const struct model *model) {
 }
 
 /* People are not told what is finer than the clock was. */
-static struct table_cell lifetime_cell(const struct report *report, const struct sketch *sketch,
-                                       uint64_t lifetime_ns) {
+static struct table_cell lifetimes_cell(const struct report *report, const struct sketch *sketch,
+                                        uint64_t lifetime_ns) {
     uint64_t finest_ns = report_finest_lifetime(report->model);
     struct table_cell cell = {.is_known = sketch->count != 0, .number = lifetime_ns};
     if (lifetime_ns < finest_ns && report_is_for_people(report)) {
@@ -277,34 +245,36 @@ static struct table_cell lifetime_cell(const struct report *report, const struct
     return cell;
 }
 
-static struct lifetimes of_sketch(const struct report *report, const struct sketch *sketch) {
+static struct lifetimes lifetimes_of_sketch(const struct report *report,
+                                            const struct sketch *sketch) {
     struct lifetimes told = {.freed = (sketch->count + ACCOUNTS_ONE / 2) / ACCOUNTS_ONE};
     for (size_t i = 0; i < 3; i++) {
-        told.percentile[i] = lifetime_cell(report, sketch, sketch_percentile(sketch, percents[i]));
+        told.percentile[i] = lifetimes_cell(report, sketch, sketch_percentile(sketch, percents[i]));
     }
-    told.longest = lifetime_cell(report, sketch, sketch->most);
+    told.longest = lifetimes_cell(report, sketch, sketch->most);
     return told;
 }
 
-static struct lifetimes of_context(const struct report *report,
-                                   const struct model_context *context) {
+static struct lifetimes lifetimes_of_context(const struct report *report,
+                                             const struct model_context *context) {
     struct lifetimes told = {0};
     if (report->detail != NULL) {
         const struct detail_context *detail = detail_find(report->detail, context->id);
-        told = detail != NULL ? of_sketch(report, &detail->lifetimes) : told;
+        told = detail != NULL ? lifetimes_of_sketch(report, &detail->lifetimes) : told;
     } else if (context->lifetimes != MODEL_NO_LIFETIMES) {
-        told = of_buckets(&report->model->lifetimes[context->lifetimes], report->model->now_ns);
+        told = lifetimes_of_buckets(&report->model->lifetimes[context->lifetimes],
+                                    report->model->now_ns);
     }
     told.context = context->id;
     told.path = context->path;
     return told;
 }
 
-static struct lifetimes of_all(const struct report *report) {
+static struct lifetimes lifetimes_of_all(const struct report *report) {
     const struct model *model = report->model;
     uint64_t buckets[MEMTRACE_LIFETIME_BUCKETS] = {0};
     if (report->detail != NULL) {
-        return of_sketch(report, &report->detail->lifetimes);
+        return lifetimes_of_sketch(report, &report->detail->lifetimes);
     }
     for (size_t i = 0; i < model->context_count; i++) {
         const struct model_context *context = &model->contexts[i];
@@ -315,10 +285,10 @@ static struct lifetimes of_all(const struct report *report) {
             buckets[k] += model->lifetimes[context->lifetimes + k];
         }
     }
-    return of_buckets(buckets, model->now_ns);
+    return lifetimes_of_buckets(buckets, model->now_ns);
 }
 
-static int most_freed_first(const void *left, const void *right) {
+static int lifetimes_most_freed_first(const void *left, const void *right) {
     const struct lifetimes *a = left;
     const struct lifetimes *b = right;
     if (a->freed != b->freed) {
@@ -327,7 +297,7 @@ static int most_freed_first(const void *left, const void *right) {
     return (a->context > b->context) - (a->context < b->context);
 }
 
-static void note_lifetimes(const struct report *report, struct table *table) {
+static void lifetimes_note(const struct report *report, struct table *table) {
     if (report->detail != NULL) {
         table_note(
             table,
@@ -340,7 +310,7 @@ static void note_lifetimes(const struct report *report, struct table *table) {
     }
 }
 
-static void put_all_lifetimes(const struct report *report) {
+static void lifetimes_put_all(const struct report *report) {
     static const struct table_column columns[] = {
         {"freed", "blocks freed", TABLE_COUNT, 0},
         {"p50_ns", "median lifetime", TABLE_DURATION, 0},
@@ -348,56 +318,49 @@ static void put_all_lifetimes(const struct report *report) {
         {"p99_ns", "99% up to", TABLE_DURATION, 0},
         {"longest_ns", "longest", TABLE_DURATION, 0},
     };
-    struct lifetimes all = of_all(report);
+    struct lifetimes all = lifetimes_of_all(report);
     struct table table = table_open_record(report, "lifetimes-all", "Lifetimes", columns, 5);
-    note_lifetimes(report, &table);
+    lifetimes_note(report, &table);
     table_row(&table, (struct table_cell[]){table_number(all.freed), all.percentile[0],
                                             all.percentile[1], all.percentile[2], all.longest});
     table_close(&table);
 }
 
-static void put_lifetimes(const struct report *report, const struct lifetimes *told, size_t count) {
+void report_lifetimes(const struct report *report) {
     static const struct table_column columns[] = {
         {"freed", "freed", TABLE_COUNT, 0},           {"p50_ns", "p50", TABLE_DURATION, 0},
         {"p90_ns", "p90", TABLE_DURATION, 0},         {"p99_ns", "p99", TABLE_DURATION, 0},
         {"longest_ns", "longest", TABLE_DURATION, 0}, {"hash", "hash", TABLE_HASH, 0},
         {"path", "call path", TABLE_PATH, 0},
     };
-    struct table table = table_open(report, "lifetimes", "Lifetimes by call path", columns, 7);
-    for (size_t i = 0; i < count && table_has_room(&table); i++) {
-        table_row(&table, (struct table_cell[]){
-                              table_number(told[i].freed), told[i].percentile[0],
-                              told[i].percentile[1], told[i].percentile[2], told[i].longest,
-                              table_number(model_hash(report->model, told[i].context)),
-                              table_path(told[i].path)});
-    }
-    table.hidden = count - table.rows;
-    table_close(&table);
-}
-
-int report_lifetimes(const struct report *report) {
     const struct model *model = report->model;
-    struct lifetimes *told = calloc(model->context_count + 1, sizeof *told);
+    struct lifetimes *told = job_array(model->context_count + 1, sizeof *told);
     size_t count = 0;
-    if (told == NULL) {
-        return -1;
-    }
+    struct table table;
     for (size_t i = 0; i < model->context_count; i++) {
         if (model->contexts[i].class == MODEL_HEAP) {
-            told[count] = of_context(report, &model->contexts[i]);
+            told[count] = lifetimes_of_context(report, &model->contexts[i]);
             count += told[count].freed != 0;
         }
     }
-    qsort(told, count, sizeof *told, most_freed_first);
-    put_all_lifetimes(report);
-    put_lifetimes(report, told, count);
-    free(told);
-    return 0;
+    qsort(told, count, sizeof *told, lifetimes_most_freed_first);
+    lifetimes_put_all(report);
+    table = table_open(report, "lifetimes", "Lifetimes by call path", columns, 7);
+    for (size_t i = 0; i < count && table_has_room(&table); i++) {
+        table_row(&table, (struct table_cell[]){table_number(told[i].freed), told[i].percentile[0],
+                                                told[i].percentile[1], told[i].percentile[2],
+                                                told[i].longest,
+                                                table_number(model_hash(model, told[i].context)),
+                                                table_path(told[i].path)});
+    }
+    table.hidden = count - table.rows;
+    table_close(&table);
+    job_release(told);
 }
 
 /* ---- Threads, and who freed whose blocks ---- */
 
-static void put_threads(const struct report *report) {
+static void threads_put(const struct report *report) {
     static const unsigned char shown[] = {
         THREAD_ID,          THREAD_TID_TEXT,      THREAD_ALLOCATIONS,
         THREAD_TOTAL_BYTES, THREAD_FREES,         THREAD_FREED_BYTES,
@@ -407,15 +370,12 @@ static void put_threads(const struct report *report) {
     enum { LIVE = 6 };
     struct report all = *report;
     struct rows_view view = rows_view(report, &rows_threads, shown, sizeof shown);
-    struct table table;
     all.options.limit = 0;
     view.columns[LIVE].heading = report_held(report->model);
-    table = table_open(&all, "threads", "Threads", view.columns, view.count);
-    rows_put_all(&table, &view);
-    table_close(&table);
+    rows_put_table(&all, "threads", "Threads", &view, NULL);
 }
 
-static int most_first(const void *left, const void *right) {
+static int foreign_most_first(const void *left, const void *right) {
     const struct model_foreign *a = *(const struct model_foreign *const *)left;
     const struct model_foreign *b = *(const struct model_foreign *const *)right;
     if (a->bytes != b->bytes) {
@@ -427,27 +387,15 @@ static int most_first(const void *left, const void *right) {
     return (a->owner > b->owner) - (a->owner < b->owner);
 }
 
-int report_threads(const struct report *report) {
+void report_threads(const struct report *report) {
     static const unsigned char shown[] = {FOREIGN_OWNER,      FOREIGN_OWNER_NAME, FOREIGN_FREER,
                                           FOREIGN_FREER_NAME, FOREIGN_BLOCKS,     FOREIGN_BYTES};
     struct rows_view view = rows_view(report, &rows_foreign, shown, sizeof shown);
-    size_t count = report->model->foreign_count;
-    const void **foreign;
-    struct table table;
-    put_threads(report);
-    if (count == 0 && report_is_for_people(report)) {
-        return 0;
+    threads_put(report);
+    if (report->model->foreign_count != 0 || !report_is_for_people(report)) {
+        rows_put_table(report, "cross-thread-frees", "Who freed whose blocks", &view,
+                       foreign_most_first);
     }
-    foreign = rows_sorted(&view, most_first, &count);
-    if (foreign == NULL) {
-        return -1;
-    }
-    table = table_open(report, "cross-thread-frees", "Who freed whose blocks", view.columns,
-                       view.count);
-    rows_put_sorted(&table, &view, foreign, count);
-    table_close(&table);
-    free(foreign);
-    return 0;
 }
 
 /* ---- Processes ---- */
@@ -460,11 +408,8 @@ void report_processes(const struct report *report) {
     };
     struct report all = *report;
     struct rows_view view = rows_view(report, &rows_processes, shown, sizeof shown);
-    struct table table;
     all.options.limit = 0;
-    table = table_open(&all, "processes", "Processes", view.columns, view.count);
-    rows_put_all(&table, &view);
-    table_close(&table);
+    rows_put_table(&all, "processes", "Processes", &view, NULL);
 }
 
 /* ---- Marks ---- */
@@ -480,17 +425,6 @@ void report_marks(const struct report *report) {
 }
 
 /* ---- Which leaks were left out, and because of what ---- */
-
-static const char *spell_pattern(const struct suppression *item, char *buffer, size_t size) {
-    snprintf(buffer, size, "%s%s%s", item->pattern, item->caller != NULL ? " called by " : "",
-             item->caller != NULL ? item->caller : "");
-    return buffer;
-}
-
-static const char *spell_origin(const struct suppression *item, char *buffer, size_t size) {
-    snprintf(buffer, size, item->line != 0 ? "%s:%u" : "%s", item->origin, item->line);
-    return buffer;
-}
 
 const char *report_left_out(const struct suppressions *suppressions,
                             char buffer[static REPORT_LEFT_OUT_SIZE]) {
@@ -542,11 +476,15 @@ void report_suppressed(const struct report *report) {
         char pattern[512];
         char origin[512];
         if (item->contexts != 0) {
-            table_row(&table, (struct table_cell[]){
-                                  table_number(item->blocks), table_number(item->bytes),
-                                  table_number(item->contexts),
-                                  table_text(spell_pattern(item, pattern, sizeof pattern)),
-                                  table_text(spell_origin(item, origin, sizeof origin))});
+            snprintf(pattern, sizeof pattern, "%s%s%s", item->pattern,
+                     item->caller != NULL ? " called by " : "",
+                     item->caller != NULL ? item->caller : "");
+            snprintf(origin, sizeof origin, item->line != 0 ? "%s:%u" : "%s", item->origin,
+                     item->line);
+            table_row(&table,
+                      (struct table_cell[]){table_number(item->blocks), table_number(item->bytes),
+                                            table_number(item->contexts), table_text(pattern),
+                                            table_text(origin)});
         }
     }
     table_close(&table);

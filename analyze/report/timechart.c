@@ -43,7 +43,7 @@ struct span {
     uint64_t from_ns, to_ns;
 };
 
-static struct span span_of(const struct model *model) {
+static struct span timechart_span(const struct model *model) {
     struct span span = {model->from_ns,
                         model->to_ns < model->now_ns ? model->to_ns : model->now_ns};
     if (model->timeline_count != 0 &&
@@ -56,72 +56,76 @@ static struct span span_of(const struct model *model) {
 
 static const struct activity nothing = {0};
 
-static const struct activity *activity_of(const struct report *report) {
+static const struct activity *timechart_activity(const struct report *report) {
     return report->activity != NULL ? report->activity : &nothing;
 }
 
 /* Of an interval. */
-static double value_in(const struct activity *activity, enum activity_series series, size_t i) {
+static double timechart_value_in(const struct activity *activity, enum activity_series series,
+                                 size_t i) {
     return series == ACTIVITY_LEAKED ? (double)activity->leaked[i]
            : series == ACTIVITY_RATE ? activity_rate(activity, activity->allocations, i)
                                      : activity_rate(activity, activity->frees, i);
 }
 
 /* At a point. */
-static double value_at(const struct report *report, enum activity_series series, size_t i) {
+static double timechart_value_at(const struct report *report, enum activity_series series,
+                                 size_t i) {
     const struct memtrace_point *point = &report->model->timeline[i];
     const struct memtrace_sample *process;
     if (series == ACTIVITY_LIVE || series == ACTIVITY_RESIDENT) {
         return series == ACTIVITY_LIVE ? (double)point->live_bytes : (double)point->resident_bytes;
     }
-    process = activity_process(activity_of(report), point->time_ns);
+    process = activity_process(timechart_activity(report), point->time_ns);
     return series == ACTIVITY_SWAP ? (double)process->swap_bytes : (double)process->virtual_bytes;
 }
 
 /* The most of what lies in (from, until], and of what was before. */
-static double most_of_points(const struct report *report, enum activity_series series,
-                             size_t *point, double until) {
+static double timechart_most_of_points(const struct report *report, enum activity_series series,
+                                       size_t *point, double until) {
     const struct model *model = report->model;
-    double most = *point != 0 ? value_at(report, series, *point - 1) : 0;
+    double most = *point != 0 ? timechart_value_at(report, series, *point - 1) : 0;
     for (; *point < model->timeline_count && (double)model->timeline[*point].time_ns <= until;
          ++*point) {
-        double value = value_at(report, series, *point);
+        double value = timechart_value_at(report, series, *point);
         most = value > most ? value : most;
     }
     return most;
 }
 
 /* The most of the intervals that have a part in [from, until). */
-static double most_of_intervals(const struct activity *activity, enum activity_series series,
-                                double from, double until) {
+static double timechart_most_of_intervals(const struct activity *activity,
+                                          enum activity_series series, double from, double until) {
     size_t i = activity_place(activity, (uint64_t)from);
     double most = 0;
     for (; i < activity->count && (double)activity->edges[i] < until; i++) {
-        double value = value_in(activity, series, i);
+        double value = timechart_value_in(activity, series, i);
         most = value > most ? value : most;
     }
     return most;
 }
 
 /* Each sample is the most of its share of time. */
-static void take_samples(const struct report *report, enum activity_series series, struct span span,
-                         size_t count, struct samples *samples) {
+static void timechart_take_samples(const struct report *report, enum activity_series series,
+                                   struct span span, size_t count, struct samples *samples) {
     double width = (double)(span.to_ns - span.from_ns) / (double)count;
     size_t point = 0;
     *samples = (struct samples){.count = count};
     for (size_t i = 0; i < count; i++) {
         double from = (double)span.from_ns + width * (double)i;
         double until = (double)span.from_ns + width * (double)(i + 1);
-        samples->value[i] = series < ACTIVITY_RATE
-                                ? most_of_points(report, series, &point, until)
-                                : most_of_intervals(activity_of(report), series, from, until);
+        samples->value[i] =
+            series < ACTIVITY_RATE
+                ? timechart_most_of_points(report, series, &point, until)
+                : timechart_most_of_intervals(timechart_activity(report), series, from, until);
         samples->most = samples->value[i] > samples->most ? samples->value[i] : samples->most;
     }
 }
 
 /* Of resident memory only some moments are known. What was seen again as it was before is no look
  * that can be told from none. */
-static void dot_unseen(const struct report *report, struct span span, struct samples *samples) {
+static void timechart_dot_unseen(const struct report *report, struct span span,
+                                 struct samples *samples) {
     const struct model *model = report->model;
     double width = (double)(span.to_ns - span.from_ns) / (double)samples->count;
     double close = (double)samples->count / CLOSE_PART;
@@ -147,17 +151,18 @@ static void dot_unseen(const struct report *report, struct span span, struct sam
 /* ---- Drawing ---- */
 
 /* How many of `steps` a sample fills: what is not nothing fills at least one. */
-static size_t height_of(const struct samples *samples, size_t i, size_t steps) {
+static size_t timechart_height(const struct samples *samples, size_t i, size_t steps) {
     size_t height = (size_t)(samples->value[i] / samples->most * (double)steps + 0.5);
     return height == 0 && samples->value[i] > 0 ? 1 : height;
 }
 
 /* Two samples side by side, four dots high: U+2800 and a bit for each dot. */
-static void put_braille(FILE *out, const struct samples *samples, size_t column, size_t row) {
+static void timechart_put_braille(FILE *out, const struct samples *samples, size_t column,
+                                  size_t row) {
     static const unsigned char dots[2][4] = {{0x40, 0x04, 0x02, 0x01}, {0x80, 0x20, 0x10, 0x08}};
     unsigned bits = 0;
     for (size_t side = 0; side < 2; side++) {
-        size_t height = height_of(samples, 2 * column + side, (size_t)CHART_ROWS * 4);
+        size_t height = timechart_height(samples, 2 * column + side, (size_t)CHART_ROWS * 4);
         bool is_dotted = samples->is_dotted[2 * column + side];
         for (size_t dot = 0; dot < 4; dot++) {
             size_t level = row * 4 + dot + 1;
@@ -168,8 +173,9 @@ static void put_braille(FILE *out, const struct samples *samples, size_t column,
     fprintf(out, "\xe2%c%c", 0xa0 | bits >> 6, 0x80 | (bits & 0x3f));
 }
 
-static void put_typed(FILE *out, const struct samples *samples, size_t column, size_t row) {
-    size_t height = height_of(samples, column, (size_t)CHART_ROWS * 2);
+static void timechart_put_typed(FILE *out, const struct samples *samples, size_t column,
+                                size_t row) {
+    size_t height = timechart_height(samples, column, (size_t)CHART_ROWS * 2);
     if (samples->is_dotted[column]) {
         fputc((height + 1) / 2 == row + 1 ? '.' : ' ', out);
         return;
@@ -177,16 +183,17 @@ static void put_typed(FILE *out, const struct samples *samples, size_t column, s
     fputc(height >= 2 * row + 2 ? '#' : height == 2 * row + 1 ? '.' : ' ', out);
 }
 
-static void draw_series(const struct report *report, enum activity_series series, struct span span,
-                        size_t width) {
-    bool is_known = activity_knows(activity_of(report), report->model, series);
+static void timechart_draw_series(const struct report *report, enum activity_series series,
+                                  struct span span, size_t width) {
+    bool is_known = activity_knows(timechart_activity(report), report->model, series);
     bool is_asked = (report->timeline_series & 1u << series) != 0;
     struct samples samples = {0};
     struct number number;
     if (is_known) {
-        take_samples(report, series, span, report->options.unicode ? 2 * width : width, &samples);
+        timechart_take_samples(report, series, span, report->options.unicode ? 2 * width : width,
+                               &samples);
         if (series == ACTIVITY_RESIDENT) {
-            dot_unseen(report, span, &samples);
+            timechart_dot_unseen(report, span, &samples);
         }
     }
     if (samples.most > 0 || is_asked) {
@@ -209,16 +216,16 @@ static void draw_series(const struct report *report, enum activity_series series
                 report->options.unicode ? "│" : "|");
         for (size_t column = 0; column < width; column++) {
             if (report->options.unicode) {
-                put_braille(report->out, &samples, column, row);
+                timechart_put_braille(report->out, &samples, column, row);
             } else {
-                put_typed(report->out, &samples, column, row);
+                timechart_put_typed(report->out, &samples, column, row);
             }
         }
         fputc('\n', report->out);
     }
 }
 
-static void draw_axis(const struct report *report, struct span span, size_t width) {
+static void timechart_draw_axis(const struct report *report, struct span span, size_t width) {
     struct number from;
     struct number to;
     size_t left;
@@ -232,7 +239,7 @@ static void draw_axis(const struct report *report, struct span span, size_t widt
     fprintf(report->out, "\n%*s  %-*s%s\n", LABEL, "", (int)left, from.text, to.text);
 }
 
-static size_t column_of(const struct model_mark *mark, struct span span, size_t width) {
+static size_t timechart_column(const struct model_mark *mark, struct span span, size_t width) {
     uint64_t length = span.to_ns - span.from_ns;
     uint64_t at = mark->time_ns > span.from_ns ? mark->time_ns - span.from_ns : 0;
     size_t column = (size_t)((double)at / (double)length * (double)width);
@@ -240,7 +247,7 @@ static size_t column_of(const struct model_mark *mark, struct span span, size_t 
 }
 
 /* A line of arrows, then what they are. */
-static void draw_marks(const struct report *report, struct span span, size_t width) {
+static void timechart_draw_marks(const struct report *report, struct span span, size_t width) {
     const struct model *model = report->model;
     char arrows[CHART_MOST + 1];
     size_t shown = 0;
@@ -248,7 +255,7 @@ static void draw_marks(const struct report *report, struct span span, size_t wid
     arrows[width] = '\0';
     for (size_t i = 0; i < model->mark_count; i++) {
         if (model->marks[i].what == MEMTRACE_MARK_POINT) {
-            arrows[column_of(&model->marks[i], span, width)] = '^';
+            arrows[timechart_column(&model->marks[i], span, width)] = '^';
             shown++;
         }
     }
@@ -277,10 +284,10 @@ static void draw_marks(const struct report *report, struct span span, size_t wid
     }
 }
 
-static void draw(const struct report *report) {
+static void timechart_draw(const struct report *report) {
     size_t room = report->options.width;
     size_t width = room != 0 ? room - LABEL - 3 : CHART_WIDTH;
-    struct span span = span_of(report->model);
+    struct span span = timechart_span(report->model);
     unsigned wanted = report->timeline_series != 0
                           ? report->timeline_series
                           : 1u << ACTIVITY_LIVE | 1u << ACTIVITY_RESIDENT | 1u << ACTIVITY_RATE;
@@ -291,11 +298,11 @@ static void draw(const struct report *report) {
     } else {
         for (enum activity_series i = 0; i < ACTIVITY_SERIES; i++) {
             if ((wanted & 1u << i) != 0) {
-                draw_series(report, i, span, width);
+                timechart_draw_series(report, i, span, width);
             }
         }
-        draw_axis(report, span, width);
-        draw_marks(report, span, width);
+        timechart_draw_axis(report, span, width);
+        timechart_draw_marks(report, span, width);
     }
     table_drawing_end(report);
 }
@@ -303,18 +310,18 @@ static void draw(const struct report *report) {
 /* ---- For programs ---- */
 
 /* Of the interval that a point lies in. */
-static struct table_cell interval_cell(const struct report *report, enum activity_series series,
-                                       uint64_t time_ns) {
-    const struct activity *activity = activity_of(report);
+static struct table_cell timechart_interval(const struct report *report,
+                                            enum activity_series series, uint64_t time_ns) {
+    const struct activity *activity = timechart_activity(report);
     size_t place = activity_place(activity, time_ns);
     if (!activity_knows(activity, report->model, series) || place == activity->count) {
         return table_none();
     }
     return series == ACTIVITY_LEAKED ? table_number(activity->leaked[place])
-                                     : table_real(value_in(activity, series, place));
+                                     : table_real(timechart_value_in(activity, series, place));
 }
 
-static void list(const struct report *report) {
+static void timechart_list(const struct report *report) {
     static const struct table_column columns[] = {
         {"time_ns", "time", TABLE_DURATION, 0},
         {"live_bytes", "live", TABLE_BYTES, 0},
@@ -332,25 +339,20 @@ static void list(const struct report *report) {
     for (size_t i = 0; i < model->timeline_count; i++) {
         const struct memtrace_point *point = &model->timeline[i];
         const struct memtrace_sample *process =
-            activity_process(activity_of(report), point->time_ns);
+            activity_process(timechart_activity(report), point->time_ns);
         table_row(&table, (struct table_cell[]){
                               table_number(point->time_ns), table_number(point->live_bytes),
                               table_number(point->resident_bytes), table_number(point->alloc_count),
                               table_number(point->alloc_bytes),
-                              interval_cell(report, ACTIVITY_RATE, point->time_ns),
-                              interval_cell(report, ACTIVITY_FREES, point->time_ns),
+                              timechart_interval(report, ACTIVITY_RATE, point->time_ns),
+                              timechart_interval(report, ACTIVITY_FREES, point->time_ns),
                               process != NULL ? table_number(process->swap_bytes) : table_none(),
                               process != NULL ? table_number(process->virtual_bytes) : table_none(),
-                              interval_cell(report, ACTIVITY_LEAKED, point->time_ns)});
+                              timechart_interval(report, ACTIVITY_LEAKED, point->time_ns)});
     }
     table_close(&table);
 }
 
-int report_timeline(const struct report *report) {
-    if (report_is_for_people(report)) {
-        draw(report);
-    } else {
-        list(report);
-    }
-    return 0;
+void report_timeline(const struct report *report) {
+    (report_is_for_people(report) ? timechart_draw : timechart_list)(report);
 }

@@ -19,12 +19,9 @@ struct treediff {
         struct cost cost[2];
         uint64_t self[2];
     } * costs; /* by call */
-    size_t room;
 };
 
-/* 0, or -1: out of memory; treediff_free() in any case. */
-int treediff_make(struct treediff *diff, const struct calltree trees[2],
-                  struct diff_functions *functions, bool by_line);
-void treediff_free(struct treediff *diff);
+struct treediff treediff_make(const struct calltree trees[2], struct diff_functions *functions,
+                              bool by_line);
 
 #endif

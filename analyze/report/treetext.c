@@ -5,7 +5,7 @@
  * A call with one callee that bears all of its cost goes on without a branch, so that only real
  * branches indent. What a threshold, a limit or the depth leaves out is summed up in a line.
  */
-#include "analyze/base/array.h"
+#include "analyze/base/job.h"
 #include "analyze/report/calltree.h"
 #include "analyze/rows/number.h"
 #include "analyze/rows/style.h"
@@ -16,20 +16,9 @@
 
 /* ---- For programs: each call a row, callers before what they call ---- */
 
-static const struct names_frame unknown_frame = {.module = ""};
-
-static void put_call_row(struct table *table, const struct call *call, uint64_t depth,
-                         struct cost total) {
-    struct names_frame frame = call->frame != NULL ? *call->frame : unknown_frame;
-    frame.line = call->first_line;
-    table_row(table,
-              (struct table_cell[]){table_number(depth), table_share(call->cost.main, total.main),
-                                    table_number(call->cost.main), table_number(call->cost.side),
-                                    table_number(call->self.main), table_frame(&frame)});
-}
-
 /* Depth first, without recursion. */
-static void put_call_rows(struct table *table, const struct calltree *tree, struct cost total) {
+static void tree_put_call_rows(struct table *table, const struct calltree *tree,
+                               struct cost total) {
     const struct report_options *options = &table->report->options;
     double least = (double)total.main / 100.0 * options->min_percent;
     uint32_t at = tree->calls[0].first_child;
@@ -39,7 +28,12 @@ static void put_call_rows(struct table *table, const struct calltree *tree, stru
         bool is_shown = (double)call->cost.main >= least;
         bool is_deep = options->depth != 0 && depth + 1 >= options->depth;
         if (is_shown) {
-            put_call_row(table, call, depth, total);
+            struct names_frame frame = *call->frame;
+            frame.line = call->first_line;
+            table_row(table, (struct table_cell[]){
+                                 table_number(depth), table_share(call->cost.main, total.main),
+                                 table_number(call->cost.main), table_number(call->cost.side),
+                                 table_number(call->self.main), table_frame(&frame)});
         } else {
             table->hidden++;
         }
@@ -71,7 +65,7 @@ static void treetable_put(const struct report *report, enum metric metric,
     struct table table =
         table_open(report, metric_name(metric), report_title(report, metric, &title), columns, 6);
     table_note(&table, report->options.bottom_up ? "bottom-up" : "top-down");
-    put_call_rows(&table, tree, metric_total(metric, report->model));
+    tree_put_call_rows(&table, tree, metric_total(metric, report->model));
     table_close(&table);
 }
 
@@ -97,7 +91,7 @@ struct pending {
 
 struct drawing {
     const struct report *report;
-    const struct calltree *tree;
+    struct calltree tree;
     const struct glyphs *glyphs;
     enum metric metric;
     struct cost total;
@@ -109,29 +103,23 @@ struct drawing {
     size_t open_room;
 };
 
-static int push(struct drawing *drawing, struct pending pending) {
-    if (array_grow(&drawing->stack, &drawing->room, drawing->count, sizeof *drawing->stack) != 0) {
-        return -1;
-    }
+static void tree_push(struct drawing *drawing, struct pending pending) {
+    job_grow(&drawing->stack, &drawing->room, drawing->count, sizeof *drawing->stack);
     drawing->stack[drawing->count++] = pending;
-    return 0;
 }
 
-static int set_open(struct drawing *drawing, size_t level, bool open) {
+static void tree_set_open(struct drawing *drawing, size_t level, bool open) {
     size_t known = drawing->open_room;
-    if (array_reserve(&drawing->open, &drawing->open_room, level + 1, sizeof *drawing->open) != 0) {
-        return -1;
-    }
+    job_reserve(&drawing->open, &drawing->open_room, level + 1, sizeof *drawing->open);
     memset(drawing->open + known, 0, drawing->open_room - known);
     drawing->open[level] = open;
-    return 0;
 }
 
-static size_t numbers_width(enum metric metric) {
+static size_t tree_numbers_width(enum metric metric) {
     return NUMBERS_WIDTH + metric_side_width(metric);
 }
 
-static void put_numbers(const struct drawing *drawing, struct cost cost, bool again) {
+static void tree_put_numbers(const struct drawing *drawing, struct cost cost, bool again) {
     const struct report *report = drawing->report;
     struct number percent;
     struct number main_number;
@@ -146,17 +134,18 @@ static void put_numbers(const struct drawing *drawing, struct cost cost, bool ag
 }
 
 /* So many levels that there is room for a name. */
-static uint32_t indent_limit(const struct drawing *drawing) {
+static uint32_t tree_indent_limit(const struct drawing *drawing) {
     size_t width = drawing->report->options.width;
-    size_t taken = numbers_width(drawing->metric) + NAME_WIDTH;
+    size_t taken = tree_numbers_width(drawing->metric) + NAME_WIDTH;
     size_t most = width > taken ? (width - taken) / 3 : 1;
     return width == 0 || most > INDENT_LIMIT ? INDENT_LIMIT : (uint32_t)most;
 }
 
 /* Returns the columns drawn. starts: this line begins its branch. */
-static size_t put_indent(const struct drawing *drawing, uint32_t levels, bool starts, bool last) {
+static size_t tree_put_indent(const struct drawing *drawing, uint32_t levels, bool starts,
+                              bool last) {
     const struct report *report = drawing->report;
-    uint32_t most = indent_limit(drawing);
+    uint32_t most = tree_indent_limit(drawing);
     uint32_t from = levels > most ? levels - most : 0;
     fputs(style_on(report, STYLE_DIM), report->out);
     for (uint32_t level = from; level < levels; level++) {
@@ -168,14 +157,14 @@ static size_t put_indent(const struct drawing *drawing, uint32_t levels, bool st
         fputs(glyph, report->out);
     }
     fputs(style_off(report), report->out);
-    return (size_t)(levels - from) * 3 + numbers_width(drawing->metric) + 2;
+    return (size_t)(levels - from) * 3 + tree_numbers_width(drawing->metric) + 2;
 }
 
-static bool is_shown(const struct drawing *drawing, const struct call *call) {
+static bool tree_is_shown(const struct drawing *drawing, const struct call *call) {
     return call->cost.main != 0 && call->cost.main >= drawing->least;
 }
 
-static bool is_same(struct cost left, struct cost right) {
+static bool tree_is_same(struct cost left, struct cost right) {
     return left.main == right.main && left.side == right.side;
 }
 
@@ -187,12 +176,12 @@ struct below {
     bool itself;
 };
 
-static struct below look_below(const struct drawing *drawing, const struct call *call) {
+static struct below tree_look_below(const struct drawing *drawing, const struct call *call) {
     size_t limit = drawing->report->options.limit;
     struct below below = {.itself = call->self.main != 0};
-    for (uint32_t at = call->first_child; at != 0; at = drawing->tree->calls[at].next) {
-        const struct call *child = &drawing->tree->calls[at];
-        if (is_shown(drawing, child) && (limit == 0 || below.shown < limit)) {
+    for (uint32_t at = call->first_child; at != 0; at = drawing->tree.calls[at].next) {
+        const struct call *child = &drawing->tree.calls[at];
+        if (tree_is_shown(drawing, child) && (limit == 0 || below.shown < limit)) {
             below.shown++;
         } else if (child->cost.main != 0) {
             below.hidden++;
@@ -202,45 +191,36 @@ static struct below look_below(const struct drawing *drawing, const struct call 
     return below;
 }
 
-static void reverse(struct pending *first, struct pending *last) {
-    while (first < last) {
-        struct pending swap = *first;
-        *first++ = *last;
-        *last-- = swap;
-    }
-}
-
 /* Puts the branches under a call on the stack, the first to be drawn on top. */
-static int push_branches(struct drawing *drawing, const struct call *call, struct below below,
-                         uint32_t levels, uint32_t depth) {
-    size_t bottom = drawing->count;
+static void tree_push_branches(struct drawing *drawing, const struct call *call, struct below below,
+                               uint32_t levels, uint32_t depth) {
+    size_t first = drawing->count;
     uint32_t at = call->first_child;
-    int result = 0;
-    for (size_t i = 0; result == 0 && i < below.shown; at = drawing->tree->calls[at].next) {
-        if (is_shown(drawing, &drawing->tree->calls[at])) {
-            result = push(drawing, (struct pending){.call = at, .levels = levels, .depth = depth});
+    for (size_t i = 0; i < below.shown; at = drawing->tree.calls[at].next) {
+        if (tree_is_shown(drawing, &drawing->tree.calls[at])) {
+            tree_push(drawing, (struct pending){.call = at, .levels = levels, .depth = depth});
             i++;
         }
     }
-    if (result == 0 && below.itself && (below.shown != 0 || below.hidden != 0)) {
-        result = push(drawing,
-                      (struct pending){.levels = levels, .hidden = UINT32_MAX, .rest = call->self});
+    if (below.itself && (below.shown != 0 || below.hidden != 0)) {
+        tree_push(drawing,
+                  (struct pending){.levels = levels, .hidden = UINT32_MAX, .rest = call->self});
     }
-    if (result == 0 && below.hidden != 0 && below.shown + below.itself != 0) {
-        result =
-            push(drawing,
-                 (struct pending){.levels = levels, .hidden = below.hidden, .rest = below.rest});
+    if (below.hidden != 0 && below.shown + below.itself != 0) {
+        tree_push(drawing,
+                  (struct pending){.levels = levels, .hidden = below.hidden, .rest = below.rest});
     }
-    if (result == 0 && drawing->count > bottom + 1) {
-        reverse(drawing->stack + bottom, drawing->stack + drawing->count - 1);
+    for (size_t last = drawing->count; first + 1 < last; first++) { /* in reverse order */
+        struct pending swap = drawing->stack[first];
+        drawing->stack[first] = drawing->stack[--last];
+        drawing->stack[last] = swap;
     }
-    return result;
 }
 
-static void draw_summary(const struct drawing *drawing, const struct pending *pending, bool last) {
+static void tree_draw_summary(struct drawing *drawing, const struct pending *pending, bool last) {
     const struct report *report = drawing->report;
-    put_numbers(drawing, pending->rest, false);
-    put_indent(drawing, pending->levels, true, last);
+    tree_put_numbers(drawing, pending->rest, false);
+    tree_put_indent(drawing, pending->levels, true, last);
     fputs(style_on(report, STYLE_DIM), report->out);
     if (pending->hidden == UINT32_MAX) {
         fputs(report->options.bottom_up ? "(called by nothing known)" : "(itself)", report->out);
@@ -252,18 +232,18 @@ static void draw_summary(const struct drawing *drawing, const struct pending *pe
 }
 
 /* One call, and those under it as long as there is only one way on. */
-static int draw_chain(struct drawing *drawing, const struct pending *pending, bool last) {
+static void tree_draw_chain(struct drawing *drawing, const struct pending *pending, bool last) {
     const struct report *report = drawing->report;
-    const struct call *call = &drawing->tree->calls[pending->call];
+    const struct call *call = &drawing->tree.calls[pending->call];
     uint32_t depth = pending->depth;
     bool starts = true;
     for (;;) {
-        struct below below = look_below(drawing, call);
+        struct below below = tree_look_below(drawing, call);
         bool deep = report->options.depth != 0 && depth + 1 >= report->options.depth;
-        const struct call *child = &drawing->tree->calls[call->first_child];
+        const struct call *child = &drawing->tree.calls[call->first_child];
         size_t column;
-        put_numbers(drawing, call->cost, !starts);
-        column = put_indent(drawing, pending->levels, starts, last);
+        tree_put_numbers(drawing, call->cost, !starts);
+        column = tree_put_indent(drawing, pending->levels, starts, last);
         style_frame_lines(report, call->frame, column, call->first_line, call->last_line,
                           call->folded);
         if (call->recursive) {
@@ -276,37 +256,20 @@ static int draw_chain(struct drawing *drawing, const struct pending *pending, bo
         fputc('\n', report->out);
         depth++;
         if (deep || below.shown == 0) {
-            return 0;
+            return;
         }
-        if (below.shown != 1 || below.itself || !is_same(child->cost, call->cost)) {
-            return push_branches(drawing, call, below, pending->levels + 1, depth);
+        if (below.shown != 1 || below.itself || !tree_is_same(child->cost, call->cost)) {
+            tree_push_branches(drawing, call, below, pending->levels + 1, depth);
+            return;
         }
         call = child;
         starts = false;
     }
 }
 
-static int draw(struct drawing *drawing) {
-    int result = push_branches(drawing, &drawing->tree->calls[0],
-                               look_below(drawing, &drawing->tree->calls[0]), 0, 0);
-    while (result == 0 && drawing->count != 0) {
-        struct pending pending = drawing->stack[--drawing->count];
-        bool last =
-            drawing->count == 0 || drawing->stack[drawing->count - 1].levels < pending.levels;
-        if (pending.levels != 0) {
-            result = set_open(drawing, pending.levels - 1, !last);
-        }
-        if (result == 0 && pending.call == 0) {
-            draw_summary(drawing, &pending, last);
-        } else if (result == 0) {
-            result = draw_chain(drawing, &pending, last);
-        }
-    }
-    return result;
-}
-
-static void draw_heading(const struct drawing *drawing) {
+static void tree_draw(struct drawing *drawing) {
     const struct report *report = drawing->report;
+    const struct call *root = &drawing->tree.calls[0];
     struct report_title title;
     table_drawing_begin(report, report_title(report, drawing->metric, &title));
     fprintf(report->out, "%s%7s %11s %*s  %s%s\n", style_on(report, STYLE_DIM), "share",
@@ -314,31 +277,37 @@ static void draw_heading(const struct drawing *drawing) {
             metric_side_heading(drawing->metric),
             report->options.bottom_up ? "allocated in, called by" : "called from the outside in",
             style_off(report));
+    if (root->cost.main == 0) {
+        fprintf(report->out, "%7s\n", "nothing");
+    } else {
+        tree_push_branches(drawing, root, tree_look_below(drawing, root), 0, 0);
+    }
+    while (drawing->count != 0) {
+        struct pending pending = drawing->stack[--drawing->count];
+        bool last =
+            drawing->count == 0 || drawing->stack[drawing->count - 1].levels < pending.levels;
+        if (pending.levels != 0) {
+            tree_set_open(drawing, pending.levels - 1, !last);
+        }
+        (pending.call == 0 ? tree_draw_summary : tree_draw_chain)(drawing, &pending, last);
+    }
+    table_drawing_end(report);
 }
 
-int report_tree(const struct report *report, enum metric metric) {
-    struct drawing drawing = {.report = report,
-                              .metric = metric,
-                              .glyphs = report->options.unicode ? &drawn : &typed,
-                              .total = metric_total(metric, report->model)};
-    struct calltree tree = {0};
-    int result = report->options.bottom_up ? calltree_bottom_up(&tree, report, metric)
-                                           : calltree_top_down(&tree, report, metric);
-    drawing.tree = &tree;
+void report_tree(const struct report *report, enum metric metric) {
+    struct drawing drawing = {
+        .report = report,
+        .metric = metric,
+        .glyphs = report->options.unicode ? &drawn : &typed,
+        .total = metric_total(metric, report->model),
+        .tree =
+            (report->options.bottom_up ? calltree_bottom_up : calltree_top_down)(report, metric),
+    };
     drawing.least = (uint64_t)((double)drawing.total.main / 100.0 * report->options.min_percent);
-    if (result == 0 && !report_is_for_people(report)) {
-        treetable_put(report, metric, &tree);
-    } else if (result == 0) {
-        draw_heading(&drawing);
-        if (tree.calls[0].cost.main == 0) {
-            fprintf(report->out, "%7s\n", "nothing");
-        } else {
-            result = draw(&drawing);
-        }
-        table_drawing_end(report);
+    if (report_is_for_people(report)) {
+        tree_draw(&drawing);
+    } else {
+        treetable_put(report, metric, &drawing.tree);
     }
-    free(drawing.stack);
-    free(drawing.open);
-    calltree_free(&tree);
-    return result;
+    job_release(drawing.tree.calls);
 }

@@ -2,6 +2,7 @@
 /* jsonwriter.c: streamed JSON by yajl. See jsonwriter.h. */
 #include "analyze/rows/jsonwriter.h"
 
+#include "analyze/base/job.h"
 #include "analyze/rows/safetext.h"
 
 #include <math.h>
@@ -71,6 +72,19 @@ void jsonwriter_close(struct jsonwriter *json) {
         yajl_gen_free(json->gen);
         free(json);
     }
+}
+
+static void jsonwriter_end(void *json) {
+    jsonwriter_close(json);
+}
+
+struct jsonwriter *jsonwriter_begin(FILE *out, enum jsonwriter_style style) {
+    struct jsonwriter *json = jsonwriter_open(out, style);
+    if (json == NULL) {
+        job_fail_memory();
+    }
+    job_undo(jsonwriter_end, json);
+    return json;
 }
 
 /* ---- Text ---- */

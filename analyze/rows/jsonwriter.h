@@ -24,7 +24,9 @@ enum jsonwriter_style {
     JSONWRITER_COMPACT
 };
 
-/* NULL: out of memory. */
+/* In a job, to which it belongs: all that it wrote is in the file at once. */
+struct jsonwriter *jsonwriter_begin(FILE *out, enum jsonwriter_style style);
+/* Outside of jobs. NULL: out of memory. */
 struct jsonwriter *jsonwriter_open(FILE *out, enum jsonwriter_style style);
 /* NULL is allowed. The output stays open. */
 void jsonwriter_close(struct jsonwriter *json);

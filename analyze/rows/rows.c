@@ -2,6 +2,8 @@
 /* rows.c: what rows of all things have in common. See rows.h. */
 #include "analyze/rows/rows.h"
 
+#include "analyze/base/job.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -101,27 +103,33 @@ void rows_put_all(struct table *table, const struct rows_view *view) {
     table->hidden = cursor.end - table->rows;
 }
 
-const void **rows_sorted(const struct rows_view *view,
-                         int (*compare)(const void *left, const void *right), size_t *count) {
+void rows_put_sorted(struct table *table, const struct rows_view *view,
+                     int (*compare)(const void *left, const void *right)) {
     struct rows_cursor cursor = rows_begin(view->rows, &view->of);
-    const void **records = calloc(cursor.end + 1, sizeof *records);
+    const void **records = job_array(cursor.end, sizeof *records);
     const void *record;
-    *count = 0;
-    while (records != NULL && (record = rows_next(&cursor)) != NULL) {
+    size_t count = 0;
+    while ((record = rows_next(&cursor)) != NULL) {
         if (view->is_wanted == NULL || view->is_wanted(record)) {
-            records[(*count)++] = record;
+            records[count++] = record;
         }
     }
-    if (records != NULL) {
-        qsort(records, *count, sizeof *records, compare);
-    }
-    return records;
-}
-
-void rows_put_sorted(struct table *table, const struct rows_view *view, const void *const *records,
-                     size_t count) {
+    qsort(records, count, sizeof *records, compare);
     for (size_t i = 0; i < count && table_has_room(table); i++) {
         rows_put(table, view, records[i]);
     }
     table->hidden = count - table->rows;
+    job_release(records);
+}
+
+void rows_put_table(const struct report *report, const char *name, const char *title,
+                    const struct rows_view *view,
+                    int (*compare)(const void *left, const void *right)) {
+    struct table table = table_open(report, name, title, view->columns, view->count);
+    if (compare != NULL) {
+        rows_put_sorted(&table, view, compare);
+    } else {
+        rows_put_all(&table, view);
+    }
+    table_close(&table);
 }

@@ -90,13 +90,14 @@ struct rows_view rows_view(const struct report *report, const struct rows *rows,
 void rows_put(struct table *table, const struct rows_view *view, const void *record);
 /* The first rows, as options.limit says. */
 void rows_put_all(struct table *table, const struct rows_view *view);
-/* The records that are wanted, sorted by qsort() with pointers to them; the caller frees the array.
- * Not of things whose records are made in a cursor's room. NULL: out of memory. */
-const void **rows_sorted(const struct rows_view *view,
-                         int (*compare)(const void *left, const void *right), size_t *count);
-/* The same of records in an order of their own. */
-void rows_put_sorted(struct table *table, const struct rows_view *view, const void *const *records,
-                     size_t count);
+/* Those that are wanted, sorted by qsort() with pointers to them: the first ones, as options.limit
+ * says. Not of things whose records are made in a cursor's room. */
+void rows_put_sorted(struct table *table, const struct rows_view *view,
+                     int (*compare)(const void *left, const void *right));
+/* A whole table of them; compare NULL: in the order they are in. */
+void rows_put_table(const struct report *report, const char *name, const char *title,
+                    const struct rows_view *view,
+                    int (*compare)(const void *left, const void *right));
 
 /* ---- The things ---- */
 

@@ -28,26 +28,20 @@ static void put_document(struct jsonwriter *json, const struct report *report) {
     tabledata_json_warnings(json, report);
 }
 
-int table_document_open(struct table_document *document, const struct report *report) {
+void table_document_open(struct table_document *document, const struct report *report) {
     *document = (struct table_document){0};
-    if (report->options.format != REPORT_JSON) {
-        return 0;
+    if (report->options.format == REPORT_JSON) {
+        document->json = jsonwriter_begin(report->out, JSONWRITER_INDENTED);
+        jsonwriter_map(document->json, NULL);
+        put_document(document->json, report);
+        jsonwriter_array(document->json, "reports");
     }
-    document->json = jsonwriter_open(report->out, JSONWRITER_INDENTED);
-    if (document->json == NULL) {
-        return -1;
-    }
-    jsonwriter_map(document->json, NULL);
-    put_document(document->json, report);
-    jsonwriter_array(document->json, "reports");
-    return 0;
 }
 
 void table_document_close(struct table_document *document, const struct report *report) {
     if (document->json != NULL) {
         jsonwriter_end_array(document->json);
         jsonwriter_end_map(document->json);
-        jsonwriter_close(document->json);
         fputc('\n', report->out);
     }
     *document = (struct table_document){0};

@@ -157,12 +157,12 @@ static inline struct table_cell table_path(uint32_t node) {
 void table_drawing_begin(const struct report *report, const char *title);
 void table_drawing_end(const struct report *report);
 
-/* Around all tables of one output. table_document_open(): 0, or -1: out of memory. */
+/* Around all tables of one output, in a job. */
 struct table_document {
     struct jsonwriter *json; /* of REPORT_JSON */
     size_t tables;
 };
-int table_document_open(struct table_document *document, const struct report *report);
+void table_document_open(struct table_document *document, const struct report *report);
 void table_document_close(struct table_document *document, const struct report *report);
 
 /* ---- The forms: headings and one row in each. Of table.c, and of what has no table ---- */

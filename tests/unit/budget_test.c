@@ -32,7 +32,6 @@ static void totals(void **state) {
     assert_int_equal(budget->metric, METRIC_MAXIMUM);
     assert_int_equal(budget->limit, 64 << 20);
     assert_string_equal(budget->text, "maximum <= 64M");
-    budget_free(&budgets);
     budget = parse(&budgets, "leaked <= 1.5K not in file \"a b#c\" in function ^x$ in scope load");
     assert_int_equal(budget->limit, 1536);
     assert_int_equal(budget->where_count, 2);
@@ -44,7 +43,6 @@ static void totals(void **state) {
     assert_string_equal(budget->scope, "load");
     assert_string_equal(budget->text,
                         "leaked <= 1.5K not in file \"a b#c\" in function ^x$ in scope load");
-    budget_free(&budgets);
 }
 
 static void scopes_and_growth(void **state) {
@@ -54,19 +52,16 @@ static void scopes_and_growth(void **state) {
     assert_int_equal(budget->kind, CHECK_PER_SCOPE);
     assert_int_equal(budget->limit, 7);
     assert_string_equal(budget->scope, "request");
-    budget_free(&budgets);
     budget = parse(&budgets, "growth <= 150.5% over base.mtp of temporary");
     assert_int_equal(budget->kind, CHECK_GROWTH);
     assert_int_equal(budget->metric, METRIC_TEMPORARY);
     assert_true(budget->is_percent);
     assert_true(budget->percent > 150.4 && budget->percent < 150.6);
     assert_string_equal(budget->baseline, "/folder/base.mtp");
-    budget_free(&budgets);
     budget = parse(&budgets, "growth <= 2K of leaked over /abs.mtp");
     assert_false(budget->is_percent);
     assert_int_equal(budget->limit, 2048);
     assert_string_equal(budget->baseline, "/abs.mtp");
-    budget_free(&budgets);
 }
 
 static void nothing(void **state) {
@@ -78,7 +73,6 @@ static void nothing(void **state) {
         assert_int_equal(budget_add(&budgets, lines[i], "f:1", NULL, &error), 0);
     }
     assert_int_equal(budgets.count, 0);
-    budget_free(&budgets);
 }
 
 /* Random words of the language: each line is a budget, nothing, or refused with its origin. */
@@ -107,7 +101,6 @@ static void any_words(void **state) {
         assert_true(budgets.count <= before + 1);
     }
     assert_true(refused > 10000);
-    budget_free(&budgets);
 }
 
 int main(void) {

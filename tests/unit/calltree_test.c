@@ -19,7 +19,7 @@ static struct timeorder_parts parts;
 static struct model *whole;
 static struct names *names;
 
-typedef int tree_function(struct calltree *tree, const struct report *report, enum metric metric);
+typedef struct calltree tree_function(const struct report *report, enum metric metric);
 static tree_function *const kinds[] = {calltree_top_down, calltree_bottom_up};
 
 static int open_all(void **state) {
@@ -49,9 +49,7 @@ static int close_all(void **state) {
 static struct calltree tree_of(tree_function *make, const struct model *model, enum metric metric) {
     const struct report report = {
         .model = model, .names = names, .options = {.all_frames = true, .by_line = true}};
-    struct calltree tree;
-    assert_int_equal(make(&tree, &report, metric), 0);
-    return tree;
+    return make(&report, metric);
 }
 
 static uint64_t total_of(const struct model *model, enum metric metric) {
@@ -84,7 +82,6 @@ static void costs_add_up(void **state) {
             assert_true(tree.count > 1);
             assert_int_equal(tree.calls[0].cost.main, total_of(whole, metric));
             check_sums(&tree);
-            calltree_free(&tree);
         }
     }
 }
@@ -139,9 +136,6 @@ static void ids_are_the_same_everywhere(void **state) {
         assert_int_equal(find_call(&total, 1), SIZE_MAX);
         assert_int_equal(compare_ids(&live, &total), live.count - 1);
         assert_int_equal(compare_ids(&part, &total), part.count - 1);
-        calltree_free(&total);
-        calltree_free(&live);
-        calltree_free(&part);
     }
     model_free(view);
 }
@@ -244,8 +238,7 @@ static void bottom_up_is_what_paths_add_up_to(void **state) {
             .names = few,
             .options = {.format = REPORT_JSON, .all_frames = i & 1, .by_line = (i & 2) != 0}};
         struct tally tally = tally_paths(&report, METRIC_ALLOCATIONS);
-        struct calltree tree;
-        assert_int_equal(calltree_bottom_up(&tree, &report, METRIC_ALLOCATIONS), 0);
+        struct calltree tree = calltree_bottom_up(&report, METRIC_ALLOCATIONS);
         assert_int_equal(tree.count - 1, tally.count);
         for (size_t at = 0; at < tally.count; at++) {
             size_t found = find_call(&tree, tally.calls[at].id);
@@ -253,7 +246,6 @@ static void bottom_up_is_what_paths_add_up_to(void **state) {
             assert_int_equal(tree.calls[found].cost.main, tally.calls[at].cost.main);
             assert_int_equal(tree.calls[found].cost.side, tally.calls[at].cost.side);
         }
-        calltree_free(&tree);
         free(tally.calls);
     }
 }
@@ -266,9 +258,9 @@ static void cheap_branches_are_not_expanded(void **state) {
     uint64_t least;
     size_t expanded = 0;
     (void)state;
-    assert_int_equal(calltree_bottom_up(&all, &report, METRIC_CUMULATIVE), 0);
+    all = calltree_bottom_up(&report, METRIC_CUMULATIVE);
     report.options.min_percent = 3.5;
-    assert_int_equal(calltree_bottom_up(&cut, &report, METRIC_CUMULATIVE), 0);
+    cut = calltree_bottom_up(&report, METRIC_CUMULATIVE);
     least = (uint64_t)((double)all.calls[0].cost.main / 100.0 * 3.5);
     for (size_t i = 1; i < all.count; i++) {
         const struct call *call = &all.calls[i];
@@ -282,8 +274,6 @@ static void cheap_branches_are_not_expanded(void **state) {
         }
     }
     assert_true(expanded > 0 && cut.count < all.count);
-    calltree_free(&all);
-    calltree_free(&cut);
 }
 
 int main(void) {

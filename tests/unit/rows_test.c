@@ -97,13 +97,8 @@ static char *write_marks(enum report_format format, size_t limit, bool is_sorted
         marks[i].time_ns = i;
     }
     if (is_sorted) {
-        size_t count;
-        const void **sorted;
         view.is_wanted = is_late;
-        sorted = rows_sorted(&view, latest_first, &count);
-        assert_non_null(sorted);
-        rows_put_sorted(&table, &view, sorted, count);
-        free(sorted);
+        rows_put_sorted(&table, &view, latest_first);
     } else {
         rows_put_all(&table, &view);
     }

@@ -2,6 +2,7 @@
 /* apicosts.c: what functions and call paths cost, as tables. Listed in routes.c. */
 #include "web/server/apilist.h"
 
+#include "analyze/base/job.h"
 #include "analyze/base/numbermap.h"
 #include "analyze/report/diff.h"
 #include "analyze/report/framesums.h"
@@ -85,18 +86,15 @@ static bool is_shown(const struct report *report, const struct framesums_item *i
            (report->options.all_frames || self != 0 || !pathwalk_is_startup(item->frame));
 }
 
-/* Rows of what has a cost; the caller frees them. NULL: out of memory. */
+/* Rows of what has a cost. */
 static struct function_row *make_functions(const struct report *report, enum metric metric,
                                            size_t *count) {
     uint64_t all = metric_total(metric, report->model).main;
     enum framesums_by by = report->options.by_line ? FRAMESUMS_LINE : FRAMESUMS_FUNCTION;
-    struct framesums sums;
-    struct function_row *rows = NULL;
+    const struct framesums sums = framesums_make(report, by);
+    struct function_row *rows = job_array(sums.count, sizeof *rows);
     *count = 0;
-    if (framesums_make(&sums, report, by) == 0) {
-        rows = calloc(sums.count + 1, sizeof *rows);
-    }
-    for (size_t i = 0; rows != NULL && i < sums.count; i++) {
+    for (size_t i = 0; i < sums.count; i++) {
         const struct framesums_item *item = &sums.items[i];
         if (is_shown(report, item, metric)) {
             struct function_row *row = &rows[(*count)++];
@@ -110,7 +108,6 @@ static struct function_row *make_functions(const struct report *report, enum met
             row->frame.inlined = false;
         }
     }
-    framesums_free(&sums);
     return rows;
 }
 
@@ -132,70 +129,50 @@ static int put_array(struct api_call *call, const struct apitable_rows *shown, c
 }
 
 /* All unnamed functions of a module are one to diff_function(): here each has a row of its own, and
- * is matched by where it is. 0: out of memory. */
+ * is matched by where it is. */
 static uint64_t row_key(struct diff_functions *functions, const struct names_frame *frame) {
     uint64_t function = diff_function(functions, frame);
-    return frame->function != NULL || function == 0 ? function
-                                                    : (function << OFFSET_BITS) + frame->offset;
+    return frame->function != NULL ? function : (function << OFFSET_BITS) + frame->offset;
 }
 
-/* The rows of both sides, matched by their functions; `earlier` may be in any order. 0 or -1. */
-static int match_functions(struct api_call *call, const struct function_row *earlier,
-                           size_t earlier_count, struct function_row *rows, size_t *count) {
+/* The rows of both sides, matched by their functions; `earlier` may be in any order. */
+static void match_functions(struct api_call *call, const struct function_row *earlier,
+                            size_t earlier_count, struct function_row *rows, size_t *count) {
     struct diff_side sides[2];
     struct diff_functions *functions;
     struct numbermap places = {0}; /* by row_key(): the row + 1 */
-    int result;
     apimetric_sides(call, sides);
     functions = diff_functions_open(sides);
-    result = functions != NULL ? 0 : -1;
-    for (size_t i = 0; result == 0 && i < *count; i++) {
-        uint64_t function = row_key(functions, &rows[i].frame);
-        if (function == 0 || numbermap_put(&places, function, (void *)(i + 1)) != 0) {
-            result = -1;
-        }
+    for (size_t i = 0; i < *count; i++) {
+        numbermap_set(&places, row_key(functions, &rows[i].frame), (void *)(i + 1));
     }
-    for (size_t i = 0; result == 0 && i < earlier_count; i++) {
+    for (size_t i = 0; i < earlier_count; i++) {
         uint64_t function = row_key(functions, &earlier[i].frame);
         size_t place = (size_t)(uintptr_t)numbermap_get(&places, function);
-        if (function == 0) {
-            result = -1;
-        } else if (place == 0) {
+        if (place == 0) {
             rows[*count] = (struct function_row){.frame = earlier[i].frame};
             place = ++*count;
-            result = numbermap_put(&places, function, (void *)place);
+            numbermap_set(&places, function, (void *)place);
         }
-        if (result == 0) {
-            rows[place - 1].base_self += earlier[i].self;
-            rows[place - 1].base_total += earlier[i].total;
-        }
+        rows[place - 1].base_self += earlier[i].self;
+        rows[place - 1].base_total += earlier[i].total;
     }
     for (size_t i = 0; i < *count; i++) {
         rows[i].delta = (int64_t)(rows[i].total - rows[i].base_total);
     }
-    numbermap_free(&places);
-    diff_functions_close(functions);
-    return result;
 }
 
-/* The rows of one side, with room for those of the other; the caller frees them. NULL: error is
- * set.
- */
+/* The rows of one side. NULL: error is set. */
 static struct function_row *functions_of(struct api_call *call, const struct api_view *view,
                                          size_t *count, struct error *error) {
     struct report report = call->report;
-    struct function_row *rows;
     report.names = view->names;
     report.model = apimetric_model(call, view, error);
     if (report.model == NULL) {
         return NULL;
     }
     report.options.by_line = report.options.by_line && call->base == NULL;
-    rows = make_functions(&report, call->metric, count);
-    if (rows == NULL) {
-        out_of_memory(error);
-    }
-    return rows;
+    return make_functions(&report, call->metric, count);
 }
 
 /* As it is shown: of a difference with both sides. NULL: error is set. */
@@ -203,25 +180,17 @@ static struct function_row *find_functions(struct api_call *call, size_t *count,
                                            struct error *error) {
     struct function_row *rows = functions_of(call, call->view, count, error);
     struct function_row *earlier;
-    struct function_row *grown = NULL;
+    size_t room = *count;
     size_t earlier_count;
     if (rows == NULL || call->base == NULL) {
         return rows;
     }
     earlier = functions_of(call, call->base, &earlier_count, error);
-    if (earlier != NULL) {
-        grown = reallocarray(rows, *count + earlier_count + 1, sizeof *rows);
-        rows = grown != NULL ? grown : rows;
-        if (grown == NULL || match_functions(call, earlier, earlier_count, rows, count) != 0) {
-            out_of_memory(error);
-            grown = NULL;
-        }
+    if (earlier == NULL) {
+        return NULL;
     }
-    free(earlier);
-    if (grown == NULL) {
-        free(rows);
-        rows = NULL;
-    }
+    job_reserve(&rows, &room, *count + earlier_count, sizeof *rows);
+    match_functions(call, earlier, earlier_count, rows, count);
     return rows;
 }
 
@@ -244,7 +213,6 @@ int api_functions(struct api_call *call, struct error *error) {
     }
     function_columns(call->metric, columns);
     result = put_array(call, &shown, functions, sizeof *functions, count, error);
-    free(functions);
     if (call->base != NULL) {
         apimetric_diff_command(call, "function");
     } else {
@@ -415,7 +383,7 @@ static struct table_cell changed_delta(const struct rows_of *of, const void *rec
     return table_number((uint64_t)diff_change(path->row->costs, path->metric));
 }
 
-/* 0 or -1: the rows that changed in the metric; the caller frees both. */
+/* 0 or -1: the rows that changed in the metric. */
 static int find_changes(struct api_call *call, struct diff *diff, struct changed_path **paths,
                         size_t *count, struct error *error) {
     const struct diff_options options = {.by = DIFF_BY_PATH, .line_tolerance = DIFF_ANY_LINE};
@@ -423,22 +391,18 @@ static int find_changes(struct api_call *call, struct diff *diff, struct changed
     apimetric_sides(call, sides);
     sides[0].model = apimetric_model(call, call->base, error);
     sides[1].model = apimetric_model(call, call->view, error);
-    *count = 0;
-    *paths = NULL;
-    *diff = (struct diff){.rows = NULL};
     if (sides[0].model == NULL || sides[1].model == NULL) {
         return -1;
     }
-    if (diff_make(diff, sides, &options) != 0) {
-        return out_of_memory(error);
-    }
-    *paths = calloc(diff->row_count + 1, sizeof **paths);
-    for (size_t i = 0; *paths != NULL && i < diff->row_count; i++) {
+    *diff = diff_make(sides, &options);
+    *paths = job_array(diff->row_count, sizeof **paths);
+    *count = 0;
+    for (size_t i = 0; i < diff->row_count; i++) {
         if (diff_change(diff->rows[i].costs, call->metric) != 0) {
             (*paths)[(*count)++] = (struct changed_path){diff, &diff->rows[i], call->metric};
         }
     }
-    return *paths != NULL ? 0 : out_of_memory(error);
+    return 0;
 }
 
 static int put_changes(struct api_call *call, struct error *error) {
@@ -467,8 +431,6 @@ static int put_changes(struct api_call *call, struct error *error) {
     if (result == 0) {
         result = put_array(call, &shown, paths, sizeof *paths, count, error);
     }
-    free(paths);
-    diff_free(&diff);
     apimetric_diff_command(call, "path");
     return result;
 }

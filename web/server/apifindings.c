@@ -2,6 +2,7 @@
 /* apifindings.c: what looks wrong, the gravest first. Listed in routes.c. */
 #include "analyze/report/findings.h"
 
+#include "analyze/base/job.h"
 #include "analyze/rows/safetext.h"
 #include "web/server/apicache.h"
 #include "web/server/apilist.h"
@@ -16,42 +17,29 @@ struct wish {
     bool has_passes;
 };
 
-static void free_findings(void *value) {
-    findings_free(value);
-    free(value);
+static void end_suppressions(void *list) {
+    suppressions_free(list);
 }
 
 /* Leaks that are suppressed are none. */
-static int find(struct findings *findings, const struct wish *wish,
-                const struct replay_options *replay, struct error *error) {
+static void *make_findings(const void *made_of, const struct replay_options *replay,
+                           struct error *error) {
+    const struct wish *wish = made_of;
     const struct api_view *view = wish->call->view;
-    struct suppressions list = {0};
+    struct findings *findings = job_alloc(sizeof *findings);
+    struct suppressions *list = job_alloc(sizeof *list);
     struct report report = wish->call->report;
     const struct findings_wish asked = {.report = &report,
                                         .whole = view->whole,
                                         .selection = view->selection,
                                         .has_passes = wish->has_passes,
                                         .replay = replay};
-    int result = question_suppressions(view->question, view->model, &list, error);
-    if (result == 0) {
-        report.suppressions = &list;
-        result = findings_make(findings, &asked, error);
-    }
-    suppressions_free(&list);
-    return result;
-}
-
-static void *make_findings(const void *asked, const struct replay_options *replay,
-                           struct error *error) {
-    struct findings *findings = calloc(1, sizeof *findings);
-    if (findings == NULL) {
-        error_set(error, "out of memory");
+    job_undo(end_suppressions, list);
+    if (question_suppressions(view->question, view->model, list, error) != 0) {
         return NULL;
     }
-    if (find(findings, asked, replay, error) != 0) {
-        free_findings(findings);
-        return NULL;
-    }
+    report.suppressions = list;
+    findings_make(findings, &asked);
     return findings;
 }
 
@@ -60,7 +48,7 @@ static size_t bytes_of_findings(const void *value) {
     return sizeof *findings + findings->room * (sizeof *findings->items + 1024);
 }
 
-static const struct apicache_kind findings_kind = {make_findings, free_findings, bytes_of_findings};
+static const struct apicache_kind findings_kind = {make_findings, NULL, bytes_of_findings};
 
 /* As a command line has it: a running program by its number, of a run the process. */
 struct asked {
@@ -100,7 +88,6 @@ static void name_part(struct asked *asked, const struct api_call *call) {
 static void put_finding(struct api_call *call, const struct report *report,
                         const struct finding *finding) {
     struct jsonwriter *json = call->json;
-    char *command = findings_command(report, finding);
     jsonwriter_map(json, NULL);
     jsonwriter_string(json, "kind", findings_kind_name(finding->kind));
     jsonwriter_string(json, "title", finding->title);
@@ -115,14 +102,13 @@ static void put_finding(struct api_call *call, const struct report *report,
         jsonwriter_double(json, "share", finding->share);
     }
     jsonwriter_string(json, "view", finding->view);
-    jsonwriter_string(json, "command", command != NULL ? command : "");
+    jsonwriter_string(json, "command", findings_command(report, finding));
     if (finding->hash != 0) {
         char hash[24];
         snprintf(hash, sizeof hash, "%016" PRIx64, finding->hash);
         jsonwriter_string(json, "hash", hash);
     }
     jsonwriter_end_map(json);
-    free(command);
 }
 
 int api_findings(struct api_call *call, struct error *error) {

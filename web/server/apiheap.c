@@ -259,24 +259,19 @@ static int write_map(struct api_call *call, const struct detail *detail, const s
 
 static int write_exact(struct api_call *call, const struct part *part, struct error *error) {
     const struct apidetail *gathered = apidetail_get(call, false, error);
-    struct heapmap map = {0};
-    struct smaps smaps = {0};
-    int result = -1;
+    struct heapmap map;
+    int result;
     if (gathered == NULL) {
         return -1;
     }
-    if (smaps_at(call->view->source->parts, call->view->model->to_ns, &smaps) == 0 &&
-        heapmap_make(&map, gathered->detail, &smaps) == 0) {
-        jsonwriter_map(call->json, NULL);
-        result = write_map(call, gathered->detail, &map, part);
-        jsonwriter_end_map(call->json);
-    }
+    map = heapmap_make(gathered->detail, report_smaps(&call->report, call->view->model->to_ns));
+    jsonwriter_map(call->json, NULL);
+    result = write_map(call, gathered->detail, &map, part);
+    jsonwriter_end_map(call->json);
     if (gathered->detail->live_without_address != 0) {
         api_note(call, "Without an address in the file, and left out: %" PRIu64 " blocks.",
                  gathered->detail->live_without_address);
     }
-    heapmap_free(&map);
-    smaps_free(&smaps);
     return result == 0 ? 0 : error_set(error, "out of memory");
 }
 

@@ -2,6 +2,7 @@
 /* apimetric.c: see apimetric.h. */
 #include "web/server/apimetric.h"
 
+#include "analyze/base/job.h"
 #include "analyze/blocks/detail.h"
 #include "analyze/filter/selection.h"
 #include "ask/quantity.h"
@@ -113,14 +114,11 @@ struct part_wish {
 
 struct part {
     struct detail *detail;
-    struct model model;
+    const struct model *model;
 };
 
-static void free_part(void *value) {
-    struct part *part = value;
-    detail_submodel_free(&part->model);
-    detail_free(part->detail);
-    free(part);
+static void end_detail(void *detail) {
+    detail_free(detail);
 }
 
 static void *make_part(const void *asked, const struct replay_options *replay,
@@ -129,32 +127,24 @@ static void *make_part(const void *asked, const struct replay_options *replay,
     const struct api_view *view = wish->view;
     const struct detail_wish parts = {
         .parts = wish->part, .shutdown_ns = UINT64_MAX, .short_ns = wish->short_ns, .limit = 1};
-    struct part *part = calloc(1, sizeof *part);
-    if (part == NULL) {
-        error_set(error, "out of memory");
-        return NULL;
-    }
+    struct part *part = job_alloc(sizeof *part);
     part->detail = detail_gather(&parts, view->selection, view->whole, view->source->parts,
                                  view->names, replay, error);
-    if (part->detail == NULL ||
-        detail_submodel(part->detail, wish->part, wish->heap, &part->model) != 0) {
-        if (part->detail != NULL) {
-            error_set(error, "out of memory");
-        }
-        detail_free(part->detail);
-        free(part);
+    if (part->detail == NULL) {
         return NULL;
     }
+    job_undo(end_detail, part->detail);
+    part->model = detail_submodel(part->detail, wish->part, wish->heap);
     return part;
 }
 
 static size_t bytes_of_part(const void *value) {
     const struct part *part = value;
-    return sizeof *part + bytes_of_contexts(&part->model) +
+    return sizeof *part + bytes_of_contexts(part->model) +
            part->detail->context_count * sizeof *part->detail->contexts;
 }
 
-static const struct apicache_kind part_kind = {make_part, free_part, bytes_of_part};
+static const struct apicache_kind part_kind = {make_part, NULL, bytes_of_part};
 
 static int read_short(struct api_call *call, uint64_t *short_ns, struct error *error) {
     const char *within = api_param(call, "within");
@@ -192,7 +182,7 @@ static const struct model *of_single_blocks(struct api_call *call, const struct 
         return NULL;
     }
     call->told.via = was_there ? API_VIA_CACHE : API_VIA_PASS;
-    return &part->model;
+    return part->model;
 }
 
 const struct model *apimetric_all(struct api_call *call, const struct api_view *view,

@@ -120,15 +120,14 @@ void apireport_free(struct apireport *taken) {
 }
 
 int apireport_take(struct apireport *taken, const struct report *report,
-                   int (*write)(const struct report *report), struct error *error) {
+                   void (*write)(const struct report *report), struct error *error) {
     const struct table_sink sink = apireport_sink(taken);
     struct report all = *report;
-    int result;
     all.options.format = REPORT_SINK;
     all.options.limit = 0;
     all.sink = &sink;
-    result = write(&all);
-    return result != 0 || taken->out_of_memory ? error_set(error, "out of memory") : 0;
+    write(&all);
+    return taken->out_of_memory ? error_set(error, "out of memory") : 0;
 }
 
 const struct apireport_table *apireport_find(const struct apireport *taken, const char *name) {
@@ -285,7 +284,7 @@ int apireport_answer(struct api_call *call, const struct apireport_table *from,
 }
 
 int apireport_one(struct api_call *call, const struct report *report,
-                  int (*write)(const struct report *report), const char *name,
+                  void (*write)(const struct report *report), const char *name,
                   struct error *error) {
     struct apireport taken = {0};
     const struct apireport_table *table;

@@ -35,7 +35,7 @@ void apireport_free(struct apireport *taken);
 /* What the report writes, of the view or of what the caller changed in it. 0, or -1: out of
  * memory. */
 int apireport_take(struct apireport *taken, const struct report *report,
-                   int (*write)(const struct report *report), struct error *error);
+                   void (*write)(const struct report *report), struct error *error);
 /* NULL: the report has no such table. */
 const struct apireport_table *apireport_find(const struct apireport *taken, const char *name);
 
@@ -51,6 +51,7 @@ int apireport_answer(struct api_call *call, const struct apireport_table *table,
                      struct error *error);
 /* Both steps, of one table of the report. */
 int apireport_one(struct api_call *call, const struct report *report,
-                  int (*write)(const struct report *report), const char *name, struct error *error);
+                  void (*write)(const struct report *report), const char *name,
+                  struct error *error);
 
 #endif

@@ -3,6 +3,7 @@
 #include "web/server/apilist.h"
 
 #include "analyze/base/array.h"
+#include "analyze/base/job.h"
 #include "analyze/base/pathname.h"
 #include "analyze/report/framesums.h"
 #include "analyze/rows/style.h"
@@ -166,54 +167,41 @@ static int compare_files(struct api_call *call, struct file_row *rows, size_t co
     enum metric metric = call->metric < METRIC_COUNT ? call->metric : METRIC_LEAKED;
     struct framesums sums;
     struct report report;
-    int result;
     if (base_report(call, &report, error) != 0) {
         return -1;
     }
-    result = framesums_make(&sums, &report, FRAMESUMS_FILE) == 0 ? 0 : out_of_memory(error);
-    for (size_t i = 0; result == 0 && i < count; i++) {
+    sums = framesums_make(&report, FRAMESUMS_FILE);
+    for (size_t i = 0; i < count; i++) {
         const struct framesums_item *item = find_file(&sums, rows[i].file);
         rows[i].base = item != NULL ? item->inclusive.of[metric].main : 0;
         rows[i].delta = (int64_t)(rows[i].costs[metric] - rows[i].base);
     }
-    framesums_free(&sums);
-    return result;
+    return 0;
 }
 
-/* How many functions each file has. 0 or -1. */
-static int count_functions(const struct report *report, const struct sourcefiles *files,
-                           struct file_row *rows) {
-    struct framesums functions;
-    int result = framesums_make(&functions, report, FRAMESUMS_FUNCTION);
-    for (size_t i = 0; result == 0 && i < functions.count; i++) {
+/* A row for each file, by number; those without costs have no functions, either. */
+static void fill_files(const struct report *report, const struct sourcefiles *files,
+                       struct file_row *rows) {
+    const struct framesums sums = framesums_make(report, FRAMESUMS_FILE);
+    const struct framesums functions = framesums_make(report, FRAMESUMS_FUNCTION);
+    for (size_t i = 0; i < files->count; i++) {
+        const struct names_frame *frame = files->items[i];
+        rows[i] = (struct file_row){
+            .number = i, .file = frame->file, .kind = apiframes_kind(report, frame, true)};
+    }
+    for (size_t i = 0; i < sums.count; i++) {
+        size_t number = (size_t)(uintptr_t)numbermap_get(&files->numbers, sums.items[i].key);
+        for (enum metric metric = 0; number != 0 && metric < METRIC_COUNT; metric++) {
+            rows[number - 1].costs[metric] = sums.items[i].inclusive.of[metric].main;
+        }
+    }
+    for (size_t i = 0; i < functions.count; i++) {
         uint64_t key = framesums_key(FRAMESUMS_FILE, functions.items[i].frame);
         size_t number = (size_t)(uintptr_t)numbermap_get(&files->numbers, key);
         if (key != 0 && number != 0) {
             rows[number - 1].functions++;
         }
     }
-    framesums_free(&functions);
-    return result;
-}
-
-/* A row for each file, by number; those without costs have no functions, either. 0 or -1. */
-static int fill_files(const struct report *report, const struct sourcefiles *files,
-                      struct file_row *rows) {
-    struct framesums sums;
-    int result = framesums_make(&sums, report, FRAMESUMS_FILE);
-    for (size_t i = 0; i < files->count; i++) {
-        const struct names_frame *frame = files->items[i];
-        rows[i] = (struct file_row){
-            .number = i, .file = frame->file, .kind = apiframes_kind(report, frame, true)};
-    }
-    for (size_t i = 0; result == 0 && i < sums.count; i++) {
-        size_t number = (size_t)(uintptr_t)numbermap_get(&files->numbers, sums.items[i].key);
-        for (enum metric metric = 0; number != 0 && metric < METRIC_COUNT; metric++) {
-            rows[number - 1].costs[metric] = sums.items[i].inclusive.of[metric].main;
-        }
-    }
-    framesums_free(&sums);
-    return result == 0 ? count_functions(report, files, rows) : -1;
 }
 
 /* Start-up code's files, which no tree shows, are not shown, either. */
@@ -264,16 +252,12 @@ int api_files(struct api_call *call, struct error *error) {
     } else {
         api_command(call, "report %s --flat --by line", apimetric_option(call));
     }
-    rows = calloc(files->count + 1, sizeof *rows);
-    if (rows == NULL || fill_files(&report, files, rows) != 0) {
-        free(rows);
-        return out_of_memory(error);
-    }
+    rows = job_array(files->count, sizeof *rows);
+    fill_files(&report, files, rows);
     result = call->base != NULL ? compare_files(call, rows, files->count, error) : 0;
     if (result == 0) {
         result = put_files(call, files, rows, error);
     }
-    free(rows);
     return result;
 }
 
@@ -314,62 +298,27 @@ static void put_line(const struct api_call *call, const struct framesums_item *i
     jsonwriter_end_map(call->json);
 }
 
-/* Those of one file, by line; the caller frees the array. NULL: out of memory. */
-static const struct framesums_item **lines_of(const struct framesums *sums, const char *file,
-                                              size_t *count) {
-    const struct framesums_item **lines = calloc(sums->count + 1, sizeof *lines);
-    *count = 0;
-    for (size_t i = 0; lines != NULL && i < sums->count; i++) {
-        if (strcmp(sums->items[i].frame->file, file) == 0) {
-            lines[(*count)++] = &sums->items[i];
-        }
-    }
-    if (lines != NULL) {
-        qsort(lines, *count, sizeof *lines, by_line);
-    }
-    return lines;
-}
-
 struct lines {
-    struct framesums sums;
     const struct framesums_item **items;
     size_t count;
 };
 
-static void free_lines(struct lines *lines) {
-    free(lines->items);
-    framesums_free(&lines->sums);
-}
-
 /* file: as that side names it; NULL: it has none. */
-static int make_lines(struct lines *lines, const struct report *report, const char *file) {
-    if (file == NULL) {
-        return 0;
-    }
-    if (framesums_make(&lines->sums, report, FRAMESUMS_LINE) != 0) {
-        return -1;
-    }
-    lines->items = lines_of(&lines->sums, file, &lines->count);
-    return lines->items != NULL ? 0 : -1;
-}
-
-/* The lines of the other side. 0 or -1. */
-static int make_base_lines(struct api_call *call, struct lines *lines, const char *file,
-                           struct error *error) {
+static struct lines make_lines(const struct report *report, const char *file) {
     struct framesums sums;
-    struct report report;
-    const struct framesums_item *item;
-    int result;
-    if (base_report(call, &report, error) != 0) {
-        return -1;
+    struct lines lines = {0};
+    if (file == NULL) {
+        return lines;
     }
-    result = framesums_make(&sums, &report, FRAMESUMS_FILE);
-    item = result == 0 ? find_file(&sums, file) : NULL;
-    if (result == 0) {
-        result = make_lines(lines, &report, item != NULL ? item->frame->file : NULL);
+    sums = framesums_make(report, FRAMESUMS_LINE);
+    lines.items = job_array(sums.count, sizeof *lines.items);
+    for (size_t i = 0; i < sums.count; i++) {
+        if (strcmp(sums.items[i].frame->file, file) == 0) {
+            lines.items[lines.count++] = &sums.items[i];
+        }
     }
-    framesums_free(&sums);
-    return result == 0 ? 0 : out_of_memory(error);
+    qsort(lines.items, lines.count, sizeof *lines.items, by_line);
+    return lines;
 }
 
 /* Lines are the same if their numbers are: whoever edited a file in between sees it. */
@@ -393,9 +342,8 @@ static void put_lines(struct api_call *call, const char *file, const struct line
 int api_file(struct api_call *call, struct error *error) {
     const struct names_frame *file = asked_file(call, error);
     struct report report = call->report;
-    struct lines lines = {0};
+    struct lines lines;
     struct lines earlier = {0};
-    int result;
     if (file == NULL) {
         return -1;
     }
@@ -403,17 +351,20 @@ int api_file(struct api_call *call, struct error *error) {
     if (report.model == NULL) {
         return -1;
     }
-    result = make_lines(&lines, &report, file->file) == 0 ? 0 : out_of_memory(error);
-    if (result == 0 && call->base != NULL) {
-        result = make_base_lines(call, &earlier, file->file, error);
+    lines = make_lines(&report, file->file);
+    if (call->base != NULL) {
+        struct framesums sums;
+        const struct framesums_item *item;
+        if (base_report(call, &report, error) != 0) {
+            return -1;
+        }
+        sums = framesums_make(&report, FRAMESUMS_FILE);
+        item = find_file(&sums, file->file);
+        earlier = make_lines(&report, item != NULL ? item->frame->file : NULL);
         api_note(call, "Lines are compared by their numbers.");
     }
-    if (result == 0) {
-        put_lines(call, file->file, &lines, &earlier);
-    }
-    free_lines(&lines);
-    free_lines(&earlier);
-    return result;
+    put_lines(call, file->file, &lines, &earlier);
+    return 0;
 }
 
 /* ---- The text of one ---- */

@@ -300,61 +300,42 @@ static int put_tree(struct api_call *call, const struct report *report, const ch
 /* ---- A tree, and two ---- */
 
 /* Of a difference no side is cut before both are known. */
-static int make_tree(struct calltree *tree, const struct report *report, enum metric metric,
-                     const struct tree_wish *wish) {
-    return (wish->is_up ? calltree_bottom_up : calltree_top_down)(tree, report, metric);
+static struct calltree make_tree(const struct report *report, enum metric metric,
+                                 const struct tree_wish *wish) {
+    return (wish->is_up ? calltree_bottom_up : calltree_top_down)(report, metric);
 }
 
 static int put_difference(struct api_call *call, const struct report reports[2], const char *name,
                           const struct calltree trees[2], const struct tree_wish *wish,
                           struct error *error) {
     struct diff_side sides[2];
-    struct diff_functions *functions;
-    struct treediff diff = {.costs = NULL};
-    int result;
+    struct treediff diff;
+    struct shown shown = {.total = metric_total(call->metric, reports[1].model).main,
+                          .base_total = metric_total(call->metric, reports[0].model).main};
     apimetric_sides(call, sides);
-    functions = diff_functions_open(sides);
-    result =
-        functions != NULL ? treediff_make(&diff, trees, functions, reports[1].options.by_line) : -1;
-    if (result == 0) {
-        const struct shown shown = {.tree = &diff.tree,
-                                    .costs = diff.costs,
-                                    .total = metric_total(call->metric, reports[1].model).main,
-                                    .base_total =
-                                        metric_total(call->metric, reports[0].model).main};
-        result = put_shown(call, &reports[1], name, &shown, wish, error);
-    } else {
-        out_of_memory(error);
-    }
-    treediff_free(&diff);
-    diff_functions_close(functions);
-    return result;
+    diff = treediff_make(trees, diff_functions_open(sides), reports[1].options.by_line);
+    shown.tree = &diff.tree;
+    shown.costs = diff.costs;
+    return put_shown(call, &reports[1], name, &shown, wish, error);
 }
 
 static int tree_of_two(struct api_call *call, const struct tree_wish *wish, struct error *error) {
     const struct api_view *views[2] = {call->base, call->view};
     struct tree_wish whole = *wish;
     struct report reports[2];
-    struct calltree trees[2] = {{0}, {0}};
-    int result = 0;
+    struct calltree trees[2];
+    int result;
     whole.least_share = 0;
-    for (size_t side = 0; result == 0 && side < 2; side++) {
+    for (size_t side = 0; side < 2; side++) {
         const struct model *model = apimetric_model(call, views[side], error);
         if (model == NULL) {
-            result = -1;
-            break;
+            return -1;
         }
         reports[side] = report_of(call, views[side], model, &whole);
-        result = make_tree(&trees[side], &reports[side], call->metric, &whole) == 0
-                     ? 0
-                     : out_of_memory(error);
+        trees[side] = make_tree(&reports[side], call->metric, &whole);
     }
-    if (result == 0) {
-        result = put_difference(call, reports, NULL, trees, wish, error);
-        apimetric_diff_command(call, "path");
-    }
-    calltree_free(&trees[0]);
-    calltree_free(&trees[1]);
+    result = put_difference(call, reports, NULL, trees, wish, error);
+    apimetric_diff_command(call, "path");
     return result;
 }
 
@@ -370,7 +351,7 @@ static int put_leaks(struct api_call *call, struct report report, struct error *
     if (result == 0) {
         report.model = &applied;
         report.suppressions = &list;
-        result = report_tree(&report, call->metric) == 0 ? 0 : out_of_memory(error);
+        report_tree(&report, call->metric);
         report_suppressed(&report);
         suppressions_applied_free(&applied);
     }
@@ -384,7 +365,7 @@ static int put_text(struct api_call *call, struct report report, const struct tr
     bool is_of_leaks = (call->metric == METRIC_LEAKED || call->metric == METRIC_SHUTDOWN) &&
                        model_has_leaks(call->view->model);
     struct table_document document;
-    int result;
+    int result = 0;
     report.out = call->out;
     report.options.format = REPORT_TEXT;
     report.options.bottom_up = wish->is_up;
@@ -396,26 +377,25 @@ static int put_text(struct api_call *call, struct report report, const struct tr
     if (report.model == NULL) {
         return -1;
     }
-    if (table_document_open(&document, &report) != 0) {
-        return out_of_memory(error);
-    }
+    table_document_open(&document, &report);
     report.document = &document;
     report_selected(&report);
     report_warnings(&report);
-    result = is_of_leaks                               ? put_leaks(call, report, error)
-             : report_tree(&report, call->metric) == 0 ? 0
-                                                       : out_of_memory(error);
+    if (is_of_leaks) {
+        result = put_leaks(call, report, error);
+    } else {
+        report_tree(&report, call->metric);
+    }
     table_document_close(&document, &report);
     call->type = "text/plain; charset=utf-8";
     return result;
 }
 
 int api_tree(struct api_call *call, struct error *error) {
-    struct calltree tree = {0};
+    struct calltree tree;
     struct tree_wish wish;
     struct report report;
     const struct model *model;
-    int result;
     if (read_wish(call, &wish, error) != 0) {
         return -1;
     }
@@ -433,12 +413,9 @@ int api_tree(struct api_call *call, struct error *error) {
     if (call->request->wants_text) {
         return put_text(call, report, &wish, error);
     }
-    result = make_tree(&tree, &report, call->metric, &wish);
+    tree = make_tree(&report, call->metric, &wish);
     api_command(call, "report %s%s", apimetric_option(call), wish.is_up ? " --bottom-up" : "");
-    result =
-        result == 0 ? put_tree(call, &report, NULL, &tree, &wish, error) : out_of_memory(error);
-    calltree_free(&tree);
-    return result;
+    return put_tree(call, &report, NULL, &tree, &wish, error);
 }
 
 /* ---- Words of commands ---- */
@@ -466,13 +443,6 @@ struct around {
     struct calltree callees[2];
 };
 
-static void around_free(struct around *around) {
-    for (size_t side = 0; side < 2; side++) {
-        calltree_free(&around->callers[side]);
-        calltree_free(&around->callees[side]);
-    }
-}
-
 static int around_make(struct api_call *call, struct around *around, struct tree_wish *wish,
                        const char *name, struct error *error) {
     const struct callers_of of = {.function = name, .text = name};
@@ -486,10 +456,8 @@ static int around_make(struct api_call *call, struct around *around, struct tree
             return -1;
         }
         around->reports[side] = report_of(call, views[side], model, wish);
-        if (calltree_around(&around->callers[side], &around->callees[side], &around->reports[side],
-                            call->metric, &of) != 0) {
-            return out_of_memory(error);
-        }
+        calltree_around(&around->callers[side], &around->callees[side], &around->reports[side],
+                        call->metric, &of);
     }
     return 0;
 }
@@ -564,7 +532,6 @@ int api_callers(struct api_call *call, struct error *error) {
     if (result == 0 && focus_of(call, &around) == NULL) {
         api_note(call, "No call path with such a cost goes through this function.");
     }
-    around_free(&around);
     return result;
 }
 
@@ -654,12 +621,9 @@ static int search(struct api_call *call, const struct model *model, const regex_
                   struct error *error) {
     const struct tree_wish everything = {0};
     struct report report = report_of(call, call->view, model, &everything);
-    struct calltree tree = {0};
+    struct calltree tree = calltree_top_down(&report, call->metric);
     struct found found = {0};
-    int result = calltree_top_down(&tree, &report, call->metric) == 0 ? 0 : out_of_memory(error);
-    if (result == 0) {
-        result = look_through(&found, &report, &tree, regex, &call->replay, error);
-    }
+    int result = look_through(&found, &report, &tree, regex, &call->replay, error);
     if (result == 0) {
         put_found(call, &found, metric_total(call->metric, model).main);
     }
@@ -668,7 +632,6 @@ static int search(struct api_call *call, const struct model *model, const regex_
     }
     free(found.names);
     numbermap_free(&found.known);
-    calltree_free(&tree);
     return result;
 }
 
