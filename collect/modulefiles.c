@@ -3,8 +3,8 @@
 #include "collect/modulefiles.h"
 
 #include "analyze/base/array.h"
-#include "analyze/read/procfile.h"
 #include "analyze/read/block.h"
+#include "analyze/read/procfile.h"
 #include "analyze/symbol/debugfile.h"
 
 #include <errno.h>

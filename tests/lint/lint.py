@@ -24,6 +24,8 @@ ANALYZE = ("base", "read", "symbol", "model", "profile", "replay", "window", "fi
 # The floors of the runtime below entry/, and those above it, each of which stands on all before it.
 RUNTIME = ["runtime/" + floor for floor in ("machine", "base", "libc", "stack", "heap", "record", "entry", "follow", "reach")]
 
+ABOVE_RECORD = RUNTIME[6:] + ["runtime/process"]
+
 # Which folders a folder may include, itself apart.
 MAY_INCLUDE = {
     "runtime/machine": ["runtime/base/compiler.h"],
@@ -119,7 +121,7 @@ def check_includes():
                 wrong.append(where + '"%s": write the path from the root' % name)
             elif not any(name == a or name.startswith(a + "/") for a in allowed):
                 wrong.append(where + "%s must not include %s" % (own[0], name))
-            elif name.endswith("/thread.h") and own[0] not in ("runtime/entry", "runtime/follow", "runtime/reach", "runtime/process", "instrument/hooks"):
+            elif name.endswith("/thread.h") and own[0] not in (*ABOVE_RECORD, "instrument/hooks"):
                 wrong.append(where + "only entry, what stands above it, and instrument see thread.h")
             elif own[0] == "collect" and name.startswith("collect/transform/"):
                 wrong.append(where + "collect/transform stands on collect")

@@ -133,7 +133,6 @@ static void a_block_without_events_is_written(void **state) {
 }
 
 static void blocks_have_room_for_so_many(void **state) {
-    struct error error = {""};
     const struct memtrace_block_header block = {.stream = 1, .thread = 2, .first_number = 1};
     struct recordwriter *writer = begin();
     (void)state;

@@ -40,7 +40,7 @@ static void open_report(struct reportmaking *made, struct answer *answer,
 }
 
 /* The output of a report as JSON. The caller frees the tree. */
-static yajl_val written(struct reportmaking *made, int (*write)(const struct report *report)) {
+static yajl_val written(struct reportmaking *made, void (*write)(const struct report *report)) {
     struct report report = made->report;
     struct table_document document;
     char *text = NULL;
@@ -50,7 +50,7 @@ static yajl_val written(struct reportmaking *made, int (*write)(const struct rep
     report.out = open_memstream(&text, &size);
     table_document_open(&document, &report);
     report.document = &document;
-    assert_int_equal(write(&report), 0);
+    write(&report);
     table_document_close(&document, &report);
     fclose(report.out);
     root = yajl_tree_parse(text, message, sizeof message);
