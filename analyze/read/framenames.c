@@ -17,6 +17,9 @@ struct found {
 
 struct reading {
     struct framenames *names;
+    const struct recording *const *parts;
+    size_t part_count;
+    struct recording_buffer buffer;
     struct found *found;
     size_t count;
     size_t room;
@@ -27,27 +30,22 @@ static const char *framenames_text(const char *texts, size_t size, uint32_t offs
     return offset < size && texts[offset] != '\0' ? texts + offset : NULL;
 }
 
-static int framenames_take_block(struct reading *reading, const struct memtrace_block_header *block,
-                                 const struct recording_buffer *buffer) {
-    size_t array = (size_t)block->items * sizeof(struct memtrace_frame_name);
+static void framenames_take_block(struct reading *reading, size_t items) {
+    const struct recording_buffer *buffer = &reading->buffer;
+    size_t array = items * sizeof(struct memtrace_frame_name);
     size_t text_size;
     char *texts;
     if (array > buffer->size) {
-        return 0; /* does not add up */
+        return; /* does not add up */
     }
     text_size = buffer->size - array;
-    texts = arena_alloc(&reading->names->texts, text_size + 1);
-    if (texts == NULL ||
-        array_reserve(&reading->found, &reading->room, reading->count + block->items,
-                      sizeof *reading->found) != 0) {
-        return -1;
-    }
+    texts = job_array(text_size + 1, 1); /* it ends in NUL, whatever the file says */
     if (text_size != 0) {
         memcpy(texts, buffer->bytes + array, text_size);
     }
-    texts[text_size] = '\0'; /* whatever the file says */
+    job_reserve(&reading->found, &reading->room, reading->count + items, sizeof *reading->found);
     reading->block++;
-    for (size_t i = 0; i < block->items; i++) {
+    for (size_t i = 0; i < items; i++) {
         struct memtrace_frame_name item;
         memcpy(&item, buffer->bytes + i * sizeof item, sizeof item);
         reading->found[reading->count++] =
@@ -56,21 +54,6 @@ static int framenames_take_block(struct reading *reading, const struct memtrace_
                            reading->block,
                            i};
     }
-    return 0;
-}
-
-static int take_part(struct reading *reading, const struct recording *recording) {
-    struct recording_buffer buffer = {0};
-    int result = 0;
-    for (size_t i = 0; result == 0 && i < recording->block_count; i++) {
-        const struct memtrace_block_header *block = &recording->blocks[i].block;
-        if (block->kind == MEMTRACE_BLOCK_NAMES &&
-            recording_payload(recording, i, &buffer, NULL) == 0) {
-            result = framenames_take_block(reading, block, &buffer);
-        }
-    }
-    recording_buffer_free(&buffer);
-    return result;
 }
 
 static int framenames_compare(const void *left, const void *right) {
@@ -86,17 +69,11 @@ static int framenames_compare(const void *left, const void *right) {
 }
 
 /* Sorted, and of each frame only what its first block says. */
-static int keep_first(struct reading *reading) {
+static void framenames_keep_first(struct reading *reading) {
     struct framenames *names = reading->names;
     size_t block = 0;
-    if (reading->count == 0) {
-        return 0;
-    }
-    qsort(reading->found, reading->count, sizeof *reading->found, framenames_compare);
-    names->items = malloc(reading->count * sizeof *names->items);
-    if (names->items == NULL) {
-        return -1;
-    }
+    array_sort(reading->found, reading->count, sizeof *reading->found, framenames_compare);
+    names->items = job_array(reading->count, sizeof *names->items);
     for (size_t i = 0; i < reading->count; i++) {
         const struct found *found = &reading->found[i];
         if (i == 0 || found->name.frame != reading->found[i - 1].name.frame) {
@@ -106,31 +83,40 @@ static int keep_first(struct reading *reading) {
             names->items[names->count++] = found->name;
         }
     }
-    return 0;
+}
+
+static void read_names(void *what) {
+    struct reading *reading = what;
+    for (size_t i = 0; i < reading->part_count; i++) {
+        const struct recording *part = reading->parts[i];
+        for (size_t j = 0; j < part->block_count; j++) {
+            const struct memtrace_block_header *block = &part->blocks[j].block;
+            if (block->kind == MEMTRACE_BLOCK_NAMES &&
+                recording_payload(part, j, &reading->buffer, NULL) == 0) {
+                framenames_take_block(reading, block->items);
+            }
+        }
+    }
+    framenames_keep_first(reading);
+    job_release(reading->found);
 }
 
 int framenames_read(struct framenames *names, const struct recording *const *parts, size_t count,
                     struct error *error) {
-    struct reading reading = {.names = names};
-    int result = 0;
+    struct reading reading = {.names = names, .parts = parts, .part_count = count};
+    int result;
     *names = (struct framenames){0};
-    for (size_t i = 0; result == 0 && i < count; i++) {
-        result = take_part(&reading, parts[i]);
-    }
-    if (result == 0) {
-        result = keep_first(&reading);
-    }
-    free(reading.found);
+    result = job_run(read_names, &reading, &names->memory, NULL);
+    recording_buffer_free(&reading.buffer);
     if (result != 0) {
-        framenames_free(names);
+        *names = (struct framenames){0};
         return error_set(error, "out of memory while reading names");
     }
     return 0;
 }
 
 void framenames_free(struct framenames *names) {
-    arena_free(&names->texts);
-    free(names->items);
+    job_free(&names->memory);
     *names = (struct framenames){0};
 }
 

@@ -11,7 +11,7 @@
 #ifndef ANALYZE_READ_FRAMENAMES_H
 #define ANALYZE_READ_FRAMENAMES_H
 
-#include "analyze/base/arena.h"
+#include "analyze/base/job.h"
 #include "analyze/read/recording.h"
 
 struct framename {
@@ -25,7 +25,7 @@ struct framename {
 struct framenames {
     struct framename *items;
     size_t count;
-    struct arena texts;
+    struct job_memory *memory; /* of them and their texts */
 };
 
 /* Those of all parts of a recording; none is not an error. Blocks that do not add up are left out.

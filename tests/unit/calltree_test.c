@@ -182,7 +182,7 @@ static int open_few(void **state) {
 
 static int close_few(void **state) {
     names_close(few);
-    framenames_free(&given);
+    free(given.items);
     return close_all(state);
 }
 
