@@ -158,26 +158,13 @@ size_t region_folders(uid_t uid, struct region_folders *folders) {
     return count;
 }
 
-/* A pid of another namespace says nothing here: a region from there is in use as long as some
- * process has it open. */
-static void region_look_into(struct region *region) {
+/* A regular file of ours: others may have made things in a world-writable folder. 0, or a negative
+ * errno. */
+static int region_look_at(struct region *region, uid_t uid) {
     struct memtrace_header header;
     size_t size = offsetof(struct memtrace_header, executable);
-    int fd = open(region->path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (fd >= 0 && pread(fd, &header, size, 0) == (ssize_t)size &&
-        memcmp(header.magic, MEMTRACE_MAGIC, sizeof header.magic) == 0) {
-        region->is_foreign = region_is_foreign(&header);
-    }
-    region->alive =
-        region->is_foreign ? region_is_open(fd) : region_alive(region->pid, region->start_ticks);
-    if (fd >= 0) {
-        close(fd);
-    }
-}
-
-/* A regular file of ours: others may have made things in a world-writable folder. */
-static int region_look_at(struct region *region, uid_t uid) {
     struct stat status;
+    int fd;
     if (lstat(region->path, &status) != 0) {
         return -errno;
     }
@@ -185,7 +172,18 @@ static int region_look_at(struct region *region, uid_t uid) {
         return -ENOENT;
     }
     region->modified_ns = (int64_t)status.st_mtim.tv_sec * 1000000000 + status.st_mtim.tv_nsec;
-    region_look_into(region);
+    fd = open(region->path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd >= 0 && pread(fd, &header, size, 0) == (ssize_t)size &&
+        memcmp(header.magic, MEMTRACE_MAGIC, sizeof header.magic) == 0) {
+        region->is_foreign = region_is_foreign(&header);
+    }
+    /* A pid of another namespace says nothing here: a region from there is in use as long as some
+     * process has it open. */
+    region->alive =
+        region->is_foreign ? region_is_open(fd) : region_alive(region->pid, region->start_ticks);
+    if (fd >= 0) {
+        close(fd);
+    }
     return 0;
 }
 
