@@ -2,23 +2,20 @@
 /* predict.c: memory of predict.h. */
 #include "analyze/read/predict.h"
 
+#include "analyze/base/array.h"
+
 #include <stdlib.h>
 
 int predict_grow(struct predict *predict, uint64_t slot) {
-    uint64_t capacity = predict->slot_capacity != 0 ? predict->slot_capacity * 2 : 1024;
-    struct predict_slot *slots;
-    struct predict_link *links;
-    while (capacity <= slot) {
-        capacity *= 2;
-    }
-    slots = realloc(predict->slots, capacity * sizeof *slots);
-    predict->slots = slots != NULL ? slots : predict->slots;
-    links = realloc(predict->links, capacity * sizeof *links);
-    predict->links = links != NULL ? links : predict->links;
-    if (slots == NULL || links == NULL) {
+    enum { LEAST = 1024 };
+    size_t slots = predict->slot_capacity;
+    size_t links = predict->slot_capacity;
+    size_t wanted = slot < LEAST ? LEAST : slot + 1;
+    if (array_reserve(&predict->slots, &slots, wanted, sizeof *predict->slots) != 0 ||
+        array_reserve(&predict->links, &links, wanted, sizeof *predict->links) != 0) {
         return -1;
     }
-    predict->slot_capacity = capacity;
+    predict->slot_capacity = slots;
     return 0;
 }
 
@@ -50,15 +47,11 @@ void predict_end(struct predict *predict) {
 }
 
 int64_t predict_add_site(struct predict_sites *sites, const struct predict_site *site) {
-    if (sites->count == sites->capacity) {
-        uint32_t capacity = sites->capacity != 0 ? sites->capacity * 2 : 64;
-        struct predict_site *grown = realloc(sites->site, capacity * sizeof *grown);
-        if (grown == NULL) {
-            return -1;
-        }
-        sites->site = grown;
-        sites->capacity = capacity;
+    size_t room = sites->capacity;
+    if (array_grow(&sites->site, &room, sites->count, sizeof *sites->site) != 0) {
+        return -1;
     }
+    sites->capacity = (uint32_t)room;
     sites->site[sites->count] = *site;
     sites->site[sites->count].next = sites->count;
     return sites->count++;

@@ -56,13 +56,12 @@ static int take_page(struct sent *sent, int fd, uint64_t page, struct recording_
     if (head.page != page || !sent_joins(sent, &head, entries, count)) {
         return 0;
     }
-    for (size_t i = 0; i < count; i++) {
-        if (array_grow(&sent->entries, &sent->room, sent->count, sizeof *entries) != 0) {
-            errno = ENOMEM;
-            return -1;
-        }
-        sent->entries[sent->count++] = entries[i];
+    if (array_reserve(&sent->entries, &sent->room, sent->count + count, sizeof *entries) != 0) {
+        errno = ENOMEM;
+        return -1;
     }
+    memcpy(sent->entries + sent->count, entries, count * sizeof *entries);
+    sent->count += count;
     sent->last = head;
     sent->last_count = count;
     return 1;
