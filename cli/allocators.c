@@ -5,6 +5,7 @@
  * plan by which functions are led to the runtime (memtrace/allocators.h).
  */
 #include "collect/allocators/allocators.h"
+#include "analyze/base/job.h"
 #include "analyze/rows/jsonwriter.h"
 #include "analyze/rows/table.h"
 #include "cli/cli.h"
@@ -21,7 +22,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static void tell(const char *line) {
+static void allocators_tell(const char *line) {
     cli_error("--alloc: %s", line);
 }
 
@@ -31,7 +32,7 @@ static char region[PATH_MAX]; /* of the process that asks */
 
 static void tell_once(const char *line) {
     if (alloctold_is_news(region, line)) {
-        tell(line);
+        allocators_tell(line);
     }
 }
 
@@ -52,7 +53,7 @@ static bool read_entries(const char *text, struct memtrace_allocator_entries *en
 
 /* Nothing of the program's is kept but stderr; a library preloaded into it came along: start again
  * without it. */
-static void detach(char **argv) {
+static void allocators_detach(char **argv) {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (null >= 0) {
         dup2(null, STDIN_FILENO);
@@ -82,7 +83,7 @@ static int make_plan(char **argv) {
     if (!read_entries(argv[ENTRIES], &request.entries) || *end != '\0') {
         return cli_usage("allocators", "started by the runtime with other addresses than its own");
     }
-    detach(argv);
+    allocators_detach(argv);
     snprintf(region, sizeof region, "%.*s", (int)(strlen(argv[FILE_NAME]) - strlen(".plan")),
              argv[FILE_NAME]);
     if (allocators_plan(&request, &error) == 0) {
@@ -118,7 +119,7 @@ static const struct table_column columns[] = {
 };
 enum { COLUMNS = sizeof columns / sizeof columns[0] };
 
-static void put_row(void *context, const struct allocators_row *row) {
+static void allocators_put_row(void *context, const struct allocators_row *row) {
     table_row(context, (struct table_cell[]){table_text(row->function), table_text(row->set),
                                              table_text(row->what), table_number(row->address),
                                              table_number_if(row->length != 0, row->length),
@@ -129,11 +130,10 @@ static void put_row(void *context, const struct allocators_row *row) {
 static int list_as_text(struct allocators_listing *listing, struct error *error) {
     struct report report = {.out = stdout};
     struct table table;
-    int status;
     terminal_style(&report.options, NULL, NULL);
     table = table_open(&report, "functions", "Functions", columns, COLUMNS);
     listing->context = &table;
-    status = allocators_list(listing, error);
+    int status = allocators_list(listing, error);
     table_close(&table);
     return status;
 }
@@ -156,32 +156,33 @@ static int list_as_json(struct allocators_listing *listing, struct error *error)
     return status;
 }
 
-/* CLI_OK, or CLI_FAILURE with the line printed. */
-static int list(const char *path, struct allocspecs *specs, const struct request *request) {
-    struct error error;
-    struct allocators_listing listing = {
-        .path = path, .specs = specs, .all = request->all, .row = put_row, .tell = tell};
-    int status = request->json ? list_as_json(&listing, &error) : list_as_text(&listing, &error);
-    return status != 0 ? cli_error("%s", error.message) : CLI_OK;
+static void free_specs(void *what) {
+    allocspec_free(what);
 }
 
-static int show(int argc, char **argv, const struct request *request) {
-    struct allocspecs specs = {0};
+/* CLI_OK, or the exit status with the line printed. */
+static int allocators_show(int argc, char **argv, const struct request *request) {
+    struct allocspecs *specs = job_alloc(sizeof *specs);
     struct error error;
     char path[PATH_MAX];
-    int status = CLI_OK;
+    struct allocators_listing listing = {.path = path,
+                                         .specs = specs,
+                                         .all = request->all,
+                                         .row = allocators_put_row,
+                                         .tell = allocators_tell};
+    job_undo(free_specs, specs);
     if (strchr(argv[0], '/') != NULL || access(argv[0], F_OK) == 0 ||
         target_find(argv[0], path) != 0) {
         snprintf(path, sizeof path, "%s", argv[0]);
     }
-    for (int i = 1; status == CLI_OK && i < argc; i++) {
-        if (allocspec_add(&specs, argv[i], &error) != 0) {
-            status = cli_error("%s", error.message);
+    for (int i = 1; i < argc; i++) {
+        if (allocspec_add(specs, argv[i], &error) != 0) {
+            cli_error("%s", error.message);
+            return CLI_USAGE;
         }
     }
-    status = status == CLI_OK ? list(path, &specs, request) : CLI_USAGE;
-    allocspec_free(&specs);
-    return status;
+    int status = request->json ? list_as_json(&listing, &error) : list_as_text(&listing, &error);
+    return status == 0 ? CLI_OK : cli_error("%s", error.message);
 }
 
 static int run_allocators(int argc, char **argv) {
@@ -194,7 +195,7 @@ static int run_allocators(int argc, char **argv) {
     if (status == CLI_OK && argc == 0) {
         status = cli_usage("allocators", "which program?");
     }
-    return status == CLI_OK ? cli_finish(show(argc, argv, &request)) : status;
+    return status == CLI_OK ? cli_finish(allocators_show(argc, argv, &request)) : status;
 }
 
 const struct command allocators_command = {

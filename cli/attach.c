@@ -40,14 +40,14 @@ struct request {
 
 #define IN(member) OPTION_IN(struct request, member)
 
-static int add_alloc(void *context, const struct option *option, const char *value,
-                     struct error *error) {
+static int attach_add_alloc(void *context, const struct option *option, const char *value,
+                            struct error *error) {
     struct request *request = context;
     return variables_add_alloc(&request->variables, option, value, error);
 }
 
-static int add_mode(void *context, const struct option *option, const char *value,
-                    struct error *error) {
+static int attach_add_mode(void *context, const struct option *option, const char *value,
+                           struct error *error) {
     struct request *request = context;
     return variables_add_mode(&request->variables, option, value, error);
 }
@@ -60,14 +60,14 @@ static int set_output(void *context, const struct option *option, const char *va
 }
 
 static const struct option options[] = {
-    {"alloc", 0, "SPECIFICATION", VARIABLES_ALLOC_HELP, OPTION_CALL, .call = add_alloc},
+    {"alloc", 0, "SPECIFICATION", VARIABLES_ALLOC_HELP, OPTION_CALL, .call = attach_add_alloc},
     {"for", 'f', "TIME", "detach after TIME, or at Ctrl-C (30s, 5m)", OPTION_DURATION, IN(for_ns),
      .least = 1},
     {"output", 'o', "FILE",
      "where the profile or recording goes (memtrace.%e.%p.mtp or .mtr; %e: program, %p: process "
      "id)",
      OPTION_CALL, .call = set_output},
-    {"mode", 0, "MODE", VARIABLES_MODE_HELP, OPTION_CALL, .call = add_mode},
+    {"mode", 0, "MODE", VARIABLES_MODE_HELP, OPTION_CALL, .call = attach_add_mode},
     {"record", 'r', NULL, "make a recording of each event with its time", OPTION_FLAG, IN(record)},
     {"sample", 0, "SIZE", "count one allocation in SIZE bytes, chosen at random", OPTION_SIZE,
      IN(sample_bytes), .least = 1, .most = INT64_MAX},
@@ -93,19 +93,22 @@ static const struct option options[] = {
      OPTION_FLAG, IN(dry_run)},
     OPTION_END};
 
-/* The pattern as the program is to have it, whose folder is another one. */
-static void put_path(FILE *out, const char *variable, const char *pattern) {
-    char *folder = pattern[0] != '/' ? getcwd(NULL, 0) : NULL;
-    fprintf(out, "%s=", variable);
-    for (const char *at = folder; at != NULL && *at != '\0'; at++) {
-        fputs(*at == '%' ? "%%" : "", out);
-        if (*at != '%') {
-            fputc(*at, out);
-        }
+/* The program's own standard error is not ours to write to; what it forks is not followed. An empty
+ * string ends them. */
+static const char always[] = "MEMTRACE_INJECT=1\0"
+                             "MEMTRACE_SUMMARY=0\0"
+                             "MEMTRACE_CHILDREN=none\0"
+                             "MEMTRACE_LOG_LEVEL=none\0";
+
+static void put_setting(FILE *out, const char *name, const char *value) {
+    fprintf(out, "%s=%s%c", name, value, '\0');
+}
+
+/* "%" as a pattern has it. */
+static void put_literally(FILE *out, const char *path) {
+    for (const char *at = path; *at != '\0'; at++) {
+        fputs(*at == '%' ? "%%" : (char[]){*at, '\0'}, out);
     }
-    fprintf(out, "%s%s", folder != NULL ? "/" : "", pattern);
-    fputc('\0', out);
-    free(folder);
 }
 
 /* This command, which the library starts to write a recording down, or to plan (--alloc). */
@@ -114,30 +117,8 @@ static void put_command(FILE *out) {
     ssize_t length = readlink("/proc/self/exe", own, sizeof own - 1);
     if (length > 0) {
         own[length] = '\0';
-        fprintf(out, "MEMTRACE_COMMAND=%s", own);
-        fputc('\0', out);
+        put_setting(out, "MEMTRACE_COMMAND", own);
     }
-}
-
-static void put_recording(FILE *out, const char *output) {
-    put_path(out, "MEMTRACE_RECORD_OUTPUT", output);
-    fputs("MEMTRACE_RECORD=1", out);
-    fputc('\0', out);
-}
-
-/* The program's own standard error is not ours to write to; what it forks is not followed. An empty
- * string ends them. */
-static const char always[] = "MEMTRACE_INJECT=1\0"
-                             "MEMTRACE_SUMMARY=0\0"
-                             "MEMTRACE_CHILDREN=none\0"
-                             "MEMTRACE_LOG_LEVEL=none\0";
-
-/* "%" as a pattern has it. */
-static void put_literally(FILE *out, const char *path) {
-    for (const char *at = path; *at != '\0'; at++) {
-        fputs(*at == '%' ? "%%" : (char[]){*at, '\0'}, out);
-    }
-    fputc('\0', out);
 }
 
 static const char *pattern_of(const struct request *request) {
@@ -146,15 +127,17 @@ static const char *pattern_of(const struct request *request) {
                                    : attach_profile_pattern;
 }
 
-/* Who collects it from outside puts it there; the program says so, too, for whoever asks. */
-static void put_outside(FILE *out, const struct request *request, const char *path) {
-    fputs(MEMTRACE_ATTACH_OUTSIDE, out);
-    fputc('\0', out);
+/* The pattern as the program is to have it, whose folder is another one. Who collects it from
+ * outside puts it at that path; the program says so, too, for whoever asks. */
+static void put_output(FILE *out, const struct request *request, const char *outside) {
+    const char *pattern = outside == NULL ? pattern_of(request) : "";
+    char *folder = outside == NULL && pattern[0] != '/' ? getcwd(NULL, 0) : NULL;
     fputs(request->record ? "MEMTRACE_RECORD_OUTPUT=" : "MEMTRACE_OUTPUT=", out);
-    put_literally(out, path);
+    put_literally(out, outside != NULL ? outside : folder != NULL ? folder : "");
+    fprintf(out, "%s%s%c", folder != NULL ? "/" : "", pattern, '\0');
+    free(folder);
     if (request->record) {
-        fputs("MEMTRACE_RECORD=1", out);
-        fputc('\0', out);
+        put_setting(out, "MEMTRACE_RECORD", "1");
     }
 }
 
@@ -168,36 +151,29 @@ static char *make_settings(const struct request *request, const char *outside, s
         return NULL;
     }
     if (outside != NULL) {
-        put_outside(out, request, outside);
-    } else if (request->record) {
-        put_recording(out, pattern_of(request));
-    } else {
-        put_path(out, "MEMTRACE_OUTPUT", pattern_of(request));
+        fprintf(out, "%s%c", MEMTRACE_ATTACH_OUTSIDE, '\0');
     }
+    put_output(out, request, outside);
     if (outside == NULL && (request->record || request->variables.alloc != NULL)) {
         put_command(out);
     }
     if (request->variables.alloc != NULL) {
-        fprintf(out, "MEMTRACE_ALLOC=%s", request->variables.alloc);
-        fputc('\0', out);
+        put_setting(out, "MEMTRACE_ALLOC", request->variables.alloc);
     }
     if (request->sample_bytes != 0) {
-        fprintf(out, "MEMTRACE_SAMPLE=%" PRIu64, request->sample_bytes);
-        fputc('\0', out);
+        fprintf(out, "MEMTRACE_SAMPLE=%" PRIu64 "%c", request->sample_bytes, '\0');
     }
     if (mode != NULL) {
-        fprintf(out, "MEMTRACE_MODE=%s", mode);
-        fputc('\0', out);
+        put_setting(out, "MEMTRACE_MODE", mode);
     }
     if (folder != NULL && folder[0] == '/' && outside == NULL) {
-        fprintf(out, "MEMTRACE_REGION_DIR=%s", folder);
-        fputc('\0', out);
+        put_setting(out, "MEMTRACE_REGION_DIR", folder);
     }
     fwrite(always, sizeof always, 1, out);
     return fclose(out) == 0 ? settings : NULL;
 }
 
-static void tell(const char *line) {
+static void attach_tell(const char *line) {
     cli_error("--alloc: %s", line);
 }
 
@@ -207,7 +183,7 @@ static struct attachalloc named_by(const struct attachimage *image, const char *
                                 .image = image,
                                 .own_library = library,
                                 .specifications = request->variables.alloc,
-                                .tell = tell};
+                                .tell = attach_tell};
 }
 
 /* Before anything is touched. */
@@ -367,23 +343,13 @@ static int run_attach(int argc, char **argv) {
     char library[PATH_MAX];
     pid_t *pids = NULL;
     int status = cli_read(&attach_command, &argc, &argv, &request);
-    if (status == CLI_OK) {
-        status = detach_read_pids(&attach_command, argc, argv, &pids);
-    }
-    if (status == CLI_OK) {
-        status = check_sending(&request);
-    }
+    status = status == CLI_OK ? detach_read_pids(&attach_command, argc, argv, &pids) : status;
+    status = status == CLI_OK ? check_sending(&request) : status;
     if (status == CLI_OK && request.json && !request.census) {
         status = cli_usage("attach", "--json goes with --census");
     }
-    if (status == CLI_OK) {
-        status = preload_path(NULL, library);
-    }
-    if (status == CLI_OK) {
-        status = cli_finish(attach_each(pids, argc, library, &request));
-    }
-    free(pids);
-    return status;
+    status = status == CLI_OK ? preload_path(NULL, library) : status;
+    return status == CLI_OK ? cli_finish(attach_each(pids, argc, library, &request)) : status;
 }
 
 const struct command attach_command = {

@@ -4,6 +4,7 @@
 
 #include "memtrace/attach.h"
 
+#include "analyze/base/job.h"
 #include "analyze/read/region.h"
 #include "analyze/rows/safetext.h"
 #include "cli/outside.h"
@@ -29,26 +30,16 @@
 
 enum { END_SECONDS = 60 }; /* for what is left of a recording to be written */
 
-static int read_pid(const struct command *command, const char *word, pid_t *pid) {
-    uint64_t number;
-    if (quantity_u64(word, &number) != 0 || number == 0 || number > INT32_MAX) {
-        return cli_usage(command->name, "'%s' is not a process id", word);
-    }
-    *pid = (pid_t)number;
-    return CLI_OK;
-}
-
-/* All are understood before anything is done with one. */
 int detach_read_pids(const struct command *command, int argc, char **argv, pid_t **pids) {
-    int status = argc < 1 ? cli_usage(command->name, "a process id is needed") : CLI_OK;
-    *pids = calloc((size_t)argc + 1, sizeof **pids);
-    if (*pids == NULL) {
-        return cli_error("out of memory");
+    *pids = job_array((size_t)argc, sizeof **pids);
+    for (int i = 0; i < argc; i++) {
+        uint64_t number;
+        if (quantity_u64(argv[i], &number) != 0 || number == 0 || number > INT32_MAX) {
+            return cli_usage(command->name, "'%s' is not a process id", argv[i]);
+        }
+        (*pids)[i] = (pid_t)number;
     }
-    for (int i = 0; i < argc && status == CLI_OK; i++) {
-        status = read_pid(command, argv[i], &(*pids)[i]);
-    }
-    return status;
+    return argc < 1 ? cli_usage(command->name, "a process id is needed") : CLI_OK;
 }
 
 struct detach_shown detach_shown_by(pid_t pid) {
@@ -306,14 +297,12 @@ static int run_detach(int argc, char **argv) {
     }
     status = status == CLI_OK ? detach_read_pids(&detach_command, argc, argv, &pids) : status;
     if (status != CLI_OK) {
-        free(pids);
         return status;
     }
     for (int i = 0; i < argc; i++) {
         int left = detach_process(pids[i], leaving.force);
         status = left != CLI_OK ? left : status;
     }
-    free(pids);
     return cli_finish(status);
 }
 

@@ -5,11 +5,16 @@
  *
  * Paths are found from the place of the command itself, so that a moved installation works.
  */
+#include "analyze/base/job.h"
 #include "analyze/rows/safetext.h"
+#include "analyze/rows/table.h"
+#include "analyze/symbol/symbol.h"
 #include "cli/cli.h"
 #include "cli/emulated.h"
-#include "cli/flagsallocators.h"
 #include "cli/ownfolder.h"
+#include "cli/terminal.h"
+#include "cli/variables.h"
+#include "collect/allocators/allocrecorded.h"
 
 #include <limits.h>
 #include <spawn.h>
@@ -49,14 +54,12 @@ static unsigned version_at(const char *text) {
  * and wrappers do not know them. `command` is what $CC may be, words of a shell: "gcc-12", "ccache
  * gcc -m32"; it is run. False: neither GCC nor Clang, or missing. */
 static bool plugin_identify(struct plugin *plugin, const char *command) {
-    char *question = NULL, line[256];
-    FILE *answer = NULL;
+    FILE *answer = popen(job_text("printf '%s\\n' | %s -E -P -x c - 2>/dev/null",
+                                  "memtrace:__clang_major__:__GNUC__", command),
+                         "r");
+    char line[256];
     unsigned clang = 0, gnu = 0;
     int status = 0;
-    if (asprintf(&question, "printf '%s\\n' | %s -E -P -x c - 2>/dev/null",
-                 "memtrace:__clang_major__:__GNUC__", command) > 0)
-        answer = popen(question, "r");
-    free(question);
     while (answer && fgets(line, sizeof(line), answer)) {
         const char *first = strchr(line, ':');
         const char *second = first ? strchr(first + 1, ':') : NULL;
@@ -80,12 +83,8 @@ static bool plugin_identify(struct plugin *plugin, const char *command) {
  * aarch64-unknown-linux-gnu and aarch64-linux-gnu are the same. Empty if it is this machine. */
 static void plugin_machine(struct plugin *plugin, const char *command) {
     static const char *const vendors[] = {"-unknown-", "-pc-"};
-    char *question = NULL;
     struct utsname here;
-    FILE *answer = NULL;
-    if (asprintf(&question, "%s -dumpmachine 2>/dev/null", command) > 0)
-        answer = popen(question, "r");
-    free(question);
+    FILE *answer = popen(job_text("%s -dumpmachine 2>/dev/null", command), "r");
     if (answer && !fgets(plugin->triplet, sizeof(plugin->triplet), answer))
         plugin->triplet[0] = '\0';
     if (answer)
@@ -109,23 +108,15 @@ static void plugin_machine(struct plugin *plugin, const char *command) {
 
 /* Compiles an empty program: another build of the same version may refuse the plugin. */
 static bool is_taken(const struct plugin *plugin, const char *command) {
-    char *script = NULL, *option = NULL;
-    int status = -1;
+    char *option = job_text("%s%s", plugin->gcc ? "-fplugin=" : "-fpass-plugin=", plugin->file);
+    char *script = job_text("echo 'int main(void) { return 0; }' |"
+                            "%s \"$1\" -S -x c - -o /dev/null >/dev/null 2>&1",
+                            command);
+    char *arguments[] = {"sh", "-c", script, "sh", option, NULL};
+    int status;
     pid_t pid;
-    if (asprintf(&option, "%s%s", plugin->gcc ? "-fplugin=" : "-fpass-plugin=", plugin->file) < 0)
-        return false;
-    if (asprintf(&script,
-                 "echo 'int main(void) { return 0; }' |"
-                 "%s \"$1\" -S -x c - -o /dev/null >/dev/null 2>&1",
-                 command) > 0) {
-        char *arguments[] = {"sh", "-c", script, "sh", option, NULL};
-        if (posix_spawn(&pid, "/bin/sh", NULL, NULL, arguments, environ) != 0 ||
-            waitpid(pid, &status, 0) != pid)
-            status = -1;
-    }
-    free(option);
-    free(script);
-    return status == 0;
+    return posix_spawn(&pid, "/bin/sh", NULL, NULL, arguments, environ) == 0 &&
+           waitpid(pid, &status, 0) == pid && status == 0;
 }
 
 /* Finds the plugin for this compiler and its major version below `folder`, gcc-12/memtrace.so or
@@ -441,6 +432,11 @@ static void explain_plugin(const struct plan *plan) {
          "    the stores and the calls that need one");
 }
 
+static int add_alloc(void *member, const struct option *option, const char *value,
+                     struct error *error) {
+    return variables_join_alloc(member, option, value, error);
+}
+
 #define IN(member) OPTION_IN(struct request, member)
 
 static const struct option options[] = {
@@ -455,7 +451,7 @@ static const struct option options[] = {
      "pass: this function of the program allocates, and reports it: 'my_alloc(size=1)=alloc', "
      "auto, "
      "@FILE; more than once",
-     OPTION_CALL, IN(allocators), .call = flagsallocators_add},
+     OPTION_CALL, IN(allocators), .call = add_alloc},
     {"list-allocators", 0, NULL,
      "which functions of FILEs, programs or objects built in mode pass, report so; and which have "
      "attributes that say they allocate",
@@ -467,6 +463,128 @@ static const struct option options[] = {
     {"compiler", 0, "COMMAND", "the compiler the flags are for; default $CC, for pass else cc",
      OPTION_TEXT, IN(compiler)},
     OPTION_END};
+
+/* ---- What plugins have written ---- */
+
+/* Of a line, behind what it is. */
+enum { SPECIFICATION = 1, SYMBOL, PLACE, SOURCE, CALLEE };
+
+static const struct table_column reporting[] = {
+    {"specification", "specification", TABLE_TEXT, 40},
+    {"function", "function", TABLE_TEXT, 36},
+    {"place", "place", TABLE_TEXT, 0},
+};
+enum { REPORTING = sizeof reporting / sizeof reporting[0] };
+
+static const struct table_column proposed[] = {
+    {"function", "function", TABLE_TEXT, 36}, {"memory", "memory", TABLE_TEXT, 8},
+    {"callee", "by", TABLE_TEXT, 24},         {"specification", "specification", TABLE_TEXT, 40},
+    {"place", "place", TABLE_TEXT, 0},
+};
+enum { PROPOSED = sizeof proposed / sizeof proposed[0] };
+
+static bool is_kind(const struct allocrecorded *it, const char *kind) {
+    return strcmp(it->field[0], kind) == 0;
+}
+
+static struct table_cell text_or_none(const char *text) {
+    return table_text(*text != '\0' ? text : NULL);
+}
+
+static void put_recorded(struct table *table, const struct allocrecorded *it) {
+    char *name = symbol_demangle(it->field[SYMBOL]);
+    const struct table_cell function = table_text(name != NULL ? name : it->field[SYMBOL]);
+    if (is_kind(it, ALLOCRECORDED_FOUND)) {
+        table_row(table, (struct table_cell[]){table_text(it->field[SPECIFICATION]), function,
+                                               table_text(it->field[PLACE])});
+    } else {
+        table_row(table, (struct table_cell[]){function, table_text(it->field[SOURCE]),
+                                               text_or_none(it->field[CALLEE]),
+                                               text_or_none(it->field[SPECIFICATION]),
+                                               table_text(it->field[PLACE])});
+    }
+    free(name);
+}
+
+static void put_recorded_table(const struct report *report, const struct allocrecords *records,
+                               const char *kind) {
+    bool is_found = strcmp(kind, ALLOCRECORDED_FOUND) == 0;
+    size_t count = 0;
+    struct table table;
+    for (size_t i = 0; i < records->count; i++) {
+        count += is_kind(&records->items[i], kind);
+    }
+    if (count == 0) {
+        return;
+    }
+    table = is_found ? table_open(report, "reporting", "Functions that report what they allocate",
+                                  reporting, REPORTING)
+                     : table_open(report, "proposed",
+                                  "Functions whose attributes say that they allocate", proposed,
+                                  PROPOSED);
+    for (size_t i = 0; i < records->count; i++) {
+        if (is_kind(&records->items[i], kind)) {
+            put_recorded(&table, &records->items[i]);
+        }
+    }
+    table_close(&table);
+}
+
+static bool is_reporting(const struct allocrecords *records, const char *specification) {
+    for (size_t i = 0; i < records->count; i++) {
+        const struct allocrecorded *it = &records->items[i];
+        if (is_kind(it, ALLOCRECORDED_FOUND) &&
+            strcmp(it->field[SPECIFICATION], specification) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* 0, or CLI_FAILURE with a line for each specification that no function is meant by. */
+static int tell_unfound(const struct allocrecords *records, const char *where) {
+    int status = 0;
+    for (size_t i = 0; i < records->count; i++) {
+        const char *specification = records->items[i].field[SPECIFICATION];
+        if (is_kind(&records->items[i], ALLOCRECORDED_NAMED) &&
+            !is_reporting(records, specification)) {
+            status = cli_error("ALLOCATORS: \"%s\": no function in %s is called so", specification,
+                               where);
+        }
+    }
+    return status;
+}
+
+/* --list-allocators: prints what is recorded in these files. The exit status, with lines printed.
+ */
+static int list_allocators(char **files, int count) {
+    struct allocrecords records = {0};
+    struct report report = {.out = stdout};
+    struct error error;
+    int status = 0;
+    for (int i = 0; status == 0 && i < count; i++) {
+        if (allocrecorded_read(&records, files[i], &error) != 0) {
+            status = cli_error("%s", error.message);
+        }
+    }
+    if (status == 0 && records.count == 0) {
+        status = cli_error(
+            records.is_for_linking
+                ? "%s has no code yet (link-time optimisation): name the program"
+                : "%s: nothing is recorded: it has no functions of ALLOCATORS, and none with the "
+                  "attributes malloc and alloc_size, or was not built in mode pass",
+            files[0]);
+    } else if (status == 0) {
+        terminal_style(&report.options, NULL, NULL);
+        put_recorded_table(&report, &records, ALLOCRECORDED_FOUND);
+        put_recorded_table(&report, &records, ALLOCRECORDED_PROPOSED);
+        status = tell_unfound(&records, count == 1 ? files[0] : "these files");
+    }
+    allocrecorded_free(&records);
+    return status == 0 ? cli_finish(CLI_OK) : status;
+}
+
+/* ---- The command ---- */
 
 /* Files, for --list-allocators. */
 static int check_list(int argc, const struct request *request) {
@@ -511,7 +629,7 @@ static int run_flags(int argc, char **argv) {
     if (status > 0)
         return status;
     if (request.list)
-        return flagsallocators_list(argv, argc);
+        return list_allocators(argv, argc);
     if (request.gdb)
         return print_gdb();
     if (find_places(&places) != 0)

@@ -81,13 +81,13 @@ static int try_once(struct attachcall *call, struct look *look, struct error *er
 
 /* --- as text ---------------------------------------------------------------------------------- */
 
-static void put_line(const char *label, const struct census_sum *sum, const char *more) {
+static void census_put_line(const char *label, const struct census_sum *sum, const char *more) {
     struct number numbers[2];
     printf("  %-18s  %s in %s%s\n", label, number_bytes(&numbers[0], sum->bytes),
            number_items(&numbers[1], sum->blocks, "block"), more);
 }
 
-static void put_row(const struct census_sum *sum, uint64_t whole, const char *name) {
+static void census_put_row(const struct census_sum *sum, uint64_t whole, const char *name) {
     struct number numbers[3];
     printf("%6s %11s %12s  ", number_percent(&numbers[0], sum->bytes, whole),
            number_bytes(&numbers[1], sum->bytes), number_count(&numbers[2], sum->blocks));
@@ -101,7 +101,7 @@ static void put_sizes(const struct census *census) {
     for (int i = 0; i < CENSUS_SIZES; i++) {
         if (census->sizes[i].blocks != 0) {
             snprintf(name, sizeof name, "%s", number_bytes(&bytes, census_most(i)));
-            put_row(&census->sizes[i], census->used.bytes, name);
+            census_put_row(&census->sizes[i], census->used.bytes, name);
         }
     }
 }
@@ -114,7 +114,7 @@ static void put_classes(const struct census *census) {
     puts("\nBy C++ class, of blocks that begin with a virtual table\n"
          " share       bytes       blocks  class");
     for (size_t i = 0; i < census->class_count && i < CLASSES_SHOWN; i++) {
-        put_row(&census->classes[i].sum, census->used.bytes, census->classes[i].name);
+        census_put_row(&census->classes[i].sum, census->used.bytes, census->classes[i].name);
     }
     if (census->class_count > CLASSES_SHOWN) {
         printf("       and %s more (--json)\n",
@@ -122,15 +122,15 @@ static void put_classes(const struct census *census) {
     }
 }
 
-static void put_text(pid_t pid, const struct census *census) {
+static void census_put_text(pid_t pid, const struct census *census) {
     struct number numbers[3];
     printf("Heap of process %ld, glibc 2.%u\n", (long)pid, census->arenas.version);
-    put_line("in use", &census->used, "");
+    census_put_line("in use", &census->used, "");
     if (census->mapped.blocks != 0) {
-        put_line("  of that, mapped", &census->mapped, "");
+        census_put_line("  of that, mapped", &census->mapped, "");
     }
-    put_line("free, in bins", &census->free, "");
-    put_line("free, in fast bins", &census->fast, "");
+    census_put_line("free, in bins", &census->free, "");
+    census_put_line("free, in fast bins", &census->fast, "");
     printf("  %-18s  %s in %s, of %s\n", "free, in caches",
            number_bytes(&numbers[0], census->cached.bytes),
            number_items(&numbers[1], census->cached.blocks, "block"),
@@ -144,14 +144,15 @@ static void put_text(pid_t pid, const struct census *census) {
 
 /* --- as JSON ---------------------------------------------------------------------------------- */
 
-static void put_sum(struct jsonwriter *json, const struct census_sum *sum) {
+static void census_put_sum(struct jsonwriter *json, const struct census_sum *sum) {
     jsonwriter_number(json, "bytes", sum->bytes);
     jsonwriter_number(json, "blocks", sum->blocks);
 }
 
-static void put_map(struct jsonwriter *json, const char *name, const struct census_sum *sum) {
+static void census_put_map(struct jsonwriter *json, const char *name,
+                           const struct census_sum *sum) {
     jsonwriter_map(json, name);
-    put_sum(json, sum);
+    census_put_sum(json, sum);
     jsonwriter_end_map(json);
 }
 
@@ -161,7 +162,7 @@ static void put_lists(struct jsonwriter *json, const struct census *census) {
         if (census->sizes[i].blocks != 0) {
             jsonwriter_map(json, NULL);
             jsonwriter_number(json, "most_bytes", census_most(i));
-            put_sum(json, &census->sizes[i]);
+            census_put_sum(json, &census->sizes[i]);
             jsonwriter_end_map(json);
         }
     }
@@ -170,13 +171,13 @@ static void put_lists(struct jsonwriter *json, const struct census *census) {
     for (size_t i = 0; i < census->class_count; i++) {
         jsonwriter_map(json, NULL);
         jsonwriter_string(json, "name", census->classes[i].name);
-        put_sum(json, &census->classes[i].sum);
+        census_put_sum(json, &census->classes[i].sum);
         jsonwriter_end_map(json);
     }
     jsonwriter_end_array(json);
 }
 
-static int put_json(pid_t pid, const struct census *census) {
+static int census_put_json(pid_t pid, const struct census *census) {
     struct jsonwriter *json = jsonwriter_open(stdout, JSONWRITER_INDENTED);
     if (json == NULL) {
         return cli_error("out of memory");
@@ -185,11 +186,11 @@ static int put_json(pid_t pid, const struct census *census) {
     jsonwriter_number(json, "pid", (uint64_t)pid);
     jsonwriter_number(json, "glibc_minor", census->arenas.version);
     jsonwriter_number(json, "arenas", census->arenas.count);
-    put_map(json, "used", &census->used);
-    put_map(json, "mapped", &census->mapped);
-    put_map(json, "free", &census->free);
-    put_map(json, "free_fast", &census->fast);
-    put_map(json, "free_cached", &census->cached);
+    census_put_map(json, "used", &census->used);
+    census_put_map(json, "mapped", &census->mapped);
+    census_put_map(json, "free", &census->free);
+    census_put_map(json, "free_fast", &census->fast);
+    census_put_map(json, "free_cached", &census->cached);
     jsonwriter_number(json, "caches", census->arenas.caches);
     jsonwriter_number(json, "top_bytes", census->arenas.top_bytes);
     jsonwriter_number(json, "mallinfo_arena_bytes", census->told.arena_bytes);
@@ -203,26 +204,22 @@ static int put_json(pid_t pid, const struct census *census) {
 
 /* --- all of it -------------------------------------------------------------------------------- */
 
-/* The mappings of large blocks are found by what stands at their start: told if these are others
- * than those that the C library has. */
-static void warn(const struct census *census) {
+static int census_show(pid_t pid, const struct census *census, bool as_json) {
+    int status = CLI_OK;
+    if (as_json) {
+        status = census_put_json(pid, census);
+    } else {
+        census_put_text(pid, census);
+    }
+    fflush(stdout);
+    /* The mappings of large blocks are found by what stands at their start: told if these are
+     * others than those that the C library has. */
     if (census->arenas.mapped_count != census->told.mapped_count) {
         fprintf(stderr,
                 "memtrace: %" PRIu64 " blocks are mappings of their own, of which %" PRIu64
                 " were found\n",
                 census->told.mapped_count, census->arenas.mapped_count);
     }
-}
-
-static int show(pid_t pid, const struct census *census, bool as_json) {
-    int status = CLI_OK;
-    if (as_json) {
-        status = put_json(pid, census);
-    } else {
-        put_text(pid, census);
-    }
-    fflush(stdout);
-    warn(census);
     return status;
 }
 
@@ -248,7 +245,8 @@ int heapcensus_run(const struct attachimage *image, const char *library,
             census_free(&look.census);
         }
     }
-    status = result == 0 ? show(image->pid, &look.census, as_json) : cli_error("%s", error.message);
+    status = result == 0 ? census_show(image->pid, &look.census, as_json)
+                         : cli_error("%s", error.message);
     census_free(&look.census);
     return status;
 }

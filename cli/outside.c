@@ -38,7 +38,7 @@ static void put_program(FILE *out, pid_t pid) {
     fputs(pathname_base(program), out);
 }
 
-static void expand(FILE *out, const char *pattern, pid_t pid) {
+static void outside_expand(FILE *out, const char *pattern, pid_t pid) {
     for (const char *at = pattern; *at != '\0'; at++) {
         if (at[0] != '%' || at[1] == '\0') {
             fputc(*at, out);
@@ -76,7 +76,7 @@ int outside_path(const char *pattern, pid_t pid, char path[PATH_MAX], struct err
     if (pattern[0] != '/') {
         fprintf(out, "%s/", folder);
     }
-    expand(out, pattern, pid);
+    outside_expand(out, pattern, pid);
     if (ferror(out) != 0 || fclose(out) != 0 || strlen(path) > 1000) {
         return error_set(error, "the name of the profile is too long");
     }
@@ -101,22 +101,22 @@ static void leave_command(void) {
     }
 }
 
-static bool is_there(int process, int ms) {
+static bool outside_is_there(int process, int ms) {
     struct pollfd ended = {.fd = process, .events = POLLIN};
     return poll(&ended, 1, ms) == 0 || (ended.revents & POLLIN) == 0;
 }
 
 /* Who was about to write down an event when the program was left has done so a little later. */
-static void watch(struct collector *work, int process, bool is_sent) {
+static void outside_go_on(struct collector *work, int process, bool is_sent) {
     const uint32_t *state = &work->claim.header->state;
-    while (is_there(process, collector_tick(work)) && !collector_over(work) &&
+    while (outside_is_there(process, collector_tick(work)) && !collector_over(work) &&
            claim_load_u32(state) == MEMTRACE_STATE_RUNNING) {
         if (is_sent) {
             streaming_tick();
         }
     }
     if (work->record != NULL && claim_load_u32(state) == MEMTRACE_STATE_ENDED) {
-        is_there(process, LEAVING_MS);
+        outside_is_there(process, LEAVING_MS);
     }
     free(collector_finish(work, true));
     if (is_sent) {
@@ -125,8 +125,8 @@ static void watch(struct collector *work, int process, bool is_sent) {
 }
 
 /* The region may not be whole yet. */
-static enum claim_status claim(struct collector *work, pid_t pid, char *output,
-                               struct error *error) {
+static enum claim_status outside_claim(struct collector *work, pid_t pid, char *output,
+                                       struct error *error) {
     enum claim_status status;
     for (int tries = 0;; tries++) {
         status = claim_outside(pid, output, &work->claim, error);
@@ -159,7 +159,7 @@ int outside_watch(pid_t pid, const char *path, bool is_sent, struct error *error
     if (process < 0) {
         return error_set(error, "process %ld: %s", (long)pid, strerror(errno));
     }
-    status = claim(&work, pid, output, error);
+    status = outside_claim(&work, pid, output, error);
     if (status != CLAIM_OK) {
         close(process);
         return status == CLAIM_BUSY ? 0 : -1;
@@ -170,7 +170,7 @@ int outside_watch(pid_t pid, const char *path, bool is_sent, struct error *error
         leave_command();
         keep_root(pid);
         if (collector_attach_claimed(&work, NULL, error) == CLAIM_OK) {
-            watch(&work, process, is_sent);
+            outside_go_on(&work, process, is_sent);
         }
         _exit(CLI_OK);
     }

@@ -3,6 +3,7 @@
 #include "cli/variables.h"
 
 #include "analyze/base/filemode.h"
+#include "analyze/base/job.h"
 #include "cli/cli.h"
 #include "collect/allocators/allocspec.h"
 
@@ -189,38 +190,32 @@ static int set_sizes(void *variables, const struct option *option, const char *v
     return 0;
 }
 
-/* It may be said several times: the specifications are joined, one a line. */
+int variables_join_alloc(char **lines, const struct option *option, const char *value,
+                         struct error *error) {
+    struct job_printing *joined = job_print();
+    struct error why;
+    fputs(*lines != NULL ? *lines : "", joined->out);
+    if (allocspec_expand(value, joined->out, &why) != 0) {
+        return error_set(error, "--%s %s", option->name, why.message);
+    }
+    *lines = job_printed(joined);
+    return 0;
+}
+
 int variables_add_alloc(struct variables *variables, const struct option *option, const char *value,
                         struct error *error) {
-    const char *before = variables->alloc != NULL ? variables->alloc : "";
-    struct error why;
-    char *text = NULL;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
-    int status = out != NULL ? 0 : error_set(error, "out of memory");
-    if (out != NULL) {
-        fputs(before, out);
-        if (allocspec_expand(value, out, &why) != 0) {
-            status = error_set(error, "--%s %s", option->name, why.message);
-        }
-        fclose(out);
-    }
-    if (status == 0 && text == NULL) {
-        status = error_set(error, "out of memory");
-    }
-    if (status == 0 && size >= ALLOC_LIMIT) {
-        status = error_set(error,
-                           "--%s: they have %zu bytes in all, and may have at most %d; patterns "
-                           "and sets are shorter",
-                           option->name, size, ALLOC_LIMIT - 1);
-    }
-    if (status != 0) {
-        free(text);
+    char *lines = variables->alloc;
+    if (variables_join_alloc(&lines, option, value, error) != 0) {
         return -1;
     }
-    free(variables->alloc);
-    variables->alloc = text;
-    variables_set(variables, "MEMTRACE_ALLOC", text);
+    if (strlen(lines) >= ALLOC_LIMIT) {
+        return error_set(error,
+                         "--%s: they have %zu bytes in all, and may have at most %d; patterns "
+                         "and sets are shorter",
+                         option->name, strlen(lines), ALLOC_LIMIT - 1);
+    }
+    variables->alloc = lines;
+    variables_set(variables, "MEMTRACE_ALLOC", lines);
     return 0;
 }
 

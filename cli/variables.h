@@ -48,6 +48,10 @@ int variables_check_file(const struct option *option, const char *value, struct 
 int variables_add_alloc(struct variables *variables, const struct option *option, const char *value,
                         struct error *error);
 
+/* The same into lines of its own: *lines is NULL at first. */
+int variables_join_alloc(char **lines, const struct option *option, const char *value,
+                         struct error *error);
+
 /* --mode: of what this process and the program's runtime write. 0, or -1. */
 #define VARIABLES_MODE_HELP "who may read what is written, as for chmod (default: 0600)"
 int variables_add_mode(struct variables *variables, const struct option *option, const char *value,

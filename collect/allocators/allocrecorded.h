@@ -8,7 +8,7 @@
  *     proposed   SPECIFICATION SYMBOL PLACE SOURCE CALLEE      one whose attributes say it
  * allocates
  *
- * Written by instrument/allocators, read by cli/listallocators.c.
+ * Written by instrument/allocators, read by cli/flags.c.
  */
 #ifndef COLLECT_ALLOCATORS_ALLOCRECORDED_H
 #define COLLECT_ALLOCATORS_ALLOCRECORDED_H
