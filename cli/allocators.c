@@ -70,7 +70,7 @@ static void allocators_detach(char **argv) {
     }
 }
 
-static int make_plan(char **argv) {
+static int plan_for_runtime(char **argv) {
     struct allocators_request request = {
         .file = argv[FILE_NAME], .specifications = argv[SPECIFICATIONS], .tell = tell_once};
     struct error error;
@@ -156,7 +156,7 @@ static int list_as_json(struct allocators_listing *listing, struct error *error)
     return status;
 }
 
-static void free_specs(void *what) {
+static void allocators_free_specs(void *what) {
     allocspec_free(what);
 }
 
@@ -170,7 +170,7 @@ static int allocators_show(int argc, char **argv, const struct request *request)
                                          .all = request->all,
                                          .row = allocators_put_row,
                                          .tell = allocators_tell};
-    job_undo(free_specs, specs);
+    job_undo(allocators_free_specs, specs);
     if (strchr(argv[0], '/') != NULL || access(argv[0], F_OK) == 0 ||
         target_find(argv[0], path) != 0) {
         snprintf(path, sizeof path, "%s", argv[0]);
@@ -189,7 +189,7 @@ static int run_allocators(int argc, char **argv) {
     struct request request = {0};
     int status;
     if (is_from_runtime(argc, argv)) {
-        return make_plan(argv);
+        return plan_for_runtime(argv);
     }
     status = cli_read(&allocators_command, &argc, &argv, &request);
     if (status == CLI_OK && argc == 0) {

@@ -254,18 +254,19 @@ static int find_library_of(struct places *places, const char *triplet) {
     return 0;
 }
 
-static bool quoted; /* a word was printed that $(...) alone would break */
+static bool explained; /* what each is for is wanted */
+static bool quoted;    /* a word was printed that $(...) alone would break */
 
 /* One flag: a word on the line, or, explained, a line of its own. */
 static void print_flag(const char *prefix, const char *path, const char *purpose) {
     static bool first = true;
-    if (!purpose && !first)
+    if (!explained && !first)
         putchar(' ');
     first = false;
     fputs(prefix, stdout);
     if (path[0] != '\0')
         quoted |= shellword_put(stdout, path);
-    if (purpose)
+    if (explained)
         printf("\n    %s\n", purpose);
 }
 
@@ -297,52 +298,46 @@ static bool is_lean(const struct plan *plan) {
 
 /* One for each specification. Clang reads -mllvm before it loads a pass plugin, but after any other
  * plugin. */
-static void print_allocators(const struct plan *plan, bool explain) {
-    const char *purpose = explain ? "this function reports what it allocates" : NULL;
+static void print_allocators(const struct plan *plan) {
     const char *name =
         plan->plugin.gcc ? "-fplugin-arg-memtrace-allocators=" : "-mllvm -memtrace-allocators=";
     char *state = NULL;
     if (!plan->plugin.gcc && plan->allocators)
-        print_flag("-fplugin=", plan->plugin.file, explain ? "makes the next ones known" : NULL);
+        print_flag("-fplugin=", plan->plugin.file, "makes the next ones known");
     for (char *line = plan->allocators ? strtok_r(plan->allocators, "\n", &state) : NULL; line;
          line = strtok_r(NULL, "\n", &state))
-        print_flag(name, line, purpose);
+        print_flag(name, line, "this function reports what it allocates");
 }
 
-static void print_cflags(const struct plan *plan, const struct places *places, bool explain) {
+static void print_cflags(const struct plan *plan, const struct places *places) {
     if (places->include_dir[0])
-        print_flag("-I", places->include_dir, explain ? "finds memtrace/memtrace.h" : NULL);
+        print_flag("-I", places->include_dir, "finds memtrace/memtrace.h");
     if (plan->mode == &modes[PASS])
         print_flag(plugin_option(plan), plan->plugin.file,
-                   explain ? "the plugin, for exactly this compiler and version" : NULL);
-    print_allocators(plan, explain);
+                   "the plugin, for exactly this compiler and version");
+    print_allocators(plan);
     bool lean = is_lean(plan);
     for (const struct flag *flag = plan->mode->flags; flag->text; flag++)
         if (!lean || !flag->is_usual)
-            print_flag(flag->text, "", explain ? flag->purpose : NULL);
+            print_flag(flag->text, "", flag->purpose);
     if (lean && plan->mode != &modes[PASS])
-        print_flag(TABLES, "", explain ? "every function has unwind information" : NULL);
+        print_flag(TABLES, "", "every function has unwind information");
 }
 
-static void print_libs(const struct plan *plan, const struct places *places, bool explain) {
-    const char *keep = "keeps the library though nothing refers to it";
+static void print_libs(const struct plan *plan, const struct places *places) {
     if (plan->mode == &modes[PASS] && plan->plugin.gcc)
         print_flag(plugin_option(plan), plan->plugin.file,
-                   explain ? "with -flto the code is made when linking" : NULL);
+                   "with -flto the code is made when linking");
     if (places->library_dir[0]) {
-        print_flag("-L", places->library_dir, explain ? "finds libmemtrace.so when linking" : NULL);
+        print_flag("-L", places->library_dir, "finds libmemtrace.so when linking");
         /* -Wl, would split a path at its commas. */
-        if (strchr(places->library_dir, ',')) {
-            print_flag("-Xlinker -rpath -Xlinker ", places->library_dir,
-                       explain ? "finds it when the program starts" : NULL);
-        } else {
-            print_flag("-Wl,-rpath,", places->library_dir,
-                       explain ? "finds it when the program starts" : NULL);
-        }
+        print_flag(strchr(places->library_dir, ',') ? "-Xlinker -rpath -Xlinker " : "-Wl,-rpath,",
+                   places->library_dir, "finds it when the program starts");
     }
-    print_flag("-Wl,--push-state,--no-as-needed", "", explain ? keep : NULL);
-    print_flag("-lmemtrace", "", explain ? "the runtime; put it before other libraries" : NULL);
-    print_flag("-Wl,--pop-state", "", explain ? "ends --no-as-needed" : NULL);
+    print_flag("-Wl,--push-state,--no-as-needed", "",
+               "keeps the library though nothing refers to it");
+    print_flag("-lmemtrace", "", "the runtime; put it before other libraries");
+    print_flag("-Wl,--pop-state", "", "ends --no-as-needed");
 }
 
 /* The path of gdb's commands. 0, or CLI_FAILURE with the line printed. */
@@ -644,20 +639,20 @@ static int run_flags(int argc, char **argv) {
         return cli_error("--alloc needs mode pass: %s",
                          plan.reason ? plan.reason : "another was asked for");
 
-    if (request.explain) {
+    explained = request.explain;
+    if (explained) {
         bool both = !request.cflags && !request.libs;
         explain_plan(&plan);
         request.cflags |= both;
         request.libs |= both;
     }
     if (request.cflags)
-        print_cflags(&plan, &places, request.explain);
+        print_cflags(&plan, &places);
     if (request.cflags && request.libs && plan.plugin.major && !plan.plugin.gcc)
         print_flag("-Wno-unused-command-line-argument", "",
-                   request.explain ? "no word about the linker's flags where Clang only compiles"
-                                   : NULL);
+                   "no word about the linker's flags where Clang only compiles");
     if (request.libs)
-        print_libs(&plan, &places, request.explain);
+        print_libs(&plan, &places);
     if (request.explain && plan.mode == &modes[PASS])
         explain_plugin(&plan);
     if (!request.explain)

@@ -48,43 +48,25 @@ static const struct option options[] = {
      OPTION_DURATION, IN(give_up_ns)},
     OPTION_END};
 
-/* 128 + the signal, as shells say. */
-static int stopped_status(const struct sender_options *asked, const char *to, uint64_t sent) {
-    struct number n;
-    char path[2 * PATH_MAX];
-    cli_error("stopped, %s have arrived; memtrace send --to %s%s %s continues",
-              number_bytes(&n, sent), to, asked->token != NULL ? " --token FILE" : "",
-              shellword_print(path, sizeof path, asked->path));
-    return 128 + stopping_signal;
-}
-
+/* Stopped: 128 + the signal, as shells say. */
 static int send_file(const struct sender_options *asked, const char *to) {
     struct error error = {""};
     struct number n;
     struct sender_progress progress;
+    char path[2 * PATH_MAX];
     switch (sender_run(asked, &progress, &error)) {
     case SENDER_DONE:
         print_safe(stderr, "memtrace: %s, %s, is at %s\n", asked->path,
                    number_bytes(&n, progress.sent), to);
         return CLI_OK;
     case SENDER_STOPPED:
-        return stopped_status(asked, to, progress.sent);
+        cli_error("stopped, %s have arrived; memtrace send --to %s%s %s continues",
+                  number_bytes(&n, progress.sent), to, asked->token != NULL ? " --token FILE" : "",
+                  shellword_print(path, sizeof path, asked->path));
+        return 128 + stopping_signal;
     default:
         return cli_error("%s", error.message);
     }
-}
-
-/* 128 + the signal, or what is only here. */
-static int offered_status(int result, const struct offering_rest *rest, const struct error *error) {
-    struct number n;
-    if (result < 0) {
-        return cli_error("%s", error->message);
-    }
-    if (result > 0) {
-        cli_error("stopped: nobody has taken all of %u recording%s, %s are only here", rest->files,
-                  rest->files == 1 ? "" : "s", number_bytes(&n, rest->missing));
-    }
-    return result == 0 ? CLI_OK : 128 + stopping_signal;
 }
 
 static int offer_files(const struct request *request, const struct token *token, char **files) {
@@ -96,6 +78,7 @@ static int offer_files(const struct request *request, const struct token *token,
                                      .tells_all = true,
                                      .allows_control = request->allows_control};
     struct offering_rest rest;
+    struct number n;
     struct error error = {""};
     char host[CHANNEL_HOST];
     char shown[CHANNEL_SHOWN];
@@ -120,31 +103,21 @@ static int offer_files(const struct request *request, const struct token *token,
               token != NULL ? "--token FILE " : "", name);
     result = offering_run(&asked, &rest, &error);
     close(asked.listener);
-    return offered_status(result, &rest, &error);
-}
-
-/* What is asked for, once it makes sense. */
-static int send_or_offer(const struct request *request, struct sender_options *asked,
-                         char **files) {
-    struct error error = {""};
-    struct token *token = NULL;
-    int status;
-    if (request->token != NULL && (token = token_read(request->token, &error)) == NULL) {
+    if (result < 0) {
         return cli_error("%s", error.message);
     }
-    stopping_catch();
-    signal(SIGPIPE, SIG_IGN);
-    asked->token = token;
-    status = request->listen != NULL ? offer_files(request, token, files)
-                                     : send_file(asked, request->to);
-    token_free(token);
-    return status;
+    if (result > 0) {
+        cli_error("stopped: nobody has taken all of %u recording%s, %s are only here", rest.files,
+                  rest.files == 1 ? "" : "s", number_bytes(&n, rest.missing));
+    }
+    return result == 0 ? CLI_OK : 128 + stopping_signal;
 }
 
 static int run_send(int argc, char **argv) {
     struct request request = {0};
     struct sender_options asked = {.stop = &stopping_signal, .tell = cli_tell};
     struct error error = {""};
+    struct token *token = NULL;
     char host[CHANNEL_HOST];
     int status = cli_read(&send_command, &argc, &argv, &request);
     if (status == CLI_OK && (request.listen == NULL || argc == 0)) {
@@ -162,7 +135,16 @@ static int run_send(int argc, char **argv) {
     asked.host = host;
     asked.give_up_ns = request.give_up_ns;
     asked.allows_control = request.allows_control;
-    return send_or_offer(&request, &asked, argv);
+    if (request.token != NULL && (token = token_read(request.token, &error)) == NULL) {
+        return cli_error("%s", error.message);
+    }
+    asked.token = token;
+    stopping_catch();
+    signal(SIGPIPE, SIG_IGN);
+    status =
+        request.listen != NULL ? offer_files(&request, token, argv) : send_file(&asked, request.to);
+    token_free(token);
+    return status;
 }
 
 const struct command send_command = {

@@ -143,28 +143,19 @@ static void asker_refuse(struct asker *asker, const char *why) {
     asker_reply(asker, true, &answer);
 }
 
-static struct asker *controlling_find_place(struct controlling *controlling) {
-    for (size_t i = 0; i < ASKERS_MOST; i++) {
-        if (controlling->askers[i].fd < 0) {
-            return &controlling->askers[i];
-        }
-    }
-    return NULL;
-}
-
-static bool is_from_user(int fd) {
-    uid_t uid;
-    return gatherask_peer(fd, &uid) == 0 && (uid == geteuid() || uid == 0);
-}
-
 static void take_askers(struct controlling *controlling, uint64_t now) {
     int fd;
     while ((fd = accept4(controlling->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
-        struct asker *asker = controlling_find_place(controlling);
-        if (asker == NULL || !is_from_user(fd) || controlling_watch(controlling, fd) != 0) {
+        size_t place = 0;
+        uid_t uid;
+        while (place < ASKERS_MOST && controlling->askers[place].fd >= 0) {
+            place++;
+        }
+        if (place == ASKERS_MOST || gatherask_peer(fd, &uid) != 0 ||
+            (uid != geteuid() && uid != 0) || controlling_watch(controlling, fd) != 0) {
             close(fd);
         } else {
-            *asker = (struct asker){.fd = fd, .until_ns = now + PATIENCE_NS};
+            controlling->askers[place] = (struct asker){.fd = fd, .until_ns = now + PATIENCE_NS};
         }
     }
 }

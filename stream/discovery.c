@@ -87,12 +87,6 @@ static enum repeated beacon_find_repeated(const struct discovery_beacon *beacon,
     return NEVER;
 }
 
-static void beacon_remember(struct discovery_beacon *beacon, const uint8_t *nonce, uint64_t now) {
-    memcpy(beacon->seen[beacon->next].nonce, nonce, DISCOVER_NONCE);
-    beacon->seen[beacon->next].at_ns = now;
-    beacon->next = (beacon->next + 1) % NONCES;
-}
-
 /* Of each address by itself: who asks too often uses up nobody else's answers. Only who knows the
  * token comes here. Where more addresses ask in a second than are counted, one of those that asked
  * longest ago is counted anew. */
@@ -145,7 +139,9 @@ static void beacon_take(struct discovery_beacon *beacon, const uint8_t *bytes, s
     } else if (repeated == NEVER && !beacon_has_time(beacon, from->sin_addr, now)) {
         beacon_ignore(beacon, TOO_MANY, from);
     } else if (repeated == NEVER) {
-        beacon_remember(beacon, question.nonce, now);
+        memcpy(beacon->seen[beacon->next].nonce, question.nonce, DISCOVER_NONCE);
+        beacon->seen[beacon->next].at_ns = now;
+        beacon->next = (beacon->next + 1) % NONCES;
         if ((question.kinds & beacon->answer.kind) == 0) {
             return;
         }
@@ -300,18 +296,6 @@ static bool asking_all(int fd, const uint8_t *bytes, size_t size, uint16_t port,
     return asked;
 }
 
-static void name_found(struct discovery_found *one, const struct sockaddr_in *from) {
-    bool is_six;
-    if (one->answer.address[0] != '\0') {
-        snprintf(one->address, sizeof one->address, "%s", one->answer.address);
-    } else {
-        inet_ntop(AF_INET, &from->sin_addr, one->address, sizeof one->address);
-    }
-    is_six = strchr(one->address, ':') != NULL;
-    snprintf(one->shown, sizeof one->shown, is_six ? "[%s]:%u" : "%s:%u", one->address,
-             one->answer.port);
-}
-
 struct asking {
     int fd;
     const struct token *token;
@@ -344,7 +328,13 @@ static bool asking_take(struct asking *asking, const uint8_t *bytes, size_t size
         return false;
     }
     memcpy(asking->known[asking->count++], key, sizeof key);
-    name_found(one, from);
+    if (one->answer.address[0] != '\0') {
+        snprintf(one->address, sizeof one->address, "%s", one->answer.address);
+    } else {
+        inet_ntop(AF_INET, &from->sin_addr, one->address, sizeof one->address);
+    }
+    snprintf(one->shown, sizeof one->shown, strchr(one->address, ':') != NULL ? "[%s]:%u" : "%s:%u",
+             one->address, one->answer.port);
     return true;
 }
 

@@ -149,7 +149,7 @@ static bool incoming_is_other(void *context, const char *name, const uint8_t *id
 }
 
 /* An older connection with the same recording: mostly one whose other end is gone. */
-static void take_over(struct gatherer *gatherer, const struct source *newer) {
+static void incoming_take_over(struct gatherer *gatherer, const struct source *newer) {
     for (size_t i = 0; i < gatherer->count; i++) {
         struct source *source = gatherer->sources[i];
         if (source != newer && source->state == GREETED &&
@@ -174,7 +174,7 @@ static void incoming_take_hello(struct gatherer *gatherer, struct source *source
                             &error) != 0) {
         incoming_put_off(gatherer, source, errno, error.message);
     } else {
-        take_over(gatherer, source);
+        incoming_take_over(gatherer, source);
         source->state = GREETED;
         source->held_from = hello.held_from;
         source->allows_control = (hello.flags & WIRE_ALLOWS_CONTROL) != 0;

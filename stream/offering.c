@@ -494,7 +494,7 @@ static void end_files(struct offering *offering, uint64_t end_ns) {
 }
 
 /* What the recorder says. Returns false when it will say no more. */
-static bool take_word(struct offering *offering) {
+static bool offering_take_word(struct offering *offering) {
     union {
         struct cmsghdr header;
         char room[CMSG_SPACE(sizeof(int))];
@@ -605,7 +605,7 @@ static void offering_go_on(struct offering *offering) {
             {discovery_fd(offering->beacon), POLLIN, 0}};
         int ready = poll(waits, 3, LOOK_MS);
         if (ready > 0 && waits[1].revents != 0) {
-            has_words = take_word(offering);
+            has_words = offering_take_word(offering);
         }
         if (ready > 0 && waits[0].revents != 0) {
             offering_take_connection(offering);

@@ -107,17 +107,6 @@ static bool pack_page(const struct sent *sent, struct memtrace_sent *head, size_
     return fits;
 }
 
-static int write_page(const struct punch *punch, int fd, const struct memtrace_sent *head,
-                      const unsigned char page[PAGE]) {
-    off_t place = (off_t)(punch->sent.first_page + head->page * PAGE);
-    ssize_t written = pwrite(fd, page, PAGE, place);
-    if (written != PAGE) {
-        errno = written < 0 ? errno : ENOSPC;
-        return -1;
-    }
-    return 0;
-}
-
 /* One page with as many of the first `count` entries as fit, which are more than it has. 1; 0: it
  * takes no more; -1: errno. */
 static int extend_page(struct punch *punch, int fd, size_t count) {
@@ -135,21 +124,14 @@ static int extend_page(struct punch *punch, int fd, size_t count) {
     if (count <= sent->last_count || place + PAGE > punch_least(head.hashed, head.end)) {
         return 0;
     }
-    if (write_page(punch, fd, &head, page) != 0) {
+    ssize_t written = pwrite(fd, page, PAGE, (off_t)place);
+    if (written != PAGE) {
+        errno = written < 0 ? errno : ENOSPC;
         return -1;
     }
     sent->last = head;
     sent->last_count = count;
     return 1;
-}
-
-/* The entries of a full page are not needed any more. */
-static void begin_page(struct sent *sent) {
-    memmove(sent->entries, sent->entries + sent->last_count,
-            (sent->count - sent->last_count) * sizeof *sent->entries);
-    sent->count -= sent->last_count;
-    sent->last_count = 0;
-    sent->last.page++;
 }
 
 /* ---- Freeing ---- */
@@ -176,7 +158,12 @@ static int punch_tell(struct punch *punch, int fd, uint64_t acked) {
         }
         result = extend_page(punch, fd, count);
         if (result == 0 && sent->last_count != 0) {
-            begin_page(sent);
+            /* The next page: the entries of a full one are not needed any more. */
+            memmove(sent->entries, sent->entries + sent->last_count,
+                    (sent->count - sent->last_count) * sizeof *sent->entries);
+            sent->count -= sent->last_count;
+            sent->last_count = 0;
+            sent->last.page++;
             result = extend_page(punch, fd, count_there(sent, acked));
         }
         told |= result > 0;
@@ -209,15 +196,11 @@ static int punch_free_in(struct punch *punch, int fd, uint64_t acked) {
     return told > 0 ? free_bytes(punch, fd) : told;
 }
 
-static bool punch_is_due(const struct punch *punch, uint64_t acked, uint64_t now_ns) {
-    uint64_t told = punch->sent.last.end;
-    return acked >= told + MUCH || (acked >= told + LEAST && now_ns >= punch->at_ns + REST_NS);
-}
-
 int punch_free(struct punch *punch, uint64_t acked, uint64_t now_ns, struct error *error) {
     char path[32];
+    uint64_t told = punch->sent.last.end;
     int result = -1;
-    if (!punch_is_due(punch, acked, now_ns)) {
+    if (acked < told + LEAST || (acked < told + MUCH && now_ns < punch->at_ns + REST_NS)) {
         return 0;
     }
     punch->at_ns = now_ns;

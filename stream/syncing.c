@@ -86,15 +86,6 @@ uint64_t syncing_cut(const struct sync_job *job) {
                : 0;
 }
 
-/* Under the lock. */
-static void syncing_forget(struct syncing *syncing, const struct sync_job *job) {
-    struct sync_job **at = &syncing->all;
-    while (*at != job) {
-        at = &(*at)->next_of_all;
-    }
-    *at = job->next_of_all;
-}
-
 static void syncing_do(struct sync_job *job) {
     job->reason = fdatasync(job->fd) == 0 ? 0 : errno;
     for (size_t i = 0; i < SYNCING_FOLDERS && job->reason == 0; i++) {
@@ -195,7 +186,11 @@ struct sync_job *syncing_take(struct syncing *syncing) {
         while (read(syncing->event, &count, sizeof count) < 0 && errno == EINTR) {
         }
     } else {
-        syncing_forget(syncing, job);
+        struct sync_job **at = &syncing->all;
+        while (*at != job) {
+            at = &(*at)->next_of_all;
+        }
+        *at = job->next_of_all;
     }
     pthread_mutex_unlock(&syncing->lock);
     return job;
@@ -258,18 +253,9 @@ static bool syncing_have_ended(struct syncing *syncing) {
     return true;
 }
 
-static size_t syncing_count(struct syncing *syncing) {
-    size_t count = 0;
-    pthread_mutex_lock(&syncing->lock);
-    for (const struct sync_job *job = syncing->all; job != NULL; job = job->next_of_all) {
-        count++;
-    }
-    pthread_mutex_unlock(&syncing->lock);
-    return count;
-}
-
 size_t syncing_free(struct syncing *syncing) {
     struct sync_job *job;
+    size_t left = 0;
     bool ended;
     if (syncing == NULL) {
         return 0;
@@ -285,8 +271,13 @@ size_t syncing_free(struct syncing *syncing) {
         }
         syncing_free_job(job);
     }
-    if (!ended) {
-        return syncing_count(syncing); /* its threads go with the process */
+    if (!ended) { /* its threads go with the process */
+        pthread_mutex_lock(&syncing->lock);
+        for (job = syncing->all; job != NULL; job = job->next_of_all) {
+            left++;
+        }
+        pthread_mutex_unlock(&syncing->lock);
+        return left;
     }
     if (syncing->event >= 0) {
         close(syncing->event);

@@ -11,7 +11,7 @@
 enum type_class { IS_NUMBER, IS_POINTER, IS_FLOATING, IS_UNKNOWN };
 
 /* What an argument of this type is; the first two are in one register that counts. */
-static enum type_class class_of(Dwarf_Die *parameter) {
+static enum type_class parameter_class(Dwarf_Die *parameter) {
     Dwarf_Attribute attribute;
     Dwarf_Die type;
     Dwarf_Word encoding = 0;
@@ -41,7 +41,7 @@ static enum type_class class_of(Dwarf_Die *parameter) {
 static bool may_return_in_memory(Dwarf_Die *function) {
     Dwarf_Attribute attribute;
     return dwarf_attr_integrate(function, DW_AT_type, &attribute) != NULL &&
-           class_of(function) == IS_UNKNOWN;
+           parameter_class(function) == IS_UNKNOWN;
 }
 
 /* The assembler knows functions, but nothing of them. */
@@ -77,7 +77,7 @@ static void read_parameters(struct parameters *parameters, Dwarf_Die *function) 
         if (dwarf_tag(&child) != DW_TAG_formal_parameter) {
             continue;
         }
-        type = class_of(&child);
+        type = parameter_class(&child);
         if (type == IS_UNKNOWN || parameters->count == MEMTRACE_ALLOCATOR_NUMBERS) {
             parameters->is_whole = false;
             return;
@@ -93,8 +93,8 @@ static void read_parameters(struct parameters *parameters, Dwarf_Die *function) 
 
 /* ---- What is said of them ---- */
 
-static int check_one(const struct parameters *parameters, const char *what, unsigned number,
-                     bool is_pointer, char why[ALLOCARGUMENTS_WHY]) {
+static int parameters_check(const struct parameters *parameters, const char *what, unsigned number,
+                            bool is_pointer, char why[ALLOCARGUMENTS_WHY]) {
     const struct parameter *parameter = &parameters->list[number != 0 ? number - 1 : 0];
     if (number == 0 || (number > parameters->count && !parameters->is_whole)) {
         return 0;
@@ -115,11 +115,11 @@ static int check_one(const struct parameters *parameters, const char *what, unsi
 
 static int allocarguments_check_all(const struct parameters *parameters,
                                     const struct allocspec *spec, char why[ALLOCARGUMENTS_WHY]) {
-    return check_one(parameters, "size", spec->signature.size, false, why) != 0 ||
-                   check_one(parameters, "size", spec->signature.times, false, why) != 0 ||
-                   check_one(parameters, "align", spec->signature.align, false, why) != 0 ||
-                   check_one(parameters, "old", spec->signature.old_block, true, why) != 0 ||
-                   check_one(parameters, "ptr", spec->signature.pointer, true, why) != 0
+    return parameters_check(parameters, "size", spec->signature.size, false, why) != 0 ||
+                   parameters_check(parameters, "size", spec->signature.times, false, why) != 0 ||
+                   parameters_check(parameters, "align", spec->signature.align, false, why) != 0 ||
+                   parameters_check(parameters, "old", spec->signature.old_block, true, why) != 0 ||
+                   parameters_check(parameters, "ptr", spec->signature.pointer, true, why) != 0
                ? -1
                : 0;
 }

@@ -44,7 +44,7 @@ static void add_sets(struct allocspecs *specs, struct allocprocess *process, boo
     }
 }
 
-static void free_specs(void *what) {
+static void close_specs(void *what) {
     allocspec_free(what);
 }
 
@@ -54,7 +54,7 @@ static struct allocspecs *read_specifications(const struct allocators_request *r
     char *text = job_string(request->specifications);
     char *state;
     struct error error;
-    job_undo(free_specs, specs);
+    job_undo(close_specs, specs);
     for (char *line = strtok_r(text, "\n", &state); line != NULL;
          line = strtok_r(NULL, "\n", &state)) {
         if (allocspec_add(specs, line, &error) != 0) {
@@ -208,7 +208,7 @@ struct found_in_file {
     struct allocfounds founds;
 };
 
-static void find_in_file(void *what) {
+static void allocators_find_in_file(void *what) {
     struct found_in_file *found = what;
     const struct allocators_listing *listing = found->listing;
     found->process = allocprocess_open_file(listing->path);
@@ -225,7 +225,7 @@ static void find_in_file(void *what) {
 int allocators_list(const struct allocators_listing *listing, struct error *error) {
     struct found_in_file found = {.listing = listing};
     struct job_memory *kept = NULL;
-    if (job_run(find_in_file, &found, &kept, error) != 0) {
+    if (job_run(allocators_find_in_file, &found, &kept, error) != 0) {
         return -1;
     }
     for (size_t i = 0; i < found.founds.count; i++) {

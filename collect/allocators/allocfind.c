@@ -30,13 +30,13 @@ char *allocfind_name(const char *symbol) {
     return name;
 }
 
-static bool is_address(const struct allocspec *spec) {
+static bool allocspec_is_address(const struct allocspec *spec) {
     return strncmp(spec->symbol, "0x", 2) == 0;
 }
 
 static bool allocfind_matches(const struct allocspec *spec, const struct codefile_symbol *symbol) {
-    return is_address(spec) ? strtoull(spec->symbol, NULL, 16) == symbol->address
-                            : allocmatch_symbol(spec, symbol->name, symbol_demangle);
+    return allocspec_is_address(spec) ? strtoull(spec->symbol, NULL, 16) == symbol->address
+                                      : allocmatch_symbol(spec, symbol->name, symbol_demangle);
 }
 
 /* A file's name, or its beginning up to a dot. */
@@ -103,7 +103,7 @@ static void allocfounds_add(struct allocfounds *founds, const struct allocfound 
 }
 
 /* By the file's own symbols, and by those of its debug file if it has none. */
-static const struct allocators *look_into(struct allocobject *object) {
+static const struct allocators *allocobject_look_into(struct allocobject *object) {
     static const char *const as_malloc[] = {"malloc", NULL};
     static const char *const as_new[] = {"_Znwm", "_Znam", NULL};
     if (!object->is_looked_at && object->is_open) {
@@ -116,11 +116,11 @@ static const struct allocators *look_into(struct allocobject *object) {
 }
 
 bool allocfind_has_malloc(struct allocobject *object) {
-    return look_into(object)->defines_malloc && !allocfind_has_own(object);
+    return allocobject_look_into(object)->defines_malloc && !allocfind_has_own(object);
 }
 
 bool allocfind_has_own(struct allocobject *object) {
-    const struct allocators *holds = look_into(object);
+    const struct allocators *holds = allocobject_look_into(object);
     if (object->is_program && object->code.is_program && holds->defines_malloc) {
         return !holds->holds_runtime && (holds->name != NULL || !holds->wraps_malloc);
     }
@@ -128,8 +128,8 @@ bool allocfind_has_own(struct allocobject *object) {
 }
 
 bool allocfind_may_hold(struct allocobject *object) {
-    return look_into(object)->name != NULL ? !allocfind_has_malloc(object)
-                                           : allocfind_has_own(object);
+    return allocobject_look_into(object)->name != NULL ? !allocfind_has_malloc(object)
+                                                       : allocfind_has_own(object);
 }
 
 bool allocfind_is_in(const struct allocset *set, struct allocobject *object) {
@@ -144,7 +144,7 @@ bool allocfind_is_in(const struct allocset *set, struct allocobject *object) {
             return false;
         }
     }
-    return look_into(object)->name == NULL && allocfind_has_own(object);
+    return allocobject_look_into(object)->name == NULL && allocfind_has_own(object);
 }
 
 /* Of sets: not the malloc of another allocator. */
@@ -304,7 +304,7 @@ struct allocfounds allocfind_all(struct allocprocess *process, const struct allo
     struct finder finder = {.process = process, .tell = tell_line};
     bool wants_addresses = false;
     for (size_t i = 0; i < specs->count; i++) {
-        wants_addresses |= is_address(&specs->items[i]);
+        wants_addresses |= allocspec_is_address(&specs->items[i]);
     }
     for (size_t i = 0; wants_addresses && i < process->object_count; i++) {
         if (process->objects[i].is_open && codefile_name_unnamed(&process->objects[i].code) != 0) {

@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* What compilers make of a function for some of its calls; its arguments may be others. */
-static const char *find_copy(const char *name) {
+static const char *allocmatch_copy(const char *name) {
     static const char *const ends[] = {".constprop.", ".isra.", ".specialized."};
     const char *end = NULL;
     for (size_t i = 0; end == NULL && i < sizeof ends / sizeof ends[0]; i++) {
@@ -19,12 +19,12 @@ static const char *find_copy(const char *name) {
 
 /* A copy, or a part, which the function itself may call. */
 static bool is_clone(const char *name) {
-    return find_copy(name) != NULL || strstr(name, ".part.") != NULL ||
+    return allocmatch_copy(name) != NULL || strstr(name, ".part.") != NULL ||
            strstr(name, ".cold") != NULL;
 }
 
 bool allocmatch_is_copy(const char *name, const char *of) {
-    const char *end = find_copy(name);
+    const char *end = allocmatch_copy(name);
     return end != NULL && strstr(end, ".part.") == NULL && strstr(end, ".cold") == NULL &&
            allocmatch_is(of, name, (size_t)(end - name));
 }

@@ -200,7 +200,8 @@ static void nest_leave(struct nest *nest, bool is_call, uint64_t target) {
 
 /* Where a call or jump by a word of the file's leads; a function is called by its name through such
  * a word, by the PLT or at once. 0: nowhere in this file, or it is none. */
-static uint64_t by_word(struct codefile *code, const struct patchcode *instruction, uint64_t at) {
+static uint64_t nest_by_word(struct codefile *code, const struct patchcode *instruction,
+                             uint64_t at) {
     ZydisInstructionCategory category = instruction->it.meta.category;
     uint64_t word;
     return (category == ZYDIS_CATEGORY_CALL || category == ZYDIS_CATEGORY_UNCOND_BR) &&
@@ -219,18 +220,18 @@ static uint64_t behind_plt(struct codefile *code, uint64_t at) {
         if (bytes == NULL || !patchcode_read(&instruction, bytes, left)) {
             return 0;
         }
-        target = by_word(code, &instruction, at);
+        target = nest_by_word(code, &instruction, at);
         at += instruction.it.length;
     }
     return target;
 }
 
 /* What an instruction leads to outside of its function; 0: nothing, or nothing that is known. */
-static uint64_t leads_to(struct codefile *code, const struct patchcode *instruction, uint64_t at,
-                         struct codefile_range function) {
+static uint64_t nest_leads_to(struct codefile *code, const struct patchcode *instruction,
+                              uint64_t at, struct codefile_range function) {
     uint64_t target;
     if (!patchcode_target(instruction, at, &target)) {
-        return by_word(code, instruction, at);
+        return nest_by_word(code, instruction, at);
     }
     if (codefile_is_plt(code, target)) {
         return behind_plt(code, target);
@@ -248,7 +249,7 @@ static void nest_look_at(struct nest *nest, struct codefile_range range) {
         if (bytes == NULL || !patchcode_read(&instruction, bytes, left)) {
             return;
         }
-        target = leads_to(code, &instruction, at, range);
+        target = nest_leads_to(code, &instruction, at, range);
         if (target != 0) {
             nest_leave(nest, instruction.it.meta.category == ZYDIS_CATEGORY_CALL, target);
         }

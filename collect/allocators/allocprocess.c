@@ -58,7 +58,8 @@ static struct allocobject *object_of(struct allocprocess *process,
 }
 
 /* The same file may be loaded at several places (dlmopen): each begins with its first bytes. */
-static void add_mapping(struct allocprocess *process, const struct procmapping *mapping) {
+static void allocprocess_add_mapping(struct allocprocess *process,
+                                     const struct procmapping *mapping) {
     struct allocobject *object = object_of(process, mapping);
     if (object != NULL) {
         object->high = mapping->end;
@@ -162,7 +163,7 @@ static void read_maps(struct allocprocess *process) {
                 mapping.end + (is_heap ? GROWTH : 0));
         }
         if (more > 0 && mapping.path[0] == '/') {
-            add_mapping(process, &mapping);
+            allocprocess_add_mapping(process, &mapping);
         }
     }
 }
@@ -175,7 +176,7 @@ static void close_objects(void *what) {
     }
 }
 
-static int compare_ranges(const void *left, const void *right) {
+static int compare_taken(const void *left, const void *right) {
     const struct codefile_range *a = left;
     const struct codefile_range *b = right;
     return (a->low > b->low) - (a->low < b->low);
@@ -184,7 +185,7 @@ static int compare_ranges(const void *left, const void *right) {
 /* Takes what is not next to the last one. */
 static void allocprocess_take_more(struct allocprocess *process, uint64_t low, uint64_t high) {
     add_taken(process, low, high);
-    qsort(process->taken, process->taken_count, sizeof *process->taken, compare_ranges);
+    qsort(process->taken, process->taken_count, sizeof *process->taken, compare_taken);
 }
 
 struct allocprocess *allocprocess_open(pid_t pid, uint64_t runtime) {

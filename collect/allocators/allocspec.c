@@ -33,7 +33,7 @@ static const bool fitting[MEMTRACE_ALLOCATOR_KINDS][KEYS] = {
     [MEMTRACE_ALLOCATOR_RESET] = {false},
 };
 
-static uint8_t *place_of(struct allocspec *spec, enum key key) {
+static uint8_t *allocspec_place(struct allocspec *spec, enum key key) {
     return key == KEY_SIZE    ? &spec->signature.size
            : key == KEY_ALIGN ? &spec->signature.align
            : key == KEY_OLD   ? &spec->signature.old_block
@@ -44,7 +44,7 @@ static uint8_t *place_of(struct allocspec *spec, enum key key) {
 static const char inner[] = "inner";
 
 /* The number of an argument, up to `end`. 0: it is none. */
-static uint8_t read_number(const char *text, const char *end) {
+static uint8_t allocspec_read_number(const char *text, const char *end) {
     return end - text == 1 && *text >= '1' && *text < '1' + MEMTRACE_ALLOCATOR_NUMBERS
                ? (uint8_t)(*text - '0')
                : 0;
@@ -83,7 +83,7 @@ static int read_item(struct allocspec *spec, const char *item, int length, struc
                              ? "frees (ptr= alone does)"
                              : "allocates");
     }
-    place = place_of(spec, key);
+    place = allocspec_place(spec, key);
     if (*place != 0 || (key == KEY_SIZE && spec->is_outer)) {
         return error_set(error, "\"%s\": \"%s=\" is there twice", spec->text, keys[key]);
     }
@@ -93,8 +93,9 @@ static int read_item(struct allocspec *spec, const char *item, int length, struc
         return 0;
     }
     star = key == KEY_SIZE ? memchr(item, '*', (size_t)length) : NULL;
-    *place = read_number(equals + 1, star != NULL ? star : end);
-    spec->signature.times = star != NULL ? read_number(star + 1, end) : spec->signature.times;
+    *place = allocspec_read_number(equals + 1, star != NULL ? star : end);
+    spec->signature.times =
+        star != NULL ? allocspec_read_number(star + 1, end) : spec->signature.times;
     if (*place == 0 || (star != NULL && spec->signature.times == 0)) {
         return refuse_number(spec, item, length, error);
     }
@@ -198,7 +199,7 @@ static const char *find_symbol(const char *text, const char *end) {
     return mark != NULL && (word == NULL || word > mark) ? mark + 1 : text;
 }
 
-static int read_names(struct allocspec *spec, const char *end, struct error *error) {
+static int allocspec_read_names(struct allocspec *spec, const char *end, struct error *error) {
     const char *symbol = find_symbol(spec->text, end);
     if (symbol == end) {
         return error_set(error, "\"%s\": the function's name is missing: %s", spec->text, form);
@@ -239,7 +240,7 @@ static int read_spec(struct allocspec *spec, struct error *error) {
         return -1;
     }
     items = find_items(spec->text, equals);
-    if (read_names(spec, items != NULL ? items : equals, error) != 0 ||
+    if (allocspec_read_names(spec, items != NULL ? items : equals, error) != 0 ||
         (items != NULL && read_items(spec, items + 1, (int)(equals - items) - 2, error) != 0)) {
         return -1;
     }

@@ -17,7 +17,8 @@
 
 enum { LARGEST = 1 << 20 /* what is said beyond is not kept */ };
 
-static void name_file(char *path, size_t capacity, const char *folder, int length, uint64_t run) {
+static void alloctold_path(char *path, size_t capacity, const char *folder, int length,
+                           uint64_t run) {
     snprintf(path, capacity, "%.*s/%" PRIx64 ".told", length, folder, run);
 }
 
@@ -83,7 +84,7 @@ bool alloctold_is_news(const char *region, const char *line) {
     if (run == 0 || name == NULL) {
         return true;
     }
-    name_file(path, sizeof path, region, (int)(name - region), run);
+    alloctold_path(path, sizeof path, region, (int)(name - region), run);
     fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0) {
         return true;
@@ -98,7 +99,7 @@ void alloctold_forget(uint64_t run) {
     size_t count = region_folders(geteuid(), &folders);
     char path[512];
     for (size_t i = 0; i < count; i++) {
-        name_file(path, sizeof path, folders.path[i], (int)strlen(folders.path[i]), run);
+        alloctold_path(path, sizeof path, folders.path[i], (int)strlen(folders.path[i]), run);
         unlink(path);
     }
 }

@@ -44,7 +44,7 @@ static int patchcheck_refuse(const struct check *check, const char *format, ...)
 }
 
 /* The name of what lies at an address, for people. */
-static const char *name_at(const struct check *check, uint64_t address) {
+static const char *patchcheck_name_at(const struct check *check, uint64_t address) {
     size_t place = codefile_symbol_from(check->code, address + 1);
     return place > 0 ? check->code->symbols[place - 1].name : "something";
 }
@@ -215,7 +215,7 @@ static int check_neighbour(const struct check *check, struct codefile_range rang
         }
         if (patchcode_target(&code, at, &target) && is_replaced(check, target)) {
             return patchcheck_refuse(check, "%s jumps into its first bytes",
-                                     name_at(check, range.low));
+                                     patchcheck_name_at(check, range.low));
         }
     }
     return 0;
@@ -306,7 +306,7 @@ static int check_stack(const struct check *check, struct patchframe *frame,
     switch (patchframe_use(frame, code, at)) {
     case PATCHFRAME_ARGUMENTS:
         return patchcheck_refuse(check, "it may have arguments on the stack (at %s+%#" PRIx64 ")",
-                                 name_at(check, at), at - check->subject->function);
+                                 patchcheck_name_at(check, at), at - check->subject->function);
     case PATCHFRAME_RETURN:
         return patchcheck_refuse(check, "it looks at its own return address");
     case PATCHFRAME_UNKNOWN:
@@ -329,8 +329,9 @@ static int check_unknown(const struct check *check, const char *what) {
  */
 static int patchcheck_follow(struct check *check, const struct part *part, uint64_t target) {
     const struct codefile_range *frame = codefile_frame(check->code, target);
-    bool is_cold = part->level == 0 && frame != NULL &&
-                   (frame->low != target || strstr(name_at(check, frame->low), ".cold") != NULL);
+    bool is_cold =
+        part->level == 0 && frame != NULL &&
+        (frame->low != target || strstr(patchcheck_name_at(check, frame->low), ".cold") != NULL);
     if (!check->subject->nests && !is_cold) {
         return 0;
     }
@@ -354,8 +355,8 @@ static int patchcheck_follow(struct check *check, const struct part *part, uint6
 }
 
 /* A jump or call of a part to a known place. */
-static int check_target(struct check *check, const struct part *part, const struct patchcode *code,
-                        uint64_t target) {
+static int patchcheck_target(struct check *check, const struct part *part,
+                             const struct patchcode *code, uint64_t target) {
     bool is_own = part->level == 0 || part->is_cold;
     bool is_call = code->it.meta.category == ZYDIS_CATEGORY_CALL;
     if (is_own && !is_call && (target == check->address || target == check->subject->function)) {
@@ -374,7 +375,7 @@ static int check_instruction(struct check *check, const struct part *part,
                              const struct patchcode *code, uint64_t at, struct tables *tables) {
     uint64_t target;
     if (patchcode_target(code, at, &target)) {
-        return check_target(check, part, code, target);
+        return patchcheck_target(check, part, code, target);
     }
     if (code->it.meta.category != ZYDIS_CATEGORY_UNCOND_BR) {
         return 0;
@@ -412,7 +413,7 @@ static int check_part(struct check *check, size_t number) {
     return 0;
 }
 
-static int read_start(struct check *check, uint64_t end) {
+static int patchcheck_read_start(struct check *check, uint64_t end) {
     static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
     size_t left;
     const uint8_t *bytes = codefile_text(check->code, check->address, &left);
@@ -438,7 +439,7 @@ int patchcheck_function(const struct patchsubject *subject, struct patchmove *mo
     int status =
         subject->function == subject->code->entry
             ? patchcheck_refuse(&check, "it is where the program begins, and is not called")
-            : read_start(&check, end);
+            : patchcheck_read_start(&check, end);
     if (status != 0 || check_symbols(&check) != 0) {
         return -1;
     }

@@ -99,8 +99,8 @@ static int classify_call(const struct patchcode *code, const uint8_t *bytes,
 }
 
 /* 0, or -1: it cannot be moved. */
-static int classify(const struct patchcode *code, const uint8_t *bytes, uint64_t address,
-                    struct patchmove_one *one) {
+static int patchcode_classify(const struct patchcode *code, const uint8_t *bytes, uint64_t address,
+                              struct patchmove_one *one) {
     uint64_t target;
     one->length = code->it.length;
     if (code->it.meta.category == ZYDIS_CATEGORY_INTERRUPT ||
@@ -136,7 +136,7 @@ static int patchmove_add(struct patchmove *move, const struct patchcode *code, c
         return patchmove_refuse(why, "it calls another function within its first five bytes", "");
     }
     *one = (struct patchmove_one){.at = (uint8_t)move->length};
-    if (classify(code, bytes, move->address + move->length, one) != 0) {
+    if (patchcode_classify(code, bytes, move->address + move->length, one) != 0) {
         return patchmove_refuse(why, "%s among its first instructions cannot be moved",
                                 patchcode_name(code));
     }
@@ -226,8 +226,8 @@ static void put_push(struct writer *writer, size_t jump) {
     put_distance(writer, writer->place + writer->size + sizeof(int32_t) + jump);
 }
 
-static void put_bytes(struct writer *writer, const struct patchmove *move,
-                      const struct patchmove_one *one) {
+static void patch_put_bytes(struct writer *writer, const struct patchmove *move,
+                            const struct patchmove_one *one) {
     size_t at = writer->size;
     patch_put(writer, move->bytes + one->at, one->length);
     if (one->field != 0) {
@@ -239,8 +239,8 @@ static void put_bytes(struct writer *writer, const struct patchmove *move,
 /* In the ModRM byte, what the instruction does: 2 calls, 4 jumps. */
 enum { CALL_TO_JUMP = 6 << 3 };
 
-static void put_call(struct writer *writer, const struct patchmove *move,
-                     const struct patchmove_one *one) {
+static void patch_put_call(struct writer *writer, const struct patchmove *move,
+                           const struct patchmove_one *one) {
     uint64_t back = move->address + move->length;
     size_t at;
     put_push(writer, one->kind == PATCHMOVE_CALL ? PATCH_JUMP : one->length);
@@ -248,14 +248,14 @@ static void put_call(struct writer *writer, const struct patchmove *move,
     if (one->kind == PATCHMOVE_CALL) {
         put_jump(writer, one->target);
     } else {
-        put_bytes(writer, move, one);
+        patch_put_bytes(writer, move, one);
         writer->to[at + one->opcode] ^= CALL_TO_JUMP;
     }
     patch_put(writer, &back, sizeof back);
 }
 
-static void put_one(struct writer *writer, const struct patchmove *move,
-                    const struct patchmove_one *one) {
+static void patch_put_one(struct writer *writer, const struct patchmove *move,
+                          const struct patchmove_one *one) {
     switch (one->kind) {
     case PATCHMOVE_JUMP:
         put_jump(writer, one->target);
@@ -266,17 +266,17 @@ static void put_one(struct writer *writer, const struct patchmove *move,
         break;
     case PATCHMOVE_CALL:
     case PATCHMOVE_CALL_INDIRECT:
-        put_call(writer, move, one);
+        patch_put_call(writer, move, one);
         break;
     default:
-        put_bytes(writer, move, one);
+        patch_put_bytes(writer, move, one);
     }
 }
 
 size_t patchmove_write(const struct patchmove *move, uint64_t at, uint8_t to[PATCHMOVE_ROOM]) {
     struct writer writer = {.place = at, .to = to};
     for (size_t i = 0; i < move->count; i++) {
-        put_one(&writer, move, &move->list[i]);
+        patch_put_one(&writer, move, &move->list[i]);
     }
     if (!move->has_call) {
         put_jump(&writer, move->address + move->length);

@@ -100,7 +100,7 @@ static const void *bytes_at(struct reader *reader, uint64_t address, size_t size
 }
 
 /* 0 where nothing is mapped, which no check takes for right. */
-static uint64_t word_at(struct reader *reader, uint64_t address) {
+static uint64_t reader_word(struct reader *reader, uint64_t address) {
     uint64_t word = 0;
     const void *bytes = address % WORD == 0 ? bytes_at(reader, address, sizeof word) : NULL;
     if (bytes != NULL) {
@@ -110,7 +110,7 @@ static uint64_t word_at(struct reader *reader, uint64_t address) {
 }
 
 static uint64_t size_at(struct reader *reader, uint64_t chunk) {
-    return word_at(reader, chunk + WORD);
+    return reader_word(reader, chunk + WORD);
 }
 
 /* --- which C library -------------------------------------------------------------------------- */
@@ -154,12 +154,12 @@ static int check_version(struct walking *walking) {
 static bool has_bins(struct walking *walking, struct reader *reader, uint64_t arena) {
     for (int i = 0; i < BIN_COUNT; i++) {
         uint64_t bin = arena + walking->layout->bins + (uint64_t)i * HEADER - HEADER;
-        uint64_t next = word_at(reader, bin + HEADER);
-        uint64_t last = word_at(reader, bin + HEADER + WORD);
+        uint64_t next = reader_word(reader, bin + HEADER);
+        uint64_t last = reader_word(reader, bin + HEADER + WORD);
         if ((next == bin) != (last == bin) || next == 0 ||
             (next != bin &&
-             (next % HEADER != 0 || word_at(&walking->anywhere, next + HEADER + WORD) != bin ||
-              word_at(&walking->anywhere, last + HEADER) != bin))) {
+             (next % HEADER != 0 || reader_word(&walking->anywhere, next + HEADER + WORD) != bin ||
+              reader_word(&walking->anywhere, last + HEADER) != bin))) {
             return false;
         }
     }
@@ -195,7 +195,7 @@ static int find_arenas(struct walking *walking) {
         uint64_t heap = arena / HEAP_BYTES * HEAP_BYTES;
         if (walking->count == MOST_ARENAS || !has_bins(walking, &walking->anywhere, arena) ||
             (arena != first && (arena != heap + HEAP_INFO ||
-                                word_at(&walking->anywhere, heap + HEAP_ARENA) != arena))) {
+                                reader_word(&walking->anywhere, heap + HEAP_ARENA) != arena))) {
             return error_set(walking->error, "its arenas do not add up at %#llx",
                              (unsigned long long)arena);
         }
@@ -203,7 +203,7 @@ static int find_arenas(struct walking *walking) {
             return error_set(walking->error, "out of memory");
         }
         walking->arenas[walking->count++] = arena;
-        arena = word_at(&walking->anywhere, arena + walking->layout->next);
+        arena = reader_word(&walking->anywhere, arena + walking->layout->next);
     } while (arena != first);
     walking->found->count = walking->count;
     return 0;
@@ -241,9 +241,9 @@ static int walk_chunks(struct walking *walking, uint64_t start, uint64_t end, ch
 
 static int walk_main(struct walking *walking, chunk_visitor visit) {
     uint64_t arena = walking->arenas[0];
-    uint64_t top = word_at(&walking->anywhere, arena + walking->layout->top);
-    uint64_t bytes = word_at(&walking->anywhere, arena + walking->layout->system_bytes);
-    uint64_t flags = word_at(&walking->anywhere, arena) >> 32;
+    uint64_t top = reader_word(&walking->anywhere, arena + walking->layout->top);
+    uint64_t bytes = reader_word(&walking->anywhere, arena + walking->layout->system_bytes);
+    uint64_t flags = reader_word(&walking->anywhere, arena) >> 32;
     uint64_t top_bytes = size_at(&walking->anywhere, top) & ~(uint64_t)BITS;
     if (bytes == 0) {
         return 0; /* nothing was ever taken from it */
@@ -257,16 +257,16 @@ static int walk_main(struct walking *walking, chunk_visitor visit) {
 
 /* An arena that is not the main one has heaps, the newest of which has its top. */
 static int walk_other(struct walking *walking, uint64_t arena, chunk_visitor visit) {
-    uint64_t top = word_at(&walking->anywhere, arena + walking->layout->top);
+    uint64_t top = reader_word(&walking->anywhere, arena + walking->layout->top);
     uint64_t heap = top / HEAP_BYTES * HEAP_BYTES;
     uint64_t first = (arena + walking->layout->state_bytes + HEADER - 1) / HEADER * HEADER;
     uint64_t end = top;
     int result = 0;
     walking->found->top_bytes += size_at(&walking->anywhere, top) & ~(uint64_t)BITS;
     for (int i = 0; heap != 0 && result == 0; i++) {
-        uint64_t before = word_at(&walking->anywhere, heap + HEAP_BEFORE);
+        uint64_t before = reader_word(&walking->anywhere, heap + HEAP_BEFORE);
         uint64_t start = before == 0 ? first : heap + HEAP_INFO;
-        if (i == MOST_ARENAS || word_at(&walking->anywhere, heap + HEAP_ARENA) != arena) {
+        if (i == MOST_ARENAS || reader_word(&walking->anywhere, heap + HEAP_ARENA) != arena) {
             error_set(walking->error, "its heaps do not add up at %#llx", (unsigned long long)heap);
             return 1;
         }
@@ -287,7 +287,7 @@ static int arenas_walk_all(struct walking *walking, chunk_visitor visit) {
 
 /* --- what looks used and is free -------------------------------------------------------------- */
 
-static int note_free(struct walking *walking, uint64_t chunk, enum arenas_state state) {
+static int arenas_note_free(struct walking *walking, uint64_t chunk, enum arenas_state state) {
     void *value = (void *)(uintptr_t)(state + 1); // NOLINT(performance-no-int-to-ptr)
     return numbermap_put(&walking->free, chunk, value) == 0
                ? 0
@@ -296,12 +296,12 @@ static int note_free(struct walking *walking, uint64_t chunk, enum arenas_state 
 
 /* The address that stands here, turned over by its own place. */
 static uint64_t arenas_link_at(struct walking *walking, uint64_t at) {
-    return word_at(&walking->anywhere, at) ^ at >> 12;
+    return reader_word(&walking->anywhere, at) ^ at >> 12;
 }
 
 static int find_fast(struct walking *walking, uint64_t arena) {
     for (unsigned i = 0; i < walking->layout->fast_bin_count; i++) {
-        uint64_t chunk = word_at(&walking->anywhere, arena + FAST_BINS + (uint64_t)i * WORD);
+        uint64_t chunk = reader_word(&walking->anywhere, arena + FAST_BINS + (uint64_t)i * WORD);
         while (chunk != 0) {
             if (chunk % HEADER != 0 ||
                 (size_at(&walking->anywhere, chunk) & ~(uint64_t)BITS) !=
@@ -311,7 +311,7 @@ static int find_fast(struct walking *walking, uint64_t arena) {
                           (unsigned long long)chunk);
                 return 1;
             }
-            if (note_free(walking, chunk, ARENAS_FAST) != 0) {
+            if (arenas_note_free(walking, chunk, ARENAS_FAST) != 0) {
                 return -1;
             }
             chunk = arenas_link_at(walking, chunk + HEADER);
@@ -332,7 +332,7 @@ static int count_cached(struct walking *walking, uint64_t block, unsigned bin, u
                         uint64_t *key) {
     unsigned number = 0;
     while (block != 0) {
-        uint64_t own = word_at(&walking->anywhere, block + WORD);
+        uint64_t own = reader_word(&walking->anywhere, block + WORD);
         if (block % HEADER != 0 || number > count || own == 0 || (*key != 0 && own != *key) ||
             !fits_bin(size_at(&walking->anywhere, block - HEADER) & ~(uint64_t)BITS, bin)) {
             return -1;
@@ -345,8 +345,8 @@ static int count_cached(struct walking *walking, uint64_t block, unsigned bin, u
 }
 
 static uint64_t cache_list(struct walking *walking, uint64_t cache, unsigned bin) {
-    return word_at(&walking->anywhere,
-                   cache + (uint64_t)walking->layout->cache_bins * CACHE_COUNT + bin * WORD);
+    return reader_word(&walking->anywhere,
+                       cache + (uint64_t)walking->layout->cache_bins * CACHE_COUNT + bin * WORD);
 }
 
 /* How many blocks each bin of a cache says that it holds; all bins may hold as many, so what has
@@ -395,7 +395,7 @@ static int note_cached(struct walking *walking, uint64_t cache) {
     for (unsigned i = 0; i < walking->layout->cache_bins; i++) {
         uint64_t block = cache_list(walking, cache, i);
         for (int most = CACHE_MOST; block != 0 && most > 0; most--) {
-            if (note_free(walking, block - HEADER, ARENAS_CACHED) != 0) {
+            if (arenas_note_free(walking, block - HEADER, ARENAS_CACHED) != 0) {
                 return -1;
             }
             block = arenas_link_at(walking, block);
@@ -446,7 +446,7 @@ static int arenas_tell(struct walking *walking, uint64_t chunk, uint64_t size, b
     struct arenas_chunk told = {
         .address = chunk + HEADER,
         .bytes = size - WORD,
-        .first = word_at(&walking->in_order, chunk + HEADER),
+        .first = reader_word(&walking->in_order, chunk + HEADER),
         .state = noted != NULL ? (enum arenas_state)((uintptr_t)noted - 1)
                  : is_used     ? ARENAS_USED
                                : ARENAS_FREE,
@@ -462,7 +462,7 @@ static void arenas_tell_mapped(struct walking *walking, const struct attachmappi
         uint64_t size = size_at(&walking->in_order, at);
         uint64_t bytes = (size & ~(uint64_t)BITS) + walking->layout->mapped_end;
         if ((size & BITS) != MAPPED || bytes == walking->layout->mapped_end || bytes % PAGE != 0 ||
-            bytes > mapping->end - at || word_at(&walking->in_order, at) != 0) {
+            bytes > mapping->end - at || reader_word(&walking->in_order, at) != 0) {
             at += PAGE;
             continue;
         }
@@ -471,7 +471,7 @@ static void arenas_tell_mapped(struct walking *walking, const struct attachmappi
         walking->visit(walking->context,
                        &(struct arenas_chunk){.address = at + HEADER,
                                               .bytes = bytes - walking->layout->mapped_cost,
-                                              .first = word_at(&walking->in_order, at + HEADER),
+                                              .first = reader_word(&walking->in_order, at + HEADER),
                                               .state = ARENAS_USED,
                                               .is_mapped = true});
         at += bytes;

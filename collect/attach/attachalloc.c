@@ -50,7 +50,7 @@ static bool held_has(const struct held *all, pid_t tid) {
 }
 
 /* As /proc tells it; 0: it has ended. */
-static char state_of(pid_t pid, pid_t tid) {
+static char thread_state(pid_t pid, pid_t tid) {
     char state[32];
     return procfile_status(pid, tid, "State", state, sizeof state) == 0 && state[0] != 'Z' &&
                    state[0] != 'X'
@@ -62,7 +62,7 @@ static char state_of(pid_t pid, pid_t tid) {
  * it wakes up. */
 static bool held_can_stop(const struct held *all, const pid_t *tids, size_t count) {
     for (size_t i = 0; i < count; i++) {
-        if (!held_has(all, tids[i]) && state_of(all->pid, tids[i]) == 'D') {
+        if (!held_has(all, tids[i]) && thread_state(all->pid, tids[i]) == 'D') {
             return false;
         }
     }
@@ -78,7 +78,7 @@ static int held_ask(struct held *all, const pid_t *tids, size_t count) {
         if (all->count < ATTACHSTOP_THREADS &&
             attachstop_ask(all->pid, tids[i], &all->threads[all->count]) == 0) {
             all->count++;
-        } else if (state_of(all->pid, tids[i]) != '\0') {
+        } else if (thread_state(all->pid, tids[i]) != '\0') {
             return -1;
         }
     }
@@ -95,7 +95,7 @@ static int held_more(struct held *all) {
         if (attachstop_await(&all->threads[i]) == 0) {
             continue;
         }
-        if (state_of(all->pid, all->threads[i].tid) == '\0') {
+        if (thread_state(all->pid, all->threads[i].tid) == '\0') {
             all->count--;
             memmove(&all->threads[i], &all->threads[i + 1],
                     (all->count - i) * sizeof *all->threads);
@@ -109,7 +109,7 @@ static int held_more(struct held *all) {
 /* One that was asked, and did not stop: it will, and must not stand then. */
 static void let_go_late(struct attachstop *thread) {
     enum { TRIES = 15 };
-    for (int i = 0; i < TRIES && state_of(thread->pid, thread->tid) != '\0'; i++) {
+    for (int i = 0; i < TRIES && thread_state(thread->pid, thread->tid) != '\0'; i++) {
         if (attachstop_await(thread) == 0) {
             attachstop_end(thread, false);
             return;
@@ -228,7 +228,7 @@ struct names {
     size_t count, room;
 };
 
-static void note_name(void *context, uint64_t address, const char *name) {
+static void names_note(void *context, uint64_t address, const char *name) {
     struct names *names = context;
     if (array_grow(&names->list, &names->room, names->count, sizeof *names->list) == 0) {
         names->list[names->count++] = (struct name){address, strdup(name)};
@@ -334,7 +334,7 @@ static void change_point(struct change *change, bool is_leading) {
 }
 
 /* Those that are not what they are to be. Where an object has gone, other code stays as it is. */
-static void find_changes(struct work *work, const struct table *table, bool is_leading) {
+static void work_find_changes(struct work *work, const struct table *table, bool is_leading) {
     for (uint32_t i = 0; i < table->count; i++) {
         struct change *change = &work->changes[work->count];
         *change = (struct change){.function = table->functions[i]};
@@ -413,24 +413,14 @@ static int try_changes(struct work *work, bool is_leading, struct error *error) 
     return result;
 }
 
-/* 0, or -1 with error: they cannot be held. Otherwise those that are left have a thread in them. */
-static int change_until(struct work *work, bool is_leading, struct error *error) {
-    const struct timespec pause = {.tv_nsec = PAUSE_MS * 1000000};
-    uint64_t end = clock_now_ns() + (uint64_t)TRY_MS * 1000000;
-    for (;;) {
-        int result = work->left > 0 ? try_changes(work, is_leading, error) : 0;
-        if (work->left == 0 || clock_now_ns() > end) {
-            return result;
-        }
-        nanosleep(&pause, NULL);
-    }
-}
-
-/* As change_until(), of all that a table has. In each case close_work(). */
+/* All that a table has. 0, or -1 with error: threads cannot be held. Otherwise those that are left
+ * have a thread in them. In each case close_work(). */
 static int change_table(const struct attachimage *image, const struct table *table, bool is_leading,
                         struct work *work, struct attachdone *done, struct error *error) {
+    const struct timespec pause = {.tv_nsec = PAUSE_MS * MS};
+    uint64_t end = clock_now_ns() + TRY_MS * MS;
     size_t most = (size_t)table->count + 1;
-    int result;
+    int result = 0;
     *work = (struct work){.image = image,
                           .changes = calloc(most, sizeof *work->changes),
                           .code = calloc(most, sizeof *work->code),
@@ -438,8 +428,14 @@ static int change_table(const struct attachimage *image, const struct table *tab
     if (work->changes == NULL || work->code == NULL || work->is_inside == NULL) {
         return error_set(error, "out of memory");
     }
-    find_changes(work, table, is_leading);
-    result = change_until(work, is_leading, error);
+    work_find_changes(work, table, is_leading);
+    while (work->left > 0) {
+        result = try_changes(work, is_leading, error);
+        if (work->left == 0 || clock_now_ns() > end) {
+            break;
+        }
+        nanosleep(&pause, NULL);
+    }
     done->held_ns = work->held_ns > done->held_ns ? work->held_ns : done->held_ns;
     return result;
 }
@@ -479,7 +475,7 @@ static int plan_to(const struct attachalloc *request, const struct table *table,
         plan.entries = table->led.entries;
         plan.sites = table->led.sites;
         plan.first = table->led.count;
-        plan.took = note_name;
+        plan.took = names_note;
         plan.context = names;
     }
     return allocators_plan(&plan, error);
@@ -496,8 +492,8 @@ static void attachalloc_say_nothing(const char *line) {
 }
 
 /* The plan's bytes go to where the runtime waits for them. */
-static int hand_over(const struct attachalloc *request, uint64_t place, int fd,
-                     struct error *error) {
+static int hand_over_plan(const struct attachalloc *request, uint64_t place, int fd,
+                          struct error *error) {
     struct stat status;
     size_t size = fstat(fd, &status) == 0 ? (size_t)status.st_size : 0;
     void *bytes = size != 0 ? mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
@@ -512,8 +508,8 @@ static int hand_over(const struct attachalloc *request, uint64_t place, int fd,
                : error_set(error, "process %ld cannot be given the plan", (long)request->pid);
 }
 
-static int make_plan(const struct attachalloc *request, const struct table *table,
-                     struct names *names, struct error *error) {
+static int attachalloc_make_plan(const struct attachalloc *request, const struct table *table,
+                                 struct names *names, struct error *error) {
     struct attachalloc silent = *request; /* all was told before */
     int fd = memfd_create("plan", MFD_CLOEXEC);
     int result;
@@ -522,14 +518,14 @@ static int make_plan(const struct attachalloc *request, const struct table *tabl
         return error_set(error, "the plan has no place: %s", strerror(errno));
     }
     result = plan_to(&silent, table, names, fd, error);
-    result = result == 0 ? hand_over(request, table->led.plan, fd, error) : -1;
+    result = result == 0 ? hand_over_plan(request, table->led.plan, fd, error) : -1;
     close(fd);
     return result;
 }
 
 /* The runtime makes ready what the plan says. */
-static int carry_out(const struct attachalloc *request, struct attachdone *done,
-                     struct error *error) {
+static int carry_out_plan(const struct attachalloc *request, struct attachdone *done,
+                          struct error *error) {
     const struct attachcall call = {.pid = request->pid,
                                     .image = request->image,
                                     .own_library = request->own_library,
@@ -585,11 +581,11 @@ static int attachalloc_lead_fresh(const struct attachalloc *request, struct name
         return error_set(error, "functions cannot be led to MemTrace on this machine yet, or there "
                                 "is no memory for it");
     }
-    result = make_plan(request, &table, names, error);
+    result = attachalloc_make_plan(request, &table, names, error);
     free(table.functions);
     attachfault_at("planned");
     /* Where there is none the runtime hears that, too. */
-    result = carry_out(request, done, result == 0 ? error : NULL) == 0 ? result : -1;
+    result = carry_out_plan(request, done, result == 0 ? error : NULL) == 0 ? result : -1;
     attachfault_at("ready");
     if (result != 0) {
         return -1;

@@ -25,7 +25,7 @@ enum { PAGE = 4096 };
 
 /* The file is read in pieces: what grew or was joined meanwhile may begin before the end of what
  * came before, where it is cut. 0, or -1: out of memory, or not of whole pages. */
-static int add_mapping(struct attachtarget *target, const struct procmapping *read) {
+static int attachtarget_add_mapping(struct attachtarget *target, const struct procmapping *read) {
     uint64_t behind = target->count != 0 ? target->mappings[target->count - 1].end : 0;
     uint64_t cut = read->start < behind ? behind - read->start : 0;
     struct attachmapping *larger;
@@ -60,7 +60,7 @@ int attachtarget_read(FILE *file, pid_t pid, struct attachtarget *target, struct
     int more = 1;
     *target = (struct attachtarget){.pid = pid};
     while (more > 0 && (more = procmaps_next(&maps, &mapping)) > 0) {
-        more = add_mapping(target, &mapping) == 0 ? 1 : -1;
+        more = attachtarget_add_mapping(target, &mapping) == 0 ? 1 : -1;
     }
     free(maps.line);
     if (more < 0) {

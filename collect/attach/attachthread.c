@@ -73,7 +73,7 @@ static int give_filters(const struct attachcall *call, uint64_t place) {
 }
 
 /* Of the process's threads the one that has this number in its own namespace; 0: none. */
-static long find_thread(pid_t pid, uint32_t own_tid) {
+static long find_own_thread(pid_t pid, uint32_t own_tid) {
     char path[64];
     DIR *folder;
     long found = 0;
@@ -114,8 +114,8 @@ static int open_descriptor(pid_t pid, uint32_t own_tid, int file) {
     char path[96];
     int there;
     int fd = -1;
-    snprintf(path, sizeof path, "/proc/%ld/task/%ld/fd/%d", (long)pid, find_thread(pid, own_tid),
-             file);
+    snprintf(path, sizeof path, "/proc/%ld/task/%ld/fd/%d", (long)pid,
+             find_own_thread(pid, own_tid), file);
     there = open(path, O_PATH | O_CLOEXEC);
     if (there >= 0 && is_empty_memory(there)) {
         snprintf(path, sizeof path, "/proc/self/fd/%d", there);
@@ -133,7 +133,7 @@ static int open_descriptor(pid_t pid, uint32_t own_tid, int file) {
 
 /* The program's file; -1: there is none, or it is no empty file of memory, which alone can be
  * sealed. */
-static int take_file(pid_t pid, uint32_t own_tid, int file) {
+static int take_memory_file(pid_t pid, uint32_t own_tid, int file) {
     int fd = own_tid != 0 ? open_descriptor(pid, own_tid, file) : copy_descriptor(pid, file);
     if (fd >= 0 && (!is_empty_memory(fd) || fcntl(fd, F_GET_SEALS) != 0)) {
         close(fd);
@@ -170,7 +170,7 @@ static int give_file(const struct attachcall *call, uint64_t place, int file, st
     if (attachimage_read(call->image, place + STUB_OWN_TID, &own_tid, sizeof own_tid) != 0) {
         return error_set(error, "process %ld ended meanwhile", (long)call->pid);
     }
-    fd = take_file(call->pid, own_tid, file);
+    fd = take_memory_file(call->pid, own_tid, file);
     if (fd < 0) {
         return error_set(error, "the library cannot be handed to process %ld: %s", (long)call->pid,
                          strerror(errno));
@@ -209,8 +209,8 @@ static int attachthread_give(const struct attachcall *call, uint64_t place, int 
 /* --- what the program is to find -------------------------------------------------------------- */
 
 /* What the program has mapped is this very file: its headers and names are the same. */
-static bool is_same_file(const struct attachtarget *target, const struct attachmapping *own,
-                         int fd) {
+static bool is_own_library(const struct attachtarget *target, const struct attachmapping *own,
+                           int fd) {
     size_t size = own->end - own->start;
     char *here = malloc(size);
     char *there = malloc(size);
@@ -238,7 +238,7 @@ uint64_t attachthread_function(const struct attachtarget *target, const struct a
     if (fd < 0 && call->own_library != NULL) {
         fd = open(call->own_library, O_RDONLY | O_CLOEXEC);
     }
-    if (fd >= 0 && is_same_file(target, own, fd)) {
+    if (fd >= 0 && is_own_library(target, own, fd)) {
         address = attachtarget_symbol_of(fd, own, call->entry);
     }
     if (fd >= 0) {
@@ -247,8 +247,8 @@ uint64_t attachthread_function(const struct attachtarget *target, const struct a
     return address;
 }
 
-static int find_functions(const struct attachtarget *target, const struct attachcall *call,
-                          struct stub_frame *frame, struct error *error) {
+static int find_c_functions(const struct attachtarget *target, const struct attachcall *call,
+                            struct stub_frame *frame, struct error *error) {
     const struct attachmapping *libc = attachtarget_object(target, "libc.so.6");
     const struct attachmapping *own = attachtarget_object(target, "libmemtrace.so");
     struct stub_thread *thread = &frame->thread;
@@ -346,7 +346,7 @@ static int attachthread_fill(const struct attachtarget *target, const struct att
     if (plan_gifts(target, call, frame) != 0) {
         return error_set(error, "the settings are too long");
     }
-    return find_functions(target, call, frame, error);
+    return find_c_functions(target, call, frame, error);
 }
 
 /* --- leading a thread there ------------------------------------------------------------------- */

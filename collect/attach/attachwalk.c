@@ -35,7 +35,7 @@ struct attachwalk {
 /* --- before ----------------------------------------------------------------------------------- */
 
 /* All that a walk needs is read here; the file is not asked again. */
-static int add_object(struct attachwalk *walk, const struct attachmapping *mapping) {
+static int attachwalk_add_object(struct attachwalk *walk, const struct attachmapping *mapping) {
     struct object object = {.start = mapping->start, .inode = mapping->inode};
     int fd = attachtarget_file(walk->target, mapping);
     if (fd >= 0) {
@@ -73,13 +73,13 @@ static int add_code(struct attachwalk *walk, const struct attachmapping *mapping
     return 0;
 }
 
-static int add_mapping(struct attachwalk *walk, const struct attachmapping *mapping) {
+static int attachwalk_add_mapping(struct attachwalk *walk, const struct attachmapping *mapping) {
     if (mapping->inode == 0) {
         return 0;
     }
-    return mapping->offset == 0 && add_object(walk, mapping) != 0 ? -1
-           : mapping->executable                                  ? add_code(walk, mapping)
-                                                                  : 0;
+    return mapping->offset == 0 && attachwalk_add_object(walk, mapping) != 0 ? -1
+           : mapping->executable ? add_code(walk, mapping)
+                                 : 0;
 }
 
 struct attachwalk *attachwalk_open(const struct attachtarget *target) {
@@ -89,7 +89,7 @@ struct attachwalk *attachwalk_open(const struct attachtarget *target) {
         walk->target = target;
     }
     for (size_t i = 0; result == 0 && i < target->count; i++) {
-        result = add_mapping(walk, &target->mappings[i]);
+        result = attachwalk_add_mapping(walk, &target->mappings[i]);
     }
     if (result != 0) {
         attachwalk_close(walk);
@@ -122,7 +122,8 @@ static const struct object *object_at(const struct attachwalk *walk, uint64_t pc
 
 /* --- expressions ------------------------------------------------------------------------------ */
 
-static bool load(const struct attachwalk_stack *stack, uint64_t address, uint64_t *value) {
+static bool attachwalk_load(const struct attachwalk_stack *stack, uint64_t address,
+                            uint64_t *value) {
     uint64_t at = address - stack->start;
     if (address < stack->start || at % sizeof *value != 0 || at + sizeof *value > stack->size) {
         return false;
@@ -131,7 +132,7 @@ static bool load(const struct attachwalk_stack *stack, uint64_t address, uint64_
     return true;
 }
 
-static bool is_known(const struct attachframe *frame, uint64_t number) {
+static bool attachframe_knows(const struct attachframe *frame, uint64_t number) {
     return number < frame->count && (frame->known >> number & 1) != 0;
 }
 
@@ -143,7 +144,7 @@ struct machine {
     size_t count;
 };
 
-static bool push(struct machine *machine, uint64_t value) {
+static bool machine_push(struct machine *machine, uint64_t value) {
     if (machine->count == VALUES_MOST) {
         return false;
     }
@@ -152,12 +153,12 @@ static bool push(struct machine *machine, uint64_t value) {
 }
 
 static bool push_register(struct machine *machine, uint64_t number, uint64_t offset) {
-    return is_known(machine->frame, number) &&
-           push(machine, machine->frame->values[number] + offset);
+    return attachframe_knows(machine->frame, number) &&
+           machine_push(machine, machine->frame->values[number] + offset);
 }
 
 /* Those of two values that call frame information has. */
-static bool combine(struct machine *machine, uint8_t atom) {
+static bool machine_combine(struct machine *machine, uint8_t atom) {
     uint64_t *to;
     uint64_t by;
     if (machine->count < 2) {
@@ -186,19 +187,19 @@ static bool combine(struct machine *machine, uint8_t atom) {
     }
 }
 
-static bool run_one(struct machine *machine, const Dwarf_Op *op) {
+static bool machine_run_one(struct machine *machine, const Dwarf_Op *op) {
     uint64_t *top = machine->count != 0 ? &machine->values[machine->count - 1] : NULL;
     if (op->atom >= DW_OP_breg0 && op->atom <= DW_OP_breg31) {
         return push_register(machine, op->atom - DW_OP_breg0, op->number);
     }
     if (op->atom >= DW_OP_lit0 && op->atom <= DW_OP_lit31) {
-        return push(machine, op->atom - DW_OP_lit0);
+        return machine_push(machine, op->atom - DW_OP_lit0);
     }
     switch (op->atom) {
     case DW_OP_bregx:
         return push_register(machine, op->number, op->number2);
     case DW_OP_call_frame_cfa:
-        return push(machine, machine->cfa);
+        return machine_push(machine, machine->cfa);
     case DW_OP_const1u:
     case DW_OP_const1s:
     case DW_OP_const2u:
@@ -209,18 +210,18 @@ static bool run_one(struct machine *machine, const Dwarf_Op *op) {
     case DW_OP_const8s:
     case DW_OP_constu:
     case DW_OP_consts:
-        return push(machine, op->number);
+        return machine_push(machine, op->number);
     case DW_OP_plus_uconst:
         if (top != NULL) {
             *top += op->number;
         }
         return top != NULL;
     case DW_OP_deref:
-        return top != NULL && load(machine->stack, *top, top);
+        return top != NULL && attachwalk_load(machine->stack, *top, top);
     case DW_OP_nop:
         return true;
     default:
-        return combine(machine, op->atom);
+        return machine_combine(machine, op->atom);
     }
 }
 
@@ -228,7 +229,7 @@ static bool run_one(struct machine *machine, const Dwarf_Op *op) {
 static bool evaluate(struct machine *machine, const Dwarf_Op *ops, size_t count, uint64_t *value) {
     machine->count = 0;
     for (size_t i = 0; i < count; i++) {
-        if (!run_one(machine, &ops[i])) {
+        if (!machine_run_one(machine, &ops[i])) {
             return false;
         }
     }
@@ -254,17 +255,17 @@ static enum found find_register(struct machine *machine, Dwarf_Frame *row, unsig
     }
     if (count == 0) { /* the same */
         *value = machine->frame->values[number];
-        return is_known(machine->frame, number) ? FOUND_VALUE : FOUND_NOTHING;
+        return attachframe_knows(machine->frame, number) ? FOUND_VALUE : FOUND_NOTHING;
     }
     if (ops[0].atom == DW_OP_regx) { /* in another one */
-        bool is_there = count == 1 && is_known(machine->frame, ops[0].number);
+        bool is_there = count == 1 && attachframe_knows(machine->frame, ops[0].number);
         *value = is_there ? machine->frame->values[ops[0].number] : 0;
         return is_there ? FOUND_VALUE : FOUND_NOTHING;
     }
     if (ops[count - 1].atom == DW_OP_stack_value) {
         return evaluate(machine, ops, count - 1, value) ? FOUND_VALUE : FOUND_NOTHING;
     }
-    return evaluate(machine, ops, count, value) && load(machine->stack, *value, value)
+    return evaluate(machine, ops, count, value) && attachwalk_load(machine->stack, *value, value)
                ? FOUND_VALUE
                : FOUND_NOTHING;
 }
@@ -277,13 +278,13 @@ static bool find_cfa(struct machine *machine, Dwarf_Frame *row) {
 }
 
 /* Where functions sign what they return to, that is in bits that no address has. */
-static uint64_t plain(uint64_t pc) {
+static uint64_t plain_address(uint64_t pc) {
     return pc & ((UINT64_C(1) << memtrace_address_bits(thismachine())) - 1);
 }
 
 /* 1: `frame` is the caller's; 0: there is none; -1: it is not known. */
-static int step(struct attachframe *frame, Dwarf_Frame *row, unsigned return_register,
-                const struct attachwalk_stack *stack) {
+static int attachframe_step(struct attachframe *frame, Dwarf_Frame *row, unsigned return_register,
+                            const struct attachwalk_stack *stack) {
     struct machine machine = {.frame = frame, .stack = stack};
     struct attachframe caller = {.count = frame->count, .sp = frame->sp};
     uint64_t pc = 0;
@@ -305,14 +306,14 @@ static int step(struct attachframe *frame, Dwarf_Frame *row, unsigned return_reg
     }
     caller.values[caller.sp] = machine.cfa;
     caller.known |= UINT64_C(1) << caller.sp;
-    caller.pc = plain(pc);
+    caller.pc = plain_address(pc);
     *frame = caller;
     return caller.pc != 0;
 }
 
 /* --- all of them ------------------------------------------------------------------------------ */
 
-/* As step(), from the frame at `pc`. */
+/* As attachframe_step(), from the frame at `pc`. */
 static int step_from(const struct attachwalk *walk, uint64_t pc, struct attachframe *frame,
                      const struct attachwalk_stack *stack, bool *is_signal) {
     const struct object *object = object_at(walk, pc);
@@ -325,7 +326,7 @@ static int step_from(const struct attachwalk *walk, uint64_t pc, struct attachfr
     }
     number = dwarf_frame_info(row, NULL, NULL, is_signal);
     if (number >= 0) {
-        result = step(frame, row, (unsigned)number, stack);
+        result = attachframe_step(frame, row, (unsigned)number, stack);
     }
     free(row);
     return result;
