@@ -687,7 +687,7 @@ static void end_offering(void) {
         }
         tell_word(&over, -1);
         while (!has_offerer_ended(&status)) {
-            if (wait_stopped()) {
+            if (wait_stopped() && streaming.offerer > 0) {
                 streaming.is_stopped = true;
                 kill(streaming.offerer, SIGTERM);
             }

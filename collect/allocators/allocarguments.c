@@ -113,17 +113,6 @@ static int parameters_check(const struct parameters *parameters, const char *wha
     return 0;
 }
 
-static int allocarguments_check_all(const struct parameters *parameters,
-                                    const struct allocspec *spec, char why[ALLOCARGUMENTS_WHY]) {
-    return parameters_check(parameters, "size", spec->signature.size, false, why) != 0 ||
-                   parameters_check(parameters, "size", spec->signature.times, false, why) != 0 ||
-                   parameters_check(parameters, "align", spec->signature.align, false, why) != 0 ||
-                   parameters_check(parameters, "old", spec->signature.old_block, true, why) != 0 ||
-                   parameters_check(parameters, "ptr", spec->signature.pointer, true, why) != 0
-               ? -1
-               : 0;
-}
-
 /* ---- The function ---- */
 
 static bool allocarguments_open(struct allocarguments *arguments, const char *path) {
@@ -161,13 +150,20 @@ static bool find_function(struct allocarguments *arguments, uint64_t address, Dw
 
 int allocarguments_check(struct allocarguments *arguments, const char *path, uint64_t function,
                          const struct allocspec *spec, char why[ALLOCARGUMENTS_WHY]) {
+    const struct memtrace_allocator_signature *said = &spec->signature;
     struct parameters parameters;
     Dwarf_Die die;
     if (!allocarguments_open(arguments, path) || !find_function(arguments, function, &die)) {
         return 0;
     }
     read_parameters(&parameters, &die);
-    return allocarguments_check_all(&parameters, spec, why);
+    return parameters_check(&parameters, "size", said->size, false, why) != 0 ||
+                   parameters_check(&parameters, "size", said->times, false, why) != 0 ||
+                   parameters_check(&parameters, "align", said->align, false, why) != 0 ||
+                   parameters_check(&parameters, "old", said->old_block, true, why) != 0 ||
+                   parameters_check(&parameters, "ptr", said->pointer, true, why) != 0
+               ? -1
+               : 0;
 }
 
 void allocarguments_close(struct allocarguments *arguments) {

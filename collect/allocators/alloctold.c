@@ -33,12 +33,6 @@ static uint64_t alloctold_run(const char *region) {
     return size == (ssize_t)sizeof header && header.collector_pid != 0 ? header.run.id : 0;
 }
 
-/* "SPECIFICATION": no function is called ... in PROGRAM: up to what differs. */
-static size_t length_of_news(const char *line) {
-    const char *absent = line[0] == '"' ? strstr(line, "\": no ") : NULL;
-    return absent != NULL ? (size_t)(absent - line) + 1 : strlen(line);
-}
-
 /* What is in the file, ended by NUL. NULL: it cannot be read. */
 static char *alloctold_read(int fd) {
     char *text = malloc(LARGEST + 1);
@@ -64,7 +58,9 @@ static bool has_line(const char *text, const char *line, size_t length) {
 }
 
 static bool alloctold_add(int fd, const char *line) {
-    size_t length = length_of_news(line);
+    /* "SPECIFICATION": no function is called ... in PROGRAM: up to what differs. */
+    const char *absent = line[0] == '"' ? strstr(line, "\": no ") : NULL;
+    size_t length = absent != NULL ? (size_t)(absent - line) + 1 : strlen(line);
     char *text = flock(fd, LOCK_EX) == 0 ? alloctold_read(fd) : NULL;
     bool is_new = text == NULL || !has_line(text, line, length);
     if (text != NULL && is_new && lseek(fd, 0, SEEK_END) < LARGEST) {
