@@ -11,7 +11,8 @@
 /* What files are called where the user names none. */
 extern const char attach_profile_pattern[], attach_recording_pattern[];
 
-/* The process ids of a command: all are understood before anything is done with one. CLI_OK, or the exit status with the line printed. */
+/* The process ids of a command: all are understood before anything is done with one. CLI_OK, or the
+ * exit status with the line printed. */
 int detach_read_pids(const struct command *command, int argc, char **argv, pid_t **pids);
 
 /* The command that shows what process `pid` holds. */
