@@ -7,10 +7,10 @@
 #include "cli/cli.h"
 #include "cli/streaming.h"
 #include "collect/collector.h"
+#include "collect/recordask.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -18,66 +18,38 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { TRIES = 300, TRY_MS = 10, LEAVING_MS = 200 };
 
 /* --- its name --------------------------------------------------------------------------------- */
 
-static void put_program(FILE *out, pid_t pid) {
+static void read_program(pid_t pid, char program[PATH_MAX]) {
     char link[64];
-    char program[PATH_MAX];
     ssize_t length;
     snprintf(link, sizeof link, "/proc/%ld/exe", (long)pid);
-    length = readlink(link, program, sizeof program - 1);
+    length = readlink(link, program, PATH_MAX - 1);
     program[length > 0 ? length : 0] = '\0';
     if (pathname_ends_in(program, " (deleted)")) {
         program[strlen(program) - sizeof " (deleted)" + 1] = '\0';
-    }
-    fputs(pathname_base(program), out);
-}
-
-static void outside_expand(FILE *out, const char *pattern, pid_t pid) {
-    for (const char *at = pattern; *at != '\0'; at++) {
-        if (at[0] != '%' || at[1] == '\0') {
-            fputc(*at, out);
-            continue;
-        }
-        switch (*++at) {
-        case 'p':
-            fprintf(out, "%ld", (long)pid);
-            break;
-        case 'e':
-            put_program(out, pid);
-            break;
-        case 't':
-            fprintf(out, "%lld", (long long)time(NULL));
-            break;
-        case 'n':
-            fputc('0', out);
-            break;
-        case '%':
-            fputc('%', out);
-            break;
-        default:
-            fprintf(out, "%%%c", *at);
-        }
     }
 }
 
 int outside_path(const char *pattern, pid_t pid, char path[PATH_MAX], struct error *error) {
     char folder[PATH_MAX];
-    FILE *out = fmemopen(path, PATH_MAX, "w");
-    if (out == NULL || getcwd(folder, sizeof folder) == NULL) {
+    char program[PATH_MAX];
+    size_t length = 0;
+    if (getcwd(folder, sizeof folder) == NULL) {
         return error_set(error, "cannot tell where this is: %s", strerror(errno));
     }
-    setbuf(out, NULL);
     if (pattern[0] != '/') {
-        fprintf(out, "%s/", folder);
+        length = (size_t)snprintf(path, PATH_MAX, "%s/", folder);
     }
-    outside_expand(out, pattern, pid);
-    if (ferror(out) != 0 || fclose(out) != 0 || strlen(path) > 1000) {
+    read_program(pid, program);
+    if (length < PATH_MAX) {
+        recordask_expand(pattern, pid, pathname_base(program), 0, path + length, PATH_MAX - length);
+    }
+    if (strlen(path) > 1000) {
         return error_set(error, "the name of the profile is too long");
     }
     snprintf(folder, sizeof folder, "%.*s", (int)(pathname_base(path) - path), path);

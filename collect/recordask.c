@@ -75,9 +75,8 @@ int recordask_lock(const struct region *region, struct error *error) {
 
 /* --- the file --------------------------------------------------------------------------------- */
 
-/* %p, %e, %t, %n and %% as the program itself does with MEMTRACE_RECORD_OUTPUT. */
-static void recordask_expand(const struct memtrace_header *header, const char *pattern, char *to,
-                             size_t capacity) {
+void recordask_expand(const char *pattern, pid_t pid, const char *program, unsigned number,
+                      char *to, size_t capacity) {
     size_t length = 0;
     to[0] = '\0';
     for (const char *at = pattern; *at != '\0' && length + 1 < capacity; at++) {
@@ -86,7 +85,7 @@ static void recordask_expand(const struct memtrace_header *header, const char *p
         at += what != '\0';
         switch (what) {
         case 'p':
-            snprintf(value, sizeof value, "%u", header->pid);
+            snprintf(value, sizeof value, "%ld", (long)pid);
             break;
         case 'e':
             value[0] = '\0';
@@ -95,24 +94,30 @@ static void recordask_expand(const struct memtrace_header *header, const char *p
             snprintf(value, sizeof value, "%lld", (long long)time(NULL));
             break;
         case 'n':
-            snprintf(value, sizeof value, "%u", recordask_recording(header)->begun);
+            snprintf(value, sizeof value, "%u", number);
             break;
         default:
             snprintf(value, sizeof value, "%s%c", what != '\0' && what != '%' ? "%" : "",
                      what != '\0' ? what : *at);
         }
-        length += (size_t)snprintf(to + length, capacity - length, "%s",
-                                   what == 'e' ? memtrace_program(header) : value);
+        length +=
+            (size_t)snprintf(to + length, capacity - length, "%s", what == 'e' ? program : value);
     }
+}
+
+static void recordask_expand_for(const struct memtrace_header *header, const char *pattern,
+                                 char *to, size_t capacity) {
+    recordask_expand(pattern, (pid_t)header->pid, memtrace_program(header),
+                     recordask_recording(header)->begun, to, capacity);
 }
 
 /* memtrace.EXE.PID.mtr in this folder, or with -2, -3 and so on. */
 static void choose_new(const struct memtrace_header *header, char *path, size_t capacity) {
     char pattern[64] = "memtrace.%e.%p.mtr";
-    recordask_expand(header, pattern, path, capacity);
+    recordask_expand_for(header, pattern, path, capacity);
     for (unsigned number = 2; access(path, F_OK) == 0; number++) {
         snprintf(pattern, sizeof pattern, "memtrace.%%e.%%p-%u.mtr", number);
-        recordask_expand(header, pattern, path, capacity);
+        recordask_expand_for(header, pattern, path, capacity);
     }
 }
 
@@ -156,7 +161,7 @@ static int choose_path(const struct memtrace_header *header, const char *output,
     if (output == NULL) {
         choose_new(header, name, sizeof name);
     } else {
-        recordask_expand(header, output, name, sizeof name);
+        recordask_expand_for(header, output, name, sizeof name);
     }
     if (name[0] != '/' && getcwd(folder, sizeof folder) == NULL) {
         return error_set(error, "cannot tell which folder this is: %s", strerror(errno));

@@ -53,4 +53,8 @@ void recordask_give_up(struct memtrace_header *header);
 
 int recordask_end(struct memtrace_header *header, const struct region *region, struct error *error);
 
+/* %p, %e, %t, %n and %% as the program itself does with MEMTRACE_RECORD_OUTPUT. */
+void recordask_expand(const char *pattern, pid_t pid, const char *program, unsigned number,
+                      char *to, size_t capacity);
+
 #endif
