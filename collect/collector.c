@@ -6,6 +6,7 @@
 #include "analyze/base/threadstart.h"
 #include "analyze/read/filemap.h"
 #include "analyze/rows/safetext.h"
+#include "collect/clock.h"
 #include "collect/modeswitch.h"
 #include "memtrace/sampled.h"
 
@@ -26,7 +27,6 @@ enum {
     OWN_PART = 100,         /* of the time: see note_own_resident() */
     IDLE_TICKS = 50,        /* busy ticks without churn until the program counts as idle */
     SAMPLE_MS = 100,        /* the timeline's first interval */
-    NS_PER_MS = 1000000
 };
 
 enum level { LEVEL_ERROR, LEVEL_WARNING };
@@ -159,8 +159,7 @@ static void follow_recording(struct collector *collector, uint64_t time_ns) {
             tell_of(LEVEL_ERROR, "", error.message);
         }
     } else if (state == MEMTRACE_RECORD_LEFT ||
-               (collector->ending_ns != 0 &&
-                time_ns - collector->ending_ns > (uint64_t)ENDING_MS * NS_PER_MS)) {
+               (collector->ending_ns != 0 && time_ns - collector->ending_ns > ENDING_MS * MS)) {
         collector_close_file(collector);
     } else if (state == MEMTRACE_RECORD_ENDING) {
         collector->ending_ns = collector->ending_ns != 0 ? collector->ending_ns : time_ns;
@@ -211,7 +210,7 @@ enum claim_status collector_attach_claimed(struct collector *collector, struct r
     collector->timeline =
         timeline_map(collector->profile, collector->claim.fd, &collector->timeline_size);
     if (collector->timeline != NULL && collector->timeline->interval_ns == 0) {
-        collector->timeline->interval_ns = (uint64_t)SAMPLE_MS * NS_PER_MS;
+        collector->timeline->interval_ns = SAMPLE_MS * MS;
     }
     start_recording(collector, &trouble);
     periodic_start(&collector->periodic, &collector->profile->header);
@@ -335,7 +334,7 @@ static void heed_limit(struct collector *collector, struct periodic_moment *mome
 
 /* Milliseconds until `due_ns`, rounded up, at most `longest`. */
 static int until(uint64_t due_ns, uint64_t time_ns, int longest) {
-    uint64_t ms = due_ns > time_ns ? (due_ns - time_ns + NS_PER_MS - 1) / NS_PER_MS : 1;
+    uint64_t ms = due_ns > time_ns ? (due_ns - time_ns + MS - 1) / MS : 1;
     return ms < (uint64_t)longest ? (int)ms : longest;
 }
 

@@ -21,8 +21,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MS UINT64_C(1000000)
-
 enum {
     BLOCK_WORDS = 192 * 1024, /* as many as a block of events usually has */
     TABLES_MS = 1000,   /* how soon a reader of an unfinished file sees new threads and totals */

@@ -4,10 +4,9 @@
 
 #include "analyze/window/index.h"
 #include "analyze/window/recordinggaps.h"
+#include "collect/clock.h"
 
 #include <stdlib.h>
-
-#define MS UINT64_C(1000000)
 
 enum {
     OVER_MS = 1000,  /* a gap in which nothing was lost for so long is over */

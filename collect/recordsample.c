@@ -12,7 +12,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define MS       UINT64_C(1000000)
 #define KIBIBYTE UINT64_C(1024)
 
 enum {

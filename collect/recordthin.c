@@ -4,8 +4,6 @@
 
 #include "collect/clock.h"
 
-#define MS UINT64_C(1000000)
-
 enum {
     WHOLE = RECORDTHIN_WHOLE,
     HALF = WHOLE / 2,

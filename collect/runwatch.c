@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LONGEST_WAIT_MS = 100, NS_PER_MS = 1000000 };
+enum { LONGEST_WAIT_MS = 100 };
 
 /* A folder's time is the kernel's, which moves on every few milliseconds. */
 #define CLOCK_STEP_NS INT64_C(20000000)

@@ -24,7 +24,6 @@ enum {
     SMALL_ALLOCATIONS = 1000,
     SMALL_BYTES = 1 << 20,
     FIRST_INTERVAL_MS = 100,
-    NS_PER_MS = 1000000
 };
 
 /* --- beginning and end ------------------------------------------------------------------------ */
@@ -37,7 +36,7 @@ int runwriter_begin(struct runwriter *run, uint64_t id, const char *path, bool i
                               .start_ns = clock_now_ns(),
                               .start_realtime_ns = clock_kernel_ns(CLOCK_REALTIME),
                               .samples = calloc(RUNWRITER_SAMPLES, sizeof *run->samples),
-                              .sample_interval_ns = (uint64_t)FIRST_INTERVAL_MS * NS_PER_MS};
+                              .sample_interval_ns = FIRST_INTERVAL_MS * MS};
     snprintf(run->path, sizeof run->path, "%s", path);
     run->discards = copy_discards(path);
     runfolder_name(run);
