@@ -63,25 +63,29 @@ static void blockset_close(struct blockset *set) {
                 munmap(chunks->items[i], CHUNK_BYTES);
             }
         }
+        free(chunks->items);
     }
     if (set->fd >= 0) {
         close(set->fd);
     }
 }
 
-/* Adds a block; not names that no block can have. */
-static void blockset_add(struct blockset *set, struct event_block block) {
+/* Adds a block; not names that no block can have. 0, or errno: it ends no job, since events are
+ * read meanwhile by another thread. */
+static int blockset_add(struct blockset *set, struct event_block block) {
     size_t place = block.number / CHUNK_NUMBERS;
     size_t bit = block.number % CHUNK_NUMBERS;
     struct chunks *chunks;
     size_t before;
     void *mapped = MAP_FAILED;
     if (block.thread >= THREADS || block.number >> NUMBER_BITS != 0) {
-        return;
+        return 0;
     }
     chunks = &set->threads[block.thread];
     before = chunks->room;
-    job_reserve(&chunks->items, &chunks->room, place + 1, sizeof *chunks->items);
+    if (array_reserve(&chunks->items, &chunks->room, place + 1, sizeof *chunks->items) != 0) {
+        return ENOMEM;
+    }
     for (size_t i = before; i < chunks->room; i++) {
         chunks->items[i] = NULL;
     }
@@ -91,12 +95,13 @@ static void blockset_add(struct blockset *set, struct event_block block) {
                 mmap(NULL, CHUNK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, set->fd, set->size);
         }
         if (mapped == MAP_FAILED) {
-            job_fail("cannot note which blocks go: %s", strerror(errno));
+            return errno;
         }
         set->size += CHUNK_BYTES;
         chunks->items[place] = mapped;
     }
     chunks->items[place][bit / 8] |= (unsigned char)(1u << bit % 8);
+    return 0;
 }
 
 static bool blockset_has(const struct blockset *set, struct event_block block) {
@@ -142,27 +147,23 @@ static bool strip_drops(const struct strip *strip, const struct life *life) {
            life->death_ns - life->birth_ns < strip->options.below_ns;
 }
 
-/* The sums of a context's blocks of a thread. */
-static struct memtrace_culled *strip_total(struct strip *strip, uint32_t context, uint32_t thread) {
-    struct memtrace_culled *total = cull_total(&strip->totals, context, thread);
-    if (total == NULL) {
-        job_fail_memory();
-    }
-    return total;
-}
-
 static int strip_look(void *context, const struct life *life) {
     struct strip *strip = context;
-    if (strip_drops(strip, life)) {
-        struct memtrace_culled *total = strip_total(strip, life->context, life->block.thread);
-        blockset_add(&strip->dropped, life->block);
+    struct memtrace_culled *total;
+    int reason;
+    if (!strip_drops(strip, life)) {
+        return 0;
+    }
+    total = cull_total(&strip->totals, life->context, life->block.thread);
+    reason = total != NULL ? blockset_add(&strip->dropped, life->block) : ENOMEM;
+    if (reason == 0) {
         total->count++;
         total->bytes += life->size;
         total->temporary += life->is_temporary;
         strip->count++;
         strip->bytes += life->size;
     }
-    return 0;
+    return reason;
 }
 
 static void strip_undo(void *what) {
@@ -177,6 +178,7 @@ struct strip *strip_new(struct timeorder_parts parts, const struct model *whole,
     struct strip *strip = job_alloc(sizeof *strip);
     const struct lives_visitor visitor = {.end = strip_look, .context = strip};
     struct error error;
+    int result;
     strip->dropped.fd = blockset_open();
     if (strip->dropped.fd < 0) {
         job_fail("cannot make a temporary file: %s", strerror(errno));
@@ -189,7 +191,11 @@ struct strip *strip_new(struct timeorder_parts parts, const struct model *whole,
     }
     strip->options = *options;
     strip->adjacent = (whole->header.flags & MEMTRACE_FLAG_ADJACENT) != 0;
-    job_check(lives_visit(parts, whole, &visitor, replay_options, &error), &error);
+    result = lives_visit(parts, whole, &visitor, replay_options, &error);
+    if (result > 0) {
+        job_fail("cannot note which blocks go: %s", strerror(result));
+    }
+    job_check(result, &error);
     return strip;
 }
 
@@ -203,7 +209,12 @@ static bool newest_is(const struct newest *newest, struct event_block block) {
  * from now on: the sums say one less. */
 static void strip_note_free(struct strip *strip, struct event_block block) {
     if (newest_is(&strip->kept, block) && !newest_is(&strip->all, block)) {
-        strip_total(strip, strip->kept.context, block.thread)->temporary--;
+        struct memtrace_culled *total =
+            cull_total(&strip->totals, strip->kept.context, block.thread);
+        if (total == NULL) {
+            job_fail_memory();
+        }
+        total->temporary--;
     }
 }
 
