@@ -178,7 +178,7 @@ static bool asks_grouped(sqlite3_index_info *info, const struct vtable *table) {
 
 static int best_index(sqlite3_vtab *view, sqlite3_index_info *info) {
     const struct vtable_view *mine = (const struct vtable_view *)view;
-    size_t count = mine->table->rows->count(&mine->query->of);
+    size_t count = rows_count(mine->table->rows, &mine->query->of);
     info->estimatedRows = (sqlite3_int64)count;
     info->estimatedCost = (double)count + 1;
     if (mine->table->rows->find != NULL && vtable_ask_equal(info, mine->table, 0)) {
@@ -203,7 +203,7 @@ static int filter(sqlite3_vtab_cursor *cursor, int number, const char *text, int
     (void)text;
     (void)argc;
     mine->row = 0;
-    mine->end = view->table->rows->count(&view->query->of);
+    mine->end = rows_count(view->table->rows, &view->query->of);
     if (number == 1 && sqlite3_value_type(argv[0]) == SQLITE_INTEGER) {
         size_t found = view->table->rows->find(&view->query->of, sqlite3_value_int64(argv[0]));
         mine->row = found != SIZE_MAX ? found : mine->end;
@@ -232,7 +232,7 @@ static int column(sqlite3_vtab_cursor *cursor, sqlite3_context *out, int number)
     const struct rows *rows = view->table->rows;
     max_align_t room[ROWS_ROOM / sizeof(max_align_t)];
     const void *record =
-        rows->record(&view->query->of, row_of((const struct array_cursor *)cursor), room);
+        rows_record(rows, &view->query->of, row_of((const struct array_cursor *)cursor), room);
     vtable_put(view->query, rows, record, number, out);
     return SQLITE_OK;
 }

@@ -47,19 +47,19 @@ void report_pools(const struct report *report) {
     struct rows_view view = rows_view(report, &rows_pools, is_known ? held : given,
                                       is_known ? sizeof held : sizeof given);
     size_t column = is_known ? POOL_HELD_BYTES : POOL_TOTAL_BYTES;
-    size_t count = rows_pools.count(&of);
+    size_t count = rows_count(&rows_pools, &of);
     struct pool_rank *ranks = job_array(count, sizeof *ranks);
     max_align_t room[ROWS_ROOM / sizeof(max_align_t)];
     struct table table;
     for (size_t i = 0; i < count; i++) {
         ranks[i].number =
-            rows_cell(&rows_pools, &of, rows_pools.record(&of, i, room), column).number;
+            rows_cell(&rows_pools, &of, rows_record(&rows_pools, &of, i, room), column).number;
         ranks[i].row = i;
     }
     qsort(ranks, count, sizeof *ranks, pools_largest_first);
     table = table_open(report, "pools", "Pools", view.columns, view.count);
     for (size_t i = 0; i < count && table_has_room(&table); i++) {
-        rows_put(&table, &view, rows_pools.record(&of, ranks[i].row, room));
+        rows_put(&table, &view, rows_record(&rows_pools, &of, ranks[i].row, room));
     }
     table.hidden = count - table.rows;
     table_close(&table);
@@ -82,5 +82,5 @@ void report_json_pools(struct jsonwriter *json, const struct report *report) {
 
 bool report_has_pools(const struct report *report) {
     const struct rows_of of = rows_of_report(report);
-    return rows_pools.count(&of) != 0;
+    return rows_count(&rows_pools, &of) != 0;
 }

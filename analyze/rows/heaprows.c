@@ -7,15 +7,6 @@
 
 /* ---- Contexts ---- */
 
-static size_t count_contexts(const struct rows_of *of) {
-    return of->model->context_count;
-}
-
-static const void *context_at(const struct rows_of *of, size_t row, void *room) {
-    (void)room;
-    return &of->model->contexts[row];
-}
-
 static size_t find_context(const struct rows_of *of, int64_t id) {
     const struct model_context *found =
         id >= 0 && id <= UINT32_MAX ? model_find(of->model, (uint32_t)id) : NULL;
@@ -175,8 +166,7 @@ const struct rows rows_contexts = {
     .name = "contexts",
     .about = "every call path that allocated, with its sums",
     ROWS_COLUMNS(context_columns),
-    .count = count_contexts,
-    .record = context_at,
+    ROWS_ARRAY(contexts, context_count),
     .find = find_context,
 };
 

@@ -90,15 +90,6 @@ const struct rows rows_summary = {
 
 /* ---- Threads ---- */
 
-static size_t count_threads(const struct rows_of *of) {
-    return of->model->thread_count;
-}
-
-static const void *thread_at(const struct rows_of *of, size_t row, void *room) {
-    (void)room;
-    return &of->model->threads[row];
-}
-
 static size_t find_thread(const struct rows_of *of, int64_t id) {
     for (size_t i = 0; i < of->model->thread_count; i++) {
         if (of->model->threads[i].id == id) {
@@ -160,21 +151,11 @@ const struct rows rows_threads = {
     .name = "threads",
     .about = "what each thread allocated and freed",
     ROWS_COLUMNS(thread_columns),
-    .count = count_threads,
-    .record = thread_at,
+    ROWS_ARRAY(threads, thread_count),
     .find = find_thread,
 };
 
 /* ---- Who freed whose ---- */
-
-static size_t count_foreign(const struct rows_of *of) {
-    return of->model->foreign_count;
-}
-
-static const void *foreign_at(const struct rows_of *of, size_t row, void *room) {
-    (void)room;
-    return &of->model->foreign[row];
-}
 
 static struct table_cell thread_name(const struct rows_of *of, uint32_t id) {
     size_t row = find_thread(of, id);
@@ -206,8 +187,7 @@ const struct rows rows_foreign = {
     .name = "foreign_frees",
     .about = "how much each thread freed of what others had allocated",
     ROWS_COLUMNS(foreign_columns),
-    .count = count_foreign,
-    .record = foreign_at,
+    ROWS_ARRAY(foreign, foreign_count),
 };
 
 /* ---- Modules ---- */
@@ -282,15 +262,6 @@ const struct rows rows_modules = {
 
 /* ---- Timeline ---- */
 
-static size_t count_points(const struct rows_of *of) {
-    return of->model->timeline_count;
-}
-
-static const void *point_at(const struct rows_of *of, size_t row, void *room) {
-    (void)room;
-    return &of->model->timeline[row];
-}
-
 #define OF(member) ROWS_FIELD(struct memtrace_point, member)
 static const struct table_column timeline_columns[] = {
     {"time_ns", NULL, TABLE_DURATION, 0, "time", "ns since the program's start", OF(time_ns)},
@@ -306,20 +277,10 @@ const struct rows rows_timeline = {
     .name = "timeline",
     .about = "live and resident bytes over time",
     ROWS_COLUMNS(timeline_columns),
-    .count = count_points,
-    .record = point_at,
+    ROWS_ARRAY(timeline, timeline_count),
 };
 
 /* ---- Marks ---- */
-
-static size_t count_marks(const struct rows_of *of) {
-    return of->model->mark_count;
-}
-
-static const void *mark_at(const struct rows_of *of, size_t row, void *room) {
-    (void)room;
-    return &of->model->marks[row];
-}
 
 /* In SQL, and for people. */
 static const char *const mark_words[][2] = {
@@ -376,8 +337,7 @@ const struct rows rows_marks = {
     .name = "markers",
     .about = "what the program said of itself: memtrace_mark(), scopes, snapshots, on and off",
     ROWS_COLUMNS(mark_columns),
-    .count = count_marks,
-    .record = mark_at,
+    ROWS_ARRAY(marks, mark_count),
 };
 
 /* ---- Scopes ---- */
@@ -386,52 +346,46 @@ static size_t count_scopes(const struct rows_of *of) {
     return of->scope_count;
 }
 
-static const void *scope_at(const struct rows_of *of, size_t row, void *room) {
-    (void)room;
-    return &of->scopes[row];
-}
-
-static const struct model_mark *begin_of(const struct rows_of *of, const void *record) {
-    return &of->model->marks[((const struct rows_scope *)record)->begin];
-}
-
-/* NULL: it never ended. */
-static const struct model_mark *end_of(const struct rows_of *of, const void *record) {
-    const struct rows_scope *scope = record;
-    return scope->end != SIZE_MAX ? &of->model->marks[scope->end] : NULL;
-}
-
-ROWS_CELL(scope_id, struct rows_scope, scope, table_number(begin_of(of, scope)->id))
-ROWS_CELL(scope_name, struct rows_scope, scope, table_text(begin_of(of, scope)->name))
-ROWS_CELL(scope_thread, struct rows_scope, scope, table_number(begin_of(of, scope)->thread))
-ROWS_CELL(scope_begun, struct rows_scope, scope, table_number(begin_of(of, scope)->time_ns))
-static struct table_cell scope_ended(const struct rows_of *of, const void *record) {
-    const struct model_mark *end = end_of(of, record);
-    return end != NULL ? table_number(end->time_ns) : table_none();
-}
-
-static struct table_cell scope_duration(const struct rows_of *of, const void *record) {
-    const struct model_mark *end = end_of(of, record);
-    return end != NULL ? table_number(end->time_ns - begin_of(of, record)->time_ns) : table_none();
-}
-
-static struct table_cell scope_ended_by(const struct rows_of *of, const void *record) {
-    const struct model_mark *end = end_of(of, record);
-    return end != NULL ? table_number(end->thread) : table_none();
-}
-
-static const struct table_column scope_columns[] = {
-    {"id", NULL, TABLE_COUNT, 0, "id", "markers.scope", .cell = scope_id},
-    {"name", NULL, TABLE_TEXT, 0, "name", "", .cell = scope_name},
-    {"thread", NULL, TABLE_COUNT, 0, "thread", "that began it", .cell = scope_thread},
-    {"begin_ns", NULL, TABLE_DURATION, 0, "begun", "ns since the program's start",
-     .cell = scope_begun},
-    {"end_ns", NULL, TABLE_DURATION, 0, "ended", "ns; NULL: it never did", .cell = scope_ended},
-    {"duration_ns", NULL, TABLE_DURATION, 0, "duration", "ns; NULL: it never ended",
-     .cell = scope_duration},
-    {"ended_by", NULL, TABLE_COUNT, 0, "ended_by", "thread; NULL: it never ended",
-     .cell = scope_ended_by},
+/* UINT64_MAX: it never ended. */
+struct scope_row {
+    const char *name;
+    uint64_t id, thread, begin_ns, end_ns, duration_ns, ended_by;
 };
+
+static const void *scope_at(const struct rows_of *of, size_t row, void *room) {
+    const struct rows_scope *scope = &of->scopes[row];
+    const struct model_mark *begin = &of->model->marks[scope->begin];
+    struct scope_row *made = room;
+    *made = (struct scope_row){.name = begin->name,
+                               .id = begin->id,
+                               .thread = begin->thread,
+                               .begin_ns = begin->time_ns,
+                               .end_ns = UINT64_MAX,
+                               .duration_ns = UINT64_MAX,
+                               .ended_by = UINT64_MAX};
+    if (scope->end != SIZE_MAX) {
+        const struct model_mark *end = &of->model->marks[scope->end];
+        made->end_ns = end->time_ns;
+        made->duration_ns = end->time_ns - begin->time_ns;
+        made->ended_by = end->thread;
+    }
+    return made;
+}
+
+#define OF(member) ROWS_FIELD(struct scope_row, member)
+static const struct table_column scope_columns[] = {
+    {"id", NULL, TABLE_COUNT, 0, "id", "markers.scope", OF(id)},
+    {"name", NULL, TABLE_TEXT, 0, "name", "", OF(name)},
+    {"thread", NULL, TABLE_COUNT, 0, "thread", "that began it", OF(thread)},
+    {"begin_ns", NULL, TABLE_DURATION, 0, "begun", "ns since the program's start", OF(begin_ns)},
+    {"end_ns", NULL, TABLE_DURATION, 0, "ended", "ns; NULL: it never did", OF(end_ns),
+     .none = TABLE_MOST},
+    {"duration_ns", NULL, TABLE_DURATION, 0, "duration", "ns; NULL: it never ended",
+     OF(duration_ns), .none = TABLE_MOST},
+    {"ended_by", NULL, TABLE_COUNT, 0, "ended_by", "thread; NULL: it never ended", OF(ended_by),
+     .none = TABLE_MOST},
+};
+#undef OF
 
 const struct rows rows_scopes = {
     .name = "scopes",
@@ -440,20 +394,6 @@ const struct rows rows_scopes = {
     .count = count_scopes,
     .record = scope_at,
 };
-
-/* The latest open scope with this id that begun no later than `end`. */
-static struct rows_scope *find_open(const struct rows_of *of, size_t *open, size_t count,
-                                    const struct model_mark *end, size_t *place) {
-    const struct model_mark *marks = of->model->marks;
-    while (count > 0) {
-        struct rows_scope *scope = &of->scopes[open[--count]];
-        if (marks[scope->begin].id == end->id) {
-            *place = count;
-            return scope;
-        }
-    }
-    return NULL;
-}
 
 int rows_pair_scopes(struct rows_of *of) {
     const struct model *model = of->model;
@@ -466,16 +406,19 @@ int rows_pair_scopes(struct rows_of *of) {
     }
     for (size_t i = 0; i < model->mark_count; i++) {
         const struct model_mark *mark = &model->marks[i];
-        size_t place;
+        size_t place = open_count;
         if (mark->what == MEMTRACE_MARK_SCOPE_BEGIN) {
             open[open_count++] = of->scope_count;
             of->scopes[of->scope_count++] = (struct rows_scope){i, SIZE_MAX};
         } else if (mark->what == MEMTRACE_MARK_SCOPE_END) {
-            struct rows_scope *scope = find_open(of, open, open_count, mark, &place);
-            if (scope != NULL) {
-                scope->end = i;
-                for (open_count--; place < open_count; place++) {
-                    open[place] = open[place + 1];
+            /* The latest that is open and has this id. */
+            while (place > 0 && model->marks[of->scopes[open[place - 1]].begin].id != mark->id) {
+                place--;
+            }
+            if (place > 0) {
+                of->scopes[open[place - 1]].end = i;
+                for (open_count--; place <= open_count; place++) {
+                    open[place - 1] = open[place];
                 }
             }
         }

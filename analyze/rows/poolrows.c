@@ -3,6 +3,8 @@
  * heap and of mappings. See rows.h. */
 #include "analyze/rows/rows.h"
 
+#include <string.h>
+
 /* One pool. */
 struct pool_row {
     const char *name;
@@ -11,8 +13,10 @@ struct pool_row {
     uint64_t frees;
     uint64_t live_blocks;
     uint64_t live_bytes;
-    const struct memtrace_pool_room *room; /* NULL: not known of what is selected */
+    /* Where it lies; UINT64_MAX: not known of what is selected. */
+    struct memtrace_pool_room room;
     uint64_t held_bytes;
+    uint64_t held_back; /* of these what is no live block of the pool */
 };
 _Static_assert(sizeof(struct pool_row) <= ROWS_ROOM, "a row has room");
 
@@ -47,23 +51,15 @@ static size_t pool_at(const struct model *model, size_t row) {
     return pool;
 }
 
-/* What lay where is known of the end, and of all of the pool: not of a part of it, or of another
- * time. */
-static const struct memtrace_pool_room *room_of(const struct model *model, size_t pool,
-                                                const struct pool_row *row) {
-    const struct memtrace_pool_room *room =
-        pool < model->pool_room_count ? &model->pool_rooms[pool] : NULL;
-    return room != NULL && room->live_blocks == row->live_blocks &&
-                   room->live_bytes == row->live_bytes && !model->live
-               ? room
-               : NULL;
-}
-
 static const void *pool_record(const struct rows_of *of, size_t number, void *made) {
     const struct model *model = of->model;
     size_t pool = pool_at(model, number);
+    const struct memtrace_pool_room *room =
+        pool < model->pool_room_count ? &model->pool_rooms[pool] : NULL;
     struct pool_row *row = made;
     *row = (struct pool_row){.name = "unnamed pool"};
+    memset(&row->room, 0xff, sizeof row->room);
+    row->held_bytes = row->held_back = UINT64_MAX;
     if (pool < model->pool_count && model->pools[pool][0] != '\0') {
         row->name = model->pools[pool];
     }
@@ -77,38 +73,22 @@ static const void *pool_record(const struct rows_of *of, size_t number, void *ma
             row->live_bytes += context->live_bytes;
         }
     }
-    row->room = room_of(model, pool, row);
-    if (row->room != NULL) {
-        row->held_bytes = row->room->heap_bytes + row->room->mapping_bytes + row->room->pool_bytes;
+    /* What lay where is known of the end, and of all of the pool: not of a part of it, or of
+     * another time. */
+    if (room != NULL && room->live_blocks == row->live_blocks &&
+        room->live_bytes == row->live_bytes && !model->live) {
+        uint64_t given = row->live_bytes - room->outside_bytes;
+        row->room = *room;
+        row->held_bytes = room->heap_bytes + room->mapping_bytes + room->pool_bytes;
+        /* What overlaps (a damaged file) is none. */
+        row->held_back = row->held_bytes > given ? row->held_bytes - given : 0;
     }
     return row;
 }
 
-/* Of what is held that which is no live block of the pool. What overlaps (a damaged file) is none.
- */
-static uint64_t held_back(const struct pool_row *row) {
-    uint64_t given = row->live_bytes - row->room->outside_bytes;
-    return row->held_bytes > given ? row->held_bytes - given : 0;
-}
-
-#define ROOM_CELL(function, value)                                                                 \
-    ROWS_CELL(function, struct pool_row, row,                                                      \
-              row->room != NULL ? table_number(value) : table_none())
-ROOM_CELL(held_cell, row->held_bytes)
-ROOM_CELL(held_back_cell, held_back(row))
-ROOM_CELL(heap_cell, row->room->heap_bytes)
-ROOM_CELL(heap_blocks_cell, row->room->heap_blocks)
-ROOM_CELL(mapping_cell, row->room->mapping_bytes)
-ROOM_CELL(mappings_cell, row->room->mappings)
-ROOM_CELL(inner_cell, row->room->pool_bytes)
-ROOM_CELL(inner_blocks_cell, row->room->pool_blocks)
-ROOM_CELL(outside_cell, row->room->outside_bytes)
-ROOM_CELL(outside_blocks_cell, row->room->outside_blocks)
-#undef ROOM_CELL
-
 ROWS_CELL(share_cell, struct pool_row, row,
-          row->room != NULL && row->held_bytes != 0
-              ? table_real(100.0 * (double)held_back(row) / (double)row->held_bytes)
+          row->held_bytes != UINT64_MAX && row->held_bytes != 0
+              ? table_real(100.0 * (double)row->held_back / (double)row->held_bytes)
               : table_none())
 
 #define OF(member) ROWS_FIELD(struct pool_row, member)
@@ -125,25 +105,28 @@ static const struct table_column columns[POOL_COLUMNS] = {
     [POOL_HELD_BYTES] = {"held_bytes", "held", TABLE_BYTES, 10, "held_bytes",
                          "of the heap, mappings and other pools: what live blocks of it lie in; "
                          "NULL: not known",
-                         .cell = held_cell},
+                         OF(held_bytes), .none = TABLE_MOST},
     [POOL_HELD_BACK] = {"held_back_bytes", "held back", TABLE_BYTES, 10, "held_back_bytes",
-                        "of these: no live block of the pool", .cell = held_back_cell},
+                        "of these: no live block of the pool", OF(held_back), .none = TABLE_MOST},
     [POOL_HEAP_BYTES] = {"heap_bytes", "in heap", TABLE_BYTES, 10, "heap_bytes",
-                         "of held_bytes: blocks of the heap", .cell = heap_cell},
+                         "of held_bytes: blocks of the heap", OF(room.heap_bytes),
+                         .none = TABLE_MOST},
     [POOL_HEAP_BLOCKS] = {"heap_blocks", NULL, TABLE_COUNT, 0, "heap_blocks", "how many",
-                          .cell = heap_blocks_cell},
+                          OF(room.heap_blocks), .none = TABLE_MOST},
     [POOL_MAPPING_BYTES] = {"mapping_bytes", "in mappings", TABLE_BYTES, 11, "mapping_bytes",
-                            "of held_bytes: mappings", .cell = mapping_cell},
-    [POOL_MAPPINGS] = {"mappings", NULL, TABLE_COUNT, 0, "mappings", "how many",
-                       .cell = mappings_cell},
+                            "of held_bytes: mappings", OF(room.mapping_bytes), .none = TABLE_MOST},
+    [POOL_MAPPINGS] = {"mappings", NULL, TABLE_COUNT, 0, "mappings", "how many", OF(room.mappings),
+                       .none = TABLE_MOST},
     [POOL_POOL_BYTES] = {"pool_bytes", "in pools", TABLE_BYTES, 10, "pool_bytes",
-                         "of held_bytes: blocks of pools", .cell = inner_cell},
+                         "of held_bytes: blocks of pools", OF(room.pool_bytes), .none = TABLE_MOST},
     [POOL_POOL_BLOCKS] = {"pool_blocks", NULL, TABLE_COUNT, 0, "pool_blocks", "how many",
-                          .cell = inner_blocks_cell},
+                          OF(room.pool_blocks), .none = TABLE_MOST},
     [POOL_OUTSIDE_BYTES] = {"outside_bytes", "elsewhere", TABLE_BYTES, 10, "outside_bytes",
-                            "of live_bytes: in none of these", .cell = outside_cell},
+                            "of live_bytes: in none of these", OF(room.outside_bytes),
+                            .none = TABLE_MOST},
     [POOL_OUTSIDE_BLOCKS] = {"outside_blocks", NULL, TABLE_COUNT, 0, "outside_blocks",
-                             "of live_blocks: the same", .cell = outside_blocks_cell},
+                             "of live_blocks: the same", OF(room.outside_blocks),
+                             .none = TABLE_MOST},
     [POOL_SHARE] = {"held_back_percent", "%", TABLE_PERCENT, 6, .cell = share_cell},
 };
 #undef OF

@@ -52,13 +52,32 @@ struct table_cell rows_cell(const struct rows *rows, const struct rows_of *of, c
                                : read_field(asked, (const unsigned char *)record + asked->place);
 }
 
+size_t rows_count(const struct rows *rows, const struct rows_of *of) {
+    size_t count;
+    if (rows->count != NULL) {
+        return rows->count(of);
+    }
+    memcpy(&count, (const char *)of->model + rows->item_count, sizeof count);
+    return count;
+}
+
+const void *rows_record(const struct rows *rows, const struct rows_of *of, size_t row, void *room) {
+    const char *items;
+    if (rows->record != NULL) {
+        return rows->record(of, row, room);
+    }
+    memcpy(&items, (const char *)of->model + rows->items, sizeof items);
+    return items + row * rows->item_size;
+}
+
 struct rows_cursor rows_begin(const struct rows *rows, const struct rows_of *of) {
-    return (struct rows_cursor){.rows = rows, .of = of, .end = rows->count(of)};
+    return (struct rows_cursor){.rows = rows, .of = of, .end = rows_count(rows, of)};
 }
 
 const void *rows_next(struct rows_cursor *cursor) {
-    return cursor->row < cursor->end ? cursor->rows->record(cursor->of, cursor->row++, cursor->room)
-                                     : NULL;
+    return cursor->row < cursor->end
+               ? rows_record(cursor->rows, cursor->of, cursor->row++, cursor->room)
+               : NULL;
 }
 
 /* ---- In reports ---- */

@@ -32,8 +32,13 @@ struct rows {
     const char *about;
     const struct table_column *columns;
     size_t column_count;
-    /* Things that lie in memory: how many, and the record of each. NULL: rows come from a pass, or
-     * from blocks of a file. A record that is made for the occasion is put into `room`. */
+    /* An array of the model: where it is in there, and where its length (ROWS_ARRAY). */
+    unsigned short item_size; /* 0: they are none */
+    unsigned items;
+    unsigned item_count;
+    /* Other things that lie in memory: how many, and the record of each. NULL: an array, or rows
+     * come from a pass, or from blocks of a file. A record that is made for the occasion is put
+     * into `room`. */
     size_t (*count)(const struct rows_of *of);
     const void *(*record)(const struct rows_of *of, size_t row, void *room);
     /* The row whose first column has this value, or SIZE_MAX. NULL: rows are not found so. */
@@ -42,6 +47,9 @@ struct rows {
 enum { ROWS_ROOM = 256 };
 
 #define ROWS_COLUMNS(array) .columns = (array), .column_count = sizeof(array) / sizeof((array)[0])
+#define ROWS_ARRAY(array, number)                                                                  \
+    .item_size = sizeof *((struct model *)NULL)->array, .items = offsetof(struct model, array),    \
+    .item_count = offsetof(struct model, number)
 /* In a column: its value is a field of the record: a number of any width, signed or real where the
  * kind says so, a pointer to a text or an array with one. */
 #define ROWS_FIELD(type, member)                                                                   \
@@ -58,6 +66,10 @@ enum { ROWS_ROOM = 256 };
 /* A text of it lasts as long as what rows are of and the record, or is the caller's to free. */
 struct table_cell rows_cell(const struct rows *rows, const struct rows_of *of, const void *record,
                             size_t column);
+
+/* Of things that lie in memory. */
+size_t rows_count(const struct rows *rows, const struct rows_of *of);
+const void *rows_record(const struct rows *rows, const struct rows_of *of, size_t row, void *room);
 
 /* One row after the other. */
 struct rows_cursor {
