@@ -2,6 +2,7 @@
 /* activity.c: see activity.h. */
 #include "analyze/blocks/activity.h"
 
+#include "analyze/base/job.h"
 #include "analyze/base/search.h"
 #include "analyze/profile/load.h"
 #include "analyze/replay/accounts.h"
@@ -45,7 +46,7 @@ unsigned activity_parts(unsigned series) {
 }
 
 /* A program that ended before it was looked at has none. */
-static bool has_resident(const struct model *model) {
+static bool activity_has_resident(const struct model *model) {
     for (size_t i = 0; i < model->timeline_count; i++) {
         if (model->timeline[i].resident_bytes != 0) {
             return true;
@@ -58,7 +59,7 @@ bool activity_knows(const struct activity *activity, const struct model *model,
                     enum activity_series series) {
     switch (series) {
     case ACTIVITY_RESIDENT:
-        return has_resident(model);
+        return activity_has_resident(model);
     case ACTIVITY_SWAP:
     case ACTIVITY_VIRTUAL:
         return activity->process_count != 0;
@@ -75,22 +76,14 @@ bool activity_knows(const struct activity *activity, const struct model *model,
 
 /* ---- Its memory ---- */
 
-static int out_of_memory(struct error *error) {
-    return error_set(error, "out of memory");
-}
-
 /* Room for so many intervals; there are none yet. */
-static int make_room(struct activity *activity, size_t most, unsigned parts) {
-    activity->edges = calloc(most + 1, sizeof *activity->edges);
-    activity->allocations = calloc(most + 1, sizeof *activity->allocations);
-    activity->frees = calloc(most + 1, sizeof *activity->frees);
+static void activity_make_room(struct activity *activity, size_t most, unsigned parts) {
+    activity->edges = job_array(most + 1, sizeof *activity->edges);
+    activity->allocations = job_array(most + 1, sizeof *activity->allocations);
+    activity->frees = job_array(most + 1, sizeof *activity->frees);
     if ((parts & ACTIVITY_LEAKS) != 0) {
-        activity->leaked = calloc(most + 1, sizeof *activity->leaked);
+        activity->leaked = job_array(most + 1, sizeof *activity->leaked);
     }
-    return activity->edges != NULL && activity->allocations != NULL && activity->frees != NULL &&
-                   (activity->leaked != NULL || (parts & ACTIVITY_LEAKS) == 0)
-               ? 0
-               : -1;
 }
 
 size_t activity_place(const struct activity *activity, uint64_t time_ns) {
@@ -109,8 +102,8 @@ double activity_rate(const struct activity *activity, const double *counts, size
 /* ---- From slices ---- */
 
 /* Of the edges those that are far enough apart for at most so many intervals, and the last one. */
-static void take_edges(struct activity *activity, const uint64_t *edges, size_t count,
-                       uint64_t end_ns, size_t most) {
+static void activity_take_edges(struct activity *activity, const uint64_t *edges, size_t count,
+                                uint64_t end_ns, size_t most) {
     uint64_t least_ns = end_ns / most + 1;
     size_t taken = 0;
     activity->edges[0] = 0;
@@ -126,7 +119,7 @@ static void take_edges(struct activity *activity, const uint64_t *edges, size_t 
     activity->count = taken + 1;
 }
 
-static void add_slices(struct activity *activity, const struct model *whole) {
+static void activity_add_slices(struct activity *activity, const struct model *whole) {
     const struct index *index = whole->index;
     for (size_t i = 0; i < index->count; i++) {
         size_t place = activity_place(activity, index->entries[i].start_ns);
@@ -143,34 +136,22 @@ static void add_slices(struct activity *activity, const struct model *whole) {
     }
 }
 
-/* 0, or -1: out of memory. */
-static int count_slices(struct activity *activity, const struct activity_wish *wish) {
-    size_t count = 0;
-    uint64_t *edges = model_view_edges(wish->whole, &count);
-    if (edges == NULL) {
-        return -1;
-    }
-    take_edges(activity, edges, count, wish->whole->now_ns + 1, wish->most);
-    add_slices(activity, wish->whole);
-    free(edges);
-    return 0;
-}
-
 /* ---- From blocks ---- */
 
 struct counting {
     struct activity *activity;
-    const struct model *whole;
+    const struct activity_wish *wish;
+    const struct replay_options *options;
 };
 
-static int count_life(void *context, const struct life *life) {
+static int activity_count_life(void *context, const struct life *life) {
     const struct counting *counting = context;
     struct activity *activity = counting->activity;
     double blocks = (double)life_units(life) / ACCOUNTS_ONE;
     size_t birth = activity_place(activity, life->birth_ns);
     size_t death =
         life->death_ns != LIFE_ALIVE ? activity_place(activity, life->death_ns) : activity->count;
-    if (contexts_class(counting->whole->nodes[life->context].frame) != MODEL_HEAP) {
+    if (contexts_class(counting->wish->whole->nodes[life->context].frame) != MODEL_HEAP) {
         return 0;
     }
     activity->allocations[birth] += blocks; /* those before the window behind all others */
@@ -183,8 +164,8 @@ static int count_life(void *context, const struct life *life) {
 
 /* Parts as long as each other, at multiples of their length: where times are those of the clock's
  * ticks, of whole ticks, since a part of one has all of its events or none. */
-static void take_even(struct activity *activity, uint64_t from_ns, uint64_t to_ns, size_t most,
-                      uint64_t tick_ns) {
+static void activity_take_even(struct activity *activity, uint64_t from_ns, uint64_t to_ns,
+                               size_t most, uint64_t tick_ns) {
     uint64_t least_ns = (to_ns - from_ns) / most + 1;
     uint64_t width_ns = (least_ns + tick_ns - 1) / tick_ns * tick_ns;
     uint64_t edge = (from_ns / width_ns + 1) * width_ns;
@@ -197,55 +178,54 @@ static void take_even(struct activity *activity, uint64_t from_ns, uint64_t to_n
     activity->edges[++activity->count] = to_ns;
 }
 
-static int count_lives(struct activity *activity, const struct activity_wish *wish,
-                       const struct replay_options *options, struct error *error) {
-    struct counting counting = {activity, wish->whole};
-    const struct lives_visitor visitor = {.end = count_life, .context = &counting};
+static void activity_count_lives(struct counting *counting) {
+    struct activity *activity = counting->activity;
+    const struct activity_wish *wish = counting->wish;
+    const struct lives_visitor visitor = {.end = activity_count_life, .context = counting};
     const struct selection_times *view = &wish->selection->view;
     uint64_t end_ns = wish->whole->now_ns + 1;
     uint64_t to_ns = view->to_ns < end_ns ? view->to_ns : end_ns;
+    struct error error = {""};
     if (view->from_ns >= to_ns) {
-        return 0;
+        return;
     }
-    take_even(activity, view->from_ns, to_ns, wish->most,
-              wish->whole->recording.precise ? 1 : UINT64_C(1) << MEMTRACE_TICK_SHIFT);
+    activity_take_even(activity, view->from_ns, to_ns, wish->most,
+                       wish->whole->recording.precise ? 1 : UINT64_C(1) << MEMTRACE_TICK_SHIFT);
     activity->is_pass = true;
-    if (selection_visit(wish->selection, wish->whole, wish->recording, wish->names, &visitor,
-                        options, error) != 0) {
-        return -1;
-    }
+    job_check(selection_visit(wish->selection, wish->whole, wish->recording, wish->names, &visitor,
+                              counting->options, &error),
+              &error);
     for (size_t i = 1; activity->leaked != NULL && i < activity->count; i++) {
         activity->leaked[i] += activity->leaked[i - 1];
     }
-    return 0;
 }
 
-static int count_recorded(struct activity *activity, const struct activity_wish *wish,
-                          const struct replay_options *options, struct error *error) {
+static void activity_count_recorded(struct counting *counting) {
+    struct activity *activity = counting->activity;
+    const struct activity_wish *wish = counting->wish;
     bool is_long = wish->whole->recording.events > SERIES_PASS_EVENTS;
-    if (make_room(activity, wish->most, wish->parts) != 0) {
-        return out_of_memory(error);
-    }
+    activity_make_room(activity, wish->most, wish->parts);
     if (is_long && wish->whole->index != NULL && activity->leaked == NULL &&
         selection_is_all(wish->selection)) {
-        return count_slices(activity, wish) == 0 ? 0 : out_of_memory(error);
+        size_t count = 0;
+        uint64_t *edges = job_take(model_view_edges(wish->whole, &count));
+        activity_take_edges(activity, edges, count, wish->whole->now_ns + 1, wish->most);
+        activity_add_slices(activity, wish->whole);
+    } else {
+        activity_count_lives(counting);
     }
-    return count_lives(activity, wish, options, error);
 }
 
 /* ---- From a profile's counters ---- */
 
-static int count_sampled(struct activity *activity, const struct activity_wish *wish,
-                         struct error *error) {
+static void activity_count_sampled(struct activity *activity, const struct activity_wish *wish) {
     const struct model *model = wish->model;
     uint64_t least_ns = model->now_ns / wish->most + 1;
     const struct memtrace_point *last = NULL;
     if (model->timeline_count < 2) {
-        return 0;
+        return;
     }
-    if (make_room(activity, wish->most + 1, 0) != 0) {
-        return out_of_memory(error);
-    }
+    activity_make_room(activity, wish->most + 1, 0);
     last = &model->timeline[0];
     activity->edges[0] = last->time_ns;
     for (size_t i = 1; i < model->timeline_count && activity->count < wish->most; i++) {
@@ -257,35 +237,47 @@ static int count_sampled(struct activity *activity, const struct activity_wish *
             last = point;
         }
     }
-    free(activity->frees);
     activity->frees = NULL;
-    return 0;
 }
 
 /* ---- All of it ---- */
 
+static void activity_look(void *what) {
+    struct counting *counting = what;
+    struct activity *activity = counting->activity;
+    const struct activity_wish *wish = counting->wish;
+    bool is_recorded = wish->recording.count != 0;
+    if ((wish->parts & (ACTIVITY_COUNTS | ACTIVITY_LEAKS)) != 0 && is_recorded) {
+        activity_count_recorded(counting);
+    } else if ((wish->parts & (ACTIVITY_COUNTS | ACTIVITY_LEAKS)) != 0) {
+        activity_count_sampled(activity, wish);
+    }
+    if (is_recorded && (wish->parts & ACTIVITY_PROCESS) != 0) {
+        if (recorded_process(wish->recording, &activity->process, &activity->process_count) != 0) {
+            job_fail_memory();
+        }
+        if (activity->process != NULL) {
+            job_take(activity->process);
+        }
+    }
+}
+
 int activity_make(struct activity *activity, const struct activity_wish *wish,
                   const struct replay_options *options, struct error *error) {
-    bool is_recorded = wish->recording.count != 0;
-    int result = 0;
+    struct counting counting = {activity, wish, options};
+    struct job_memory *memory = NULL;
+    int result;
     *activity = (struct activity){0};
-    if ((wish->parts & (ACTIVITY_COUNTS | ACTIVITY_LEAKS)) != 0) {
-        result = is_recorded ? count_recorded(activity, wish, options, error)
-                             : count_sampled(activity, wish, error);
+    result = job_run(activity_look, &counting, &memory, error);
+    if (result != 0) {
+        *activity = (struct activity){0};
     }
-    if (result == 0 && is_recorded && (wish->parts & ACTIVITY_PROCESS) != 0 &&
-        recorded_process(wish->recording, &activity->process, &activity->process_count) != 0) {
-        result = out_of_memory(error);
-    }
+    activity->memory = memory;
     return result;
 }
 
 void activity_free(struct activity *activity) {
-    free(activity->edges);
-    free(activity->allocations);
-    free(activity->frees);
-    free(activity->leaked);
-    free(activity->process);
+    job_free(&activity->memory);
     *activity = (struct activity){0};
 }
 

@@ -47,6 +47,7 @@ struct activity {
     bool is_pass;        /* all blocks were gone through */
     struct memtrace_sample *process; /* by time */
     size_t process_count;
+    struct job_memory *memory;
 };
 
 /* What is asked, of which model. */

@@ -2,7 +2,7 @@
 /* blockrank.c: see blockrank.h. */
 #include "analyze/blocks/blockrank.h"
 
-#include <stdlib.h>
+#include "analyze/base/job.h"
 
 /* What is ranked by, the greater the sooner. */
 static uint64_t key_of(const struct blockrank *rank, const struct life *life) {
@@ -55,18 +55,10 @@ static void rise(struct blockrank *rank, size_t at) {
     }
 }
 
-int blockrank_start(struct blockrank *rank, enum detail_order order, size_t limit,
-                    uint64_t end_ns) {
+void blockrank_start(struct blockrank *rank, enum detail_order order, size_t limit,
+                     uint64_t end_ns) {
     *rank = (struct blockrank){.limit = limit, .order = order, .end_ns = end_ns};
-    if (limit != 0) {
-        rank->lives = reallocarray(NULL, limit, sizeof *rank->lives);
-    }
-    return limit == 0 || rank->lives != NULL ? 0 : -1;
-}
-
-void blockrank_end(struct blockrank *rank) {
-    free(rank->lives);
-    *rank = (struct blockrank){0};
+    rank->lives = job_array(limit, sizeof *rank->lives);
 }
 
 void blockrank_add(struct blockrank *rank, const struct life *life) {

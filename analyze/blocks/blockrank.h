@@ -3,7 +3,7 @@
  * blockrank.h: the few blocks that come first in some order, out of any number: a heap with the
  * last one of them on top.
  *
- * Called by analyze/model/detail. Belongs to one thread.
+ * Called by analyze/blocks/detail. Belongs to one thread.
  */
 #ifndef ANALYZE_BLOCKS_BLOCKRANK_H
 #define ANALYZE_BLOCKS_BLOCKRANK_H
@@ -18,12 +18,12 @@ struct blockrank {
     uint64_t end_ns; /* until when a block that lives has lived */
 };
 
-/* limit 0: keeps none. 0, or -1: out of memory. */
-int blockrank_start(struct blockrank *rank, enum detail_order order, size_t limit, uint64_t end_ns);
-void blockrank_end(struct blockrank *rank);
+/* limit 0: keeps none. Of the job. */
+void blockrank_start(struct blockrank *rank, enum detail_order order, size_t limit,
+                     uint64_t end_ns);
 void blockrank_add(struct blockrank *rank, const struct life *life);
 
-/* The blocks, sorted; the caller frees them. */
+/* The blocks, sorted. */
 struct life *blockrank_take(struct blockrank *rank, size_t *count);
 
 #endif

@@ -93,6 +93,7 @@ struct detail {
     struct life *blocks; /* in the order asked for */
     size_t block_count;
     uint64_t block_total; /* blocks that were to choose from */
+    struct job_memory *memory;
 };
 
 /* One pass; two for what is freed after the last allocation, if the selection is more than a view:

@@ -2,7 +2,7 @@
 /* heaphistory.c: see heaphistory.h. */
 #include "analyze/blocks/heaphistory.h"
 
-#include "analyze/base/array.h"
+#include "analyze/base/job.h"
 
 #include <stdlib.h>
 
@@ -18,59 +18,59 @@ struct piece {
 };
 
 struct making {
+    const struct model *whole;
+    struct timeorder_parts parts;
+    uint64_t from_ns, to_ns;
+    const struct replay_options *options;
     struct heaphistory *history;
     const uint64_t *times_ns;
     struct piece *pieces; /* of the present moment */
     size_t count, room;
     bool are_too_many; /* pieces: larger cells are needed */
-    bool out_of_memory;
 };
 
 /* ---- One moment ---- */
 
-static void add_piece(struct making *making, uint64_t number, uint64_t used) {
+static void heaphistory_add_piece(struct making *making, uint64_t number, uint64_t used) {
     struct piece *last = making->count != 0 ? &making->pieces[making->count - 1] : NULL;
     if (last != NULL && last->number == number) {
         last->used += used;
         return;
     }
-    if (array_grow(&making->pieces, &making->room, making->count, sizeof *making->pieces) != 0) {
-        making->out_of_memory = true;
-        return;
-    }
+    job_grow(&making->pieces, &making->room, making->count, sizeof *making->pieces);
     making->pieces[making->count++] = (struct piece){number, used};
 }
 
 /* A page lies in one cell; what is longer than a page is in use from end to end. No address space
  * goes beyond ADDRESSES, whatever size a damaged file gives a block. */
-static void take_range(void *context, uint64_t start, uint64_t end, uint64_t used) {
+static void heaphistory_take_range(void *context, uint64_t start, uint64_t end, uint64_t used) {
     struct making *making = context;
     uint64_t step = making->history->step;
     bool is_full = end - start > PAGE;
     end = end < ADDRESSES ? end : ADDRESSES;
     making->are_too_many |= is_full && start < end && step < LARGEST_STEP &&
                             making->count + (end - start) / step > HEAPHISTORY_CELLS;
-    while (start < end && !making->out_of_memory && !making->are_too_many) {
+    while (start < end && !making->are_too_many) {
         uint64_t cell_end = (start / step + 1) * step;
         uint64_t until = cell_end < end ? cell_end : end;
-        add_piece(making, start / step, is_full ? until - start : used);
+        heaphistory_add_piece(making, start / step, is_full ? until - start : used);
         start = until;
     }
 }
 
-static int by_number(const void *left, const void *right) {
+static int heaphistory_by_number(const void *left, const void *right) {
     const struct piece *a = left;
     const struct piece *b = right;
     return (a->number > b->number) - (a->number < b->number);
 }
 
-static uint32_t level_of(uint64_t used, uint64_t step) {
+static uint32_t heaphistory_level_of(uint64_t used, uint64_t step) {
     uint64_t level = used >= step ? 255 : used * 255 / step;
     return level != 0 ? (uint32_t)level : 1;
 }
 
 /* Addresses are below 2^48, so numbers of cells fit. */
-static int add_cells(struct making *making) {
+static void heaphistory_add_cells(struct making *making) {
     struct heaphistory *history = making->history;
     size_t at = 0;
     while (at < making->count) {
@@ -82,20 +82,16 @@ static int add_cells(struct making *making) {
         if (number > UINT32_MAX) {
             continue;
         }
-        if (array_grow(&history->cells, &history->cell_room, history->cell_count,
-                       sizeof *history->cells) != 0) {
-            return -1;
-        }
+        job_grow(&history->cells, &history->cell_room, history->cell_count, sizeof *history->cells);
         history->cells[history->cell_count++] =
-            (struct heaphistory_cell){(uint32_t)number, level_of(used, history->step)};
+            (struct heaphistory_cell){(uint32_t)number, heaphistory_level_of(used, history->step)};
     }
-    return 0;
 }
 
 /* ---- Larger cells ---- */
 
 /* Each two neighbours become one. */
-static void halve(struct heaphistory *history) {
+static void heaphistory_halve(struct heaphistory *history) {
     size_t kept = 0;
     for (size_t i = 0; i < history->count; i++) {
         struct heaphistory_moment *moment = &history->moments[i];
@@ -119,79 +115,79 @@ static void halve(struct heaphistory *history) {
     history->step *= 2;
 }
 
-/* With larger cells where large blocks would fill too many. */
-static void take_pieces(struct making *making, const struct holes_state *state) {
-    for (;;) {
-        making->count = 0;
-        making->are_too_many = false;
-        holes_visit(state, take_range, making);
-        if (!making->are_too_many) {
-            break;
-        }
-        halve(making->history);
-    }
-}
-
-static int take_moment(void *context, size_t which, const struct holes_state *state) {
+static void heaphistory_take_moment(void *context, size_t which, const struct holes_state *state) {
     struct making *making = context;
     struct heaphistory *history = making->history;
     struct holes now = holes_now(state);
     struct heaphistory_moment *moment = &history->moments[history->count];
-    take_pieces(making, state);
+    for (;;) { /* with larger cells where large blocks would fill too many */
+        making->count = 0;
+        making->are_too_many = false;
+        holes_visit(state, heaphistory_take_range, making);
+        if (!making->are_too_many) {
+            break;
+        }
+        heaphistory_halve(history);
+    }
     if (making->count != 0) {
-        qsort(making->pieces, making->count, sizeof *making->pieces, by_number);
+        qsort(making->pieces, making->count, sizeof *making->pieces, heaphistory_by_number);
     }
     *moment = (struct heaphistory_moment){.time_ns = making->times_ns[which],
                                           .live_bytes = now.live_bytes,
                                           .unused_bytes = now.unused_bytes,
                                           .pages = holes_pages(state),
                                           .first = history->cell_count};
-    if (making->out_of_memory || add_cells(making) != 0) {
-        return -1;
-    }
+    heaphistory_add_cells(making);
     moment->count = history->cell_count - moment->first;
     history->count++;
     while (history->cell_count > HEAPHISTORY_CELLS && history->step < LARGEST_STEP) {
-        halve(history);
+        heaphistory_halve(history);
     }
-    return 0;
 }
 
 /* ---- All of them ---- */
 
+static void heaphistory_look(void *what) {
+    struct making *making = what;
+    uint64_t times_ns[HEAPHISTORY_MOMENTS];
+    uint64_t from_ns = making->from_ns;
+    const struct holes_watch watch = {.times_ns = times_ns,
+                                      .count = HEAPHISTORY_MOMENTS,
+                                      .moment = heaphistory_take_moment,
+                                      .context = making};
+    struct heaphistory *history = job_alloc(sizeof *history);
+    struct error error = {""};
+    history->step = HEAPHISTORY_STEP;
+    making->history = history;
+    making->times_ns = times_ns;
+    job_reserve(&making->pieces, &making->room, 1, sizeof *making->pieces);
+    job_reserve(&history->cells, &history->cell_room, 1, sizeof *history->cells);
+    for (size_t i = 0; i < HEAPHISTORY_MOMENTS; i++) {
+        times_ns[i] = from_ns + (uint64_t)((double)(making->to_ns - from_ns) * (double)(i + 1) /
+                                           HEAPHISTORY_MOMENTS);
+    }
+    job_check(holes_watch(making->whole, making->parts, from_ns, &watch, making->options,
+                          &history->most, &error),
+              &error);
+    job_release(making->pieces);
+}
+
 struct heaphistory *heaphistory_make(const struct model *whole, struct timeorder_parts parts,
                                      uint64_t from_ns, uint64_t to_ns,
                                      const struct replay_options *options, struct error *error) {
-    uint64_t times_ns[HEAPHISTORY_MOMENTS];
-    struct making making = {.history = calloc(1, sizeof *making.history), .times_ns = times_ns};
-    const struct holes_watch watch = {.times_ns = times_ns,
-                                      .count = HEAPHISTORY_MOMENTS,
-                                      .moment = take_moment,
-                                      .context = &making};
-    int result = -1;
-    if (making.history == NULL) {
-        error_set(error, "out of memory");
+    struct making making = {
+        .whole = whole, .parts = parts, .from_ns = from_ns, .to_ns = to_ns, .options = options};
+    struct job_memory *memory = NULL;
+    if (job_run(heaphistory_look, &making, &memory, error) != 0) {
         return NULL;
     }
-    making.history->step = HEAPHISTORY_STEP;
-    for (size_t i = 0; i < HEAPHISTORY_MOMENTS; i++) {
-        times_ns[i] =
-            from_ns + (uint64_t)((double)(to_ns - from_ns) * (double)(i + 1) / HEAPHISTORY_MOMENTS);
-    }
-    result = holes_watch(whole, parts, from_ns, &watch, options, &making.history->most, error);
-    free(making.pieces);
-    if (result != 0) {
-        heaphistory_free(making.history);
-        return NULL;
-    }
+    making.history->memory = memory;
     return making.history;
 }
 
 void heaphistory_free(struct heaphistory *history) {
-    if (history != NULL) {
-        free(history->cells);
-        free(history);
-    }
+    struct job_memory *memory = history != NULL ? history->memory : NULL;
+    job_free(&memory);
 }
 
 const struct heaphistory_moment *heaphistory_at(const struct heaphistory *history,

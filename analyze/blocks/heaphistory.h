@@ -38,6 +38,7 @@ struct heaphistory {
     struct heaphistory_cell *cells;
     size_t cell_count, cell_room;
     struct holes most; /* holes_find() */
+    struct job_memory *memory;
 };
 
 /* Moments are spread evenly over [from_ns, to_ns]. NULL: out of memory, or cancelled (error says

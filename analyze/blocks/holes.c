@@ -2,6 +2,7 @@
 /* holes.c: see holes.h. */
 #include "analyze/blocks/holes.h"
 
+#include "analyze/base/job.h"
 #include "analyze/blocks/insides.h"
 #include "analyze/profile/load.h"
 
@@ -32,12 +33,11 @@ struct holes_state {
     uint64_t live_bytes;
     uint64_t partly_bytes; /* unused on touched pages */
     uint64_t empty_pages;  /* between touched pages */
-    bool out_of_memory;
 };
 
 /* ---- Chunks ---- */
 
-static struct chunk *place_of(struct chunk *chunks, size_t capacity, uint64_t number) {
+static struct chunk *holes_place_of(struct chunk *chunks, size_t capacity, uint64_t number) {
     size_t at = (size_t)((number * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & (capacity - 1);
     while (chunks[at].number != 0 && chunks[at].number != number) {
         at = (at + 1) & (capacity - 1);
@@ -45,31 +45,26 @@ static struct chunk *place_of(struct chunk *chunks, size_t capacity, uint64_t nu
     return &chunks[at];
 }
 
-static int grow(struct holes_state *looking) {
+static void holes_grow(struct holes_state *looking) {
     size_t capacity = looking->capacity != 0 ? looking->capacity * 2 : SMALLEST_TABLE;
-    struct chunk *chunks = calloc(capacity, sizeof *chunks);
-    if (chunks == NULL) {
-        return -1;
-    }
+    struct chunk *chunks = job_array(capacity, sizeof *chunks);
     for (size_t i = 0; i < looking->capacity; i++) {
         if (looking->chunks[i].number != 0) {
-            *place_of(chunks, capacity, looking->chunks[i].number) = looking->chunks[i];
+            *holes_place_of(chunks, capacity, looking->chunks[i].number) = looking->chunks[i];
         }
     }
-    free(looking->chunks);
+    job_release(looking->chunks);
     looking->chunks = chunks;
     looking->capacity = capacity;
-    return 0;
 }
 
-/* The chunk of a page, made if need be. NULL: out of memory. */
-static struct chunk *chunk_of(struct holes_state *looking, uint64_t page) {
+/* The chunk of a page, made if need be. */
+static struct chunk *holes_chunk_of(struct holes_state *looking, uint64_t page) {
     struct chunk *chunk;
-    if (looking->count * 2 >= looking->capacity && grow(looking) != 0) {
-        looking->out_of_memory = true;
-        return NULL;
+    if (looking->count * 2 >= looking->capacity) {
+        holes_grow(looking);
     }
-    chunk = place_of(looking->chunks, looking->capacity, page / PAGES + 1);
+    chunk = holes_place_of(looking->chunks, looking->capacity, page / PAGES + 1);
     if (chunk->number == 0) {
         chunk->number = page / PAGES + 1;
         looking->count++;
@@ -80,7 +75,7 @@ static struct chunk *chunk_of(struct holes_state *looking, uint64_t page) {
 /* ---- Empty pages between touched ones ---- */
 
 /* The touched page of a chunk that comes next below `before` (at most PAGES); PAGES: none. */
-static unsigned touched_below(const struct chunk *chunk, unsigned before) {
+static unsigned holes_touched_below(const struct chunk *chunk, unsigned before) {
     unsigned word = before / 64;
     uint64_t bits =
         before % 64 != 0 ? chunk->touched[word] & ((UINT64_C(1) << before % 64) - 1) : 0;
@@ -91,7 +86,7 @@ static unsigned touched_below(const struct chunk *chunk, unsigned before) {
 }
 
 /* The same from `from` on upwards. */
-static unsigned touched_from(const struct chunk *chunk, unsigned from) {
+static unsigned holes_touched_from(const struct chunk *chunk, unsigned from) {
     unsigned word = from / 64;
     uint64_t bits = from < PAGES ? chunk->touched[word] & UINT64_MAX << from % 64 : 0;
     while (bits == 0 && ++word < WORDS) {
@@ -100,48 +95,49 @@ static unsigned touched_from(const struct chunk *chunk, unsigned from) {
     return bits != 0 ? word * 64 + (unsigned)__builtin_ctzll(bits) : PAGES;
 }
 
-static const struct chunk *neighbour(const struct holes_state *looking, uint64_t number) {
-    const struct chunk *chunk = place_of(looking->chunks, looking->capacity, number);
+static const struct chunk *holes_neighbour(const struct holes_state *looking, uint64_t number) {
+    const struct chunk *chunk = holes_place_of(looking->chunks, looking->capacity, number);
     return chunk->number != 0 ? chunk : NULL; /* else: nothing in that whole MiB */
 }
 
-static uint64_t at_most(uint64_t away) {
+static uint64_t holes_at_most(uint64_t away) {
     return away < PAGES ? away : PAGES;
 }
 
 /* How far the next touched page is, downwards, then upwards; PAGES: too far to be a hole. */
-static uint64_t distance_down(const struct holes_state *looking, const struct chunk *chunk,
-                              unsigned page) {
-    unsigned found = touched_below(chunk, page);
+static uint64_t holes_distance_down(const struct holes_state *looking, const struct chunk *chunk,
+                                    unsigned page) {
+    unsigned found = holes_touched_below(chunk, page);
     if (found != PAGES) {
         return page - found;
     }
-    chunk = neighbour(looking, chunk->number - 1);
-    found = chunk != NULL ? touched_below(chunk, PAGES) : PAGES;
-    return found != PAGES ? at_most(page + PAGES - found) : PAGES;
+    chunk = holes_neighbour(looking, chunk->number - 1);
+    found = chunk != NULL ? holes_touched_below(chunk, PAGES) : PAGES;
+    return found != PAGES ? holes_at_most(page + PAGES - found) : PAGES;
 }
 
-static uint64_t distance_up(const struct holes_state *looking, const struct chunk *chunk,
-                            unsigned page) {
-    unsigned found = touched_from(chunk, page + 1);
+static uint64_t holes_distance_up(const struct holes_state *looking, const struct chunk *chunk,
+                                  unsigned page) {
+    unsigned found = holes_touched_from(chunk, page + 1);
     if (found != PAGES) {
         return found - page;
     }
-    chunk = neighbour(looking, chunk->number + 1);
-    found = chunk != NULL ? touched_from(chunk, 0) : PAGES;
-    return found != PAGES ? at_most(found + PAGES - page) : PAGES;
+    chunk = holes_neighbour(looking, chunk->number + 1);
+    found = chunk != NULL ? holes_touched_from(chunk, 0) : PAGES;
+    return found != PAGES ? holes_at_most(found + PAGES - page) : PAGES;
 }
 
-static uint64_t pages_between(uint64_t away) {
+static uint64_t holes_pages_between(uint64_t away) {
     return away < PAGES ? away - 1 : 0;
 }
 
 /* A page becomes touched, or is not any more. */
-static void turn(struct holes_state *looking, struct chunk *chunk, uint64_t page, bool is_on) {
-    uint64_t before = distance_down(looking, chunk, page % PAGES);
-    uint64_t after = distance_up(looking, chunk, page % PAGES);
-    uint64_t split = pages_between(before) + pages_between(after);
-    uint64_t whole = pages_between(before + after);
+static void holes_turn(struct holes_state *looking, struct chunk *chunk, uint64_t page,
+                       bool is_on) {
+    uint64_t before = holes_distance_down(looking, chunk, page % PAGES);
+    uint64_t after = holes_distance_up(looking, chunk, page % PAGES);
+    uint64_t split = holes_pages_between(before) + holes_pages_between(after);
+    uint64_t whole = holes_pages_between(before + after);
     chunk->touched[page % PAGES / 64] ^= UINT64_C(1) << (page % 64);
     looking->touched_pages += is_on ? 1 : UINT64_MAX;
     looking->empty_pages += is_on ? split - whole : whole - split;
@@ -149,34 +145,25 @@ static void turn(struct holes_state *looking, struct chunk *chunk, uint64_t page
 
 /* ---- Blocks ---- */
 
-static uint64_t unused_on(uint64_t used) {
+static uint64_t holes_unused_on(uint64_t used) {
     return used == 0 || used >= PAGE ? 0 : PAGE - used;
 }
 
-static void change_page(struct holes_state *looking, uint64_t page, uint32_t bytes, bool is_birth) {
-    struct chunk *chunk = chunk_of(looking, page);
-    uint32_t *used;
-    if (chunk == NULL) {
-        return;
-    }
-    used = &chunk->used[page % PAGES];
-    looking->partly_bytes -= unused_on(*used);
+static void holes_change_page(struct holes_state *looking, uint64_t page, uint32_t bytes,
+                              bool is_birth) {
+    struct chunk *chunk = holes_chunk_of(looking, page);
+    uint32_t *used = &chunk->used[page % PAGES];
+    looking->partly_bytes -= holes_unused_on(*used);
     if (is_birth ? *used == 0 : *used == bytes) {
-        turn(looking, chunk, page, is_birth);
+        holes_turn(looking, chunk, page, is_birth);
     }
     *used = is_birth ? *used + bytes : *used - bytes;
-    looking->partly_bytes += unused_on(*used);
-}
-
-static void change_inside(struct holes_state *looking, uint64_t start, uint64_t end,
-                          bool is_birth) {
-    int result = is_birth ? insides_add(&looking->large, start / PAGE, end / PAGE)
-                          : insides_remove(&looking->large, start / PAGE);
-    looking->out_of_memory |= result != 0;
+    looking->partly_bytes += holes_unused_on(*used);
 }
 
 /* Of a block of more than 1 MiB the ends are enough: too far apart for a hole between them. */
-static void change_block(struct holes_state *looking, const struct life *life, bool is_birth) {
+static void holes_change_block(struct holes_state *looking, const struct life *life,
+                               bool is_birth) {
     uint64_t size = life->size + life->slack;
     uint64_t from = life->address;
     uint64_t end;
@@ -185,14 +172,16 @@ static void change_block(struct holes_state *looking, const struct life *life, b
         return;
     }
     looking->live_bytes += is_birth ? size : -size;
-    while (from < end && !looking->out_of_memory) {
+    while (from < end) {
         uint64_t page_end = (from / PAGE + 1) * PAGE;
         uint64_t until = page_end < end ? page_end : end;
-        change_page(looking, from / PAGE, (uint32_t)(until - from), is_birth);
+        holes_change_page(looking, from / PAGE, (uint32_t)(until - from), is_birth);
         if (size > (PAGES + 1) * PAGE && until < (end - 1) / PAGE * PAGE) {
             from = (end - 1) / PAGE * PAGE;
-            if (looking->watch != NULL) {
-                change_inside(looking, until, from, is_birth);
+            if (looking->watch != NULL && is_birth) {
+                insides_add(&looking->large, until / PAGE, from / PAGE);
+            } else if (looking->watch != NULL) {
+                insides_remove(&looking->large, until / PAGE);
             }
         } else {
             from = until;
@@ -208,58 +197,59 @@ struct holes holes_now(const struct holes_state *state) {
                           .live_bytes = state->live_bytes};
 }
 
-static void keep_most(struct holes *most, struct holes now) {
+static void holes_keep_most(struct holes *most, struct holes now) {
     *most = now.unused_bytes > most->unused_bytes ? now : *most;
 }
 
 /* Those up to this time. */
-static void show_moments(struct holes_state *looking, uint64_t until_ns) {
+static void holes_show_moments(struct holes_state *looking, uint64_t until_ns) {
     const struct holes_watch *watch = looking->watch;
     while (watch != NULL && looking->next < watch->count &&
            watch->times_ns[looking->next] <= until_ns) {
-        looking->out_of_memory |= watch->moment(watch->context, looking->next, looking) != 0;
+        watch->moment(watch->context, looking->next, looking);
         looking->next++;
     }
 }
 
 /* What was so since now_ns stays so until time_ns. */
-static void pass_time(struct holes_state *looking, uint64_t time_ns, bool is_birth) {
+static void holes_pass_time(struct holes_state *looking, uint64_t time_ns, bool is_birth) {
     const struct holes now = holes_now(looking);
     if (time_ns > looking->now_ns) {
-        show_moments(looking, time_ns);
+        holes_show_moments(looking, time_ns);
         if (looking->now_ns >= looking->from_ns) {
-            keep_most(&looking->ever, now);
+            holes_keep_most(&looking->ever, now);
         }
         if (looking->now_ns >= looking->from_ns && is_birth) {
-            keep_most(&looking->most, now);
+            holes_keep_most(&looking->most, now);
         }
         looking->now_ns = time_ns;
     }
 }
 
-static int begin(void *context, const struct life *life) {
+static int holes_begin(void *context, const struct life *life) {
     struct holes_state *looking = context;
-    pass_time(looking, life->birth_ns, true);
-    change_block(looking, life, true);
-    return looking->out_of_memory;
+    holes_pass_time(looking, life->birth_ns, true);
+    holes_change_block(looking, life, true);
+    return 0;
 }
 
-static int end(void *context, const struct life *life) {
+static int holes_end(void *context, const struct life *life) {
     struct holes_state *looking = context;
     if (life->death_ns != LIFE_ALIVE) {
-        pass_time(looking, life->death_ns, false);
-        change_block(looking, life, false);
+        holes_pass_time(looking, life->death_ns, false);
+        holes_change_block(looking, life, false);
     }
-    return looking->out_of_memory;
+    return 0;
 }
 
 uint64_t holes_pages(const struct holes_state *state) {
     return state->touched_pages + state->large.pages;
 }
 
-static void visit_chunk(const struct chunk *chunk,
-                        void (*visit)(void *context, uint64_t start, uint64_t end, uint64_t used),
-                        void *context) {
+static void holes_visit_chunk(const struct chunk *chunk,
+                              void (*visit)(void *context, uint64_t start, uint64_t end,
+                                            uint64_t used),
+                              void *context) {
     uint64_t start = (chunk->number - 1) * PAGES * PAGE;
     for (size_t i = 0; i < PAGES; i++) {
         if (chunk->used[i] != 0) {
@@ -273,7 +263,7 @@ void holes_visit(const struct holes_state *state,
                  void *context) {
     for (size_t i = 0; i < state->capacity; i++) {
         if (state->chunks[i].number != 0) {
-            visit_chunk(&state->chunks[i], visit, context);
+            holes_visit_chunk(&state->chunks[i], visit, context);
         }
     }
     for (size_t i = 0; i < state->large.used; i++) {
@@ -285,31 +275,37 @@ void holes_visit(const struct holes_state *state,
     }
 }
 
+struct watching {
+    struct holes_state state;
+    struct timeorder_parts parts;
+    const struct replay_options *options;
+};
+
+static void holes_look(void *what) {
+    struct watching *watching = what;
+    struct holes_state *state = &watching->state;
+    const struct lives_visitor visitor = {.begin = holes_begin, .end = holes_end, .context = state};
+    struct error error = {""};
+    holes_grow(state);
+    job_check(lives_visit(watching->parts, state->whole, &visitor, watching->options, &error),
+              &error);
+    holes_pass_time(state, state->now_ns + 1, false);
+    holes_show_moments(state, UINT64_MAX);
+}
+
 int holes_watch(const struct model *whole, struct timeorder_parts parts, uint64_t from_ns,
                 const struct holes_watch *watch, const struct replay_options *options,
                 struct holes *holes, struct error *error) {
-    struct holes_state looking = {.whole = whole,
-                                  .watch = watch,
-                                  .most = {.time_ns = from_ns},
-                                  .ever = {.time_ns = from_ns},
-                                  .from_ns = from_ns};
-    const struct lives_visitor visitor = {.begin = begin, .end = end, .context = &looking};
-    int result;
-    if (grow(&looking) != 0) {
-        return error_set(error, "out of memory");
-    }
-    result = lives_visit(parts, whole, &visitor, options, error);
-    pass_time(&looking, looking.now_ns + 1, false);
-    if (result == 0) {
-        show_moments(&looking, UINT64_MAX);
-    }
-    *holes = looking.most.unused_bytes != 0 ? looking.most : looking.ever;
-    free(looking.chunks);
-    insides_free(&looking.large);
-    if (looking.out_of_memory) {
-        return error_set(error, "out of memory while looking for holes");
-    }
-    return result == 0 ? 0 : -1;
+    struct watching watching = {.state = {.whole = whole,
+                                          .watch = watch,
+                                          .most = {.time_ns = from_ns},
+                                          .ever = {.time_ns = from_ns},
+                                          .from_ns = from_ns},
+                                .parts = parts,
+                                .options = options};
+    int result = job_run(holes_look, &watching, NULL, error);
+    *holes = watching.state.most.unused_bytes != 0 ? watching.state.most : watching.state.ever;
+    return result;
 }
 
 int holes_find(const struct model *whole, struct timeorder_parts parts, uint64_t from_ns,

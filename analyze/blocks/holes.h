@@ -43,8 +43,8 @@ void holes_visit(const struct holes_state *state,
 struct holes_watch {
     const uint64_t *times_ns; /* growing */
     size_t count;
-    int (*moment)(void *context, size_t which,
-                  const struct holes_state *state); /* not 0: no memory */
+    /* It may end its job; arrays that it lets grow have to be begun before. */
+    void (*moment)(void *context, size_t which, const struct holes_state *state);
     void *context;
 };
 int holes_watch(const struct model *whole, struct timeorder_parts parts, uint64_t from_ns,

@@ -18,7 +18,7 @@ struct inside {
     size_t below;        /* place + 1 of the one before with this start, or of the next free one */
 };
 
-/* All zero is empty. */
+/* All zero is empty; of the job in which the first one is added. */
 struct insides {
     struct inside *items;
     size_t room;
@@ -29,10 +29,9 @@ struct insides {
     uint64_t looks;            /* at places, ever: what the test counts */
 };
 
-/* start < end. 0, or -1: out of memory. */
-int insides_add(struct insides *insides, uint64_t start, uint64_t end);
-/* Nothing happens if none starts there. 0, or -1: out of memory. */
-int insides_remove(struct insides *insides, uint64_t start);
-void insides_free(struct insides *insides);
+/* start < end. */
+void insides_add(struct insides *insides, uint64_t start, uint64_t end);
+/* Nothing happens if none starts there. */
+void insides_remove(struct insides *insides, uint64_t start);
 
 #endif
