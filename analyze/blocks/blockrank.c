@@ -5,7 +5,7 @@
 #include "analyze/base/job.h"
 
 /* What is ranked by, the greater the sooner. */
-static uint64_t key_of(const struct blockrank *rank, const struct life *life) {
+static uint64_t blockrank_key_of(const struct blockrank *rank, const struct life *life) {
     uint64_t until = life->death_ns != LIFE_ALIVE ? life->death_ns : rank->end_ns;
     switch (rank->order) {
     case DETAIL_LARGEST:
@@ -17,14 +17,14 @@ static uint64_t key_of(const struct blockrank *rank, const struct life *life) {
     }
 }
 
-static bool is_before(const struct blockrank *rank, const struct life *left,
-                      const struct life *right) {
-    uint64_t a = key_of(rank, left);
-    uint64_t b = key_of(rank, right);
+static bool blockrank_is_before(const struct blockrank *rank, const struct life *left,
+                                const struct life *right) {
+    uint64_t a = blockrank_key_of(rank, left);
+    uint64_t b = blockrank_key_of(rank, right);
     return a != b ? a > b : left->birth_order < right->birth_order;
 }
 
-static void swap(struct life *left, struct life *right) {
+static void blockrank_swap(struct life *left, struct life *right) {
     struct life kept = *left;
     *left = *right;
     *right = kept;
@@ -36,21 +36,21 @@ static void sink(struct blockrank *rank, size_t count) {
     for (;;) {
         size_t last = at;
         for (size_t child = 2 * at + 1; child <= 2 * at + 2 && child < count; child++) {
-            if (is_before(rank, &rank->lives[last], &rank->lives[child])) {
+            if (blockrank_is_before(rank, &rank->lives[last], &rank->lives[child])) {
                 last = child;
             }
         }
         if (last == at) {
             return;
         }
-        swap(&rank->lives[at], &rank->lives[last]);
+        blockrank_swap(&rank->lives[at], &rank->lives[last]);
         at = last;
     }
 }
 
 static void rise(struct blockrank *rank, size_t at) {
-    while (at != 0 && is_before(rank, &rank->lives[(at - 1) / 2], &rank->lives[at])) {
-        swap(&rank->lives[(at - 1) / 2], &rank->lives[at]);
+    while (at != 0 && blockrank_is_before(rank, &rank->lives[(at - 1) / 2], &rank->lives[at])) {
+        blockrank_swap(&rank->lives[(at - 1) / 2], &rank->lives[at]);
         at = (at - 1) / 2;
     }
 }
@@ -65,7 +65,7 @@ void blockrank_add(struct blockrank *rank, const struct life *life) {
     if (rank->count < rank->limit) {
         rank->lives[rank->count] = *life;
         rise(rank, rank->count++);
-    } else if (rank->limit != 0 && is_before(rank, life, &rank->lives[0])) {
+    } else if (rank->limit != 0 && blockrank_is_before(rank, life, &rank->lives[0])) {
         rank->lives[0] = *life;
         sink(rank, rank->count);
     }
@@ -74,7 +74,7 @@ void blockrank_add(struct blockrank *rank, const struct life *life) {
 struct life *blockrank_take(struct blockrank *rank, size_t *count) {
     struct life *lives = rank->lives;
     for (size_t left = rank->count; left > 1; left--) {
-        swap(&rank->lives[0], &rank->lives[left - 1]);
+        blockrank_swap(&rank->lives[0], &rank->lives[left - 1]);
         sink(rank, left - 1);
     }
     *count = rank->count;

@@ -31,7 +31,7 @@ uint64_t sketch_most(uint32_t index) {
 }
 
 /* The first bucket that is not below. */
-static uint32_t place_of(const struct sketch *sketch, uint32_t index) {
+static uint32_t sketch_place_of(const struct sketch *sketch, uint32_t index) {
     uint32_t low = 0;
     uint32_t high = sketch->size;
     while (low < high) {
@@ -45,7 +45,7 @@ static uint32_t place_of(const struct sketch *sketch, uint32_t index) {
     return low;
 }
 
-static int insert(struct sketch *sketch, uint32_t place, uint32_t index) {
+static int sketch_insert(struct sketch *sketch, uint32_t place, uint32_t index) {
     if (sketch->size == sketch->capacity) {
         uint32_t capacity = sketch->capacity != 0 ? sketch->capacity * 2 : 2;
         uint64_t *counts = reallocarray(sketch->counts, capacity, BUCKET_BYTES);
@@ -71,12 +71,12 @@ static int insert(struct sketch *sketch, uint32_t place, uint32_t index) {
 
 int sketch_add(struct sketch *sketch, uint64_t value, uint64_t count) {
     uint32_t index = index_of(value);
-    uint32_t place = place_of(sketch, index);
+    uint32_t place = sketch_place_of(sketch, index);
     bool is_there = place < sketch->size && sketch->indices[place] == index;
     if (count == 0) {
         return 0;
     }
-    if (!is_there && insert(sketch, place, index) != 0) {
+    if (!is_there && sketch_insert(sketch, place, index) != 0) {
         return -1;
     }
     sketch->least = sketch->count == 0 || value < sketch->least ? value : sketch->least;

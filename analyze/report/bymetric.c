@@ -242,7 +242,7 @@ static void paths_put_one(const struct report *report, enum metric metric, size_
     style_path(report, pathwalk_folded(report, ranked->context->path), report->options.depth);
 }
 
-static void draw_paths(const struct report *report, enum metric metric, const struct ranked *ranked,
+static void paths_draw(const struct report *report, enum metric metric, const struct ranked *ranked,
                        size_t shown, size_t count) {
     struct cost total = metric_total(metric, report->model);
     struct number number;
@@ -260,7 +260,7 @@ static void draw_paths(const struct report *report, enum metric metric, const st
     }
 }
 
-static void list_paths(const struct report *report, enum metric metric, const struct ranked *ranked,
+static void paths_list(const struct report *report, enum metric metric, const struct ranked *ranked,
                        size_t shown, size_t count) {
     const struct model *model = report->model;
     struct cost total = metric_total(metric, model);
@@ -305,7 +305,7 @@ void report_paths(const struct report *report, enum metric metric) {
     while (shown < count && shown < limit && (double)ranked[shown].cost.main >= least) {
         shown++;
     }
-    (report->options.format == REPORT_TEXT ? draw_paths : list_paths)(report, metric, ranked, shown,
+    (report->options.format == REPORT_TEXT ? paths_draw : paths_list)(report, metric, ranked, shown,
                                                                       count);
     job_release(ranked);
 }

@@ -12,7 +12,7 @@
 
 /* ---- What the forms share: names, words, numbers ---- */
 
-static const char *by_word(enum diff_by by) {
+static const char *diffwrite_by_word(enum diff_by by) {
     static const char *const names[] = {"call path", "function", "file", "module"};
     return names[by];
 }
@@ -27,12 +27,12 @@ static const char *metric_key(enum metric metric) {
 }
 
 /* NULL: it was there before, and is after. */
-static const char *state_of(const struct diff_row *row) {
+static const char *diffwrite_state_of(const struct diff_row *row) {
     return row->present[0] && row->present[1] ? NULL : row->present[1] ? "new" : "gone";
 }
 
-static const char *spell(const struct names_frame *frame, bool full_names, char *buffer,
-                         size_t size) {
+static const char *diffwrite_spell(const struct names_frame *frame, bool full_names, char *buffer,
+                                   size_t size) {
     char name[4096];
     if (full_names || frame->function == NULL) {
         return names_spell(frame, buffer, size);
@@ -40,13 +40,13 @@ static const char *spell(const struct names_frame *frame, bool full_names, char 
     return shortname(names_spell(frame, name, sizeof name), buffer, size);
 }
 
-static const char *name_of(const struct diff *diff, const struct diff_row *row, bool full_names,
-                           char *buffer, size_t size) {
+static const char *diffwrite_name_of(const struct diff *diff, const struct diff_row *row,
+                                     bool full_names, char *buffer, size_t size) {
     const struct names_frame *frame = diff_frame(diff, row);
     if (frame == NULL) {
         snprintf(buffer, size, "(no call path was recorded)");
     } else if (diff->by == DIFF_BY_PATH || diff->by == DIFF_BY_FUNCTION) {
-        spell(frame, full_names, buffer, size);
+        diffwrite_spell(frame, full_names, buffer, size);
     } else if (diff->by == DIFF_BY_FILE && frame->file != NULL) {
         snprintf(buffer, size, "%s", pathname_base(frame->file));
     } else if (frame->module[0] != '\0') {
@@ -88,13 +88,14 @@ static void note_side(struct table *table, const struct diff *diff, size_t side)
                is_damaged ? " (damaged: " : "", of->model->damage, is_damaged ? ")" : "");
 }
 
-static struct table_cell spell_percent(struct number *number, uint64_t before, uint64_t after) {
+static struct table_cell diffwrite_spell_percent(struct number *number, uint64_t before,
+                                                 uint64_t after) {
     double percent = before != 0 ? 100.0 * ((double)after - (double)before) / (double)before : 0;
     snprintf(number->text, sizeof number->text, after == before ? "0%%" : "%+.1f%%", percent);
     return (struct table_cell){.is_known = before != 0, .real = percent, .text = number->text};
 }
 
-static void put_totals(const struct report *report, const struct diff *diff) {
+static void diffwrite_put_totals(const struct report *report, const struct diff *diff) {
     static const struct table_column columns[] = {
         {"metric", "", TABLE_WORD, 15},        {"before", "before", TABLE_ANY, 14},
         {"after", "after", TABLE_ANY, 14},     {"change", "change", TABLE_ANY, 14},
@@ -114,25 +115,25 @@ static void put_totals(const struct report *report, const struct diff *diff) {
         table_row(&table, (struct table_cell[]){table_text(metric_word(metric)),
                                                 amount(metric, before), amount(metric, after),
                                                 change(metric, diff_change(diff->totals, metric)),
-                                                spell_percent(&percent, before, after)});
+                                                diffwrite_spell_percent(&percent, before, after)});
     }
     table_close(&table);
 }
 
 /* report becomes that of the side whose call path is shown. */
-static void put_row(struct table *table, struct report *report, const struct diff *diff,
-                    const struct diff_row *row, enum metric metric) {
-    const char *state = state_of(row);
+static void diffwrite_put_row(struct table *table, struct report *report, const struct diff *diff,
+                              const struct diff_row *row, enum metric metric) {
+    const char *state = diffwrite_state_of(row);
     char name[4096];
-    table_row(
-        table,
-        (struct table_cell[]){
-            change(metric, diff_change(row->costs, metric)),
-            amount(metric, row->costs[0].of[metric]), amount(metric, row->costs[1].of[metric]),
-            table_text(state != NULL ? state : ""),
-            diff->by == DIFF_BY_PATH
-                ? table_path(diff_path(diff, row, report))
-                : table_text(name_of(diff, row, report->options.full_names, name, sizeof name))});
+    table_row(table,
+              (struct table_cell[]){
+                  change(metric, diff_change(row->costs, metric)),
+                  amount(metric, row->costs[0].of[metric]),
+                  amount(metric, row->costs[1].of[metric]), table_text(state != NULL ? state : ""),
+                  diff->by == DIFF_BY_PATH
+                      ? table_path(diff_path(diff, row, report))
+                      : table_text(diffwrite_name_of(diff, row, report->options.full_names, name,
+                                                     sizeof name))});
 }
 
 /* A sorted difference by one metric: rows [0, grown) are shown as grown, [shrunk, row_count) as
@@ -146,13 +147,13 @@ struct range {
 };
 
 /* The largest or smallest number where the sum does not fit: a file may say anything. */
-static int64_t add_up(int64_t left, int64_t right) {
+static int64_t diffwrite_add_up(int64_t left, int64_t right) {
     int64_t sum;
     return __builtin_add_overflow(left, right, &sum) ? (right > 0 ? INT64_MAX : INT64_MIN) : sum;
 }
 
-static struct range choose(const struct diff *diff, const struct diff_view *view,
-                           enum metric metric) {
+static struct range diffwrite_choose(const struct diff *diff, const struct diff_view *view,
+                                     enum metric metric) {
     struct range range = {.shrunk = diff->row_count};
     size_t limit = view->limit != 0 ? view->limit : SIZE_MAX;
     int64_t least = view->least < INT64_MAX ? (int64_t)view->least : INT64_MAX;
@@ -168,8 +169,8 @@ static struct range choose(const struct diff *diff, const struct diff_view *view
     for (size_t i = range.grown; i < range.shrunk; i++) {
         int64_t change = diff_change(diff->rows[i].costs, metric);
         range.rest += change != 0;
-        range.rest_up = change > 0 ? add_up(range.rest_up, change) : range.rest_up;
-        range.rest_down = change < 0 ? add_up(range.rest_down, change) : range.rest_down;
+        range.rest_up = change > 0 ? diffwrite_add_up(range.rest_up, change) : range.rest_up;
+        range.rest_down = change < 0 ? diffwrite_add_up(range.rest_down, change) : range.rest_down;
     }
     return range;
 }
@@ -182,7 +183,8 @@ static void put_metric(struct report *report, struct diff *diff, const struct di
         {"before", "before", TABLE_ANY, 14},
         {"after", "after", TABLE_ANY, 14},
         {"state", "", TABLE_WORD, 4},
-        {has_paths ? "path" : "name", by_word(diff->by), has_paths ? TABLE_PATH : TABLE_TEXT, 0},
+        {has_paths ? "path" : "name", diffwrite_by_word(diff->by),
+         has_paths ? TABLE_PATH : TABLE_TEXT, 0},
     };
     struct range range;
     struct number numbers[3];
@@ -190,15 +192,15 @@ static void put_metric(struct report *report, struct diff *diff, const struct di
     char rest[200];
     struct table table;
     diff_sort(diff, metric);
-    range = choose(diff, view, metric);
-    snprintf(title, sizeof title, "%s by %s", metric_word(metric), by_word(diff->by));
+    range = diffwrite_choose(diff, view, metric);
+    snprintf(title, sizeof title, "%s by %s", metric_word(metric), diffwrite_by_word(diff->by));
     table = table_open(report, metric_key(metric), title, columns, 5);
     table.is_path_below = true;
     for (size_t i = 0; i < range.grown; i++) {
-        put_row(&table, report, diff, &diff->rows[i], metric);
+        diffwrite_put_row(&table, report, diff, &diff->rows[i], metric);
     }
     for (size_t i = diff->row_count; i-- > range.shrunk;) {
-        put_row(&table, report, diff, &diff->rows[i], metric);
+        diffwrite_put_row(&table, report, diff, &diff->rows[i], metric);
     }
     snprintf(rest, sizeof rest, "%s smaller: %s, %s", number_count(&numbers[0], range.rest),
              tabletext_spell(&numbers[1], change(metric, range.rest_up)),
@@ -215,7 +217,7 @@ static void write_for_people(struct diff *diff, const struct diff_view *view) {
                             .options = view->style,
                             .model = diff->sides[1].model};
     report.options.table_depth = view->depth;
-    put_totals(&report, diff);
+    diffwrite_put_totals(&report, diff);
     for (enum metric metric = 0; metric < METRIC_COUNT; metric++) {
         if (view->metrics[metric]) {
             put_metric(&report, diff, view, metric);
@@ -235,7 +237,7 @@ static enum metric first_metric(const struct diff_view *view) {
 
 /* Every row here did change. */
 static struct table_cell state_cell(const struct diff_row *row) {
-    const char *state = state_of(row);
+    const char *state = diffwrite_state_of(row);
     return table_text(state != NULL ? state : "changed");
 }
 
@@ -269,7 +271,7 @@ static void put_json_row(struct jsonwriter *json, const struct diff *diff,
                          const struct diff_row *row) {
     char name[4096];
     jsonwriter_map(json, NULL);
-    jsonwriter_string(json, "name", name_of(diff, row, true, name, sizeof name));
+    jsonwriter_string(json, "name", diffwrite_name_of(diff, row, true, name, sizeof name));
     jsonwriter_string(json, "state", state_cell(row).text);
     put_json_costs(json, row->costs);
     if (diff->by == DIFF_BY_PATH) {
@@ -290,7 +292,7 @@ static void write_json(struct diff *diff, const struct diff_view *view) {
     jsonwriter_map(json, "totals");
     put_json_costs(json, diff->totals);
     jsonwriter_end_map(json);
-    jsonwriter_string(json, "by", diff->by == DIFF_BY_PATH ? "path" : by_word(diff->by));
+    jsonwriter_string(json, "by", diff->by == DIFF_BY_PATH ? "path" : diffwrite_by_word(diff->by));
     jsonwriter_number(json, "same", diff->same_count);
     jsonwriter_array(json, "rows");
     for (size_t i = 0; i < diff->row_count; i++) {
@@ -308,8 +310,8 @@ enum { COLUMNS = 3 + 3 * METRIC_COUNT };
 static void put_csv_row(struct table *table, struct report *report, const struct diff *diff,
                         const struct diff_row *row) {
     char name[4096];
-    struct table_cell cells[COLUMNS] = {state_cell(row),
-                                        table_text(name_of(diff, row, true, name, sizeof name))};
+    struct table_cell cells[COLUMNS] = {
+        state_cell(row), table_text(diffwrite_name_of(diff, row, true, name, sizeof name))};
     for (enum metric metric = 0; metric < METRIC_COUNT; metric++) {
         struct table_cell *three = &cells[2 + 3 * metric];
         three[0] = table_number(row->costs[0].of[metric]);

@@ -14,7 +14,7 @@
 
 /* ---- Contexts ---- */
 
-static void put_frame(struct jsonwriter *json, const struct names_frame *frame) {
+static void json_put_frame(struct jsonwriter *json, const struct names_frame *frame) {
     jsonwriter_map(json, NULL);
     jsonwriter_string(json, "function", frame->function);
     jsonwriter_string(json, "file", frame->file);
@@ -33,13 +33,13 @@ static size_t put_node_frames(struct jsonwriter *json, const struct report *repo
     size_t count;
     const struct names_frame *frames = names_frames(report->names, recorded, &count);
     for (size_t i = 0; recorded >= MEMTRACE_FRAME_CLASSES && i < count && most > 0; i++) {
-        put_frame(json, &frames[i]);
+        json_put_frame(json, &frames[i]);
         most--;
     }
     return most;
 }
 
-static void put_frames(struct jsonwriter *json, const struct report *report, uint32_t node) {
+static void json_put_frames(struct jsonwriter *json, const struct report *report, uint32_t node) {
     size_t most = report->options.depth != 0 ? report->options.depth : SIZE_MAX;
     jsonwriter_array(json, "frames");
     while (node != 0 && most > 0) {
@@ -50,7 +50,7 @@ static void put_frames(struct jsonwriter *json, const struct report *report, uin
 }
 
 /* The nodes of all call paths, callers before what they call. */
-static void put_nodes(struct jsonwriter *json, const struct report *report) {
+static void json_put_nodes(struct jsonwriter *json, const struct report *report) {
     const struct model *model = report->model;
     bool *is_needed = job_array(model->node_count + 1, sizeof *is_needed);
     for (size_t i = 0; i < model->context_count; i++) {
@@ -75,8 +75,8 @@ static void put_nodes(struct jsonwriter *json, const struct report *report) {
     job_release(is_needed);
 }
 
-static void put_lifetimes(struct jsonwriter *json, const struct model *model,
-                          const struct model_context *context) {
+static void json_put_lifetimes(struct jsonwriter *json, const struct model *model,
+                               const struct model_context *context) {
     jsonwriter_array(json, "lifetimes");
     for (size_t i = 0; context->lifetimes != MODEL_NO_LIFETIMES && i < MEMTRACE_LIFETIME_BUCKETS;
          i++) {
@@ -85,8 +85,8 @@ static void put_lifetimes(struct jsonwriter *json, const struct model *model,
     jsonwriter_end_array(json);
 }
 
-static void put_context(struct jsonwriter *json, const struct report *report,
-                        const struct model_context *context) {
+static void json_put_context(struct jsonwriter *json, const struct report *report,
+                             const struct model_context *context) {
     char hash[20];
     snprintf(hash, sizeof hash, "%016" PRIx64, model_hash(report->model, context->id));
     jsonwriter_map(json, NULL);
@@ -109,12 +109,12 @@ static void put_context(struct jsonwriter *json, const struct report *report,
         jsonwriter_double(json, "total_bytes_error", context->total_error_bytes);
         jsonwriter_double(json, "live_bytes_error", context->live_error_bytes);
     }
-    put_lifetimes(json, report->model, context);
+    json_put_lifetimes(json, report->model, context);
     if (report->options.nodes) {
         jsonwriter_number(json, "node", context->path);
     }
     if (!report->options.no_frames) {
-        put_frames(json, report, context->path);
+        json_put_frames(json, report, context->path);
     }
     jsonwriter_end_map(json);
 }
@@ -125,7 +125,7 @@ static void put_contexts(struct jsonwriter *json, const struct report *report, c
     for (size_t i = 0; i < report->model->context_count; i++) {
         const struct model_context *context = &report->model->contexts[i];
         if (context->class == class) {
-            put_context(json, report, context);
+            json_put_context(json, report, context);
         }
     }
     jsonwriter_end_array(json);
@@ -133,7 +133,7 @@ static void put_contexts(struct jsonwriter *json, const struct report *report, c
 
 /* ---- The rest ---- */
 
-static void put_arguments(struct jsonwriter *json, const char *name, struct arguments left) {
+static void json_put_arguments(struct jsonwriter *json, const char *name, struct arguments left) {
     const char *at;
     jsonwriter_array(json, name);
     while ((at = arguments_next(&left)) != NULL) {
@@ -142,7 +142,7 @@ static void put_arguments(struct jsonwriter *json, const char *name, struct argu
     jsonwriter_end_array(json);
 }
 
-static void put_process(struct jsonwriter *json, const struct report *report) {
+static void json_put_process(struct jsonwriter *json, const struct report *report) {
     const struct memtrace_header *header = &report->model->header;
     static const char *const stacks[] = {"none", "short", "full"};
     jsonwriter_map(json, "process");
@@ -160,11 +160,11 @@ static void put_process(struct jsonwriter *json, const struct report *report) {
     jsonwriter_bool(json, "forked", (header->flags & MEMTRACE_FLAG_FORKED) != 0);
     jsonwriter_number(json, "inherited_blocks", header->inherited_blocks);
     jsonwriter_number(json, "inherited_bytes", header->inherited_bytes);
-    put_arguments(json, "command", arguments_of(header));
+    json_put_arguments(json, "command", arguments_of(header));
     jsonwriter_end_map(json);
 }
 
-static void put_lost(struct jsonwriter *json, const struct report *report) {
+static void json_put_lost(struct jsonwriter *json, const struct report *report) {
     const struct model *model = report->model;
     static const char *const kinds[MEMTRACE_LOSS_KINDS] = {"events",  "contexts", "frames",
                                                            "threads", "modules",  "blocks",
@@ -178,7 +178,7 @@ static void put_lost(struct jsonwriter *json, const struct report *report) {
     jsonwriter_end_map(json);
 }
 
-static void put_totals(struct jsonwriter *json, const struct report *report) {
+static void json_put_totals(struct jsonwriter *json, const struct report *report) {
     const struct model *model = report->model;
     const struct model_totals *totals =
         report->counted != NULL ? &report->counted->totals : &model->totals;
@@ -207,11 +207,11 @@ static void put_totals(struct jsonwriter *json, const struct report *report) {
     jsonwriter_number(json, "total_allocations", totals->allocations);
     jsonwriter_number(json, "total_frees", totals->frees);
     jsonwriter_number(json, "total_temporary", totals->temporary);
-    put_lost(json, report);
+    json_put_lost(json, report);
 }
 
 /* Forked children that stayed light, summed up: their call paths are not among the contexts. */
-static void put_children(struct jsonwriter *json, const struct model *model) {
+static void json_put_children(struct jsonwriter *json, const struct model *model) {
     struct model_children sum = model_sum_children(model);
     if (model->child_count == 0) {
         return;
@@ -260,7 +260,7 @@ void report_json_thinned(struct jsonwriter *json, const struct model_gap *thinne
     jsonwriter_end_array(json);
 }
 
-static void put_recording(struct jsonwriter *json, const struct model *model) {
+static void json_put_recording(struct jsonwriter *json, const struct model *model) {
     const struct model_recording *recording = &model->recording;
     if (!recording->present) {
         return;
@@ -290,7 +290,7 @@ static void put_recording(struct jsonwriter *json, const struct model *model) {
 }
 
 /* Of a profile that is, or was at times, a sample. */
-static void put_sampling(struct jsonwriter *json, const struct model *model) {
+static void json_put_sampling(struct jsonwriter *json, const struct model *model) {
     const struct model_recording *recording = &model->recording;
     if (recording->present || !recording->sampled) {
         return;
@@ -375,7 +375,7 @@ static void put_modules(struct jsonwriter *json, const struct model *model) {
     jsonwriter_end_array(json);
 }
 
-static void put_timeline(struct jsonwriter *json, const struct report *report) {
+static void json_put_timeline(struct jsonwriter *json, const struct report *report) {
     static const unsigned char shown[] = {0, 1, 2, 3, 4};
     struct report all = *report;
     struct rows_view view = rows_view(&all, &rows_timeline, shown, sizeof shown);
@@ -403,7 +403,7 @@ static void put_run_process(struct jsonwriter *json, const struct run_process *p
     jsonwriter_number(json, "parent_pid", process->parent_pid);
     jsonwriter_number(json, "image", process->image);
     jsonwriter_string(json, "program", process->program);
-    put_arguments(json, "arguments", process->command);
+    json_put_arguments(json, "arguments", process->command);
     jsonwriter_number(json, "start_ns", process->start_ns);
     jsonwriter_number(json, "end_ns", process->end_ns);
     jsonwriter_string(json, "end", run_end_word(process->end));
@@ -432,11 +432,11 @@ static void put_chosen(struct jsonwriter *json, const struct report_run *run) {
     jsonwriter_end_map(json);
 }
 
-static void put_run(struct jsonwriter *json, const struct report *report) {
+static void json_put_run(struct jsonwriter *json, const struct report *report) {
     const struct run *run = report->run->run;
     jsonwriter_map(json, "run");
     jsonwriter_string(json, "folder", run->path);
-    put_arguments(json, "command", run->command);
+    json_put_arguments(json, "command", run->command);
     jsonwriter_bool(json, "has_summary", run->has_summary);
     jsonwriter_number(json, "duration_ns", run->duration_ns);
     if (run->has_exit) {
@@ -471,25 +471,25 @@ void report_json(const struct report *report) {
     jsonwriter_map(json, NULL);
     jsonwriter_number(json, "version", 1);
     jsonwriter_string(json, "executable", report->model->header.executable);
-    put_process(json, report);
-    put_totals(json, report);
-    put_recording(json, report->model);
-    put_sampling(json, report->model);
+    json_put_process(json, report);
+    json_put_totals(json, report);
+    json_put_recording(json, report->model);
+    json_put_sampling(json, report->model);
     tabledata_json_warnings(json, report);
     put_threads(json, report->model);
     put_modules(json, report->model);
-    put_timeline(json, report);
+    json_put_timeline(json, report);
     put_lifetime_ends(json);
     if (report->options.nodes) {
-        put_nodes(json, report);
+        json_put_nodes(json, report);
     }
     put_contexts(json, report, "contexts", MODEL_HEAP);
     put_contexts(json, report, "mappings", MODEL_MAPPING);
     put_contexts(json, report, "pools", MODEL_POOL);
     report_json_pools(json, report);
-    put_children(json, report->model);
+    json_put_children(json, report->model);
     if (report->run != NULL) {
-        put_run(json, report);
+        json_put_run(json, report);
     }
     jsonwriter_end_map(json);
 }

@@ -18,7 +18,7 @@
 enum { CHART_COLUMNS = 60, LABEL_COLUMNS = 22 };
 
 /* "python3 script.py": the arguments as given, those with blanks quoted. */
-static void put_command(const struct report *report) {
+static void summary_put_command(const struct report *report) {
     const struct memtrace_header *header = &report->model->header;
     struct arguments left = arguments_of(header);
     const char *at;
@@ -92,8 +92,8 @@ static void put_error(const struct report *report, const char *error) {
     }
 }
 
-static void put_bytes(const struct report *report, const char *label, uint64_t bytes,
-                      double error) {
+static void summary_put_bytes(const struct report *report, const char *label, uint64_t bytes,
+                              double error) {
     struct number spelled;
     struct number exact;
     style_label(report, label);
@@ -118,7 +118,7 @@ static void put_memory(const struct report *report) {
     uint64_t blocks;
     struct number number;
     const struct model_errors *errors = &report->model->recording.errors;
-    put_bytes(report, "peak", totals->maximum_bytes, errors->maximum_bytes);
+    summary_put_bytes(report, "peak", totals->maximum_bytes, errors->maximum_bytes);
     if (totals->maximum_error_bytes != 0) {
         fprintf(report->out, "; the true peak is within %s of it, since threads count apart",
                 number_bytes(&number, totals->maximum_error_bytes));
@@ -128,7 +128,7 @@ static void put_memory(const struct report *report) {
     if (bytes != totals->live_bytes) {
         report_left_out(report->suppressions, note);
     }
-    put_bytes(report, report_held(report->model), bytes, errors->live_bytes);
+    summary_put_bytes(report, report_held(report->model), bytes, errors->live_bytes);
     fprintf(report->out, " in %s%s)\n", number_items(&number, blocks, "block"), note);
 }
 
@@ -207,7 +207,7 @@ static void put_others(const struct report *report, enum model_class class, cons
 }
 
 /* Those that stayed light: what they did is not in the sums above. */
-static void put_children(const struct report *report) {
+static void summary_put_children(const struct report *report) {
     const struct model *model = report->model;
     struct model_children sum = model_sum_children(model);
     struct number numbers[4];
@@ -295,7 +295,7 @@ static void put_some_gaps(const struct report *report, const char *label,
 }
 
 /* When events were lost or left out, and what that means for the numbers above. */
-static void put_gaps(const struct report *report) {
+static void summary_put_gaps(const struct report *report) {
     const struct model *model = report->model;
     put_some_gaps(report, "events missing", model->gaps, model->gap_count);
     put_some_gaps(report, "thinned", model->thinned, model->thinned_count);
@@ -306,7 +306,7 @@ static void put_gaps(const struct report *report) {
 }
 
 /* What the file holds, of a recording. */
-static void put_events(const struct report *report) {
+static void summary_put_events(const struct report *report) {
     const struct model_recording *recording = &report->model->recording;
     struct number count;
     struct number bytes;
@@ -329,7 +329,7 @@ static void put_events(const struct report *report) {
         fprintf(report->out, ", %" PRIu32 " parts", recording->parts);
     }
     fputc('\n', report->out);
-    put_gaps(report);
+    summary_put_gaps(report);
     if (recording->foreign_frees != 0) {
         style_label(report, "frees of others");
         fprintf(report->out, "%s, of blocks that are not in this file\n",
@@ -352,7 +352,7 @@ static void put_events(const struct report *report) {
     }
 }
 
-static void put_sampling(const struct report *report) {
+static void summary_put_sampling(const struct report *report) {
     const struct model *model = report->model;
     struct number bytes;
     if (!model_is_estimate(model)) {
@@ -400,7 +400,7 @@ static void put_chart(const struct report *report) {
 }
 
 /* What the kernel noted; of a window or an older file what the samples tell. */
-static void put_resident(const struct report *report) {
+static void summary_put_resident(const struct report *report) {
     const struct model *model = report->model;
     bool is_whole = model->from_ns == 0 && model->to_ns == UINT64_MAX;
     uint64_t most = is_whole ? model->header.peak_resident_bytes : 0;
@@ -426,7 +426,7 @@ static void put_resident(const struct report *report) {
     }
 }
 
-static void put_all(const struct report *report) {
+static void summary_put_all(const struct report *report) {
     const struct model *model = report->model;
     fputs(style_on(report, STYLE_HEADING), report->out);
     print_safe(report->out, "MemTrace report of %s", memtrace_program(&model->header));
@@ -437,10 +437,10 @@ static void put_all(const struct report *report) {
     fprintf(report->out, "%s\n", style_off(report));
     style_label(report, model->recording.present ? "recording" : "profile");
     print_safe(report->out, "%s\n", report->source);
-    put_command(report);
+    summary_put_command(report);
     (model->header.merged > 1 ? put_merged : put_state)(report);
-    put_events(report);
-    put_sampling(report);
+    summary_put_events(report);
+    summary_put_sampling(report);
     if (report->selected != NULL) {
         style_label(report, "selected");
         print_safe(report->out, "%s\n", report->selected);
@@ -451,9 +451,9 @@ static void put_all(const struct report *report) {
     put_counts(report);
     put_others(report, MODEL_MAPPING, "mappings");
     put_others(report, MODEL_POOL, "pools");
-    put_children(report);
+    summary_put_children(report);
     put_losses(report);
-    put_resident(report);
+    summary_put_resident(report);
     put_chart(report);
 }
 
@@ -461,7 +461,7 @@ void report_summary(const struct report *report) {
     struct report lines = *report;
     struct job_printing *printing = job_print();
     lines.out = printing->out;
-    put_all(&lines);
+    summary_put_all(&lines);
     style_lines(report, job_printed(printing), LABEL_COLUMNS);
 }
 

@@ -6,13 +6,13 @@
 
 #include <string.h>
 
-static bool starts_with(const char *text, const char *word) {
+static bool framekind_starts_with(const char *text, const char *word) {
     return strncmp(text, word, strlen(word)) == 0;
 }
 
 static bool starts_with_any(const char *text, const char *const *words, size_t count) {
     for (size_t i = 0; i < count; i++) {
-        if (starts_with(text, words[i])) {
+        if (framekind_starts_with(text, words[i])) {
             return true;
         }
     }
@@ -65,7 +65,7 @@ static bool is_wrapper(const struct names_frame *frame) {
 }
 
 enum framekind framekind_of_file(const struct names_frame *frame, const char *executable) {
-    bool is_header = frame->file != NULL && starts_with(frame->file, "/usr/");
+    bool is_header = frame->file != NULL && framekind_starts_with(frame->file, "/usr/");
     if (pathwalk_is_startup(frame)) {
         return FRAMEKIND_SYSTEM;
     }

@@ -193,17 +193,18 @@ ROWS_CELL(allocation_count, struct life, life,
           table_real((double)life_units(life) / (double)ACCOUNTS_ONE))
 ROWS_CELL(allocation_hash, struct life, life, table_number(model_hash(of->model, life->context)))
 
-static const struct model_context *context_of(const struct rows_of *of, const void *record) {
+static const struct model_context *heaprows_context_of(const struct rows_of *of,
+                                                       const void *record) {
     return model_find(of->whole, ((const struct life *)record)->context);
 }
 
 static struct table_cell allocation_class(const struct rows_of *of, const void *record) {
-    const struct model_context *context = context_of(of, record);
+    const struct model_context *context = heaprows_context_of(of, record);
     return table_text(context != NULL && context->class == MODEL_POOL ? "pool" : "heap");
 }
 
 static struct table_cell allocation_pool(const struct rows_of *of, const void *record) {
-    const struct model_context *context = context_of(of, record);
+    const struct model_context *context = heaprows_context_of(of, record);
     return context != NULL && context->class == MODEL_POOL
                ? table_text(model_class_name(of->whole, context))
                : table_none();
@@ -223,7 +224,7 @@ static struct table_cell allocation_age(const struct rows_of *of, const void *re
 }
 
 static struct table_cell allocation_path(const struct rows_of *of, const void *record) {
-    const struct model_context *context = context_of(of, record);
+    const struct model_context *context = heaprows_context_of(of, record);
     return table_path(context != NULL ? context->path : 0);
 }
 

@@ -15,7 +15,7 @@ struct jsonwriter {
 };
 
 /* So many bytes from text on stand in JSON as they are, whatever a terminal does with text. */
-static size_t plain_length(const char *text, size_t size) {
+static size_t jsonwriter_plain_length(const char *text, size_t size) {
     size_t length = 0;
     while (length < size && (unsigned char)text[length] < 0x7f) {
         length++;
@@ -24,14 +24,14 @@ static size_t plain_length(const char *text, size_t size) {
 }
 
 /* What terminals obey stands in strings only, where an escape says the same. */
-static void put(void *context, const char *text, size_t size) {
+static void jsonwriter_put(void *context, const char *text, size_t size) {
     FILE *out = context;
-    if (size == 1 && plain_length(text, 1) == 1) { /* between values */
+    if (size == 1 && jsonwriter_plain_length(text, 1) == 1) { /* between values */
         putc_unlocked(text[0], out);
         return;
     }
     while (size != 0) {
-        size_t step = plain_length(text, size);
+        size_t step = jsonwriter_plain_length(text, size);
         bool is_safe = true;
         char character[5] = "";
         if (step == 0) {
@@ -59,7 +59,7 @@ struct jsonwriter *jsonwriter_open(FILE *out, enum jsonwriter_style style) {
         return NULL;
     }
     json->gen = gen;
-    yajl_gen_config(gen, yajl_gen_print_callback, put, out);
+    yajl_gen_config(gen, yajl_gen_print_callback, jsonwriter_put, out);
     if (style != JSONWRITER_COMPACT) {
         yajl_gen_config(gen, yajl_gen_beautify, 1);
         yajl_gen_config(gen, yajl_gen_indent_string, style == JSONWRITER_WIDE ? "    " : " ");
@@ -102,7 +102,7 @@ static void put_string(yajl_gen gen, const char *text) {
 
 /* ---- Values ---- */
 
-static yajl_gen named(struct jsonwriter *json, const char *name) {
+static yajl_gen jsonwriter_named(struct jsonwriter *json, const char *name) {
     if (name != NULL) {
         yajl_gen_string(json->gen, (const unsigned char *)name, strlen(name));
     }
@@ -110,7 +110,7 @@ static yajl_gen named(struct jsonwriter *json, const char *name) {
 }
 
 void jsonwriter_map(struct jsonwriter *json, const char *name) {
-    yajl_gen_map_open(named(json, name));
+    yajl_gen_map_open(jsonwriter_named(json, name));
 }
 
 void jsonwriter_end_map(struct jsonwriter *json) {
@@ -118,7 +118,7 @@ void jsonwriter_end_map(struct jsonwriter *json) {
 }
 
 void jsonwriter_array(struct jsonwriter *json, const char *name) {
-    yajl_gen_array_open(named(json, name));
+    yajl_gen_array_open(jsonwriter_named(json, name));
 }
 
 void jsonwriter_end_array(struct jsonwriter *json) {
@@ -126,7 +126,7 @@ void jsonwriter_end_array(struct jsonwriter *json) {
 }
 
 void jsonwriter_string(struct jsonwriter *json, const char *name, const char *value) {
-    yajl_gen gen = named(json, name);
+    yajl_gen gen = jsonwriter_named(json, name);
     if (value != NULL) {
         put_string(gen, value);
     } else {
@@ -147,7 +147,7 @@ static void put_digits(struct jsonwriter *json, const char *name, bool is_negati
     if (is_negative) {
         *--at = '-';
     }
-    yajl_gen_number(named(json, name), at, (size_t)(text + sizeof text - at));
+    yajl_gen_number(jsonwriter_named(json, name), at, (size_t)(text + sizeof text - at));
 }
 
 void jsonwriter_number(struct jsonwriter *json, const char *name, uint64_t value) {
@@ -162,14 +162,14 @@ void jsonwriter_double(struct jsonwriter *json, const char *name, double value) 
     char text[40];
     int size = snprintf(text, sizeof text, "%.6g", value);
     if (isfinite(value)) {
-        yajl_gen_number(named(json, name), text, (size_t)size);
+        yajl_gen_number(jsonwriter_named(json, name), text, (size_t)size);
     } else {
-        yajl_gen_null(named(json, name));
+        yajl_gen_null(jsonwriter_named(json, name));
     }
 }
 
 void jsonwriter_bool(struct jsonwriter *json, const char *name, bool value) {
-    yajl_gen_bool(named(json, name), value);
+    yajl_gen_bool(jsonwriter_named(json, name), value);
 }
 
 void jsonwriter_hex(struct jsonwriter *json, const char *name, const uint8_t *bytes, size_t size) {

@@ -90,7 +90,7 @@ const struct rows rows_summary = {
 
 /* ---- Threads ---- */
 
-static size_t find_thread(const struct rows_of *of, int64_t id) {
+static size_t modelrows_find_thread(const struct rows_of *of, int64_t id) {
     for (size_t i = 0; i < of->model->thread_count; i++) {
         if (of->model->threads[i].id == id) {
             return i;
@@ -152,13 +152,13 @@ const struct rows rows_threads = {
     .about = "what each thread allocated and freed",
     ROWS_COLUMNS(thread_columns),
     ROWS_ARRAY(threads, thread_count),
-    .find = find_thread,
+    .find = modelrows_find_thread,
 };
 
 /* ---- Who freed whose ---- */
 
 static struct table_cell thread_name(const struct rows_of *of, uint32_t id) {
-    size_t row = find_thread(of, id);
+    size_t row = modelrows_find_thread(of, id);
     bool has_name = row != SIZE_MAX && of->model->threads[row].name[0] != '\0';
     return table_text(has_name ? of->model->threads[row].name : "-");
 }
@@ -201,18 +201,18 @@ static size_t modules_below(const struct model *model, size_t end) {
     return count;
 }
 
-static size_t count_modules(const struct rows_of *of) {
+static size_t modelrows_count_modules(const struct rows_of *of) {
     return modules_below(of->model, of->model->module_count);
 }
 
-static size_t find_module(const struct rows_of *of, int64_t id) {
+static size_t modelrows_find_module(const struct rows_of *of, int64_t id) {
     const struct model *model = of->model;
     return id >= 1 && (uint64_t)id < model->module_count && model->modules[id].path[0] != '\0'
                ? modules_below(model, (size_t)id)
                : SIZE_MAX;
 }
 
-static const void *module_at(const struct rows_of *of, size_t row, void *room) {
+static const void *modelrows_module_at(const struct rows_of *of, size_t row, void *room) {
     size_t id = 1;
     (void)room;
     while (of->model->modules[id].path[0] == '\0' || row-- > 0) {
@@ -255,9 +255,9 @@ const struct rows rows_modules = {
     .name = "modules",
     .about = "the program and its libraries",
     ROWS_COLUMNS(module_columns),
-    .count = count_modules,
-    .record = module_at,
-    .find = find_module,
+    .count = modelrows_count_modules,
+    .record = modelrows_module_at,
+    .find = modelrows_find_module,
 };
 
 /* ---- Timeline ---- */
@@ -455,7 +455,8 @@ static struct run_process own(const struct model *model) {
     };
 }
 
-static struct run_process child_of(const struct model *model, const struct model_child *child) {
+static struct run_process modelrows_child_of(const struct model *model,
+                                             const struct model_child *child) {
     return (struct run_process){
         .pid = child->pid,
         .parent_pid = child->parent_pid,
@@ -479,7 +480,7 @@ static struct run_process child_of(const struct model *model, const struct model
     };
 }
 
-static size_t count_processes(const struct rows_of *of) {
+static size_t modelrows_count_processes(const struct rows_of *of) {
     return of->run != NULL ? of->run->process_count : 1 + of->whole->child_count;
 }
 
@@ -489,7 +490,7 @@ static const void *process_at(const struct rows_of *of, size_t row, void *room) 
         return &of->run->processes[row];
     }
     *(struct run_process *)room =
-        row == 0 ? own(of->whole) : child_of(of->whole, &of->whole->children[row - 1]);
+        row == 0 ? own(of->whole) : modelrows_child_of(of->whole, &of->whole->children[row - 1]);
     return room;
 }
 
@@ -578,6 +579,6 @@ const struct rows rows_processes = {
     .name = "processes",
     .about = "those of a run, or the one of a file and its small forked children",
     ROWS_COLUMNS(process_columns),
-    .count = count_processes,
+    .count = modelrows_count_processes,
     .record = process_at,
 };

@@ -29,7 +29,7 @@ bool pathwalk_is_main(const struct names_frame *frame) {
 
 /* ---- Walking one path ---- */
 
-static const struct model_node *node_of(const struct pathwalk *walk) {
+static const struct model_node *pathwalk_node_of(const struct pathwalk *walk) {
     return &walk->report->model->nodes[walk->node];
 }
 
@@ -55,18 +55,18 @@ static bool is_at_startup(const struct pathwalk *walk) {
 }
 
 /* The frame the walk stands on; past the end: NULL. */
-static void settle(struct pathwalk *walk) {
+static void pathwalk_settle(struct pathwalk *walk) {
     size_t count;
     const struct names_frame *frames;
     walk->frame = NULL;
     while (walk->node != 0) {
-        uint64_t recorded = node_of(walk)->frame;
+        uint64_t recorded = pathwalk_node_of(walk)->frame;
         frames = names_frames(walk->report->names, recorded, &count);
         if (recorded >= MEMTRACE_FRAME_CLASSES && walk->index < count) {
             walk->frame = &frames[walk->index];
             break;
         }
-        walk->node = node_of(walk)->parent;
+        walk->node = pathwalk_node_of(walk)->parent;
         walk->index = 0;
     }
     if (walk->frame != NULL && walk->steps > 0 && !walk->report->options.all_frames &&
@@ -76,22 +76,22 @@ static void settle(struct pathwalk *walk) {
     }
 }
 
-static void step(struct pathwalk *walk) {
+static void pathwalk_step(struct pathwalk *walk) {
     bool over = walk->frame == NULL || (pathwalk_is_main(walk->frame) && !walk->frame->inlined &&
                                         !walk->report->options.all_frames);
     if (over) {
         walk->node = 0;
     }
     walk->index++;
-    settle(walk);
+    pathwalk_settle(walk);
 }
 
 /* On to the outermost of a run of library frames. */
-static void fold(struct pathwalk *walk) {
+static void pathwalk_fold(struct pathwalk *walk) {
     walk->folded = 0;
     while (walk->folds && walk->frame != NULL && pathwalk_is_library(walk->frame)) {
         struct pathwalk next = *walk;
-        step(&next);
+        pathwalk_step(&next);
         if (next.frame == NULL || !pathwalk_is_library(next.frame)) {
             return;
         }
@@ -102,19 +102,19 @@ static void fold(struct pathwalk *walk) {
 
 struct pathwalk pathwalk(const struct report *report, uint32_t id) {
     struct pathwalk walk = {.report = report, .node = id};
-    settle(&walk);
+    pathwalk_settle(&walk);
     return walk;
 }
 
 struct pathwalk pathwalk_folded(const struct report *report, uint32_t id) {
     struct pathwalk walk = pathwalk(report, id);
     walk.folds = !report->options.all_frames;
-    fold(&walk);
+    pathwalk_fold(&walk);
     return walk;
 }
 
 void pathwalk_next(struct pathwalk *walk) {
     walk->steps++;
-    step(walk);
-    fold(walk);
+    pathwalk_step(walk);
+    pathwalk_fold(walk);
 }

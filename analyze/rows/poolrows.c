@@ -21,13 +21,13 @@ struct pool_row {
 _Static_assert(sizeof(struct pool_row) <= ROWS_ROOM, "a row has room");
 
 /* Of a context, also where pools stand for the heap (selection_as_heap). */
-static bool is_of(const struct model_context *context, size_t pool) {
+static bool poolrows_is_of(const struct model_context *context, size_t pool) {
     return context->frame == MEMTRACE_FRAME_POOL + pool;
 }
 
-static bool is_there(const struct model *model, size_t pool) {
+static bool poolrows_is_there(const struct model *model, size_t pool) {
     for (size_t i = 0; i < model->context_count; i++) {
-        if (is_of(&model->contexts[i], pool)) {
+        if (poolrows_is_of(&model->contexts[i], pool)) {
             return true;
         }
     }
@@ -37,7 +37,7 @@ static bool is_there(const struct model *model, size_t pool) {
 static size_t count_pools(const struct rows_of *of) {
     size_t count = 0;
     for (size_t pool = 0; pool < of->model->pool_count; pool++) {
-        count += is_there(of->model, pool);
+        count += poolrows_is_there(of->model, pool);
     }
     return count;
 }
@@ -45,7 +45,7 @@ static size_t count_pools(const struct rows_of *of) {
 /* The row'th that is there. */
 static size_t pool_at(const struct model *model, size_t row) {
     size_t pool = 0;
-    while (pool < model->pool_count && (!is_there(model, pool) || row-- != 0)) {
+    while (pool < model->pool_count && (!poolrows_is_there(model, pool) || row-- != 0)) {
         pool++;
     }
     return pool;
@@ -65,7 +65,7 @@ static const void *pool_record(const struct rows_of *of, size_t number, void *ma
     }
     for (size_t i = 0; i < model->context_count; i++) {
         const struct model_context *context = &model->contexts[i];
-        if (is_of(context, pool)) {
+        if (poolrows_is_of(context, pool)) {
             row->allocations += context->allocations;
             row->total_bytes += context->total_bytes;
             row->frees += context->frees;

@@ -7,13 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint64_t read_number(const unsigned char *at, size_t size) {
+static uint64_t rows_read_number(const unsigned char *at, size_t size) {
     uint64_t number = 0;
     memcpy(&number, at, size); /* the low bytes */
     return number;
 }
 
-static struct table_cell read_text(const struct table_column *column, const unsigned char *at) {
+static struct table_cell rows_read_text(const struct table_column *column,
+                                        const unsigned char *at) {
     const char *text = (const char *)at;
     if (column->size == sizeof text) {
         memcpy(&text, at, sizeof text);
@@ -29,16 +30,16 @@ static struct table_cell read_field(const struct table_column *column, const uns
     switch (column->kind) {
     case TABLE_TEXT:
     case TABLE_WORD:
-        return read_text(column, at);
+        return rows_read_text(column, at);
     case TABLE_REAL:
     case TABLE_PERCENT:
         memcpy(&cell.real, at, sizeof cell.real);
         return cell;
     case TABLE_PATH:
-        cell.path = (uint32_t)read_number(at, column->size);
+        cell.path = (uint32_t)rows_read_number(at, column->size);
         return cell;
     default:
-        cell.number = read_number(at, column->size);
+        cell.number = rows_read_number(at, column->size);
         cell.is_known = !(column->none == TABLE_ZERO && cell.number == 0) &&
                         !(column->none == TABLE_MOST && cell.number == UINT64_MAX);
         return cell;

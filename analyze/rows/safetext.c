@@ -80,7 +80,7 @@ size_t safetext_step(const char *text, bool *is_safe) {
 }
 
 /* How many bytes from text on are plain: no character of several bytes, no control. */
-static size_t plain_length(const char *text, size_t size) {
+static size_t safetext_plain_length(const char *text, size_t size) {
     size_t length = 0;
     while (length < size && (unsigned char)text[length] >= ' ' &&
            (unsigned char)text[length] < 0x7f) {
@@ -92,7 +92,7 @@ static size_t plain_length(const char *text, size_t size) {
 void put_safe_bytes(FILE *out, const char *text, size_t size) {
     size = strnlen(text, size);
     while (size != 0) {
-        size_t step = plain_length(text, size);
+        size_t step = safetext_plain_length(text, size);
         bool is_safe = true;
         if (step == 0) {
             char character[5] = "";

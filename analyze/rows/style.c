@@ -69,7 +69,7 @@ static bool starts_character(char byte) {
     return ((unsigned char)byte & 0xc0) != 0x80;
 }
 
-static size_t columns_of(const char *text) {
+static size_t style_columns_of(const char *text) {
     size_t columns = 0;
     for (bool is_safe; *text != '\0'; columns++) {
         text += safetext_step(text, &is_safe);
@@ -79,8 +79,8 @@ static size_t columns_of(const char *text) {
 
 /* What has no room is left out in the middle: namespaces begin a name, and its end says what is
  * done. columns 0: there is room for all. */
-static void put_name(const struct report *report, const char *text, size_t columns) {
-    size_t all = columns_of(text);
+static void style_put_name(const struct report *report, const char *text, size_t columns) {
+    size_t all = style_columns_of(text);
     size_t left_out = columns != 0 && all > columns ? all - columns + 1 : 0;
     size_t first_out = left_out != 0 ? (columns - 1) / 3 : all;
     size_t at = 0;
@@ -98,11 +98,11 @@ static void put_name(const struct report *report, const char *text, size_t colum
 }
 
 void style_text(const struct report *report, const char *text) {
-    put_name(report, text, 0);
+    style_put_name(report, text, 0);
 }
 
 void style_text_cut(const struct report *report, const char *text, size_t columns) {
-    put_name(report, text, columns);
+    style_put_name(report, text, columns);
 }
 
 void style_bars(const struct report *report, const uint64_t *values, size_t count) {
@@ -194,23 +194,23 @@ void style_frame_lines(const struct report *report, const struct names_frame *fr
     spell_place(frame, first, last, place, sizeof place);
     spell_suffix(frame->inlined, folded, false, suffix, sizeof suffix);
     if (report->options.width != 0) {
-        size_t taken = column + columns_of(place) + strlen(suffix);
-        size_t wanted = columns_of(shown) < least ? columns_of(shown) : least;
+        size_t taken = column + style_columns_of(place) + strlen(suffix);
+        size_t wanted = style_columns_of(shown) < least ? style_columns_of(shown) : least;
         if (taken + wanted > report->options.width) {
             taken -= strlen(suffix);
             spell_suffix(frame->inlined, folded, true, suffix, sizeof suffix);
             taken += strlen(suffix);
         }
         if (taken + wanted > report->options.width) {
-            taken -= columns_of(place);
+            taken -= style_columns_of(place);
             place[0] = '\0';
         }
         columns = report->options.width > taken + least ? report->options.width - taken : least;
     }
     fputs(style_on(report, STYLE_NAME), report->out);
-    put_name(report, shown, columns);
+    style_put_name(report, shown, columns);
     fprintf(report->out, "%s%s", style_off(report), style_on(report, STYLE_PLACE));
-    put_name(report, place, 0);
+    style_put_name(report, place, 0);
     fprintf(report->out, "%s%s%s%s", style_off(report), style_on(report, STYLE_DIM), suffix,
             style_off(report));
 }

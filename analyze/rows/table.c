@@ -206,7 +206,7 @@ void table_row(struct table *table, const struct table_cell *cells) {
 }
 
 /* What the table lacks, for people. */
-static void put_rest(const struct table *table) {
+static void table_put_rest(const struct table *table) {
     FILE *out = table->report->out;
     const char *around = format_of(table) == REPORT_MARKDOWN ? "\n" : "";
     if (table->rows == 0 && table->hidden == 0) {
@@ -226,7 +226,7 @@ void table_close(struct table *table) {
         begin_rows(table);
     }
     if (for_people) {
-        put_rest(table);
+        table_put_rest(table);
     } else if (format_of(table) == REPORT_JSON) {
         jsonwriter_end_array(table->json);
         jsonwriter_number(table->json, "not_shown", table->hidden);

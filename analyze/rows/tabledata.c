@@ -34,7 +34,7 @@ static void put_text_mark(FILE *out, const char *text) {
     }
 }
 
-static void put_text(FILE *out, enum report_format format, const char *text) {
+static void tabledata_put_text(FILE *out, enum report_format format, const char *text) {
     bool is_csv = format == REPORT_CSV;
     if (is_csv) {
         fputc('"', out);
@@ -45,11 +45,11 @@ static void put_text(FILE *out, enum report_format format, const char *text) {
 }
 
 void tabledata_csv_text(FILE *out, const char *text) {
-    put_text(out, REPORT_CSV, text);
+    tabledata_put_text(out, REPORT_CSV, text);
 }
 
 /* "function at file:line; ...", innermost first. */
-static void put_path(const struct report *report, uint32_t node) {
+static void tabledata_put_path(const struct report *report, uint32_t node) {
     FILE *out = report->out;
     enum report_format format = report->options.format;
     size_t most = report->options.path_depth != 0 ? report->options.path_depth : SIZE_MAX;
@@ -78,7 +78,7 @@ static char separator(const struct table *table) {
 }
 
 /* Four fields: which function of which module, and where. */
-static void put_frame(const struct table *table, const struct table_cell *cell) {
+static void tabledata_put_frame(const struct table *table, const struct table_cell *cell) {
     FILE *out = table->report->out;
     enum report_format format = table->report->options.format;
     char name[2048];
@@ -86,25 +86,25 @@ static void put_frame(const struct table *table, const struct table_cell *cell) 
         fprintf(out, "%c%c%c", separator(table), separator(table), separator(table));
         return;
     }
-    put_text(out, format, names_spell(cell->frame, name, sizeof name));
+    tabledata_put_text(out, format, names_spell(cell->frame, name, sizeof name));
     fputc(separator(table), out);
-    put_text(out, format, cell->frame->file != NULL ? cell->frame->file : "");
+    tabledata_put_text(out, format, cell->frame->file != NULL ? cell->frame->file : "");
     fprintf(out, "%c%u%c", separator(table), cell->frame->line, separator(table));
-    put_text(out, format, cell->frame->module);
+    tabledata_put_text(out, format, cell->frame->module);
 }
 
-static void put_field(const struct table *table, enum table_kind kind,
-                      const struct table_cell *cell) {
+static void tabledata_put_field(const struct table *table, enum table_kind kind,
+                                const struct table_cell *cell) {
     FILE *out = table->report->out;
     switch (kind == TABLE_ANY ? cell->kind : kind) {
     case TABLE_TEXT:
-        put_text(out, table->report->options.format, cell->text);
+        tabledata_put_text(out, table->report->options.format, cell->text);
         break;
     case TABLE_WORD:
         fputs(cell->text, out);
         break;
     case TABLE_PATH:
-        put_path(table->report, cell->path);
+        tabledata_put_path(table->report, cell->path);
         break;
     case TABLE_SIGNED:
     case TABLE_CHANGE:
@@ -171,9 +171,9 @@ void tabledata_fields_row(const struct table *table, const struct table_cell *ce
         }
         is_first = false;
         if (column->kind == TABLE_FRAME) {
-            put_frame(table, &cells[i]);
+            tabledata_put_frame(table, &cells[i]);
         } else if (cells[i].is_known) {
-            put_field(table, column->kind, &cells[i]);
+            tabledata_put_field(table, column->kind, &cells[i]);
         }
     }
     end_line(table);

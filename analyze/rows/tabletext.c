@@ -31,20 +31,20 @@ static int width_of(const struct table_column *column) {
     return column->width != 0 ? column->width : usual_width[column->kind];
 }
 
-static bool is_long(enum table_kind kind) {
+static bool tabletext_is_long(enum table_kind kind) {
     return kind == TABLE_FRAME || kind == TABLE_PATH;
 }
 
-static bool is_text(enum table_kind kind) {
+static bool tabletext_is_text(enum table_kind kind) {
     return kind == TABLE_TEXT || kind == TABLE_WORD;
 }
 
-static bool is_left(const struct table_column *column) {
-    return is_text(column->kind) || is_long(column->kind);
+static bool tabletext_is_left(const struct table_column *column) {
+    return tabletext_is_text(column->kind) || tabletext_is_long(column->kind);
 }
 
 /* "<0.1%" is more than nothing. */
-static void spell_percent(struct number *buffer, double percent) {
+static void tabletext_spell_percent(struct number *buffer, double percent) {
     bool is_little = percent > 0 && percent < 0.05;
     snprintf(buffer->text, sizeof buffer->text, is_little ? "<0.1%%" : "%.1f%%", percent);
 }
@@ -82,7 +82,7 @@ static const char *spell(struct number *buffer, enum table_kind kind,
         number_duration(&number, cell->number);
         break;
     case TABLE_PERCENT:
-        spell_percent(&number, cell->real);
+        tabletext_spell_percent(&number, cell->real);
         break;
     case TABLE_REAL:
         snprintf(number.text, sizeof number.text, "%.1f", cell->real);
@@ -106,7 +106,8 @@ const char *tabletext_spell(struct number *buffer, struct table_cell cell) {
     return spell(buffer, cell.kind, &cell);
 }
 
-static enum table_kind kind_of(const struct table_column *column, const struct table_cell *cell) {
+static enum table_kind tabletext_kind_of(const struct table_column *column,
+                                         const struct table_cell *cell) {
     return column->kind == TABLE_ANY ? cell->kind : column->kind;
 }
 
@@ -116,7 +117,7 @@ static size_t path_frames(const struct report *report) {
     return report->options.table_depth != 0 ? report->options.table_depth : SIZE_MAX;
 }
 
-static void put_path(const struct report *report, uint32_t node, size_t column) {
+static void tabletext_put_path(const struct report *report, uint32_t node, size_t column) {
     struct pathwalk walk = pathwalk_folded(report, node);
     size_t frames = path_frames(report);
     if (walk.frame == NULL) {
@@ -139,14 +140,15 @@ static size_t label_width(const char *label) {
 
 /* Numbers stand near each other, text apart. */
 static const char *gap_before(const struct table_column *column) {
-    return is_left(column) ? "  " : " ";
+    return tabletext_is_left(column) ? "  " : " ";
 }
 
 /* Begins another line where a cell has no room on this one; the headings break at the same places.
  * Returns the columns used then. */
-static size_t make_room(const struct table *table, const struct table_column *column, size_t at) {
+static size_t tabletext_make_room(const struct table *table, const struct table_column *column,
+                                  size_t at) {
     size_t width = table->report->options.width;
-    size_t wanted = is_long(column->kind) ? LONG_LEAST : (size_t)width_of(column);
+    size_t wanted = tabletext_is_long(column->kind) ? LONG_LEAST : (size_t)width_of(column);
     bool is_below = table->is_path_below && column->kind == TABLE_PATH;
     if (at == 0 ||
         (!is_below && (width == 0 || at + strlen(gap_before(column)) + wanted <= width))) {
@@ -175,16 +177,16 @@ void tabletext_headings(const struct table *table) {
         if (column->heading == NULL || (ends_line(table, i) && column->heading[0] == '\0')) {
             continue;
         }
-        at = make_room(table, column, at);
-        at += (size_t)fprintf(out, is_left(column) ? "%s%-*s" : "%s%*s",
-                              at == 0 ? "" : gap_before(column),
-                              is_left(column) ? width : width_of(column), column->heading);
+        at = tabletext_make_room(table, column, at);
+        at += (size_t)fprintf(
+            out, tabletext_is_left(column) ? "%s%-*s" : "%s%*s", at == 0 ? "" : gap_before(column),
+            tabletext_is_left(column) ? width : width_of(column), column->heading);
     }
     fprintf(out, "%s\n", style_off(table->report));
 }
 
 /* Characters, not bytes. */
-static size_t count_characters(const char *text) {
+static size_t tabletext_count_characters(const char *text) {
     size_t count = 0;
     for (; *text != '\0'; text++) {
         count += ((unsigned char)*text & 0xc0) != 0x80;
@@ -193,8 +195,8 @@ static size_t count_characters(const char *text) {
 }
 
 /* Returns the columns it took. */
-static size_t put_text(const struct report *report, const char *text, int width) {
-    size_t size = count_characters(text);
+static size_t tabletext_put_text(const struct report *report, const char *text, int width) {
+    size_t size = tabletext_count_characters(text);
     style_text(report, text);
     if (width > 0 && size < (size_t)width) {
         fprintf(report->out, "%*s", width - (int)size, "");
@@ -217,18 +219,18 @@ static enum style style_of(enum table_kind kind, const struct table_cell *cell) 
 }
 
 /* A cell from `column` on; width 0: as wide as it is. Returns the columns it took. */
-static size_t put_cell(const struct report *report, enum table_kind kind,
-                       const struct table_cell *cell, int width, size_t column) {
+static size_t tabletext_put_cell(const struct report *report, enum table_kind kind,
+                                 const struct table_cell *cell, int width, size_t column) {
     struct number number;
-    if (is_text(kind)) {
-        return put_text(report, cell->is_known ? cell->text : "-", width);
+    if (tabletext_is_text(kind)) {
+        return tabletext_put_text(report, cell->is_known ? cell->text : "-", width);
     }
     if (!cell->is_known) {
-        fprintf(report->out, "%*s", is_long(kind) ? 0 : width, "-");
+        fprintf(report->out, "%*s", tabletext_is_long(kind) ? 0 : width, "-");
     } else if (kind == TABLE_FRAME) {
         style_frame(report, cell->frame, column);
     } else if (kind == TABLE_PATH) {
-        put_path(report, cell->path, column);
+        tabletext_put_path(report, cell->path, column);
     } else {
         enum style style = style_of(kind, cell);
         const char *text = spell(&number, kind, cell);
@@ -248,8 +250,8 @@ static void put_record(const struct table *table, const struct table_cell *cells
         }
         fprintf(report->out, "  %s%-*s%s ", style_on(report, STYLE_DIM), LABEL_WIDTH,
                 column->heading, style_off(report));
-        put_cell(report, kind_of(column, &cells[i]), &cells[i], 0,
-                 label_width(column->heading) + 3);
+        tabletext_put_cell(report, tabletext_kind_of(column, &cells[i]), &cells[i], 0,
+                           label_width(column->heading) + 3);
         fputc('\n', report->out);
     }
 }
@@ -264,14 +266,15 @@ void tabletext_row(const struct table *table, const struct table_cell *cells) {
     for (size_t i = 0; i < table->count; i++) {
         const struct table_column *column = &table->columns[i];
         bool is_last = ends_line(table, i);
-        bool is_blank = is_text(column->kind) && cells[i].is_known && cells[i].text[0] == '\0';
+        bool is_blank =
+            tabletext_is_text(column->kind) && cells[i].is_known && cells[i].text[0] == '\0';
         if (column->heading == NULL || (is_last && is_blank)) {
             continue;
         }
-        at = make_room(table, column, at);
+        at = tabletext_make_room(table, column, at);
         at += (size_t)fprintf(report->out, "%s", at != 0 ? gap_before(column) : "");
-        at += put_cell(report, kind_of(column, &cells[i]), &cells[i],
-                       is_last && is_left(column) ? 0 : width_of(column), at);
+        at += tabletext_put_cell(report, tabletext_kind_of(column, &cells[i]), &cells[i],
+                                 is_last && tabletext_is_left(column) ? 0 : width_of(column), at);
     }
     fputc('\n', report->out);
 }
@@ -300,7 +303,7 @@ void tabletext_markdown_headings(const struct table *table) {
     fputs("\n|", out);
     for (size_t i = 0; i < table->count; i++) {
         if (table->columns[i].heading != NULL) {
-            fputs(is_left(&table->columns[i]) ? "---|" : "---:|", out);
+            fputs(tabletext_is_left(&table->columns[i]) ? "---|" : "---:|", out);
         }
     }
     fputc('\n', out);
@@ -339,7 +342,8 @@ static void put_markdown_cell(const struct report *report, enum table_kind kind,
     } else if (kind == TABLE_PATH) {
         put_markdown_path(report, cell->path);
     } else {
-        tabletext_escaped(report->out, is_text(kind) ? cell->text : spell(&number, kind, cell));
+        tabletext_escaped(report->out,
+                          tabletext_is_text(kind) ? cell->text : spell(&number, kind, cell));
     }
 }
 
@@ -354,7 +358,7 @@ void tabletext_markdown_row(const struct table *table, const struct table_cell *
             fprintf(out, "| %s ", column->heading);
         }
         fputs(table->is_record || i == 0 ? "| " : " ", out);
-        put_markdown_cell(table->report, kind_of(column, &cells[i]), &cells[i]);
+        put_markdown_cell(table->report, tabletext_kind_of(column, &cells[i]), &cells[i]);
         fputs(table->is_record ? " |\n" : " |", out);
     }
     fputs(table->is_record ? "" : "\n", out);
@@ -387,7 +391,7 @@ struct table_widths {
 };
 
 /* Where the character begins that has so many before it. */
-static size_t bytes_of(const char *text, size_t characters) {
+static size_t tabletext_bytes_of(const char *text, size_t characters) {
     size_t at = 0;
     for (; text[at] != '\0'; at++) {
         if (((unsigned char)text[at] & 0xc0) != 0x80 && characters-- == 0) {
@@ -403,7 +407,7 @@ static bool is_markdown(const struct table *table) {
 
 /* Text on one line, without what a terminal would obey. The caller frees it. NULL: out of memory.
  */
-static char *plain(const struct table *table, const char *from) {
+static char *tabletext_plain(const struct table *table, const char *from) {
     char *text = NULL;
     size_t size = 0;
     FILE *out;
@@ -434,10 +438,11 @@ static char *plain_cell(const struct table *table, const struct table_cell *cell
     if (cell->kind == TABLE_SIGNED && statement->is_grouped) {
         return strdup(spell(&number, cell->kind, &(struct table_cell){.number = cell->number}));
     }
-    text = plain(table, cell->text);
+    text = tabletext_plain(table, cell->text);
     if (text != NULL && cell->kind == TABLE_TEXT && statement->cell_most >= sizeof dots &&
-        count_characters(text) > statement->cell_most) {
-        memcpy(text + bytes_of(text, statement->cell_most - strlen(dots)), dots, sizeof dots);
+        tabletext_count_characters(text) > statement->cell_most) {
+        memcpy(text + tabletext_bytes_of(text, statement->cell_most - strlen(dots)), dots,
+               sizeof dots);
     }
     return text;
 }
@@ -445,7 +450,7 @@ static char *plain_cell(const struct table *table, const struct table_cell *cell
 static void put_line_cell(const struct table *table, size_t column, const char *cell) {
     FILE *out = table->report->out;
     const struct column_width *wanted = &table->widths->columns[column];
-    size_t width = count_characters(cell);
+    size_t width = tabletext_count_characters(cell);
     int padding = width < wanted->width ? (int)(wanted->width - width) : 0;
     bool is_last = column + 1 == table->count;
     fputs(is_markdown(table) ? "| " : column != 0 ? "  " : "", out);
@@ -473,7 +478,7 @@ static void put_rule(const struct table *table) {
 }
 
 static int keep(struct table_widths *widths, size_t column, char *cell, bool is_shown) {
-    size_t width = cell != NULL ? count_characters(cell) : 0;
+    size_t width = cell != NULL ? tabletext_count_characters(cell) : 0;
     if (cell == NULL || array_grow(&widths->cells, &widths->cell_room, widths->cell_count,
                                    sizeof *widths->cells) != 0) {
         free(cell);
@@ -496,7 +501,8 @@ struct table_widths *tabletext_widths(const struct table *table,
     widths->statement = *statement;
     for (size_t i = 0; i < table->count; i++) {
         widths->columns[i] = (struct column_width){is_markdown(table) ? MARKDOWN_RULE : 1, true};
-        if (keep(widths, i, plain(table, table->columns[i].name), statement->has_header) != 0) {
+        if (keep(widths, i, tabletext_plain(table, table->columns[i].name),
+                 statement->has_header) != 0) {
             tabletext_widths_free(widths);
             return NULL;
         }
