@@ -240,22 +240,13 @@ static bool heap_has_slack(const void *record) {
     return ((const struct detail_context *)record)->slack_bytes != 0;
 }
 
-static int heap_most_slack_first(const void *left, const void *right) {
-    const struct detail_context *a = *(const struct detail_context *const *)left;
-    const struct detail_context *b = *(const struct detail_context *const *)right;
-    if (a->slack_bytes != b->slack_bytes) {
-        return a->slack_bytes < b->slack_bytes ? 1 : -1;
-    }
-    return (a->id > b->id) - (a->id < b->id);
-}
-
 static void heap_put_slack(const struct report *report) {
     static const unsigned char shown[] = {DETAIL_SLACK, DETAIL_LIVE_BYTES, DETAIL_LIVE_BLOCKS,
                                           DETAIL_HASH, DETAIL_PATH};
     struct rows_view view = rows_view(report, &rows_details, shown, sizeof shown);
     view.is_wanted = heap_has_slack;
-    rows_put_table(report, "slack", "Slack: usable bytes that nobody asked for", &view,
-                   heap_most_slack_first);
+    view.sort[view.sort_count++] = DETAIL_SLACK;
+    rows_put_table(report, "slack", "Slack: usable bytes that nobody asked for", &view);
 }
 
 static void heap_put(const struct report *asked, bool is_brief) {

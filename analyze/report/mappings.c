@@ -175,18 +175,6 @@ static void mappings_put_each(const struct report *report, const struct mappingh
 
 /* ---- Who mapped them ---- */
 
-static int mappings_most_held_first(const void *left, const void *right) {
-    const struct model_context *a = *(const struct model_context *const *)left;
-    const struct model_context *b = *(const struct model_context *const *)right;
-    if (a->live_bytes != b->live_bytes) {
-        return a->live_bytes < b->live_bytes ? 1 : -1;
-    }
-    if (a->total_bytes != b->total_bytes) {
-        return a->total_bytes < b->total_bytes ? 1 : -1;
-    }
-    return (a->id > b->id) - (a->id < b->id);
-}
-
 static bool mappings_are_mapped(const void *record) {
     return ((const struct model_context *)record)->frame == MEMTRACE_FRAME_MAPPING;
 }
@@ -202,7 +190,9 @@ static void mappings_put_contexts(const struct report *report) {
         view.columns[i].heading = headings[i];
         view.columns[i].width = view.columns[i].kind == TABLE_COUNT ? 9 : 0;
     }
-    rows_put_table(report, "mapping-paths", "Who called mmap", &view, mappings_most_held_first);
+    view.sort[view.sort_count++] = CONTEXT_LIVE_BYTES;
+    view.sort[view.sort_count++] = CONTEXT_TOTAL_BYTES;
+    rows_put_table(report, "mapping-paths", "Who called mmap", &view);
 }
 
 static void end_smaps(void *smaps) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* tables.c: the reports that show rows of one thing: contexts, single blocks, sizes and lifetimes
- * of blocks, threads, marks, suppressions. */
+ * of blocks, threads, processes, pools, marks, suppressions. */
 #include "analyze/base/job.h"
 #include "analyze/replay/accounts.h"
 #include "analyze/report/reports.h"
@@ -24,22 +24,13 @@ void report_csv(const struct report *report) {
     all.options.format = REPORT_CSV;
     all.options.limit = 0;
     all.options.path_depth = report->options.depth;
-    rows_put_table(&all, "contexts", "Contexts", &view, NULL);
+    rows_put_table(&all, "contexts", "Contexts", &view);
 }
 
 /* ---- Contexts of the heap ---- */
 
 static bool groups_are_heap(const void *record) {
     return ((const struct model_context *)record)->class == MODEL_HEAP;
-}
-
-static int groups_dearest_first(const void *left, const void *right) {
-    const struct model_context *a = *(const struct model_context *const *)left;
-    const struct model_context *b = *(const struct model_context *const *)right;
-    if (a->total_bytes != b->total_bytes) {
-        return a->total_bytes < b->total_bytes ? 1 : -1;
-    }
-    return (a->id > b->id) - (a->id < b->id);
 }
 
 void report_groups(const struct report *report) {
@@ -55,8 +46,8 @@ void report_groups(const struct report *report) {
     for (size_t i = FIRST; i <= LIFETIME && report->detail == NULL; i++) {
         view.columns[i].heading = NULL;
     }
-    rows_put_table(report, "groups", "Groups: blocks of one call path", &view,
-                   groups_dearest_first);
+    view.sort[view.sort_count++] = CONTEXT_TOTAL_BYTES;
+    rows_put_table(report, "groups", "Groups: blocks of one call path", &view);
 }
 
 /* ---- Single blocks ---- */
@@ -151,15 +142,6 @@ static bool sizes_has_allocated(const void *record) {
     return ((const struct detail_context *)record)->allocations != 0;
 }
 
-static int sizes_most_first(const void *left, const void *right) {
-    const struct detail_context *a = *(const struct detail_context *const *)left;
-    const struct detail_context *b = *(const struct detail_context *const *)right;
-    if (a->allocations != b->allocations) {
-        return a->allocations < b->allocations ? 1 : -1;
-    }
-    return (a->id > b->id) - (a->id < b->id);
-}
-
 void report_sizes(const struct report *report) {
     static const unsigned char shown[] = {
         DETAIL_ALLOCATIONS,  DETAIL_SMALLEST, DETAIL_P50_SIZE, DETAIL_P90_SIZE,
@@ -168,13 +150,14 @@ void report_sizes(const struct report *report) {
     struct rows_view view = rows_view(report, &rows_details, shown, sizeof shown);
     struct table table;
     view.is_wanted = sizes_has_allocated;
+    view.sort[view.sort_count++] = DETAIL_ALLOCATIONS;
     sizes_put_histogram(report);
     table = table_open(report, "sizes-by-path", "Sizes by call path", view.columns, view.count);
     table_note(&table,
                "A percentile is at most 1/%d above the true one. The histogram of one path: "
                "--path HASH.",
                1 << SKETCH_BITS);
-    rows_put_sorted(&table, &view, sizes_most_first);
+    rows_put_all(&table, &view);
     table_close(&table);
 }
 
@@ -372,29 +355,17 @@ static void threads_put(const struct report *report) {
     struct rows_view view = rows_view(report, &rows_threads, shown, sizeof shown);
     all.options.limit = 0;
     view.columns[LIVE].heading = report_held(report->model);
-    rows_put_table(&all, "threads", "Threads", &view, NULL);
-}
-
-static int foreign_most_first(const void *left, const void *right) {
-    const struct model_foreign *a = *(const struct model_foreign *const *)left;
-    const struct model_foreign *b = *(const struct model_foreign *const *)right;
-    if (a->bytes != b->bytes) {
-        return a->bytes < b->bytes ? 1 : -1;
-    }
-    if (a->freer != b->freer) {
-        return a->freer < b->freer ? -1 : 1;
-    }
-    return (a->owner > b->owner) - (a->owner < b->owner);
+    rows_put_table(&all, "threads", "Threads", &view);
 }
 
 void report_threads(const struct report *report) {
     static const unsigned char shown[] = {FOREIGN_OWNER,      FOREIGN_OWNER_NAME, FOREIGN_FREER,
                                           FOREIGN_FREER_NAME, FOREIGN_BLOCKS,     FOREIGN_BYTES};
     struct rows_view view = rows_view(report, &rows_foreign, shown, sizeof shown);
+    view.sort[view.sort_count++] = FOREIGN_BYTES;
     threads_put(report);
     if (report->model->foreign_count != 0 || !report_is_for_people(report)) {
-        rows_put_table(report, "cross-thread-frees", "Who freed whose blocks", &view,
-                       foreign_most_first);
+        rows_put_table(report, "cross-thread-frees", "Who freed whose blocks", &view);
     }
 }
 
@@ -409,7 +380,57 @@ void report_processes(const struct report *report) {
     struct report all = *report;
     struct rows_view view = rows_view(report, &rows_processes, shown, sizeof shown);
     all.options.limit = 0;
-    rows_put_table(&all, "processes", "Processes", &view, NULL);
+    rows_put_table(&all, "processes", "Processes", &view);
+}
+
+/* ---- Pools: what each has given out, and what it holds for that ---- */
+
+/* The columns that pools have where nothing is known of what they hold, and those besides. */
+static const unsigned char pools_given[] = {POOL_NAME, POOL_ALLOCATIONS, POOL_TOTAL_BYTES,
+                                            POOL_LIVE_BLOCKS, POOL_LIVE_BYTES};
+static const unsigned char pools_held[] = {
+    POOL_NAME,  POOL_LIVE_BLOCKS, POOL_LIVE_BYTES,    POOL_HELD_BYTES, POOL_HELD_BACK,
+    POOL_SHARE, POOL_HEAP_BYTES,  POOL_MAPPING_BYTES, POOL_POOL_BYTES, POOL_OUTSIDE_BYTES};
+
+static bool pools_are_held_known(const struct rows_of *of) {
+    struct rows_cursor cursor = rows_begin(&rows_pools, of);
+    const void *record;
+    while ((record = rows_next(&cursor)) != NULL) {
+        if (rows_cell(&rows_pools, of, record, POOL_HELD_BYTES).is_known) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Those that hold or have most first. */
+void report_pools(const struct report *report) {
+    const struct rows_of of = rows_of_report(report);
+    bool is_known = pools_are_held_known(&of);
+    struct rows_view view = rows_view(report, &rows_pools, is_known ? pools_held : pools_given,
+                                      is_known ? sizeof pools_held : sizeof pools_given);
+    view.sort[view.sort_count++] = is_known ? POOL_HELD_BYTES : POOL_TOTAL_BYTES;
+    rows_put_table(report, "pools", "Pools", &view);
+}
+
+void report_json_pools(struct jsonwriter *json, const struct report *report) {
+    static const unsigned char shown[] = {
+        POOL_NAME,        POOL_ALLOCATIONS, POOL_TOTAL_BYTES,   POOL_FREES,
+        POOL_LIVE_BLOCKS, POOL_LIVE_BYTES,  POOL_HELD_BYTES,    POOL_HELD_BACK,
+        POOL_HEAP_BYTES,  POOL_HEAP_BLOCKS, POOL_MAPPING_BYTES, POOL_MAPPINGS,
+        POOL_POOL_BYTES,  POOL_POOL_BLOCKS, POOL_OUTSIDE_BYTES, POOL_OUTSIDE_BLOCKS};
+    struct report all = *report;
+    struct rows_view view = rows_view(report, &rows_pools, shown, sizeof shown);
+    struct table table;
+    all.options.limit = 0;
+    table = table_begin_member(&all, json, "by_pool", NULL, view.columns, view.count);
+    rows_put_all(&table, &view);
+    table_end_member(&table);
+}
+
+bool report_has_pools(const struct report *report) {
+    const struct rows_of of = rows_of_report(report);
+    return rows_count(&rows_pools, &of) != 0;
 }
 
 /* ---- Marks ---- */

@@ -114,7 +114,7 @@ void rows_put(struct table *table, const struct rows_view *view, const void *rec
     }
 }
 
-void rows_put_all(struct table *table, const struct rows_view *view) {
+static void rows_put_in_order(struct table *table, const struct rows_view *view) {
     struct rows_cursor cursor = rows_begin(view->rows, &view->of);
     const void *record;
     while (table_has_room(table) && (record = rows_next(&cursor)) != NULL) {
@@ -123,33 +123,53 @@ void rows_put_all(struct table *table, const struct rows_view *view) {
     table->hidden = cursor.end - table->rows;
 }
 
-void rows_put_sorted(struct table *table, const struct rows_view *view,
-                     int (*compare)(const void *left, const void *right)) {
+struct rows_rank {
+    uint64_t keys[2];
+    size_t row;
+};
+
+static int rows_largest_first(const void *left, const void *right) {
+    const struct rows_rank *a = left;
+    const struct rows_rank *b = right;
+    for (size_t i = 0; i < 2; i++) {
+        if (a->keys[i] != b->keys[i]) {
+            return a->keys[i] < b->keys[i] ? 1 : -1;
+        }
+    }
+    return (a->row > b->row) - (a->row < b->row);
+}
+
+/* Keys are made once: some columns take long. */
+static void rows_put_sorted(struct table *table, const struct rows_view *view) {
     struct rows_cursor cursor = rows_begin(view->rows, &view->of);
-    const void **records = job_array(cursor.end, sizeof *records);
+    struct rows_rank *ranks = job_array(cursor.end, sizeof *ranks);
     const void *record;
     size_t count = 0;
     while ((record = rows_next(&cursor)) != NULL) {
         if (view->is_wanted == NULL || view->is_wanted(record)) {
-            records[count++] = record;
+            struct rows_rank *rank = &ranks[count++];
+            rank->row = cursor.row - 1;
+            for (size_t i = 0; i < view->sort_count; i++) {
+                struct table_cell cell = rows_cell(view->rows, &view->of, record, view->sort[i]);
+                rank->keys[i] = cell.is_known ? cell.number : 0;
+            }
         }
     }
-    qsort(records, count, sizeof *records, compare);
+    qsort(ranks, count, sizeof *ranks, rows_largest_first);
     for (size_t i = 0; i < count && table_has_room(table); i++) {
-        rows_put(table, view, records[i]);
+        rows_put(table, view, rows_record(view->rows, &view->of, ranks[i].row, cursor.room));
     }
     table->hidden = count - table->rows;
-    job_release(records);
+    job_release(ranks);
+}
+
+void rows_put_all(struct table *table, const struct rows_view *view) {
+    (view->sort_count != 0 ? rows_put_sorted : rows_put_in_order)(table, view);
 }
 
 void rows_put_table(const struct report *report, const char *name, const char *title,
-                    const struct rows_view *view,
-                    int (*compare)(const void *left, const void *right)) {
+                    const struct rows_view *view) {
     struct table table = table_open(report, name, title, view->columns, view->count);
-    if (compare != NULL) {
-        rows_put_sorted(&table, view, compare);
-    } else {
-        rows_put_all(&table, view);
-    }
+    rows_put_all(&table, view);
     table_close(&table);
 }

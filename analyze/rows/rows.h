@@ -96,20 +96,19 @@ struct rows_view {
     size_t count;
     struct table_column columns[16];       /* for table_open(); headings may be changed before */
     bool (*is_wanted)(const void *record); /* NULL: all are */
+    /* Columns of the thing with numbers: rows with the largest come first, those with equal ones in
+     * the order of the thing. */
+    unsigned char sort[2];
+    size_t sort_count; /* 0: all are in that order */
 };
 struct rows_view rows_view(const struct report *report, const struct rows *rows,
                            const unsigned char *shown, size_t count);
 void rows_put(struct table *table, const struct rows_view *view, const void *record);
 /* The first rows, as options.limit says. */
 void rows_put_all(struct table *table, const struct rows_view *view);
-/* Those that are wanted, sorted by qsort() with pointers to them: the first ones, as options.limit
- * says. Not of things whose records are made in a cursor's room. */
-void rows_put_sorted(struct table *table, const struct rows_view *view,
-                     int (*compare)(const void *left, const void *right));
-/* A whole table of them; compare NULL: in the order they are in. */
+/* A table of them. */
 void rows_put_table(const struct report *report, const char *name, const char *title,
-                    const struct rows_view *view,
-                    int (*compare)(const void *left, const void *right));
+                    const struct rows_view *view);
 
 /* ---- The things ---- */
 

@@ -71,12 +71,6 @@ static void commands(void **state) {
 
 enum { MARKS = 5 };
 
-static int latest_first(const void *left, const void *right) {
-    const struct model_mark *a = *(const struct model_mark *const *)left;
-    const struct model_mark *b = *(const struct model_mark *const *)right;
-    return (a->time_ns < b->time_ns) - (a->time_ns > b->time_ns);
-}
-
 static bool is_late(const void *record) {
     return ((const struct model_mark *)record)->time_ns > 1;
 }
@@ -98,10 +92,9 @@ static char *write_marks(enum report_format format, size_t limit, bool is_sorted
     }
     if (is_sorted) {
         view.is_wanted = is_late;
-        rows_put_sorted(&table, &view, latest_first);
-    } else {
-        rows_put_all(&table, &view);
+        view.sort[view.sort_count++] = MARK_TIME;
     }
+    rows_put_all(&table, &view);
     table_close(&table);
     fclose(report.out);
     return text;
