@@ -41,8 +41,7 @@ void report_flat(const struct report *report, enum metric metric) {
     const struct table_column columns[] = {
         {"self_percent", "self", TABLE_PERCENT, 0},
         {"self", metric_main_heading(metric), metric_main_kind(metric), 11},
-        {metric_side_key(metric), metric_side_heading(metric), metric_side_kind(metric),
-         metric_side_width(metric)},
+        metric_side_column(metric),
         {"inclusive_percent", "incl.", TABLE_PERCENT, 8},
         {"inclusive", metric_main_heading(metric), metric_main_kind(metric), 11},
         {"function", "function", TABLE_FRAME, 0},
@@ -99,9 +98,8 @@ static void callers_put_sides(const struct report *report, enum metric metric,
                               const struct names_frame *none) {
     const struct table_column columns[] = {
         {"percent", "share", TABLE_PERCENT, 0},
-        {"cost", metric_main_heading(metric), metric_main_kind(metric), 0},
-        {metric_side_key(metric), metric_side_heading(metric), metric_side_kind(metric),
-         metric_side_width(metric)},
+        metric_main_column(metric),
+        metric_side_column(metric),
         {"function", "function", TABLE_FRAME, 0},
     };
     struct table table = table_open(report, name, title, columns, 4);
@@ -126,9 +124,8 @@ static void callers_put_total(const struct report *report, enum metric metric,
     const struct table_column columns[] = {
         {"function", "function", TABLE_TEXT, 0},
         {"percent", "share", TABLE_PERCENT, 0},
-        {"cost", metric_main_heading(metric), metric_main_kind(metric), 0},
-        {metric_side_key(metric), metric_side_heading(metric), metric_side_kind(metric),
-         metric_side_width(metric)},
+        metric_main_column(metric),
+        metric_side_column(metric),
     };
     struct report_title title;
     struct table table =
@@ -175,37 +172,11 @@ static int dearest_path_first(const void *left, const void *right) {
     return (a->context->id > b->context->id) - (a->context->id < b->context->id);
 }
 
-/* Nothing lives longer than the run, however coarse the bucket. */
-static uint64_t median_bound(uint64_t bucket_ns, const struct model *model) {
-    return model->now_ns != 0 && model->now_ns < bucket_ns ? model->now_ns : bucket_ns;
-}
-
-/* How long half of the freed blocks lived at most; 0: none was freed. */
-static uint64_t median_lifetime(const struct model *model, const struct model_context *context) {
-    const uint64_t *buckets;
-    uint64_t all = 0;
-    uint64_t sum = 0;
-    if (context->lifetimes == MODEL_NO_LIFETIMES) {
-        return 0;
-    }
-    buckets = &model->lifetimes[context->lifetimes];
-    for (size_t i = 0; i < MEMTRACE_LIFETIME_BUCKETS; i++) {
-        all += buckets[i];
-    }
-    for (size_t i = 0; i < MEMTRACE_LIFETIME_BUCKETS - 1; i++) {
-        sum += buckets[i];
-        if (sum * 2 >= all) {
-            return all != 0 ? median_bound(UINT64_C(1) << (2 * i + MEMTRACE_TICK_SHIFT), model) : 0;
-        }
-    }
-    return 0;
-}
-
 /* Rank, share, cost, and what else is known of a path. */
 static void paths_put_head(const struct report *report, enum metric metric, size_t rank,
                            const struct ranked *ranked, struct cost total) {
     const struct model_context *context = ranked->context;
-    uint64_t median = median_lifetime(report->model, context);
+    struct table_cell median = report_median_lifetime(report->model, context);
     struct number numbers[6];
     fprintf(report->out, "%s%4zu.%s %s%6s %11s%s  %s", style_on(report, STYLE_DIM), rank,
             style_off(report), style_on(report, style_share(ranked->cost.main, total.main)),
@@ -225,8 +196,9 @@ static void paths_put_head(const struct report *report, enum metric metric, size
                 metric == METRIC_SHUTDOWN ? "freed at shutdown or never"
                                           : report_held(report->model));
     }
-    if (median != 0) {
-        fprintf(report->out, ", median lifetime under %s", number_duration(&numbers[3], median));
+    if (median.is_known && median.note == TABLE_BELOW) {
+        fprintf(report->out, ", median lifetime under %s",
+                number_duration(&numbers[3], median.number));
     }
     fprintf(report->out, "  %s%016" PRIx64 "%s\n", style_on(report, STYLE_DIM),
             model_hash(report->model, context->id), style_off(report));
@@ -267,9 +239,8 @@ static void paths_list(const struct report *report, enum metric metric, const st
     struct report_title title;
     const struct table_column columns[] = {
         {"percent", "share", TABLE_PERCENT, 0},
-        {"cost", metric_main_heading(metric), metric_main_kind(metric), 0},
-        {metric_side_key(metric), metric_side_heading(metric), metric_side_kind(metric),
-         metric_side_width(metric)},
+        metric_main_column(metric),
+        metric_side_column(metric),
         {"hash", "hash", TABLE_HASH, 0},
         {"path", "call path", TABLE_PATH, 0},
     };

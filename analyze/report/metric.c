@@ -179,11 +179,17 @@ unsigned char metric_side_width(enum metric metric) {
     return needed > USUAL ? (unsigned char)needed : USUAL;
 }
 
-const char *metric_side_key(enum metric metric) {
+struct table_column metric_main_column(enum metric metric) {
+    return (struct table_column){"cost", metric_main_heading(metric), metric_main_kind(metric), 0};
+}
+
+struct table_column metric_side_column(enum metric metric) {
     bool is_share = metric == METRIC_TEMPORARY || metric == METRIC_SHORT;
-    return is_share                   ? "allocations"
-           : metric == METRIC_MAXIMUM ? "total_allocations"
-                                      : descriptions[metric].side_heading;
+    const char *heading = metric_side_heading(metric);
+    return (struct table_column){is_share                   ? "allocations"
+                                 : metric == METRIC_MAXIMUM ? "total_allocations"
+                                                            : heading,
+                                 heading, metric_side_kind(metric), metric_side_width(metric)};
 }
 
 bool metric_main_is_bytes(enum metric metric) {

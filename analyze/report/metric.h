@@ -45,14 +45,15 @@ bool metric_named(const char *text, enum metric *metric);
 #define METRIC_CHOICES "peak|leaked|allocated|allocations|temporary"
 /* "Leaked: what was never freed"; of a running program "Live: ..." */
 const char *metric_title(enum metric metric, const struct model *model);
-/* The headings of the two columns: "bytes", "blocks" */
+/* The columns of the two numbers in a table. */
+struct table_column metric_main_column(enum metric metric);
+struct table_column metric_side_column(enum metric metric);
+/* Their headings: "bytes", "blocks" */
 const char *metric_main_heading(enum metric metric);
 const char *metric_side_heading(enum metric metric);
 /* What the column of the second number is wide for people: table_column.width. */
 unsigned char metric_side_width(enum metric metric);
 
-/* What the side number is called in CSV and JSON. */
-const char *metric_side_key(enum metric metric);
 bool metric_main_is_bytes(enum metric metric);
 bool metric_side_is_bytes(enum metric metric);
 static inline enum table_kind metric_main_kind(enum metric metric) {

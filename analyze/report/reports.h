@@ -52,6 +52,9 @@ struct callers_of {
 void report_callers(const struct report *report, enum metric metric, const struct callers_of *of);
 void report_threads(const struct report *report);
 void report_lifetimes(const struct report *report);
+/* How long half of the freed blocks of a context lived at most, by a profile's buckets. */
+struct table_cell report_median_lifetime(const struct model *model,
+                                         const struct model_context *context);
 /* Lifetimes of a recording's blocks that are shorter are shown as below that: its clock is no
  * finer. */
 uint64_t report_finest_lifetime(const struct model *model);

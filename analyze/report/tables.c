@@ -212,6 +212,14 @@ static struct lifetimes lifetimes_of_buckets(const uint64_t *buckets, uint64_t r
     return told;
 }
 
+struct table_cell report_median_lifetime(const struct model *model,
+                                         const struct model_context *context) {
+    return context->lifetimes != MODEL_NO_LIFETIMES
+               ? lifetimes_of_buckets(&model->lifetimes[context->lifetimes], model->now_ns)
+                     .percentile[0]
+               : table_none();
+}
+
 uint64_t report_finest_lifetime(const struct model *model) {
     return model->recording.precise ? FINEST_PRECISE_NS : FINEST_NS;
 }

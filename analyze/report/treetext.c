@@ -55,9 +55,8 @@ static void treetable_put(const struct report *report, enum metric metric,
     const struct table_column columns[] = {
         {"depth", "depth", TABLE_COUNT, 0},
         {"percent", "share", TABLE_PERCENT, 0},
-        {"cost", metric_main_heading(metric), metric_main_kind(metric), 0},
-        {metric_side_key(metric), metric_side_heading(metric), metric_side_kind(metric),
-         metric_side_width(metric)},
+        metric_main_column(metric),
+        metric_side_column(metric),
         {"self", "self", metric_main_kind(metric), 0},
         {"function", "function", TABLE_FRAME, 0},
     };
