@@ -117,6 +117,24 @@ void job_within(void (*work)(void *what), void *what) {
     job_check(job_run(work, what, NULL, &error), &error);
 }
 
+static struct job_memory *job_memory(void) {
+    return innermost != NULL ? innermost->memory : &outside;
+}
+
+void job_finally(void (*work)(void *what), void (*finish)(void *what), void *what) {
+    struct job job = {.outer = innermost, .memory = job_memory()};
+    if (_setjmp(job.border) == 0) {
+        innermost = &job;
+        work(what);
+        innermost = job.outer;
+        finish(what);
+    } else {
+        innermost = job.outer;
+        finish(what);
+        job_fail_as(&job.error);
+    }
+}
+
 void job_fail_as(const struct error *error) {
     if (innermost == NULL) {
         fprintf(stderr, "memtrace: %s\n", error->message);
@@ -150,10 +168,6 @@ void job_check(int result, const struct error *error) {
     if (result != 0) {
         job_fail_as(error);
     }
-}
-
-static struct job_memory *job_memory(void) {
-    return innermost != NULL ? innermost->memory : &outside;
 }
 
 /* A block of its own, cleared. NULL: out of memory. */

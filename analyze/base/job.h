@@ -12,7 +12,7 @@
  * A job belongs to its thread; each thread has its own, and jobs nest: the innermost is meant. To
  * be ended it must not be within another library's function (a callback of SQLite, libdwfl or
  * libmicrohttpd), hold a lock, or have changed half of what outlives it: begin a job of its own in
- * such a callback; take what is needed before the lock; keep locks short.
+ * such a callback; take what is needed before the lock; keep locks short (or see job_finally()).
  */
 #ifndef ANALYZE_BASE_JOB_H
 #define ANALYZE_BASE_JOB_H
@@ -38,6 +38,13 @@ int job_run(void (*work)(void *what), void *what, struct job_memory **kept, stru
 void job_within(void (*work)(void *what), void *what);
 /* Undoes and frees all of it; *kept is NULL then, and may be before. */
 void job_free(struct job_memory **kept);
+
+/*
+ * Calls work(what), and then finish(what) in any case: also where that work ends the present job,
+ * which goes on ending afterwards. Both run as part of the present job. For what has to be undone
+ * before the frames below are gone: a thread that reads what lies in one of them, a lock.
+ */
+void job_finally(void (*work)(void *what), void (*finish)(void *what), void *what);
 
 /* Ends the innermost job. Outside of all jobs: prints the text as the command would, and ends the
  * process with status 1. */

@@ -3,6 +3,7 @@
 #include "analyze/replay/lives.h"
 
 #include "analyze/base/array.h"
+#include "analyze/base/job.h"
 #include "analyze/base/sort.h"
 #include "analyze/replay/pass.h"
 
@@ -206,33 +207,20 @@ static int take_other(void *context, const struct timeorder_event *entry) {
     return visitor->other != NULL ? visitor->other(visitor->context, entry) : 0;
 }
 
-/* The places of those that live, by birth. NULL: the status says why. */
-static struct sort_key *sort_living(struct following *following, const atomic_bool *cancel,
-                                    size_t *living, enum sort_status *status) {
-    struct sort_key *keys = malloc((following->used + 1) * sizeof *keys);
-    *status = SORT_NO_MEMORY;
-    *living = 0;
-    for (size_t i = 0; keys != NULL && i < following->used; i++) {
-        if (following->lives[i].birth_order != 0) {
-            keys[(*living)++] = (struct sort_key){following->lives[i].birth_order, i};
-        }
-    }
-    if (keys != NULL) {
-        *status = sort_keys(keys, *living, cancel);
-    }
-    if (*status != SORT_DONE) {
-        free(keys);
-        keys = NULL;
-    }
-    return keys;
-}
-
+/* Those that live, by birth. */
 static int tell_living(struct following *following, const struct replay_options *options) {
     const atomic_bool *cancel = options != NULL ? options->cancel : NULL;
-    size_t living;
+    struct sort_key *keys = job_array(following->used + 1, sizeof *keys);
+    size_t living = 0;
     enum sort_status status;
-    struct sort_key *keys = sort_living(following, cancel, &living, &status);
-    int result = status == SORT_DONE ? 0 : status == SORT_CANCELLED ? REPLAY_CANCELLED : -1;
+    int result;
+    for (size_t i = 0; i < following->used; i++) {
+        if (following->lives[i].birth_order != 0) {
+            keys[living++] = (struct sort_key){following->lives[i].birth_order, i};
+        }
+    }
+    status = sort_keys(keys, living, cancel);
+    result = status == SORT_DONE ? 0 : status == SORT_CANCELLED ? REPLAY_CANCELLED : -1;
     following->out_of_memory |= status == SORT_NO_MEMORY;
     for (size_t i = 0; result == 0 && i < living; i++) {
         bool is_cancelled = cancel != NULL && atomic_load(cancel);
@@ -240,41 +228,61 @@ static int tell_living(struct following *following, const struct replay_options 
                      ? REPLAY_CANCELLED
                      : tell(following, following->visitor->end, &following->lives[keys[i].place]);
     }
-    free(keys);
+    job_release(keys);
     return result;
 }
 
-static int follow(struct following *following, struct timeorder *order,
-                  const struct replay_options *options) {
+/* One call of lives_visit(). */
+struct visiting {
+    struct following following;
+    struct timeorder order;
+    struct timeorder_parts parts;
+    const struct replay_options *options;
+    int result;
+};
+
+static void follow(void *what) {
+    struct visiting *visiting = what;
+    struct following *following = &visiting->following;
+    const struct model *model = following->model;
     const struct pass_visitor visitor = {
         .begin = begin_life, .end = end_life, .other = take_other, .context = following};
-    int result =
-        pass_run(&following->pass, order, &visitor, options, following->model->recording.events);
+    following->out_of_memory =
+        timeorder_start(&visiting->order, visiting->parts) != 0 ||
+        pass_start_blocks(&following->pass, model, visiting->order.stream_count) != 0;
+    following->newest = calloc(visiting->order.stream_count + 1, sizeof *following->newest);
+    following->out_of_memory |= following->newest == NULL;
+    visiting->result = -1;
+    if (following->out_of_memory) {
+        return;
+    }
+    following->pass.inherited = model->header.inherited_blocks;
+    visiting->result = pass_run(&following->pass, &visiting->order, &visitor, visiting->options,
+                                model->recording.events);
     following->out_of_memory |= following->pass.out_of_memory;
-    return result == 0 && following->visitor->end != NULL ? tell_living(following, options)
-                                                          : result;
+    if (visiting->result == 0 && following->visitor->end != NULL) {
+        visiting->result = tell_living(following, visiting->options);
+    }
+}
+
+static void end_visiting(void *what) {
+    struct visiting *visiting = what;
+    pass_free(&visiting->following.pass); /* its thread reads the order */
+    timeorder_end(&visiting->order);
+    free(visiting->following.lives);
+    free(visiting->following.newest);
 }
 
 int lives_visit(struct timeorder_parts parts, const struct model *model,
                 const struct lives_visitor *visitor, const struct replay_options *options,
                 struct error *error) {
-    struct following following = {.model = model, .visitor = visitor, .free = NOWHERE};
-    struct timeorder order = {0};
-    int result = -1;
-    following.out_of_memory = timeorder_start(&order, parts) != 0 ||
-                              pass_start_blocks(&following.pass, model, order.stream_count) != 0;
-    following.newest = calloc(order.stream_count + 1, sizeof *following.newest);
-    following.out_of_memory |= following.newest == NULL;
-    if (!following.out_of_memory) {
-        following.pass.inherited = model->header.inherited_blocks;
-        result = follow(&following, &order, options);
-    }
-    timeorder_end(&order);
-    pass_free(&following.pass);
-    free(following.lives);
-    free(following.newest);
-    if (following.out_of_memory) {
+    struct visiting visiting = {.following = {.model = model, .visitor = visitor, .free = NOWHERE},
+                                .parts = parts,
+                                .options = options};
+    job_finally(follow, end_visiting, &visiting);
+    if (visiting.following.out_of_memory) {
         return error_set(error, "out of memory while reading %s", parts.items[0]->path);
     }
-    return result == REPLAY_CANCELLED ? error_set(error, "cancelled"), REPLAY_CANCELLED : result;
+    return visiting.result == REPLAY_CANCELLED ? error_set(error, "cancelled"),
+           REPLAY_CANCELLED                    : visiting.result;
 }

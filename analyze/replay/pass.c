@@ -371,13 +371,14 @@ static void take_all(struct pass *pass, struct ahead *ahead, const struct timeor
 int pass_run(struct pass *pass, struct timeorder *order, const struct pass_visitor *visitor,
              const struct replay_options *options, uint64_t total) {
     const struct replay_options none = {0};
-    struct ahead *ahead = ahead_start(order, options != NULL && options->is_alone);
-    if (ahead == NULL) {
+    pass->ahead = ahead_start(order, options != NULL && options->is_alone);
+    if (pass->ahead == NULL) {
         pass->out_of_memory = true;
         return -1;
     }
-    take_all(pass, ahead, order, visitor, options != NULL ? options : &none, total);
-    ahead_stop(ahead);
+    take_all(pass, pass->ahead, order, visitor, options != NULL ? options : &none, total);
+    ahead_stop(pass->ahead);
+    pass->ahead = NULL;
     return pass->out_of_memory ? -1 : pass->stop;
 }
 
@@ -414,6 +415,7 @@ int pass_start(struct pass *pass, const struct model *model, size_t stream_count
 }
 
 void pass_free(struct pass *pass) {
+    ahead_stop(pass->ahead);
     pairing_free(pass->pairing);
     mappinglist_free(&pass->mappings);
     peakbound_free(&pass->bound);

@@ -20,6 +20,8 @@
 #include "analyze/replay/peakbound.h"
 #include "analyze/replay/timeorder.h"
 
+struct ahead;
+
 struct pass {
     struct accounts accounts; /* of single blocks: none */
     const struct model_node *nodes;
@@ -39,6 +41,7 @@ struct pass {
     uint32_t missing;   /* the context that stands for those that the file lacks */
     uint64_t inherited; /* blocks still to come that a forked child was born with */
     uint64_t events;
+    struct ahead *ahead;    /* while it runs; a visitor may end it by ending its job */
     bool has_wrong_mapping; /* one with the context of a block */
     bool out_of_memory;
     int stop; /* what a visitor returned: not 0 ends the pass */
@@ -84,7 +87,7 @@ int pass_start(struct pass *pass, const struct model *model, size_t stream_count
                uint64_t to_ns);
 /* The same for a visitor of single blocks, all of them: no accounts are kept. */
 int pass_start_blocks(struct pass *pass, const struct model *model, size_t stream_count);
-void pass_free(struct pass *pass);
+void pass_free(struct pass *pass); /* also one that was ended while it ran */
 
 /* All that the order has, but for what options->until_ns leaves out. 0, what the visitor returned,
  * REPLAY_CANCELLED where options said so, or -1: out of memory, or no thread. */

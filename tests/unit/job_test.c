@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
@@ -222,12 +223,53 @@ static void test_prints_and_maps(void **state) {
     job_free(&subject.kept);
 }
 
+struct finished {
+    char *text; /* of the work, still there when it is finished */
+    int times;
+    bool fails;
+};
+
+static void work_and_fail(void *what) {
+    struct finished *finished = what;
+    finished->text = job_string("of the job");
+    if (finished->fails) {
+        job_fail("too bad");
+    }
+}
+
+static void finish_work(void *what) {
+    struct finished *finished = what;
+    assert_string_equal(finished->text, "of the job");
+    finished->times++;
+}
+
+static void work_that_is_finished(void *what) {
+    struct finished *finished = what;
+    job_finally(work_and_fail, finish_work, finished);
+    assert_string_equal(finished->text, "of the job");
+    assert_false(finished->fails);
+    assert_int_equal(finished->times, 1);
+}
+
+static void test_finishes(void **state) {
+    struct finished well = {.fails = false};
+    struct finished badly = {.fails = true};
+    struct finished outside = {.fails = false};
+    struct error error;
+    (void)state;
+    assert_int_equal(job_run(work_that_is_finished, &well, NULL, &error), 0);
+    assert_int_equal(job_run(work_that_is_finished, &badly, NULL, &error), -1);
+    assert_string_equal(error.message, "too bad");
+    assert_int_equal(badly.times, 1);
+    work_that_is_finished(&outside);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_keeps),           cmocka_unit_test(test_fails),
         cmocka_unit_test(test_adds_to_kept),    cmocka_unit_test(test_nests),
         cmocka_unit_test(test_out_of_memory),   cmocka_unit_test(test_takes),
-        cmocka_unit_test(test_prints_and_maps),
+        cmocka_unit_test(test_prints_and_maps), cmocka_unit_test(test_finishes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
