@@ -204,17 +204,15 @@ static int find_holes(struct reportmaking *made, const struct making *making) {
  * --show-... option for programs has all classes, each in its place, and their totals. */
 static int choose_classes(struct reportmaking *made, const struct making *making) {
     uint32_t classes = selection_classes(&making->answer->filtered.selection);
+    const struct model *heap;
     if (classes == 0 || classes == 1u << MODEL_HEAP) {
         return 0;
     }
-    if (selection_as_heap(made->report.model, classes, &made->heap) != 0) {
-        return error_set(making->error, "out of memory");
-    }
-    made->has_heap = true;
+    heap = selection_as_heap(made->report.model, classes);
     if (reportmaking_is_everything(making->wish)) {
-        made->report.counted = &made->heap;
+        made->report.counted = heap;
     } else {
-        made->report.model = &made->heap;
+        made->report.model = heap;
     }
     return 0;
 }
@@ -294,9 +292,6 @@ int reportmaking_open(struct reportmaking *made, struct answer *answer,
 }
 
 void reportmaking_close(struct reportmaking *made) {
-    if (made->has_heap) {
-        selection_as_heap_free(&made->heap);
-    }
     activity_free(&made->activity);
     detail_free(made->detail);
     model_free(made->holes.model);

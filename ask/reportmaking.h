@@ -58,8 +58,6 @@ struct reportmaking {
     struct report_run run;
     struct report_holes holes;
     struct detail *detail;
-    struct model heap; /* what was chosen of pools and mappings, as a heap; where has_heap */
-    bool has_heap;
     struct activity activity; /* where the timeline is asked for */
     struct findings findings; /* where they are asked for */
 };

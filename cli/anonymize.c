@@ -3,6 +3,7 @@
 #include "collect/transform/anonymize.h"
 #include "ask/memorylimit.h"
 
+#include "analyze/base/job.h"
 #include "ask/question.h"
 #include "cli/cli.h"
 #include "cli/progress.h"
@@ -10,7 +11,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { KEY_BYTES_LEAST = 16, KEY_BYTES_MOST = 1 << 16 };
@@ -38,73 +38,61 @@ static const struct option options[] = {
     {.part = memorylimit_options},
     OPTION_END};
 
-static int read_key(struct request *request) {
-    FILE *file;
+static void read_key(struct request *request) {
+    FILE *file = fopen(request->key_file, "re");
     bool failed;
-    if (request->key_file == NULL) {
-        return CLI_OK;
-    }
-    file = fopen(request->key_file, "re");
     if (file == NULL) {
-        return cli_error("cannot open %s: %s", request->key_file, strerror(errno));
+        job_fail("cannot open %s: %s", request->key_file, strerror(errno));
     }
     request->key_size = fread(request->key, 1, sizeof request->key, file);
     failed = ferror(file) != 0;
     fclose(file);
     if (failed) {
-        return cli_error("cannot read %s", request->key_file);
+        job_fail("cannot read %s", request->key_file);
     }
-    return request->key_size >= KEY_BYTES_LEAST
-               ? CLI_OK
-               : cli_error("%s is too short for a key: at least %d bytes are needed, for example "
-                           "from /dev/urandom",
-                           request->key_file, KEY_BYTES_LEAST);
+    if (request->key_size < KEY_BYTES_LEAST) {
+        job_fail("%s is too short for a key: at least %d bytes are needed, for example from "
+                 "/dev/urandom",
+                 request->key_file, KEY_BYTES_LEAST);
+    }
 }
 
-static int anonymize_source(const struct source *source, const struct request *request) {
-    struct anonymize anonymize = {.model = source->model};
-    struct transform_step step;
-    struct error error = {""};
-    struct names *names;
-    int status;
-    if (source->parts.count == 0) {
-        return cli_error("%s is a profile, which has no room for other names; make a recording",
-                         source->path);
-    }
-    names = source_names(source, request->debug_folders,
-                         progress_wanted() ? progress_symbols : NULL, &error);
-    if (names == NULL) {
-        return cli_error("%s", error.message);
-    }
-    anonymize.names = names;
-    anonymize.fakenames = fakenames_new(request->key, request->key_size);
-    step = anonymize_step(&anonymize);
-    status = rewriting_write(source->parts, &request->rewriting, &step);
+static void end_anonymize(void *names) {
     names_close(names);
-    return status;
-}
-
-static int anonymize_file(struct request *request) {
-    const struct replay_options progress = progress_replay();
-    struct source source;
-    struct error error = {""};
-    int status = read_key(request);
-    if (status != CLI_OK) {
-        return status;
-    }
-    if (source_open(&source, request->file, NULL, request->debug_folders, &progress, &error) != 0) {
-        return cli_error("%s", error.message);
-    }
-    status = anonymize_source(&source, request);
-    source_close(&source);
-    return status;
 }
 
 static int run_anonymize(int argc, char **argv) {
     static struct request request = {.rewriting = REWRITING_DEFAULT};
+    struct anonymize anonymize;
+    struct names *names;
+    const struct source *source;
+    struct transform_step step;
+    struct error error;
     int status =
         rewriting_read(&anonymize_command, argc, argv, &request, &request.rewriting, &request.file);
-    return status == CLI_OK ? anonymize_file(&request) : status;
+    if (status != CLI_OK) {
+        return status;
+    }
+    if (request.key_file != NULL) {
+        read_key(&request);
+    }
+    source = rewriting_open(request.file, request.debug_folders, REWRITING_WHOLE);
+    if (source->parts.count == 0) {
+        job_fail("%s is a profile, which has no room for other names; make a recording",
+                 source->path);
+    }
+    names = source_names(source, request.debug_folders, progress_wanted() ? progress_symbols : NULL,
+                         &error);
+    if (names == NULL) {
+        job_fail_as(&error);
+    }
+    job_undo(end_anonymize, names);
+    anonymize = (struct anonymize){.model = source->model,
+                                   .names = names,
+                                   .fakenames = fakenames_new(request.key, request.key_size)};
+    step = anonymize_step(&anonymize);
+    rewriting_write(source->parts, &request.rewriting, &step);
+    return CLI_OK;
 }
 
 const struct command anonymize_command = {

@@ -217,18 +217,11 @@ static int write_results(const struct checking *checking) {
                                   .count = checking->count,
                                   .source = checking->subject->source.path,
                                   .executable = checking->subject->source.model->header.executable};
-    struct error error = {""};
-    struct outfile file;
+    struct outfile *file = outfile_open(checking->request->output);
     bool broken = false;
-    if (outfile_open(&file, checking->request->output, &error) != 0) {
-        cli_error("%s", error.message);
-        return CHECK_TROUBLE;
-    }
-    report.out = file.stream;
+    report.out = file->stream;
     check_write(&report, checking->request->format);
-    if (outfile_end(&file, 0, &error) != CLI_OK) {
-        return CHECK_TROUBLE;
-    }
+    outfile_keep(file);
     for (size_t i = 0; i < checking->count; i++) {
         broken |= !checking->results[i].met;
     }
@@ -344,6 +337,7 @@ static int run_check(int argc, char **argv) {
 const struct command check_command = {
     .name = "check",
     .run = run_check,
+    .failure = CHECK_TROUBLE,
     .summary = "check whether a profile keeps its budgets",
     .usage = "[OPTION]... [BUDGET]... [FILE|RUN|PID]",
     .about = "Checks whether a profile (*.mtp), a recording (*.mtr) or a running program"

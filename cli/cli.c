@@ -524,9 +524,12 @@ int cli_run(const struct command *command, int argc, char **argv) {
         help_print(command);
         return cli_finish(CLI_OK);
     }
-    if (job_run(call_command, &call, NULL, &error) == 0) {
-        return call.status;
+    if (job_run(call_command, &call, NULL, &error) != 0) {
+        call.status = command->failure != 0 ? command->failure : CLI_FAILURE;
+        cleanup_remove_all();
+        if (error.message[0] != '\0') {
+            cli_error("%s", error.message);
+        }
     }
-    cleanup_remove_all();
-    return cli_error("%s", error.message);
+    return call.status;
 }

@@ -31,6 +31,7 @@ struct command {
      * is of no name that it knows. NULL: it knows none. */
     bool (*offer)(const char *value);
     bool takes_program; /* options end where the program's own begin */
+    int failure;        /* its exit status where its job is ended; 0: CLI_FAILURE */
 };
 
 /* The subcommands, in the order of the help; NULL ends them. */
@@ -61,7 +62,8 @@ void cli_tell(const char *line);
 int cli_usage(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Carries out `memtrace NAME ARGUMENT...` as a job (analyze/base/job.h), or prints its help.
- * Returns the exit status: where the job is ended, CLI_FAILURE, and why was printed. */
+ * Returns the exit status: where the job is ended, the command's failure, and why was printed
+ * unless that is "". */
 int cli_run(const struct command *command, int argc, char **argv);
 
 /*

@@ -100,15 +100,13 @@ static int read_arguments(struct request *request, int argc, char **argv) {
 /* ---- The work ---- */
 
 static int write_diff(struct diff *diff, struct request *request) {
-    struct outfile file;
-    struct error error;
+    struct outfile *file;
     terminal_style(&request->view.style, request->output, request->color);
-    if (outfile_open(&file, request->output, &error) != 0) {
-        return cli_error("%s", error.message);
-    }
-    request->view.out = file.stream;
+    file = outfile_open(request->output);
+    request->view.out = file->stream;
     diff_write(diff, &request->view);
-    return outfile_end(&file, 0, &error);
+    outfile_keep(file);
+    return CLI_OK;
 }
 
 /* What a side is of, where they differ in it. */
@@ -117,23 +115,12 @@ static const char *selected_of(const struct request *request, size_t side) {
     return question_narrows(&request->base) ? text : NULL;
 }
 
-static void end_heap(void *heap) {
-    selection_as_heap_free(heap);
-}
-
 /* What a side compares: the heap, or what filters ask for in its place. */
 static const struct model *counted_of(const struct answer *answer) {
     uint32_t classes = selection_classes(&answer->filtered.selection);
-    struct model *heap;
-    if (classes == 0 || classes == 1u << MODEL_HEAP) {
-        return answer->filtered.model;
-    }
-    heap = job_alloc(sizeof *heap);
-    job_undo(end_heap, heap);
-    if (selection_as_heap(answer->filtered.model, classes, heap) != 0) {
-        job_fail_memory();
-    }
-    return heap;
+    return classes == 0 || classes == 1u << MODEL_HEAP
+               ? answer->filtered.model
+               : selection_as_heap(answer->filtered.model, classes);
 }
 
 static int compare(struct answer answers[2], struct request *request) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* export.c: `memtrace export`: files for other tools. docs/export.md is its page. */
-#include "analyze/export/formats.h"
+#include "analyze/export/export.h"
+#include "analyze/base/job.h"
 #include "cli/asking.h"
 #include "cli/cli.h"
 #include "cli/outfile.h"
@@ -144,41 +145,24 @@ static int read_arguments(struct request *request, int argc, char **argv) {
 /* ---- The work ---- */
 
 /* The page of `memtrace serve` with its data inside. */
-static int write_page(const struct answer *answer, const struct request *request, FILE *out,
-                      struct error *error) {
+static void write_page(const struct answer *answer, const struct request *request, FILE *out) {
 #ifdef MEMTRACE_WEB
     struct onefile page = {.metric = request->cost,
                            .full_names = request->full_names,
                            .by_line = request->by_line,
                            .all_frames = request->all_frames,
                            .replay = progress_replay()};
-    return onefile_write_answer(&page, answer, &request->question, out, error);
+    struct error error;
+    job_check(onefile_write_answer(&page, answer, &request->question, out, &error), &error);
 #else
     (void)answer;
     (void)request;
     (void)out;
-    return error_set(error, "this memtrace was built without the page: no html");
+    job_fail("this memtrace was built without the page: no html");
 #endif
 }
 
-static int write_file(struct export *export, const struct answer *answer,
-                      const struct request *request) {
-    const struct exportformat *format = request->format;
-    struct outfile file;
-    int result;
-    struct error error = {""};
-    if (outfile_open(&file, request->output, &error) != 0) {
-        return cli_error("%s", error.message);
-    }
-    export->out = file.stream;
-    export->path = file.path;
-    export->name = file.target != NULL ? request->output : NULL;
-    result = format->write != NULL ? format->write(export, &error)
-                                   : write_page(answer, request, file.stream, &error);
-    return outfile_end(&file, result, &error);
-}
-
-static int export_answer(const struct answer *answer, const struct request *request) {
+static void export_answer(const struct answer *answer, const struct request *request) {
     const struct replay_options progress = progress_replay();
     bool given = filters_given(&request->question.filters);
     struct export export = {.model = answer->filtered.model,
@@ -195,27 +179,30 @@ static int export_answer(const struct answer *answer, const struct request *requ
                             .selected = given ? request->question.filters.text : NULL,
                             .progress = &progress,
                             .source = answer->source.path};
-    struct model heap;
-    struct error error;
-    int status = exportformat_choose(request->format, &answer->filtered.selection, &export, &heap,
-                                     &error) == 0
-                     ? write_file(&export, answer, request)
-                     : cli_error("%s", error.message);
-    selection_as_heap_free(&heap);
-    return status;
+    struct outfile *file;
+    exportformat_choose(request->format, &answer->filtered.selection, &export);
+    file = outfile_open(request->output);
+    export.out = file->stream;
+    export.path = file->path;
+    export.name = file->target != NULL ? request->output : NULL;
+    if (request->format->write != NULL) {
+        request->format->write(&export);
+    } else {
+        write_page(answer, request, file->stream);
+    }
+    outfile_keep(file);
 }
 
 static int export_source(const struct request *request) {
     struct answer answer;
     struct error error;
-    int status;
     if (asking_open(&answer, request->source, &request->question, &error) != 0) {
         return cli_error("%s", error.message);
     }
-    status = export_answer(&answer, request);
+    export_answer(&answer, request);
     asking_note(&answer);
     answer_close(&answer);
-    return status;
+    return CLI_OK;
 }
 
 static int run_export(int argc, char **argv) {

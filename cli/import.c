@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* import.c: `memtrace import`: files of other tools as recordings. docs/import.md is its page. */
+#include "analyze/base/job.h"
 #include "analyze/base/pathname.h"
 #include "analyze/read/profile.h"
 #include "analyze/rows/number.h"
@@ -10,7 +11,6 @@
 #include "collect/transform/importer.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct request {
@@ -34,20 +34,18 @@ static int read_arguments(int argc, char **argv, struct request *request) {
                : status;
 }
 
-/* heaptrack.ls.123.zst, heaptrack.ls.123.raw.zst: heaptrack.ls.123.mtr, in this folder. NULL: out
- * of memory. */
+/* heaptrack.ls.123.zst, heaptrack.ls.123.raw.zst: heaptrack.ls.123.mtr, in this folder. */
 static char *default_output(const char *path) {
     static const char *const endings[] = {".zst", ".gz", ".raw"};
     const char *name = pathname_base(path);
     size_t length = strlen(name);
-    char *output;
     for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
         size_t ending = strlen(endings[i]);
         if (length > ending && memcmp(name + length - ending, endings[i], ending) == 0) {
             length -= ending;
         }
     }
-    return asprintf(&output, "%.*s.mtr", (int)length, name) < 0 ? NULL : output;
+    return job_text("%.*s.mtr", (int)length, name);
 }
 
 static void show_progress(void *context, uint64_t done, uint64_t total) {
@@ -78,18 +76,13 @@ static void note_losses(const char *path, const struct importer_result *result) 
 
 static int import(const struct request *request, const char *output) {
     struct importer_result result;
-    struct outfile file;
-    struct error error = {""};
+    struct outfile *file = outfile_open(output);
+    struct error error;
     struct number numbers[2];
-    if (outfile_open(&file, output, &error) != 0) {
-        return cli_error("%s", error.message);
-    }
-    if (outfile_end(&file,
-                    importer_run(request->file, file.path, progress_wanted() ? show_progress : NULL,
-                                 &result, &error),
-                    &error) != CLI_OK) {
-        return CLI_FAILURE;
-    }
+    job_check(importer_run(request->file, file->path, progress_wanted() ? show_progress : NULL,
+                           &result, &error),
+              &error);
+    outfile_keep(file);
     note_losses(request->file, &result);
     printf("%s: %s, %s\n", output, number_items(&numbers[0], result.begins, "allocation"),
            number_items(&numbers[1], result.ends, "free"));
@@ -99,20 +92,10 @@ static int import(const struct request *request, const char *output) {
 static int run_import(int argc, char **argv) {
     struct request request = {0};
     int status = read_arguments(argc, argv, &request);
-    char *output;
-    if (status > 0) {
+    if (status != CLI_OK) {
         return status;
     }
-    if (request.output != NULL) {
-        return import(&request, request.output);
-    }
-    output = default_output(request.file);
-    if (output == NULL) {
-        return cli_error("out of memory");
-    }
-    status = import(&request, output);
-    free(output);
-    return status;
+    return import(&request, request.output != NULL ? request.output : default_output(request.file));
 }
 
 const struct command import_command = {

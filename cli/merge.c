@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* merge.c: `memtrace merge`: one recording of several. docs/merge.md is its page. */
-#include "analyze/base/array.h"
+#include "analyze/base/job.h"
 #include "analyze/read/run.h"
 #include "analyze/rows/number.h"
 #include "analyze/rows/safetext.h"
@@ -13,46 +13,29 @@
 #include "collect/mergeprofiles.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 struct request {
     struct rewriting rewriting;
-    char **files; /* of ours: those that were named, and those of runs */
+    char **files; /* those that were named, and those of runs */
     size_t count;
     size_t room;
 };
 
-static int add_file(struct request *request, char *path, struct error *error) {
-    if (path == NULL ||
-        array_grow(&request->files, &request->room, request->count, sizeof path) != 0) {
-        free(path);
-        return error_set(error, "out of memory");
-    }
+static void add_file(struct request *request, char *path) {
+    job_grow(&request->files, &request->room, request->count, sizeof path);
     request->files[request->count++] = path;
-    return 0;
 }
 
-static int add_run(struct request *request, const char *path, struct error *error) {
-    struct run *run = run_open(path, error);
-    int result = run != NULL ? 0 : -1;
-    for (size_t i = 0; result == 0 && i < run->file_count; i++) {
-        result = add_file(request, run_file_path(run, run->files[i]), error);
+static void add_run(struct request *request, const char *path) {
+    struct error error;
+    struct run *run = run_open(path, &error);
+    if (run == NULL) {
+        job_fail_as(&error);
+    }
+    for (size_t i = 0; i < run->file_count; i++) {
+        add_file(request, job_take(run_file_path(run, run->files[i])));
     }
     run_close(run);
-    return result;
-}
-
-/* CLI_OK, or CLI_FAILURE after a line was printed. */
-static int add_operands(struct request *request, char **operands, size_t count) {
-    struct error error = {""};
-    for (size_t i = 0; i < count; i++) {
-        if ((run_is(operands[i]) ? add_run(request, operands[i], &error)
-                                 : add_file(request, strdup(operands[i]), &error)) != 0) {
-            return cli_error("%s", error.message);
-        }
-    }
-    return CLI_OK;
 }
 
 static const struct option options[] = {
@@ -68,7 +51,14 @@ static int read_arguments(struct request *request, int argc, char **argv) {
     if (status == CLI_OK) {
         status = rewriting_check(&request->rewriting, &merge_command);
     }
-    return status == CLI_OK ? add_operands(request, argv, (size_t)argc) : status;
+    for (int i = 0; status == CLI_OK && i < argc; i++) {
+        if (run_is(argv[i])) {
+            add_run(request, argv[i]);
+        } else {
+            add_file(request, argv[i]);
+        }
+    }
+    return status;
 }
 
 static void tell(const char *output, const struct merge_result *result) {
@@ -88,66 +78,49 @@ static void tell(const char *output, const struct merge_result *result) {
     }
 }
 
-static int merge_recorded(const struct request *request) {
+static void merge_recorded(const struct request *request) {
     struct transform_options shown = request->rewriting.options;
     struct merge_result result;
-    struct outfile file;
-    struct error error = {""};
-    int status;
-    if (outfile_open_named(&file, request->rewriting.output, "a recording", &error) != 0) {
-        return cli_error("%s", error.message);
-    }
+    struct outfile *file = outfile_open_named(request->rewriting.output, "a recording");
+    struct error error;
     shown.progress = rewriting_progress();
-    status = outfile_end(
-        &file, runsource_merge(request->files, request->count, file.path, &shown, &result, &error),
-        &error);
-    if (status == CLI_OK) {
-        tell(request->rewriting.output, &result);
-    }
-    return status;
+    job_check(runsource_merge(request->files, request->count, file->path, &shown, &result, &error),
+              &error);
+    outfile_keep(file);
+    tell(request->rewriting.output, &result);
 }
 
-static int merge_sums(const struct request *request) {
+static void merge_sums(const struct request *request) {
     struct number number;
-    struct outfile file;
-    struct error error = {""};
-    int status;
-    if (outfile_open_named(&file, request->rewriting.output, "a profile", &error) != 0) {
-        return cli_error("%s", error.message);
-    }
-    status = outfile_end(
-        &file, merge_profiles(request->files, request->count, NULL, NULL, file.stream, &error),
-        &error);
-    if (status == CLI_OK) {
-        print_safe(stderr, "memtrace: %s has the sums of %s\n", request->rewriting.output,
-                   number_items(&number, request->count, "profile"));
-    }
-    return status;
+    struct outfile *file = outfile_open_named(request->rewriting.output, "a profile");
+    struct error error;
+    job_check(merge_profiles(request->files, request->count, NULL, NULL, file->stream, &error),
+              &error);
+    outfile_keep(file);
+    print_safe(stderr, "memtrace: %s has the sums of %s\n", request->rewriting.output,
+               number_items(&number, request->count, "profile"));
 }
 
 /* Recordings become a recording, profiles a profile. */
-static int merge(const struct request *request) {
-    size_t recordings = 0;
-    for (size_t i = 0; i < request->count; i++) {
-        recordings += recording_is(request->files[i]);
-    }
-    if (recordings == 0) {
-        return merge_sums(request);
-    }
-    return recordings == request->count
-               ? merge_recorded(request)
-               : cli_error("some of these files are profiles, some recordings: not both at once");
-}
-
 static int run_merge(int argc, char **argv) {
     struct request request = {.rewriting = REWRITING_DEFAULT};
     int status = read_arguments(&request, argc, argv);
-    status = status == CLI_OK ? merge(&request) : status;
-    for (size_t i = 0; i < request.count; i++) {
-        free(request.files[i]);
+    size_t recordings = 0;
+    if (status != CLI_OK) {
+        return status;
     }
-    free(request.files);
-    return status;
+    for (size_t i = 0; i < request.count; i++) {
+        recordings += recording_is(request.files[i]);
+    }
+    if (recordings != 0 && recordings != request.count) {
+        job_fail("some of these files are profiles, some recordings: not both at once");
+    }
+    if (recordings == 0) {
+        merge_sums(&request);
+    } else {
+        merge_recorded(&request);
+    }
+    return CLI_OK;
 }
 
 const struct command merge_command = {

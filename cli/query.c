@@ -115,19 +115,14 @@ static int run_statements(struct queryshell *shell, const struct request *reques
 
 static int run_into(struct queryshell *shell, const struct request *request,
                     const struct source *source) {
-    struct outfile file;
-    struct error error = {""};
+    struct outfile *file = outfile_open(request->output);
     int status;
-    if (outfile_open(&file, request->output, &error) != 0) {
-        return cli_error("%s", error.message);
-    }
-    shell->writer = choose_writer(request, file.stream);
+    shell->writer = choose_writer(request, file->stream);
     status = run_statements(shell, request, source);
-    if (status != CLI_OK && request->output != NULL) {
-        outfile_drop(&file);
-        return status;
+    if (status == CLI_OK || request->output == NULL) {
+        outfile_keep(file);
     }
-    return outfile_end(&file, 0, &error) == CLI_OK ? status : CLI_FAILURE;
+    return status;
 }
 
 static int query_answer(const struct answer *answer, const struct request *request) {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* repack.c: `memtrace repack`: a recording or a profile written anew. docs/repack.md is its page.
  */
+#include "analyze/base/job.h"
 #include "analyze/read/profile.h"
 #include "analyze/read/region.h"
 #include "analyze/rows/number.h"
 #include "analyze/rows/safetext.h"
 #include "ask/memorylimit.h"
-#include "ask/source.h"
 #include "cli/cli.h"
 #include "cli/outfile.h"
 #include "cli/rewriting.h"
@@ -44,58 +44,48 @@ static bool leave_out_files(void *context, enum memtrace_block_kind kind,
     return kind != MEMTRACE_BLOCK_FILE;
 }
 
-/* 0, or -1 with errno. */
-static int write_profile(const struct profile *profile, const struct request *request, FILE *out) {
-    const struct compress_source source = {profile->bytes, -1, profile->size};
-    return request->raw ? compress_store(&source, fileno(out))
-                        : compress_or_store(&source, request->rewriting.options.level, fileno(out));
+static void end_profile(void *profile) {
+    profile_close(profile);
 }
 
-static void tell(const char *output, const char *file) {
+/* Half a profile would look like a whole one afterwards. */
+static void repack_profile(const struct request *request) {
+    const char *output = request->rewriting.output;
+    struct error error;
+    struct profile *profile = profile_open(request->file, &error);
+    struct compress_source bytes;
+    struct outfile *file;
     struct stat before;
     struct stat after;
     struct number n[2];
-    if (stat(file, &before) == 0 && stat(output, &after) == 0) {
+    int result;
+    if (profile == NULL) {
+        job_fail_as(&error);
+    }
+    job_undo(end_profile, profile);
+    if (profile->is_broken || profile->live) {
+        job_fail("%s stays as it is: %s", request->file,
+                 profile->live ? "its program is running" : profile->damage);
+    }
+    file = outfile_open_named(output, "a profile");
+    bytes = (struct compress_source){profile->bytes, -1, profile->size};
+    result = request->raw ? compress_store(&bytes, fileno(file->stream))
+                          : compress_or_store(&bytes, request->rewriting.options.level,
+                                              fileno(file->stream));
+    if (result != 0) {
+        job_fail("cannot write %s: %s", output, strerror(errno));
+    }
+    outfile_keep(file);
+    if (stat(request->file, &before) == 0 && stat(output, &after) == 0) {
         print_safe(stderr, "memtrace: %s has the profile in %s (before: %s)\n", output,
                    number_bytes(&n[0], (uint64_t)after.st_size),
                    number_bytes(&n[1], (uint64_t)before.st_size));
     }
 }
 
-/* Half a profile would look like a whole one afterwards. */
-static int repack_profile(const struct request *request) {
-    const char *output = request->rewriting.output;
-    struct error error = {""};
-    struct profile *profile = profile_open(request->file, &error);
-    struct outfile file;
-    int status;
-    if (profile == NULL) {
-        return cli_error("%s", error.message);
-    }
-    if (profile->is_broken || profile->live) {
-        status = cli_error("%s stays as it is: %s", request->file,
-                           profile->live ? "its program is running" : profile->damage);
-    } else if (outfile_open_named(&file, output, "a profile", &error) != 0) {
-        status = cli_error("%s", error.message);
-    } else {
-        int result = write_profile(profile, request, file.stream);
-        if (result != 0) {
-            error_set(&error, "cannot write %s: %s", output, strerror(errno));
-        }
-        status = outfile_end(&file, result, &error);
-        if (status == CLI_OK) {
-            tell(output, request->file);
-        }
-    }
-    profile_close(profile);
-    return status;
-}
-
 static int run_repack(int argc, char **argv) {
     struct request request = {.rewriting = REWRITING_DEFAULT};
     struct transform_step step = {0};
-    struct source source;
-    struct error error = {""};
     struct memtrace_header header;
     int status =
         rewriting_read(&repack_command, argc, argv, &request, &request.rewriting, &request.file);
@@ -103,20 +93,18 @@ static int run_repack(int argc, char **argv) {
         return status;
     }
     if (region_read_header(request.file, &header) == REGION_HEADER) {
-        return repack_profile(&request);
+        repack_profile(&request);
+        return CLI_OK;
     }
     if (request.raw) {
         return cli_usage("repack", "--raw is for profiles");
     }
-    if (source_open_parts(&source, request.file, &error) != 0) {
-        return cli_error("%s", error.message);
-    }
     request.rewriting.options.add_flags =
         request.no_addresses ? (uint32_t)MEMTRACE_RECORDING_NO_ADDRESSES : 0;
     step.table = request.no_symbols ? leave_out_files : NULL;
-    status = rewriting_write(source.parts, &request.rewriting, &step);
-    source_close(&source);
-    return status;
+    rewriting_write(rewriting_open(request.file, NULL, REWRITING_PARTS)->parts, &request.rewriting,
+                    &step);
+    return CLI_OK;
 }
 
 const struct command repack_command = {

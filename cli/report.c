@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* report.c: `memtrace report [FILE|PID]`: what is asked for, and by which options. docs/report.md
  * is its page. */
+#include "analyze/base/job.h"
 #include "analyze/base/pattern.h"
 #include "analyze/blocks/activity.h"
 #include "cli/asking.h"
@@ -206,7 +207,7 @@ static int read_request(struct request *request, int argc, char **argv) {
 /* ---- The work ---- */
 
 static int write_to(struct report *report, const struct request *request) {
-    struct outfile file;
+    struct outfile *file;
     struct error error;
     if (reportmaking_is_everything(&request->wish) && !request->depth_given &&
         report_refuse_bulk(report, &error) != 0) {
@@ -219,12 +220,11 @@ static int write_to(struct report *report, const struct request *request) {
               "(--depth 0 writes them with each path)\n",
               stderr);
     }
-    if (outfile_open(&file, request->output, &error) != 0) {
-        return cli_error("%s", error.message);
-    }
-    report->out = file.stream;
+    file = outfile_open(request->output);
+    report->out = file->stream;
     reportshow_write(report, request);
-    return outfile_end(&file, 0, &error);
+    outfile_keep(file);
+    return CLI_OK;
 }
 
 static int report_answer(struct answer *answer, const struct request *request) {

@@ -2,6 +2,7 @@
 /* rewriting.c: see rewriting.h. */
 #include "cli/rewriting.h"
 
+#include "analyze/base/job.h"
 #include "analyze/rows/number.h"
 #include "analyze/rows/safetext.h"
 #include "cli/outfile.h"
@@ -39,6 +40,23 @@ int rewriting_read(const struct command *command, int argc, char **argv, void *r
     return status == CLI_OK ? rewriting_check(rewriting, command) : status;
 }
 
+static void rewriting_close(void *source) {
+    source_close(source);
+}
+
+const struct source *rewriting_open(const char *file, const char *debug_folders,
+                                    enum rewriting_depth depth) {
+    const struct replay_options progress = progress_replay();
+    struct source *source = job_alloc(sizeof *source);
+    struct error error;
+    job_check(depth == REWRITING_PARTS
+                  ? source_open_parts(source, file, &error)
+                  : source_open(source, file, NULL, debug_folders, &progress, &error),
+              &error);
+    job_undo(rewriting_close, source);
+    return source;
+}
+
 void rewriting_note_incomplete(const char *output, const struct transform_result *result) {
     if (result->incomplete.message[0] != '\0') {
         print_safe(stderr, "memtrace: %s; %s says that something is missing\n",
@@ -64,22 +82,15 @@ static void tell(const char *output, const struct transform_result *result) {
     }
 }
 
-int rewriting_write(struct timeorder_parts parts, const struct rewriting *rewriting,
-                    const struct transform_step *step) {
+void rewriting_write(struct timeorder_parts parts, const struct rewriting *rewriting,
+                     const struct transform_step *step) {
     struct transform_options shown = rewriting->options;
     const char *output = rewriting->output;
     struct transform_result result;
-    struct outfile file;
-    struct error error = {""};
-    int status;
-    if (outfile_open_named(&file, output, "a recording", &error) != 0) {
-        return cli_error("%s", error.message);
-    }
+    struct outfile *file = outfile_open_named(output, "a recording");
+    struct error error;
     shown.progress = rewriting_progress();
-    status = outfile_end(&file, transform_run(&parts, 1, file.path, step, &shown, &result, &error),
-                         &error);
-    if (status == CLI_OK) {
-        tell(output, &result);
-    }
-    return status;
+    job_check(transform_run(&parts, 1, file->path, step, &shown, &result, &error), &error);
+    outfile_keep(file);
+    tell(output, &result);
 }

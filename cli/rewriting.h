@@ -8,6 +8,7 @@
 #define CLI_REWRITING_H
 
 #include "analyze/replay/timeorder.h"
+#include "ask/source.h"
 #include "cli/cli.h"
 #include "collect/transform/transform.h"
 
@@ -30,6 +31,11 @@ int rewriting_check(const struct rewriting *rewriting, const struct command *com
 int rewriting_read(const struct command *command, int argc, char **argv, void *request,
                    const struct rewriting *rewriting, const char **file);
 
+enum rewriting_depth { REWRITING_WHOLE, REWRITING_PARTS };
+/* The recording, open until the job ends, with its model or its parts alone. */
+const struct source *rewriting_open(const char *file, const char *debug_folders,
+                                    enum rewriting_depth depth);
+
 /* For transform_options.progress: a line on stderr, where somebody watches. */
 typedef void (*rewriting_progress_function)(void *context, uint64_t done, uint64_t total);
 rewriting_progress_function rewriting_progress(void);
@@ -38,8 +44,8 @@ rewriting_progress_function rewriting_progress(void);
 void rewriting_note_incomplete(const char *output, const struct transform_result *result);
 
 /* Writes the output, which is there whole in the end or not at all, and says in one line on stderr
- * what became of it. Shows how far it is. CLI_OK, or CLI_FAILURE after a line was printed. */
-int rewriting_write(struct timeorder_parts parts, const struct rewriting *rewriting,
-                    const struct transform_step *step);
+ * what became of it. Shows how far it is. */
+void rewriting_write(struct timeorder_parts parts, const struct rewriting *rewriting,
+                     const struct transform_step *step);
 
 #endif

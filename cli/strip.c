@@ -3,8 +3,8 @@
 #include "collect/transform/strip.h"
 #include "ask/memorylimit.h"
 
+#include "analyze/base/job.h"
 #include "analyze/rows/number.h"
-#include "ask/source.h"
 #include "cli/cli.h"
 #include "cli/progress.h"
 #include "cli/rewriting.h"
@@ -33,40 +33,27 @@ static void tell(const struct strip *strip) {
             number_items(&blocks, count, "short-lived block"), number_bytes(&bytes, size));
 }
 
-static int strip_source(const struct source *source, const struct request *request) {
-    const struct replay_options progress = progress_replay();
-    struct transform_step step;
-    struct strip *strip;
-    int status;
-    if (source->parts.count == 0) {
-        return cli_error("%s is a profile: it holds no single blocks", source->path);
-    }
-    strip = strip_new(source->parts, source->model, &request->strip, &progress);
-    step = strip_step(strip);
-    status = rewriting_write(source->parts, &request->rewriting, &step);
-    if (status == CLI_OK) {
-        tell(strip);
-    }
-    return status;
-}
-
 static int run_strip(int argc, char **argv) {
     struct request request = {.rewriting = REWRITING_DEFAULT};
     const struct replay_options progress = progress_replay();
-    struct source source;
-    struct error error = {""};
+    const struct source *source;
+    struct transform_step step;
+    struct strip *strip;
     int status =
         rewriting_read(&strip_command, argc, argv, &request, &request.rewriting, &request.file);
     if (status != CLI_OK) {
         return status;
     }
     request.strip.temporary = request.strip.below_ns == 0;
-    if (source_open(&source, request.file, NULL, NULL, &progress, &error) != 0) {
-        return cli_error("%s", error.message);
+    source = rewriting_open(request.file, NULL, REWRITING_WHOLE);
+    if (source->parts.count == 0) {
+        job_fail("%s is a profile: it holds no single blocks", source->path);
     }
-    status = strip_source(&source, &request);
-    source_close(&source);
-    return status;
+    strip = strip_new(source->parts, source->model, &request.strip, &progress);
+    step = strip_step(strip);
+    rewriting_write(source->parts, &request.rewriting, &step);
+    tell(strip);
+    return CLI_OK;
 }
 
 const struct command strip_command = {

@@ -7,15 +7,13 @@
  * path stands in it once, at its innermost place: of A, B, A, C that is B, A, C. A call that nobody
  * made can only come into being where functions call each other in circles.
  */
-#include "analyze/base/array.h"
+#include "analyze/base/job.h"
 #include "analyze/base/numbermap.h"
-#include "analyze/export/mergedtree.h"
 #include "analyze/export/shared.h"
 #include "analyze/rows/safetext.h"
 
 #define XXH_INLINE_ALL
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 
@@ -75,55 +73,40 @@ struct callgrind {
     struct numbering objects; /* texts that have numbers: (1) file.c, later (1) */
     struct numbering files;
     struct numbering names;
-    bool out_of_memory;
 };
 
 /* ---- What is in a path ---- */
 
-static struct function *new_function(struct callgrind *callgrind, uint64_t key, const char *name,
-                                     const struct names_frame *frame) {
-    struct function *function = calloc(1, sizeof *function);
-    if (function == NULL || (function->name = strdup(name)) == NULL ||
-        numbermap_put(&callgrind->functions, key, function) != 0) {
-        if (function != NULL) {
-            free(function->name);
-        }
-        free(function);
-        return NULL;
-    }
-    function->key = key;
-    function->module = frame->module[0] != '\0' ? frame->module : "???";
-    function->file = frame->file != NULL ? frame->file : "???";
-    function->last = &function->first;
-    return function;
-}
-
-/* Readers know functions by what is written of them, so what reads the same is the same. NULL: out
- * of memory. */
-static struct function *function_of(struct callgrind *callgrind, const struct names_frame *frame) {
+/* Readers know functions by what is written of them, so what reads the same is the same. */
+static struct function *callgrind_function_of(struct callgrind *callgrind,
+                                              const struct names_frame *frame) {
     struct function *function = numbermap_get(&callgrind->frames, (uintptr_t)frame);
-    char label[MERGEDTREE_LABEL];
+    char label[EXPORT_LABEL];
     const char *file = frame->file != NULL ? frame->file : "";
     uint64_t key;
     if (function != NULL) {
         return function;
     }
-    mergedtree_name(callgrind->export, frame, label);
+    export_name(callgrind->export, frame, label);
     key = XXH3_64bits(frame->module, strlen(frame->module));
     key = XXH3_64bits_withSeed(file, strlen(file), key);
     key = XXH3_64bits_withSeed(label, strlen(label), key);
     function = numbermap_get(&callgrind->functions, key);
     if (function == NULL) {
-        function = new_function(callgrind, key, label, frame);
+        function = job_alloc(sizeof *function);
+        *function = (struct function){.key = key,
+                                      .module = frame->module[0] != '\0' ? frame->module : "???",
+                                      .file = frame->file != NULL ? frame->file : "???",
+                                      .name = job_string(label),
+                                      .last = &function->first};
+        numbermap_set(&callgrind->functions, key, function);
     }
-    if (function == NULL || numbermap_put(&callgrind->frames, (uintptr_t)frame, function) != 0) {
-        callgrind->out_of_memory = true;
-    }
+    numbermap_set(&callgrind->frames, (uintptr_t)frame, function);
     return function;
 }
 
-static struct line *line_of(struct callgrind *callgrind, struct function *function, unsigned line,
-                            const struct function *callee) {
+static struct line *callgrind_line_of(struct callgrind *callgrind, struct function *function,
+                                      unsigned line, const struct function *callee) {
     const uint64_t parts[] = {function->key, line, callee != NULL ? callee->key : 0,
                               callee != NULL};
     uint64_t key = XXH3_64bits(parts, sizeof parts);
@@ -131,14 +114,10 @@ static struct line *line_of(struct callgrind *callgrind, struct function *functi
     if (found != NULL) {
         return found;
     }
-    found = calloc(1, sizeof *found);
-    if (found == NULL || numbermap_put(&callgrind->lines, key, found) != 0) {
-        free(found);
-        callgrind->out_of_memory = true;
-        return NULL;
-    }
+    found = job_alloc(sizeof *found);
     found->line = line;
     found->callee = callee;
+    numbermap_set(&callgrind->lines, key, found);
     if (function->first == NULL) {
         *callgrind->last = function;
         callgrind->last = &function->next;
@@ -148,76 +127,69 @@ static struct line *line_of(struct callgrind *callgrind, struct function *functi
     return found;
 }
 
-/* A new place; 0: out of memory. */
-static uint32_t new_place(struct callgrind *callgrind, struct place place) {
-    if (callgrind->place_count >= UINT32_MAX - 1 ||
-        array_grow(&callgrind->places, &callgrind->place_room, callgrind->place_count + 1,
-                   sizeof *callgrind->places) != 0) {
-        callgrind->out_of_memory = true;
-        return 0;
+/* Its number, from 1 on. */
+static uint32_t callgrind_new_place(struct callgrind *callgrind, struct place place) {
+    if (callgrind->place_count >= UINT32_MAX - 1) {
+        job_fail_memory();
     }
+    job_grow(&callgrind->places, &callgrind->place_room, callgrind->place_count + 1,
+             sizeof *callgrind->places);
     callgrind->places[++callgrind->place_count] = place;
     return (uint32_t)callgrind->place_count;
 }
 
 /* The path with a frame more: if its function stands in it already, it leaves that place, and what
  * is inside of it is put down anew. */
-static uint32_t enter_frame(struct callgrind *callgrind, uint32_t path,
-                            const struct names_frame *frame) {
-    struct function *function = function_of(callgrind, frame);
+static uint32_t callgrind_enter_frame(struct callgrind *callgrind, uint32_t path,
+                                      const struct names_frame *frame) {
+    struct function *function = callgrind_function_of(callgrind, frame);
     uint32_t former = path;
     uint32_t at;
     uint32_t entered;
     while (former != 0 && callgrind->places[former].function != function) {
         former = callgrind->places[former].outer;
     }
-    entered = at =
-        function != NULL ? new_place(callgrind, (struct place){function, frame->line, path}) : 0;
-    for (; at != 0 && former != 0 && path != former; path = callgrind->places[path].outer) {
-        uint32_t copy = new_place(callgrind, callgrind->places[path]);
+    entered = at = callgrind_new_place(callgrind, (struct place){function, frame->line, path});
+    for (; former != 0 && path != former; path = callgrind->places[path].outer) {
+        uint32_t copy = callgrind_new_place(callgrind, callgrind->places[path]);
         callgrind->places[at].outer = copy;
         at = copy;
     }
-    if (at != 0 && former != 0) {
+    if (former != 0) {
         callgrind->places[at].outer = callgrind->places[former].outer;
     }
     return entered;
 }
 
-static uint32_t enter_node(struct callgrind *callgrind, uint32_t path, uint64_t recorded) {
+static uint32_t callgrind_enter_node(struct callgrind *callgrind, uint32_t path,
+                                     uint64_t recorded) {
     size_t count;
     const struct names_frame *frames = names_frames(callgrind->export->names, recorded, &count);
-    while (count-- > 0 && !callgrind->out_of_memory) {
-        path = enter_frame(callgrind, path, &frames[count]);
+    while (count-- > 0) {
+        path = callgrind_enter_frame(callgrind, path, &frames[count]);
     }
     return path;
 }
 
 /* Parents come first, so each node is one step: a recursion costs no more for its depth. */
-static void enter_nodes(struct callgrind *callgrind) {
+static void callgrind_enter_nodes(struct callgrind *callgrind) {
     const struct model *model = callgrind->export->model;
-    callgrind->paths = calloc(model->node_count + 1, sizeof *callgrind->paths);
-    callgrind->out_of_memory |= callgrind->paths == NULL;
-    for (size_t id = 1; id < model->node_count && !callgrind->out_of_memory; id++) {
+    callgrind->paths = job_array(model->node_count + 1, sizeof *callgrind->paths);
+    for (size_t id = 1; id < model->node_count; id++) {
         const struct model_node *node = &model->nodes[id];
         if (node->frame != 0) {
             callgrind->paths[id] =
-                enter_node(callgrind, callgrind->paths[node->parent], node->frame);
+                callgrind_enter_node(callgrind, callgrind->paths[node->parent], node->frame);
         }
     }
-    if (!callgrind->out_of_memory) {
-        callgrind->paths[0] = enter_node(callgrind, 0, MEMTRACE_FRAME_UNKNOWN);
-    }
+    callgrind->paths[0] = callgrind_enter_node(callgrind, 0, MEMTRACE_FRAME_UNKNOWN);
 }
 
-static void take_path(struct callgrind *callgrind, const struct model_context *context) {
+static void callgrind_take_path(struct callgrind *callgrind, const struct model_context *context) {
     const struct function *callee = NULL;
     for (uint32_t at = callgrind->paths[context->path]; at != 0; at = callgrind->places[at].outer) {
         const struct place *place = &callgrind->places[at];
-        struct line *line = line_of(callgrind, place->function, place->line, callee);
-        if (line == NULL) {
-            return;
-        }
+        struct line *line = callgrind_line_of(callgrind, place->function, place->line, callee);
         line->calls += context->allocations;
         for (int i = 0; i < COSTS; i++) {
             line->costs[i] += metric_cost(callgrind->order[i], context).main;
@@ -228,8 +200,8 @@ static void take_path(struct callgrind *callgrind, const struct model_context *c
 
 /* ---- The file ---- */
 
-static void put_numbered(struct callgrind *callgrind, const char *key, struct numbering *numbering,
-                         const char *text) {
+static void callgrind_put_numbered(struct callgrind *callgrind, const char *key,
+                                   struct numbering *numbering, const char *text) {
     FILE *out = callgrind->export->out;
     bool is_new;
     fprintf(out, "%s=(%zu)", key, numbering_of(numbering, numbering_key(text), &is_new));
@@ -238,57 +210,52 @@ static void put_numbered(struct callgrind *callgrind, const char *key, struct nu
         put_safe(out, text);
     }
     fputc('\n', out);
-    callgrind->out_of_memory |= numbering->out_of_memory;
 }
 
 /* A function that is called: as in callgrind's own files, its object and its file where they are
  * not those of its caller. */
-static void put_callee(struct callgrind *callgrind, const struct function *caller,
-                       const struct function *callee) {
+static void callgrind_put_callee(struct callgrind *callgrind, const struct function *caller,
+                                 const struct function *callee) {
     if (strcmp(caller->module, callee->module) != 0) {
-        put_numbered(callgrind, "cob", &callgrind->objects, callee->module);
+        callgrind_put_numbered(callgrind, "cob", &callgrind->objects, callee->module);
     }
     if (strcmp(caller->file, callee->file) != 0) {
-        put_numbered(callgrind, "cfi", &callgrind->files, callee->file);
+        callgrind_put_numbered(callgrind, "cfi", &callgrind->files, callee->file);
     }
-    put_numbered(callgrind, "cfn", &callgrind->names, callee->name);
+    callgrind_put_numbered(callgrind, "cfn", &callgrind->names, callee->name);
 }
 
-static void put_costs(FILE *out, const uint64_t *costs) {
+static void callgrind_put_costs(FILE *out, const uint64_t *costs) {
     for (int i = 0; i < COSTS; i++) {
         fprintf(out, " %" PRIu64, costs[i]);
     }
     fputc('\n', out);
 }
 
-static bool has_own_costs(const struct function *function) {
-    const struct line *line = function->first;
-    while (line != NULL && line->callee != NULL) {
-        line = line->next;
-    }
-    return line != NULL;
-}
-
-static void put_lines(struct callgrind *callgrind, const struct function *function) {
+static void callgrind_put_lines(struct callgrind *callgrind, const struct function *function) {
     FILE *out = callgrind->export->out;
+    const struct line *own = function->first;
+    while (own != NULL && own->callee != NULL) {
+        own = own->next;
+    }
     fputc('\n', out);
-    put_numbered(callgrind, "ob", &callgrind->objects, function->module);
-    put_numbered(callgrind, "fl", &callgrind->files, function->file);
-    put_numbered(callgrind, "fn", &callgrind->names, function->name);
-    if (!has_own_costs(function)) {
+    callgrind_put_numbered(callgrind, "ob", &callgrind->objects, function->module);
+    callgrind_put_numbered(callgrind, "fl", &callgrind->files, function->file);
+    callgrind_put_numbered(callgrind, "fn", &callgrind->names, function->name);
+    if (own == NULL) {
         fprintf(out, "%u 0\n", function->first->line); /* callgrind_annotate wants one to show */
     }
     for (const struct line *line = function->first; line != NULL; line = line->next) {
         if (line->callee != NULL) {
-            put_callee(callgrind, function, line->callee);
+            callgrind_put_callee(callgrind, function, line->callee);
             fprintf(out, "calls=%" PRIu64 " 0\n", line->calls != 0 ? line->calls : 1);
         }
         fprintf(out, "%u", line->line);
-        put_costs(out, line->costs);
+        callgrind_put_costs(out, line->costs);
     }
 }
 
-static void put_head(const struct callgrind *callgrind, const uint64_t *totals) {
+static void callgrind_put_head(const struct callgrind *callgrind, const uint64_t *totals) {
     const struct memtrace_header *header = &callgrind->export->model->header;
     FILE *out = callgrind->export->out;
     fputs("# callgrind format\nversion: 1\ncreator: memtrace\n", out);
@@ -305,76 +272,38 @@ static void put_head(const struct callgrind *callgrind, const uint64_t *totals) 
         fprintf(out, " %s", event_names[callgrind->order[i]]);
     }
     fputs("\nsummary:", out);
-    put_costs(out, totals);
+    callgrind_put_costs(out, totals);
 }
 
-static void put_file(struct callgrind *callgrind, const uint64_t *totals) {
-    put_head(callgrind, totals);
-    for (const struct function *function = callgrind->first; function != NULL;
-         function = function->next) {
-        put_lines(callgrind, function);
+void export_callgrind(const struct export *export) {
+    const struct model *model = export->model;
+    struct callgrind callgrind = {.export = export};
+    uint64_t totals[COSTS] = {0};
+    int place = 0;
+    callgrind.last = &callgrind.first;
+    callgrind.order[place++] = export->cost;
+    for (enum metric metric = 0; metric < METRIC_COUNT; metric++) {
+        if (metric != export->cost) {
+            callgrind.order[place++] = metric;
+        }
     }
-    fputs("\ntotals:", callgrind->export->out);
-    put_costs(callgrind->export->out, totals);
-}
-
-/* ---- The whole ---- */
-
-static void take_all(struct callgrind *callgrind, uint64_t *totals) {
-    const struct model *model = callgrind->export->model;
-    enter_nodes(callgrind);
-    for (size_t i = 0; i < model->context_count && !callgrind->out_of_memory; i++) {
+    export_prepare_names(export);
+    callgrind_enter_nodes(&callgrind);
+    for (size_t i = 0; i < model->context_count; i++) {
         const struct model_context *context = &model->contexts[i];
         if (context->class != MODEL_HEAP) {
             continue;
         }
-        take_path(callgrind, context);
+        callgrind_take_path(&callgrind, context);
         for (int cost = 0; cost < COSTS; cost++) {
-            totals[cost] += metric_cost(callgrind->order[cost], context).main;
+            totals[cost] += metric_cost(callgrind.order[cost], context).main;
         }
     }
-}
-
-static void set_order(struct callgrind *callgrind, enum metric chosen) {
-    int place = 0;
-    callgrind->order[place++] = chosen;
-    for (int metric = 0; metric < COSTS; metric++) {
-        if (metric != (int)chosen) {
-            callgrind->order[place++] = metric;
-        }
+    callgrind_put_head(&callgrind, totals);
+    for (const struct function *function = callgrind.first; function != NULL;
+         function = function->next) {
+        callgrind_put_lines(&callgrind, function);
     }
-}
-
-static void free_values(struct numbermap *map) {
-    for (size_t i = 0; i < map->places; i++) {
-        free(map->entries[i].value);
-    }
-    numbermap_free(map);
-}
-
-int export_callgrind(const struct export *export, struct error *error) {
-    struct callgrind callgrind = {.export = export};
-    uint64_t totals[COSTS] = {0};
-    callgrind.last = &callgrind.first;
-    callgrind.out_of_memory = names_prepare_all(export->names) != 0;
-    set_order(&callgrind, export->cost);
-    take_all(&callgrind, totals);
-    if (!callgrind.out_of_memory) {
-        put_file(&callgrind, totals);
-    }
-    for (size_t i = 0; i < callgrind.functions.places; i++) {
-        struct function *function = callgrind.functions.entries[i].value;
-        if (function != NULL) {
-            free(function->name);
-        }
-    }
-    free(callgrind.places);
-    free(callgrind.paths);
-    free_values(&callgrind.functions);
-    free_values(&callgrind.lines);
-    numbermap_free(&callgrind.frames);
-    numbering_free(&callgrind.objects);
-    numbering_free(&callgrind.files);
-    numbering_free(&callgrind.names);
-    return callgrind.out_of_memory ? error_set(error, "out of memory") : 0;
+    fputs("\ntotals:", export->out);
+    callgrind_put_costs(export->out, totals);
 }

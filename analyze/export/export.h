@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * export.h: a profile or recording in the formats of other tools. One file of this folder for each
- * format; formats.c has the list of them.
+ * export.h: a profile or recording in the formats of other tools: the list of formats, with what
+ * each one holds, and a function for each.
  *
- * Called by cli. Everything is written to `out`; whether writing worked the caller asks ferror().
- * Each function returns 0, or -1 with the reason in error: out of memory, or what the format needs
- * and this source has not. Whole bytes are written, never rounded; text from outside is escaped as
- * the format wants it.
+ * Called by cli/export and web/server/apiexport, in a job. Everything is written to `out`; whether
+ * writing worked the caller asks ferror(). A job is ended where the format needs what this source
+ * has not. Whole bytes are written, never rounded; text from outside is escaped as the format wants
+ * it.
  */
 #ifndef ANALYZE_EXPORT_EXPORT_H
 #define ANALYZE_EXPORT_EXPORT_H
@@ -49,25 +49,56 @@ struct export {
     const char *name;
 };
 
-int export_csv(const struct export *export, struct error *error);
-int export_flamegraph(const struct export *export, struct error *error);
-int export_folded(const struct export *export, struct error *error);
-int export_gprof2dot(const struct export *export, struct error *error);
-int export_json(const struct export *export, struct error *error);
+enum exportformat_trait {
+    EXPORTFORMAT_COST = 1,   /* holds one cost, or shows one first */
+    EXPORTFORMAT_BINARY = 2, /* nothing for terminals */
+    EXPORTFORMAT_FILE = 4,   /* no stream: needs a file with a name */
+    EXPORTFORMAT_DEPTH = 8,  /* writes each call path whole: a depth bounds it */
+    EXPORTFORMAT_SUMS = 16,  /* of the heap, or of pools or mappings in its place */
+    EXPORTFORMAT_HEAP = 32   /* of the heap alone */
+};
 
-/* All tables of a query, in a database of its own: needs `path`. */
-int export_sqlite(const struct export *export, struct error *error);
-int export_speedscope(const struct export *export, struct error *error); /* all costs */
+struct exportformat {
+    const char *name;
+    const char *ending; /* of files that have this format */
+    const char *help;
+    /* NULL: the page with its data, which web/server/onefile.h writes. */
+    void (*write)(const struct export *export);
+    unsigned traits; /* enum exportformat_trait */
+};
 
-/* Events in order, as heaptrack writes them; of a profile events that add up to it. By its name
- * gzip'd (.gz), plain (neither .zst nor .gz) or zstd. */
-int export_heaptrack(const struct export *export, struct error *error);
-/* The profile.proto of pprof, gzip'd. */
-int export_pprof(const struct export *export, struct error *error);
-/* The allocations alone, to be repeated: docs/replay.md. */
-int export_replay(const struct export *export, struct error *error);
-int export_massif(const struct export *export, struct error *error);
+/* The one that a NULL name ends. */
+extern const struct exportformat exportformats[];
+
+/* NULL: there is none of that name. */
+const struct exportformat *exportformat_named(const char *name);
+/* The one with the longest ending that the file's name has. NULL: none. */
+const struct exportformat *exportformat_of_file(const char *path);
+/* Where filters ask for pools or mappings, and the format has no place of theirs: export->model
+ * becomes a model in which they stand for the heap. Ends the job where the format has the heap
+ * alone. */
+void exportformat_choose(const struct exportformat *format, const struct selection *selection,
+                         struct export *export);
+
+/* ---- One for each format; where nothing else is said, of the one cost ---- */
+
+void export_csv(const struct export *export);
+void export_json(const struct export *export);
+void export_flamegraph(const struct export *export);
+void export_folded(const struct export *export);
+void export_gprof2dot(const struct export *export);
+void export_speedscope(const struct export *export); /* all costs */
 /* All five costs as events, the chosen one first. */
-int export_callgrind(const struct export *export, struct error *error);
+void export_callgrind(const struct export *export);
+/* The profile.proto of pprof, gzip'd. */
+void export_pprof(const struct export *export);
+void export_massif(const struct export *export);
+/* Events in order, as heaptrack writes them. By its name gzip'd (.gz), plain (neither .zst nor .gz)
+ * or zstd. */
+void export_heaptrack(const struct export *export);
+/* The allocations alone, to be repeated: docs/replay.md. */
+void export_replay(const struct export *export);
+/* All tables of a query, in a database of its own: needs `path`. */
+void export_sqlite(const struct export *export);
 
 #endif

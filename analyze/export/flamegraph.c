@@ -7,14 +7,13 @@
  * that would be too small to see are summed up beside their siblings; how small that is follows
  * from how many frames there would be, so that the file stays small whatever the profile is.
  */
-#include "analyze/export/mergedtree.h"
+#include "analyze/base/job.h"
 #include "analyze/export/shared.h"
 #include "analyze/rows/number.h"
 
 #define XXH_INLINE_ALL
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 
@@ -48,15 +47,15 @@ struct drawing {
 /* ---- What is drawn ---- */
 
 /* If a call is drawn, so is its caller; if it is not, neither are its cheaper siblings. */
-static bool is_drawn(const struct drawing *drawing, uint32_t at) {
+static bool flamegraph_is_drawn(const struct drawing *drawing, uint32_t at) {
     return drawing->depths[at] <= MOST_DEPTH && drawing->tree.calls[at].cost.main >= drawing->least;
 }
 
-static size_t count_drawn(struct drawing *drawing) {
+static size_t flamegraph_count_drawn(struct drawing *drawing) {
     size_t count = 0;
     drawing->deepest = 0;
     for (uint32_t at = 1; at < drawing->tree.count; at++) {
-        if (is_drawn(drawing, at)) {
+        if (flamegraph_is_drawn(drawing, at)) {
             count++;
             drawing->deepest =
                 drawing->depths[at] > drawing->deepest ? drawing->depths[at] : drawing->deepest;
@@ -66,23 +65,17 @@ static size_t count_drawn(struct drawing *drawing) {
 }
 
 /* At least a fifth of a pixel. */
-static void choose_least(struct drawing *drawing) {
+static void flamegraph_choose_least(struct drawing *drawing) {
     drawing->least = drawing->tree.calls[0].cost.main / WIDTH / 5 + 1;
-    while (count_drawn(drawing) > MOST_FRAMES) {
+    while (flamegraph_count_drawn(drawing) > MOST_FRAMES) {
         drawing->least += drawing->least / 4 + 1;
-    }
-}
-
-static void measure_depths(struct drawing *drawing) {
-    for (size_t at = 1; at < drawing->tree.count; at++) {
-        drawing->depths[at] = drawing->depths[drawing->tree.calls[at].parent] + 1;
     }
 }
 
 /* ---- Colours: the program itself is warm, each library has a colour of its own ---- */
 
 /* Red, green or blue (shift 0, 8, 4) of a hue in degrees, after CSS's definition of hsl(). */
-static unsigned channel(double hue, double lightness, double shift) {
+static unsigned flamegraph_channel(double hue, double lightness, double shift) {
     const double saturation = 0.75;
     double place = fmod(shift + hue / 30, 12);
     double chroma = saturation * fmin(lightness, 1 - lightness);
@@ -90,20 +83,21 @@ static unsigned channel(double hue, double lightness, double shift) {
     return (unsigned)(255 * (lightness - chroma * part) + 0.5);
 }
 
-static unsigned color_of(const struct drawing *drawing, const char *module, const char *label) {
+static unsigned flamegraph_color(const struct drawing *drawing, const char *module,
+                                 const char *label) {
     uint64_t of_module = XXH3_64bits(module, strlen(module));
     uint64_t of_name = XXH3_64bits(label, strlen(label));
     bool own = strcmp(module, drawing->export->model->header.executable) == 0;
     double hue = own ? (double)(of_name % 45) : 70 + (double)(of_module % 250);
     double lightness = 0.62 + (double)(of_name / 64 % 100) / 1000;
-    return channel(hue, lightness, 0) << 16 | channel(hue, lightness, 8) << 8 |
-           channel(hue, lightness, 4);
+    return flamegraph_channel(hue, lightness, 0) << 16 |
+           flamegraph_channel(hue, lightness, 8) << 8 | flamegraph_channel(hue, lightness, 4);
 }
 
 /* ---- Frames ---- */
 
 /* Everything is scaled so that the whole fills the width, even if it is nothing. */
-static double pixels(const struct drawing *drawing, uint64_t cost) {
+static double flamegraph_pixels(const struct drawing *drawing, uint64_t cost) {
     uint64_t whole = drawing->tree.calls[0].cost.main;
     double share = whole != 0 ? (double)cost / (double)whole : 1;
     return (WIDTH - 2 * MARGIN) * share;
@@ -118,7 +112,7 @@ struct frame {
 };
 
 /* "12,900,000 bytes (12.3 MiB), 45.2%" */
-static void put_numbers(const struct drawing *drawing, struct cost cost) {
+static void flamegraph_put_numbers(const struct drawing *drawing, struct cost cost) {
     const char *heading = metric_main_heading(drawing->export->cost);
     struct number number;
     fprintf(drawing->out, "%s %s", number_count(&number, cost.main), heading);
@@ -130,15 +124,15 @@ static void put_numbers(const struct drawing *drawing, struct cost cost) {
     markup_text(drawing->out, number.text);
 }
 
-static void put_frame(const struct drawing *drawing, const struct frame *frame) {
+static void flamegraph_put_frame(const struct drawing *drawing, const struct frame *frame) {
     FILE *out = drawing->out;
-    double x = MARGIN + (frame->x != 0 ? pixels(drawing, frame->x) : 0);
-    double width = pixels(drawing, frame->cost.main);
+    double x = MARGIN + (frame->x != 0 ? flamegraph_pixels(drawing, frame->x) : 0);
+    double width = flamegraph_pixels(drawing, frame->cost.main);
     size_t y = TOP + (drawing->deepest - frame->depth) * ROW;
     fputs("<g class=\"f\"><title>", out);
     markup_text(out, frame->label);
     fputs(" - ", out);
-    put_numbers(drawing, frame->cost);
+    flamegraph_put_numbers(drawing, frame->cost);
     fprintf(out, "</title><rect x=\"%.2f\" y=\"%zu\" width=\"%.2f\" height=\"%d\" fill=\"#%06x\"/>",
             x, y, width, ROW - 1, frame->color);
     if (width >= LABEL_ROOM) {
@@ -150,7 +144,7 @@ static void put_frame(const struct drawing *drawing, const struct frame *frame) 
 }
 
 /* Where a call begins; whoever is called from the same call next begins behind it. */
-static uint64_t take_x(struct drawing *drawing, uint32_t at) {
+static uint64_t flamegraph_take_x(struct drawing *drawing, uint32_t at) {
     uint32_t parent = drawing->tree.calls[at].parent;
     uint64_t x = drawing->next_x[parent];
     drawing->next_x[parent] += drawing->tree.calls[at].cost.main;
@@ -158,23 +152,24 @@ static uint64_t take_x(struct drawing *drawing, uint32_t at) {
     return x;
 }
 
-static void put_call(struct drawing *drawing, uint32_t at) {
+static void flamegraph_put_call(struct drawing *drawing, uint32_t at) {
     const struct call *call = &drawing->tree.calls[at];
-    char label[MERGEDTREE_LABEL + 32];
-    struct frame frame = {label, take_x(drawing, at), call->cost, drawing->depths[at], 0};
-    mergedtree_label(drawing->export, call->frame, label);
-    frame.color = color_of(drawing, call->frame->module, label);
+    char label[EXPORT_LABEL + 32];
+    struct frame frame = {label, flamegraph_take_x(drawing, at), call->cost, drawing->depths[at],
+                          0};
+    export_label(drawing->export, call->frame, label);
+    frame.color = flamegraph_color(drawing, call->frame->module, label);
     if (call->frame->inlined) {
         strcat(label, " [inlined]");
     }
     if (call->recursive) {
         strcat(label, " (recursive)");
     }
-    put_frame(drawing, &frame);
+    flamegraph_put_frame(drawing, &frame);
 }
 
 /* A call that is not drawn and its siblings behind it, if they can be seen together. */
-static void put_rest(struct drawing *drawing, uint32_t first) {
+static void flamegraph_put_rest(struct drawing *drawing, uint32_t first) {
     char label[48];
     size_t count = 0;
     struct frame frame = {.label = label, .depth = drawing->depths[first], .color = 0xc8c8c8};
@@ -185,22 +180,22 @@ static void put_rest(struct drawing *drawing, uint32_t first) {
     }
     snprintf(label, sizeof label, "(%zu smaller)", count);
     if (frame.cost.main >= drawing->least && frame.depth <= drawing->deepest) {
-        put_frame(drawing, &frame);
+        flamegraph_put_frame(drawing, &frame);
     }
 }
 
-static void put_frames(struct drawing *drawing) {
+static void flamegraph_put_frames(struct drawing *drawing) {
     const struct frame all = {
         .label = "all", .cost = drawing->tree.calls[0].cost, .color = 0xdddddd};
     size_t depth = 0;
     uint32_t at = mergedtree_next(&drawing->tree, 0, &depth);
-    put_frame(drawing, &all);
+    flamegraph_put_frame(drawing, &all);
     while (at != 0) {
-        if (is_drawn(drawing, at)) {
-            put_call(drawing, at);
+        if (flamegraph_is_drawn(drawing, at)) {
+            flamegraph_put_call(drawing, at);
             at = mergedtree_next(&drawing->tree, at, &depth);
         } else {
-            put_rest(drawing, at);
+            flamegraph_put_rest(drawing, at);
             at = mergedtree_skip(&drawing->tree, drawing->tree.calls[at].parent, &depth);
         }
     }
@@ -209,7 +204,7 @@ static void put_frames(struct drawing *drawing) {
 /* ---- The file ---- */
 
 /* data-total is the whole cost, to the byte, for programs. */
-static void put_head(const struct drawing *drawing) {
+static void flamegraph_put_head(const struct drawing *drawing) {
     FILE *out = drawing->out;
     const struct model *model = drawing->export->model;
     size_t height = TOP + (drawing->deepest + 1) * ROW + BOTTOM;
@@ -234,31 +229,20 @@ static void put_head(const struct drawing *drawing) {
             MARGIN, height - 9);
 }
 
-static void put_file(struct drawing *drawing) {
-    put_head(drawing);
-    put_frames(drawing);
-    fputs("</g>\n<script><![CDATA[\n", drawing->out);
-    fputs(asset_flamegraph_js, drawing->out);
-    fputs("]]></script>\n</svg>\n", drawing->out);
-}
-
-int export_flamegraph(const struct export *export, struct error *error) {
-    struct drawing drawing = {.export = export, .out = export->out};
-    int result = 0;
-    if (mergedtree_open(&drawing.tree, export, export->cost, error) != 0) {
-        return -1;
+void export_flamegraph(const struct export *export) {
+    struct calltree tree = mergedtree_open(export, export->cost);
+    struct drawing drawing = {.export = export,
+                              .out = export->out,
+                              .tree = tree,
+                              .depths = job_array(tree.count, sizeof *drawing.depths),
+                              .next_x = job_array(tree.count, sizeof *drawing.next_x)};
+    for (size_t at = 1; at < tree.count; at++) {
+        drawing.depths[at] = drawing.depths[tree.calls[at].parent] + 1;
     }
-    drawing.depths = calloc(drawing.tree.count, sizeof *drawing.depths);
-    drawing.next_x = calloc(drawing.tree.count, sizeof *drawing.next_x);
-    if (drawing.depths != NULL && drawing.next_x != NULL) {
-        measure_depths(&drawing);
-        choose_least(&drawing);
-        put_file(&drawing);
-    } else {
-        result = error_set(error, "out of memory");
-    }
-    free(drawing.depths);
-    free(drawing.next_x);
-    job_release(drawing.tree.calls);
-    return result;
+    flamegraph_choose_least(&drawing);
+    flamegraph_put_head(&drawing);
+    flamegraph_put_frames(&drawing);
+    fputs("</g>\n<script><![CDATA[\n", export->out);
+    fputs(asset_flamegraph_js, export->out);
+    fputs("]]></script>\n</svg>\n", export->out);
 }

@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* formats.c: see formats.h. */
-#include "analyze/export/formats.h"
+/*
+ * formats.c: the list of formats, and those that other folders write: JSON and CSV are those of
+ * `memtrace report`, a database that of `memtrace query`. See export.h.
+ */
+#include "analyze/base/job.h"
+#include "analyze/export/export.h"
+#include "analyze/query/query.h"
+#include "analyze/report/bulk.h"
+#include "analyze/report/reports.h"
 
 #include <string.h>
 
@@ -34,26 +41,6 @@ const struct exportformat exportformats[] = {
     {.name = NULL},
 };
 
-int exportformat_choose(const struct exportformat *format, const struct selection *selection,
-                        struct export *export, struct model *heap, struct error *error) {
-    uint32_t classes = selection_classes(selection);
-    *heap = (struct model){0};
-    if (classes == 0 || classes == 1u << MODEL_HEAP) {
-        return 0;
-    }
-    if ((format->traits & EXPORTFORMAT_HEAP) != 0 && (classes & 1u << MODEL_HEAP) == 0) {
-        return error_set(error, "%s holds the heap alone, no pools and no mappings", format->name);
-    }
-    if ((format->traits & EXPORTFORMAT_SUMS) == 0) {
-        return 0;
-    }
-    if (selection_as_heap(export->model, classes, heap) != 0) {
-        return error_set(error, "out of memory");
-    }
-    export->model = heap;
-    return 0;
-}
-
 const struct exportformat *exportformat_named(const char *name) {
     for (size_t i = 0; exportformats[i].name != NULL; i++) {
         if (strcmp(exportformats[i].name, name) == 0) {
@@ -77,4 +64,69 @@ const struct exportformat *exportformat_of_file(const char *path) {
         }
     }
     return found;
+}
+
+void exportformat_choose(const struct exportformat *format, const struct selection *selection,
+                         struct export *export) {
+    uint32_t classes = selection_classes(selection);
+    bool is_heap = classes == 0 || classes == 1u << MODEL_HEAP;
+    if ((format->traits & EXPORTFORMAT_HEAP) != 0 && !is_heap &&
+        (classes & 1u << MODEL_HEAP) == 0) {
+        job_fail("%s holds the heap alone, no pools and no mappings", format->name);
+    }
+    if ((format->traits & EXPORTFORMAT_SUMS) != 0 && !is_heap) {
+        export->model = selection_as_heap(export->model, classes);
+    }
+}
+
+/* ---- Formats that other folders write ---- */
+
+static struct report export_report(const struct export *export, enum report_format format) {
+    struct error error;
+    struct report report = {.out = export->out,
+                            .model = export->model,
+                            .names = export->names,
+                            .options = {.format = format,
+                                        .depth = export->depth,
+                                        .full_names = export->full_names,
+                                        .all_frames = export->all_frames},
+                            .source = export->source};
+    if (!export->is_depth_given) {
+        job_check(report_refuse_bulk(&report, &error), &error);
+    }
+    return report;
+}
+
+void export_json(const struct export *export) {
+    const struct report report = export_report(export, REPORT_JSON);
+    report_json(&report);
+    fputc('\n', export->out);
+}
+
+void export_csv(const struct export *export) {
+    const struct report report = export_report(export, REPORT_CSV);
+    report_csv(&report);
+}
+
+void export_sqlite(const struct export *export) {
+    const struct selection all = selection_all();
+    const struct query_source source = {
+        .whole = export->whole,
+        .model = export->model,
+        .names = export->names,
+        .parts = export->parts,
+        .selection = export->selection != NULL ? export->selection : &all,
+        .replay = export->progress,
+        .has_full_names = export->full_names,
+    };
+    struct error error;
+    if (export->path == NULL) {
+        job_fail("a database is a file: name it with --output");
+    }
+    job_check(bulk_refuse_paths(export->model, export->names, BULK_NAMES,
+                                " in the table of frames: filters choose a part of them, and "
+                                "`memtrace query` answers without a file",
+                                &error),
+              &error);
+    job_check(query_export(&source, export->path, &error), &error);
 }

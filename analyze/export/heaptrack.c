@@ -18,6 +18,7 @@
  * count as temporary by chance, and behind one that counts as such but does not follow its
  * beginning; then the file's first call path gets that one.
  */
+#include "analyze/base/job.h"
 #include "analyze/export/packedout.h"
 #include "analyze/export/shared.h"
 #include "analyze/read/packedin.h"
@@ -48,12 +49,11 @@ struct text {
     uint64_t last; /* number of the info that was allocated last; 0: a free came since */
     uint64_t time_ms;
     size_t point; /* of the model's timeline: the next one to write */
-    bool out_of_memory;
 };
 
 /* ---- Lines ---- */
 
-static void put_number(FILE *out, uint64_t number) {
+static void heaptrack_put_number(FILE *out, uint64_t number) {
     char digits[DIGITS];
     size_t count = 0;
     do {
@@ -66,25 +66,18 @@ static void put_number(FILE *out, uint64_t number) {
     }
 }
 
-static void put_line(FILE *out, char kind, const uint64_t *numbers, size_t count) {
+static void heaptrack_put_line(FILE *out, char kind, const uint64_t *numbers, size_t count) {
     putc_unlocked(kind, out);
     for (size_t i = 0; i < count; i++) {
-        put_number(out, numbers[i]);
+        heaptrack_put_number(out, numbers[i]);
     }
     putc_unlocked('\n', out);
 }
 
-/* Lines end at line ends, whatever the length before a text says. */
-static void put_bytes(FILE *out, const char *bytes, size_t size) {
-    for (size_t i = 0; i < size; i++) {
-        putc_unlocked(bytes[i] == '\n' || bytes[i] == '\r' ? '?' : bytes[i], out);
-    }
-}
-
 /* ---- What is told once ---- */
 
-/* NULL and "": 0. */
-static uint64_t text_number(struct text *text, const char *bytes) {
+/* NULL and "": 0. Lines end at line ends, whatever the length before a text says. */
+static uint64_t heaptrack_text(struct text *text, const char *bytes) {
     size_t size = bytes != NULL ? strlen(bytes) : 0;
     uint64_t number;
     bool is_new;
@@ -94,74 +87,64 @@ static uint64_t text_number(struct text *text, const char *bytes) {
     number = numbering_of(&text->texts, numbering_key(bytes), &is_new);
     if (is_new) {
         fputs("s", text->out);
-        put_number(text->out, size);
+        heaptrack_put_number(text->out, size);
         putc_unlocked(' ', text->out);
-        put_bytes(text->out, bytes, size);
+        for (size_t i = 0; i < size; i++) {
+            putc_unlocked(bytes[i] == '\n' || bytes[i] == '\r' ? '?' : bytes[i], text->out);
+        }
         putc_unlocked('\n', text->out);
     }
     return number;
 }
 
-/* Function, file and line, three numbers each; innermost function first. */
-static size_t frame_numbers(struct text *text, const struct names_frame *frames, size_t count,
-                            uint64_t **numbers) {
-    *numbers = calloc(count * 3 + 2, sizeof **numbers);
-    if (*numbers == NULL) {
-        text->out_of_memory = true;
-        return 0;
-    }
-    if (count == 1 && frames->function == NULL && frames->file == NULL) {
-        return 2; /* the readers show module and address */
-    }
-    for (size_t i = 0; i < count; i++) {
-        uint64_t *frame = *numbers + 2 + i * 3;
-        frame[0] = text_number(text, frames[i].function);
-        frame[1] = text_number(text, frames[i].file);
-        frame[2] = frames[i].line;
-    }
-    return 2 + count * 3;
-}
-
-/* Readers look a place up as it is written, so it is that of the call, not behind it. */
-static uint64_t place_number(struct text *text, uint64_t frame) {
-    struct model_place place = model_place(text->model, frame);
+/* Address and module, then function, file and line of each frame, innermost function first. Readers
+ * look a place up as it is written, so it is that of the call, not behind it. */
+static uint64_t heaptrack_place(struct text *text, uint64_t recorded) {
+    struct model_place place = model_place(text->model, recorded);
     const struct names_frame *frames;
     uint64_t *numbers;
     uint64_t number;
     size_t count;
     bool is_new;
-    number = numbering_of(&text->places, frame, &is_new);
+    number = numbering_of(&text->places, recorded, &is_new);
     if (!is_new) {
         return number;
     }
-    frames = names_frames(text->names, frame, &count);
-    count = frame_numbers(text, frames, count, &numbers);
-    if (count != 0) {
-        numbers[0] = place.address - (place.exact || place.address == 0 ? 0 : 1);
-        numbers[1] = text_number(text, frames->module);
-        put_line(text->out, 'i', numbers, count);
+    frames = names_frames(text->names, recorded, &count);
+    if (count == 1 && frames->function == NULL && frames->file == NULL) {
+        count = 0; /* the readers show module and address */
     }
-    free(numbers);
+    numbers = job_array(2 + count * 3, sizeof *numbers);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t *frame = numbers + 2 + i * 3;
+        frame[0] = heaptrack_text(text, frames[i].function);
+        frame[1] = heaptrack_text(text, frames[i].file);
+        frame[2] = frames[i].line;
+    }
+    numbers[0] = place.address - (place.exact || place.address == 0 ? 0 : 1);
+    numbers[1] = heaptrack_text(text, frames->module);
+    heaptrack_put_line(text->out, 'i', numbers, 2 + count * 3);
+    job_release(numbers);
     return number;
 }
 
 /* The place of blocks whose call path was not taken. */
-static uint64_t unknown_place(struct text *text) {
-    uint64_t numbers[] = {0, 0, text_number(text, "(unknown)"), 0, 0};
-    put_line(text->out, 'i', numbers, sizeof numbers / sizeof numbers[0]);
+static uint64_t heaptrack_unknown_place(struct text *text) {
+    uint64_t numbers[] = {0, 0, heaptrack_text(text, "(unknown)"), 0, 0};
+    heaptrack_put_line(text->out, 'i', numbers, sizeof numbers / sizeof numbers[0]);
     return ++text->places.count;
 }
 
-static void put_trace(struct text *text, uint32_t node, uint32_t parent) {
-    uint64_t place =
-        node != 0 ? place_number(text, text->model->nodes[node].frame) : unknown_place(text);
+static void heaptrack_put_trace(struct text *text, uint32_t node, uint32_t parent) {
+    uint64_t place = node != 0 ? heaptrack_place(text, text->model->nodes[node].frame)
+                               : heaptrack_unknown_place(text);
     uint64_t numbers[] = {place, node != 0 && parent != 0 ? text->traces[parent] : 0};
-    put_line(text->out, 't', numbers, 2);
+    heaptrack_put_line(text->out, 't', numbers, 2);
     text->traces[node] = ++text->trace_count;
 }
 
 /* Outermost first, as each names the one before. */
-static uint64_t trace_number(struct text *text, uint32_t context) {
+static uint64_t heaptrack_trace_number(struct text *text, uint32_t context) {
     const struct model_node *nodes = text->model->nodes;
     uint32_t node = nodes[context].frame < MEMTRACE_FRAME_CLASSES ? nodes[context].parent : context;
     size_t depth = 0;
@@ -172,39 +155,35 @@ static uint64_t trace_number(struct text *text, uint32_t context) {
     for (uint32_t at = node; at != 0 && text->traces[at] == 0; at = nodes[at].parent) {
         depth++;
     }
-    path = malloc((depth + 1) * sizeof *path);
-    if (path == NULL) {
-        text->out_of_memory = true;
-        return 0;
-    }
+    path = job_array(depth + 1, sizeof *path);
     path[0] = node; /* 0: no call path */
     for (size_t i = 1; i < depth; i++) {
         path[i] = nodes[path[i - 1]].parent;
     }
     for (size_t i = depth != 0 ? depth : 1; i > 0; i--) {
-        put_trace(text, path[i - 1], nodes[path[i - 1]].parent);
+        heaptrack_put_trace(text, path[i - 1], nodes[path[i - 1]].parent);
     }
-    free(path);
+    job_release(path);
     return text->traces[node];
 }
 
 /* Which pair of size and call path. The table is emptied now and then, because there may be as many
  * sizes as events: a pair that comes again then has a second number, which readers do not mind. */
-static uint64_t info_number(struct text *text, uint32_t context, uint64_t size) {
-    uint64_t trace = trace_number(text, context);
+static uint64_t heaptrack_info_number(struct text *text, uint32_t context, uint64_t size) {
+    uint64_t trace = heaptrack_trace_number(text, context);
     uint64_t pair[] = {size, trace};
     const uint64_t none[] = {0, trace};
     uint64_t number;
     bool is_new;
     if (text->infos.numbers.used >= INFOS_MOST) {
-        numbermap_free(&text->infos.numbers);
+        numbering_forget(&text->infos);
     }
     if (text->infos.count == 0) {
-        put_line(text->out, 'a', none, 2); /* number 0 */
+        heaptrack_put_line(text->out, 'a', none, 2); /* number 0 */
     }
     number = numbering_of(&text->infos, XXH3_64bits(pair, sizeof pair), &is_new);
     if (is_new) {
-        put_line(text->out, 'a', pair, 2);
+        heaptrack_put_line(text->out, 'a', pair, 2);
     }
     return number;
 }
@@ -212,69 +191,60 @@ static uint64_t info_number(struct text *text, uint32_t context, uint64_t size) 
 /* ---- Lines of events ---- */
 
 /* The time of what follows, and the resident memory that was measured up to then. */
-static void put_time(struct text *text, uint64_t time_ns) {
+static void heaptrack_put_time(struct text *text, uint64_t time_ns) {
     const struct model *model = text->model;
     uint64_t time_ms = time_ns / NS_PER_MS;
     for (; text->point < model->timeline_count && model->timeline[text->point].time_ns <= time_ns;
          text->point++) {
         uint64_t pages = model->timeline[text->point].resident_bytes / PAGE_SIZE;
         if (pages != 0) {
-            put_line(text->out, 'R', &pages, 1);
+            heaptrack_put_line(text->out, 'R', &pages, 1);
         }
     }
     if (time_ms > text->time_ms) {
         text->time_ms = time_ms;
-        put_line(text->out, 'c', &time_ms, 1);
+        heaptrack_put_line(text->out, 'c', &time_ms, 1);
     }
 }
 
-static void put_alloc(struct text *text, uint32_t context, uint64_t size) {
-    uint64_t info = info_number(text, context, size);
-    put_line(text->out, '+', &info, 1);
+static void heaptrack_put_alloc(struct text *text, uint32_t context, uint64_t size) {
+    uint64_t info = heaptrack_info_number(text, context, size);
+    heaptrack_put_line(text->out, '+', &info, 1);
     text->last = info;
 }
 
-static void put_free(struct text *text, uint32_t context, uint64_t size, bool temporary) {
+static void heaptrack_put_free(struct text *text, uint32_t context, uint64_t size, bool temporary) {
     static const uint64_t nothing = 0;
-    uint64_t info = info_number(text, context, size);
+    uint64_t info = heaptrack_info_number(text, context, size);
     bool is_last = text->last == info;
     if (!temporary && is_last) {
-        put_line(text->out, '-', &nothing, 1);
+        heaptrack_put_line(text->out, '-', &nothing, 1);
     }
-    put_line(text->out, '-', &info, 1);
+    heaptrack_put_line(text->out, '-', &info, 1);
     if (temporary && !is_last) {
-        put_line(text->out, '-', &nothing, 1);
+        heaptrack_put_line(text->out, '-', &nothing, 1);
     }
     text->last = 0;
 }
 
-/* ---- Begin and end of the text ---- */
+/* ---- Begin of the text ---- */
 
-/* Writes what stands first: version, command, page size. 0, or -1: out of memory. */
-static int start_text(struct text *text, FILE *out, const struct export *export) {
+/* Writes what stands first: version, command, page size. */
+static struct text heaptrack_start(const struct export *export, FILE *out) {
     static const uint64_t versions[] = {VERSION, FILE_VERSION};
     static const uint64_t system[] = {PAGE_SIZE, 0}; /* how much memory there was is not known */
-    *text = (struct text){.out = out, .model = export->model, .names = export->names};
-    text->traces = calloc(export->model->node_count + 1, sizeof *text->traces);
-    if (text->traces == NULL) {
-        return -1;
-    }
-    put_line(out, 'v', versions, 2);
+    heaptrack_put_line(out, 'v', versions, 2);
     putc_unlocked('X', out);
     commandline_put(out, &export->model->header);
     putc_unlocked('\n', out);
-    put_line(out, 'I', system, 2);
+    heaptrack_put_line(out, 'I', system, 2);
     if (export->model->damage[0] != '\0' || model_is_unfinished(export->model)) {
         fputs(PACKEDIN_INCOMPLETE "\n", out);
     }
-    return 0;
-}
-
-static void end_text(struct text *text) {
-    numbering_free(&text->texts);
-    numbering_free(&text->places);
-    numbering_free(&text->infos);
-    free(text->traces);
+    return (struct text){.out = out,
+                         .model = export->model,
+                         .names = export->names,
+                         .traces = job_array(export->model->node_count + 1, sizeof(uint64_t))};
 }
 
 /* Blocks that were culled are made up from their sums, which take a few bytes for any number: at
@@ -296,6 +266,7 @@ struct pass {
     const struct model *model;
     struct pending *pending; /* by stream */
     size_t stream_count;
+    size_t stream_room;
     uint64_t live; /* as if nothing were held back */
     uint64_t maximum;
     bool reached;
@@ -303,59 +274,46 @@ struct pass {
 
 /* ---- Each event ---- */
 
-static void write_pending(struct pass *pass, struct pending *pending) {
+static void heaptrack_write_pending(struct pass *pass, struct pending *pending) {
     if (pending->is_set) {
         pending->is_set = false;
-        put_alloc(&pass->text, pending->context, pending->size);
+        heaptrack_put_alloc(&pass->text, pending->context, pending->size);
     }
 }
 
-static int by_order(const void *left, const void *right) {
+static int heaptrack_by_order(const void *left, const void *right) {
     const struct pending *a = left;
     const struct pending *b = right;
     return (a->order > b->order) - (a->order < b->order);
 }
 
 /* In the order of their births; the array is then no longer by stream, but all are written. */
-static void write_all_pending(struct pass *pass) {
+static void heaptrack_write_all_pending(struct pass *pass) {
     if (pass->stream_count != 0) {
-        qsort(pass->pending, pass->stream_count, sizeof *pass->pending, by_order);
+        qsort(pass->pending, pass->stream_count, sizeof *pass->pending, heaptrack_by_order);
     }
     for (size_t i = 0; i < pass->stream_count; i++) {
-        write_pending(pass, &pass->pending[i]);
+        heaptrack_write_pending(pass, &pass->pending[i]);
     }
 }
 
-/* NULL: out of memory. */
-static struct pending *pending_of(struct pass *pass, uint32_t stream) {
-    if (stream >= pass->stream_count) {
-        size_t count = (size_t)stream + 1;
-        struct pending *grown = reallocarray(pass->pending, count, sizeof *grown);
-        if (grown == NULL) {
-            pass->text.out_of_memory = true;
-            return NULL;
-        }
-        for (size_t i = pass->stream_count; i < count; i++) {
-            grown[i] = (struct pending){0};
-        }
-        pass->pending = grown;
-        pass->stream_count = count;
+static struct pending *heaptrack_pending_of(struct pass *pass, uint32_t stream) {
+    while (stream >= pass->stream_count) {
+        job_grow(&pass->pending, &pass->stream_room, pass->stream_count, sizeof *pass->pending);
+        pass->pending[pass->stream_count++] = (struct pending){0};
     }
     return &pass->pending[stream];
 }
 
-static int begin(void *context, const struct life *life) {
+static int heaptrack_begin(void *context, const struct life *life) {
     struct pass *pass = context;
     struct pending *pending;
     if (!lifepass_is_heap(pass->model, life->context)) {
         return 0;
     }
-    pending = pending_of(pass, life->stream);
-    if (pending == NULL) {
-        return -1;
-    }
-    put_time(&pass->text, life->birth_ns);
-    write_pending(pass, pending);
+    pending = heaptrack_pending_of(pass, life->stream);
+    heaptrack_put_time(&pass->text, life->birth_ns);
+    heaptrack_write_pending(pass, pending);
     *pending = (struct pending){.is_set = true,
                                 .block = life->block,
                                 .order = life->birth_order,
@@ -364,31 +322,26 @@ static int begin(void *context, const struct life *life) {
     pass->live += pending->size;
     if (!pass->reached && pass->live >= pass->maximum) {
         pass->reached = true;
-        write_all_pending(pass);
+        heaptrack_write_all_pending(pass);
     }
-    return pass->text.out_of_memory ? -1 : 0;
+    return 0;
 }
 
-static int end(void *context, const struct life *life) {
+static int heaptrack_end(void *context, const struct life *life) {
     struct pass *pass = context;
     struct pending *pending;
-    bool is_held_back;
     if (life->death_order == LIFE_ALIVE || !lifepass_is_heap(pass->model, life->context)) {
         return 0;
     }
-    pending = pending_of(pass, life->stream);
-    if (pending == NULL) {
-        return -1;
+    pending = heaptrack_pending_of(pass, life->stream);
+    heaptrack_put_time(&pass->text, life->death_ns);
+    if (pending->is_set && pending->block.thread == life->block.thread &&
+        pending->block.number == life->block.number) {
+        heaptrack_write_pending(pass, pending); /* it was held back */
     }
-    put_time(&pass->text, life->death_ns);
-    is_held_back = pending->is_set && pending->block.thread == life->block.thread &&
-                   pending->block.number == life->block.number;
-    if (is_held_back) {
-        write_pending(pass, pending);
-    }
-    put_free(&pass->text, life->context, life_bytes(life), life->is_temporary);
+    heaptrack_put_free(&pass->text, life->context, life_bytes(life), life->is_temporary);
     pass->live -= life_bytes(life);
-    return pass->text.out_of_memory ? -1 : 0;
+    return 0;
 }
 
 /* ---- What the model knows without its events ---- */
@@ -403,7 +356,7 @@ struct survey {
     uint64_t *bytes;
 };
 
-static int survey_begin(void *context, const struct life *life) {
+static int heaptrack_survey_begin(void *context, const struct life *life) {
     struct survey *survey = context;
     if (lifepass_is_heap(survey->model, life->context)) {
         survey->live += life_bytes(life);
@@ -414,7 +367,7 @@ static int survey_begin(void *context, const struct life *life) {
     return 0;
 }
 
-static int survey_end(void *context, const struct life *life) {
+static int heaptrack_survey_end(void *context, const struct life *life) {
     struct survey *survey = context;
     if (life->death_order != LIFE_ALIVE && lifepass_is_heap(survey->model, life->context)) {
         survey->live -= life_bytes(life);
@@ -422,7 +375,7 @@ static int survey_end(void *context, const struct life *life) {
     return 0;
 }
 
-static bool has_culled(const struct export *export) {
+static bool heaptrack_has_culled(const struct export *export) {
     for (size_t part = 0; part < export->parts.count; part++) {
         const struct recording *recording = export->parts.items[part];
         for (size_t i = 0; i < recording->block_count; i++) {
@@ -435,25 +388,16 @@ static bool has_culled(const struct export *export) {
 }
 
 /* Those of a context that are no lives. */
-static uint64_t culled_of(const struct survey *survey, const struct model_context *context) {
+static uint64_t heaptrack_culled_of(const struct survey *survey,
+                                    const struct model_context *context) {
     uint64_t count = survey->counts[context->id];
     return context->class == MODEL_HEAP && context->allocations > count
                ? context->allocations - count
                : 0;
 }
 
-/* Blocks of `bytes` together, which begin and end at once; the first ones are a byte larger where
- * it does not come out even. */
-static void put_brief(struct text *text, uint32_t context, uint64_t count, uint64_t bytes) {
-    for (uint64_t i = 0; i < count; i++) {
-        uint64_t size = bytes / count + (i < bytes % count);
-        put_alloc(text, context, size);
-        put_free(text, context, size, false);
-    }
-}
-
-/* At the beginning, where they raise no maximum. 0, or -1: there are too many. */
-static int put_culled(struct text *text, const struct survey *survey, struct error *error) {
+/* At the beginning, where they raise no maximum: blocks that begin and end at once. */
+static void heaptrack_put_culled(struct text *text, const struct survey *survey) {
     const struct model *model = survey->model;
     uint64_t sum = 0;
     uint64_t most = CULLED_LEAST;
@@ -462,97 +406,69 @@ static int put_culled(struct text *text, const struct survey *survey, struct err
     }
     most = most < CULLED_MOST ? most : CULLED_MOST;
     for (size_t i = 0; i < model->context_count; i++) {
-        if (__builtin_add_overflow(sum, culled_of(survey, &model->contexts[i]), &sum) ||
+        if (__builtin_add_overflow(sum, heaptrack_culled_of(survey, &model->contexts[i]), &sum) ||
             sum > most) {
-            return error_set(error, "heaptrack's format is made of events, and this recording left "
-                                    "out too many to make them up: record without `--cull-below`");
+            job_fail("heaptrack's format is made of events, and this recording left out too many "
+                     "to make them up: record without `--cull-below`");
         }
     }
     for (size_t i = 0; i < model->context_count; i++) {
         const struct model_context *context = &model->contexts[i];
-        uint64_t bytes = survey->bytes[context->id];
-        put_brief(text, context->id, culled_of(survey, context),
-                  context->total_bytes > bytes ? context->total_bytes - bytes : 0);
+        uint64_t count = heaptrack_culled_of(survey, context);
+        uint64_t known = survey->bytes[context->id];
+        uint64_t bytes = context->total_bytes > known ? context->total_bytes - known : 0;
+        /* The first ones are a byte larger where it does not come out even. */
+        for (uint64_t block = 0; block < count; block++) {
+            uint64_t size = bytes / count + (block < bytes % count);
+            heaptrack_put_alloc(text, context->id, size);
+            heaptrack_put_free(text, context->id, size, false);
+        }
     }
-    return 0;
 }
 
-/* The maximum to reach, and culled blocks. 0 or -1. */
-static int look_ahead(const struct export *export, struct pass *pass, struct error *error) {
-    const struct lives_visitor visitor = {.begin = survey_begin, .end = survey_end};
-    struct lives_visitor looking = visitor;
+/* The maximum to reach, and culled blocks. */
+static void heaptrack_look_ahead(const struct export *export, struct pass *pass) {
     struct survey survey = {.model = export->model};
-    bool is_culled = has_culled(export) && !export->model->recording.sampled;
-    int result = -1;
+    const struct lives_visitor visitor = {
+        .begin = heaptrack_survey_begin, .end = heaptrack_survey_end, .context = &survey};
+    bool is_culled = heaptrack_has_culled(export) && !export->model->recording.sampled;
     pass->maximum = export->model->totals.maximum_bytes;
     if (export->selection == NULL && !is_culled) {
-        return 0;
+        return;
     }
-    looking.context = &survey;
-    survey.counts = calloc(export->model->node_count, sizeof *survey.counts);
-    survey.bytes = calloc(export->model->node_count, sizeof *survey.bytes);
-    if (survey.counts != NULL && survey.bytes != NULL) {
-        result = lifepass_visit(export, &looking, error);
-    } else {
-        error_set(error, "out of memory");
+    survey.counts = job_array(export->model->node_count, sizeof *survey.counts);
+    survey.bytes = job_array(export->model->node_count, sizeof *survey.bytes);
+    lifepass_visit(export, &visitor);
+    pass->maximum = survey.maximum;
+    if (is_culled) {
+        heaptrack_put_culled(&pass->text, &survey);
     }
-    if (result == 0) {
-        pass->maximum = survey.maximum;
-        result = is_culled ? put_culled(&pass->text, &survey, error) : 0;
-    }
-    free(survey.counts);
-    free(survey.bytes);
-    return result;
+    job_release(survey.counts);
+    job_release(survey.bytes);
 }
 
 /* ---- The file ---- */
 
-static int put_events(const struct export *export, struct pass *pass, struct error *error) {
-    const struct lives_visitor visitor = {.begin = begin, .end = end, .context = pass};
+void export_heaptrack(const struct export *export) {
+    struct packedout *packed = packedout_open(export->out, packing_of(export->name));
+    struct pass pass = {.model = export->model};
+    const struct lives_visitor visitor = {
+        .begin = heaptrack_begin, .end = heaptrack_end, .context = &pass};
+    export_prepare_names(export);
+    pass.text = heaptrack_start(export, packed->stream);
+    if (!lifepass_possible(export)) {
+        job_fail("heaptrack's format is made of events: %s",
+                 export->parts.count == 0
+                     ? "a profile has none, so make a recording with `memtrace record`"
+                     : "filters that ask how a block ended do not go with it");
+    }
     if (export->model->recording.sampled) {
         fputs("# a sampled recording: sizes are the bytes that an allocation stands for\n",
-              pass->text.out);
+              packed->stream);
     }
-    if (look_ahead(export, pass, error) != 0 || lifepass_visit(export, &visitor, error) != 0) {
-        return -1;
-    }
-    write_all_pending(pass);
-    return 0;
-}
-
-static int put_file(const struct export *export, FILE *out, struct error *error) {
-    struct pass pass = {.model = export->model};
-    int result = -1;
-    if (names_prepare_all(export->names) != 0 || start_text(&pass.text, out, export) != 0) {
-        error_set(error, "out of memory");
-    } else if (lifepass_possible(export)) {
-        result = put_events(export, &pass, error);
-    } else {
-        error_set(error, "heaptrack's format is made of events: %s",
-                  export->parts.count == 0
-                      ? "a profile has none, so make a recording with `memtrace record`"
-                      : "filters that ask how a block ended do not go with it");
-    }
-    if (result == 0) {
-        put_time(&pass.text, export->model->now_ns);
-    }
-    if (result == 0 && (pass.text.out_of_memory || pass.text.texts.out_of_memory ||
-                        pass.text.places.out_of_memory || pass.text.infos.out_of_memory)) {
-        result = error_set(error, "out of memory");
-    }
-    end_text(&pass.text);
-    free(pass.pending);
-    return result;
-}
-
-int export_heaptrack(const struct export *export, struct error *error) {
-    FILE *packed = packedout_open(export->out, packing_of(export->name));
-    int result;
-    if (packed == NULL) {
-        return error_set(error, "out of memory");
-    }
-    result = put_file(export, packed, error);
-    /* That it could not be written the caller sees. */
-    packedout_close(packed, export->out);
-    return result;
+    heaptrack_look_ahead(export, &pass);
+    lifepass_visit(export, &visitor);
+    heaptrack_write_all_pending(&pass);
+    heaptrack_put_time(&pass.text, export->model->now_ns);
+    packedout_close(packed); /* that it could not be written the caller sees */
 }

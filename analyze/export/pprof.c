@@ -6,13 +6,13 @@
  * A message may come in pieces, one behind the other: so each sample, location and function is
  * written when it is known, and only numbers of what was written are kept.
  */
-#include "analyze/export/mergedtree.h"
+#include "analyze/base/job.h"
 #include "analyze/export/packedout.h"
 #include "analyze/export/pprof.pb-c.h"
+#include "analyze/export/shared.h"
 #include "analyze/report/bulk.h"
 #include "analyze/rows/safetext.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { TYPES = 6 };
@@ -38,93 +38,84 @@ struct pprof {
     struct numbering texts;
     struct numbering functions; /* by names_frame.function_key */
     struct numbering locations; /* by frame */
-    bool out_of_memory;
 };
 
 /* ---- Pieces ---- */
 
-struct stream {
+struct pprof_stream {
     ProtobufCBuffer buffer;
     FILE *out;
 };
 
-static void put_bytes(ProtobufCBuffer *buffer, size_t size, const uint8_t *bytes) {
-    fwrite(bytes, 1, size, ((struct stream *)buffer)->out);
+static void pprof_put_bytes(ProtobufCBuffer *buffer, size_t size, const uint8_t *bytes) {
+    fwrite(bytes, 1, size, ((struct pprof_stream *)buffer)->out);
 }
 
-static void put_piece(const struct pprof *pprof, const Pprof__Profile *piece) {
-    struct stream stream = {{put_bytes}, pprof->out};
+static void pprof_put_piece(const struct pprof *pprof, const Pprof__Profile *piece) {
+    struct pprof_stream stream = {{pprof_put_bytes}, pprof->out};
     pprof__profile__pack_to_buffer(piece, &stream.buffer);
 }
 
-/* Texts must be UTF-8, or readers refuse the whole file: other bytes become '?'. */
-static void make_utf8(char *text) {
-    while (*text != '\0') {
-        size_t length = utf8_length(text);
-        *text = length != 0 ? *text : '?';
-        text += length != 0 ? length : 1;
-    }
-}
-
-/* The number of a text; NULL and "": 0. */
-static int64_t text_number(struct pprof *pprof, const char *text) {
+/* The number of a text; NULL and "": 0. Texts must be UTF-8, or readers refuse the whole file:
+ * other bytes become '?'. */
+static int64_t pprof_text_number(struct pprof *pprof, const char *text) {
     uint64_t number;
     bool is_new;
-    char *copy;
     if (text == NULL || text[0] == '\0') {
         return 0;
     }
     number = numbering_of(&pprof->texts, numbering_key(text), &is_new);
     if (is_new) {
         Pprof__Profile piece = PPROF__PROFILE__INIT;
-        copy = strdup(text);
-        pprof->out_of_memory |= copy == NULL;
-        if (copy != NULL) {
-            make_utf8(copy);
-            piece.texts = &copy;
-            piece.n_texts = 1;
-            put_piece(pprof, &piece);
-            free(copy);
+        size_t size = strlen(text) + 1;
+        char *copy = memcpy(job_array(size, 1), text, size);
+        for (char *at = copy; *at != '\0';) {
+            size_t length = utf8_length(at);
+            *at = length != 0 ? *at : '?';
+            at += length != 0 ? length : 1;
         }
+        piece.texts = &copy;
+        piece.n_texts = 1;
+        pprof_put_piece(pprof, &piece);
+        job_release(copy);
     }
     return (int64_t)number;
 }
 
 /* ---- What happened where ---- */
 
-static uint64_t function_id(struct pprof *pprof, const struct names_frame *frame) {
+static uint64_t pprof_function_id(struct pprof *pprof, const struct names_frame *frame) {
     Pprof__Function function = PPROF__FUNCTION__INIT;
     Pprof__Function *item = &function;
     Pprof__Profile piece = PPROF__PROFILE__INIT;
-    char label[MERGEDTREE_LABEL];
+    char label[EXPORT_LABEL];
     bool is_new;
     uint64_t id = numbering_of(&pprof->functions, frame->function_key, &is_new);
     if (!is_new) {
         return id;
     }
     function.id = id;
-    function.name = text_number(pprof, mergedtree_name(pprof->export, frame, label));
-    function.full_name = frame->function != NULL ? text_number(pprof, frame->function) : 0;
-    function.file = text_number(pprof, frame->file);
+    function.name = pprof_text_number(pprof, export_name(pprof->export, frame, label));
+    function.full_name = frame->function != NULL ? pprof_text_number(pprof, frame->function) : 0;
+    function.file = pprof_text_number(pprof, frame->file);
     piece.functions = &item;
     piece.n_functions = 1;
-    put_piece(pprof, &piece);
+    pprof_put_piece(pprof, &piece);
     return id;
 }
 
-static void put_location(struct pprof *pprof, uint64_t id, uint64_t frame) {
+static void pprof_put_location(struct pprof *pprof, uint64_t id, uint64_t frame) {
     struct model_place place = model_place(pprof->export->model, frame);
     Pprof__Location location = PPROF__LOCATION__INIT;
     Pprof__Location *item = &location;
     Pprof__Profile piece = PPROF__PROFILE__INIT;
     size_t count;
     const struct names_frame *frames = names_frames(pprof->export->names, frame, &count);
-    Pprof__Line *lines = calloc(count, sizeof *lines);
-    Pprof__Line **items = calloc(count, sizeof *items);
-    pprof->out_of_memory |= lines == NULL || items == NULL;
-    for (size_t i = 0; !pprof->out_of_memory && i < count; i++) {
+    Pprof__Line *lines = job_array(count, sizeof *lines);
+    Pprof__Line **items = job_array(count, sizeof *items);
+    for (size_t i = 0; i < count; i++) {
         pprof__line__init(&lines[i]);
-        lines[i].function = function_id(pprof, &frames[i]);
+        lines[i].function = pprof_function_id(pprof, &frames[i]);
         lines[i].line = frames[i].line;
         lines[i].column = frames[i].column;
         items[i] = &lines[i];
@@ -139,24 +130,22 @@ static void put_location(struct pprof *pprof, uint64_t id, uint64_t frame) {
     location.n_lines = count;
     piece.locations = &item;
     piece.n_locations = 1;
-    if (!pprof->out_of_memory) {
-        put_piece(pprof, &piece);
-    }
-    free(lines);
-    free(items);
+    pprof_put_piece(pprof, &piece);
+    job_release(lines);
+    job_release(items);
 }
 
-static uint64_t location_id(struct pprof *pprof, uint64_t frame) {
+static uint64_t pprof_location_id(struct pprof *pprof, uint64_t frame) {
     bool is_new;
     uint64_t id = numbering_of(&pprof->locations, frame, &is_new);
     if (is_new) {
-        put_location(pprof, id, frame);
+        pprof_put_location(pprof, id, frame);
     }
     return id;
 }
 
-/* Innermost first; the caller frees it. NULL: out of memory. */
-static uint64_t *locations_of(struct pprof *pprof, uint32_t path, size_t *count) {
+/* Innermost first; the caller releases it. */
+static uint64_t *pprof_locations_of(struct pprof *pprof, uint32_t path, size_t *count) {
     const struct model_node *nodes = pprof->export->model->nodes;
     size_t most = pprof->export->depth != 0 ? pprof->export->depth : SIZE_MAX;
     uint64_t *ids;
@@ -164,41 +153,38 @@ static uint64_t *locations_of(struct pprof *pprof, uint32_t path, size_t *count)
     for (uint32_t node = path; node != 0 && depth < most; node = nodes[node].parent) {
         depth += nodes[node].frame >= MEMTRACE_FRAME_CLASSES;
     }
-    ids = malloc((depth + 1) * sizeof *ids);
+    ids = job_array(depth + 1, sizeof *ids);
     *count = 0;
-    for (uint32_t node = path; ids != NULL && *count < depth; node = nodes[node].parent) {
+    for (uint32_t node = path; *count < depth; node = nodes[node].parent) {
         if (nodes[node].frame >= MEMTRACE_FRAME_CLASSES) {
-            ids[(*count)++] = location_id(pprof, nodes[node].frame);
+            ids[(*count)++] = pprof_location_id(pprof, nodes[node].frame);
         }
     }
-    if (ids != NULL && *count == 0) {
-        ids[(*count)++] = location_id(pprof, MEMTRACE_FRAME_UNKNOWN);
+    if (*count == 0) {
+        ids[(*count)++] = pprof_location_id(pprof, MEMTRACE_FRAME_UNKNOWN);
     }
-    pprof->out_of_memory |= ids == NULL;
     return ids;
 }
 
-static void put_sample(struct pprof *pprof, const struct model_context *context) {
+static void pprof_put_sample(struct pprof *pprof, const struct model_context *context) {
     int64_t values[TYPES] = {(int64_t)context->allocations, (int64_t)context->total_bytes,
                              (int64_t)context->live_blocks, (int64_t)context->live_bytes,
                              (int64_t)context->peak_bytes,  (int64_t)context->temporary};
     Pprof__Sample sample = PPROF__SAMPLE__INIT;
     Pprof__Sample *item = &sample;
     Pprof__Profile piece = PPROF__PROFILE__INIT;
-    sample.locations = locations_of(pprof, context->path, &sample.n_locations);
+    sample.locations = pprof_locations_of(pprof, context->path, &sample.n_locations);
     sample.values = values;
     sample.n_values = TYPES;
     piece.samples = &item;
     piece.n_samples = 1;
-    if (!pprof->out_of_memory) {
-        put_piece(pprof, &piece);
-    }
-    free(sample.locations);
+    pprof_put_piece(pprof, &piece);
+    job_release(sample.locations);
 }
 
 /* ---- What is said of the whole ---- */
 
-static void put_mapping(struct pprof *pprof, const struct model_module *module, uint64_t id) {
+static void pprof_put_mapping(struct pprof *pprof, const struct model_module *module, uint64_t id) {
     Pprof__Mapping mapping = PPROF__MAPPING__INIT;
     Pprof__Mapping *item = &mapping;
     Pprof__Profile piece = PPROF__PROFILE__INIT;
@@ -209,103 +195,90 @@ static void put_mapping(struct pprof *pprof, const struct model_module *module, 
     mapping.id = id;
     mapping.start = module->start;
     mapping.end = module->end;
-    mapping.file = text_number(pprof, module->path);
-    mapping.build_id = text_number(pprof, build_id);
+    mapping.file = pprof_text_number(pprof, module->path);
+    mapping.build_id = pprof_text_number(pprof, build_id);
     mapping.has_functions = mapping.has_files = mapping.has_lines = mapping.has_inlined = true;
     piece.mappings = &item;
     piece.n_mappings = 1;
-    put_piece(pprof, &piece);
+    pprof_put_piece(pprof, &piece);
 }
 
 /* The first one is the main program's, by which readers name the profile. */
-static void put_mappings(struct pprof *pprof) {
+static void pprof_put_mappings(struct pprof *pprof) {
     const struct model *model = pprof->export->model;
     size_t first = 0;
     for (size_t i = 1; i < model->module_count && first == 0; i++) {
         first = strcmp(model->modules[i].path, model->header.executable) == 0 ? i : 0;
     }
     if (first != 0) {
-        put_mapping(pprof, &model->modules[first], first);
+        pprof_put_mapping(pprof, &model->modules[first], first);
     }
     for (size_t i = 1; i < model->module_count; i++) {
         if (i != first && model->modules[i].path[0] != '\0') {
-            put_mapping(pprof, &model->modules[i], i);
+            pprof_put_mapping(pprof, &model->modules[i], i);
         }
     }
 }
 
-static Pprof__ValueType value_type(struct pprof *pprof, const char *kind, const char *unit) {
+static Pprof__ValueType pprof_value_type(struct pprof *pprof, const char *kind, const char *unit) {
     Pprof__ValueType type = PPROF__VALUE_TYPE__INIT;
-    type.kind = text_number(pprof, kind);
-    type.unit = text_number(pprof, unit);
+    type.kind = pprof_text_number(pprof, kind);
+    type.unit = pprof_text_number(pprof, unit);
     return type;
 }
 
-static int64_t comment(struct pprof *pprof) {
-    char text[sizeof pprof->export->model->header.executable + 64];
-    snprintf(text, sizeof text, "memtrace export of %s", pprof->export->model->header.executable);
-    return text_number(pprof, text);
-}
-
-static void put_head(struct pprof *pprof) {
+static void pprof_put_head(struct pprof *pprof) {
     const struct model *model = pprof->export->model;
     Pprof__Profile piece = PPROF__PROFILE__INIT;
     Pprof__ValueType values[TYPES];
     Pprof__ValueType *items[TYPES];
-    Pprof__ValueType period = value_type(pprof, "space", "bytes");
-    int64_t said = comment(pprof);
+    Pprof__ValueType period = pprof_value_type(pprof, "space", "bytes");
+    char comment[sizeof model->header.executable + 64];
+    int64_t said;
+    snprintf(comment, sizeof comment, "memtrace export of %s", model->header.executable);
+    said = pprof_text_number(pprof, comment);
     for (size_t i = 0; i < TYPES; i++) {
-        values[i] = value_type(pprof, types[i].kind, types[i].unit);
+        values[i] = pprof_value_type(pprof, types[i].kind, types[i].unit);
         items[i] = &values[i];
     }
     piece.sample_types = items;
     piece.n_sample_types = TYPES;
-    piece.default_type = text_number(pprof, default_types[pprof->export->cost]);
+    piece.default_type = pprof_text_number(pprof, default_types[pprof->export->cost]);
     piece.time_ns = (int64_t)model->header.start_realtime_ns;
     piece.duration_ns = (int64_t)model->now_ns;
     piece.period_type = &period;
     piece.period = model->recording.sample_bytes != 0 ? (int64_t)model->recording.sample_bytes : 1;
     piece.comments = &said;
     piece.n_comments = 1;
-    put_piece(pprof, &piece);
+    pprof_put_piece(pprof, &piece);
 }
 
-static void put_profile(struct pprof *pprof) {
-    const struct model *model = pprof->export->model;
+void export_pprof(const struct export *export) {
+    const struct model *model = export->model;
+    struct packedout *packed;
+    struct pprof pprof = {.export = export};
     char nothing[] = "";
     char *empty = nothing;
     Pprof__Profile piece = PPROF__PROFILE__INIT;
+    struct error error;
+    if (!export->is_depth_given) {
+        job_check(bulk_refuse_paths(model, export->names, BULK_NUMBERS,
+                                    " unpacked: --depth N writes the N innermost frames of each",
+                                    &error),
+                  &error);
+    }
+    export_prepare_names(export);
+    packed = packedout_open(export->out, PACKING_GZIP);
+    pprof.out = packed->stream;
     piece.texts = &empty;
     piece.n_texts = 1;
-    put_piece(pprof, &piece);
-    put_head(pprof);
-    put_mappings(pprof);
-    for (size_t i = 0; i < model->context_count && !pprof->out_of_memory; i++) {
+    pprof_put_piece(&pprof, &piece);
+    pprof_put_head(&pprof);
+    pprof_put_mappings(&pprof);
+    for (size_t i = 0; i < model->context_count; i++) {
         if (model->contexts[i].class == MODEL_HEAP) {
-            put_sample(pprof, &model->contexts[i]);
+            pprof_put_sample(&pprof, &model->contexts[i]);
         }
     }
-}
-
-int export_pprof(const struct export *export, struct error *error) {
-    struct pprof pprof = {.export = export};
-    if (!export->is_depth_given &&
-        bulk_refuse_paths(export->model, export->names, BULK_NUMBERS,
-                          " unpacked: --depth N writes the N innermost frames of each",
-                          error) != 0) {
-        return -1;
-    }
-    pprof.out_of_memory = names_prepare_all(export->names) != 0;
-    pprof.out = packedout_open(export->out, PACKING_GZIP);
-    if (pprof.out == NULL) {
-        return error_set(error, "out of memory");
-    }
-    put_profile(&pprof);
-    packedout_close(pprof.out, export->out);
-    pprof.out_of_memory |=
-        pprof.texts.out_of_memory || pprof.functions.out_of_memory || pprof.locations.out_of_memory;
-    numbering_free(&pprof.texts);
-    numbering_free(&pprof.functions);
-    numbering_free(&pprof.locations);
-    return pprof.out_of_memory ? error_set(error, "out of memory") : 0;
+    packedout_close(packed);
 }

@@ -2,11 +2,11 @@
 /* shared.c: see shared.h. */
 #include "analyze/export/shared.h"
 
-#include "analyze/base/array.h"
+#include "analyze/base/job.h"
+#include "analyze/base/pathname.h"
 #include "analyze/rows/safetext.h"
 
 #define XXH_INLINE_ALL
-#include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 
@@ -19,7 +19,7 @@ size_t numbering_of(struct numbering *numbering, uint64_t key, bool *is_new) {
     }
     if (number == 0) {
         number = ++numbering->count;
-        numbering->out_of_memory |= numbermap_put(&numbering->numbers, key, (void *)number) != 0;
+        numbermap_set(&numbering->numbers, key, (void *)number);
     }
     return number;
 }
@@ -27,12 +27,9 @@ size_t numbering_of(struct numbering *numbering, uint64_t key, bool *is_new) {
 size_t numbering_add(struct numbering *numbering, uint64_t key, const void *item) {
     bool is_new;
     size_t number = numbering_of(numbering, key, &is_new);
-    if (is_new && array_grow(&numbering->items, &numbering->room, number - 1,
-                             sizeof *numbering->items) == 0) {
+    if (is_new) {
+        job_grow(&numbering->items, &numbering->room, number - 1, sizeof *numbering->items);
         numbering->items[number - 1] = item;
-    } else if (is_new) {
-        numbering->count = number - 1; /* of items that are there */
-        numbering->out_of_memory = true;
     }
     return number;
 }
@@ -41,20 +38,19 @@ uint64_t numbering_key(const char *text) {
     return XXH3_64bits(text, strlen(text));
 }
 
-void numbering_free(struct numbering *numbering) {
-    numbermap_free(&numbering->numbers);
-    free(numbering->items);
-    *numbering = (struct numbering){0};
+void numbering_forget(struct numbering *numbering) {
+    job_release(numbering->numbers.entries);
+    numbering->numbers = (struct numbermap){0};
 }
 
 /* ---- Text inside of XML and HTML ---- */
 
 /* The two characters of three bytes that XML has not: U+FFFE and U+FFFF. */
-static int is_no_character(const char *text) {
+static int markup_is_no_character(const char *text) {
     return memcmp(text, "\xef\xbf\xbe", 3) == 0 || memcmp(text, "\xef\xbf\xbf", 3) == 0;
 }
 
-static const char *entity(unsigned char byte) {
+static const char *markup_entity(unsigned char byte) {
     switch (byte) {
     case '&':
         return "&amp;";
@@ -72,15 +68,15 @@ static const char *entity(unsigned char byte) {
 }
 
 /* Writes one character and returns what follows it. */
-static const char *put_character(FILE *out, const char *text) {
+static const char *markup_put_character(FILE *out, const char *text) {
     size_t length = utf8_length(text);
     bool is_safe;
-    const char *instead = length == 1 ? entity((unsigned char)*text) : NULL;
+    const char *instead = length == 1 ? markup_entity((unsigned char)*text) : NULL;
     safetext_step(text, &is_safe);
     if (!is_safe && instead == NULL) {
         instead = "?";
     }
-    if (length == 0 || (length == 3 && is_no_character(text))) {
+    if (length == 0 || (length == 3 && markup_is_no_character(text))) {
         instead = UTF8_BAD;
     }
     if (instead != NULL) {
@@ -93,24 +89,20 @@ static const char *put_character(FILE *out, const char *text) {
 
 void markup_text(FILE *out, const char *text) {
     while (*text != '\0') {
-        text = put_character(out, text);
+        text = markup_put_character(out, text);
     }
-}
-
-static size_t count_characters(const char *text) {
-    size_t count = 0;
-    for (; *text != '\0'; count++) {
-        size_t length = utf8_length(text);
-        text += length != 0 ? length : 1;
-    }
-    return count;
 }
 
 void markup_text_cut(FILE *out, const char *text, size_t most) {
-    size_t count = count_characters(text);
-    size_t kept = count <= most ? count : most >= 2 ? most - 2 : 0;
+    size_t count = 0;
+    size_t kept;
+    for (const char *at = text; *at != '\0'; count++) {
+        size_t length = utf8_length(at);
+        at += length != 0 ? length : 1;
+    }
+    kept = count <= most ? count : most >= 2 ? most - 2 : 0;
     for (size_t i = 0; i < kept; i++) {
-        text = put_character(out, text);
+        text = markup_put_character(out, text);
     }
     if (kept < count) {
         fputs_unlocked("..", out);
@@ -119,21 +111,94 @@ void markup_text_cut(FILE *out, const char *text, size_t most) {
 
 /* ---- What ran ---- */
 
-static void put_argument(FILE *out, const char *text, size_t length) {
-    putc_unlocked(' ', out);
-    put_safe_bytes(out, text, length);
-}
-
 void commandline_put(FILE *out, const struct memtrace_header *header) {
     struct arguments left = arguments_of(header);
     const char *argument;
     if (left.size == 0) {
-        put_argument(out, header->executable,
-                     strnlen(header->executable, sizeof header->executable));
+        putc_unlocked(' ', out);
+        put_safe_bytes(out, header->executable,
+                       strnlen(header->executable, sizeof header->executable));
     }
     while ((argument = arguments_next(&left)) != NULL) {
-        put_argument(out, argument, strlen(argument));
+        putc_unlocked(' ', out);
+        put_safe_bytes(out, argument, strlen(argument));
     }
+}
+
+/* ---- Functions ---- */
+
+const char *export_name(const struct export *export, const struct names_frame *frame,
+                        char *buffer) {
+    char full[4096];
+    names_spell(frame, full, sizeof full);
+    if (frame->function != NULL && !export->full_names) {
+        shortname(full, buffer, sizeof full);
+    } else {
+        strcpy(buffer, full);
+    }
+    return buffer;
+}
+
+const char *export_label(const struct export *export, const struct names_frame *frame,
+                         char *buffer) {
+    const char *file = frame->file;
+    export_name(export, frame, buffer);
+    if (export->by_line && file != NULL) {
+        size_t used = strlen(buffer);
+        snprintf(buffer + used, EXPORT_LABEL - used, frame->line != 0 ? " %s:%u" : " %s",
+                 pathname_base(file), frame->line);
+    }
+    return buffer;
+}
+
+void export_prepare_names(const struct export *export) {
+    if (names_prepare_all(export->names) != 0) {
+        job_fail_memory();
+    }
+}
+
+/* ---- The tree of functions ---- */
+
+/* What is below a call of that depth is added to the call. */
+static void mergedtree_cut(struct calltree *tree, size_t depth) {
+    size_t *depths = job_array(tree->count, sizeof *depths);
+    for (size_t i = 1; i < tree->count; i++) {
+        struct call *call = &tree->calls[i];
+        depths[i] = depths[call->parent] + 1;
+        if (depths[i] == depth) {
+            call->self = call->cost;
+            call->first_child = 0;
+        }
+    }
+    job_release(depths);
+}
+
+struct calltree mergedtree_open(const struct export *export, enum metric metric) {
+    const struct report report = {
+        .model = export->model,
+        .names = export->names,
+        .options = {.by_line = export->by_line, .all_frames = export->all_frames}};
+    struct calltree tree = calltree_top_down(&report, metric);
+    if (export->depth != 0) {
+        mergedtree_cut(&tree, export->depth);
+    }
+    return tree;
+}
+
+uint32_t mergedtree_skip(const struct calltree *tree, uint32_t at, size_t *depth) {
+    while (at != 0 && tree->calls[at].next == 0) {
+        at = tree->calls[at].parent;
+        --*depth;
+    }
+    return at != 0 ? tree->calls[at].next : 0;
+}
+
+uint32_t mergedtree_next(const struct calltree *tree, uint32_t at, size_t *depth) {
+    if (tree->calls[at].first_child != 0) {
+        ++*depth;
+        return tree->calls[at].first_child;
+    }
+    return mergedtree_skip(tree, at, depth);
 }
 
 /* ---- Single blocks ---- */
@@ -143,12 +208,13 @@ bool lifepass_possible(const struct export *export) {
            (export->selection == NULL || !selection_asks_ends(export->selection));
 }
 
-int lifepass_visit(const struct export *export, const struct lives_visitor *visitor,
-                   struct error *error) {
-    return export->selection == NULL
-               ? lives_visit(export->parts, export->whole, visitor, export->progress, error)
-               : selection_visit(export->selection, export->whole, export->parts, export->names,
-                                 visitor, export->progress, error);
+void lifepass_visit(const struct export *export, const struct lives_visitor *visitor) {
+    struct error error;
+    job_check(export->selection == NULL
+                  ? lives_visit(export->parts, export->whole, visitor, export->progress, &error)
+                  : selection_visit(export->selection, export->whole, export->parts, export->names,
+                                    visitor, export->progress, &error),
+              &error);
 }
 
 bool lifepass_is_heap(const struct model *model, uint32_t context) {

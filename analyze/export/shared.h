@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * shared.h: what several formats need: numbers for what is written once, text in XML, the command
- * line, the single blocks of a recording.
+ * line, the names and the tree of functions, the single blocks of a recording.
  *
- * Used inside analyze/export.
+ * Used inside analyze/export, in its jobs.
  */
 #ifndef ANALYZE_EXPORT_SHARED_H
 #define ANALYZE_EXPORT_SHARED_H
 
 #include "analyze/base/numbermap.h"
 #include "analyze/export/export.h"
+#include "analyze/report/calltree.h"
 
 /* ---- Numbers 1, 2, ... for what a format writes once and then names by its number: functions,
  * files, texts, in the order in which they are met ---- */
@@ -20,7 +21,6 @@ struct numbering {
     size_t count;             /* the number given last */
     const void **items;       /* items[number - 1], where they were given */
     size_t room;
-    bool out_of_memory; /* numbers may then be given twice */
 };
 
 /* The number of what has this key. *is_new (may be NULL): it has just been given one. */
@@ -32,7 +32,8 @@ size_t numbering_add(struct numbering *numbering, uint64_t key, const void *item
 /* The key of a text. */
 uint64_t numbering_key(const char *text);
 
-void numbering_free(struct numbering *numbering);
+/* Forgets which key has which number; numbers go on. */
+void numbering_forget(struct numbering *numbering);
 
 /* ---- Text inside of XML and HTML ---- */
 
@@ -49,14 +50,39 @@ void markup_text_cut(FILE *out, const char *text, size_t most);
  * line. */
 void commandline_put(FILE *out, const struct memtrace_header *header);
 
+/* ---- Functions ---- */
+
+enum { EXPORT_LABEL = 4200 };
+
+/* The function's name as export asks for it, or module+0xoffset; by line: also " file.c:12". Into a
+ * buffer of EXPORT_LABEL bytes, which is returned. */
+const char *export_label(const struct export *export, const struct names_frame *frame,
+                         char *buffer);
+/* The same without a line, for formats in which lines have a place of their own. */
+const char *export_name(const struct export *export, const struct names_frame *frame, char *buffer);
+/* All names that the formats may ask for are made at once. */
+void export_prepare_names(const struct export *export);
+
+/* ---- The tree of functions from main down, as `memtrace report` draws it. Heap contexts only, so
+ * that sums are the totals ---- */
+
+/* The tree for a cost, export.depth calls deep: those that are deeper count in the last of these.
+ * calls[0] is the root: all of it. Of the job. */
+struct calltree mergedtree_open(const struct export *export, enum metric metric);
+
+/* The call after `at` in the order in which trees are written, a parent before its children, the
+ * dearest child first; 0: that was the last. *depth, of the root 0, goes along. */
+uint32_t mergedtree_next(const struct calltree *tree, uint32_t at, size_t *depth);
+/* The same, without what is below `at`. */
+uint32_t mergedtree_skip(const struct calltree *tree, uint32_t at, size_t *depth);
+
 /* ---- Single blocks: those that an export is about ---- */
 
 /* Whether blocks can be seen one by one, beginnings in their order. */
 bool lifepass_possible(const struct export *export);
 
-/* All that are selected; as lives_visit(). */
-int lifepass_visit(const struct export *export, const struct lives_visitor *visitor,
-                   struct error *error);
+/* All that are selected; as lives_visit(). Ends the job where that fails. */
+void lifepass_visit(const struct export *export, const struct lives_visitor *visitor);
 
 /* Whether a context is of the heap, which is all that such formats know. */
 bool lifepass_is_heap(const struct model *model, uint32_t context);

@@ -205,13 +205,11 @@ int selection_visit(const struct selection *selection, const struct model *whole
 
 /* A question about pools or mappings becomes one about the heap: a model in which they are the
  * heap, so that totals, trees and tables are of them. `classes`: bits 1 << enum model_class. The
- * contexts of these classes are of class MODEL_HEAP in *heap, others are not there, and the totals
+ * contexts of these classes are of class MODEL_HEAP in it, others are not there, and the totals
  * are theirs; the maximum is what they held when the heap held most. Threads stay as they are.
- * Shares all but the contexts with `model`; free with selection_as_heap_free(). 0, or -1: out of
- * memory. */
-int selection_as_heap(const struct model *model, uint32_t classes, struct model *heap);
-void selection_as_heap_free(struct model *heap);
-/* The same where the selection asks for it, of a model that belongs to the caller: 0, or -1. */
-int selection_turn_to_heap(const struct selection *selection, struct model *model);
+ * Belongs to the job; shares all but the contexts with `model`. */
+struct model *selection_as_heap(const struct model *model, uint32_t classes);
+/* The same where the selection asks for it, of a model that belongs to the caller. */
+void selection_turn_to_heap(const struct selection *selection, struct model *model);
 
 #endif

@@ -5,6 +5,7 @@
  */
 #include "analyze/filter/selection.h"
 
+#include "analyze/base/job.h"
 #include "analyze/filter/selectionpass.h"
 #include "analyze/model/model.h"
 #include "analyze/profile/load.h"
@@ -675,16 +676,13 @@ struct model *selection_model(const struct selection *selection, const struct mo
 
 /* ---- Pools or mappings as if they were the heap ---- */
 
-int selection_as_heap(const struct model *model, uint32_t classes, struct model *heap) {
-    *heap = *model;
-    heap->contexts = calloc(model->context_count + 1, sizeof *heap->contexts);
+/* heap->contexts may be those of the model. */
+static void take_as_heap(struct model *heap, const struct model *model, uint32_t classes) {
+    size_t count = model->context_count;
     heap->context_count = 0;
     heap->totals = (struct model_totals){.maximum_error_bytes = model->totals.maximum_error_bytes,
                                          .lost = model->totals.lost};
-    if (heap->contexts == NULL) {
-        return -1;
-    }
-    for (size_t i = 0; i < model->context_count; i++) {
+    for (size_t i = 0; i < count; i++) {
         struct model_context *context = &heap->contexts[heap->context_count];
         if ((classes & 1u << model->contexts[i].class) != 0) {
             *context = model->contexts[i];
@@ -693,24 +691,19 @@ int selection_as_heap(const struct model *model, uint32_t classes, struct model 
             heap->context_count++;
         }
     }
-    return 0;
 }
 
-int selection_turn_to_heap(const struct selection *selection, struct model *model) {
+struct model *selection_as_heap(const struct model *model, uint32_t classes) {
+    struct model *heap = job_alloc(sizeof *heap);
+    *heap = *model;
+    heap->contexts = job_array(model->context_count, sizeof *heap->contexts);
+    take_as_heap(heap, model, classes);
+    return heap;
+}
+
+void selection_turn_to_heap(const struct selection *selection, struct model *model) {
     uint32_t classes = selection_classes(selection);
-    struct model heap;
-    if (classes == 0 || classes == 1u << MODEL_HEAP) {
-        return 0;
+    if (classes != 0 && classes != 1u << MODEL_HEAP) {
+        take_as_heap(model, model, classes);
     }
-    if (selection_as_heap(model, classes, &heap) != 0) {
-        return -1;
-    }
-    free(model->contexts);
-    *model = heap;
-    return 0;
-}
-
-void selection_as_heap_free(struct model *heap) {
-    free(heap->contexts);
-    *heap = (struct model){0};
 }

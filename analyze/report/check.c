@@ -263,9 +263,7 @@ static struct part *part_begin(const struct check_subject *subject) {
                                  subject->options, &error);
     job_check(part->made != NULL ? 0 : -1, &error);
     job_undo(part_end, part);
-    if (selection_turn_to_heap(subject->selection, part->made) != 0) {
-        job_fail_memory();
-    }
+    selection_turn_to_heap(subject->selection, part->made);
     part->model = part->made;
     return part;
 }

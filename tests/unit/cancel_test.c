@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "analyze/base/job.h"
 #include "analyze/blocks/detail.h"
 #include "analyze/blocks/holes.h"
 #include "analyze/export/export.h"
@@ -184,28 +185,36 @@ static bool finds_holes(const struct replay_options *options, struct error *erro
     return holes_find(whole, parts, 0, options, &holes, error) == 0;
 }
 
-static bool exports(int (*write)(const struct export *, struct error *),
-                    const struct replay_options *options, struct error *error) {
+static void write_heaptrack(void *export) {
+    export_heaptrack(export);
+}
+
+static void write_massif(void *export) {
+    export_massif(export);
+}
+
+static bool exports(void (*write)(void *export), const struct replay_options *options,
+                    struct error *error) {
     FILE *out = fopen("/dev/null", "w");
-    const struct export export = {.out = out,
-                                  .name = "/dev/null",
-                                  .model = whole,
-                                  .whole = whole,
-                                  .names = names,
-                                  .parts = parts,
-                                  .source = path,
-                                  .progress = options};
-    int result = write(&export, error);
+    struct export export = {.out = out,
+                            .name = "/dev/null",
+                            .model = whole,
+                            .whole = whole,
+                            .names = names,
+                            .parts = parts,
+                            .source = path,
+                            .progress = options};
+    int result = job_run(write, &export, NULL, error);
     fclose(out);
     return result == 0;
 }
 
 static bool exports_heaptrack(const struct replay_options *options, struct error *error) {
-    return exports(export_heaptrack, options, error);
+    return exports(write_heaptrack, options, error);
 }
 
 static bool exports_massif(const struct replay_options *options, struct error *error) {
-    return exports(export_massif, options, error);
+    return exports(write_massif, options, error);
 }
 
 /* A model whose frames lie all over this program. */

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 // clang-format on
 
+#include "analyze/base/job.h"
 #include "analyze/export/export.h"
 #include "analyze/window/wholemodel.h"
 #include "tests/unit/recording_builder.h"
@@ -30,6 +31,10 @@ static void write_culled(const char *path, uint64_t count) {
     recording_build_free(&build);
 }
 
+static void write_export(void *export) {
+    export_heaptrack(export);
+}
+
 /* The lines of the file that begin with a plus; -1: refused. */
 static long export(const char *path, struct error *error) {
     struct recording *recording = recording_open(path, error);
@@ -39,14 +44,14 @@ static long export(const char *path, struct error *error) {
     char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
-    const struct export export = {.model = model,
-                                  .whole = model,
-                                  .names = names,
-                                  .parts = parts,
-                                  .out = out,
-                                  .name = "a.txt"};
+    struct export export = {.model = model,
+                            .whole = model,
+                            .names = names,
+                            .parts = parts,
+                            .out = out,
+                            .name = "a.txt"};
     long count = 0;
-    int result = export_heaptrack(&export, error);
+    int result = job_run(write_export, &export, NULL, error);
     fclose(out);
     for (const char *at = text; at != NULL && (at = strstr(at, "\n+")) != NULL; at++) {
         count++;

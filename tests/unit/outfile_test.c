@@ -7,6 +7,7 @@
 #include <cmocka.h>
 // clang-format on
 
+#include "analyze/base/job.h"
 #include "cli/outfile.h"
 
 #include <dirent.h>
@@ -57,27 +58,26 @@ static void expect_content(const char *expected) {
     assert_string_equal(text, expected);
 }
 
-static void open_new(struct outfile *file) {
-    struct error error = {""};
-    if (outfile_open(file, "a", &error) != 0) {
-        fail_msg("%s", error.message);
-    }
+static struct outfile *open_new(const char *path) {
+    struct outfile *file = outfile_open(path);
     fputs("new", file->stream);
     fflush(file->stream);
+    return file;
+}
+
+static void keep(void *path) {
+    struct outfile *file = open_new(path);
+    expect_content("old");
+    outfile_keep(file);
 }
 
 static void keeps(void **state) {
-    struct outfile file;
     struct stat status;
     (void)state;
     write_old();
     assert_int_equal(chmod("a", 0640), 0);
     assert_int_equal(symlink("a", "link"), 0);
-    assert_int_equal(outfile_open(&file, "link", NULL), 0);
-    fputs("new", file.stream);
-    fflush(file.stream);
-    expect_content("old");
-    assert_int_equal(outfile_keep(&file, NULL), 0);
+    assert_int_equal(job_run(keep, "link", NULL, NULL), 0);
     expect_content("new");
     assert_int_equal(count_files(), 2);
     assert_int_equal(lstat("link", &status), 0);
@@ -86,29 +86,42 @@ static void keeps(void **state) {
     assert_int_equal(status.st_mode & 0777, 0640);
 }
 
+static void keep_without_bits(void *path) {
+    struct outfile *file = open_new(path);
+    struct stat status;
+    assert_int_equal(fstat(fileno(file->stream), &status), 0);
+    assert_int_equal(status.st_mode & 07777, 0755);
+    outfile_keep(file);
+}
+
 /* What a set-user-id program wrote into a file of its owner must not run with its owner's rights.
  */
 static void keeps_no_special_bits(void **state) {
-    struct outfile file;
     struct stat status;
     (void)state;
     write_old();
     assert_int_equal(chmod("a", 06755), 0);
-    open_new(&file);
-    assert_int_equal(fstat(fileno(file.stream), &status), 0);
-    assert_int_equal(status.st_mode & 07777, 0755);
-    assert_int_equal(outfile_keep(&file, NULL), 0);
+    assert_int_equal(job_run(keep_without_bits, "a", NULL, NULL), 0);
     assert_int_equal(stat("a", &status), 0);
     assert_int_equal(status.st_mode & 07777, 0755);
 }
 
+static void begin(void *path) {
+    open_new(path);
+    assert_int_equal(count_files(), 2);
+}
+
+static void begin_and_fail(void *path) {
+    begin(path);
+    job_fail("something else");
+}
+
 static void drops(void **state) {
-    struct outfile file;
     (void)state;
     write_old();
-    open_new(&file);
-    assert_int_equal(count_files(), 2);
-    outfile_drop(&file);
+    assert_int_equal(job_run(begin, "a", NULL, NULL), 0);
+    assert_int_equal(count_files(), 1);
+    assert_int_equal(job_run(begin_and_fail, "a", NULL, NULL), -1);
     assert_int_equal(count_files(), 1);
     expect_content("old");
 }
@@ -120,8 +133,7 @@ static void signals(void **state) {
         int status;
         pid_t child = fork();
         if (child == 0) {
-            struct outfile file;
-            open_new(&file);
+            open_new("a");
             kill(getpid(), all[i]);
             _exit(0);
         }
@@ -132,34 +144,36 @@ static void signals(void **state) {
     }
 }
 
+static void open_and_keep(void *path) {
+    outfile_keep(open_new(path));
+}
+
 static void cannot(void **state) {
-    struct outfile file;
-    struct error error = {""};
+    struct error error;
     (void)state;
-    assert_int_equal(outfile_open(&file, "nowhere/a", &error), -1);
+    assert_int_equal(job_run(open_and_keep, "nowhere/a", NULL, &error), -1);
     assert_string_equal(error.message, "cannot write nowhere/a: No such file or directory");
-    assert_int_equal(outfile_open(&file, "/tmp", &error), -1);
+    assert_int_equal(job_run(open_and_keep, "/tmp", NULL, &error), -1);
     assert_string_equal(error.message, "cannot write /tmp: Is a directory");
 }
 
 static void full(void **state) {
-    struct outfile file;
-    struct error error = {""};
+    struct error error;
     (void)state;
-    assert_int_equal(outfile_open(&file, "/dev/full", &error), 0);
-    fputs("new", file.stream);
-    assert_int_equal(outfile_keep(&file, &error), -1);
+    assert_int_equal(job_run(open_and_keep, "/dev/full", NULL, &error), -1);
     assert_string_equal(error.message, "cannot write /dev/full: No space left on device");
     assert_int_equal(access("/dev/full", F_OK), 0);
 }
 
+static void open_stdout(void *path) {
+    struct outfile *file = outfile_open(path);
+    assert_ptr_equal(file->stream, stdout);
+    assert_null(file->path);
+}
+
 static void to_stdout(void **state) {
-    struct outfile file;
     (void)state;
-    assert_int_equal(outfile_open(&file, "-", NULL), 0);
-    assert_ptr_equal(file.stream, stdout);
-    assert_null(file.path);
-    outfile_drop(&file);
+    assert_int_equal(job_run(open_stdout, "-", NULL, NULL), 0);
     assert_int_equal(count_files(), 0);
 }
 

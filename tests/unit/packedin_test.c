@@ -30,10 +30,9 @@ static void write_file(const void *bytes, size_t size) {
 static char *packed(enum packing packing, const char *text, size_t *size) {
     char *bytes = NULL;
     FILE *out = open_memstream(&bytes, size);
-    FILE *in = packedout_open(out, packing);
-    assert_non_null(in);
-    assert_int_equal(fwrite(text, 1, strlen(text), in), strlen(text));
-    assert_int_equal(packedout_close(in, out), 0);
+    struct packedout *in = packedout_open(out, packing);
+    assert_int_equal(fwrite(text, 1, strlen(text), in->stream), strlen(text));
+    assert_int_equal(packedout_close(in), 0);
     fclose(out);
     return bytes;
 }

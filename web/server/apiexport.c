@@ -5,14 +5,16 @@
  */
 #include "web/server/api.h"
 
+#include "analyze/base/job.h"
 #include "analyze/base/pathname.h"
-#include "analyze/export/formats.h"
+#include "analyze/export/export.h"
 #include "ask/source.h"
 #include "web/server/onefile.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <stdnoreturn.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -73,33 +75,38 @@ static char *name_file(const char *source, const char *ending) {
 }
 
 /* A trouble of ours: anything else that is wrong is what the source lacks for the format. */
-static int fail(struct api_call *call, const char *path, struct error *error) {
+static noreturn void fail(struct api_call *call, const char *path) {
     call->status = 500;
-    return error_set(error, "cannot write %s: %s", path, strerror(errno));
+    job_fail("cannot write %s: %s", path, strerror(errno));
 }
 
 /* A format that makes its own file, in a folder where nobody else can make one of that name. */
-static int write_named(struct api_call *call, const struct exportformat *format,
-                       struct export *export, char *folder, struct error *error) {
+struct named_file {
+    struct api_call *call;
+    const struct exportformat *format;
+    struct export *export;
+    char *folder;
     char path[600];
-    int result;
-    if (mkdtemp(folder) == NULL) {
-        return fail(call, folder, error);
+};
+
+static void write_named(void *what) {
+    struct named_file *named = what;
+    named->export->path = named->path;
+    named->format->write(named->export);
+    named->call->file = fopen(named->path, "re");
+    if (named->call->file == NULL) {
+        fail(named->call, named->path);
     }
-    snprintf(path, sizeof path, "%s/export%s", folder, format->ending);
-    export->path = path;
-    result = format->write(export, error);
-    if (result == 0) {
-        call->file = fopen(path, "re");
-        result = call->file != NULL ? 0 : fail(call, path, error);
-    }
-    unlink(path);
-    rmdir(folder);
-    return result;
+}
+
+static void remove_named(void *what) {
+    const struct named_file *named = what;
+    unlink(named->path);
+    rmdir(named->folder);
 }
 
 /* The page with the view inside. */
-static int write_page(struct api_call *call, FILE *file, struct error *error) {
+static void write_page(struct api_call *call, FILE *file) {
     const struct report_options *options = &call->report.options;
     const struct onefile page = {.view = call->view,
                                  .metric = call->metric,
@@ -107,38 +114,47 @@ static int write_page(struct api_call *call, FILE *file, struct error *error) {
                                  .by_line = options->by_line,
                                  .all_frames = options->all_frames,
                                  .replay = call->replay};
-    return onefile_write(&page, file, error);
+    struct error error;
+    job_check(onefile_write(&page, file, &error), &error);
 }
 
-static int write_stream(struct api_call *call, const struct exportformat *format,
-                        struct export *export, char *path, struct error *error) {
+static void write_stream(struct api_call *call, const struct exportformat *format,
+                         struct export *export, char *path) {
     int made = mkostemp(path, O_CLOEXEC);
-    int result;
     call->file = made >= 0 ? fdopen(made, "w+e") : NULL;
     if (call->file == NULL) {
-        return fail(call, path, error);
+        fail(call, path);
     }
     unlink(path);
     export->out = call->file;
-    result =
-        format->write != NULL ? format->write(export, error) : write_page(call, call->file, error);
-    if (result == 0 && (ferror(call->file) || fflush(call->file) != 0)) {
-        result = fail(call, path, error);
+    if (format->write != NULL) {
+        format->write(export);
+    } else {
+        write_page(call, call->file);
     }
-    return result;
+    if (ferror(call->file) || fflush(call->file) != 0) {
+        fail(call, path);
+    }
 }
 
-/* call->file is to be sent. 0 or -1. */
-static int write_file(struct api_call *call, const struct exportformat *format,
-                      struct export *export, struct error *error) {
-    bool is_named = (format->traits & EXPORTFORMAT_FILE) != 0;
+/* call->file is to be sent. */
+static void write_file(struct api_call *call, const struct exportformat *format,
+                       struct export *export) {
     char path[512];
+    struct named_file named = {call, format, export, path, ""};
     if (source_temporary(path, sizeof path, "export", "XXXXXX") != 0) {
         errno = ENAMETOOLONG;
-        return fail(call, "a temporary file", error);
+        fail(call, "a temporary file");
     }
-    return is_named ? write_named(call, format, export, path, error)
-                    : write_stream(call, format, export, path, error);
+    if ((format->traits & EXPORTFORMAT_FILE) == 0) {
+        write_stream(call, format, export, path);
+        return;
+    }
+    if (mkdtemp(path) == NULL) {
+        fail(call, path);
+    }
+    snprintf(named.path, sizeof named.path, "%s/export%s", path, format->ending);
+    job_finally(write_named, remove_named, &named);
 }
 
 int api_export(struct api_call *call, struct error *error) {
@@ -157,21 +173,18 @@ int api_export(struct api_call *call, struct error *error) {
                             .selected = is_given ? view->question->filters.text : NULL,
                             .progress = &call->replay,
                             .source = view->source->path};
-    struct model heap;
-    int result;
     if (format == NULL || check_cost(call, format, error) != 0 ||
         read_depth(call, format, &export, error) != 0) {
         return -1;
     }
-    if (exportformat_choose(format, view->selection, &export, &heap, error) != 0) {
-        return -1;
-    }
+    exportformat_choose(format, view->selection, &export);
     call->type = "application/octet-stream";
     call->status = 400;
     call->file_name = name_file(view->source->path, format->ending);
+    if (call->file_name == NULL) {
+        job_fail_memory();
+    }
     export.name = call->file_name;
-    result = call->file_name != NULL ? write_file(call, format, &export, error)
-                                     : error_set(error, "out of memory");
-    selection_as_heap_free(&heap);
-    return result;
+    write_file(call, format, &export);
+    return 0;
 }

@@ -23,19 +23,9 @@ static uint32_t classes_of(const struct selection *selection) {
 
 static void *make_heap(const void *wish, const struct replay_options *replay, struct error *error) {
     const struct api_view *view = wish;
-    struct model *heap = calloc(1, sizeof *heap);
     (void)replay;
-    if (heap == NULL || selection_as_heap(view->model, classes_of(view->selection), heap) != 0) {
-        error_set(error, "out of memory");
-        free(heap);
-        return NULL;
-    }
-    return heap;
-}
-
-static void free_heap(void *value) {
-    selection_as_heap_free(value);
-    free(value);
+    (void)error;
+    return selection_as_heap(view->model, classes_of(view->selection));
 }
 
 static size_t bytes_of_contexts(const void *value) {
@@ -43,7 +33,7 @@ static size_t bytes_of_contexts(const void *value) {
     return sizeof *model + model->context_count * sizeof *model->contexts;
 }
 
-static const struct apicache_kind heap_kind = {make_heap, free_heap, bytes_of_contexts};
+static const struct apicache_kind heap_kind = {make_heap, NULL, bytes_of_contexts};
 
 const struct model *apimetric_heap(struct api_call *call, const struct api_view *view,
                                    struct error *error) {
