@@ -137,11 +137,9 @@ static int query_answer(const struct answer *answer, const struct request *reque
                                  .run = answer->source.run,
                                  .replay = &replay,
                                  .has_full_names = request->full_names};
-    struct error error;
     int status;
-    shell.query = query_open(&asked, &error);
-    status = shell.query != NULL ? run_into(&shell, request, &answer->source)
-                                 : cli_error("%s", error.message);
+    shell.query = query_open(&asked);
+    status = run_into(&shell, request, &answer->source);
     query_close(shell.query);
     return status;
 }

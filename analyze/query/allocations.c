@@ -7,10 +7,10 @@
  * idxStr, for EXPLAIN QUERY PLAN and for filter(): "births" or "lives", then for each argument a
  * space, the column's name and the operator: = < > and l (<=), g (>=), i (IN).
  */
+#include "analyze/base/job.h"
 #include "analyze/query/vtable.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- What constraints of SQL (size >= 100, thread = 2, id IN (...)) leave of the numbers of a
@@ -136,15 +136,16 @@ struct allocations_question {
 
 /* ---- A pass over the blocks that are asked for ---- */
 
-struct allocations_pass {
+struct allocations_cursor {
+    sqlite3_vtab_cursor base;
     struct query *query;
     struct allocations_question question;
     struct selection selection; /* the session's, narrowed; its pointers are the session's */
     uint32_t thread;            /* selection.threads, where one is asked for */
     struct rowqueue *queue;     /* NULL: nothing can be found */
-    struct rowqueue *out;       /* the same, for the thread inside */
+    struct rowqueue *out;       /* the same, for the thread inside, as is this */
     struct scopes *scopes;
-    struct error error;
+    const struct rows_allocation *row; /* NULL: at the end */
 };
 
 /* ---- The selection ---- */
@@ -157,7 +158,7 @@ static void narrow_times(struct selection_times *times, struct selection_range r
 }
 
 /* Only if one thread is asked for that the session's filters let through. */
-static void narrow_thread(struct allocations_pass *pass, struct selection_range range) {
+static void narrow_thread(struct allocations_cursor *pass, struct selection_range range) {
     struct selection *selection = &pass->selection;
     bool is_in = selection->thread_count == 0;
     if (range.least != range.most || range.least > UINT32_MAX) {
@@ -175,7 +176,7 @@ static void narrow_thread(struct allocations_pass *pass, struct selection_range 
 
 /* Whatever the selection can skip by itself. When only births matter, what comes behind the last
  * one is not looked at: the view ends there. */
-static void narrow(struct allocations_pass *pass) {
+static void allocations_narrow(struct allocations_cursor *pass) {
     const struct selection_range *bounds = pass->question.bounds;
     struct selection *selection = &pass->selection;
     const struct model *whole = pass->query->source.whole;
@@ -193,7 +194,7 @@ static void narrow(struct allocations_pass *pass) {
 
 /* ---- The pass ---- */
 
-static bool is_wanted(const struct allocations_pass *pass, const struct life *life) {
+static bool allocations_is_wanted(const struct allocations_cursor *pass, const struct life *life) {
     const struct selection_range *bounds = pass->question.bounds;
     bool has_ended = life->death_ns != LIFE_ALIVE;
     if (!selection_is_within(life->birth_order, bounds[ALLOCATIONS_ID]) ||
@@ -214,14 +215,14 @@ static bool is_wanted(const struct allocations_pass *pass, const struct life *li
            selection_is_within(life->death_thread, bounds[ALLOCATIONS_FREED_BY]);
 }
 
-static int take_life(void *context, const struct life *life) {
-    struct allocations_pass *pass = context;
+static int allocations_take_life(void *context, const struct life *life) {
+    struct allocations_cursor *pass = context;
     struct rows_allocation row = {.life = *life};
     if (pass->question.only_births &&
         life->birth_order > pass->question.bounds[ALLOCATIONS_ID].most) {
         return 1; /* births come in order */
     }
-    if (!is_wanted(pass, life)) {
+    if (!allocations_is_wanted(pass, life)) {
         return 0;
     }
     if (life->scope != SCOPES_NONE) {
@@ -231,85 +232,40 @@ static int take_life(void *context, const struct life *life) {
     return rowqueue_put(pass->out, &row);
 }
 
-static int produce(struct rowqueue *queue, void *argument) {
-    struct allocations_pass *pass = argument;
+static void allocations_produce(struct rowqueue *queue, void *argument) {
+    struct allocations_cursor *pass = argument;
     const struct query_source *source = &pass->query->source;
-    struct lives_visitor visitor = {.context = pass, .scopes = pass->scopes};
-    struct replay_options options = {0};
+    struct lives_visitor visitor = {.context = pass};
+    struct replay_options options = vtable_replay(pass->query, queue);
+    struct error error;
     pass->out = queue;
-    if (source->replay != NULL) {
-        options = *source->replay;
+    pass->scopes = scopes_new();
+    if (pass->scopes == NULL) {
+        job_fail_memory();
     }
-    options.cancel = rowqueue_cancel(queue);
+    visitor.scopes = pass->scopes;
     if (pass->question.only_births && pass->selection.view.to_ns != UINT64_MAX) {
         options.until_ns = pass->selection.view.to_ns;
     }
     if (pass->question.only_births) {
-        visitor.begin = take_life;
+        visitor.begin = allocations_take_life;
     } else {
-        visitor.end = take_life;
+        visitor.end = allocations_take_life;
     }
     atomic_fetch_add(&pass->query->passes, 1);
-    return selection_visit(&pass->selection, source->whole, source->parts, source->names, &visitor,
-                           &options, &pass->error);
+    if (selection_visit(&pass->selection, source->whole, source->parts, source->names, &visitor,
+                        &options, &error) == -1) {
+        job_fail_as(&error);
+    }
 }
 
-static bool can_be_any(const struct allocations_question *question) {
+static bool allocations_can_be_any(const struct allocations_question *question) {
     for (size_t i = 0; i < ALLOCATIONS_BOUNDS; i++) {
         if (question->bounds[i].least > question->bounds[i].most) {
             return false;
         }
     }
     return true;
-}
-
-static void allocations_close(struct allocations_pass *pass) {
-    if (pass != NULL) {
-        rowqueue_close(pass->queue);
-        scopes_free(pass->scopes);
-        free(pass);
-    }
-}
-
-static struct allocations_pass *allocations_start(struct query *query,
-                                                  const struct allocations_question *question) {
-    struct allocations_pass *pass = calloc(1, sizeof *pass);
-    struct rowqueue *queue;
-    if (pass == NULL) {
-        return NULL;
-    }
-    pass->query = query;
-    pass->question = *question;
-    pass->selection = *query->source.selection;
-    if (!can_be_any(question)) {
-        return pass;
-    }
-    narrow(pass);
-    pass->scopes = scopes_new();
-    queue =
-        pass->scopes != NULL ? rowqueue_start(sizeof(struct rows_allocation), produce, pass) : NULL;
-    if (queue == NULL) {
-        allocations_close(pass);
-        return NULL;
-    }
-    pass->queue = queue;
-    return pass;
-}
-
-static int allocations_next(struct allocations_pass *pass, const struct rows_allocation **row,
-                            struct error *error) {
-    const void *next = NULL;
-    int result;
-    if (pass->queue == NULL) {
-        return 0;
-    }
-    result = rowqueue_next(pass->queue, &pass->query->interrupted, &next);
-    *row = next;
-    if (result == 0 && rowqueue_result(pass->queue) == -1) {
-        *error = pass->error;
-        return -2;
-    }
-    return result;
 }
 
 /* ---- The table ---- */
@@ -327,19 +283,9 @@ static const int bound_columns[ALLOCATIONS_BOUNDS] = {
     [ALLOCATIONS_FREED_BY] = ALLOCATION_FREED_BY,
 };
 
-struct cursor {
-    sqlite3_vtab_cursor base;
-    struct allocations_pass *pass;
-    const struct rows_allocation *row; /* NULL: at the end */
-};
-
-static const struct query *query_of(const sqlite3_vtab_cursor *cursor) {
-    return ((const struct vtable_view *)cursor->pVtab)->query;
-}
-
 /* ---- What is pushed down ---- */
 
-static bool asks_of_ends(const struct query *query, const sqlite3_index_info *info) {
+static bool allocations_asks_of_ends(const struct query *query, const sqlite3_index_info *info) {
     const sqlite3_uint64 ends =
         UINT64_C(1) << ALLOCATION_FREED | UINT64_C(1) << ALLOCATION_LIFETIME |
         UINT64_C(1) << ALLOCATION_FREED_BY | UINT64_C(1) << ALLOCATION_FREED_CONTEXT |
@@ -348,7 +294,7 @@ static bool asks_of_ends(const struct query *query, const sqlite3_index_info *in
 }
 
 /* The column of a constraint as a bound, or ALLOCATIONS_BOUNDS: none. */
-static enum allocations_bound bound_of(int column) {
+static enum allocations_bound allocations_bound_of(int column) {
     enum allocations_bound bound = 0;
     while (bound < ALLOCATIONS_BOUNDS &&
            bound_columns[bound] != (column < 0 ? ALLOCATION_ID : column)) {
@@ -358,10 +304,11 @@ static enum allocations_bound bound_of(int column) {
 }
 
 /* Takes a constraint if it is of use. How much of the rows it leaves, about. */
-static double take_constraint(sqlite3_index_info *info, int i, int *argument, sqlite3_str *text) {
+static double allocations_take_constraint(sqlite3_index_info *info, int i, int *argument,
+                                          sqlite3_str *text) {
     const double of_one = 0.01;
     const double of_many = 0.3;
-    enum allocations_bound bound = bound_of(info->aConstraint[i].iColumn);
+    enum allocations_bound bound = allocations_bound_of(info->aConstraint[i].iColumn);
     char letter = bounds_letter(info->aConstraint[i].op);
     if (!info->aConstraint[i].usable || bound == ALLOCATIONS_BOUNDS || letter == '\0') {
         return 1;
@@ -376,16 +323,16 @@ static double take_constraint(sqlite3_index_info *info, int i, int *argument, sq
 
 /* Each question takes a pass over the events, however few rows it finds: this table is best the
  * outermost one of a join. */
-static int best_index(sqlite3_vtab *view, sqlite3_index_info *info) {
+static int allocations_best_index(sqlite3_vtab *view, sqlite3_index_info *info) {
     const struct query *query = ((const struct vtable_view *)view)->query;
-    bool only_births = !asks_of_ends(query, info);
+    bool only_births = !allocations_asks_of_ends(query, info);
     sqlite3_str *text = sqlite3_str_new(query->db);
     double rows = (double)query->source.whole->totals.allocations + 1;
     int argument = 0;
     info->estimatedCost = rows * 4;
     sqlite3_str_appendall(text, only_births ? "births" : "lives");
     for (int i = 0; i < info->nConstraint; i++) {
-        rows *= take_constraint(info, i, &argument, text);
+        rows *= allocations_take_constraint(info, i, &argument, text);
     }
     info->idxNum = only_births;
     info->estimatedRows = (sqlite3_int64)rows + 1;
@@ -398,7 +345,7 @@ static int best_index(sqlite3_vtab *view, sqlite3_index_info *info) {
 }
 
 /* The bound that a word of idxStr ("size>") names; its letter is the word's last one. */
-static enum allocations_bound named_bound(const char *word, size_t length) {
+static enum allocations_bound allocations_named_bound(const char *word, size_t length) {
     enum allocations_bound bound = 0;
     while (bound < ALLOCATIONS_BOUNDS) {
         const char *name = rows_allocations.columns[bound_columns[bound]].sql;
@@ -410,8 +357,8 @@ static enum allocations_bound named_bound(const char *word, size_t length) {
     return bound;
 }
 
-static struct allocations_question question_of(int number, const char *text, int argc,
-                                               sqlite3_value **argv) {
+static struct allocations_question allocations_question_of(int number, const char *text, int argc,
+                                                           sqlite3_value **argv) {
     struct allocations_question question = {.only_births = number == 1};
     const char *word = strchr(text, ' ');
     for (size_t i = 0; i < ALLOCATIONS_BOUNDS; i++) {
@@ -419,7 +366,7 @@ static struct allocations_question question_of(int number, const char *text, int
     }
     for (int i = 0; i < argc && word != NULL; i++) {
         size_t length = strcspn(++word, " ");
-        struct selection_range *range = &question.bounds[named_bound(word, length)];
+        struct selection_range *range = &question.bounds[allocations_named_bound(word, length)];
         char letter = word[length - 1];
         *range = letter == 'i' ? bounds_narrow_in(*range, argv[i])
                                : bounds_narrow(*range, letter, argv[i]);
@@ -430,65 +377,71 @@ static struct allocations_question question_of(int number, const char *text, int
 
 /* ---- Cursors ---- */
 
-static int close_cursor(sqlite3_vtab_cursor *base) {
-    struct cursor *cursor = (struct cursor *)base;
-    allocations_close(cursor->pass);
+static void allocations_end(struct allocations_cursor *cursor) {
+    rowqueue_close(cursor->queue);
+    scopes_free(cursor->scopes);
+    *cursor = (struct allocations_cursor){.base = cursor->base};
+}
+
+static int allocations_close(sqlite3_vtab_cursor *base) {
+    allocations_end((struct allocations_cursor *)base);
     return vtable_close(base);
 }
 
-static int next(sqlite3_vtab_cursor *base) {
-    struct cursor *cursor = (struct cursor *)base;
-    struct error error;
-    switch (allocations_next(cursor->pass, &cursor->row, &error)) {
-    case 1:
-        return SQLITE_OK;
-    case 0:
-        cursor->row = NULL;
-        return SQLITE_OK;
-    case -1:
-        return SQLITE_INTERRUPT;
-    default:
-        return vtable_fail(base->pVtab, "%s", error.message);
-    }
+static int allocations_next(sqlite3_vtab_cursor *base) {
+    struct allocations_cursor *cursor = (struct allocations_cursor *)base;
+    const void *row = NULL;
+    int result =
+        cursor->queue != NULL ? vtable_next_row(base->pVtab, cursor->queue, &row) : SQLITE_OK;
+    cursor->row = row;
+    return result;
 }
 
-static int filter(sqlite3_vtab_cursor *base, int number, const char *text, int argc,
-                  sqlite3_value **argv) {
-    struct cursor *cursor = (struct cursor *)base;
+static int allocations_filter(sqlite3_vtab_cursor *base, int number, const char *text, int argc,
+                              sqlite3_value **argv) {
+    struct allocations_cursor *cursor = (struct allocations_cursor *)base;
     struct query *query = ((struct vtable_view *)base->pVtab)->query;
-    struct allocations_question question = question_of(number, text, argc, argv);
-    allocations_close(cursor->pass);
-    cursor->pass = NULL;
-    cursor->row = NULL;
+    allocations_end(cursor);
+    cursor->query = query;
+    cursor->question = allocations_question_of(number, text, argc, argv);
+    cursor->selection = *query->source.selection;
     if (query->source.parts.count == 0) {
         return vtable_fail(base->pVtab, "a profile has no single allocations, only sums of call "
                                         "paths: make a recording with `memtrace record`");
     }
-    cursor->pass = allocations_start(query, &question);
-    return cursor->pass != NULL ? next(base) : SQLITE_NOMEM;
+    if (allocations_can_be_any(&cursor->question)) {
+        allocations_narrow(cursor);
+        cursor->queue = rowqueue_start(sizeof(struct rows_allocation), allocations_produce, cursor);
+        if (cursor->queue == NULL) {
+            return SQLITE_NOMEM;
+        }
+    }
+    return allocations_next(base);
 }
 
-static int at_end(sqlite3_vtab_cursor *cursor) {
-    return ((const struct cursor *)cursor)->row == NULL;
+static int allocations_at_end(sqlite3_vtab_cursor *cursor) {
+    return ((const struct allocations_cursor *)cursor)->row == NULL;
 }
 
-static int column(sqlite3_vtab_cursor *base, sqlite3_context *out, int number) {
-    vtable_put(query_of(base), &rows_allocations, ((const struct cursor *)base)->row, number, out);
+static int allocations_column(sqlite3_vtab_cursor *base, sqlite3_context *out, int number) {
+    const struct allocations_cursor *cursor = (const struct allocations_cursor *)base;
+    vtable_put(cursor->query, &rows_allocations, cursor->row, number, out);
     return SQLITE_OK;
 }
 
-static int rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *id) {
-    *id = (sqlite3_int64)((const struct cursor *)cursor)->row->life.birth_order;
+static int allocations_rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *id) {
+    *id = (sqlite3_int64)((const struct allocations_cursor *)cursor)->row->life.birth_order;
     return SQLITE_OK;
 }
 
-static const sqlite3_module module = VTABLE_MODULE(close_cursor, column);
+static const sqlite3_module allocations_module =
+    VTABLE_MODULE(allocations, allocations_close, allocations_column);
 
-static const char *const indices[] = {"id", "context", "born", "size", NULL};
+static const char *const allocations_indices[] = {"id", "context", "born", "size", NULL};
 
 const struct vtable vtable_allocations = {
     .rows = &rows_allocations,
-    .indices = indices,
-    .module = &module,
-    .cursor_size = sizeof(struct cursor),
+    .indices = allocations_indices,
+    .module = &allocations_module,
+    .cursor_size = sizeof(struct allocations_cursor),
 };

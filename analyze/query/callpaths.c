@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* callpaths.c: see callpaths.h. */
-#include "analyze/query/callpaths.h"
-
+/*
+ * callpaths.c: names of functions and call paths as texts, the SQL functions of a session, and the
+ * table of the frames of each call path. See vtable.h.
+ */
 #include "analyze/base/arena.h"
+#include "analyze/base/array.h"
+#include "analyze/base/job.h"
 #include "analyze/base/numbermap.h"
 #include "analyze/base/pattern.h"
 #include "analyze/model/names.h"
@@ -30,36 +33,34 @@ struct callpaths {
     struct arena memory;    /* of the names */
     struct kept {
         uint32_t node;
-        struct shared *path; /* NULL: none */
-    } kept[KEPT];            /* by node modulo KEPT */
-    uint32_t *grouped;       /* NULL: not asked for yet */
+        struct shared *path;     /* NULL: none */
+    } kept[KEPT];                /* by node modulo KEPT */
+    uint32_t *grouped;           /* NULL: not asked for yet */
+    struct job_memory *grouping; /* what that takes */
 };
 
 struct callpaths *callpaths_new(void) {
-    return calloc(1, sizeof(struct callpaths));
+    return job_alloc(sizeof(struct callpaths));
 }
 
-static void release(struct shared *shared) {
+static void callpaths_release(struct shared *shared) {
     if (shared != NULL && --shared->holders == 0) {
         sqlite3_free(shared);
     }
 }
 
-static void release_text(void *text) {
-    release((struct shared *)((char *)text - offsetof(struct shared, text)));
+static void callpaths_release_text(void *text) {
+    callpaths_release((struct shared *)((char *)text - offsetof(struct shared, text)));
 }
 
 void callpaths_free(struct callpaths *paths) {
-    if (paths == NULL) {
-        return;
-    }
     for (size_t i = 0; i < KEPT; i++) {
-        release(paths->kept[i].path);
+        callpaths_release(paths->kept[i].path);
     }
     numbermap_free(&paths->names);
     arena_free(&paths->memory);
-    free(paths->grouped);
-    free(paths);
+    job_free(&paths->grouping);
+    *paths = (struct callpaths){0};
 }
 
 /* ---- Names ---- */
@@ -81,7 +82,7 @@ const char *callpaths_name(const struct query *query, const struct names_frame *
 /* ---- Paths ---- */
 
 /* Writes the nodes of the path that are code, innermost first. */
-static void code_nodes(const struct model *model, uint32_t node, uint32_t *nodes) {
+static void callpaths_code_nodes(const struct model *model, uint32_t node, uint32_t *nodes) {
     for (; node != 0 && node < model->node_count; node = model->nodes[node].parent) {
         if (model->nodes[node].frame >= MEMTRACE_FRAME_CLASSES) {
             *nodes++ = node;
@@ -89,7 +90,7 @@ static void code_nodes(const struct model *model, uint32_t node, uint32_t *nodes
     }
 }
 
-static void append_node(const struct query *query, uint32_t node, sqlite3_str *text) {
+static void callpaths_append_node(const struct query *query, uint32_t node, sqlite3_str *text) {
     uint64_t frame = query->source.whole->nodes[node].frame;
     size_t count;
     const struct names_frame *frames = names_frames(query->source.names, frame, &count);
@@ -103,7 +104,7 @@ static void append_node(const struct query *query, uint32_t node, sqlite3_str *t
 }
 
 /* The caller frees it by sqlite3_free(). NULL: out of memory. */
-static struct shared *share(const char *text, size_t length) {
+static struct shared *callpaths_share(const char *text, size_t length) {
     struct shared *shared = sqlite3_malloc64(sizeof *shared + length + 1);
     if (shared != NULL) {
         shared->holders = 1;
@@ -113,19 +114,19 @@ static struct shared *share(const char *text, size_t length) {
     return shared;
 }
 
-static struct shared *make_path(const struct query *query, uint32_t node) {
+static struct shared *callpaths_make_path(const struct query *query, uint32_t node) {
     size_t count = rows_depth(query->source.whole, node);
     uint32_t *nodes = sqlite3_malloc64((count + 1) * sizeof *nodes);
     sqlite3_str *text = sqlite3_str_new(query->db);
     struct shared *shared = NULL;
     if (nodes != NULL) {
-        code_nodes(query->source.whole, node, nodes);
+        callpaths_code_nodes(query->source.whole, node, nodes);
         while (count > 0) {
-            append_node(query, nodes[--count], text);
+            callpaths_append_node(query, nodes[--count], text);
         }
         if (sqlite3_str_errcode(text) == SQLITE_OK) {
-            shared = share(sqlite3_str_length(text) != 0 ? sqlite3_str_value(text) : "",
-                           (size_t)sqlite3_str_length(text));
+            shared = callpaths_share(sqlite3_str_length(text) != 0 ? sqlite3_str_value(text) : "",
+                                     (size_t)sqlite3_str_length(text));
         }
     }
     sqlite3_free(nodes);
@@ -136,16 +137,16 @@ static struct shared *make_path(const struct query *query, uint32_t node) {
 void callpaths_put(const struct query *query, uint32_t node, sqlite3_context *out) {
     struct kept *kept = &query->callpaths->kept[node % KEPT];
     if (kept->path == NULL || kept->node != node) {
-        struct shared *path = make_path(query, node);
+        struct shared *path = callpaths_make_path(query, node);
         if (path == NULL) {
             sqlite3_result_error_nomem(out);
             return;
         }
-        release(kept->path);
+        callpaths_release(kept->path);
         *kept = (struct kept){node, path};
     }
     kept->path->holders++;
-    sqlite3_result_text(out, kept->path->text, -1, release_text);
+    sqlite3_result_text(out, kept->path->text, -1, callpaths_release_text);
 }
 
 /* ---- Groups ---- */
@@ -157,7 +158,7 @@ struct place {
 
 /* Of a path and one function more. A name may have a ';' in it: then it counts as two, since the
  * path's text does not tell them apart. */
-static XXH128_hash_t extend(XXH128_hash_t path, const char *name) {
+static XXH128_hash_t callpaths_extend(XXH128_hash_t path, const char *name) {
     for (;;) {
         size_t length = strcspn(name, ";");
         XXH128_hash_t both[2] = {path, XXH3_128bits(name, length)};
@@ -169,86 +170,80 @@ static XXH128_hash_t extend(XXH128_hash_t path, const char *name) {
     }
 }
 
-static XXH128_hash_t hash_node(const struct query *query, XXH128_hash_t path, uint64_t frame) {
+static XXH128_hash_t callpaths_hash_node(const struct query *query, XXH128_hash_t path,
+                                         uint64_t frame) {
     size_t count;
     const struct names_frame *frames = names_frames(query->source.names, frame, &count);
     while (count > 0) {
         const char *name = callpaths_name(query, &frames[--count]);
-        path = extend(path, name != NULL ? name : "");
+        path = callpaths_extend(path, name != NULL ? name : "");
     }
     return path;
 }
 
-/* Of each node's path; parents come before their children. The caller frees them. */
-static XXH128_hash_t *hash_nodes(const struct query *query) {
-    const struct model *model = query->source.whole;
-    XXH128_hash_t *hashes = calloc(model->node_count + 1, sizeof *hashes);
-    for (size_t id = 1; hashes != NULL && id < model->node_count; id++) {
-        const struct model_node *node = &model->nodes[id];
-        hashes[id] = node->frame >= MEMTRACE_FRAME_CLASSES
-                         ? hash_node(query, hashes[node->parent], node->frame)
-                         : hashes[node->parent];
-    }
-    return hashes;
-}
-
-static int by_path(const void *left, const void *right) {
+static int callpaths_by_path(const void *left, const void *right) {
     const struct place *a = left;
     const struct place *b = right;
     int order = XXH128_cmp(&a->path, &b->path);
     return order != 0 ? order : (a->row > b->row) - (a->row < b->row);
 }
 
-/* In a hash of 128 bits two paths are never the same by chance. */
-const uint32_t *callpaths_grouped(const struct query *query) {
+/* In a hash of 128 bits two paths are never the same by chance. Parents come before their children.
+ */
+static void callpaths_group(void *what) {
+    const struct query *query = what;
     const struct model *model = query->source.model;
-    struct callpaths *paths = query->callpaths;
+    const struct model *whole = query->source.whole;
     size_t count = model->context_count;
-    XXH128_hash_t *hashes;
-    struct place *places;
-    uint32_t *rows;
-    if (paths->grouped != NULL) {
-        return paths->grouped;
+    XXH128_hash_t *hashes = job_array(whole->node_count + 1, sizeof *hashes);
+    struct place *places = job_array(count, sizeof *places);
+    uint32_t *rows = job_array(count + 1, sizeof *rows);
+    for (size_t id = 1; id < whole->node_count; id++) {
+        const struct model_node *node = &whole->nodes[id];
+        hashes[id] = node->frame >= MEMTRACE_FRAME_CLASSES
+                         ? callpaths_hash_node(query, hashes[node->parent], node->frame)
+                         : hashes[node->parent];
     }
-    hashes = hash_nodes(query);
-    places = calloc(count + 1, sizeof *places);
-    rows = calloc(count + 1, sizeof *rows);
-    if (hashes != NULL && places != NULL && rows != NULL) {
-        for (uint32_t row = 0; row < count; row++) {
-            places[row] = (struct place){hashes[model->contexts[row].path], row};
-        }
-        qsort(places, count, sizeof *places, by_path);
-        for (size_t i = 0; i < count; i++) {
-            rows[i] = places[i].row;
-        }
-        paths->grouped = rows;
-        rows = NULL;
+    for (uint32_t row = 0; row < count; row++) {
+        places[row] = (struct place){hashes[model->contexts[row].path], row};
     }
-    free(rows);
-    free(places);
-    free(hashes);
+    array_sort(places, count, sizeof *places, callpaths_by_path);
+    for (size_t i = 0; i < count; i++) {
+        rows[i] = places[i].row;
+    }
+    job_release(hashes);
+    job_release(places);
+    query->callpaths->grouped = rows;
+}
+
+/* Called by SQLite: a job of its own. */
+const uint32_t *callpaths_grouped(const struct query *query) {
+    struct callpaths *paths = query->callpaths;
+    if (paths->grouped == NULL) {
+        job_run(callpaths_group, (void *)(uintptr_t)query, &paths->grouping, NULL);
+    }
     return paths->grouped;
 }
 
 /* ---- The SQL functions of a session: bytes(n), duration(ns), address(n), path(context),
  * function(context), path_hash(context), X REGEXP Y ---- */
 
-static const struct query *query_of(sqlite3_context *out) {
+static const struct query *sql_query_of(sqlite3_context *out) {
     return sqlite3_user_data(out);
 }
 
 /* Numbers for people: NULL stays NULL, text stays text. */
 
-static bool is_number(sqlite3_value *value) {
+static bool sql_is_number(sqlite3_value *value) {
     int type = sqlite3_value_numeric_type(value);
     return type == SQLITE_INTEGER || type == SQLITE_FLOAT;
 }
 
-static void put_bytes(sqlite3_context *out, int argc, sqlite3_value **argv) {
+static void sql_put_bytes(sqlite3_context *out, int argc, sqlite3_value **argv) {
     struct number number;
     sqlite3_int64 value = sqlite3_value_int64(argv[0]);
     (void)argc;
-    if (!is_number(argv[0])) {
+    if (!sql_is_number(argv[0])) {
         sqlite3_result_value(out, argv[0]);
     } else if (value < 0) {
         vtable_put_text(out, number_change(&number, value));
@@ -257,12 +252,12 @@ static void put_bytes(sqlite3_context *out, int argc, sqlite3_value **argv) {
     }
 }
 
-static void put_duration(sqlite3_context *out, int argc, sqlite3_value **argv) {
+static void sql_put_duration(sqlite3_context *out, int argc, sqlite3_value **argv) {
     struct number number;
     char text[sizeof number + 1] = "-";
     sqlite3_int64 value = sqlite3_value_int64(argv[0]);
     (void)argc;
-    if (!is_number(argv[0])) {
+    if (!sql_is_number(argv[0])) {
         sqlite3_result_value(out, argv[0]);
     } else if (value < 0) {
         strcat(text, number_duration(&number, -(uint64_t)value));
@@ -272,10 +267,10 @@ static void put_duration(sqlite3_context *out, int argc, sqlite3_value **argv) {
     }
 }
 
-static void put_address(sqlite3_context *out, int argc, sqlite3_value **argv) {
+static void sql_put_address(sqlite3_context *out, int argc, sqlite3_value **argv) {
     char text[24];
     (void)argc;
-    if (!is_number(argv[0])) {
+    if (!sql_is_number(argv[0])) {
         sqlite3_result_value(out, argv[0]);
         return;
     }
@@ -284,7 +279,7 @@ static void put_address(sqlite3_context *out, int argc, sqlite3_value **argv) {
 }
 
 /* The node that an argument names; 0: none. */
-static uint32_t node_of(const struct query *query, sqlite3_value *value) {
+static uint32_t sql_node_of(const struct query *query, sqlite3_value *value) {
     sqlite3_int64 id = sqlite3_value_int64(value);
     return sqlite3_value_type(value) == SQLITE_INTEGER && id > 0 &&
                    (sqlite3_uint64)id < query->source.whole->node_count
@@ -292,27 +287,27 @@ static uint32_t node_of(const struct query *query, sqlite3_value *value) {
                : 0;
 }
 
-static void put_path(sqlite3_context *out, int argc, sqlite3_value **argv) {
-    const struct query *query = query_of(out);
-    uint32_t node = node_of(query, argv[0]);
+static void sql_put_path(sqlite3_context *out, int argc, sqlite3_value **argv) {
+    const struct query *query = sql_query_of(out);
+    uint32_t node = sql_node_of(query, argv[0]);
     (void)argc;
     if (node != 0) {
         callpaths_put(query, node, out);
     }
 }
 
-static void put_function(sqlite3_context *out, int argc, sqlite3_value **argv) {
-    const struct query *query = query_of(out);
-    const struct names_frame *frame = rows_innermost(&query->of, node_of(query, argv[0]));
+static void sql_put_function(sqlite3_context *out, int argc, sqlite3_value **argv) {
+    const struct query *query = sql_query_of(out);
+    const struct names_frame *frame = rows_innermost(&query->of, sql_node_of(query, argv[0]));
     (void)argc;
     if (frame != NULL) {
         vtable_put_lasting(out, callpaths_name(query, frame));
     }
 }
 
-static void put_hash(sqlite3_context *out, int argc, sqlite3_value **argv) {
-    const struct query *query = query_of(out);
-    uint32_t node = node_of(query, argv[0]);
+static void sql_put_hash(sqlite3_context *out, int argc, sqlite3_value **argv) {
+    const struct query *query = sql_query_of(out);
+    uint32_t node = sql_node_of(query, argv[0]);
     char text[24];
     (void)argc;
     if (node != 0) {
@@ -322,13 +317,13 @@ static void put_hash(sqlite3_context *out, int argc, sqlite3_value **argv) {
     }
 }
 
-static void free_regex(void *regex) {
+static void sql_free_regex(void *regex) {
     regfree(regex);
     free(regex);
 }
 
 /* Compiled once where the pattern is a constant. NULL: an error is the result. */
-static regex_t *pattern_of(sqlite3_context *out, sqlite3_value *value, bool *is_mine) {
+static regex_t *sql_pattern_of(sqlite3_context *out, sqlite3_value *value, bool *is_mine) {
     regex_t *regex = sqlite3_get_auxdata(out, 0);
     char reason[PATTERN_WHY];
     *is_mine = regex == NULL;
@@ -352,7 +347,7 @@ static regex_t *pattern_of(sqlite3_context *out, sqlite3_value *value, bool *is_
 }
 
 /* X REGEXP Y is regexp(Y, X). */
-static void put_match(sqlite3_context *out, int argc, sqlite3_value **argv) {
+static void sql_put_match(sqlite3_context *out, int argc, sqlite3_value **argv) {
     const char *text;
     regex_t *regex;
     bool is_mine;
@@ -361,25 +356,26 @@ static void put_match(sqlite3_context *out, int argc, sqlite3_value **argv) {
         return;
     }
     text = (const char *)sqlite3_value_text(argv[1]);
-    regex = pattern_of(out, argv[0], &is_mine);
+    regex = sql_pattern_of(out, argv[0], &is_mine);
     if (regex == NULL) {
         return;
     }
     sqlite3_result_int(out, regexec(regex, text != NULL ? text : "", 0, NULL, 0) == 0);
     if (is_mine) {
-        sqlite3_set_auxdata(out, 0, regex, free_regex);
+        sqlite3_set_auxdata(out, 0, regex, sql_free_regex);
     }
 }
 
-int vtable_add_functions(struct query *query) {
+int callpaths_add_functions(struct query *query) {
     static const struct {
         const char *name;
         int arguments;
         void (*call)(sqlite3_context *, int, sqlite3_value **);
     } functions[] = {
-        {"bytes", 1, put_bytes},  {"duration", 1, put_duration}, {"address", 1, put_address},
-        {"path", 1, put_path},    {"function", 1, put_function}, {"path_hash", 1, put_hash},
-        {"regexp", 2, put_match},
+        {"bytes", 1, sql_put_bytes},       {"duration", 1, sql_put_duration},
+        {"address", 1, sql_put_address},   {"path", 1, sql_put_path},
+        {"function", 1, sql_put_function}, {"path_hash", 1, sql_put_hash},
+        {"regexp", 2, sql_put_match},
     };
     int result = SQLITE_OK;
     for (size_t i = 0; i < sizeof functions / sizeof functions[0] && result == SQLITE_OK; i++) {
@@ -389,3 +385,174 @@ int vtable_add_functions(struct query *query) {
     }
     return result;
 }
+
+/* ---- The table of frames: a row for each function, those that were inlined into another one
+ * included, innermost first.
+ *
+ * idxNum 1, idxStr "context=": argv[0] is the context; 0: all contexts. ---- */
+
+struct frame_row {
+    uint32_t context;
+    uint32_t level;
+    const struct names_frame *frame;
+};
+
+#define CELL(name, value)                                                                          \
+    static struct table_cell frame_##name(const struct rows_of *of, const void *record) {          \
+        const struct names_frame *frame = ((const struct frame_row *)record)->frame;               \
+        (void)of;                                                                                  \
+        return value;                                                                              \
+    }
+CELL(function, table_frame(frame))
+CELL(file, table_text(frame->file))
+CELL(line, table_number_if(frame->line != 0, frame->line))
+CELL(module, table_text(frame->module[0] != '\0' ? frame->module : NULL))
+CELL(inlined, table_number(frame->inlined))
+CELL(offset, table_number(frame->offset))
+#undef CELL
+
+enum { FRAMES_CONTEXT };
+
+static const struct table_column frames_columns[] = {
+    [FRAMES_CONTEXT] = {"context", NULL, TABLE_COUNT, 0, "context", "contexts.id",
+                        ROWS_FIELD(struct frame_row, context)},
+    {"level", NULL, TABLE_COUNT, 0, "level",
+     "0: the function that allocated, 1: who called it, ...", ROWS_FIELD(struct frame_row, level)},
+    {"function", NULL, TABLE_FRAME, 0, "function", "where unknown: module+0xoffset",
+     .cell = frame_function},
+    {"file", NULL, TABLE_TEXT, 0, "file", "NULL: unknown", .cell = frame_file},
+    {"line", NULL, TABLE_COUNT, 0, "line", "NULL: unknown", .cell = frame_line},
+    {"module", NULL, TABLE_TEXT, 0, "module", "program or library; NULL: unknown",
+     .cell = frame_module},
+    {"inlined", NULL, TABLE_COUNT, 0, "inlined",
+     "1: the compiler put it into the function of the next level", .cell = frame_inlined},
+    {"offset", NULL, TABLE_ADDRESS, 0, "offset",
+     "in the module's file; without a module the address", .cell = frame_offset},
+};
+
+static const struct rows frames_rows = {
+    .name = "frames",
+    .about = "the frames of each call path, innermost first",
+    ROWS_COLUMNS(frames_columns),
+};
+
+struct frames_cursor {
+    sqlite3_vtab_cursor base;
+    size_t row; /* of the contexts */
+    size_t end;
+    uint32_t node;
+    const struct names_frame *frames; /* of that node */
+    size_t count;
+    size_t frame;
+    uint32_t level;
+    sqlite3_int64 id;
+};
+
+static const struct query *frames_query(const struct frames_cursor *cursor) {
+    return ((const struct vtable_view *)cursor->base.pVtab)->query;
+}
+
+/* Goes to the first node that is code, from the present one outwards. */
+static void frames_take_node(struct frames_cursor *cursor) {
+    const struct query *query = frames_query(cursor);
+    const struct model *model = query->source.model;
+    while (cursor->node != 0 && model->nodes[cursor->node].frame < MEMTRACE_FRAME_CLASSES) {
+        cursor->node = model->nodes[cursor->node].parent;
+    }
+    cursor->frame = 0;
+    cursor->count = 0;
+    if (cursor->node != 0) {
+        cursor->frames =
+            names_frames(query->source.names, model->nodes[cursor->node].frame, &cursor->count);
+    }
+}
+
+/* Goes to the first frame of the first context that has one, from the present one on. */
+static void frames_take_context(struct frames_cursor *cursor) {
+    const struct model *model = frames_query(cursor)->source.model;
+    for (; cursor->row < cursor->end; cursor->row++) {
+        cursor->level = 0;
+        cursor->node = model->contexts[cursor->row].path;
+        frames_take_node(cursor);
+        if (cursor->node != 0) {
+            return;
+        }
+    }
+}
+
+static int frames_next(sqlite3_vtab_cursor *base) {
+    struct frames_cursor *cursor = (struct frames_cursor *)base;
+    cursor->id++;
+    cursor->level++;
+    if (++cursor->frame < cursor->count) {
+        return SQLITE_OK;
+    }
+    cursor->node = frames_query(cursor)->source.model->nodes[cursor->node].parent;
+    frames_take_node(cursor);
+    if (cursor->node == 0) {
+        cursor->row++;
+        frames_take_context(cursor);
+    }
+    return SQLITE_OK;
+}
+
+static int frames_best_index(sqlite3_vtab *view, sqlite3_index_info *info) {
+    enum { FRAMES = 16 }; /* of a path, about */
+    const struct vtable_view *mine = (const struct vtable_view *)view;
+    size_t count = mine->query->source.model->context_count;
+    info->estimatedRows = (sqlite3_int64)count * FRAMES;
+    info->estimatedCost = (double)count * FRAMES + 1;
+    if (vtable_ask_equal(info, mine->table, FRAMES_CONTEXT)) {
+        info->estimatedRows = FRAMES;
+        info->estimatedCost = FRAMES;
+    }
+    return SQLITE_OK;
+}
+
+static int frames_filter(sqlite3_vtab_cursor *base, int number, const char *text, int argc,
+                         sqlite3_value **argv) {
+    struct frames_cursor *cursor = (struct frames_cursor *)base;
+    const struct query *query;
+    (void)text;
+    (void)argc;
+    *cursor = (struct frames_cursor){.base = cursor->base};
+    query = frames_query(cursor);
+    cursor->end = query->source.model->context_count;
+    if (number == 1 && sqlite3_value_type(argv[0]) == SQLITE_INTEGER) {
+        size_t found = rows_contexts.find(&query->of, sqlite3_value_int64(argv[0]));
+        cursor->row = found != SIZE_MAX ? found : cursor->end;
+        cursor->end = found != SIZE_MAX ? found + 1 : cursor->end;
+    }
+    frames_take_context(cursor);
+    return SQLITE_OK;
+}
+
+static int frames_at_end(sqlite3_vtab_cursor *cursor) {
+    const struct frames_cursor *mine = (const struct frames_cursor *)cursor;
+    return mine->row >= mine->end;
+}
+
+static int frames_column(sqlite3_vtab_cursor *base, sqlite3_context *out, int number) {
+    const struct frames_cursor *cursor = (const struct frames_cursor *)base;
+    const struct query *query = frames_query(cursor);
+    struct frame_row row = {query->source.model->contexts[cursor->row].id, cursor->level,
+                            &cursor->frames[cursor->frame]};
+    vtable_put(query, &frames_rows, &row, number, out);
+    return SQLITE_OK;
+}
+
+static int frames_rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *id) {
+    *id = ((const struct frames_cursor *)cursor)->id;
+    return SQLITE_OK;
+}
+
+static const sqlite3_module frames_module = VTABLE_MODULE(frames, vtable_close, frames_column);
+
+static const char *const frames_indices[] = {"context", "function", NULL};
+
+const struct vtable vtable_frames = {
+    .rows = &frames_rows,
+    .indices = frames_indices,
+    .module = &frames_module,
+    .cursor_size = sizeof(struct frames_cursor),
+};

@@ -2,11 +2,11 @@
 /* query.c: a session: an empty database in memory whose tables are the model's. See query.h. */
 #include "analyze/query/query.h"
 
-#include "analyze/query/callpaths.h"
+#include "analyze/base/job.h"
 #include "analyze/query/vtable.h"
 #include "analyze/rows/number.h"
 
-#include <ctype.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,147 +14,148 @@
 
 /* SQLite's functions that neither lead out of the database nor take or give addresses, sorted: of
  * all versions, as a newer one may bring anything. Ours are below. */
-static const char *const functions[] = {"->",
-                                        "->>",
-                                        "abs",
-                                        "acos",
-                                        "acosh",
-                                        "address",
-                                        "asin",
-                                        "asinh",
-                                        "atan",
-                                        "atan2",
-                                        "atanh",
-                                        "avg",
-                                        "bytes",
-                                        "ceil",
-                                        "ceiling",
-                                        "char",
-                                        "coalesce",
-                                        "concat",
-                                        "concat_ws",
-                                        "cos",
-                                        "cosh",
-                                        "count",
-                                        "cume_dist",
-                                        "current_date",
-                                        "current_time",
-                                        "current_timestamp",
-                                        "date",
-                                        "datetime",
-                                        "degrees",
-                                        "dense_rank",
-                                        "duration",
-                                        "exp",
-                                        "first_value",
-                                        "floor",
-                                        "format",
-                                        "function",
-                                        "glob",
-                                        "group_concat",
-                                        "hex",
-                                        "if",
-                                        "ifnull",
-                                        "iif",
-                                        "instr",
-                                        "json",
-                                        "json_array",
-                                        "json_array_length",
-                                        "json_error_position",
-                                        "json_extract",
-                                        "json_group_array",
-                                        "json_group_object",
-                                        "json_insert",
-                                        "json_object",
-                                        "json_patch",
-                                        "json_pretty",
-                                        "json_quote",
-                                        "json_remove",
-                                        "json_replace",
-                                        "json_set",
-                                        "json_type",
-                                        "json_valid",
-                                        "julianday",
-                                        "lag",
-                                        "last_value",
-                                        "lead",
-                                        "length",
-                                        "like",
-                                        "likelihood",
-                                        "likely",
-                                        "ln",
-                                        "log",
-                                        "log10",
-                                        "log2",
-                                        "lower",
-                                        "ltrim",
-                                        "max",
-                                        "median",
-                                        "min",
-                                        "mod",
-                                        "nth_value",
-                                        "ntile",
-                                        "nullif",
-                                        "octet_length",
-                                        "path",
-                                        "path_hash",
-                                        "percent_rank",
-                                        "percentile",
-                                        "percentile_cont",
-                                        "percentile_disc",
-                                        "pi",
-                                        "pow",
-                                        "power",
-                                        "printf",
-                                        "quote",
-                                        "radians",
-                                        "random",
-                                        "randomblob",
-                                        "rank",
-                                        "regexp",
-                                        "replace",
-                                        "round",
-                                        "row_number",
-                                        "rtrim",
-                                        "sign",
-                                        "sin",
-                                        "sinh",
-                                        "soundex",
-                                        "sqlite_version",
-                                        "sqrt",
-                                        "strftime",
-                                        "string_agg",
-                                        "substr",
-                                        "substring",
-                                        "sum",
-                                        "tan",
-                                        "tanh",
-                                        "time",
-                                        "timediff",
-                                        "total",
-                                        "trim",
-                                        "trunc",
-                                        "typeof",
-                                        "unhex",
-                                        "unicode",
-                                        "unistr",
-                                        "unixepoch",
-                                        "unlikely",
-                                        "upper",
-                                        "zeroblob"};
+static const char *const query_functions[] = {"->",
+                                              "->>",
+                                              "abs",
+                                              "acos",
+                                              "acosh",
+                                              "address",
+                                              "asin",
+                                              "asinh",
+                                              "atan",
+                                              "atan2",
+                                              "atanh",
+                                              "avg",
+                                              "bytes",
+                                              "ceil",
+                                              "ceiling",
+                                              "char",
+                                              "coalesce",
+                                              "concat",
+                                              "concat_ws",
+                                              "cos",
+                                              "cosh",
+                                              "count",
+                                              "cume_dist",
+                                              "current_date",
+                                              "current_time",
+                                              "current_timestamp",
+                                              "date",
+                                              "datetime",
+                                              "degrees",
+                                              "dense_rank",
+                                              "duration",
+                                              "exp",
+                                              "first_value",
+                                              "floor",
+                                              "format",
+                                              "function",
+                                              "glob",
+                                              "group_concat",
+                                              "hex",
+                                              "if",
+                                              "ifnull",
+                                              "iif",
+                                              "instr",
+                                              "json",
+                                              "json_array",
+                                              "json_array_length",
+                                              "json_error_position",
+                                              "json_extract",
+                                              "json_group_array",
+                                              "json_group_object",
+                                              "json_insert",
+                                              "json_object",
+                                              "json_patch",
+                                              "json_pretty",
+                                              "json_quote",
+                                              "json_remove",
+                                              "json_replace",
+                                              "json_set",
+                                              "json_type",
+                                              "json_valid",
+                                              "julianday",
+                                              "lag",
+                                              "last_value",
+                                              "lead",
+                                              "length",
+                                              "like",
+                                              "likelihood",
+                                              "likely",
+                                              "ln",
+                                              "log",
+                                              "log10",
+                                              "log2",
+                                              "lower",
+                                              "ltrim",
+                                              "max",
+                                              "median",
+                                              "min",
+                                              "mod",
+                                              "nth_value",
+                                              "ntile",
+                                              "nullif",
+                                              "octet_length",
+                                              "path",
+                                              "path_hash",
+                                              "percent_rank",
+                                              "percentile",
+                                              "percentile_cont",
+                                              "percentile_disc",
+                                              "pi",
+                                              "pow",
+                                              "power",
+                                              "printf",
+                                              "quote",
+                                              "radians",
+                                              "random",
+                                              "randomblob",
+                                              "rank",
+                                              "regexp",
+                                              "replace",
+                                              "round",
+                                              "row_number",
+                                              "rtrim",
+                                              "sign",
+                                              "sin",
+                                              "sinh",
+                                              "soundex",
+                                              "sqlite_version",
+                                              "sqrt",
+                                              "strftime",
+                                              "string_agg",
+                                              "substr",
+                                              "substring",
+                                              "sum",
+                                              "tan",
+                                              "tanh",
+                                              "time",
+                                              "timediff",
+                                              "total",
+                                              "trim",
+                                              "trunc",
+                                              "typeof",
+                                              "unhex",
+                                              "unicode",
+                                              "unistr",
+                                              "unixepoch",
+                                              "unlikely",
+                                              "upper",
+                                              "zeroblob"};
 
-static int compare_names(const void *name, const void *entry) {
+static int query_compare_names(const void *name, const void *entry) {
     return sqlite3_stricmp(name, *(const char *const *)entry);
 }
 
-static bool is_allowed(const char *function) {
-    return function != NULL && bsearch(function, functions, sizeof functions / sizeof *functions,
-                                       sizeof *functions, compare_names) != NULL;
+static bool query_is_allowed(const char *function) {
+    return function != NULL &&
+           bsearch(function, query_functions, sizeof query_functions / sizeof *query_functions,
+                   sizeof *query_functions, query_compare_names) != NULL;
 }
 
 /* Reading, and unless others ask temporary tables and views. No other file, no setting. */
-static int authorize(void *context, int action, const char *first, const char *second,
-                     const char *database, const char *trigger) {
+static int query_authorize(void *context, int action, const char *first, const char *second,
+                           const char *database, const char *trigger) {
     const struct query *query = context;
     (void)trigger;
     switch (action) {
@@ -163,7 +164,7 @@ static int authorize(void *context, int action, const char *first, const char *s
     case SQLITE_RECURSIVE:
         return SQLITE_OK;
     case SQLITE_FUNCTION:
-        return is_allowed(second) ? SQLITE_OK : SQLITE_DENY;
+        return query_is_allowed(second) ? SQLITE_OK : SQLITE_DENY;
     case SQLITE_PRAGMA:
         return sqlite3_strnicmp(first, "table_", 6) == 0 ? SQLITE_OK : SQLITE_DENY;
     case SQLITE_CREATE_VTABLE:
@@ -180,16 +181,8 @@ static int authorize(void *context, int action, const char *first, const char *s
 
 /* ---- Opening and closing ---- */
 
-/* What is sorted beyond the caches goes to files: memory does not grow with rows. */
-static int bound_memory(sqlite3 *db) {
-    return sqlite3_exec(db,
-                        "PRAGMA temp_store = FILE; PRAGMA main.cache_size = -16384;"
-                        "PRAGMA temp.cache_size = -16384",
-                        NULL, NULL, NULL);
-}
-
 /* Makes the virtual tables. An SQLite error, or SQLITE_OK. */
-static int add_tables(struct query *query, const char *schema) {
+static int query_add_tables(struct query *query, const char *schema) {
     int result = SQLITE_OK;
     for (size_t i = 0; vtable_list[i] != NULL && result == SQLITE_OK; i++) {
         char module[64];
@@ -208,31 +201,37 @@ static int add_tables(struct query *query, const char *schema) {
     return result;
 }
 
-static struct query *session_open(const struct query_source *source, const char *path,
-                                  const char *schema, struct error *error) {
-    struct query *query = calloc(1, sizeof *query);
-    int result = SQLITE_NOMEM;
-    if (query == NULL) {
-        error_set(error, "out of memory");
-        return NULL;
-    }
+static void query_end(void *query) {
+    query_close(query);
+}
+
+/* Belongs to the job. */
+static struct query *query_begin(const struct query_source *source, const char *path,
+                                 const char *schema) {
+    struct query *query = job_alloc(sizeof *query);
+    int result;
     query->source = *source;
     query->of = (struct rows_of){
         .whole = source->whole, .model = source->model, .names = source->names, .run = source->run};
-    query->bindings = calloc(VTABLES, sizeof *query->bindings);
     query->callpaths = callpaths_new();
-    if (query->bindings != NULL && query->callpaths != NULL && rows_pair_scopes(&query->of) == 0) {
-        result = spill_open(&query->spill, path, &query->db);
+    job_undo(query_end, query);
+    if (rows_pair_scopes(&query->of) != 0) {
+        job_fail_memory();
     }
-    if (result == SQLITE_OK && (result = bound_memory(query->db)) == SQLITE_OK &&
-        (result = vtable_add_functions(query)) == SQLITE_OK) {
-        result = add_tables(query, schema);
+    result = spill_open(&query->spill, path, &query->db);
+    if (result == SQLITE_OK) {
+        /* What is sorted beyond the caches goes to files: memory does not grow with rows. */
+        result = sqlite3_exec(query->db,
+                              "PRAGMA temp_store = FILE; PRAGMA main.cache_size = -16384;"
+                              "PRAGMA temp.cache_size = -16384",
+                              NULL, NULL, NULL);
+    }
+    if (result == SQLITE_OK && (result = callpaths_add_functions(query)) == SQLITE_OK) {
+        result = query_add_tables(query, schema);
     }
     if (result != SQLITE_OK) {
-        error_set(error, "SQLite: %s",
-                  query->db != NULL ? sqlite3_errmsg(query->db) : sqlite3_errstr(result));
-        query_close(query);
-        return NULL;
+        job_fail("SQLite: %s",
+                 query->db != NULL ? sqlite3_errmsg(query->db) : sqlite3_errstr(result));
     }
     return query;
 }
@@ -242,31 +241,26 @@ void query_resume(struct query *query) {
 }
 
 /* SQLite asks now and then: what was interrupted before it began is, too. */
-static int is_interrupted(void *context) {
+static int query_is_interrupted(void *context) {
     const struct query *query = context;
     return atomic_load(&query->interrupted);
 }
 
-struct query *query_open(const struct query_source *source, struct error *error) {
+struct query *query_open(const struct query_source *source) {
     enum { STEPS = 10000 }; /* of SQLite's machine */
-    struct query *query = session_open(source, ":memory:", "main", error);
-    if (query != NULL) {
-        sqlite3_limit(query->db, SQLITE_LIMIT_ATTACHED, 0);
-        sqlite3_set_authorizer(query->db, authorize, query);
-        sqlite3_progress_handler(query->db, STEPS, is_interrupted, query);
-    }
+    struct query *query = query_begin(source, ":memory:", "main");
+    sqlite3_limit(query->db, SQLITE_LIMIT_ATTACHED, 0);
+    sqlite3_set_authorizer(query->db, query_authorize, query);
+    sqlite3_progress_handler(query->db, STEPS, query_is_interrupted, query);
     return query;
 }
 
 void query_close(struct query *query) {
-    if (query == NULL) {
-        return;
-    }
     sqlite3_close(query->db);
+    query->db = NULL;
     callpaths_free(query->callpaths);
     free(query->of.scopes);
-    free(query->bindings);
-    free(query);
+    query->of.scopes = NULL;
 }
 
 void query_interrupt(struct query *query) {
@@ -288,14 +282,10 @@ struct query_work query_work(const struct query *query) {
 
 /* ---- Running ---- */
 
-/* One of the statements of a text. */
-struct statement {
-    const char *text;
-    const char *sql; /* where in the text it begins */
-    sqlite3_stmt *prepared;
-};
-
-int query_fail(const struct query *query, const char *text, const char *sql, struct error *error) {
+/* One line: SQLite's reason, and where in the text it saw it: what was prepared is that from `sql`
+ * on. Always -1. */
+static int query_fail(const struct query *query, const char *text, const char *sql,
+                      struct error *error) {
     enum { SHOWN = 30 };
     const char *reason = sqlite3_errmsg(query->db);
     int offset = sqlite3_error_offset(query->db);
@@ -317,124 +307,141 @@ int query_fail(const struct query *query, const char *text, const char *sql, str
     return error_set(error, "%s, at character %td: %s", reason, sql - text + offset + 1, near);
 }
 
-static int run_statement(const struct query *query, const struct statement *statement,
-                         const struct query_sink *sink, struct error *error) {
-    int result = sqlite3_step(statement->prepared);
+/* A text that is run, statement by statement. */
+struct query_running {
+    struct query *query;
+    const char *text;
+    const char *sql;        /* where in the text the present one begins */
+    sqlite3_stmt *prepared; /* NULL: none */
+    const struct query_sink *sink;
+    struct error *error;
+    int result; /* as query_run() returns it */
+};
+
+static int query_run_statement(const struct query_running *running) {
+    const struct query_sink *sink = running->sink;
+    int result = sqlite3_step(running->prepared);
     int status;
     int ended;
     if (result != SQLITE_ROW && result != SQLITE_DONE) {
-        return query_fail(query, statement->text, statement->sql, error);
+        return query_fail(running->query, running->text, running->sql, running->error);
     }
-    if (sqlite3_column_count(statement->prepared) == 0) {
+    if (sqlite3_column_count(running->prepared) == 0) {
         return 0;
     }
-    status = sink->begin(sink->context, statement->prepared);
+    status = sink->begin(sink->context, running->prepared);
     while (status == 0 && result == SQLITE_ROW) {
-        status = sink->row(sink->context, statement->prepared);
-        result = status == 0 ? sqlite3_step(statement->prepared) : result;
+        status = sink->row(sink->context, running->prepared);
+        result = status == 0 ? sqlite3_step(running->prepared) : result;
     }
     ended = sink->end(sink->context);
     if (status == 0 && result != SQLITE_DONE) {
-        return query_fail(query, statement->text, statement->sql, error);
+        return query_fail(running->query, running->text, running->sql, running->error);
     }
     return status != 0 || ended != 0 ? QUERY_STOPPED : 0;
 }
 
+/* Also ends the passes behind it, which look at what may lie in frames that are about to go. */
+static void query_finalize(void *what) {
+    struct query_running *running = what;
+    sqlite3_finalize(running->prepared);
+    running->prepared = NULL;
+}
+
+static void query_run_all(void *what) {
+    struct query_running *running = what;
+    while (running->result == 0 && *running->sql != '\0') {
+        const char *rest;
+        if (sqlite3_prepare_v2(running->query->db, running->sql, -1, &running->prepared, &rest) !=
+            SQLITE_OK) {
+            running->result =
+                query_fail(running->query, running->text, running->sql, running->error);
+            return;
+        }
+        if (running->prepared != NULL) {
+            running->result = query_run_statement(running);
+        }
+        query_finalize(running);
+        running->sql = rest;
+    }
+}
+
 int query_run(struct query *query, const char *sql, const struct query_sink *sink,
               struct error *error) {
-    struct statement statement = {.text = sql, .sql = sql};
-    int result = 0;
+    struct query_running running = {
+        .query = query, .text = sql, .sql = sql, .sink = sink, .error = error};
     query->spill.was_full = false;
-    while (result == 0 && *statement.sql != '\0') {
-        const char *rest;
-        if (sqlite3_prepare_v2(query->db, statement.sql, -1, &statement.prepared, &rest) !=
-            SQLITE_OK) {
-            return query_fail(query, statement.text, statement.sql, error);
-        }
-        if (statement.prepared != NULL) {
-            result = run_statement(query, &statement, sink, error);
-        }
-        sqlite3_finalize(statement.prepared);
-        statement.sql = rest;
-    }
-    return result;
+    job_finally(query_run_all, query_finalize, &running);
+    return running.result;
 }
 
 /* ---- All tables as a database, to be kept ---- */
 
 /* Runs one statement, which it frees; NULL: no memory. An SQLite error, or SQLITE_OK. */
-static int run(struct query *query, char *sql) {
+static int query_run_sql(struct query *query, char *sql) {
     int result = sql != NULL ? sqlite3_exec(query->db, sql, NULL, NULL, NULL) : SQLITE_NOMEM;
     sqlite3_free(sql);
     return result;
 }
 
 /* Single allocations and mappings are only in recordings. */
-static bool has_rows(const struct query *query, const struct vtable *table) {
+static bool query_has_rows(const struct query *query, const struct vtable *table) {
     return query->source.parts.count != 0 ||
            (table != &vtable_allocations && table != &vtable_mappings);
 }
 
-static int write_table(struct query *query, const struct vtable *table) {
-    int result = run(query, vtable_declaration(table, "main."));
-    if (result == SQLITE_OK && has_rows(query, table)) {
-        result = run(query, sqlite3_mprintf("INSERT INTO main.%s SELECT * FROM temp.%s",
-                                            table->rows->name, table->rows->name));
+static int query_write_table(struct query *query, const struct vtable *table) {
+    int result = query_run_sql(query, vtable_declaration(table, "main."));
+    if (result == SQLITE_OK && query_has_rows(query, table)) {
+        result = query_run_sql(query, sqlite3_mprintf("INSERT INTO main.%s SELECT * FROM temp.%s",
+                                                      table->rows->name, table->rows->name));
     }
     return result;
 }
 
-static int write_indices(struct query *query, const struct vtable *table) {
+static int query_write_indices(struct query *query, const struct vtable *table) {
     int result = SQLITE_OK;
     for (size_t i = 0; table->indices != NULL && table->indices[i] != NULL && result == SQLITE_OK;
          i++) {
-        result =
-            run(query, sqlite3_mprintf("CREATE INDEX main.%s_by_%s ON %s(%s)", table->rows->name,
-                                       table->indices[i], table->rows->name, table->indices[i]));
+        result = query_run_sql(query, sqlite3_mprintf("CREATE INDEX main.%s_by_%s ON %s(%s)",
+                                                      table->rows->name, table->indices[i],
+                                                      table->rows->name, table->indices[i]));
     }
     return result;
 }
 
-static int write_all(struct query *query) {
-    int result = run(query, sqlite3_mprintf("PRAGMA main.journal_mode = OFF;"
-                                            "PRAGMA main.synchronous = OFF; BEGIN"));
+static int query_write_all(struct query *query) {
+    int result = query_run_sql(query, sqlite3_mprintf("PRAGMA main.journal_mode = OFF;"
+                                                      "PRAGMA main.synchronous = OFF; BEGIN"));
     for (size_t i = 0; vtable_list[i] != NULL && result == SQLITE_OK; i++) {
-        result = write_table(query, vtable_list[i]);
+        result = query_write_table(query, vtable_list[i]);
     }
     for (size_t i = 0; vtable_list[i] != NULL && result == SQLITE_OK; i++) {
-        result = write_indices(query, vtable_list[i]);
+        result = query_write_indices(query, vtable_list[i]);
     }
-    return result == SQLITE_OK ? run(query, sqlite3_mprintf("COMMIT")) : result;
+    return result == SQLITE_OK ? query_run_sql(query, sqlite3_mprintf("COMMIT")) : result;
 }
 
-int query_export(const struct query_source *source, const char *path, struct error *error) {
-    struct query *query = session_open(source, path, "temp", error);
-    int result;
-    if (query == NULL) {
-        return -1;
-    }
-    result = write_all(query);
-    if (result != SQLITE_OK) {
-        error_set(error, "SQLite: %s", sqlite3_errmsg(query->db));
+void query_export(const struct query_source *source, const char *path) {
+    struct query *query = query_begin(source, path, "temp");
+    if (query_write_all(query) != SQLITE_OK) {
+        job_fail("SQLite: %s", sqlite3_errmsg(query->db));
     }
     query_close(query);
-    return result == SQLITE_OK ? 0 : -1;
 }
 
 /* ---- The rows of a statement as a table ---- */
 
-/* The caller frees it. NULL: out of memory. */
-static char *spell_blob(sqlite3_stmt *statement, int column) {
-    const unsigned char *bytes = sqlite3_column_blob(statement, column);
-    size_t size = (size_t)sqlite3_column_bytes(statement, column);
-    char *text = calloc(size * 2 + 1, 1);
-    for (size_t i = 0; text != NULL && i < size; i++) {
+/* To be released. */
+static char *statement_blob(const unsigned char *bytes, size_t size) {
+    char *text = job_array(size * 2 + 1, 1);
+    for (size_t i = 0; i < size; i++) {
         sqlite3_snprintf(3, text + 2 * i, "%02x", bytes[i]);
     }
     return text;
 }
 
-static struct table_cell cell_of(sqlite3_stmt *statement, int column) {
+static struct table_cell statement_cell(sqlite3_stmt *statement, int column) {
     struct table_cell cell = {.is_known = true, .kind = TABLE_TEXT};
     switch (sqlite3_column_type(statement, column)) {
     case SQLITE_INTEGER:
@@ -446,7 +453,8 @@ static struct table_cell cell_of(sqlite3_stmt *statement, int column) {
         cell.real = sqlite3_column_double(statement, column);
         break;
     case SQLITE_BLOB:
-        cell.text = spell_blob(statement, column);
+        cell.text = statement_blob(sqlite3_column_blob(statement, column),
+                                   (size_t)sqlite3_column_bytes(statement, column));
         cell.is_owned = true;
         return cell;
     case SQLITE_NULL:
@@ -459,33 +467,32 @@ static struct table_cell cell_of(sqlite3_stmt *statement, int column) {
     return cell;
 }
 
-static int end(void *context) {
+static int statement_end(void *context) {
     struct statement_writer *writer = context;
     if (writer->is_begun) {
         table_close_statement(&writer->table);
     }
-    free(writer->columns);
-    free(writer->cells);
+    job_release(writer->columns);
+    job_release(writer->cells);
     writer->columns = NULL;
     writer->cells = NULL;
     writer->is_begun = false;
     return 0;
 }
 
-static int begin(void *context, sqlite3_stmt *statement) {
+static int statement_begin(void *context, sqlite3_stmt *statement) {
     struct statement_writer *writer = context;
     size_t count = (size_t)sqlite3_column_count(statement);
-    writer->columns = calloc(count, sizeof *writer->columns);
-    writer->cells = calloc(count, sizeof *writer->cells);
-    for (size_t i = 0; writer->columns != NULL && i < count; i++) {
+    writer->columns = job_array(count, sizeof *writer->columns);
+    writer->cells = job_array(count, sizeof *writer->cells);
+    for (size_t i = 0; i < count; i++) {
         writer->columns[i] = (struct table_column){.name = sqlite3_column_name(statement, (int)i),
                                                    .kind = TABLE_ANY};
         if (writer->columns[i].name == NULL) {
             return -1;
         }
     }
-    if (writer->columns == NULL || writer->cells == NULL ||
-        table_open_statement(&writer->table, &writer->report, &writer->options, writer->columns,
+    if (table_open_statement(&writer->table, &writer->report, &writer->options, writer->columns,
                              count) != 0) {
         return -1;
     }
@@ -493,11 +500,11 @@ static int begin(void *context, sqlite3_stmt *statement) {
     return 0;
 }
 
-static int row(void *context, sqlite3_stmt *statement) {
+static int statement_row(void *context, sqlite3_stmt *statement) {
     struct statement_writer *writer = context;
     bool is_whole = true;
     for (size_t i = 0; i < writer->table.count; i++) {
-        writer->cells[i] = cell_of(statement, (int)i);
+        writer->cells[i] = statement_cell(statement, (int)i);
         is_whole &= writer->cells[i].text != NULL || !writer->cells[i].is_known;
     }
     if (is_whole) {
@@ -505,14 +512,15 @@ static int row(void *context, sqlite3_stmt *statement) {
     }
     for (size_t i = 0; i < writer->table.count; i++) {
         if (writer->cells[i].is_owned) {
-            free((char *)writer->cells[i].text);
+            job_release((char *)writer->cells[i].text);
         }
     }
     return !is_whole || writer->table.is_failed || ferror(writer->report.out);
 }
 
 struct query_sink statement_sink(struct statement_writer *writer) {
-    return (struct query_sink){.begin = begin, .row = row, .end = end, .context = writer};
+    return (struct query_sink){
+        .begin = statement_begin, .row = statement_row, .end = statement_end, .context = writer};
 }
 
 bool statement_format_named(const char *name, enum report_format *format) {
@@ -528,4 +536,126 @@ bool statement_format_named(const char *name, enum report_format *format) {
         }
     }
     return false;
+}
+
+/* ---- An expression of SQL as a filter of blocks: the statement that finds their ids is run once,
+ * before the pass that is filtered ---- */
+
+/* Expressions stand in parentheses, on lines of their own for those that end in a comment. */
+#define BEFORE       "SELECT id FROM allocations WHERE ("
+#define BEFORE_TWICE "SELECT id FROM allocations WHERE (("
+#define AFTER        "\n)"
+
+enum {
+    STEPS = 10000,        /* of SQLite's machine between two looks */
+    STEPS_A_BLOCK = 5000, /* a subquery over a small table, for each */
+    TEXT_MOST = 1 << 20,
+    SPILL_MOST = 1 << 30
+};
+static const uint64_t steps_at_least = 50000000;
+
+struct search {
+    struct query *query;
+    const struct replay_options *replay; /* NULL: nobody waits */
+    pthread_mutex_t lock;                /* subqueries have passes of their own */
+    uint64_t steps, steps_most;
+    bool is_too_long;
+};
+
+static bool where_is_cancelled(const struct search *search) {
+    return search->replay != NULL && replay_is_cancelled(search->replay);
+}
+
+static int where_look(void *context) {
+    struct search *search = context;
+    search->steps += STEPS;
+    search->is_too_long |= search->steps > search->steps_most;
+    return search->is_too_long || where_is_cancelled(search);
+}
+
+/* Of the passes: SQLite waits meanwhile, and takes no step. */
+static void where_tell(void *context, uint64_t done, uint64_t total) {
+    struct search *search = context;
+    if (where_is_cancelled(search)) {
+        query_interrupt(search->query);
+    }
+    if (search->replay != NULL && search->replay->progress != NULL) {
+        pthread_mutex_lock(&search->lock);
+        search->replay->progress(search->replay->context, done, total);
+        pthread_mutex_unlock(&search->lock);
+    }
+}
+
+/* NULL: error is set. Positions in the expression count from 1. */
+static sqlite3_stmt *where_prepare(const struct query *query, const char *before,
+                                   const char *expression, const char *after, struct error *error) {
+    sqlite3_stmt *statement = NULL;
+    char *sql = sqlite3_mprintf("%s%s%s", before, expression, after);
+    if (sql == NULL) {
+        error_set(error, "out of memory");
+    } else if (sqlite3_prepare_v2(query->db, sql, -1, &statement, NULL) != SQLITE_OK) {
+        query_fail(query, sql + strlen(before), sql, error);
+    }
+    sqlite3_free(sql);
+    return statement;
+}
+
+/* In two pairs of parentheses as well as in one: so none of its own closes ours. */
+static sqlite3_stmt *where_prepare_expression(const struct query *query, const char *expression,
+                                              struct error *error) {
+    sqlite3_stmt *statement = where_prepare(query, BEFORE, expression, AFTER, error);
+    sqlite3_stmt *other = NULL;
+    if (expression[strspn(expression, " \t\n")] == '\0') {
+        error_set(error, "there is no expression");
+    } else if (statement != NULL) {
+        other = where_prepare(query, BEFORE_TWICE, expression, AFTER ")", error);
+    }
+    if (other == NULL) {
+        sqlite3_finalize(statement);
+        return NULL;
+    }
+    sqlite3_finalize(other);
+    return statement;
+}
+
+static int where_collect(const struct search *search, sqlite3_stmt *statement,
+                         struct selection_blocks *found, struct error *error) {
+    int step;
+    while ((step = sqlite3_step(statement)) == SQLITE_ROW) {
+        if (selection_add_block(found, (uint64_t)sqlite3_column_int64(statement, 0)) != 0) {
+            return error_set(error, "out of memory");
+        }
+    }
+    if (step == SQLITE_DONE) {
+        return 0;
+    }
+    return search->is_too_long          ? error_set(error, "the expression takes too many steps")
+           : where_is_cancelled(search) ? error_set(error, "cancelled")
+                                        : query_fail(search->query, "", "", error);
+}
+
+int query_where(const struct query_source *source, const char *expression,
+                struct selection_blocks *found, struct error *error) {
+    const struct selection all = selection_all();
+    struct search search = {.replay = source->replay,
+                            .lock = PTHREAD_MUTEX_INITIALIZER,
+                            .steps_most =
+                                steps_at_least + source->whole->totals.allocations * STEPS_A_BLOCK};
+    const struct replay_options replay = {.progress = where_tell, .context = &search};
+    struct query_source asked = *source;
+    sqlite3_stmt *statement;
+    int result = -1;
+    asked.model = source->whole;
+    asked.selection = &all;
+    asked.replay = &replay;
+    search.query = query_open(&asked);
+    query_bound(search.query, TEXT_MOST, SPILL_MOST);
+    sqlite3_progress_handler(search.query->db, STEPS, where_look, &search);
+    statement = where_prepare_expression(search.query, expression, error);
+    if (statement != NULL) {
+        result = where_collect(&search, statement, found, error);
+    }
+    sqlite3_finalize(statement);
+    query_close(search.query);
+    return result;
 }

@@ -4,9 +4,10 @@
  * tables read the model and the events; nothing is copied, and nothing can be written but temporary
  * tables and views. docs/query.md lists the tables.
  *
- * Called by cli. A session belongs to one thread, but for query_interrupt(). Memory: SQLite's
- * caches, which are bounded; what it sorts beyond them goes to temporary files, up to half of what
- * their disk has free when the session begins.
+ * Called by cli, ask/filters and web/server. A session belongs to one thread and its job, but for
+ * query_interrupt(). What SQLite calls back is not ended by jobs: it hands failures on. Memory:
+ * SQLite's caches, which are bounded; what it sorts beyond them goes to temporary files, up to half
+ * of what their disk has free when the session begins.
  */
 #ifndef ANALYZE_QUERY_QUERY_H
 #define ANALYZE_QUERY_QUERY_H
@@ -37,15 +38,16 @@ struct query;
 struct rows;
 struct table_column;
 
-struct query *query_open(const struct query_source *source, struct error *error);
-void query_close(struct query *query); /* NULL is allowed */
+/* Belongs to the job, which it ends where it cannot be had. */
+struct query *query_open(const struct query_source *source);
+void query_close(struct query *query); /* early */
 
 /* Ends what is running, and whatever is run until query_resume(). Any thread, signal handlers, too.
  */
 void query_interrupt(struct query *query);
 void query_resume(struct query *query);
 
-/* Who gets the rows. A function that does not return 0 ends the statement. */
+/* Who gets the rows. A function that does not return 0 ends the statement; it may end its job. */
 struct query_sink {
     int (*begin)(void *context, sqlite3_stmt *statement); /* its columns are known */
     int (*row)(void *context, sqlite3_stmt *statement);
@@ -88,9 +90,9 @@ void query_describe_all(FILE *out);
 void query_describe_columns(FILE *out); /* of all tables */
 int query_describe(FILE *out, const char *table);
 
-/* Writes all tables, with indices, into a new database at `path`. 0; -1: error is set and the file
+/* Writes all tables, with indices, into a new database at `path`. Where the job ends early the file
  * is not whole. The caller removes what is there before. */
-int query_export(const struct query_source *source, const char *path, struct error *error);
+void query_export(const struct query_source *source, const char *path);
 
 /* ---- The rows of a statement as a table (rows/table.h), in any of its forms. Whether writing
  * worked the caller asks ferror() ---- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* spill.c: see spill.h. */
-#include "analyze/query/spill.h"
+/* spill.c: see vtable.h. */
+#include "analyze/query/vtable.h"
 
 #include <stddef.h>
 #include <stdio.h>

@@ -2,8 +2,8 @@
 /* vtable.c: the list of tables, and what all of them have in common. See vtable.h. */
 #include "analyze/query/vtable.h"
 
+#include "analyze/base/job.h"
 #include "analyze/base/timedwait.h"
-#include "analyze/query/callpaths.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -170,13 +170,13 @@ struct array_cursor {
 
 /* Whether the rows are to be grouped, in whatever order groups come, by what the table can put
  * together. */
-static bool asks_grouped(sqlite3_index_info *info, const struct vtable *table) {
+static bool vtable_asks_grouped(sqlite3_index_info *info, const struct vtable *table) {
     int distinct = sqlite3_vtab_distinct(info);
     return table->grouped != NULL && (distinct == 1 || distinct == 2) && info->nOrderBy == 1 &&
            info->aOrderBy[0].iColumn == table->grouped_column;
 }
 
-static int best_index(sqlite3_vtab *view, sqlite3_index_info *info) {
+static int array_best_index(sqlite3_vtab *view, sqlite3_index_info *info) {
     const struct vtable_view *mine = (const struct vtable_view *)view;
     size_t count = rows_count(mine->table->rows, &mine->query->of);
     info->estimatedRows = (sqlite3_int64)count;
@@ -185,7 +185,7 @@ static int best_index(sqlite3_vtab *view, sqlite3_index_info *info) {
         info->idxFlags = SQLITE_INDEX_SCAN_UNIQUE;
         info->estimatedRows = 1;
         info->estimatedCost = 1;
-    } else if (asks_grouped(info, mine->table)) {
+    } else if (vtable_asks_grouped(info, mine->table)) {
         info->idxNum = 2;
         info->idxStr = sqlite3_mprintf("%s grouped",
                                        mine->table->rows->columns[mine->table->grouped_column].sql);
@@ -196,8 +196,8 @@ static int best_index(sqlite3_vtab *view, sqlite3_index_info *info) {
 }
 
 /* Only an integer can be found: what else may equal one ('12', 12.0) SQLite finds among all. */
-static int filter(sqlite3_vtab_cursor *cursor, int number, const char *text, int argc,
-                  sqlite3_value **argv) {
+static int array_filter(sqlite3_vtab_cursor *cursor, int number, const char *text, int argc,
+                        sqlite3_value **argv) {
     const struct vtable_view *view = (const struct vtable_view *)cursor->pVtab;
     struct array_cursor *mine = (struct array_cursor *)cursor;
     (void)text;
@@ -213,36 +213,36 @@ static int filter(sqlite3_vtab_cursor *cursor, int number, const char *text, int
     return number == 2 && mine->order == NULL ? SQLITE_NOMEM : SQLITE_OK;
 }
 
-static int next(sqlite3_vtab_cursor *cursor) {
+static int array_next(sqlite3_vtab_cursor *cursor) {
     ((struct array_cursor *)cursor)->row++;
     return SQLITE_OK;
 }
 
-static int at_end(sqlite3_vtab_cursor *cursor) {
+static int array_at_end(sqlite3_vtab_cursor *cursor) {
     const struct array_cursor *mine = (const struct array_cursor *)cursor;
     return mine->row >= mine->end;
 }
 
-static size_t row_of(const struct array_cursor *cursor) {
+static size_t array_row(const struct array_cursor *cursor) {
     return cursor->order != NULL ? cursor->order[cursor->row] : cursor->row;
 }
 
-static int column(sqlite3_vtab_cursor *cursor, sqlite3_context *out, int number) {
+static int array_column(sqlite3_vtab_cursor *cursor, sqlite3_context *out, int number) {
     const struct vtable_view *view = (const struct vtable_view *)cursor->pVtab;
     const struct rows *rows = view->table->rows;
     max_align_t room[ROWS_ROOM / sizeof(max_align_t)];
     const void *record =
-        rows_record(rows, &view->query->of, row_of((const struct array_cursor *)cursor), room);
+        rows_record(rows, &view->query->of, array_row((const struct array_cursor *)cursor), room);
     vtable_put(view->query, rows, record, number, out);
     return SQLITE_OK;
 }
 
-static int rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *id) {
-    *id = (sqlite3_int64)row_of((const struct array_cursor *)cursor) + 1;
+static int array_rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *id) {
+    *id = (sqlite3_int64)array_row((const struct array_cursor *)cursor) + 1;
     return SQLITE_OK;
 }
 
-static const sqlite3_module array_module = VTABLE_MODULE(vtable_close, column);
+static const sqlite3_module array_module = VTABLE_MODULE(array, vtable_close, array_column);
 
 /* ---- The list ---- */
 
@@ -287,7 +287,7 @@ void query_describe_all(FILE *out) {
     }
 }
 
-static void describe(FILE *out, const struct rows *rows) {
+static void query_describe_rows(FILE *out, const struct rows *rows) {
     fprintf(out, "%s: %s\n", rows->name, rows->about);
     for (size_t i = 0; i < rows->column_count && rows->columns[i].sql != NULL; i++) {
         const struct table_column *column = &rows->columns[i];
@@ -300,14 +300,14 @@ static void describe(FILE *out, const struct rows *rows) {
 void query_describe_columns(FILE *out) {
     for (size_t i = 0; vtable_list[i] != NULL; i++) {
         fputs(i != 0 ? "\n" : "", out);
-        describe(out, vtable_list[i]->rows);
+        query_describe_rows(out, vtable_list[i]->rows);
     }
 }
 
 int query_describe(FILE *out, const char *name) {
     for (size_t i = 0; vtable_list[i] != NULL; i++) {
         if (strcmp(vtable_list[i]->rows->name, name) == 0) {
-            describe(out, vtable_list[i]->rows);
+            query_describe_rows(out, vtable_list[i]->rows);
             return 0;
         }
     }
@@ -332,19 +332,21 @@ struct rowqueue {
     bool has_ended;
     atomic_bool is_closed;
     atomic_bool is_waited_for; /* for so long that a batch that is not full will do */
-    int result;
+    struct job_memory *memory; /* of the producer */
+    bool has_failed;
+    struct error error;
     size_t filled; /* rows of the producer's batch */
     size_t taken;  /* rows of the cursor's batch that it has had */
     size_t counts[BATCHES];
     char *rows;
 };
 
-static char *row_at(const struct rowqueue *queue, size_t batch, size_t row) {
+static char *rowqueue_row(const struct rowqueue *queue, size_t batch, size_t row) {
     return queue->rows + (batch % BATCHES * BATCH_ROWS + row) * queue->row_size;
 }
 
 /* The batch is the cursor's to take; waits until there is an empty one. */
-static void hand_over(struct rowqueue *queue, bool is_last) {
+static void rowqueue_hand_over(struct rowqueue *queue, bool is_last) {
     pthread_mutex_lock(&queue->lock);
     queue->counts[queue->written % BATCHES] = queue->filled;
     queue->written += queue->filled != 0;
@@ -359,10 +361,10 @@ static void hand_over(struct rowqueue *queue, bool is_last) {
 }
 
 int rowqueue_put(struct rowqueue *queue, const void *row) {
-    memcpy(row_at(queue, queue->written, queue->filled++), row, queue->row_size);
+    memcpy(rowqueue_row(queue, queue->written, queue->filled++), row, queue->row_size);
     if (queue->filled == BATCH_ROWS ||
         atomic_load_explicit(&queue->is_waited_for, memory_order_relaxed)) {
-        hand_over(queue, false);
+        rowqueue_hand_over(queue, false);
     }
     return atomic_load_explicit(&queue->is_closed, memory_order_relaxed);
 }
@@ -371,11 +373,15 @@ const atomic_bool *rowqueue_cancel(const struct rowqueue *queue) {
     return &queue->is_closed;
 }
 
-static void *run(void *argument) {
+static void rowqueue_produce(void *what) {
+    struct rowqueue *queue = what;
+    queue->produce(queue, queue->argument);
+}
+
+static void *rowqueue_run(void *argument) {
     struct rowqueue *queue = argument;
-    int result = queue->produce(queue, queue->argument);
-    queue->result = result;
-    hand_over(queue, true);
+    queue->has_failed = job_run(rowqueue_produce, queue, &queue->memory, &queue->error) != 0;
+    rowqueue_hand_over(queue, true);
     return NULL;
 }
 
@@ -393,7 +399,7 @@ struct rowqueue *rowqueue_start(size_t row_size, rowqueue_producer produce, void
     queue->rows = rows;
     pthread_mutex_init(&queue->lock, NULL);
     timedwait_init(&queue->changed);
-    if (pthread_create(&queue->thread, NULL, run, queue) != 0) {
+    if (pthread_create(&queue->thread, NULL, rowqueue_run, queue) != 0) {
         free(rows);
         free(queue);
         return NULL;
@@ -401,18 +407,14 @@ struct rowqueue *rowqueue_start(size_t row_size, rowqueue_producer produce, void
     return queue;
 }
 
-/* false: nothing changed meanwhile. */
-static bool wait_a_little(struct rowqueue *queue) {
-    struct timespec until = timedwait_until(LOOK_MS);
-    return pthread_cond_timedwait(&queue->changed, &queue->lock, &until) == 0;
-}
-
 /* Gives the present batch back and takes the next full one. As rowqueue_next(). */
-static int take_batch(struct rowqueue *queue, const atomic_bool *interrupted) {
+static int rowqueue_take_batch(struct rowqueue *queue, const atomic_bool *interrupted) {
     int result;
     pthread_mutex_lock(&queue->lock);
     while (queue->read == queue->written && !queue->has_ended && !atomic_load(interrupted)) {
-        atomic_store(&queue->is_waited_for, !wait_a_little(queue));
+        struct timespec until = timedwait_until(LOOK_MS);
+        bool has_changed = pthread_cond_timedwait(&queue->changed, &queue->lock, &until) == 0;
+        atomic_store(&queue->is_waited_for, !has_changed);
     }
     atomic_store(&queue->is_waited_for, false);
     result = atomic_load(interrupted) ? -1 : queue->read != queue->written;
@@ -427,17 +429,17 @@ static int take_batch(struct rowqueue *queue, const atomic_bool *interrupted) {
 
 int rowqueue_next(struct rowqueue *queue, const atomic_bool *interrupted, const void **row) {
     if (queue->read == 0 || queue->taken == queue->counts[(queue->read - 1) % BATCHES]) {
-        int result = take_batch(queue, interrupted);
+        int result = rowqueue_take_batch(queue, interrupted);
         if (result != 1) {
             return result;
         }
     }
-    *row = row_at(queue, queue->read - 1, queue->taken++);
+    *row = rowqueue_row(queue, queue->read - 1, queue->taken++);
     return 1;
 }
 
-int rowqueue_result(const struct rowqueue *queue) {
-    return queue->result;
+const struct error *rowqueue_error(const struct rowqueue *queue) {
+    return queue->has_failed ? &queue->error : NULL;
 }
 
 void rowqueue_close(struct rowqueue *queue) {
@@ -451,6 +453,29 @@ void rowqueue_close(struct rowqueue *queue) {
     pthread_join(queue->thread, NULL);
     pthread_cond_destroy(&queue->changed);
     pthread_mutex_destroy(&queue->lock);
+    job_free(&queue->memory);
     free(queue->rows);
     free(queue);
+}
+
+int vtable_next_row(sqlite3_vtab *view, struct rowqueue *queue, const void **row) {
+    const struct query *query = ((const struct vtable_view *)view)->query;
+    int result = rowqueue_next(queue, &query->interrupted, row);
+    if (result == 1) {
+        return SQLITE_OK;
+    }
+    *row = NULL;
+    if (result == 0 && rowqueue_error(queue) != NULL) {
+        return vtable_fail(view, "%s", rowqueue_error(queue)->message);
+    }
+    return result == 0 ? SQLITE_OK : SQLITE_INTERRUPT;
+}
+
+struct replay_options vtable_replay(const struct query *query, const struct rowqueue *queue) {
+    struct replay_options options = {0};
+    if (query->source.replay != NULL) {
+        options = *query->source.replay;
+    }
+    options.cancel = rowqueue_cancel(queue);
+    return options;
 }

@@ -9,13 +9,36 @@
 #ifndef ANALYZE_QUERY_VTABLE_H
 #define ANALYZE_QUERY_VTABLE_H
 
+#include "analyze/base/error.h"
 #include "analyze/query/query.h"
-#include "analyze/query/spill.h"
 #include "analyze/rows/rows.h"
 
+#include <sqlite3.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+
+/* ---- spill.c: the temporary files of one SQLite connection (sorts, temporary tables), which
+ * together grow up to a limit: a layer before SQLite's own access to files, which counts. It
+ * belongs to the thread of its session ---- */
+
+struct spill {
+    sqlite3_vfs vfs; /* SQLite's own, but for xOpen */
+    sqlite3_vfs *own;
+    char name[32];
+    char folder[256]; /* where the files are, as far as can be known */
+    uint64_t bytes_most;
+    uint64_t bytes; /* of all that are open */
+    bool was_full;  /* a write was refused; whoever reads it resets it */
+};
+
+/* As sqlite3_open(), but with half of what the disk of the temporary files has free for them. The
+ * spill is the connection's until that is closed. An SQLite error, or SQLITE_OK. */
+int spill_open(struct spill *spill, const char *path, sqlite3 **db);
+/* No more than that from now on. */
+void spill_limit(struct spill *spill, uint64_t bytes_most);
+
+/* ---- Tables ---- */
 
 struct vtable {
     const struct rows *rows;    /* name, columns; where they are arrays the rows themselves */
@@ -29,7 +52,14 @@ struct vtable {
     int grouped_column;
 };
 
-struct callpaths;
+/* What SQLite gets with a module: whose it is. */
+struct vtable_binding {
+    struct query *query;
+    const struct vtable *table;
+};
+
+enum { VTABLES = 15 };
+extern const struct vtable *const vtable_list[]; /* NULL ends it */
 
 struct query {
     struct query_source source;
@@ -39,19 +69,9 @@ struct query {
     atomic_bool interrupted;
     atomic_ullong passes;
     atomic_ullong rows;
-    struct rows_of of;               /* the same, for rows.h */
-    struct vtable_binding *bindings; /* one a table */
+    struct rows_of of; /* the same, for rows.h */
+    struct vtable_binding bindings[VTABLES];
     struct callpaths *callpaths;
-};
-
-/* One line: SQLite's reason, and where in the text it saw it: what was prepared is that from `sql`
- * on. Always -1. */
-int query_fail(const struct query *query, const char *text, const char *sql, struct error *error);
-
-/* What SQLite gets with a module: whose it is. */
-struct vtable_binding {
-    struct query *query;
-    const struct vtable *table;
 };
 
 struct vtable_view {
@@ -73,13 +93,14 @@ int vtable_close(sqlite3_vtab_cursor *cursor);
  * which is argv[0] of xFilter then, with idxNum 1 and idxStr "NAME=". */
 bool vtable_ask_equal(sqlite3_index_info *info, const struct vtable *table, int column);
 
-/* A module; what is not named here its file calls as SQLite does. */
-#define VTABLE_MODULE(close, column)                                                               \
+/* A module; what is not named here are its file's NAME_best_index() and so on. */
+#define VTABLE_MODULE(name, close, column)                                                         \
     {                                                                                              \
         .iVersion = 1, .xCreate = vtable_connect, .xConnect = vtable_connect,                      \
-        .xBestIndex = best_index, .xDisconnect = vtable_disconnect, .xDestroy = vtable_disconnect, \
-        .xOpen = vtable_open, .xClose = (close), .xFilter = filter, .xNext = next, .xEof = at_end, \
-        .xColumn = (column), .xRowid = rowid                                                       \
+        .xBestIndex = name##_best_index, .xDisconnect = vtable_disconnect,                         \
+        .xDestroy = vtable_disconnect, .xOpen = vtable_open, .xClose = (close),                    \
+        .xFilter = name##_filter, .xNext = name##_next, .xEof = name##_at_end,                     \
+        .xColumn = (column), .xRowid = name##_rowid                                                \
     }
 
 /* The table's error from now on: SQLITE_ERROR is returned. */
@@ -88,9 +109,6 @@ int vtable_fail(sqlite3_vtab *view, const char *format, ...) __attribute__((form
 /* "CREATE TABLE SCHEMA" "NAME(...)", the schema "main." or empty; the caller frees it by
  * sqlite3_free(). NULL: no memory. */
 char *vtable_declaration(const struct vtable *table, const char *schema);
-
-extern const struct vtable *const vtable_list[]; /* NULL ends it */
-enum { VTABLES = 15 };
 
 extern const struct vtable vtable_allocations;
 extern const struct vtable vtable_frames;
@@ -110,8 +128,27 @@ void vtable_put_lasting(sqlite3_context *out, const char *text);
 /* "rw-", of PROT_*; mappingstable.c */
 struct table_cell vtable_protection(uint32_t protection);
 
-/* callpaths.c: bytes(), duration(), path() and so on. 0 or an SQLite error. */
-int vtable_add_functions(struct query *query);
+/* ---- callpaths.c: names of functions and call paths as texts, and the SQL functions of a session.
+ * A query may ask for the same ones millions of times: names are made once; of the paths the latest
+ * are kept. From the session's thread ---- */
+
+/* Belongs to the job; what it kept goes with callpaths_free(). */
+struct callpaths *callpaths_new(void);
+void callpaths_free(struct callpaths *paths);
+
+/* What to show of a frame, in the form that the session wants; lasts as long as the session. NULL:
+ * out of memory. */
+const char *callpaths_name(const struct query *query, const struct names_frame *frame);
+
+/* The functions of a node's path, outermost first, ';' between them, into out. */
+void callpaths_put(const struct query *query, uint32_t node, sqlite3_context *out);
+
+/* The rows of the model's contexts, those with the same path next to each other. NULL: out of
+ * memory. */
+const uint32_t *callpaths_grouped(const struct query *query);
+
+/* bytes(), duration(), path() and so on. 0 or an SQLite error. */
+int callpaths_add_functions(struct query *query);
 
 /* ---- Rows of a pass over events: the pass hands them out when it comes to them, a cursor asks for
  * the next one. So the pass runs in a thread of its own, a few batches ahead, and ends when nobody
@@ -120,9 +157,10 @@ int vtable_add_functions(struct query *query);
 
 struct rowqueue;
 
-/* Runs in the thread inside, calls rowqueue_put() for each row and returns soon after that does not
- * return 0, or after rowqueue_cancel() became true. Its value is rowqueue_result(). */
-typedef int (*rowqueue_producer)(struct rowqueue *queue, void *argument);
+/* Runs in the thread inside, as a job whose memory lasts as long as the queue; calls rowqueue_put()
+ * for each row and returns soon after that does not return 0, or after rowqueue_cancel() became
+ * true. What ends its job is rowqueue_error(). */
+typedef void (*rowqueue_producer)(struct rowqueue *queue, void *argument);
 
 /* NULL: no memory or no thread. */
 struct rowqueue *rowqueue_start(size_t row_size, rowqueue_producer produce, void *argument);
@@ -133,10 +171,15 @@ const atomic_bool *rowqueue_cancel(const struct rowqueue *queue);
 
 /* 1: *row is there until the next call; 0: that was all; -1: *interrupted became true meanwhile. */
 int rowqueue_next(struct rowqueue *queue, const atomic_bool *interrupted, const void **row);
-/* After rowqueue_next() returned 0. */
-int rowqueue_result(const struct rowqueue *queue);
+/* After rowqueue_next() returned 0. NULL: nothing went wrong. */
+const struct error *rowqueue_error(const struct rowqueue *queue);
 
 /* Also before the end. NULL is allowed. */
 void rowqueue_close(struct rowqueue *queue);
+
+/* xNext of a cursor that has a queue: *row is NULL at the end. */
+int vtable_next_row(sqlite3_vtab *view, struct rowqueue *queue, const void **row);
+/* The options of a pass for a session's table. */
+struct replay_options vtable_replay(const struct query *query, const struct rowqueue *queue);
 
 #endif

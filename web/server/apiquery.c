@@ -9,6 +9,7 @@
 #include "web/server/apidetail.h"
 #include "web/server/apireport.h"
 
+#include "analyze/base/job.h"
 #include "analyze/base/timedwait.h"
 #include "analyze/query/query.h"
 #include "analyze/read/jsontree.h"
@@ -121,6 +122,10 @@ static int read_body(struct api_call *call, struct asked *asked, struct error *e
 
 struct guard {
     struct query *query;
+    const char *sql; /* what is run */
+    const struct query_sink *sink;
+    struct error *error;
+    int result;
     const atomic_bool *cancel;
     pthread_t thread;
     pthread_mutex_t lock;
@@ -152,14 +157,14 @@ static void *watch(void *context) {
     return NULL;
 }
 
-static int guard_start(struct guard *guard, struct query *query, const atomic_bool *cancel) {
-    *guard = (struct guard){.query = query, .cancel = cancel, .start = now_monotonic()};
+static int guard_start(struct guard *guard) {
     pthread_mutex_init(&guard->lock, NULL);
     timedwait_init(&guard->changed);
     return pthread_create(&guard->thread, NULL, watch, guard) == 0 ? 0 : -1;
 }
 
-static void guard_end(struct guard *guard) {
+static void guard_end(void *what) {
+    struct guard *guard = what;
     pthread_mutex_lock(&guard->lock);
     guard->is_over = true;
     pthread_cond_signal(&guard->changed);
@@ -224,17 +229,27 @@ static int on_end(void *context) {
                                    : answering->inner.end(&answering->writer);
 }
 
+static void run_guarded(void *what) {
+    struct guard *guard = what;
+    guard->result = query_run(guard->query, guard->sql, guard->sink, guard->error);
+}
+
 static int run(struct api_call *call, struct query *query, const char *sql,
                struct answering *answering, struct error *error) {
     const struct query_sink sink = {
         .begin = on_begin, .row = on_row, .end = on_end, .context = answering};
-    struct guard guard;
+    struct guard guard = {.query = query,
+                          .sql = sql,
+                          .sink = &sink,
+                          .error = error,
+                          .cancel = call->replay.cancel,
+                          .start = now_monotonic()};
     int result;
-    if (guard_start(&guard, query, call->replay.cancel) != 0) {
+    if (guard_start(&guard) != 0) {
         return error_set(error, "no thread for the query");
     }
-    result = query_run(query, sql, &sink, error);
-    guard_end(&guard);
+    job_finally(run_guarded, guard_end, &guard);
+    result = guard.result;
     if (guard.was_long) {
         return api_refuse(call, 503, error,
                           "the query was ended after %d s: narrow it, or ask `memtrace query`",
@@ -341,11 +356,8 @@ static int answer_query(struct api_call *call, const struct asked *asked, struct
                                         .run = view->source->run,
                                         .replay = &replay,
                                         .has_full_names = call->report.options.full_names};
-    struct query *query = query_open(&source, error);
+    struct query *query = query_open(&source);
     int result;
-    if (query == NULL) {
-        return -1;
-    }
     query_bound(query, TEXT_MOST, SPILL_MOST);
     api_command(call, "query");
     call->told.operand = strdup(asked->sql);
