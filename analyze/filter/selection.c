@@ -87,49 +87,106 @@ int selection_add_block(struct selection_blocks *blocks, uint64_t birth_order) {
     return 0;
 }
 
+/* ---- The filters: a line each, with whether the selection `s` asks for it, and when it holds ----
+ */
+
+static bool is_asked(struct selection_range range) {
+    return !selection_is_any(range);
+}
+
+static bool is_timed(struct selection_times times) {
+    return times.from_ns != 0 || times.to_ns != UINT64_MAX;
+}
+
+static bool is_during(uint64_t time_ns, struct selection_times times) {
+    return times.from_ns <= time_ns && time_ns < times.to_ns;
+}
+
+/* Of a context of the model, and of the group of its blocks; but for patterns and depths, which are
+ * those of paths. A group that allocated nothing has left nothing, whose share nobody knows. */
+#define CONTEXT_FILTERS(FILTER)                                                                    \
+    FILTER(s->classes != 0, (s->classes >> context->class & 1) != 0)                               \
+    FILTER(s->pool != NULL, is_of_pool(model, context, s->pool))                                   \
+    FILTER(s->path != 0, model_hash(model, context->id) == s->path)                                \
+    FILTER(is_asked(s->group_allocations),                                                         \
+           selection_is_within(context->allocations, s->group_allocations))                        \
+    FILTER(is_asked(s->group_bytes), selection_is_within(context->total_bytes, s->group_bytes))    \
+    FILTER(is_asked(s->group_live_blocks),                                                         \
+           selection_is_within(context->live_blocks, s->group_live_blocks))                        \
+    FILTER(is_asked(s->group_live_bytes),                                                          \
+           selection_is_within(context->live_bytes, s->group_live_bytes))                          \
+    FILTER(s->group_live_least > 0 || s->group_live_most < INFINITY, is_live_share(s, context))    \
+    FILTER(selection_asks_group_times(s), s->groups != NULL && s->groups[context->id] != 0)
+
+/* Of a block: it is known whether it holds when its life begins, when that is over, or of the last
+ * block of a chain when that is over. */
+enum filter_stage { AT_BIRTH, AT_DEATH, AT_CHAIN_END };
+#define BLOCK_FILTERS(FILTER)                                                                      \
+    FILTER(AT_BIRTH, is_asked(s->size), selection_is_within(life->size, s->size))                  \
+    FILTER(AT_BIRTH, is_asked(s->first_size),                                                      \
+           selection_is_within(life->chain_first_size, s->first_size))                             \
+    FILTER(AT_BIRTH, is_timed(s->born), is_during(life->birth_ns, s->born))                        \
+    FILTER(AT_BIRTH, is_asked(s->address), is_at(life, s->address))                                \
+    FILTER(AT_BIRTH, s->thread_count != 0,                                                         \
+           is_one_of(life->block.thread, s->threads, s->thread_count))                             \
+    FILTER(AT_BIRTH, is_asked(s->chain_position),                                                  \
+           selection_is_within(life->chain_length, s->chain_position))                             \
+    FILTER(AT_BIRTH, s->arena != SELECTION_ANY_ARENA, is_of_arena(life, s->arena))                 \
+    FILTER(AT_BIRTH, s->where != NULL, is_in_blocks(&s->where_holds, life->birth_order))           \
+    FILTER(AT_BIRTH, s->only_mapped, (life->flags & MEMTRACE_ALLOC_MAPPED) != 0)                   \
+    FILTER(AT_BIRTH, s->scope != NULL, scopes_has(filtering->scopes, life->scope, s->scope))       \
+    FILTER(AT_DEATH, s->live_at_count != 0, lived_at_all(life, s))                                 \
+    FILTER(AT_DEATH, is_asked(s->lifetime),                                                        \
+           selection_is_within(duration(life->birth_ns, life->death_ns, filtering->run_ns),        \
+                               s->lifetime))                                                       \
+    FILTER(AT_DEATH, s->only_freed, is_dead(life) && is_during(life->death_ns, s->died))           \
+    FILTER(AT_DEATH, selection_asks_mappings(&s->mappings),                                        \
+           selection_is_in_mappings(&s->mappings, life))                                           \
+    FILTER(AT_DEATH, s->death_thread_count != 0,                                                   \
+           is_dead(life) &&                                                                        \
+               is_one_of(life->death_thread, s->death_threads, s->death_thread_count))             \
+    FILTER(AT_DEATH, s->only_leaked, !is_dead(life))                                               \
+    FILTER(AT_DEATH, s->only_temporary, life->is_temporary)                                        \
+    FILTER(AT_DEATH, s->only_foreign_freed,                                                        \
+           is_dead(life) && life->death_thread != life->block.thread)                              \
+    FILTER(AT_DEATH, s->freed_path != 0, is_freed_by_path(filtering, life))                        \
+    FILTER(AT_CHAIN_END, is_asked(s->last_size), selection_is_within(life->size, s->last_size))    \
+    FILTER(AT_CHAIN_END, is_asked(s->chain_length),                                                \
+           selection_is_within(life->chain_length, s->chain_length))                               \
+    FILTER(AT_CHAIN_END, is_asked(s->chain_lifetime),                                              \
+           selection_is_within(duration(life->chain_birth_ns, life->death_ns, filtering->run_ns),  \
+                               s->chain_lifetime))                                                 \
+    FILTER(AT_CHAIN_END, s->only_chain_leaked, !is_dead(life))
+
+#define IS_CONTEXT_FILTER_ASKED(asked, holds)     || (asked)
+#define IS_BLOCK_FILTER_ASKED(when, asked, holds) || ((when) == stage && (asked))
+#define CONTEXT_FILTER_HOLDS(asked, holds)        &&(!(asked) || (holds))
+#define BLOCK_FILTER_HOLDS(when, asked, holds)    &&((when) != stage || !(asked) || (holds))
+
 /* ---- What answering takes ---- */
 
-static bool is_always(struct selection_times times) {
-    return times.from_ns == 0 && times.to_ns == UINT64_MAX;
+bool selection_asks_group_times(const struct selection *s) {
+    return is_asked(s->group_interval) || is_timed(s->group_maximum);
 }
 
-bool selection_asks_group_times(const struct selection *selection) {
-    return !selection_is_any(selection->group_interval) || !is_always(selection->group_maximum);
+bool selection_asks_contexts(const struct selection *s) {
+    return s->pattern_count != 0 || is_asked(s->depth) CONTEXT_FILTERS(IS_CONTEXT_FILTER_ASKED);
 }
 
-bool selection_asks_contexts(const struct selection *selection) {
-    return selection->pattern_count != 0 || !selection_is_any(selection->depth) ||
-           selection->classes != 0 || selection->pool != NULL || selection->path != 0 ||
-           !selection_is_any(selection->group_allocations) ||
-           !selection_is_any(selection->group_bytes) ||
-           !selection_is_any(selection->group_live_blocks) ||
-           !selection_is_any(selection->group_live_bytes) || selection->group_live_least > 0 ||
-           selection->group_live_most < INFINITY || selection_asks_group_times(selection);
-}
-
-static bool asks_births(const struct selection *selection) {
-    return !selection_is_any(selection->size) || !selection_is_any(selection->first_size) ||
-           !selection_is_any(selection->address) || !is_always(selection->born) ||
-           selection->thread_count != 0 || selection->scope != NULL ||
-           !selection_is_any(selection->chain_position) ||
-           selection->arena != SELECTION_ANY_ARENA || selection->only_mapped ||
-           selection->where != NULL;
+static bool asks_blocks(const struct selection *s, enum filter_stage stage) {
+    return false BLOCK_FILTERS(IS_BLOCK_FILTER_ASKED);
 }
 
 bool selection_asks_deaths(const struct selection *selection) {
-    return !selection_is_any(selection->lifetime) || selection->only_freed ||
-           selection->live_at_count != 0 || selection->death_thread_count != 0 ||
-           selection->only_leaked || selection->only_temporary || selection->only_foreign_freed ||
-           selection->freed_path != 0 || selection_asks_mappings(&selection->mappings);
+    return asks_blocks(selection, AT_DEATH);
 }
 
 bool selection_asks_chains(const struct selection *selection) {
-    return !selection_is_any(selection->last_size) || !selection_is_any(selection->chain_length) ||
-           !selection_is_any(selection->chain_lifetime) || selection->only_chain_leaked;
+    return asks_blocks(selection, AT_CHAIN_END);
 }
 
 bool selection_has_view(const struct selection *selection) {
-    return !is_always(selection->view);
+    return is_timed(selection->view);
 }
 
 bool selection_asks_ends(const struct selection *selection) {
@@ -138,7 +195,7 @@ bool selection_asks_ends(const struct selection *selection) {
 }
 
 bool selection_needs_lives(const struct selection *selection) {
-    return asks_births(selection) || selection_asks_deaths(selection) ||
+    return asks_blocks(selection, AT_BIRTH) || selection_asks_deaths(selection) ||
            selection_asks_chains(selection);
 }
 
@@ -257,23 +314,10 @@ static int reject_by_depth(bool *rejected, struct selection_range range,
     return 0;
 }
 
-/* A group that allocated nothing has left nothing, whose share nobody knows. */
 static bool is_live_share(const struct selection *selection, const struct model_context *context) {
-    bool is_asked = selection->group_live_least > 0 || selection->group_live_most < INFINITY;
     double percent = 100.0 * (double)context->live_blocks / (double)context->allocations;
-    return !is_asked || (context->allocations != 0 && selection->group_live_least <= percent &&
-                         percent <= selection->group_live_most);
-}
-
-static bool holds_for_group(const struct selection *selection,
-                            const struct model_context *context) {
-    bool has_times = !selection_asks_group_times(selection) ||
-                     (selection->groups != NULL && selection->groups[context->id] != 0);
-    return has_times && is_live_share(selection, context) &&
-           selection_is_within(context->allocations, selection->group_allocations) &&
-           selection_is_within(context->total_bytes, selection->group_bytes) &&
-           selection_is_within(context->live_blocks, selection->group_live_blocks) &&
-           selection_is_within(context->live_bytes, selection->group_live_bytes);
+    return context->allocations != 0 && selection->group_live_least <= percent &&
+           percent <= selection->group_live_most;
 }
 
 static bool is_of_pool(const struct model *model, const struct model_context *context,
@@ -281,12 +325,9 @@ static bool is_of_pool(const struct model *model, const struct model_context *co
     return context->class == MODEL_POOL && strcmp(model_class_name(model, context), pool) == 0;
 }
 
-static bool context_holds(const struct selection *selection, const struct model *model,
+static bool context_holds(const struct selection *s, const struct model *model,
                           const struct model_context *context) {
-    return (selection->classes == 0 || (selection->classes >> context->class & 1) != 0) &&
-           (selection->pool == NULL || is_of_pool(model, context, selection->pool)) &&
-           holds_for_group(selection, context) &&
-           (selection->path == 0 || model_hash(model, context->id) == selection->path);
+    return true CONTEXT_FILTERS(CONTEXT_FILTER_HOLDS);
 }
 
 static int reject(bool *rejected, const struct selection *selection, const struct model *model,
@@ -324,103 +365,6 @@ uint32_t *selection_contexts(const struct selection *selection, const struct mod
 
 /* ---- Which blocks ---- */
 
-static bool is_during(uint64_t time_ns, struct selection_times times) {
-    return times.from_ns <= time_ns && time_ns < times.to_ns;
-}
-
-static bool is_one_of(uint32_t id, const uint32_t *ids, size_t count) {
-    bool found = count == 0;
-    for (size_t i = 0; !found && i < count; i++) {
-        found = ids[i] == id;
-    }
-    return found;
-}
-
-/* Where the recording has no addresses nobody knows, so it does not hold. */
-static bool is_at(const struct life *life, struct selection_range range) {
-    uint64_t last = life->address + (life->size != 0 ? life->size - 1 : 0);
-    return selection_is_any(range) ||
-           (life->address != 0 && life->address <= range.most && range.least <= last);
-}
-
-static uint64_t duration(uint64_t from_ns, uint64_t to_ns, uint64_t run_ns) {
-    uint64_t end = to_ns == LIFE_ALIVE ? run_ns : to_ns;
-    return end > from_ns ? end - from_ns : 0;
-}
-
-/* As in a view that ends then: what happens at that very time is still to come. */
-static bool lived_at(const struct life *life, uint64_t time_ns) {
-    return life->birth_ns < time_ns && life->death_ns >= time_ns;
-}
-
-static bool is_of_arena(const struct life *life, enum selection_arena arena) {
-    enum { ELSEWHERE = MEMTRACE_ALLOC_MAPPED | MEMTRACE_ALLOC_ARENA };
-    return arena == SELECTION_ANY_ARENA ||
-           (arena == SELECTION_MAIN_ARENA ? (life->flags & ELSEWHERE) == 0
-                                          : (life->flags & MEMTRACE_ALLOC_ARENA) != 0);
-}
-
-static bool is_in_blocks(const struct selection_blocks *blocks, uint64_t birth_order) {
-    size_t place = birth_order / CHAR_BIT;
-    return place < blocks->size && (blocks->bits[place] >> birth_order % CHAR_BIT & 1) != 0;
-}
-
-static bool birth_holds(const struct selection *selection, const struct scopes *scopes,
-                        const struct life *life) {
-    return selection_is_within(life->size, selection->size) &&
-           selection_is_within(life->chain_first_size, selection->first_size) &&
-           is_during(life->birth_ns, selection->born) && is_at(life, selection->address) &&
-           is_one_of(life->block.thread, selection->threads, selection->thread_count) &&
-           selection_is_within(life->chain_length, selection->chain_position) &&
-           is_of_arena(life, selection->arena) &&
-           (selection->where == NULL || is_in_blocks(&selection->where_holds, life->birth_order)) &&
-           (!selection->only_mapped || (life->flags & MEMTRACE_ALLOC_MAPPED) != 0) &&
-           (selection->scope == NULL || scopes_has(scopes, life->scope, selection->scope));
-}
-
-static bool freed_by(const struct life *life, const uint32_t *threads, size_t count) {
-    return count == 0 ||
-           (life->death_ns != LIFE_ALIVE && is_one_of(life->death_thread, threads, count));
-}
-
-static bool death_holds(const struct selection *selection, uint64_t run_ns,
-                        const struct life *life) {
-    bool is_dead = life->death_ns != LIFE_ALIVE;
-    for (size_t i = 0; i < selection->live_at_count; i++) {
-        if (!lived_at(life, selection->live_at_ns[i])) {
-            return false;
-        }
-    }
-    return selection_is_within(duration(life->birth_ns, life->death_ns, run_ns),
-                               selection->lifetime) &&
-           (!selection->only_freed || (is_dead && is_during(life->death_ns, selection->died))) &&
-           selection_is_in_mappings(&selection->mappings, life) &&
-           freed_by(life, selection->death_threads, selection->death_thread_count) &&
-           (!selection->only_leaked || !is_dead) &&
-           (!selection->only_temporary || life->is_temporary) &&
-           (!selection->only_foreign_freed ||
-            (is_dead && life->death_thread != life->block.thread));
-}
-
-/* Whether all filters of blocks hold but those of chains. A life that goes on (LIFE_ALIVE) is one
- * that never ends. `run_ns`: how long the run was. */
-static bool block_holds(const struct selection *selection, const struct scopes *scopes,
-                        uint64_t run_ns, const struct life *life) {
-    return birth_holds(selection, scopes, life) && death_holds(selection, run_ns, life);
-}
-
-/* Whether those of chains hold for the chain whose last block this is. */
-static bool chain_holds(const struct selection *selection, uint64_t run_ns,
-                        const struct life *last) {
-    return selection_is_within(last->size, selection->last_size) &&
-           selection_is_within(last->chain_length, selection->chain_length) &&
-           (!selection->only_chain_leaked || last->death_ns == LIFE_ALIVE) &&
-           selection_is_within(duration(last->chain_birth_ns, last->death_ns, run_ns),
-                               selection->chain_lifetime);
-}
-
-/* ---- One pass ---- */
-
 struct filtering {
     const struct selection *selection;
     const struct selectionpass_visitor *visitor;
@@ -430,19 +374,61 @@ struct filtering {
     struct scopes *own_scopes;
     const struct model *whole;
     unsigned char *freers; /* of the filter of paths that free: by node, enum freer; NULL: none */
-    uint64_t run_ns;
+    uint64_t run_ns;       /* how long the run was */
     bool out_of_memory;
 };
 enum { NO_MEMORY = -1 };
 enum freer { FREER_UNKNOWN, FREER_ASKED_FOR, FREER_OTHER };
 
-/* Whether the path that freed it is the one that is asked for; each path is looked at once. */
-static bool freer_holds(const struct filtering *filtering, const struct life *life) {
-    uint32_t id = life->death_context.node;
-    if (filtering->freers == NULL) {
-        return true;
+/* A life that goes on (LIFE_ALIVE) is one that never ends. */
+static bool is_dead(const struct life *life) {
+    return life->death_ns != LIFE_ALIVE;
+}
+
+static bool is_one_of(uint32_t id, const uint32_t *ids, size_t count) {
+    bool found = false;
+    for (size_t i = 0; !found && i < count; i++) {
+        found = ids[i] == id;
     }
-    if (life->death_ns == LIFE_ALIVE || id == 0) {
+    return found;
+}
+
+/* Where the recording has no addresses nobody knows, so it does not hold. */
+static bool is_at(const struct life *life, struct selection_range range) {
+    uint64_t last = life->address + (life->size != 0 ? life->size - 1 : 0);
+    return life->address != 0 && life->address <= range.most && range.least <= last;
+}
+
+static uint64_t duration(uint64_t from_ns, uint64_t to_ns, uint64_t run_ns) {
+    uint64_t end = to_ns == LIFE_ALIVE ? run_ns : to_ns;
+    return end > from_ns ? end - from_ns : 0;
+}
+
+/* As in a view that ends then: what happens at that very time is still to come. */
+static bool lived_at_all(const struct life *life, const struct selection *selection) {
+    bool lived = true;
+    for (size_t i = 0; i < selection->live_at_count; i++) {
+        uint64_t time_ns = selection->live_at_ns[i];
+        lived &= life->birth_ns < time_ns && life->death_ns >= time_ns;
+    }
+    return lived;
+}
+
+static bool is_of_arena(const struct life *life, enum selection_arena arena) {
+    enum { ELSEWHERE = MEMTRACE_ALLOC_MAPPED | MEMTRACE_ALLOC_ARENA };
+    return arena == SELECTION_MAIN_ARENA ? (life->flags & ELSEWHERE) == 0
+                                         : (life->flags & MEMTRACE_ALLOC_ARENA) != 0;
+}
+
+static bool is_in_blocks(const struct selection_blocks *blocks, uint64_t birth_order) {
+    size_t place = birth_order / CHAR_BIT;
+    return place < blocks->size && (blocks->bits[place] >> birth_order % CHAR_BIT & 1) != 0;
+}
+
+/* Each path is looked at once. */
+static bool is_freed_by_path(const struct filtering *filtering, const struct life *life) {
+    uint32_t id = life->death_context.node;
+    if (!is_dead(life) || id == 0) {
         return false;
     }
     if (filtering->freers[id] == FREER_UNKNOWN) {
@@ -453,10 +439,19 @@ static bool freer_holds(const struct filtering *filtering, const struct life *li
     return filtering->freers[id] == FREER_ASKED_FOR;
 }
 
-static bool holds(const struct filtering *filtering, const struct life *life) {
-    return filtering->places[life->context] != 0 && freer_holds(filtering, life) &&
-           block_holds(filtering->selection, filtering->scopes, filtering->run_ns, life);
+static inline bool block_holds(const struct filtering *filtering, const struct life *life,
+                               enum filter_stage stage) {
+    const struct selection *s = filtering->selection;
+    return true BLOCK_FILTERS(BLOCK_FILTER_HOLDS);
 }
+
+/* Whether all filters hold but those of chains. */
+static bool selection_holds(const struct filtering *filtering, const struct life *life) {
+    return filtering->places[life->context] != 0 && block_holds(filtering, life, AT_BIRTH) &&
+           block_holds(filtering, life, AT_DEATH);
+}
+
+/* ---- One pass ---- */
 
 static int take(const struct filtering *filtering, const struct life *life) {
     return filtering->visitor->take != NULL
@@ -481,15 +476,16 @@ static int end_in_chain(struct filtering *filtering, const struct life *life) {
     bool is_selected;
     int result;
     if (life->is_reallocated) {
-        if (holds(filtering, life) && chains_keep(filtering->chains, life) != 0) {
+        if (selection_holds(filtering, life) && chains_keep(filtering->chains, life) != 0) {
             filtering->out_of_memory = true;
             return NO_MEMORY;
         }
         return 0;
     }
-    is_selected = chain_holds(filtering->selection, filtering->run_ns, life);
+    is_selected = block_holds(filtering, life, AT_CHAIN_END);
     result = take_kept(filtering, life, is_selected);
-    return result == 0 && is_selected && holds(filtering, life) ? take(filtering, life) : result;
+    return result == 0 && is_selected && selection_holds(filtering, life) ? take(filtering, life)
+                                                                          : result;
 }
 
 static int on_begin(void *context, const struct life *life) {
@@ -497,7 +493,7 @@ static int on_begin(void *context, const struct life *life) {
     const struct selectionpass_visitor *visitor = filtering->visitor;
     int result = visitor->begin != NULL ? visitor->begin(visitor->context, life) : 0;
     if (result == 0 && visitor->take_begin != NULL && !selection_asks_ends(filtering->selection) &&
-        holds(filtering, life)) {
+        selection_holds(filtering, life)) {
         result = visitor->take_begin(visitor->context, life);
     }
     return result;
@@ -513,7 +509,7 @@ static int on_end(void *context, const struct life *life) {
     if (result == 0 && filtering->chains != NULL) {
         return end_in_chain(filtering, life);
     }
-    return result == 0 && holds(filtering, life) ? take(filtering, life) : result;
+    return result == 0 && selection_holds(filtering, life) ? take(filtering, life) : result;
 }
 
 static int on_other(void *context, const struct timeorder_event *event) {
