@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* extract.c: `memtrace extract`: the program files that are in a recording. */
+#include "analyze/base/job.h"
 #include "analyze/read/embedded.h"
 #include "analyze/rows/number.h"
 #include "analyze/rows/safetext.h"
 #include "ask/memorylimit.h"
 #include "cli/cli.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -27,13 +27,11 @@ static const struct option options[] = {
     {.part = memorylimit_options},
     OPTION_END};
 
-static int list(const struct recording *recording) {
-    struct error error = {""};
+static void list(const struct recording *recording) {
+    struct error error;
     struct embedded *files;
     size_t count;
-    if (embedded_list(recording, &files, &count, &error) != 0) {
-        return cli_error("%s", error.message);
-    }
+    job_check(embedded_list(recording, &files, &count, &error), &error);
     for (size_t i = 0; i < count; i++) {
         struct number n;
         printf("%10s  %-7s  ", number_bytes(&n, files[i].size),
@@ -44,30 +42,18 @@ static int list(const struct recording *recording) {
         print_safe(stdout, "  %s\n", files[i].path);
     }
     free(files);
-    return cli_finish(CLI_OK);
 }
 
-static int extract(const struct recording *recording, const struct request *request) {
-    struct error error = {""};
-    struct number number;
-    char folder[PATH_MAX];
-    size_t count;
-    if (request->folder != NULL) {
-        snprintf(folder, sizeof folder, "%s", request->folder);
-    } else {
-        snprintf(folder, sizeof folder, "%s.files", request->file);
-    }
-    if (embedded_extract(recording, folder, request->bytes_most, &count, &error) != 0) {
-        return cli_error("%s", error.message);
-    }
-    print_safe(stdout, "%s in %s\n", number_items(&number, count, "file"), folder);
-    return cli_finish(CLI_OK);
+static void close_recording(void *recording) {
+    recording_close(recording);
 }
 
 static int run_extract(int argc, char **argv) {
     struct request request = {0};
-    struct error error = {""};
+    struct error error;
     struct recording *recording;
+    struct number number;
+    size_t count;
     int status = cli_read(&extract_command, &argc, &argv, &request);
     if (status == CLI_OK) {
         status = cli_one(&extract_command, argc, argv, "a recording", &request.file);
@@ -77,11 +63,20 @@ static int run_extract(int argc, char **argv) {
     }
     recording = recording_open(request.file, &error);
     if (recording == NULL) {
-        return cli_error("%s", error.message);
+        job_fail_as(&error);
     }
-    status = request.list ? list(recording) : extract(recording, &request);
-    recording_close(recording);
-    return status;
+    job_undo(close_recording, recording);
+    if (request.list) {
+        list(recording);
+        return cli_finish(CLI_OK);
+    }
+    if (request.folder == NULL) {
+        request.folder = job_text("%s.files", request.file);
+    }
+    job_check(embedded_extract(recording, request.folder, request.bytes_most, &count, &error),
+              &error);
+    print_safe(stdout, "%s in %s\n", number_items(&number, count, "file"), request.folder);
+    return cli_finish(CLI_OK);
 }
 
 const struct command extract_command = {

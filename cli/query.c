@@ -1,16 +1,29 @@
 /* SPDX-License-Identifier: MIT */
-/* query.c: `memtrace query [FILE|PID] [SQL]`. docs/query.md is its page. */
+/*
+ * query.c: `memtrace query [FILE|PID] [SQL]`. docs/query.md is its page.
+ *
+ * Statements and dot commands come from a text, a file or a person at a terminal, line by line
+ * (libedit): Ctrl-C drops the line or ends the query that runs, Ctrl-D ends, and what was asked is
+ * kept in $XDG_STATE_HOME/memtrace/query_history.
+ */
 #include "analyze/query/query.h"
 
+#include "analyze/base/filemode.h"
+#include "analyze/base/job.h"
 #include "cli/asking.h"
 #include "cli/cli.h"
 #include "cli/outfile.h"
 #include "cli/progress.h"
-#include "cli/queryshell.h"
 
+#include <ctype.h>
+#include <editline/readline.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct request {
@@ -65,6 +78,261 @@ static int take_operands(struct request *request, char **operands, int count) {
     if (request->sql != NULL && request->script != NULL) {
         return cli_usage("query", "give SQL or --script, not both");
     }
+    return CLI_OK;
+}
+
+/* ---- Lines and statements. Errors are printed; what is returned is an exit status ---- */
+
+struct queryshell {
+    struct query *query;
+    struct statement_writer writer;
+    atomic_int is_printing; /* rows come: no progress any more (an int: not every machine exchanges
+                               a bool) */
+    char *pending; /* lines of a statement that is not complete yet, of that size; 0: none */
+    size_t pending_size;
+    size_t pending_room;
+    bool wants_to_quit;
+};
+
+static const char queryshell_help[] =
+    ".tables             the tables and what is in them\n"
+    ".schema [TABLE]     the columns of one table, or of all\n"
+    ".format FORMAT      table, markdown, csv, tsv or json\n"
+    ".header on|off      with or without the names of columns\n"
+    ".help               show this\n"
+    ".quit               end (or Ctrl-D)\n"
+    "\n"
+    "Anything else is SQL, up to a semicolon. Besides SQLite's own functions:\n"
+    "  bytes(n)       1048576 as 1.0 MiB\n"
+    "  duration(ns)   1500000000 as 1.5 s\n"
+    "  address(n)     as 0x55d0\n"
+    "  path(id)       the functions of a call path, outermost first\n"
+    "  path_hash(id)  its hash\n"
+    "  function(id)   its innermost function\n"
+    "  X REGEXP Y     whether the POSIX extended pattern Y is found in X\n";
+
+/* For the session's replay_options, the shell as context. */
+static void queryshell_progress(void *context, uint64_t done, uint64_t total) {
+    const struct queryshell *shell = context;
+    if (!atomic_load(&shell->is_printing)) {
+        progress_show("reading events", done, total);
+    }
+}
+
+/* ---- Statements ---- */
+
+static int queryshell_begin(void *context, sqlite3_stmt *statement) {
+    struct statement_writer *writer = context;
+    struct queryshell *shell =
+        (struct queryshell *)((char *)writer - offsetof(struct queryshell, writer));
+    if (!atomic_exchange(&shell->is_printing, true) && progress_wanted()) {
+        fputs("\r\033[K", stderr);
+    }
+    return statement_sink(writer).begin(writer, statement);
+}
+
+/* All statements of a text, which is no shell's: no dot commands. */
+static int queryshell_text(struct queryshell *shell, const char *sql) {
+    struct query_sink sink = statement_sink(&shell->writer);
+    struct error error;
+    int result;
+    sink.begin = queryshell_begin;
+    atomic_store(&shell->is_printing, false);
+    result = query_run(shell->query, sql, &sink, &error);
+    if (result < 0) {
+        fflush(shell->writer.report.out);
+        return cli_error("%s", error.message);
+    }
+    if (result == QUERY_STOPPED && !ferror(shell->writer.report.out)) {
+        return cli_error("out of memory while writing rows");
+    }
+    return CLI_OK; /* what could not be written is said at the end */
+}
+
+/* ---- Dot commands ---- */
+
+static int queryshell_show_schema(const struct queryshell *shell, const char *table) {
+    if (*table == '\0') {
+        query_describe_columns(shell->writer.report.out);
+        return CLI_OK;
+    }
+    return query_describe(shell->writer.report.out, table) == 0
+               ? CLI_OK
+               : cli_error("there is no table '%s'; .tables lists them", table);
+}
+
+static int queryshell_set_format(struct queryshell *shell, const char *name) {
+    if (!statement_format_named(name, &shell->writer.report.options.format)) {
+        return cli_error(".format is " STATEMENT_FORMATS ", not '%s'", name);
+    }
+    shell->writer.options.has_header = true;
+    return CLI_OK;
+}
+
+static int queryshell_set_header(struct queryshell *shell, const char *value) {
+    bool is_on = strcmp(value, "on") == 0;
+    if (!is_on && strcmp(value, "off") != 0) {
+        return cli_error(".header is on or off, not '%s'", value);
+    }
+    shell->writer.options.has_header = is_on;
+    return CLI_OK;
+}
+
+static int queryshell_obey_command(struct queryshell *shell, const char *line) {
+    char name[16] = "";
+    char argument[64] = "";
+    sscanf(line, "%15s %63s", name, argument);
+    if (strcmp(name, ".tables") == 0) {
+        query_describe_all(shell->writer.report.out);
+    } else if (strcmp(name, ".schema") == 0) {
+        return queryshell_show_schema(shell, argument);
+    } else if (strcmp(name, ".format") == 0) {
+        return queryshell_set_format(shell, argument);
+    } else if (strcmp(name, ".header") == 0) {
+        return queryshell_set_header(shell, argument);
+    } else if (strcmp(name, ".help") == 0) {
+        fputs(queryshell_help, shell->writer.report.out);
+    } else if (strcmp(name, ".quit") == 0 || strcmp(name, ".exit") == 0) {
+        shell->wants_to_quit = true;
+    } else {
+        return cli_error("there is no command '%s'; .help lists them", name);
+    }
+    return CLI_OK;
+}
+
+/* ---- Lines ---- */
+
+/* No more lines: runs what is pending. */
+static int queryshell_finish(struct queryshell *shell) {
+    bool is_pending = shell->pending_size != 0;
+    shell->pending_size = 0;
+    return is_pending ? queryshell_text(shell, shell->pending) : CLI_OK;
+}
+
+/* Nothing, or a comment. */
+static bool queryshell_is_blank(const char *line) {
+    while (isspace((unsigned char)*line)) {
+        line++;
+    }
+    return *line == '\0' || strncmp(line, "--", 2) == 0;
+}
+
+/* The next line: a dot command, or a part of a statement, which is run when it is complete. */
+static int queryshell_line(struct queryshell *shell, const char *line) {
+    size_t length = strlen(line);
+    if (shell->pending_size == 0 && queryshell_is_blank(line)) {
+        return CLI_OK;
+    }
+    if (shell->pending_size == 0 && *line == '.') {
+        return queryshell_obey_command(shell, line);
+    }
+    job_reserve(&shell->pending, &shell->pending_room, shell->pending_size + length + 2, 1);
+    snprintf(shell->pending + shell->pending_size, length + 2, "%s\n", line);
+    shell->pending_size += length + 1;
+    return sqlite3_complete(shell->pending) ? queryshell_finish(shell) : CLI_OK;
+}
+
+/* All lines of a file, up to the first error. */
+static int queryshell_lines(struct queryshell *shell, FILE *in) {
+    char *line = NULL;
+    size_t capacity = 0;
+    int status = CLI_OK;
+    ssize_t length;
+    while (status == CLI_OK && !shell->wants_to_quit &&
+           (length = getline(&line, &capacity, in)) >= 0) {
+        if (length > 0 && line[length - 1] == '\n') {
+            line[length - 1] = '\0';
+        }
+        status = queryshell_line(shell, line);
+    }
+    free(line);
+    if (status == CLI_OK && ferror(in)) {
+        status = cli_error("cannot read the statements: %m");
+    }
+    return status == CLI_OK ? queryshell_finish(shell) : status;
+}
+
+/* ---- A person at a terminal ---- */
+
+enum { HISTORY_MOST = 1000 };
+
+/* For the handler: the query that runs; NULL: none does. */
+static struct query *volatile running;
+static volatile sig_atomic_t was_interrupted;
+
+static void queryterminal_interrupt(int number) {
+    struct query *query = running;
+    (void)number;
+    was_interrupted = 1;
+    if (query != NULL) {
+        query_interrupt(query);
+    }
+}
+
+/* NULL: there is no place for it. */
+static char *queryterminal_history_path(void) {
+    const char *state = getenv("XDG_STATE_HOME");
+    const char *home = getenv("HOME");
+    char *path = NULL;
+    if (state != NULL && *state == '/') {
+        path = job_text("%s/memtrace/query_history", state);
+    } else if (home != NULL && *home == '/') {
+        path = job_text("%s/.local/state/memtrace/query_history", home);
+    }
+    if (path != NULL) {
+        filemode_folders(path, S_IRWXU);
+    }
+    return path;
+}
+
+static void queryterminal_ask(struct queryshell *shell) {
+    while (!shell->wants_to_quit) {
+        char *line;
+        was_interrupted = 0;
+        query_resume(shell->query);
+        line = readline(shell->pending_size == 0 ? "memtrace> " : "     ...> ");
+        if (line == NULL && was_interrupted == 0) {
+            break;
+        }
+        running = shell->query; /* Ctrl-C is the query's from now on, also before it begins */
+        if (was_interrupted != 0) {
+            shell->pending_size = 0;
+            fputc('\n', shell->writer.report.out);
+        } else {
+            if (*line != '\0') {
+                add_history(line);
+            }
+            queryshell_line(shell, line);
+            fflush(shell->writer.report.out);
+        }
+        running = NULL;
+        if (was_interrupted != 0) {
+            clearerr(shell->writer.report.out); /* a write that Ctrl-C cut off */
+        }
+        free(line);
+    }
+}
+
+/* Asks a person until he has enough. */
+static int queryterminal_run(struct queryshell *shell, const char *source) {
+    struct sigaction action = {
+        .sa_handler = queryterminal_interrupt}; /* no SA_RESTART: readline() shall end */
+    struct sigaction before;
+    char *path = queryterminal_history_path();
+    fprintf(shell->writer.report.out,
+            "%s\nSQL, then a semicolon. .tables lists what there is, .help more.\n", source);
+    using_history();
+    stifle_history(HISTORY_MOST);
+    if (path != NULL) {
+        read_history(path);
+    }
+    sigaction(SIGINT, &action, &before);
+    queryterminal_ask(shell);
+    sigaction(SIGINT, &before, NULL);
+    if (path != NULL) {
+        write_history(path);
+    }
+    fputc('\n', shell->writer.report.out);
     return CLI_OK;
 }
 

@@ -1,19 +1,358 @@
 /* SPDX-License-Identifier: MIT */
-/* replay.c: `memtrace replay`: a recording's allocations by other allocators. docs/replay.md is its
- * page. */
+/*
+ * replay.c: `memtrace replay`: a recording's allocations by other allocators. docs/replay.md is its
+ * page.
+ *
+ * They are made by processes: this program again, with the other allocator loaded first, `memtrace
+ * replay-child FILE FD LIBRARY TOUCH THREADS`, not for people. It makes the allocations by whatever
+ * malloc it has, and tells how long that took and how much memory it had. Events and slots lie in
+ * shared memory that is touched before, so that what grows meanwhile is the allocator's alone.
+ */
+#include "analyze/base/job.h"
 #include "analyze/base/pathname.h"
 #include "analyze/export/replayfile.h"
 #include "analyze/rows/number.h"
 #include "analyze/rows/safetext.h"
 #include "cli/cli.h"
-#include "cli/replaychild.h"
 
+#include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
+
+/* ---- What the two say to each other ---- */
+
+/* Written to FD as a whole, once. */
+struct replaychild_result {
+    uint64_t time_ns;
+    uint64_t peak_bytes; /* resident, beyond what was before the first allocation */
+    uint64_t end_bytes;  /* likewise, behind the last event */
+    char message[512];   /* not empty: why there is nothing to tell */
+};
+
+/* ---- The process that allocates ---- */
+
+enum { PAGE = 4096, LOOKS = 200 };
+
+struct step {
+    uint64_t size;
+    uint32_t slot;
+    uint32_t turn; /* events that the slot has had before */
+    uint8_t operation;
+    uint8_t alignment;
+};
+
+struct slot {
+    void *block;
+    _Atomic uint32_t turn; /* events that it has had */
+};
+
+struct replaychild {
+    struct step *steps; /* by thread where there are several, else in order */
+    size_t count;
+    struct slot *slots;
+    bool touches;
+    _Atomic bool has_failed; /* no memory for a block */
+    pthread_barrier_t ready;
+    pthread_barrier_t over;
+};
+
+struct worker {
+    struct replaychild *child;
+    size_t from;
+    size_t end;
+    pthread_t thread;
+};
+
+/* ---- One step ---- */
+
+static void *replaychild_allocate(const struct step *step, void *old) {
+    void *block = NULL;
+    switch ((enum replayfile_operation)step->operation) {
+    case REPLAYFILE_CALLOC:
+        return calloc(1, step->size);
+    case REPLAYFILE_REALLOC:
+        return realloc(old, step->size != 0 ? step->size : 1); /* of 0 bytes it may be a free */
+    case REPLAYFILE_ALIGNED:
+        return posix_memalign(&block, (size_t)1 << (step->alignment < 3 ? 3 : step->alignment),
+                              step->size) == 0
+                   ? block
+                   : NULL;
+    default:
+        return malloc(step->size);
+    }
+}
+
+static void replaychild_touch(volatile char *block, size_t size) {
+    for (size_t at = 0; at < size; at += PAGE) {
+        block[at] = 1;
+    }
+    if (size != 0) {
+        block[size - 1] = 1;
+    }
+}
+
+/* A null pointer for 0 bytes is a block. */
+static void replaychild_take(struct replaychild *child, const struct step *step,
+                             struct slot *slot) {
+    if (step->operation == REPLAYFILE_FREE) {
+        free(slot->block);
+        return;
+    }
+    slot->block = replaychild_allocate(step, slot->block);
+    if (slot->block == NULL && step->size != 0) {
+        atomic_store(&child->has_failed, true);
+    } else if (child->touches) {
+        replaychild_touch(slot->block, step->size);
+    }
+}
+
+/* Another thread may have to come first. false: it never will. */
+static bool replaychild_wait_for_turn(struct replaychild *child, const struct step *step,
+                                      const struct slot *slot) {
+    for (int look = 0; atomic_load_explicit(&slot->turn, memory_order_acquire) != step->turn;
+         look++) {
+        if (look >= LOOKS) {
+            sched_yield();
+        }
+        if (atomic_load_explicit(&child->has_failed, memory_order_relaxed)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void *replaychild_work(void *context) {
+    const struct worker *worker = context;
+    struct replaychild *child = worker->child;
+    pthread_barrier_wait(&child->ready);
+    for (size_t i = worker->from; i < worker->end && !atomic_load(&child->has_failed); i++) {
+        const struct step *step = &child->steps[i];
+        struct slot *slot = &child->slots[step->slot];
+        if (!replaychild_wait_for_turn(child, step, slot)) {
+            break;
+        }
+        replaychild_take(child, step, slot);
+        atomic_store_explicit(&slot->turn, step->turn + 1, memory_order_release);
+    }
+    pthread_barrier_wait(&child->over);
+    return NULL;
+}
+
+/* ---- What there is to do ---- */
+
+/* Shared pages, all there. */
+static void *replaychild_shared(size_t size) {
+    void *bytes =
+        mmap(NULL, size + PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (bytes == MAP_FAILED) {
+        job_fail_memory();
+    }
+    return memset(bytes, 0, size + PAGE);
+}
+
+/* starts: of each thread's steps in `steps`, moved on; NULL: all follow each other as in the file.
+ */
+static void replaychild_fill(struct replaychild *child, const struct replayfile *file,
+                             size_t *starts) {
+    struct replayfile_reader reader;
+    struct replayfile_event event;
+    size_t next = 0;
+    replayfile_start(&reader, file);
+    while (replayfile_next(&reader, &event) == 1) {
+        uint32_t turn = atomic_load(&child->slots[event.slot].turn);
+        size_t *place = starts != NULL ? &starts[event.thread] : &next;
+        child->steps[(*place)++] = (struct step){.size = event.size,
+                                                 .slot = (uint32_t)event.slot,
+                                                 .turn = turn,
+                                                 .operation = (uint8_t)event.operation,
+                                                 .alignment = (uint8_t)event.alignment};
+        atomic_store(&child->slots[event.slot].turn, turn + 1);
+    }
+    for (uint64_t slot = 0; slot < file->foot.slots; slot++) {
+        atomic_store(&child->slots[slot].turn, 0);
+    }
+}
+
+/* By thread, one behind the other. */
+static size_t replaychild_count_threads(const struct replayfile *file, size_t *starts) {
+    struct replayfile_reader reader;
+    struct replayfile_event event;
+    size_t start = 0;
+    size_t threads = 0;
+    replayfile_start(&reader, file);
+    while (replayfile_next(&reader, &event) == 1) {
+        starts[event.thread]++;
+    }
+    for (size_t thread = 0; thread < REPLAYFILE_THREADS; thread++) {
+        size_t count = starts[thread];
+        starts[thread] = start;
+        start += count;
+        threads += count != 0;
+    }
+    return threads;
+}
+
+/* ---- Measuring ---- */
+
+static uint64_t replaychild_now_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
+/* The process's status says so many KiB behind this name. Allocates nothing. */
+static uint64_t replaychild_status_bytes(const char *name) {
+    char text[4096];
+    int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+    ssize_t size = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
+    const char *found;
+    if (fd >= 0) {
+        close(fd);
+    }
+    text[size > 0 ? size : 0] = '\0';
+    found = strstr(text, name);
+    return found != NULL ? strtoull(found + strlen(name), NULL, 10) * 1024 : 0;
+}
+
+static void replaychild_reset_peak(void) {
+    int fd = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        if (write(fd, "5", 1) != 1) {
+            /* the peak so far stays: it is that of reading the file */
+        }
+        close(fd);
+    }
+}
+
+static uint64_t replaychild_beyond(uint64_t bytes, uint64_t before) {
+    return bytes > before ? bytes - before : 0;
+}
+
+static void replaychild_measure(struct replaychild *child, struct replaychild_result *result) {
+    uint64_t before_bytes;
+    uint64_t start_ns;
+    replaychild_reset_peak();
+    before_bytes = replaychild_status_bytes("VmRSS:");
+    start_ns = replaychild_now_ns();
+    pthread_barrier_wait(&child->ready);
+    pthread_barrier_wait(&child->over);
+    result->time_ns = replaychild_now_ns() - start_ns;
+    result->peak_bytes = replaychild_beyond(replaychild_status_bytes("VmHWM:"), before_bytes);
+    result->end_bytes = replaychild_beyond(replaychild_status_bytes("VmRSS:"), before_bytes);
+    if (atomic_load(&child->has_failed)) {
+        snprintf(result->message, sizeof result->message, "out of memory");
+    }
+}
+
+/* ---- Threads ---- */
+
+/* What each of the threads has to do. Their number. */
+static size_t replaychild_share_out(struct replaychild *child, const struct replayfile *file,
+                                    bool threads, struct worker **workers) {
+    size_t *starts = job_array(REPLAYFILE_THREADS + 1, sizeof *starts);
+    size_t count = 1;
+    size_t from = 0;
+    if (threads) {
+        count = replaychild_count_threads(file, starts);
+        replaychild_fill(child, file, starts); /* now each is where the next one's begin */
+    } else {
+        replaychild_fill(child, file, NULL);
+        starts[0] = child->count;
+    }
+    *workers = job_array(count + 1, sizeof **workers);
+    for (size_t thread = 0, at = 0; thread < REPLAYFILE_THREADS; thread++) {
+        if (starts[thread] > from) {
+            (*workers)[at++] = (struct worker){.child = child, .from = from, .end = starts[thread]};
+            from = starts[thread];
+        }
+    }
+    return count;
+}
+
+/* The library that was to be loaded has the malloc that the program calls. */
+static bool replaychild_is_from(const char *library) {
+    Dl_info found;
+    char *wanted = realpath(library, NULL);
+    char *there =
+        dladdr(dlsym(RTLD_DEFAULT, "malloc"), &found) != 0 ? realpath(found.dli_fname, NULL) : NULL;
+    bool is_same = wanted != NULL && there != NULL && strcmp(wanted, there) == 0;
+    free(wanted);
+    free(there);
+    return is_same;
+}
+
+/* FILE FD LIBRARY TOUCH THREADS. */
+struct childwork {
+    char **arguments;
+    struct replaychild_result result;
+};
+
+/* A job whose end is told. What is left in memory goes with the process. */
+static void replay_in_child(void *what) {
+    struct childwork *childwork = what;
+    char **arguments = childwork->arguments;
+    struct replaychild *child = job_alloc(sizeof *child);
+    struct replayfile file;
+    struct worker *workers;
+    struct error error;
+    size_t count;
+    if (arguments[2][0] != '\0' && !replaychild_is_from(arguments[2])) {
+        job_fail("it could not be loaded or has no malloc");
+    }
+    job_check(replayfile_open(&file, arguments[0], &error), &error);
+    child->touches = arguments[3][0] == '1';
+    child->count = file.foot.events;
+    child->steps = replaychild_shared(child->count * sizeof *child->steps);
+    child->slots = replaychild_shared(file.foot.slots * sizeof *child->slots);
+    count =
+        replaychild_share_out(child, &file, arguments[4][0] == '1' && child->count != 0, &workers);
+    replayfile_close(&file);
+    if (workers[0].child == NULL) {
+        return; /* nothing was allocated */
+    }
+    pthread_barrier_init(&child->ready, NULL, (unsigned)count + 1);
+    pthread_barrier_init(&child->over, NULL, (unsigned)count + 1);
+    for (size_t i = 0; i < count; i++) {
+        int reason = pthread_create(&workers[i].thread, NULL, replaychild_work, &workers[i]);
+        if (reason != 0) {
+            job_fail("cannot start a thread: %s", strerror(reason));
+        }
+    }
+    replaychild_measure(child, &childwork->result);
+}
+
+static int run_replaychild(int argc, char **argv) {
+    struct childwork childwork = {.arguments = argv + 1};
+    struct replaychild_result *result = &childwork.result;
+    struct error error;
+    int fd;
+    if (argc != 6) {
+        return cli_usage("replay-child", "started by memtrace replay");
+    }
+    fd = atoi(argv[2]);
+    if (job_run(replay_in_child, &childwork, NULL, &error) != 0) {
+        snprintf(result->message, sizeof result->message, "%s", error.message);
+    }
+    _exit(write(fd, result, sizeof *result) == (ssize_t)sizeof *result ? CLI_OK : CLI_FAILURE);
+}
+
+const struct command replaychild_command = {
+    .name = "replay-child",
+    .run = run_replaychild,
+};
+
+/* ---- The command line ---- */
 
 enum { ALLOCATORS = 16 };
 
@@ -57,7 +396,7 @@ static const struct option options[] = {
      IN(times), .least = 1, .most = 1000},
     OPTION_END};
 
-/* ---- A process ---- */
+/* ---- Starting such a process ---- */
 
 /* Where the file is named by a relative path, or the library, both stay where they are. */
 static void become_child(const struct request *request, const char *allocator, int fd) {
@@ -144,7 +483,7 @@ static int run_all(const struct request *request, const char *allocator,
 
 /* ---- The command ---- */
 
-static const char *name_of(const char *allocator) {
+static const char *allocator_name(const char *allocator) {
     return allocator[0] == '\0' ? "default" : pathname_base(allocator);
 }
 
@@ -166,11 +505,11 @@ static int compare(const struct request *request, uint64_t events) {
         struct number n[3];
         double seconds;
         if (run_all(request, allocator, &result) != 0) {
-            status = cli_error("%s: %s", name_of(allocator), result.message);
+            status = cli_error("%s: %s", allocator_name(allocator), result.message);
             continue;
         }
         seconds = (double)result.time_ns / 1e9;
-        print_safe(stdout, "%-24s %10.3f s %14s %12s %12s\n", name_of(allocator), seconds,
+        print_safe(stdout, "%-24s %10.3f s %14s %12s %12s\n", allocator_name(allocator), seconds,
                    number_count(&n[0], seconds > 0 ? (uint64_t)((double)events / seconds) : 0),
                    number_bytes(&n[1], result.peak_bytes), number_bytes(&n[2], result.end_bytes));
     }
@@ -180,7 +519,7 @@ static int compare(const struct request *request, uint64_t events) {
 static int run_replay(int argc, char **argv) {
     struct request request = {.allocators = {""}, .count = 1, .times = 1};
     struct replayfile file;
-    struct error error = {""};
+    struct error error;
     int status = cli_read(&replay_command, &argc, &argv, &request);
     if (status == CLI_OK) {
         status = cli_one(&replay_command, argc, argv, "a file of `memtrace export --format replay`",
@@ -189,9 +528,7 @@ static int run_replay(int argc, char **argv) {
     if (status != CLI_OK) {
         return status;
     }
-    if (replayfile_open(&file, request.file, &error) != 0) {
-        return cli_error("%s", error.message);
-    }
+    job_check(replayfile_open(&file, request.file, &error), &error);
     if (file.unpacked >= 0) {
         snprintf(request.unpacked, sizeof request.unpacked, "/proc/self/fd/%d", file.unpacked);
     }

@@ -5,7 +5,7 @@
  *
  * Whatever it cannot name it leaves as it is.
  */
-#include "analyze/base/error.h"
+#include "analyze/base/job.h"
 #include "ask/memorylimit.h"
 #include "ask/question.h"
 #include "cli/cli.h"
@@ -30,6 +30,9 @@ struct token {
 
 struct filter {
     struct symbolizer *symbolizer;
+    FILE *input;
+    const char *name; /* of the input */
+    char *line;
     const char *root; /* folder below which modules are looked for first; NULL: none */
 };
 
@@ -103,8 +106,7 @@ static void indent(const char *line, size_t start) {
             putchar(line[i] == '\t' ? '\t' : ' ');
 }
 
-/* 0 or -1 (out of memory). */
-static int write_token(const struct filter *filter, const char *line, const struct token *token) {
+static void write_token(const struct filter *filter, const char *line, const struct token *token) {
     char path[PATH_MAX];
     const char *file = locate(filter, token->module, path);
     struct symbol_frames frames = {0};
@@ -112,7 +114,7 @@ static int write_token(const struct filter *filter, const char *line, const stru
     if (strchr(token->module, '/') || access(file, F_OK) == 0) {
         struct symbol_module module = {.path = file};
         if (symbolizer_resolve(filter->symbolizer, &module, token->offset, &frames) != 0)
-            return -1;
+            job_fail("no memory for the names");
     }
     char place[PATH_MAX + 32];
     snprintf(place, sizeof place, "%s+0x%llx", token->module, (unsigned long long)token->offset);
@@ -125,57 +127,39 @@ static int write_token(const struct filter *filter, const char *line, const stru
         }
         frames_write(&frames.frames[i], place);
     }
-    return 0;
 }
 
-static int write_line(const struct filter *filter, const char *line, size_t length) {
+static void write_line(const struct filter *filter, const char *line, size_t length) {
     struct token token;
     size_t written = 0;
     while (next_token(line, length, written, &token)) {
         fwrite(line + written, 1, token.start - written, stdout);
-        if (write_token(filter, line, &token) != 0)
-            return -1;
+        write_token(filter, line, &token);
         written = token.end;
     }
     fwrite(line + written, 1, length - written, stdout);
-    return 0;
 }
 
-/* Copies the input. Returns the status. */
-static int filter_lines(const struct filter *filter, FILE *input, const char *name) {
-    char *line = NULL;
+/* Copies the input. */
+static void filter_lines(void *what) {
+    struct filter *filter = what;
     size_t room = 0;
     ssize_t length;
-    int status = CLI_OK;
     /* Someone may be reading along: a pipe from a running program. */
     setvbuf(stdout, NULL, _IOLBF, 0);
-    while (status == CLI_OK && (length = getline(&line, &room, input)) >= 0 && !ferror(stdout))
-        if (write_line(filter, line, (size_t)length) != 0)
-            status = cli_error("no memory for the names");
-    if (status == CLI_OK && ferror(input))
-        status = cli_error("%s: %s", name, strerror(errno));
-    free(line);
-    return status;
+    while ((length = getline(&filter->line, &room, filter->input)) >= 0 && !ferror(stdout))
+        write_line(filter, filter->line, (size_t)length);
+    if (ferror(filter->input))
+        job_fail("%s: %s", filter->name, strerror(errno));
 }
 
-static int run(struct filter *filter, const char *debug_folders, const char *name) {
-    struct error error;
-    bool standard = !name || strcmp(name, "-") == 0;
-    FILE *input = standard ? stdin : fopen(name, "re");
-    if (!input)
-        return cli_error("%s: %s", name, strerror(errno));
-    struct symbolizer_options options = {.debug_folders = debug_folders, .threads = 1};
-    progress_allow_fetching();
-    filter->symbolizer = symbolizer_open(&options, &error);
-    int status = filter->symbolizer
-                     ? filter_lines(filter, input, standard ? "standard input" : name)
-                     : cli_error("%s", error.message);
-    if (filter->symbolizer)
-        frames_warn(filter->symbolizer);
+static void end_filter(void *what) {
+    struct filter *filter = what;
+    frames_warn(filter->symbolizer);
     symbolizer_close(filter->symbolizer);
-    if (!standard)
-        fclose(input);
-    return cli_finish(status);
+    free(filter->line);
+    if (filter->input != stdin)
+        fclose(filter->input);
 }
 
 struct request {
@@ -195,12 +179,28 @@ static const struct option options[] = {
 
 static int run_symbolize(int argc, char **argv) {
     struct request request = {0};
-    struct filter filter = {0};
+    struct filter filter = {.input = stdin, .name = "standard input"};
+    struct symbolizer_options symbols = {.threads = 1};
+    struct error error;
     int status = cli_read(&symbolize_command, &argc, &argv, &request);
     if (status == CLI_OK)
         status = cli_one(&symbolize_command, argc, argv, NULL, &request.file);
+    if (status != CLI_OK)
+        return status;
+    if (request.file && strcmp(request.file, "-") != 0) {
+        filter.name = request.file;
+        filter.input = fopen(request.file, "re");
+    }
+    if (!filter.input)
+        job_fail("%s: %s", filter.name, strerror(errno));
     filter.root = request.root;
-    return status == CLI_OK ? run(&filter, request.debug_folders, request.file) : status;
+    symbols.debug_folders = request.debug_folders;
+    progress_allow_fetching();
+    filter.symbolizer = symbolizer_open(&symbols, &error);
+    if (!filter.symbolizer)
+        job_fail_as(&error);
+    job_finally(filter_lines, end_filter, &filter);
+    return cli_finish(CLI_OK);
 }
 
 const struct command symbolize_command = {

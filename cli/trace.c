@@ -2,6 +2,7 @@
 /*
  * trace.c: `memtrace trace PID ADDRESS`: who allocated the block that contains this address?
  */
+#include "analyze/base/job.h"
 #include "analyze/model/model.h"
 #include "analyze/read/liveheap.h"
 #include "analyze/read/region.h"
@@ -90,8 +91,8 @@ static void write_block(const struct model *model, const struct liveheap_block *
     putchar('\n');
 }
 
-/* One recorded frame and what was inlined into it. 0 or -1 (out of memory). */
-static int write_frame(const struct model *model, struct symbolizer *symbolizer, uint64_t frame) {
+/* One recorded frame and what was inlined into it. */
+static void write_frame(const struct model *model, struct symbolizer *symbolizer, uint64_t frame) {
     struct model_place place = model_place(model, frame);
     char text[1200];
     struct symbol_frames frames = {0};
@@ -101,7 +102,7 @@ static int write_frame(const struct model *model, struct symbolizer *symbolizer,
         snprintf(text, sizeof text, "%s+0x%" PRIx64, module->path[0] ? module->path : "?",
                  place.offset);
         if (symbolizer_resolve(symbolizer, &wanted, place.offset, &frames) != 0)
-            return -1;
+            job_fail("no memory for the names");
     } else {
         snprintf(text, sizeof text, "0x%" PRIx64, place.address);
     }
@@ -112,65 +113,66 @@ static int write_frame(const struct model *model, struct symbolizer *symbolizer,
         frames_write(&frames.frames[i], text);
         putchar('\n');
     }
-    return 0;
 }
 
-static int write_path(const struct model *model, uint32_t context) {
+static void close_symbolizer(void *symbolizer) {
+    symbolizer_close(symbolizer);
+}
+
+static void write_path(const struct model *model, uint32_t context) {
     struct error error;
     struct symbolizer *symbolizer = symbolizer_open(NULL, &error);
-    if (!symbolizer)
-        return cli_error("%s", error.message);
-    int status = 0;
     size_t written = 0;
-    for (uint32_t id = context; id && id < model->node_count && status == 0;
-         id = model->nodes[id].parent) {
+    if (!symbolizer)
+        job_fail_as(&error);
+    job_undo(close_symbolizer, symbolizer);
+    for (uint32_t id = context; id && id < model->node_count; id = model->nodes[id].parent) {
         if (model->nodes[id].frame < MEMTRACE_FRAME_CLASSES)
             continue;
-        status = write_frame(model, symbolizer, model->nodes[id].frame);
+        write_frame(model, symbolizer, model->nodes[id].frame);
         written++;
     }
     if (written == 0)
         puts("  (no backtrace was kept for it)");
     frames_warn(symbolizer);
-    symbolizer_close(symbolizer);
-    return status == 0 ? CLI_OK : cli_error("no memory for the names");
+}
+
+static void close_profile(void *profile) {
+    profile_close(profile);
+}
+
+static void free_model(void *model) {
+    model_free(model);
 }
 
 /* The block is found first and the profile read then, so that its context is in there. */
-static int show(const struct region *region, uint64_t address, struct profile *profile) {
-    struct error error;
-    struct liveheap_block block;
-    int found =
-        liveheap_find(region->pid, &profile->header, address, clock_now_ns(), &block, &error);
-    if (found < 0)
-        return cli_error("%s", error.message);
-    if (found == 0)
-        return cli_error("0x%" PRIx64 " is not a live block of process %ld", address,
-                         (long)region->pid);
-    if (profile_refresh(profile, &error) != 0)
-        return cli_error("%s", error.message);
-    struct model *model = model_load(profile, &error);
-    if (!model)
-        return cli_error("%s", error.message);
-    write_block(model, &block, address);
-    int status = write_path(model, block.context);
-    model_free(model);
-    return status;
-}
-
 static int trace(pid_t pid, uint64_t address) {
     struct error error;
     struct region region;
-    if (region_find(pid, &region, &error) != 0)
-        return cli_error("%s", error.message);
+    struct profile *profile;
+    struct liveheap_block block;
+    struct model *model;
+    int found;
+    job_check(region_find(pid, &region, &error), &error);
     if (!region.alive)
-        return cli_error("process %ld is gone", (long)pid);
-    struct profile *profile = profile_open(region.path, &error);
+        job_fail("process %ld is gone", (long)pid);
+    profile = profile_open(region.path, &error);
     if (!profile)
-        return cli_error("%s", error.message);
-    int status = show(&region, address, profile);
-    profile_close(profile);
-    return cli_finish(status);
+        job_fail_as(&error);
+    job_undo(close_profile, profile);
+    found = liveheap_find(region.pid, &profile->header, address, clock_now_ns(), &block, &error);
+    if (found < 0)
+        job_fail_as(&error);
+    if (found == 0)
+        job_fail("0x%" PRIx64 " is not a live block of process %ld", address, (long)region.pid);
+    job_check(profile_refresh(profile, &error), &error);
+    model = model_load(profile, &error);
+    if (!model)
+        job_fail_as(&error);
+    job_undo(free_model, model);
+    write_block(model, &block, address);
+    write_path(model, block.context);
+    return cli_finish(CLI_OK);
 }
 
 static int run_trace(int argc, char **argv) {

@@ -38,7 +38,7 @@ function(memtrace_agent_sources list)
     memtrace_without_patching(sources)
     # cli: no page, no reports, no files written anew
     list(FILTER sources EXCLUDE REGEX
-         "/cli/(allocators|anonymize|asking|budget|check|diff|export|extract|flags|frames|gather|import|info|merge|outfile|progress|query[a-z]*|repack|replay|replaychild|report|reportshow|rewriting|serve|strip|symbolize|top|trace)\\.c$")
+         "/cli/(allocators|anonymize|asking|budget|check|diff|export|extract|flags|frames|gather|import|info|merge|outfile|progress|query|repack|replay|report|reportshow|rewriting|serve|strip|symbolize|top|trace)\\.c$")
     set(${list} "${sources}" PARENT_SCOPE)
 endfunction()
 

@@ -3,7 +3,7 @@
  * replayfile.h: a recording's allocations as a file that another allocator can be made to repeat:
  * slots and sizes, without call paths. docs/replay.md describes the bytes.
  *
- * Written by export_replay(), read by cli/replay and cli/replaychild. One thread.
+ * Written by export_replay(), read by cli/replay. One thread.
  */
 #ifndef ANALYZE_EXPORT_REPLAYFILE_H
 #define ANALYZE_EXPORT_REPLAYFILE_H

@@ -51,7 +51,7 @@ static struct trees trees_open(const struct export *export, enum metric cost,
 }
 
 static void trees_begin_json(struct trees *trees) {
-    trees->json = jsonwriter_open(trees->export->out, JSONWRITER_COMPACT);
+    trees->json = jsonwriter_begin(trees->export->out, JSONWRITER_COMPACT);
     jsonwriter_map(trees->json, NULL);
 }
 
