@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* selection.c: a selection as a value, and what its filters let through: contexts, and blocks in
- * one pass over a recording. See selection.h and selectionpass.h. */
+ * one pass over a recording. See selection.h. */
 #include "analyze/filter/selection.h"
 
 #include "analyze/base/pattern.h"
-#include "analyze/filter/selectionpass.h"
 #include "analyze/replay/chains.h"
 
 #include <limits.h>

@@ -6,7 +6,6 @@
 #include "analyze/filter/selection.h"
 
 #include "analyze/base/job.h"
-#include "analyze/filter/selectionpass.h"
 #include "analyze/model/model.h"
 #include "analyze/profile/load.h"
 #include "analyze/profile/timepoints.h"

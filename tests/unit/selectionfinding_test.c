@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * selectionmappings_test.c: of random mappings that come, grow and go, which blocks lie in those
+ * selectionfinding_test.c: of random mappings that come, grow and go, which blocks lie in those
  * that are chosen is what looking at each of them says, also where one lies where another one
  * reached.
  */
@@ -11,7 +11,7 @@
 #include <cmocka.h>
 // clang-format on
 
-#include "analyze/filter/selectionpass.h"
+#include "analyze/filter/selection.h"
 #include "analyze/replay/mappinghistory.h"
 #include "tests/unit/selection_fixture.h"
 

@@ -1,14 +1,81 @@
 /* SPDX-License-Identifier: MIT */
-/* selectionmappings.c: which mappings of the process a selection is about, and which blocks lay in
- * one of them. See selection.h. */
+/*
+ * selectionfinding.c: what a selection asks that has to be found before blocks can be chosen: which
+ * groups (all blocks of one context) were allocated, and held their most, when it says, by a pass
+ * over single blocks; and which mappings of the process it is about, with the blocks that lay in
+ * one of them. See selection.h.
+ */
 #include "analyze/base/search.h"
 #include "analyze/filter/selection.h"
-#include "analyze/filter/selectionpass.h"
 #include "analyze/replay/mappinghistory.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- Groups ---- */
+
+/* first_ns <= last_ns. A group that held nothing (blocks of no bytes) held its most at once. */
+struct group {
+    bool is_known; /* it allocated */
+    uint64_t first_ns, last_ns;
+    uint64_t held, most;
+    uint64_t most_ns;
+};
+
+static int group_begin(void *context, const struct life *life) {
+    struct group *group = &((struct group *)context)[life->context];
+    if (!group->is_known) {
+        *group =
+            (struct group){.is_known = true, .first_ns = life->birth_ns, .most_ns = life->birth_ns};
+    }
+    /* Threads' times are told by ticks: what comes later may bear an earlier one. */
+    group->first_ns = life->birth_ns < group->first_ns ? life->birth_ns : group->first_ns;
+    group->last_ns = life->birth_ns > group->last_ns ? life->birth_ns : group->last_ns;
+    group->held += life_bytes(life);
+    if (group->held > group->most) {
+        group->most = group->held;
+        group->most_ns = life->birth_ns;
+    }
+    return 0;
+}
+
+static int group_end(void *context, const struct life *life) {
+    if (life->death_ns != LIFE_ALIVE) {
+        ((struct group *)context)[life->context].held -= life_bytes(life);
+    }
+    return 0;
+}
+
+static bool group_holds(const struct selection *selection, const struct group *group) {
+    return group->is_known &&
+           selection_is_within(group->last_ns - group->first_ns, selection->group_interval) &&
+           selection->group_maximum.from_ns <= group->most_ns &&
+           group->most_ns < selection->group_maximum.to_ns;
+}
+
+int selection_find_groups(struct selection *selection, const struct model *whole,
+                          struct timeorder_parts parts, const struct replay_options *options,
+                          struct error *error) {
+    struct group *groups = calloc(whole->node_count + 1, sizeof *groups);
+    const struct lives_visitor visitor = {
+        .begin = group_begin, .end = group_end, .context = groups};
+    int result = -1;
+    free(selection->groups);
+    selection->groups = calloc(whole->node_count + 1, 1);
+    if (groups == NULL || selection->groups == NULL) {
+        error_set(error, "out of memory while selecting");
+    } else {
+        result = lives_visit(parts, whole, &visitor, options, error);
+    }
+    for (size_t id = 0; result == 0 && id < whole->node_count; id++) {
+        selection->groups[id] = group_holds(selection, &groups[id]);
+    }
+    free(groups);
+    return result == 0 ? 0 : -1;
+}
+
+/* ---- Mappings ---- */
 
 /* A mapping as far as it ever reached, both ends included, while it was there. */
 struct selection_place {
@@ -28,9 +95,9 @@ void selection_free_mappings(struct selection_mappings *mappings) {
     free(mappings->smaps);
 }
 
-/* ---- What is found ---- */
+/* ---- Finding them ---- */
 
-static bool are_permitted(const char *asked, const char *permissions) {
+static bool mapping_is_permitted(const char *asked, const char *permissions) {
     bool fits = true;
     for (size_t i = 0; fits && asked[i] != '\0'; i++) {
         fits = asked[i] == '.' || asked[i] == '?' || asked[i] == permissions[i];
@@ -38,23 +105,23 @@ static bool are_permitted(const char *asked, const char *permissions) {
     return fits;
 }
 
-static bool is_asked_for(const struct selection_mappings *mappings,
-                         const struct mapping_seen *seen) {
+static bool mapping_is_asked_for(const struct selection_mappings *mappings,
+                                 const struct mapping_seen *seen) {
     return (mappings->number == 0 || mappings->number == seen->id) &&
            (mappings->permissions == NULL ||
-            are_permitted(mappings->permissions, mapping_permissions(seen->protection))) &&
+            mapping_is_permitted(mappings->permissions, mapping_permissions(seen->protection))) &&
            selection_is_within(seen->peak_resident_bytes, mappings->peak_resident);
 }
 
-static int by_least(const void *left, const void *right) {
+static int place_by_least(const void *left, const void *right) {
     const struct selection_place *a = left;
     const struct selection_place *b = right;
     return (a->least > b->least) - (a->least < b->least);
 }
 
-static void sort_places(struct selection_mappings *mappings) {
+static void places_sort(struct selection_mappings *mappings) {
     uint64_t furthest = 0;
-    qsort(mappings->places, mappings->place_count, sizeof *mappings->places, by_least);
+    qsort(mappings->places, mappings->place_count, sizeof *mappings->places, place_by_least);
     for (size_t i = 0; i < mappings->place_count; i++) {
         struct selection_place *place = &mappings->places[i];
         furthest = place->most > furthest ? place->most : furthest;
@@ -62,7 +129,8 @@ static void sort_places(struct selection_mappings *mappings) {
     }
 }
 
-static int choose(struct selection_mappings *mappings, const struct mappinghistory *history) {
+static int mappings_choose(struct selection_mappings *mappings,
+                           const struct mappinghistory *history) {
     mappings->count = history->count;
     mappings->chosen = calloc(history->count, sizeof *mappings->chosen);
     mappings->places = calloc(history->count, sizeof *mappings->places);
@@ -72,7 +140,7 @@ static int choose(struct selection_mappings *mappings, const struct mappinghisto
     }
     for (size_t i = 0; i < history->count; i++) {
         const struct mapping_seen *seen = &history->items[i];
-        mappings->chosen[i] = is_asked_for(mappings, seen);
+        mappings->chosen[i] = mapping_is_asked_for(mappings, seen);
         if (mappings->chosen[i] && seen->least < seen->most) {
             mappings->places[mappings->place_count++] = (struct selection_place){
                 .least = seen->least,
@@ -88,7 +156,7 @@ static int choose(struct selection_mappings *mappings, const struct mappinghisto
                 (struct selection_smaps){sample->time_ns, sample->start};
         }
     }
-    sort_places(mappings);
+    places_sort(mappings);
     return 0;
 }
 
@@ -103,7 +171,7 @@ int selection_find_mappings(struct selection_mappings *mappings, struct timeorde
     } else if (mappings->number > history.count) {
         result = error_set(error, "there is no mapping %" PRIu64 "; their numbers are 1 to %zu",
                            mappings->number, history.count);
-    } else if (choose(mappings, &history) != 0) {
+    } else if (mappings_choose(mappings, &history) != 0) {
         result = error_set(error, "out of memory");
     }
     mappinghistory_free(&history);
@@ -117,7 +185,7 @@ bool selection_has_mapping(const struct selection_mappings *mappings, uint64_t n
            (number != 0 && number <= mappings->count && mappings->chosen[number - 1]);
 }
 
-static int by_time_and_start(const void *left, const void *right) {
+static int smaps_by_time(const void *left, const void *right) {
     const struct selection_smaps *a = left;
     const struct selection_smaps *b = right;
     int order = (a->time_ns > b->time_ns) - (a->time_ns < b->time_ns);
@@ -128,8 +196,7 @@ bool selection_has_smaps(const struct selection_mappings *mappings, uint64_t tim
                          uint64_t start) {
     const struct selection_smaps key = {time_ns, start};
     return mappings == NULL || !selection_asks_mappings(mappings) ||
-           bsearch(&key, mappings->smaps, mappings->smaps_count, sizeof key, by_time_and_start) !=
-               NULL;
+           bsearch(&key, mappings->smaps, mappings->smaps_count, sizeof key, smaps_by_time) != NULL;
 }
 
 bool selection_is_in_mappings(const struct selection_mappings *mappings, const struct life *life) {
