@@ -27,7 +27,7 @@ static const struct option options[] = {
     {.part = memorylimit_options},
     OPTION_END};
 
-static void list(const struct recording *recording) {
+static void extract_list(const struct recording *recording) {
     struct error error;
     struct embedded *files;
     size_t count;
@@ -67,7 +67,7 @@ static int run_extract(int argc, char **argv) {
     }
     job_undo(close_recording, recording);
     if (request.list) {
-        list(recording);
+        extract_list(recording);
         return cli_finish(CLI_OK);
     }
     if (request.folder == NULL) {

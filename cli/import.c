@@ -24,7 +24,7 @@ static const struct option options[] = {
     {.part = memorylimit_options},
     OPTION_END};
 
-static int read_arguments(int argc, char **argv, struct request *request) {
+static int import_read_arguments(int argc, char **argv, struct request *request) {
     int status = cli_read(&import_command, &argc, &argv, request);
     if (status == CLI_OK) {
         status = cli_one(&import_command, argc, argv, "a heaptrack data file", &request->file);
@@ -48,7 +48,7 @@ static char *default_output(const char *path) {
     return job_text("%.*s.mtr", (int)length, name);
 }
 
-static void show_progress(void *context, uint64_t done, uint64_t total) {
+static void import_show_progress(void *context, uint64_t done, uint64_t total) {
     (void)context;
     if (total != 0) { /* of a pipe nobody knows */
         progress_show("imported", done, total);
@@ -56,7 +56,7 @@ static void show_progress(void *context, uint64_t done, uint64_t total) {
 }
 
 /* What a user should know of what was left out. */
-static void note_losses(const char *path, const struct importer_result *result) {
+static void import_note_losses(const char *path, const struct importer_result *result) {
     struct number number;
     if (result->file.damage[0] != '\0') {
         cli_error("%s: %s; what comes before that was imported", path, result->file.damage);
@@ -79,11 +79,11 @@ static int import(const struct request *request, const char *output) {
     struct outfile *file = outfile_open(output);
     struct error error;
     struct number numbers[2];
-    job_check(importer_run(request->file, file->path, progress_wanted() ? show_progress : NULL,
-                           &result, &error),
+    job_check(importer_run(request->file, file->path,
+                           progress_wanted() ? import_show_progress : NULL, &result, &error),
               &error);
     outfile_keep(file);
-    note_losses(request->file, &result);
+    import_note_losses(request->file, &result);
     printf("%s: %s, %s\n", output, number_items(&numbers[0], result.begins, "allocation"),
            number_items(&numbers[1], result.ends, "free"));
     return cli_finish(CLI_OK);
@@ -91,7 +91,7 @@ static int import(const struct request *request, const char *output) {
 
 static int run_import(int argc, char **argv) {
     struct request request = {0};
-    int status = read_arguments(argc, argv, &request);
+    int status = import_read_arguments(argc, argv, &request);
     if (status != CLI_OK) {
         return status;
     }

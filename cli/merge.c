@@ -21,19 +21,19 @@ struct request {
     size_t room;
 };
 
-static void add_file(struct request *request, char *path) {
+static void merge_add_file(struct request *request, char *path) {
     job_grow(&request->files, &request->room, request->count, sizeof path);
     request->files[request->count++] = path;
 }
 
-static void add_run(struct request *request, const char *path) {
+static void merge_add_run(struct request *request, const char *path) {
     struct error error;
     struct run *run = run_open(path, &error);
     if (run == NULL) {
         job_fail_as(&error);
     }
     for (size_t i = 0; i < run->file_count; i++) {
-        add_file(request, job_take(run_file_path(run, run->files[i])));
+        merge_add_file(request, job_take(run_file_path(run, run->files[i])));
     }
     run_close(run);
 }
@@ -43,7 +43,7 @@ static const struct option options[] = {
     {.part = memorylimit_options},
     OPTION_END};
 
-static int read_arguments(struct request *request, int argc, char **argv) {
+static int merge_read_arguments(struct request *request, int argc, char **argv) {
     int status = cli_read(&merge_command, &argc, &argv, request);
     if (status == CLI_OK && argc == 0) {
         return cli_usage("merge", "which recordings?");
@@ -53,15 +53,15 @@ static int read_arguments(struct request *request, int argc, char **argv) {
     }
     for (int i = 0; status == CLI_OK && i < argc; i++) {
         if (run_is(argv[i])) {
-            add_run(request, argv[i]);
+            merge_add_run(request, argv[i]);
         } else {
-            add_file(request, argv[i]);
+            merge_add_file(request, argv[i]);
         }
     }
     return status;
 }
 
-static void tell(const char *output, const struct merge_result *result) {
+static void merge_tell(const char *output, const struct merge_result *result) {
     struct number events;
     struct number processes;
     struct number files;
@@ -87,7 +87,7 @@ static void merge_recorded(const struct request *request) {
     job_check(runsource_merge(request->files, request->count, file->path, &shown, &result, &error),
               &error);
     outfile_keep(file);
-    tell(request->rewriting.output, &result);
+    merge_tell(request->rewriting.output, &result);
 }
 
 static void merge_sums(const struct request *request) {
@@ -104,7 +104,7 @@ static void merge_sums(const struct request *request) {
 /* Recordings become a recording, profiles a profile. */
 static int run_merge(int argc, char **argv) {
     struct request request = {.rewriting = REWRITING_DEFAULT};
-    int status = read_arguments(&request, argc, argv);
+    int status = merge_read_arguments(&request, argc, argv);
     size_t recordings = 0;
     if (status != CLI_OK) {
         return status;

@@ -64,7 +64,7 @@ static bool is_statement(const char *text) {
     return strpbrk(text, " \t\n") != NULL && access(text, F_OK) != 0;
 }
 
-static int take_operands(struct request *request, char **operands, int count) {
+static int query_take_operands(struct request *request, char **operands, int count) {
     if (count > 2) {
         return cli_usage("query", "one file and one statement: '%s' is one too many (quote SQL)",
                          operands[2]);
@@ -442,7 +442,7 @@ static int run_query(int argc, char **argv) {
     struct request request = {0};
     int status = cli_read(&query_command, &argc, &argv, &request);
     if (status == CLI_OK) {
-        status = take_operands(&request, argv, argc);
+        status = query_take_operands(&request, argv, argc);
     }
     if (status == CLI_OK) {
         status = query_any(&request);

@@ -399,7 +399,7 @@ static const struct option options[] = {
 /* ---- Starting such a process ---- */
 
 /* Where the file is named by a relative path, or the library, both stay where they are. */
-static void become_child(const struct request *request, const char *allocator, int fd) {
+static void replay_become_child(const struct request *request, const char *allocator, int fd) {
     const char *loaded = getenv("LD_PRELOAD");
     char number[16];
     char *preload = NULL;
@@ -423,7 +423,7 @@ static void become_child(const struct request *request, const char *allocator, i
 }
 
 /* Reads what it has to tell. 0, or -1 with a message. */
-static int reap(pid_t pid, int fd, struct replaychild_result *result) {
+static int replay_reap(pid_t pid, int fd, struct replaychild_result *result) {
     ssize_t size;
     int status = 0;
     do {
@@ -440,8 +440,8 @@ static int reap(pid_t pid, int fd, struct replaychild_result *result) {
     return result->message[0] == '\0' ? 0 : -1;
 }
 
-static int run_once(const struct request *request, const char *allocator,
-                    struct replaychild_result *result) {
+static int replay_once(const struct request *request, const char *allocator,
+                       struct replaychild_result *result) {
     int ends[2];
     pid_t pid;
     if (pipe(ends) != 0) {
@@ -452,7 +452,7 @@ static int run_once(const struct request *request, const char *allocator,
     pid = fork();
     if (pid == 0) {
         close(ends[0]);
-        become_child(request, allocator, ends[1]);
+        replay_become_child(request, allocator, ends[1]);
     }
     close(ends[1]);
     if (pid < 0) {
@@ -460,17 +460,17 @@ static int run_once(const struct request *request, const char *allocator,
         close(ends[0]);
         return -1;
     }
-    int status = reap(pid, ends[0], result);
+    int status = replay_reap(pid, ends[0], result);
     close(ends[0]);
     return status;
 }
 
 /* The fastest of all times; the peak is the highest. */
-static int run_all(const struct request *request, const char *allocator,
-                   struct replaychild_result *best) {
+static int replay_all_times(const struct request *request, const char *allocator,
+                            struct replaychild_result *best) {
     for (unsigned i = 0; i < request->times; i++) {
         struct replaychild_result result = {.time_ns = 0};
-        if (run_once(request, allocator, &result) != 0) {
+        if (replay_once(request, allocator, &result) != 0) {
             *best = result;
             return -1;
         }
@@ -487,7 +487,7 @@ static const char *allocator_name(const char *allocator) {
     return allocator[0] == '\0' ? "default" : pathname_base(allocator);
 }
 
-static void tell_file(const char *path, const struct replayfile_foot *foot) {
+static void replay_tell_file(const char *path, const struct replayfile_foot *foot) {
     struct number n[4];
     print_safe(stdout, "%s: %s of %s, %s, at most %s at once\n", path,
                number_items(&n[0], foot->allocations, "allocation"),
@@ -495,7 +495,7 @@ static void tell_file(const char *path, const struct replayfile_foot *foot) {
                number_items(&n[3], foot->slots, "block"));
 }
 
-static int compare(const struct request *request, uint64_t events) {
+static int replay_compare(const struct request *request, uint64_t events) {
     int status = CLI_OK;
     printf("%-24s %12s %14s %12s %12s\n", "allocator", "time", "events/s", "peak RSS",
            "RSS at end");
@@ -504,7 +504,7 @@ static int compare(const struct request *request, uint64_t events) {
         struct replaychild_result result = {.time_ns = 0};
         struct number n[3];
         double seconds;
-        if (run_all(request, allocator, &result) != 0) {
+        if (replay_all_times(request, allocator, &result) != 0) {
             status = cli_error("%s: %s", allocator_name(allocator), result.message);
             continue;
         }
@@ -532,8 +532,8 @@ static int run_replay(int argc, char **argv) {
     if (file.unpacked >= 0) {
         snprintf(request.unpacked, sizeof request.unpacked, "/proc/self/fd/%d", file.unpacked);
     }
-    tell_file(request.file, &file.foot);
-    status = compare(&request, file.foot.events);
+    replay_tell_file(request.file, &file.foot);
+    status = replay_compare(&request, file.foot.events);
     replayfile_close(&file);
     return cli_finish(status);
 }

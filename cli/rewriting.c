@@ -18,13 +18,13 @@ const struct option rewriting_options[] = {
      OPTION_IN(struct rewriting, options.level), .least = 1, .most = 19},
     OPTION_END};
 
-static void show_progress(void *context, uint64_t done, uint64_t total) {
+static void rewriting_show_progress(void *context, uint64_t done, uint64_t total) {
     (void)context;
     progress_show("events", done, total);
 }
 
 rewriting_progress_function rewriting_progress(void) {
-    return progress_wanted() ? show_progress : NULL;
+    return progress_wanted() ? rewriting_show_progress : NULL;
 }
 
 int rewriting_check(const struct rewriting *rewriting, const struct command *command) {
@@ -64,7 +64,7 @@ void rewriting_note_incomplete(const char *output, const struct transform_result
     }
 }
 
-static void tell(const char *output, const struct transform_result *result) {
+static void rewriting_tell(const char *output, const struct transform_result *result) {
     struct number kept;
     struct number read;
     struct number written;
@@ -92,5 +92,5 @@ void rewriting_write(struct timeorder_parts parts, const struct rewriting *rewri
     shown.progress = rewriting_progress();
     job_check(transform_run(&parts, 1, file->path, step, &shown, &result, &error), &error);
     outfile_keep(file);
-    tell(output, &result);
+    rewriting_tell(output, &result);
 }

@@ -24,7 +24,7 @@ static const struct option options[] = {
     {.part = memorylimit_options},
     OPTION_END};
 
-static void tell(const struct strip *strip) {
+static void strip_tell(const struct strip *strip) {
     struct number blocks;
     struct number bytes;
     uint64_t size;
@@ -52,7 +52,7 @@ static int run_strip(int argc, char **argv) {
     strip = strip_new(source->parts, source->model, &request.strip, &progress);
     step = strip_step(strip);
     rewriting_write(source->parts, &request.rewriting, &step);
-    tell(strip);
+    strip_tell(strip);
     return CLI_OK;
 }
 

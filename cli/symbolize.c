@@ -61,8 +61,8 @@ static size_t find_start(const char *line, size_t from, size_t plus) {
 }
 
 /* Fills the token if one ends with the hexadecimal digits after the "+0x" at `plus`. */
-static bool read_token(const char *line, size_t length, size_t from, size_t plus,
-                       struct token *token) {
+static bool symbolize_read_token(const char *line, size_t length, size_t from, size_t plus,
+                                 struct token *token) {
     size_t end = plus + 3;
     uint64_t offset = 0;
     while (end < length && isxdigit((unsigned char)line[end]) && end - plus - 3 < 16) {
@@ -85,7 +85,7 @@ static bool read_token(const char *line, size_t length, size_t from, size_t plus
 
 static bool next_token(const char *line, size_t length, size_t from, struct token *token) {
     for (size_t at = from; at + 3 < length; at++)
-        if (memcmp(line + at, "+0x", 3) == 0 && read_token(line, length, from, at, token))
+        if (memcmp(line + at, "+0x", 3) == 0 && symbolize_read_token(line, length, from, at, token))
             return true;
     return false;
 }
@@ -106,7 +106,8 @@ static void indent(const char *line, size_t start) {
             putchar(line[i] == '\t' ? '\t' : ' ');
 }
 
-static void write_token(const struct filter *filter, const char *line, const struct token *token) {
+static void symbolize_write_token(const struct filter *filter, const char *line,
+                                  const struct token *token) {
     char path[PATH_MAX];
     const char *file = locate(filter, token->module, path);
     struct symbol_frames frames = {0};
@@ -129,12 +130,12 @@ static void write_token(const struct filter *filter, const char *line, const str
     }
 }
 
-static void write_line(const struct filter *filter, const char *line, size_t length) {
+static void symbolize_write_line(const struct filter *filter, const char *line, size_t length) {
     struct token token;
     size_t written = 0;
     while (next_token(line, length, written, &token)) {
         fwrite(line + written, 1, token.start - written, stdout);
-        write_token(filter, line, &token);
+        symbolize_write_token(filter, line, &token);
         written = token.end;
     }
     fwrite(line + written, 1, length - written, stdout);
@@ -148,7 +149,7 @@ static void filter_lines(void *what) {
     /* Someone may be reading along: a pipe from a running program. */
     setvbuf(stdout, NULL, _IOLBF, 0);
     while ((length = getline(&filter->line, &room, filter->input)) >= 0 && !ferror(stdout))
-        write_line(filter, filter->line, (size_t)length);
+        symbolize_write_line(filter, filter->line, (size_t)length);
     if (ferror(filter->input))
         job_fail("%s: %s", filter->name, strerror(errno));
 }

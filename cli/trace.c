@@ -19,7 +19,7 @@
 #include <string.h>
 
 /* Hexadecimal, with or without 0x. */
-static int parse_address(const char *text, uint64_t *address) {
+static int trace_parse_address(const char *text, uint64_t *address) {
     char *end;
     if (text[0] == '0' && (text[1] == 'x' || text[1] == 'X'))
         text += 2;
@@ -30,7 +30,7 @@ static int parse_address(const char *text, uint64_t *address) {
     return errno == 0 && *end == '\0' ? 0 : -1;
 }
 
-static void write_age(uint64_t ns) {
+static void trace_write_age(uint64_t ns) {
     double seconds = (double)ns / 1e9;
     if (ns == 0)
         fputs("just now", stdout);
@@ -44,15 +44,15 @@ static void write_age(uint64_t ns) {
         printf("%.1f h ago", seconds / 3600);
 }
 
-static const struct model_thread *find_thread(const struct model *model, uint32_t id) {
+static const struct model_thread *trace_find_thread(const struct model *model, uint32_t id) {
     for (size_t i = 0; i < model->thread_count; i++)
         if (model->threads[i].id == id)
             return &model->threads[i];
     return NULL;
 }
 
-static void write_thread(const struct model *model, uint32_t id) {
-    const struct model_thread *thread = find_thread(model, id);
+static void trace_write_thread(const struct model *model, uint32_t id) {
+    const struct model_thread *thread = trace_find_thread(model, id);
     if (id == 0 || !thread) {
         fputs(" by a thread that is not kept apart", stdout);
         return;
@@ -65,7 +65,7 @@ static void write_thread(const struct model *model, uint32_t id) {
 }
 
 /* Pools and mappings end their path with a frame that is no code. */
-static const char *class_of(const struct model *model, uint64_t frame) {
+static const char *trace_class_of(const struct model *model, uint64_t frame) {
     if (frame == 0 || frame >= MEMTRACE_FRAME_CLASSES)
         return NULL;
     if (frame == MEMTRACE_FRAME_MAPPING)
@@ -74,10 +74,10 @@ static const char *class_of(const struct model *model, uint64_t frame) {
     return frame >= MEMTRACE_FRAME_POOL && pool < model->pool_count ? model->pools[pool] : "a pool";
 }
 
-static void write_block(const struct model *model, const struct liveheap_block *block,
-                        uint64_t address) {
+static void trace_write_block(const struct model *model, const struct liveheap_block *block,
+                              uint64_t address) {
     uint64_t frame = block->context < model->node_count ? model->nodes[block->context].frame : 0;
-    const char *class = class_of(model, frame);
+    const char *class = trace_class_of(model, frame);
     struct number number;
     printf("0x%" PRIx64 " is ", address);
     if (address != block->start)
@@ -86,13 +86,14 @@ static void write_block(const struct model *model, const struct liveheap_block *
     if (class)
         print_safe(stdout, " (%s%s)", strncmp(class, "a ", 2) != 0 ? "pool " : "", class);
     fputs(", allocated ", stdout);
-    write_age(block->age_ns);
-    write_thread(model, block->thread);
+    trace_write_age(block->age_ns);
+    trace_write_thread(model, block->thread);
     putchar('\n');
 }
 
 /* One recorded frame and what was inlined into it. */
-static void write_frame(const struct model *model, struct symbolizer *symbolizer, uint64_t frame) {
+static void trace_write_frame(const struct model *model, struct symbolizer *symbolizer,
+                              uint64_t frame) {
     struct model_place place = model_place(model, frame);
     char text[1200];
     struct symbol_frames frames = {0};
@@ -119,7 +120,7 @@ static void close_symbolizer(void *symbolizer) {
     symbolizer_close(symbolizer);
 }
 
-static void write_path(const struct model *model, uint32_t context) {
+static void trace_write_path(const struct model *model, uint32_t context) {
     struct error error;
     struct symbolizer *symbolizer = symbolizer_open(NULL, &error);
     size_t written = 0;
@@ -129,7 +130,7 @@ static void write_path(const struct model *model, uint32_t context) {
     for (uint32_t id = context; id && id < model->node_count; id = model->nodes[id].parent) {
         if (model->nodes[id].frame < MEMTRACE_FRAME_CLASSES)
             continue;
-        write_frame(model, symbolizer, model->nodes[id].frame);
+        trace_write_frame(model, symbolizer, model->nodes[id].frame);
         written++;
     }
     if (written == 0)
@@ -170,8 +171,8 @@ static int trace(pid_t pid, uint64_t address) {
     if (!model)
         job_fail_as(&error);
     job_undo(free_model, model);
-    write_block(model, &block, address);
-    write_path(model, block.context);
+    trace_write_block(model, &block, address);
+    trace_write_path(model, block.context);
     return cli_finish(CLI_OK);
 }
 
@@ -184,7 +185,7 @@ static int run_trace(int argc, char **argv) {
         return cli_usage("trace", "a process id and an address are needed");
     if (quantity_u64(argv[0], &pid) != 0 || pid == 0 || pid > INT32_MAX)
         return cli_usage("trace", "'%s' is not a process id", argv[0]);
-    if (parse_address(argv[1], &address) != 0)
+    if (trace_parse_address(argv[1], &address) != 0)
         return cli_usage("trace", "'%s' is not an address", argv[1]);
     address &= UINT64_MAX >> 8; /* without a tag, which AArch64's MTE puts there */
     return trace((pid_t)pid, address);

@@ -26,7 +26,8 @@ void replayfile_start(struct replayfile_reader *reader, const struct replayfile 
                   .failed = &reader->failed}};
 }
 
-static bool is_sound(const struct replayfile_reader *reader, const struct replayfile_event *event) {
+static bool replayfile_is_sound(const struct replayfile_reader *reader,
+                                const struct replayfile_event *event) {
     return !reader->failed && event->operation <= REPLAYFILE_FREE &&
            event->thread < REPLAYFILE_THREADS && event->size >> SIZE_BITS == 0 &&
            event->alignment <= ALIGNMENT_MOST;
@@ -54,13 +55,13 @@ int replayfile_next(struct replayfile_reader *reader, struct replayfile_event *e
     event->slot = varint_get(bytes);
     event->size = event->operation != REPLAYFILE_FREE ? varint_get(bytes) : 0;
     event->alignment = event->operation == REPLAYFILE_ALIGNED ? varint_get_byte(bytes) : 0;
-    return is_sound(reader, event) ? 1 : -1;
+    return replayfile_is_sound(reader, event) ? 1 : -1;
 }
 
 /* ---- Checking ---- */
 
 /* Each slot is filled and emptied in turn, and the sums are those that the foot tells. */
-static bool adds_up(const struct replayfile *file, unsigned char *filled) {
+static bool replayfile_adds_up(const struct replayfile *file, unsigned char *filled) {
     struct replayfile_foot sums = {.slots = file->foot.slots};
     struct replayfile_reader reader;
     struct replayfile_event event;
@@ -81,7 +82,7 @@ static bool adds_up(const struct replayfile *file, unsigned char *filled) {
            sums.allocations == file->foot.allocations && sums.total_bytes == file->foot.total_bytes;
 }
 
-static int check(struct replayfile *file, const char *path, struct error *error) {
+static int replayfile_check(struct replayfile *file, const char *path, struct error *error) {
     const size_t least = sizeof(struct replayfile_head) + sizeof file->foot + 1;
     struct replayfile_head head = {.version = 0};
     unsigned char *filled;
@@ -108,14 +109,14 @@ static int check(struct replayfile *file, const char *path, struct error *error)
     if (filled == NULL) {
         return error_set(error, "out of memory");
     }
-    is_whole = adds_up(file, filled);
+    is_whole = replayfile_adds_up(file, filled);
     free(filled);
     return is_whole ? 0 : error_set(error, "%s is damaged", path);
 }
 
 /* ---- Opening ---- */
 
-static int is_none(const char *path, struct error *error) {
+static int replayfile_is_none(const char *path, struct error *error) {
     return error_set(error, "%s is not a file of `memtrace export --format replay`", path);
 }
 
@@ -125,14 +126,15 @@ static uint64_t most_bytes(void) {
 }
 
 /* All that comes out into the file; nothing where the beginning is another file's. 0 or -1. */
-static int unpack_into(int fd, struct packedin *in, const char *path, struct error *error) {
+static int replayfile_unpack_into(int fd, struct packedin *in, const char *path,
+                                  struct error *error) {
     const uint64_t most = most_bytes();
     uint64_t all = 0;
     const void *bytes;
     size_t size;
     while ((bytes = packedin_bytes(in, &size)) != NULL) {
         if (all == 0 && (size < 8 || memcmp(bytes, REPLAYFILE_MAGIC, 8) != 0)) {
-            return is_none(path, error);
+            return replayfile_is_none(path, error);
         }
         all += size;
         if (all > most) {
@@ -145,12 +147,12 @@ static int unpack_into(int fd, struct packedin *in, const char *path, struct err
     if (packedin_break(in) != NULL) {
         return error_set(error, "%s cannot be unpacked: %s", path, packedin_break(in));
     }
-    return all != 0 ? 0 : is_none(path, error);
+    return all != 0 ? 0 : replayfile_is_none(path, error);
 }
 
 /* Into memory, as a file: the processes that repeat it shall not unpack it once more, since they
  * measure what memory they have. 0 or -1. */
-static int unpack(struct replayfile *file, const char *path, struct error *error) {
+static int replayfile_unpack(struct replayfile *file, const char *path, struct error *error) {
     struct packedin *in = packedin_open(path, error);
     int result;
     if (in == NULL) {
@@ -158,17 +160,17 @@ static int unpack(struct replayfile *file, const char *path, struct error *error
     }
     file->unpacked = memfd_create("memtrace-replay", 0);
     result = file->unpacked < 0 ? error_set(error, "cannot unpack %s: %s", path, strerror(errno))
-                                : unpack_into(file->unpacked, in, path, error);
+                                : replayfile_unpack_into(file->unpacked, in, path, error);
     packedin_close(in);
     return result;
 }
 
-static int map(struct replayfile *file, int fd, const char *path, struct error *error) {
+static int replayfile_map(struct replayfile *file, int fd, const char *path, struct error *error) {
     struct stat status;
     void *bytes = NULL;
     if (fstat(fd, &status) == 0) {
         if (!S_ISREG(status.st_mode) || status.st_size == 0) {
-            return is_none(path, error);
+            return replayfile_is_none(path, error);
         }
         bytes = filemap_open(fd, 0, (uint64_t)status.st_size, FILEMAP_COPIES);
     }
@@ -180,7 +182,7 @@ static int map(struct replayfile *file, int fd, const char *path, struct error *
     return 0;
 }
 
-static int map_file(struct replayfile *file, const char *path, struct error *error) {
+static int replayfile_map_file(struct replayfile *file, const char *path, struct error *error) {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     unsigned char head[8];
     ssize_t size;
@@ -190,10 +192,10 @@ static int map_file(struct replayfile *file, const char *path, struct error *err
     }
     size = pread(fd, head, sizeof head, 0);
     if (size > 0 && packedin_is_packed(head, (size_t)size)) {
-        result = unpack(file, path, error);
-        result = result == 0 ? map(file, file->unpacked, path, error) : result;
+        result = replayfile_unpack(file, path, error);
+        result = result == 0 ? replayfile_map(file, file->unpacked, path, error) : result;
     } else {
-        result = map(file, fd, path, error);
+        result = replayfile_map(file, fd, path, error);
     }
     close(fd);
     return result;
@@ -201,7 +203,7 @@ static int map_file(struct replayfile *file, const char *path, struct error *err
 
 int replayfile_open(struct replayfile *file, const char *path, struct error *error) {
     *file = (struct replayfile){.unpacked = -1};
-    if (map_file(file, path, error) != 0 || check(file, path, error) != 0) {
+    if (replayfile_map_file(file, path, error) != 0 || replayfile_check(file, path, error) != 0) {
         replayfile_close(file);
         return -1;
     }
