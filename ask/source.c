@@ -9,7 +9,7 @@
 #include "analyze/read/region.h"
 #include "analyze/read/trust.h"
 #include "analyze/rows/safetext.h"
-#include "analyze/window/modelcache.h"
+#include "analyze/window/wholemodel.h"
 #include "ask/cleanup.h"
 #include "ask/quantity.h"
 #include "ask/runsource.h"

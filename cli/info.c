@@ -11,7 +11,7 @@
 #include "analyze/rows/number.h"
 #include "analyze/rows/rows.h"
 #include "analyze/rows/safetext.h"
-#include "analyze/window/recordinggaps.h"
+#include "analyze/window/recordingtables.h"
 #include "ask/memorylimit.h"
 #include "ask/source.h"
 #include "cli/cli.h"
@@ -260,11 +260,9 @@ static void info_put_wholeness(const struct writer *writer, const struct recordi
 static void info_put_gaps(const struct writer *writer, const struct recording *const *parts,
                           size_t count, enum memtrace_block_kind kind) {
     bool are_lost = kind == MEMTRACE_BLOCK_GAP;
-    struct model_gap *gaps;
     size_t gap_count;
-    if (recordinggaps_read((struct timeorder_parts){parts, count}, kind, &gaps, &gap_count) != 0) {
-        job_fail_memory();
-    }
+    const struct model_gap *gaps =
+        recorded_gaps((struct timeorder_parts){parts, count}, kind, &gap_count);
     if (writer->json != NULL) {
         (are_lost ? report_json_gaps : report_json_thinned)(writer->json, gaps, gap_count);
     }
@@ -279,7 +277,6 @@ static void info_put_gaps(const struct writer *writer, const struct recording *c
         }
         info_put_line(are_lost ? "events missing" : "thinned", text);
     }
-    free(gaps);
 }
 
 static struct writer info_writer_begin(bool json) {

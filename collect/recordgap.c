@@ -2,8 +2,7 @@
 /* recordgap.c: see recordgap.h. */
 #include "collect/recordgap.h"
 
-#include "analyze/window/index.h"
-#include "analyze/window/recordinggaps.h"
+#include "analyze/window/recordingtables.h"
 #include "collect/clock.h"
 
 #include <stdlib.h>
@@ -128,15 +127,15 @@ static int note_contexts(struct recordevents *events, const struct model *model)
     return recordparts_write_nodes(&events->parts);
 }
 
-static int append_totals(struct recordevents *events, const struct slice *totals) {
+static int append_totals(struct recordevents *events, const struct model *model) {
     struct memtrace_block_header block = {.kind = MEMTRACE_BLOCK_TOTALS,
                                           .first_ns = claim_time_ns(events->claim),
-                                          .items = (uint32_t)totals->contexts};
+                                          .items = (uint32_t)model->context_count};
     struct varint_writer bytes = {0};
     int result;
     block.last_ns = block.first_ns;
-    index_put_slice(&bytes, totals);
-    result = bytes.failed ? error_set(events->error, "out of memory while recording")
+    result = recorded_pack_totals(model, &bytes) != 0
+                 ? error_set(events->error, "out of memory while recording")
              : bytes.size > MEMTRACE_BLOCK_MOST
                  ? 0
                  : recordfile_append(&events->parts.file, &block, bytes.bytes, bytes.size,
@@ -146,7 +145,6 @@ static int append_totals(struct recordevents *events, const struct slice *totals
 }
 
 int recordgap_write_totals(struct recordgap *gap, struct recordevents *events) {
-    struct slice totals = {0};
     struct model *model;
     int result = 0;
     bool is_thinned = (events->recording->flags & MEMTRACE_RECORDING_THINNED) != 0;
@@ -158,12 +156,9 @@ int recordgap_write_totals(struct recordgap *gap, struct recordevents *events) {
         return -1;
     }
     if (model->context_count != 0) {
-        result = recordinggaps_pack(model, &totals) != 0
-                     ? error_set(events->error, "out of memory while recording")
-                     : note_contexts(events, model);
-        result = result == 0 ? append_totals(events, &totals) : result;
+        result = note_contexts(events, model);
+        result = result == 0 ? append_totals(events, model) : result;
     }
-    slice_free(&totals);
     model_free(model);
     return result;
 }

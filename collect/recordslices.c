@@ -124,14 +124,13 @@ static bool recordslices_advance(struct recordslices *slices) {
     uint64_t settled_ns = wholereplay_settled(parts);
     uint64_t enough = LOOK_EVENTS;
     enum wholereplay_result result;
-    uint64_t *edges;
-    size_t count;
+    uint64_t edge_ns;
     bool is_enough;
     enough = enough > 2 * slices->model->node_count ? enough : 2 * slices->model->node_count;
-    edges = index_edges(parts, slices->replay->until_ns, enough, INDEX_SLICES, &count);
-    is_enough = edges != NULL && count != 0 && edges[0] <= settled_ns;
+    edge_ns = index_first_edge(parts, slices->replay->until_ns, enough);
+    is_enough = edge_ns != 0 && edge_ns <= settled_ns;
     if (is_enough) {
-        result = wholereplay_run(slices->replay, slices->model, parts, edges[0], &background);
+        result = wholereplay_run(slices->replay, slices->model, parts, edge_ns, &background);
         if (result == WHOLEREPLAY_ANEW && slices->restarts++ < RESTARTS) {
             wholereplay_free(slices->replay);
             slices->replay = wholereplay_new();
@@ -141,7 +140,6 @@ static bool recordslices_advance(struct recordslices *slices) {
             slices->is_given_up = result != WHOLEREPLAY_ANEW; /* then the close does it all */
         }
     }
-    free(edges);
     return is_enough;
 }
 
@@ -234,7 +232,7 @@ static void recordslices_end_thread(struct recordslices *slices) {
 static struct model *recordslices_finish(struct recordslices *slices) {
     struct timeorder_parts parts = parts_of(slices);
     struct model *model = slices->model;
-    struct index *index;
+    struct wholereplay *replay;
     enum wholereplay_result result = WHOLEREPLAY_ANEW;
     for (int turn = 0; turn < 2 && result == WHOLEREPLAY_ANEW; turn++) {
         if (turn != 0 || slices->replay == NULL) {
@@ -248,11 +246,11 @@ static struct model *recordslices_finish(struct recordslices *slices) {
     if (result != WHOLEREPLAY_OK) {
         return NULL;
     }
-    index = slices->replay->index;
-    slices->replay->index = NULL;
-    index->keeps_all = true;
-    slices->model = NULL; /* the index is the model's from here on */
-    if (wholemodel_finish(model, parts, index) != 0) {
+    replay = slices->replay;
+    replay->index->keeps_all = true;
+    slices->replay = NULL; /* it is the model's from here on */
+    slices->model = NULL;
+    if (wholemodel_finish(model, parts, replay) != 0) {
         model_free(model);
         return NULL;
     }

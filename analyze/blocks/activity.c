@@ -208,7 +208,7 @@ static void activity_count_recorded(struct counting *counting) {
     if (is_long && wish->whole->index != NULL && activity->leaked == NULL &&
         selection_is_all(wish->selection)) {
         size_t count = 0;
-        uint64_t *edges = job_take(model_view_edges(wish->whole, &count));
+        uint64_t *edges = model_view_edges(wish->whole, &count);
         activity_take_edges(activity, edges, count, wish->whole->now_ns + 1, wish->most);
         activity_add_slices(activity, wish->whole);
     } else {
@@ -253,12 +253,7 @@ static void activity_look(void *what) {
         activity_count_sampled(activity, wish);
     }
     if (is_recorded && (wish->parts & ACTIVITY_PROCESS) != 0) {
-        if (recorded_process(wish->recording, &activity->process, &activity->process_count) != 0) {
-            job_fail_memory();
-        }
-        if (activity->process != NULL) {
-            job_take(activity->process);
-        }
+        activity->process = recorded_process(wish->recording, &activity->process_count);
     }
 }
 

@@ -466,7 +466,7 @@ static int take_kept(struct filtering *filtering, const struct life *last, bool 
     for (size_t i = 0; result == 0 && is_selected && i < count; i++) {
         result = take(filtering, &kept[i]);
     }
-    free(kept);
+    job_release(kept);
     return result;
 }
 
@@ -475,9 +475,8 @@ static int end_in_chain(struct filtering *filtering, const struct life *life) {
     bool is_selected;
     int result;
     if (life->is_reallocated) {
-        if (selection_holds(filtering, life) && chains_keep(filtering->chains, life) != 0) {
-            filtering->out_of_memory = true;
-            return NO_MEMORY;
+        if (selection_holds(filtering, life)) {
+            chains_keep(filtering->chains, life);
         }
         return 0;
     }
@@ -516,21 +515,17 @@ static int on_other(void *context, const struct timeorder_event *event) {
     return filtering->visitor->other(filtering->visitor->context, event);
 }
 
-static int start(struct filtering *filtering) {
+static void start(struct filtering *filtering) {
     if (selection_asks_chains(filtering->selection)) {
         filtering->chains = chains_new();
-        filtering->out_of_memory |= filtering->chains == NULL;
     }
     filtering->scopes = filtering->visitor->scopes;
     if (filtering->selection->scope != NULL && filtering->scopes == NULL) {
-        filtering->scopes = filtering->own_scopes = scopes_new();
-        filtering->out_of_memory |= filtering->scopes == NULL;
+        filtering->scopes = scopes_new();
     }
     if (filtering->selection->freed_path != 0) {
-        filtering->freers = calloc(filtering->whole->node_count, 1);
-        filtering->out_of_memory |= filtering->freers == NULL;
+        filtering->freers = job_array(filtering->whole->node_count, 1);
     }
-    return filtering->out_of_memory ? -1 : 0;
 }
 
 /* Where nobody asks how lives end nothing behind the view needs to be read. */
@@ -560,17 +555,12 @@ int selectionpass_run(const struct selection *selection, const struct model *who
         .other = visitor->other != NULL ? on_other : NULL,
         .context = &filtering};
     struct replay_options limits = limited(selection, options);
-    int result = start(&filtering);
+    int result;
+    start(&filtering);
     lives.scopes = filtering.scopes;
-    if (result == 0) {
-        result = lives_visit(parts, whole, &lives, &limits, error);
-    }
-    if (filtering.out_of_memory) {
-        error_set(error, "out of memory while reading %s", parts.items[0]->path);
-    }
+    result = lives_visit(parts, whole, &lives, &limits, error);
     chains_free(filtering.chains);
-    scopes_free(filtering.own_scopes);
-    free(filtering.freers);
+    job_release(filtering.freers);
     return result;
 }
 

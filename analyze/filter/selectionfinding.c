@@ -163,10 +163,9 @@ static int mappings_choose(struct selection_mappings *mappings,
 int selection_find_mappings(struct selection_mappings *mappings, struct timeorder_parts parts,
                             struct error *error) {
     struct mappinghistory history;
-    int result = mappinghistory_read(parts, UINT64_MAX, &history);
-    if (result != 0) {
-        error_set(error, "out of memory");
-    } else if (history.count == 0) {
+    int result = 0;
+    mappinghistory_read(parts, UINT64_MAX, &history);
+    if (history.count == 0) {
         result = error_set(error, "the recording has no mappings of the process: it was too short");
     } else if (mappings->number > history.count) {
         result = error_set(error, "there is no mapping %" PRIu64 "; their numbers are 1 to %zu",
@@ -174,7 +173,6 @@ int selection_find_mappings(struct selection_mappings *mappings, struct timeorde
     } else if (mappings_choose(mappings, &history) != 0) {
         result = error_set(error, "out of memory");
     }
-    mappinghistory_free(&history);
     return result;
 }
 

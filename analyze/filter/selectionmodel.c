@@ -65,16 +65,9 @@ struct sums_seen {
     bool died; /* in it, not behind */
 };
 
-/* 0, or -1: out of memory. */
-static int sums_start(struct sums *sums) {
+static void sums_start(struct sums *sums) {
     sums->peak = (struct sums_peak){.maximum_ns = sums->view.from_ns, .at_maximum = true};
-    sums->cells = calloc(sums->whole->context_count + 1, sizeof *sums->cells);
-    return sums->cells != NULL ? 0 : -1;
-}
-
-static void sums_end(struct sums *sums) {
-    free(sums->cells);
-    sums->cells = NULL;
+    sums->cells = job_array(sums->whole->context_count + 1, sizeof *sums->cells);
 }
 
 static bool is_in(struct selection_times view, uint64_t time_ns) {
@@ -166,25 +159,20 @@ static uint32_t ticks_of(const struct life *life) {
                       (life->birth_ns >> MEMTRACE_TICK_SHIFT));
 }
 
-static int take_death(struct sums *sums, struct sums_cell *cell, const struct life *life) {
-    uint64_t *buckets = cell->sum.lifetimes != 0 ? contexts_buckets_of(sums->model, &cell->sum)
-                                                 : contexts_buckets(sums->model, &cell->sum);
-    if (buckets == NULL) {
-        return -1;
-    }
+static void take_death(struct sums *sums, struct sums_cell *cell, const struct life *life) {
+    uint64_t *buckets = contexts_buckets(sums->model, &cell->sum);
     cell->sum.free_bytes += life_bytes(life);
     cell->sum.free_count += life_units(life);
     cell->sum.temporary += life->is_temporary && is_heap(sums, life) ? life_units(life) : 0;
     buckets[contexts_bucket(ticks_of(life))] += life_units(life);
-    return 0;
 }
 
-/* A selected one, at its end or later. 0, or -1: out of memory. */
-static int sums_take(struct sums *sums, const struct life *life) {
+/* A selected one, at its end or later. */
+static void sums_take(struct sums *sums, const struct life *life) {
     struct sums_seen seen = sums_see(sums->view, life);
     struct sums_cell *cell = &sums->cells[sums->places[life->context] - 1];
     if (!seen.at_all) {
-        return 0;
+        return;
     }
     if (seen.born) {
         take_birth(sums, cell, life);
@@ -196,7 +184,9 @@ static int sums_take(struct sums *sums, const struct life *life) {
         cell->live_variance += is_heap(sums, life) ? variance_of(life) : 0;
     }
     note_peak(sums, cell, life, seen);
-    return seen.died ? take_death(sums, cell, life) : 0;
+    if (seen.died) {
+        take_death(sums, cell, life);
+    }
 }
 
 static uint64_t whole_of(uint64_t units) {
@@ -258,13 +248,10 @@ static void set_errors(const struct sums *sums) {
     };
 }
 
-/* Fills the model's contexts, lifetimes and errors. 0, or -1: out of memory. */
-static int sums_finish(struct sums *sums) {
+/* Fills the model's contexts, lifetimes and errors. */
+static void sums_finish(struct sums *sums) {
     struct model *model = sums->model;
-    model->contexts = calloc(sums->whole->context_count + 1, sizeof *model->contexts);
-    if (model->contexts == NULL) {
-        return -1;
-    }
+    model->contexts = job_array(sums->whole->context_count + 1, sizeof *model->contexts);
     for (size_t i = 0; i < sums->whole->context_count; i++) {
         const struct sums_cell *cell = &sums->cells[i];
         if ((cell->sum.alloc_count | cell->sum.free_count | cell->base_units) != 0) {
@@ -276,7 +263,6 @@ static int sums_finish(struct sums *sums) {
         model->lifetimes[i] = whole_of(model->lifetimes[i]);
     }
     set_errors(sums);
-    return 0;
 }
 
 /* ---- Which thread allocated and freed the selected lives, and how many bytes they held at each
@@ -304,27 +290,18 @@ struct threads {
     struct step *steps;     /* model->timeline_count + 1: the last one is behind all points */
 };
 
-/* model: submodel_new(), and narrowed to the view. NULL: out of memory. */
+/* model: submodel_start(), and narrowed to the view. */
 static struct threads *threads_new(struct model *model) {
-    struct threads *threads = calloc(1, sizeof *threads);
-    if (threads != NULL) {
-        threads->model = model;
-        threads->steps = calloc(model->timeline_count + 1, sizeof *threads->steps);
-    }
-    if (threads != NULL && threads->steps == NULL) {
-        free(threads);
-        return NULL;
-    }
+    struct threads *threads = job_array(1, sizeof *threads);
+    threads->model = model;
+    threads->steps = job_array(model->timeline_count + 1, sizeof *threads->steps);
     return threads;
 }
 
-/* NULL is allowed. */
 static void threads_free(struct threads *threads) {
-    if (threads != NULL) {
-        foreign_free(&threads->foreign);
-        free(threads->steps);
-        free(threads);
-    }
+    foreign_free(&threads->foreign);
+    job_release(threads->steps);
+    job_release(threads);
 }
 
 static void take_steps(struct threads *threads, const struct life *life, struct sums_seen seen) {
@@ -352,26 +329,25 @@ static void finish_timeline(struct threads *threads) {
     }
 }
 
-static int take_free(struct threads *threads, const struct life *life) {
+static void take_free(struct threads *threads, const struct life *life) {
     struct counts *counts = &threads->counts[life->death_thread];
     counts->free_units += life_units(life);
     counts->free_bytes += life_bytes(life);
     if (life->death_thread == life->block.thread) {
-        return 0;
+        return;
     }
     counts->foreign_units += life_units(life);
     counts->foreign_bytes += life_bytes(life);
-    return foreign_add(&threads->foreign, (struct model_foreign){.freer = life->death_thread,
-                                                                 .owner = life->block.thread,
-                                                                 .blocks = life_units(life),
-                                                                 .bytes = life_bytes(life)});
+    foreign_add(&threads->foreign, (struct model_foreign){.freer = life->death_thread,
+                                                          .owner = life->block.thread,
+                                                          .blocks = life_units(life),
+                                                          .bytes = life_bytes(life)});
 }
 
-/* 0, or -1: out of memory. */
-static int threads_take(struct threads *threads, const struct life *life, struct sums_seen seen) {
+static void threads_take(struct threads *threads, const struct life *life, struct sums_seen seen) {
     bool is_own = !life->is_inherited && life->block.thread < THREADS;
     if (!seen.at_all || contexts_class(threads->model->nodes[life->context].frame) != MODEL_HEAP) {
-        return 0;
+        return;
     }
     take_steps(threads, life, seen);
     if (is_own && seen.born) {
@@ -381,7 +357,9 @@ static int threads_take(struct threads *threads, const struct life *life, struct
     if (is_own && !seen.died) {
         threads->counts[life->block.thread].live_bytes += life_bytes(life);
     }
-    return seen.died && life->death_thread < THREADS ? take_free(threads, life) : 0;
+    if (seen.died && life->death_thread < THREADS) {
+        take_free(threads, life);
+    }
 }
 
 static void finish_thread(struct model_thread *thread, const struct counts *counts) {
@@ -411,19 +389,16 @@ static void finish_threads(struct threads *threads) {
     model->thread_count = kept;
 }
 
-/* Fills the model's threads, foreign frees and timeline. 0, or -1: out of memory. */
-static int threads_finish(struct threads *threads) {
+/* Fills the model's threads, foreign frees and timeline. */
+static void threads_finish(struct threads *threads) {
     finish_threads(threads);
     finish_timeline(threads);
     foreign_sort(&threads->foreign);
     for (size_t i = 0; i < threads->foreign.count; i++) {
         struct model_foreign foreign = threads->foreign.pairs[i];
         foreign.blocks = whole_of(foreign.blocks);
-        if (records_take_foreign(threads->model, foreign) != 0) {
-            return -1;
-        }
+        records_take_foreign(threads->model, foreign);
     }
-    return 0;
 }
 
 /* ---- A model ---- */
@@ -443,61 +418,45 @@ static void finish(struct model *model) {
 /* ---- Filters of contexts ---- */
 
 static void *copy_of(const void *items, size_t count, size_t size) {
-    void *copy = calloc(count + 1, size);
-    if (copy != NULL && count != 0) {
+    void *copy = job_array(count + 1, size);
+    if (count != 0) {
         memcpy(copy, items, count * size);
     }
     return copy;
 }
 
-static int choose_contexts(struct model *model, const struct model *from, const uint32_t *places) {
-    model->contexts = calloc(from->context_count + 1, sizeof *model->contexts);
-    if (model->contexts == NULL) {
-        return -1;
-    }
+struct choosing {
+    const struct selection *selection;
+    const struct model *from;
+    const uint32_t *places;
+};
+
+/* The contexts of `from` that were selected. What threads did of it, and when, it does not tell. */
+static void choose_in_job(struct model *model, void *what) {
+    const struct choosing *choosing = what;
+    const struct model *from = choosing->from;
+    submodel_start(model, from);
+    model->contexts = job_array(from->context_count + 1, sizeof *model->contexts);
     for (size_t i = 0; i < from->context_count; i++) {
-        if (places[from->contexts[i].id] != 0) {
+        if (choosing->places[from->contexts[i].id] != 0) {
             model->contexts[model->context_count++] = from->contexts[i];
         }
     }
     model->lifetimes = copy_of(from->lifetimes, from->lifetime_count,
                                MEMTRACE_LIFETIME_BUCKETS * sizeof *model->lifetimes);
-    model->lifetime_count = model->lifetimes != NULL ? from->lifetime_count : 0;
-    return model->lifetimes != NULL ? 0 : -1;
-}
-
-/* The contexts of `from` that were selected. What threads did of it, and when, it does not tell. */
-static struct model *selected_of(const struct model *from, const uint32_t *places) {
-    struct model *model = submodel_new(from);
-    if (model == NULL || choose_contexts(model, from, places) != 0) {
-        model_free(model);
-        return NULL;
+    model->lifetime_count = from->lifetime_count;
+    if (selection_is_all(choosing->selection)) { /* everything */
+        memcpy(model->threads, from->threads, from->thread_count * sizeof *model->threads);
+        model->foreign = copy_of(from->foreign, from->foreign_count, sizeof *model->foreign);
+        model->foreign_count = from->foreign_count;
+        model->totals = from->totals;
+        model->recording = from->recording;
+        return;
     }
     model->thread_count = 0;
     model->timeline_count = 0;
     model->totals.maximum_ns = from->totals.maximum_ns;
     finish(model);
-    return model;
-}
-
-/* Everything. */
-static struct model *copy_whole(const struct model *whole, const uint32_t *places) {
-    struct model *model = submodel_new(whole);
-    if (model == NULL || choose_contexts(model, whole, places) != 0) {
-        model_free(model);
-        return NULL;
-    }
-    free(model->threads);
-    model->threads = copy_of(whole->threads, whole->thread_count, sizeof *model->threads);
-    model->foreign = copy_of(whole->foreign, whole->foreign_count, sizeof *model->foreign);
-    if (model->threads == NULL || model->foreign == NULL) {
-        model_free(model);
-        return NULL;
-    }
-    model->foreign_count = whole->foreign_count;
-    model->totals = whole->totals;
-    model->recording = whole->recording;
-    return model;
 }
 
 /* ---- Filters of blocks ---- */
@@ -505,8 +464,10 @@ static struct model *copy_whole(const struct model *whole, const uint32_t *place
 struct adding {
     struct sums sums;
     struct threads *threads;
+    const struct selection *selection;
+    struct timeorder_parts parts;
+    const struct replay_options *options;
 };
-enum { NO_MEMORY = -1 };
 
 static int begin_any(void *context, const struct life *life) {
     struct adding *adding = context;
@@ -523,87 +484,72 @@ static int end_any(void *context, const struct life *life) {
 static int take(void *context, const struct life *life) {
     struct adding *adding = context;
     struct sums_seen seen = sums_see(adding->sums.view, life);
-    return sums_take(&adding->sums, life) != 0 || threads_take(adding->threads, life, seen) != 0
-               ? NO_MEMORY
-               : 0;
+    sums_take(&adding->sums, life);
+    threads_take(adding->threads, life, seen);
+    return 0;
 }
 
-static int add_up(struct adding *adding, const struct selection *selection,
-                  struct timeorder_parts parts, const uint32_t *places,
-                  const struct replay_options *options, struct error *error) {
-    struct model *model = adding->sums.model;
+static void add_up_in_job(struct model *model, void *what) {
+    struct adding *adding = what;
+    struct sums *sums = &adding->sums;
+    const struct selection *selection = adding->selection;
     const struct selectionpass_visitor visitor = {
         .begin = begin_any, .end = end_any, .take = take, .context = adding};
-    int result = NO_MEMORY;
-    error_set(error, "out of memory while selecting");
-    if (timepoints_complete(model, selection->view.from_ns, selection->view.to_ns, 0) != 0) {
-        return NO_MEMORY;
-    }
+    struct error error;
+    error_set(&error, "out of memory while selecting");
+    sums->model = model;
+    submodel_start(model, sums->whole);
+    model->recording.is_counted = false; /* of single blocks the events alone tell */
+    timepoints_complete(model, selection->view.from_ns, selection->view.to_ns, 0);
     submodel_narrow(model, selection->view.from_ns, selection->view.to_ns);
     adding->threads = threads_new(model);
-    if (adding->threads != NULL && sums_start(&adding->sums) == 0) {
-        result = selectionpass_run(selection, adding->sums.whole, parts, places, &visitor, options,
-                                   error);
-    }
-    if (result == 0 && (sums_finish(&adding->sums) != 0 || threads_finish(adding->threads) != 0)) {
-        result = NO_MEMORY;
-    }
+    sums_start(sums);
+    job_check(selectionpass_run(selection, sums->whole, adding->parts, sums->places, &visitor,
+                                adding->options, &error),
+              &error);
+    sums_finish(sums);
+    threads_finish(adding->threads);
     threads_free(adding->threads);
-    sums_end(&adding->sums);
-    return result;
+    job_release(sums->cells);
+    model->totals.maximum_ns = sums->peak.maximum_ns;
+    finish(model);
+    timepoints_put_maximum(model);
 }
 
 static struct model *sum_of_lives(const struct selection *selection, const struct model *whole,
                                   struct timeorder_parts parts, const uint32_t *places,
                                   const struct replay_options *options, struct error *error) {
-    struct adding adding = {.sums = {.view = selection->view,
-                                     .whole = whole,
-                                     .model = submodel_new(whole),
-                                     .places = places}};
-    if (adding.sums.model == NULL) {
-        error_set(error, "out of memory while selecting");
-        return NULL;
-    }
-    adding.sums.model->recording.is_counted = false; /* of single blocks the events alone tell */
-    if (add_up(&adding, selection, parts, places, options, error) != 0) {
-        model_free(adding.sums.model);
-        return NULL;
-    }
-    adding.sums.model->totals.maximum_ns = adding.sums.peak.maximum_ns;
-    finish(adding.sums.model);
-    if (timepoints_put_maximum(adding.sums.model) != 0) {
-        error_set(error, "out of memory while selecting");
-        model_free(adding.sums.model);
-        return NULL;
-    }
-    return adding.sums.model;
+    struct adding adding = {.sums = {.view = selection->view, .whole = whole, .places = places},
+                            .selection = selection,
+                            .parts = parts,
+                            .options = options};
+    return model_make(add_up_in_job, &adding, error);
 }
 
-/* Gives the model the threads, foreign frees and timeline of `from`, which is freed. */
-static void take_threads(struct model *model, struct model *from) {
-    struct model kept = *model;
-    model->threads = from->threads;
+struct taking_threads {
+    struct model *model;
+    const struct model *from;
+};
+
+/* Gives the model the threads, foreign frees and timeline of another one. */
+static void take_threads(void *what) {
+    const struct taking_threads *taking = what;
+    struct model *model = taking->model;
+    const struct model *from = taking->from;
+    model->threads = copy_of(from->threads, from->thread_count, sizeof *model->threads);
     model->thread_count = from->thread_count;
-    model->foreign = from->foreign;
+    model->foreign = copy_of(from->foreign, from->foreign_count, sizeof *model->foreign);
     model->foreign_count = from->foreign_count;
-    model->timeline = from->timeline;
+    model->timeline = copy_of(from->timeline, from->timeline_count, sizeof *model->timeline);
     model->timeline_count = from->timeline_count;
-    from->threads = kept.threads;
-    from->foreign = kept.foreign;
-    from->timeline = kept.timeline;
-    model_free(from);
 }
 
 /* ---- Which of them ---- */
 
 static struct model *choose(const struct selection *selection, const struct model *from,
                             const uint32_t *places, struct error *error) {
-    struct model *model =
-        selection_is_all(selection) ? copy_whole(from, places) : selected_of(from, places);
-    if (model == NULL) {
-        error_set(error, "out of memory while selecting");
-    }
-    return model;
+    struct choosing choosing = {selection, from, places};
+    return model_make(choose_in_job, &choosing, error);
 }
 
 /* A view that the recording's index tells. */
@@ -633,11 +579,12 @@ static struct model *of_contexts(const struct selection *selection, const struct
         return model;
     }
     of_lives = sum_of_lives(selection, whole, parts, places, options, error);
-    if (of_lives == NULL) {
+    if (of_lives == NULL || job_run(take_threads, &(struct taking_threads){model, of_lives},
+                                    &model->memory, error) != 0) {
         model_free(model);
-        return NULL;
+        model = NULL;
     }
-    take_threads(model, of_lives);
+    model_free(of_lives);
     return model;
 }
 

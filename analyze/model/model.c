@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* model.c: look-ups, and the end of a model. See model.h. */
+/* model.c: see model.h. */
 #include "analyze/model/model.h"
-
-#include "analyze/base/array.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,32 +8,37 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-void model_free(struct model *model) {
-    if (model == NULL) {
-        return;
-    }
-    free(model->nodes);
-    free(model->contexts);
-    free(model->lifetimes);
-    free(model->threads);
-    free(model->foreign);
-    free(model->modules);
-    free(model->strings);
-    free(model->long_strings);
-    free(model->pools);
-    free(model->pool_rooms);
-    free(model->timeline);
-    free(model->marks);
-    free(model->gaps);
-    free(model->thinned);
-    free(model->children);
-    free(model->child_paths);
-    free(model->mark_names);
-    if (model->index != NULL) {
-        model->free_index(model->index);
-    }
-    free(model);
+/* ---- One of them ---- */
+
+struct model_making {
+    void (*make)(struct model *model, void *what);
+    void *what;
+    struct model *model;
+};
+
+static void model_make_in_job(void *what) {
+    struct model_making *making = what;
+    making->model = job_alloc(sizeof *making->model);
+    making->make(making->model, making->what);
 }
+
+struct model *model_make(void (*make)(struct model *model, void *what), void *what,
+                         struct error *error) {
+    struct model_making making = {.make = make, .what = what};
+    struct job_memory *memory = NULL;
+    if (job_run(model_make_in_job, &making, &memory, error) != 0) {
+        return NULL;
+    }
+    making.model->memory = memory;
+    return making.model;
+}
+
+void model_free(struct model *model) {
+    struct job_memory *memory = model != NULL ? model->memory : NULL;
+    job_free(&memory);
+}
+
+/* ---- Look-ups ---- */
 
 bool model_is_left(const struct model *model) {
     return (model->header.flags & MEMTRACE_FLAG_LEFT) != 0;
@@ -109,7 +112,7 @@ const char *model_class_name(const struct model *model, const struct model_conte
 
 /* What one frame adds: which file (by build-id, so that a copy elsewhere is the same; else by
  * path), and where in it. */
-static uint64_t add_frame(const struct model *model, uint64_t hash, uint64_t frame) {
+static uint64_t model_hash_frame(const struct model *model, uint64_t hash, uint64_t frame) {
     struct model_place place = model_place(model, frame);
     if (frame < MEMTRACE_FRAME_CLASSES) {
         if (frame >= MEMTRACE_FRAME_POOL && frame - MEMTRACE_FRAME_POOL < model->pool_count) {
@@ -131,7 +134,7 @@ static uint64_t add_frame(const struct model *model, uint64_t hash, uint64_t fra
 uint64_t model_hash(const struct model *model, uint32_t id) {
     uint64_t hash = 0;
     while (id != 0 && id < model->node_count) {
-        hash = add_frame(model, hash, model->nodes[id].frame);
+        hash = model_hash_frame(model, hash, model->nodes[id].frame);
         id = model->nodes[id].parent;
     }
     return hash;
@@ -139,72 +142,58 @@ uint64_t model_hash(const struct model *model, uint32_t id) {
 
 /* ---- What threads freed of each other ---- */
 
+static void foreign_forget_places(struct foreign *foreign) {
+    job_release(foreign->places.entries);
+    foreign->places = (struct numbermap){0};
+}
+
 void foreign_free(struct foreign *foreign) {
-    free(foreign->pairs);
-    numbermap_free(&foreign->places);
+    foreign_forget_places(foreign);
+    job_release(foreign->pairs);
     *foreign = (struct foreign){0};
 }
 
-static uint64_t key_of(const struct model_foreign *pair) {
+static uint64_t foreign_key(const struct model_foreign *pair) {
     return (uint64_t)pair->freer << 32 | pair->owner;
 }
 
-static int put_place(struct foreign *foreign, size_t index) {
-    return numbermap_put(&foreign->places, key_of(&foreign->pairs[index]),
-                         (void *)(uintptr_t)(index + 1));
+static void foreign_put_place(struct foreign *foreign, size_t index) {
+    numbermap_set(&foreign->places, foreign_key(&foreign->pairs[index]),
+                  (void *)(uintptr_t)(index + 1));
 }
 
-/* After sorting the places are no longer known. */
-static int find_places_again(struct foreign *foreign) {
-    for (size_t i = 0; i < foreign->count; i++) {
-        if (put_place(foreign, i) != 0) {
-            return -1;
+void foreign_add(struct foreign *foreign, struct model_foreign more) {
+    uintptr_t place;
+    if (foreign->places.used != foreign->count) { /* since they were sorted */
+        for (size_t i = 0; i < foreign->count; i++) {
+            foreign_put_place(foreign, i);
         }
     }
-    return 0;
+    place = (uintptr_t)numbermap_get(&foreign->places, foreign_key(&more));
+    if (place != 0) {
+        foreign->pairs[place - 1].blocks += more.blocks;
+        foreign->pairs[place - 1].bytes += more.bytes;
+        return;
+    }
+    job_grow(&foreign->pairs, &foreign->room, foreign->count, sizeof *foreign->pairs);
+    foreign->pairs[foreign->count] = more;
+    foreign_put_place(foreign, foreign->count++);
 }
 
-static struct model_foreign *append(struct foreign *foreign, uint32_t freer, uint32_t owner) {
-    if (array_grow(&foreign->pairs, &foreign->room, foreign->count, sizeof *foreign->pairs) != 0) {
-        return NULL;
-    }
-    foreign->pairs[foreign->count] = (struct model_foreign){.freer = freer, .owner = owner};
-    if (put_place(foreign, foreign->count) != 0) {
-        return NULL;
-    }
-    return &foreign->pairs[foreign->count++];
-}
-
-int foreign_add(struct foreign *foreign, struct model_foreign more) {
-    struct model_foreign *pair;
-    uintptr_t place;
-    if (foreign->places.used != foreign->count && find_places_again(foreign) != 0) {
-        return -1;
-    }
-    place = (uintptr_t)numbermap_get(&foreign->places, key_of(&more));
-    pair = place != 0 ? &foreign->pairs[place - 1] : append(foreign, more.freer, more.owner);
-    if (pair == NULL) {
-        return -1;
-    }
-    pair->blocks += more.blocks;
-    pair->bytes += more.bytes;
-    return 0;
-}
-
-static int compare(const void *left, const void *right) {
-    uint64_t a = key_of(left);
-    uint64_t b = key_of(right);
+static int foreign_compare(const void *left, const void *right) {
+    uint64_t a = foreign_key(left);
+    uint64_t b = foreign_key(right);
     return (a > b) - (a < b);
 }
 
 void foreign_sort(struct foreign *foreign) {
     if (foreign->count != 0) {
-        qsort(foreign->pairs, foreign->count, sizeof *foreign->pairs, compare);
-        numbermap_free(&foreign->places);
+        qsort(foreign->pairs, foreign->count, sizeof *foreign->pairs, foreign_compare);
+        foreign_forget_places(foreign);
     }
 }
 
 void foreign_clear(struct foreign *foreign) {
     foreign->count = 0;
-    numbermap_free(&foreign->places);
+    foreign_forget_places(foreign);
 }

@@ -21,6 +21,7 @@
 #ifndef ANALYZE_MODEL_MODEL_H
 #define ANALYZE_MODEL_MODEL_H
 
+#include "analyze/base/job.h"
 #include "analyze/base/numbermap.h"
 #include "analyze/read/profile.h"
 
@@ -213,11 +214,11 @@ struct model {
     struct model_context *contexts;
     size_t context_count;
     uint64_t *lifetimes; /* MEMTRACE_LIFETIME_BUCKETS a context: see context.lifetimes */
-    size_t lifetime_count;
+    size_t lifetime_count, lifetime_room;
     struct model_thread *threads; /* sorted by id; those that were never used are left out */
     size_t thread_count;
     struct model_foreign *foreign; /* sorted by freer, then by owner */
-    size_t foreign_count;
+    size_t foreign_count, foreign_room;
     struct model_module *modules; /* indexed by id; [0] and damaged ones have path "" */
     size_t module_count;
     char (*pools)[64]; /* indexed by context.pool */
@@ -243,14 +244,18 @@ struct model {
     uint64_t from_ns; /* only what happened in [from_ns, to_ns) is counted: see selection.h */
     uint64_t to_ns;   /* UINT64_MAX: to the end */
     struct model_recording recording;
-    uint64_t now_ns;     /* the latest time known, since the program's start */
-    bool live;           /* taken from a program that was running */
-    char damage[256];    /* empty: whole; else where the file breaks or what did not add up */
-    char *strings;       /* module paths */
-    char *long_strings;  /* of those that take several records; NULL: none */
-    struct index *index; /* of all of a recording, for views of it; else NULL */
-    void (*free_index)(struct index *index);
+    uint64_t now_ns;           /* the latest time known, since the program's start */
+    bool live;                 /* taken from a program that was running */
+    char damage[256];          /* empty: whole; else where the file breaks or what did not add up */
+    char *strings;             /* module paths */
+    struct index *index;       /* of all of a recording, for views of it; else NULL */
+    struct job_memory *memory; /* its own; NULL: it is of the job that made it */
 };
+
+/* Makes a model in a job of its own, whose memory is the model's: make() fills in what is all zero
+ * at first. NULL: that job failed, error (may be NULL) says why. */
+struct model *model_make(void (*make)(struct model *model, void *what), void *what,
+                         struct error *error);
 
 /* Reads everything. For a live profile call profile_refresh() first: frees are read before
  * allocations, so no block counts as freed before it was allocated. NULL: out of memory. */
@@ -260,7 +265,7 @@ struct model *model_load(const struct profile *profile, struct error *error);
  * and the only node is the root. */
 struct model *model_load_records(const struct profile *profile, struct error *error);
 
-/* NULL is allowed. */
+/* NULL is allowed. One without memory of its own goes with its job. */
 void model_free(struct model *model);
 
 /* The context with this id, or NULL if it has no counts. NULL model: NULL. */
@@ -303,7 +308,8 @@ uint64_t model_hash(const struct model *model, uint32_t id);
 const char *model_class_name(const struct model *model, const struct model_context *context);
 
 /* How much each thread freed of what each other thread allocated, added up. A program of thousands
- * of threads has millions of pairs, so a pair is found by its hash. All zero is empty and ready. */
+ * of threads has millions of pairs, so a pair is found by its hash. All zero is empty and ready; it
+ * belongs to the job that it was begun in. */
 struct foreign {
     struct model_foreign *pairs; /* each (freer, owner) once; blocks in the caller's units */
     size_t count;
@@ -311,10 +317,10 @@ struct foreign {
     struct numbermap places; /* of the pairs: their numbers from 1; empty after foreign_sort() */
 };
 
+/* Frees it early. */
 void foreign_free(struct foreign *foreign);
 
-/* 0, or -1: out of memory. */
-int foreign_add(struct foreign *foreign, struct model_foreign more);
+void foreign_add(struct foreign *foreign, struct model_foreign more);
 
 /* By freer, then by owner. */
 void foreign_sort(struct foreign *foreign);

@@ -4,14 +4,17 @@
 
 #include "analyze/base/arena.h"
 #include "analyze/base/numbermap.h"
+#include "analyze/base/pathname.h"
 #include "analyze/base/thismachine.h"
 #include "analyze/model/roles.h"
 #include "analyze/model/uncounted.h"
 #include "analyze/symbol/debugfile.h"
+#include "analyze/symbol/debuginfod.h"
 #include "analyze/symbol/symbol.h"
 
 #include <ctype.h>
 #include <elf.h>
+#include <glob.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -387,32 +390,6 @@ int names_settle(const struct names *names, const atomic_bool *cancel) {
     return 0;
 }
 
-struct names_unnamed names_find_unnamed(const struct names *names,
-                                        bool (*is_wanted)(const char *)) {
-    const struct numbermap *entries = &names->resolved->entries;
-    struct names_unnamed *all = calloc(names->model->module_count + 1, sizeof *all);
-    struct names_unnamed most = {0};
-    for (size_t i = 0; all != NULL && i < entries->places; i++) {
-        const struct entry *entry = entries->entries[i].value;
-        uint64_t module =
-            entries->entries[i].key >> MEMTRACE_FRAME_MODULE_SHIFT & MEMTRACE_FRAME_MODULE_MASK;
-        const struct names_frame *frame = entry != NULL ? &entry->frames[0] : NULL;
-        if (frame == NULL || frame->function != NULL || module >= names->model->module_count ||
-            !is_wanted(frame->module)) {
-            continue;
-        }
-        struct names_unnamed *one = &all[module];
-        one->module = frame->module;
-        one->offset = one->places == 0 || frame->offset < one->offset ? frame->offset : one->offset;
-        one->places++;
-        if (one->places > most.places) {
-            most = *one;
-        }
-    }
-    free(all);
-    return most;
-}
-
 const char *names_spell(const struct names_frame *frame, char *buffer, size_t size) {
     const char *name = basename(frame->module);
     if (frame->function != NULL) {
@@ -427,6 +404,108 @@ const char *names_spell(const struct names_frame *frame, char *buffer, size_t si
     return buffer;
 }
 
+/* ---- What would name the functions of the system's libraries that have no name here ---- */
+
+enum { LIST_MOST = 16 << 20 }; /* bytes of a package's list of files that are looked at */
+
+/* A library of the system's. What starts and ends a program is not told: the loader, libc. */
+static bool is_told(const char *path) {
+    const char *name = strrchr(path, '/');
+    return name != NULL && (strncmp(path, "/usr/lib", 8) == 0 || strncmp(path, "/lib", 4) == 0) &&
+           strncmp(name, "/ld-", 4) != 0 && strcmp(name, "/libc.so.6") != 0;
+}
+
+/* Whether the list, a path a line, has one that ends so. */
+static bool list_has(const char *list, const char *ending) {
+    size_t length = strlen(ending);
+    char line[4096];
+    size_t bytes = 0;
+    bool has = false;
+    FILE *file = fopen(list, "re");
+    while (file != NULL && !has && bytes < LIST_MOST && fgets(line, sizeof line, file) != NULL) {
+        size_t end = strcspn(line, "\n");
+        bytes += end;
+        line[end] = '\0';
+        has = end >= length && strcmp(line + end - length, ending) == 0;
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    return has;
+}
+
+/* The name of Debian's package that has the file, as lists of installed packages have it. */
+static bool find_package(const char *path, char *package, size_t size) {
+    const char *below =
+        strncmp(path, "/usr/", 5) == 0 ? path + 4 : path; /* /lib is in /usr or not */
+    glob_t lists = {0};
+    bool found = false;
+    if (glob("/var/lib/dpkg/info/*.list", 0, NULL, &lists) == 0) {
+        for (size_t i = 0; !found && i < lists.gl_pathc; i++) {
+            found = list_has(lists.gl_pathv[i], below);
+            if (found) {
+                const char *name = strrchr(lists.gl_pathv[i], '/') + 1;
+                snprintf(package, size, "%.*s", (int)strcspn(name, ":"), name);
+                package[strlen(package) - (strchr(name, ':') == NULL ? strlen(".list") : 0)] = '\0';
+            }
+        }
+    }
+    globfree(&lists);
+    return found;
+}
+
+/* Places without a name in one library. */
+struct unnamed {
+    const char *module; /* its path */
+    uint64_t offset;    /* of one of them: the first */
+    size_t places;
+};
+
+/* The library that has most of them, of those that were asked for so far. */
+static struct unnamed find_unnamed(const struct names *names) {
+    const struct numbermap *entries = &names->resolved->entries;
+    struct unnamed *all = calloc(names->model->module_count + 1, sizeof *all);
+    struct unnamed most = {0};
+    for (size_t i = 0; all != NULL && i < entries->places; i++) {
+        const struct entry *entry = entries->entries[i].value;
+        uint64_t module =
+            entries->entries[i].key >> MEMTRACE_FRAME_MODULE_SHIFT & MEMTRACE_FRAME_MODULE_MASK;
+        const struct names_frame *frame = entry != NULL ? &entry->frames[0] : NULL;
+        if (frame == NULL || frame->function != NULL || module >= names->model->module_count ||
+            !is_told(frame->module)) {
+            continue;
+        }
+        struct unnamed *one = &all[module];
+        one->module = frame->module;
+        one->offset = one->places == 0 || frame->offset < one->offset ? frame->offset : one->offset;
+        one->places++;
+        if (one->places > most.places) {
+            most = *one;
+        }
+    }
+    free(all);
+    return most;
+}
+
+bool names_explain_missing(const struct names *names, char *line, size_t size) {
+    struct unnamed missing = find_unnamed(names);
+    char package[128];
+    char symbols[160] = "its debug symbols have";
+    if (missing.places == 0) {
+        return false;
+    }
+    if (find_package(missing.module, package, sizeof package)) {
+        snprintf(symbols, sizeof symbols, "the package %s-dbgsym has", package);
+    }
+    snprintf(line, size, "%s+0x%" PRIx64 "%s no name here: %s %s, %s",
+             pathname_base(missing.module), missing.offset,
+             missing.places > 1 ? " and others have" : " has", symbols,
+             missing.places > 1 ? "them" : "it",
+             debuginfod_is_wanted() ? "the servers of DEBUGINFOD_URLS have not"
+                                    : "or a server that DEBUGINFOD_URLS names");
+    return true;
+}
+
 /* ---- Short names. One pass, by brackets; no grammar, so every name gets through ---- */
 
 struct shortening {
@@ -437,18 +516,18 @@ struct shortening {
     char *buffer;
 };
 
-static void put(struct shortening *name, const char *text, size_t length) {
+static void shortname_put(struct shortening *name, const char *text, size_t length) {
     for (size_t i = 0; i < length && name->to < name->end; i++) {
         *name->to++ = text[i];
     }
 }
 
-static bool is_name(char byte) {
+static bool shortname_is_name(char byte) {
     return isalnum((unsigned char)byte) || byte == '_' || (byte & 0x80) != 0;
 }
 
 /* Behind the bracket that closes the one at `at`; at the end if none does. */
-static const char *behind(const char *at) {
+static const char *shortname_behind(const char *at) {
     char open = *at;
     char close = open == '<' ? '>' : open == '(' ? ')' : open == '{' ? '}' : ']';
     int depth = 0;
@@ -465,7 +544,7 @@ static const char *behind(const char *at) {
 }
 
 /* Length of the operator's symbol at `at`, 0: it is named by a word or a type. */
-static size_t symbol_length(const char *at) {
+static size_t shortname_symbol_length(const char *at) {
     static const char *const symbols[] = {"->*", "<<=", ">>=", "<=>", "()", "[]", "->", "++", "--",
                                           "<<",  ">>",  "<=",  ">=",  "==", "!=", "&&", "||", "+=",
                                           "-=",  "*=",  "/=",  "%=",  "^=", "&=", "|="};
@@ -478,37 +557,37 @@ static size_t symbol_length(const char *at) {
 }
 
 /* "operator<<", "operator()", "operator new[]", "operator bool": copied up to its parameters. */
-static bool take_operator(struct shortening *name) {
+static bool shortname_take_operator(struct shortening *name) {
     static const char word[] = "operator";
     const size_t length = sizeof word - 1;
     const char *from = name->at;
     const char *stop = from + length;
     size_t symbol;
-    if (strncmp(from, word, length) != 0 || is_name(from[length]) ||
-        (name->to > name->buffer && is_name(name->to[-1]))) {
+    if (strncmp(from, word, length) != 0 || shortname_is_name(from[length]) ||
+        (name->to > name->buffer && shortname_is_name(name->to[-1]))) {
         return false;
     }
-    symbol = symbol_length(stop);
+    symbol = shortname_symbol_length(stop);
     stop += symbol != 0 ? symbol : strcspn(stop, "(");
-    put(name, from, (size_t)(stop - from));
+    shortname_put(name, from, (size_t)(stop - from));
     name->at = stop;
     stop += *stop == ' ';
     if (symbol != 0 && *stop == '<') {
-        put(name, "<>", 2);
-        name->at = behind(stop);
+        shortname_put(name, "<>", 2);
+        name->at = shortname_behind(stop);
     }
     return true;
 }
 
 /* A parenthesis: parameters are dropped, "(anonymous namespace)" is part of the name. */
-static void take_parenthesis(struct shortening *name) {
-    const char *stop = behind(name->at);
+static void shortname_take_parenthesis(struct shortening *name) {
+    const char *stop = shortname_behind(name->at);
     if (strncmp(name->at, "(anonymous namespace)", 21) == 0) {
-        put(name, name->at, 21);
+        shortname_put(name, name->at, 21);
     } else if (stop[0] == ':' || stop[0] == '[') { /* a local name: f(int)::g */
-        put(name, "()", 2);
+        shortname_put(name, "()", 2);
     } else if (strncmp(stop, " const", 6) == 0 && (stop[6] == '\0' || stop[6] == ':')) {
-        put(name, stop[6] == ':' ? "()" : "", stop[6] == ':' ? 2 : 0);
+        shortname_put(name, stop[6] == ':' ? "()" : "", stop[6] == ':' ? 2 : 0);
         stop += 6;
     }
     name->at = stop;
@@ -516,7 +595,7 @@ static void take_parenthesis(struct shortening *name) {
 
 /* Whether a path goes on at this bracket by a part that has no other name: Rust's "<impl A for B>",
  * GCC's "<lambda(int)>". */
-static bool is_part(const char *at) {
+static bool shortname_is_part(const char *at) {
     static const char *const parts[] = {"<impl ", "<lambda", "<unnamed", "<anonymous"};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         if (strncmp(at, parts[i], strlen(parts[i])) == 0) {
@@ -526,47 +605,47 @@ static bool is_part(const char *at) {
     return false;
 }
 
-static void take(struct shortening *name) {
+static void shortname_take(struct shortening *name) {
     const char *from = name->at;
     const char *stop;
-    bool after_name = name->to > name->start && is_name(name->to[-1]);
+    bool after_name = name->to > name->start && shortname_is_name(name->to[-1]);
     bool after_path = name->to - name->start > 2 && strncmp(name->to - 2, "::", 2) == 0;
-    if (take_operator(name)) {
+    if (shortname_take_operator(name)) {
         return;
     }
     switch (*from) {
     case '<':
-        stop = behind(from);
-        if (after_path && is_part(from)) {
-            put(name, from, (size_t)(stop - from));
+        stop = shortname_behind(from);
+        if (after_path && shortname_is_part(from)) {
+            shortname_put(name, from, (size_t)(stop - from));
             name->at = stop;
             return;
         }
         if (after_name || after_path) { /* of a type, or of a function: Rust's call::<A> */
-            put(name, "<>", 2);
+            shortname_put(name, "<>", 2);
             name->at = stop;
             return;
         }
         break; /* Rust's <T as Trait> */
     case '(':
-        take_parenthesis(name);
+        shortname_take_parenthesis(name);
         return;
     case '{': /* {lambda(int)#1}, {{closure}} */
     case '[': /* [abi:cxx11], [clone .isra.0] */
-        stop = behind(from);
-        put(name, from, (size_t)(stop - from));
+        stop = shortname_behind(from);
+        shortname_put(name, from, (size_t)(stop - from));
         name->at = stop;
         return;
     default:
         break;
     }
-    put(name, from, 1);
+    shortname_put(name, from, 1);
     name->at++;
 }
 
 /* Whether the blank at `at` stands behind a return type. Blanks of Rust's "<T as Trait>" and of
  * "non-virtual thunk to" do not. */
-static bool ends_type(const struct shortening *name) {
+static bool shortname_ends_type(const struct shortening *name) {
     const char *at = name->at;
     const char *rest = at + 1;
     return *at == ' ' &&
@@ -577,7 +656,7 @@ static bool ends_type(const struct shortening *name) {
 }
 
 /* std::string has a long name that says nothing more. */
-static void name_strings(char *buffer) {
+static void shortname_name_strings(char *buffer) {
     static const char full[] = "std::__cxx11::basic_string<>";
     static const char brief[] = "std::string";
     char *at;
@@ -592,15 +671,15 @@ const char *shortname(const char *text, char *buffer, size_t size) {
     struct shortening name = {
         .at = text, .to = buffer, .start = buffer, .end = buffer + size - 1, .buffer = buffer};
     while (*name.at != '\0' && name.to < name.end) {
-        if (ends_type(&name)) {
+        if (shortname_ends_type(&name)) {
             name.to = buffer;
             name.at++;
             continue;
         }
-        take(&name);
+        shortname_take(&name);
     }
     *name.to = '\0';
-    name_strings(buffer);
+    shortname_name_strings(buffer);
     if (name.to == buffer && text[0] != '\0') {
         strncpy(buffer, text, size - 1);
         buffer[size - 1] = '\0';

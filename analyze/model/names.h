@@ -76,14 +76,10 @@ const char *names_uncounted(const struct names *names);
  * whatever was asked for. */
 size_t names_warnings(const struct names *names, const char *const **lines);
 
-/* The module that has most places without a name, of those that were asked for so far and whose
- * path is wanted; places 0: there is none. One thread. */
-struct names_unnamed {
-    const char *module; /* path */
-    uint64_t offset;    /* of one of them: the first */
-    size_t places;
-};
-struct names_unnamed names_find_unnamed(const struct names *names, bool (*is_wanted)(const char *));
+/* Writes one line for the user of the library of the system's that has most places without a name,
+ * of those that were asked for so far: which package has them, or which variable. false: there is
+ * nothing to say. One thread. */
+bool names_explain_missing(const struct names *names, char *line, size_t size);
 
 /* Writes what to show of a frame into the buffer and returns it: the function, or module+0xoffset.
  */

@@ -2,6 +2,8 @@
 /* cells.c: see cells.h. */
 #include "analyze/profile/cells.h"
 
+#include "analyze/base/job.h"
+
 #include <stdlib.h>
 
 bool cells_node_id(const struct profile_segment *segment, uint32_t place, uint32_t *id) {
@@ -29,86 +31,135 @@ size_t cells_count_nodes(const struct profile *profile) {
 }
 
 /* How many groups of cells a segment has: struct memtrace_cell. */
-static uint32_t groups_in(const struct profile_segment *segment) {
+static uint32_t cells_groups_in(const struct profile_segment *segment) {
     return segment->kind == MEMTRACE_SEGMENT_LEDGER  ? MEMTRACE_LEAF_ITEMS / MEMTRACE_GROUP_ITEMS
            : segment->kind == MEMTRACE_SEGMENT_CELLS ? 1
                                                      : 0;
 }
 
-static int by_index(const void *left, const void *right) {
+static int cells_by_index(const void *left, const void *right) {
     const struct cells_group *a = left;
     const struct cells_group *b = right;
     return (a->index > b->index) - (a->index < b->index);
 }
 
-static int index_lifetimes(struct cells *cells) {
-    const struct profile *profile = cells->profile;
-    size_t limit = profile->segment_count + 1; /* leaves are given out in order */
-    cells->lifetimes = calloc(limit, sizeof(void *));
-    if (cells->lifetimes == NULL) {
-        return -1;
-    }
-    cells->lifetime_leaves = limit;
-    for (size_t i = 0; i < profile->segment_count; i++) {
-        const struct profile_segment *segment = &profile->segments[i];
-        if (segment->kind == MEMTRACE_SEGMENT_LIFETIMES && segment->index < limit) {
-            cells->lifetimes[segment->index] = segment;
-        }
-    }
-    return 0;
-}
-
-int cells_gather(struct cells *cells, const struct profile *profile) {
+void cells_gather(struct cells *cells, const struct profile *profile) {
+    size_t limit = profile->segment_count + 1; /* leaves of lifetimes are given out in order */
     size_t most = 1;
     for (size_t i = 0; i < profile->segment_count; i++) {
-        most += groups_in(&profile->segments[i]);
+        most += cells_groups_in(&profile->segments[i]);
     }
-    *cells = (struct cells){.profile = profile, .groups = calloc(most, sizeof *cells->groups)};
-    if (cells->groups == NULL || index_lifetimes(cells) != 0) {
-        cells_free(cells);
-        return -1;
-    }
+    *cells = (struct cells){.profile = profile,
+                            .groups = job_array(most, sizeof *cells->groups),
+                            .lifetimes = job_array(limit, sizeof(void *)),
+                            .lifetime_leaves = limit};
     for (size_t i = 0; i < profile->segment_count; i++) {
         const struct profile_segment *segment = &profile->segments[i];
-        uint32_t count = groups_in(segment);
+        uint32_t count = cells_groups_in(segment);
         for (uint32_t j = 0; j < count; j++) {
             cells->groups[cells->count++] = (struct cells_group){
                 .segment = segment,
                 .index = (uint64_t)segment->index * count + j,
                 .place = count == 1 ? MEMTRACE_GROUP_FIRST : j * MEMTRACE_GROUP_ITEMS};
         }
+        if (segment->kind == MEMTRACE_SEGMENT_LIFETIMES && segment->index < limit) {
+            cells->lifetimes[segment->index] = segment;
+        }
     }
-    qsort(cells->groups, cells->count, sizeof *cells->groups, by_index);
-    return 0;
+    qsort(cells->groups, cells->count, sizeof *cells->groups, cells_by_index);
 }
 
-void cells_free(struct cells *cells) {
-    free(cells->groups);
-    free(cells->lifetimes);
+void cells_release(struct cells *cells) {
+    job_release(cells->groups);
+    job_release(cells->lifetimes);
     *cells = (struct cells){0};
 }
 
-size_t cells_columns(const struct cells *cells, size_t first) {
-    size_t end = first + 1;
-    while (end < cells->count && cells->groups[end].index == cells->groups[first].index) {
-        end++;
+bool cells_next(const struct cells *cells, size_t node_count, struct cells_context *context) {
+    uint64_t id = 0;
+    while (id == 0 || id >= node_count) {
+        if (context->columns == 0 || ++context->place == MEMTRACE_GROUP_ITEMS) {
+            size_t end = context->first += context->columns;
+            while (end < cells->count &&
+                   cells->groups[end].index == cells->groups[context->first].index) {
+                end++;
+            }
+            context->columns = end - context->first;
+            context->place = 0;
+        }
+        if (context->columns == 0) {
+            return false;
+        }
+        id = cells->groups[context->first].index * MEMTRACE_GROUP_ITEMS + context->place;
     }
-    return end - first;
+    context->id = (uint32_t)id;
+    return true;
+}
+
+/* Its cell in a column. NULL: it is not there, or of a column that is left out. */
+static const struct memtrace_cell *cells_of(const struct cells *cells,
+                                            const struct cells_context *context, size_t column) {
+    const struct cells_group *group = &cells->groups[context->first + column];
+    bool is_left_out = cells->only != 0 && group->segment->owner != cells->only - 1;
+    return is_left_out
+               ? NULL
+               : profile_item(cells->profile, group->segment, group->place + context->place);
+}
+
+void cells_sum(const struct cells *cells, const struct cells_context *context, uint32_t epoch,
+               struct sum *sum) {
+    for (size_t i = 0; i < context->columns; i++) {
+        const struct memtrace_cell *cell = cells_of(cells, context, i);
+        if (cell != NULL) {
+            sum->free_count += profile_load_u64(&cell->free_count);
+            sum->free_bytes += profile_load_u64(&cell->free_bytes); /* of a mapping also a part */
+        }
+    }
+    for (size_t i = 0; i < context->columns; i++) {
+        const struct memtrace_cell *cell = cells_of(cells, context, i);
+        uint64_t count = cell != NULL ? profile_load_u64(&cell->alloc_count) : 0;
+        if (count != 0) {
+            sum->alloc_bytes += profile_load_u64(&cell->alloc_bytes);
+            sum->alloc_count += count;
+            sum->temporary += profile_load_u64(&cell->temporary_count);
+        }
+    }
+    cells_sum_peak(cells, context, epoch, sum);
 }
 
 /* The counts are read first: if the cell has no saved value after that, they are from before. */
-uint64_t cells_peak(const struct memtrace_cell *cell, uint32_t epoch) {
-    uint64_t freed = profile_load_u64(&cell->free_bytes);
-    uint64_t held = profile_load_u64(&cell->alloc_bytes) - freed;
-    if (epoch % 2 == 0 && profile_load_u32(&cell->peak_epoch) == epoch) {
-        held = (uint64_t)profile_load_i64(&cell->saved_live);
+void cells_sum_peak(const struct cells *cells, const struct cells_context *context, uint32_t epoch,
+                    struct sum *sum) {
+    for (size_t i = 0; i < context->columns; i++) {
+        const struct memtrace_cell *cell = cells_of(cells, context, i);
+        if (cell != NULL) {
+            uint64_t freed = profile_load_u64(&cell->free_bytes);
+            uint64_t held = profile_load_u64(&cell->alloc_bytes) - freed;
+            if (epoch % 2 == 0 && profile_load_u32(&cell->peak_epoch) == epoch) {
+                held = (uint64_t)profile_load_i64(&cell->saved_live);
+            }
+            sum->peak_bytes += held;
+        }
     }
-    return held;
+}
+
+uint64_t cells_allocating(const struct cells *cells, const struct cells_context *context,
+                          uint32_t others) {
+    uint64_t bits = 0;
+    for (size_t i = 0; i < context->columns; i++) {
+        const struct memtrace_cell *cell = cells_of(cells, context, i);
+        uint32_t column = cells->groups[context->first + i].segment->owner;
+        if (cell != NULL && profile_load_u64(&cell->alloc_count) != 0) {
+            bits |= UINT64_C(1) << (column < others ? column : others);
+        }
+    }
+    return bits;
 }
 
 /* ---- Lifetimes ---- */
 
-static const struct memtrace_lifetimes *lifetimes_record(const struct cells *cells, uint32_t id) {
+static const struct memtrace_lifetimes *cells_lifetimes_record(const struct cells *cells,
+                                                               uint32_t id) {
     uint32_t leaf = id / MEMTRACE_LEAF_ITEMS;
     if (leaf >= cells->lifetime_leaves || cells->lifetimes[leaf] == NULL) {
         return NULL;
@@ -116,8 +167,9 @@ static const struct memtrace_lifetimes *lifetimes_record(const struct cells *cel
     return profile_item(cells->profile, cells->lifetimes[leaf], id % MEMTRACE_LEAF_ITEMS);
 }
 
-bool cells_lifetimes(const struct cells *cells, const struct memtrace_cell *cell,
-                     uint64_t buckets[MEMTRACE_LIFETIME_BUCKETS]) {
+/* How many of a cell's frees are in each bucket, which were 0; false: it is not known. */
+static bool cells_lifetimes(const struct cells *cells, const struct memtrace_cell *cell,
+                            uint64_t buckets[MEMTRACE_LIFETIME_BUCKETS]) {
     uint32_t lifetimes = profile_load_u32(&cell->lifetimes);
     uint64_t frees = profile_load_u64(&cell->free_count);
     uint64_t counted = 0;
@@ -125,7 +177,7 @@ bool cells_lifetimes(const struct cells *cells, const struct memtrace_cell *cell
         buckets[lifetimes % MEMTRACE_LIFETIME_BUCKETS]++;
     } else if (lifetimes & MEMTRACE_LIFETIME_RECORD) {
         const struct memtrace_lifetimes *record =
-            lifetimes_record(cells, lifetimes & MEMTRACE_LIFETIME_RECORD);
+            cells_lifetimes_record(cells, lifetimes & MEMTRACE_LIFETIME_RECORD);
         if (record == NULL) {
             return false;
         }
@@ -140,4 +192,20 @@ bool cells_lifetimes(const struct cells *cells, const struct memtrace_cell *cell
         buckets[0] = frees > counted ? frees - counted : 0;
     }
     return lifetimes != 0 && frees != 0;
+}
+
+bool cells_sum_lifetimes(const struct cells *cells, const struct cells_context *context,
+                         uint64_t buckets[MEMTRACE_LIFETIME_BUCKETS]) {
+    bool is_known = false;
+    for (size_t i = 0; i < context->columns; i++) {
+        const struct memtrace_cell *cell = cells_of(cells, context, i);
+        uint64_t found[MEMTRACE_LIFETIME_BUCKETS] = {0};
+        if (cell != NULL && cells_lifetimes(cells, cell, found)) {
+            is_known = true;
+            for (size_t bucket = 0; bucket < MEMTRACE_LIFETIME_BUCKETS; bucket++) {
+                buckets[bucket] += found[bucket];
+            }
+        }
+    }
+    return is_known;
 }

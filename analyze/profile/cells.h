@@ -3,18 +3,34 @@
  * cells.h: where a profile keeps the cells of its contexts: what each column (a thread, or several)
  * counted of each context. And the ids of its nodes.
  *
- * Called by analyze/profile. Belongs to one thread at a time; valid until the profile is refreshed
- * or closed.
+ * Called by analyze/profile. Belongs to a job; valid until the profile is refreshed or closed.
  *
- *     for (size_t first = 0; first < cells.count; first += columns) {
- *         columns = cells_columns(&cells, first);       // all that is counted of 64 contexts
- *         ... cells_id(&cells, first, place), cells_of(&cells, first + column, place)
+ *     for (struct cells_context at = {0}; cells_next(&cells, node_count, &at);) {
+ *         cells_sum(&cells, &at, epoch, &sums[at.id]);
  *     }
  */
 #ifndef ANALYZE_PROFILE_CELLS_H
 #define ANALYZE_PROFILE_CELLS_H
 
 #include "analyze/read/profile.h"
+
+/* One context's costs, added up. Signed sums wrap as unsigned: one column may free what another
+ * allocated, so only the whole is positive. */
+struct sum {
+    uint64_t alloc_bytes;
+    uint64_t alloc_count;
+    uint64_t free_bytes;
+    uint64_t free_count;
+    uint64_t temporary;
+    uint64_t peak_bytes;
+    uint64_t base_bytes; /* held where the view began */
+    uint64_t base_count;
+    double total_variance; /* of estimates; at the end the standard errors */
+    double live_variance;
+    double count_variance; /* of profiles */
+    uint32_t lifetimes;    /* number of its buckets, from 1; 0: none yet */
+    uint32_t epoch;        /* sums.c's */
+};
 
 /* Cells of 64 contexts in one column. */
 struct cells_group {
@@ -29,31 +45,37 @@ struct cells {
     size_t count;
     const struct profile_segment **lifetimes; /* by index; NULL: there is none */
     size_t lifetime_leaves;
+    uint32_t only; /* a column + 1: the others are left out; 0: all count */
 };
 
-/* 0, or -1: out of memory. */
-int cells_gather(struct cells *cells, const struct profile *profile);
-void cells_free(struct cells *cells);
+void cells_gather(struct cells *cells, const struct profile *profile);
+/* Frees them early. */
+void cells_release(struct cells *cells);
 
-/* How many groups from `first` on are of the same contexts. */
-size_t cells_columns(const struct cells *cells, size_t first);
-/* The context of a group's cell; it may be 0, or more than any node's. */
-static inline uint64_t cells_id(const struct cells *cells, size_t group, uint32_t place) {
-    return cells->groups[group].index * MEMTRACE_GROUP_ITEMS + place;
-}
-/* NULL: it is not there. */
-static inline const struct memtrace_cell *cells_of(const struct cells *cells, size_t group,
-                                                   uint32_t place) {
-    const struct cells_group *at = &cells->groups[group];
-    return profile_item(cells->profile, at->segment, at->place + place);
-}
+/* A context that has cells: in `columns` groups from `first` on, each at `place`. */
+struct cells_context {
+    uint32_t id;
+    uint32_t place;
+    size_t first, columns;
+};
 
-/* How many of a cell's frees are in each bucket, which were 0; false: it is not known. */
-bool cells_lifetimes(const struct cells *cells, const struct memtrace_cell *cell,
-                     uint64_t buckets[MEMTRACE_LIFETIME_BUCKETS]);
-/* What the cell held when the process was last at its maximum, which was that epoch: see struct
- * memtrace_header. */
-uint64_t cells_peak(const struct memtrace_cell *cell, uint32_t epoch);
+/* The next one of an id below node_count; of all zero, the first one. false: there is none. */
+bool cells_next(const struct cells *cells, size_t node_count, struct cells_context *context);
+
+/* Adds up its columns. Of a program that runs meanwhile the frees are read first, then what it
+ * allocated and held at the maximum, which was that epoch (struct memtrace_header): so a free is
+ * never seen without its allocation. */
+void cells_sum(const struct cells *cells, const struct cells_context *context, uint32_t epoch,
+               struct sum *sum);
+/* The last of that alone. */
+void cells_sum_peak(const struct cells *cells, const struct cells_context *context, uint32_t epoch,
+                    struct sum *sum);
+/* Adds how many of its frees are in each bucket; false: it is not known of any. */
+bool cells_sum_lifetimes(const struct cells *cells, const struct cells_context *context,
+                         uint64_t buckets[MEMTRACE_LIFETIME_BUCKETS]);
+/* Which columns allocated in it: a bit each, all from `others` on the last. */
+uint64_t cells_allocating(const struct cells *cells, const struct cells_context *context,
+                          uint32_t others);
 
 /* One more than the highest id that a node or a cell may have. */
 size_t cells_count_nodes(const struct profile *profile);

@@ -8,7 +8,6 @@
  * tree's, the same path of several children one node.
  */
 #define XXH_INLINE_ALL
-#include "analyze/base/array.h"
 #include "analyze/base/numbermap.h"
 #include "analyze/profile/load.h"
 
@@ -88,7 +87,7 @@ static bool is_light(const struct memtrace_process *record) {
     return state != MEMTRACE_PROCESS_FREE && state != MEMTRACE_PROCESS_GROWN;
 }
 
-static int load_records(struct model *model, const struct profile *profile) {
+static void load_children(struct model *model, const struct profile *profile) {
     size_t capacity = 0;
     for (size_t i = 0; i < profile->segment_count; i++) {
         if (profile->segments[i].kind == MEMTRACE_SEGMENT_PROCESSES) {
@@ -96,12 +95,9 @@ static int load_records(struct model *model, const struct profile *profile) {
         }
     }
     if (capacity == 0) {
-        return 0;
+        return;
     }
-    model->children = calloc(capacity, sizeof *model->children);
-    if (model->children == NULL) {
-        return -1;
-    }
+    model->children = job_array(capacity, sizeof *model->children);
     for (size_t i = 0; i < profile->segment_count; i++) {
         const struct profile_segment *segment = &profile->segments[i];
         for (uint32_t place = 1;
@@ -112,7 +108,6 @@ static int load_records(struct model *model, const struct profile *profile) {
             }
         }
     }
-    return 0;
 }
 
 static int by_number(const void *left, const void *right) {
@@ -135,8 +130,8 @@ static void drop_doubles(struct model *model) {
 
 /* ---- Paths ---- */
 
-/* The node of a path that a child made; 0: out of memory. */
-static uint32_t node_of(struct loading *loading, uint32_t parent, uint64_t frame) {
+/* The node of a path that a child made. */
+static uint32_t child_node(struct loading *loading, uint32_t parent, uint64_t frame) {
     struct model *model = loading->model;
     uint64_t key[2] = {parent, frame};
     uint64_t hash = XXH3_64bits(key, sizeof key);
@@ -147,27 +142,19 @@ static uint32_t node_of(struct loading *loading, uint32_t parent, uint64_t frame
         }
         hash++;
     }
-    if (model->node_count >= NODES_MOST ||
-        array_grow(&model->nodes, &loading->node_room, model->node_count, sizeof *model->nodes) !=
-            0 ||
-        numbermap_put(&loading->made, hash, (void *)model->node_count) != 0) {
-        return 0;
+    if (model->node_count >= NODES_MOST) {
+        job_fail_memory();
     }
+    job_grow(&model->nodes, &loading->node_room, model->node_count, sizeof *model->nodes);
+    numbermap_set(&loading->made, hash, (void *)model->node_count);
     model->nodes[model->node_count] = (struct model_node){.frame = frame, .parent = parent};
     return (uint32_t)model->node_count++;
 }
 
-/* Room for one more path, which is all zero. NULL: out of memory. */
-static struct model_child_path *new_path(struct loading *loading) {
+static void add_child_path(struct loading *loading, struct model_child_path path) {
     struct model *model = loading->model;
-    struct model_child_path *path;
-    if (array_grow(&model->child_paths, &loading->path_room, model->child_path_count,
-                   sizeof *model->child_paths) != 0) {
-        return NULL;
-    }
-    path = &model->child_paths[model->child_path_count++];
-    *path = (struct model_child_path){0};
-    return path;
+    job_grow(&model->child_paths, &loading->path_room, model->child_path_count, sizeof path);
+    model->child_paths[model->child_path_count++] = path;
 }
 
 /* A context that a child names: one it made, else one of the tree. 0: there is no such. */
@@ -177,36 +164,29 @@ static uint32_t named(const struct loading *loading, const struct numbermap *own
 }
 
 /* One item. Where it names what nobody knows, its sums are kept without that path. */
-static int take_path(struct loading *loading, struct numbermap *own,
-                     const struct memtrace_path *path) {
-    struct model_child_path *to;
+static void take_path(struct loading *loading, struct numbermap *own,
+                      const struct memtrace_path *path) {
     uint32_t node;
-    if (path->frame == 0) {
-        node = path->id < loading->tree_nodes && loading->model->nodes[path->id].frame != 0
-                   ? path->id
-                   : 0;
-        if (node == 0 && path->alloc_count != 0) {
-            node = node_of(loading, 0, MEMTRACE_FRAME_UNKNOWN);
-        }
-        if (node == 0) {
-            return path->alloc_count != 0 ? -1 : 0; /* a place that was not used */
-        }
+    if (path->frame != 0) {
+        node = child_node(loading, named(loading, own, path->parent), path->frame);
+        numbermap_set(own, path->id, (void *)(uintptr_t)node);
+    } else if (path->id < loading->tree_nodes && loading->model->nodes[path->id].frame != 0) {
+        node = path->id;
+    } else if (path->alloc_count != 0) {
+        node = child_node(loading, 0, MEMTRACE_FRAME_UNKNOWN);
     } else {
-        node = node_of(loading, named(loading, own, path->parent), path->frame);
-        if (node == 0 || numbermap_put(own, path->id, (void *)(uintptr_t)node) != 0) {
-            return -1;
-        }
+        return; /* a place that was not used */
     }
-    to = new_path(loading);
-    if (to == NULL) {
-        return -1;
-    }
-    to->node = node;
-    to->total_bytes = path->alloc_bytes;
-    to->allocations = path->alloc_count;
-    to->freed_bytes = path->free_bytes < path->alloc_bytes ? path->free_bytes : path->alloc_bytes;
-    to->frees = path->free_count < path->alloc_count ? path->free_count : path->alloc_count;
-    return 0;
+    add_child_path(
+        loading,
+        (struct model_child_path){
+            .node = node,
+            .total_bytes = path->alloc_bytes,
+            .allocations = path->alloc_count,
+            .freed_bytes =
+                path->free_bytes < path->alloc_bytes ? path->free_bytes : path->alloc_bytes,
+            .frees = path->free_count < path->alloc_count ? path->free_count : path->alloc_count,
+        });
 }
 
 static void subtract(uint64_t *from, uint64_t number) {
@@ -215,13 +195,12 @@ static void subtract(uint64_t *from, uint64_t number) {
 
 /* One that was killed wrote no paths, or not all: the rest of its heap has none. In a profile
  * without contexts all of it, and there is nothing to add it to. */
-static int add_remainder(struct loading *loading, const struct model_child *child) {
+static void add_remainder(struct loading *loading, const struct model_child *child) {
     const struct model *model = loading->model;
     struct model_child_path rest = {.total_bytes = child->total_bytes,
                                     .allocations = child->allocations,
                                     .freed_bytes = child->freed_bytes,
                                     .frees = child->frees};
-    struct model_child_path *to;
     for (size_t i = child->first_path; i < model->child_path_count; i++) {
         const struct model_child_path *path = &model->child_paths[i];
         if (contexts_class(model->nodes[path->node].frame) == MODEL_HEAP) {
@@ -232,17 +211,12 @@ static int add_remainder(struct loading *loading, const struct model_child *chil
         }
     }
     if (rest.allocations == 0 || model->header.stacks == MEMTRACE_STACKS_NONE) {
-        return 0;
+        return;
     }
     rest.frees = rest.frees < rest.allocations ? rest.frees : rest.allocations;
     rest.freed_bytes = rest.freed_bytes < rest.total_bytes ? rest.freed_bytes : rest.total_bytes;
-    rest.node = node_of(loading, 0, MEMTRACE_FRAME_UNKNOWN);
-    to = rest.node != 0 ? new_path(loading) : NULL;
-    if (to == NULL) {
-        return -1;
-    }
-    *to = rest;
-    return 0;
+    rest.node = child_node(loading, 0, MEMTRACE_FRAME_UNKNOWN);
+    add_child_path(loading, rest);
 }
 
 enum { UNDER_HEADER = 2 }; /* items of a segment of paths that lie under its header */
@@ -259,17 +233,14 @@ struct spans {
     size_t count, room;
 };
 
-static int add_span(struct spans *spans, struct span span) {
-    if (array_grow(&spans->item, &spans->room, spans->count, sizeof *spans->item) != 0) {
-        return -1;
-    }
+static void add_span(struct spans *spans, struct span span) {
+    job_grow(&spans->item, &spans->room, spans->count, sizeof span);
     spans->item[spans->count++] = span;
-    return 0;
 }
 
 /* What follows each head; what none counts is void. */
-static int split_shared(struct spans *spans, const struct profile *profile,
-                        const struct profile_segment *segment) {
+static void split_shared(struct spans *spans, const struct profile *profile,
+                         const struct profile_segment *segment) {
     for (uint32_t place = UNDER_HEADER; place < segment->item_count; place++) {
         const struct memtrace_path *head = profile_item(profile, segment, place);
         uint32_t left = segment->item_count - place - 1;
@@ -280,56 +251,49 @@ static int split_shared(struct spans *spans, const struct profile *profile,
         span.owner = profile_load_u32(&head->id);
         span.end = span.first + (head->parent < left ? head->parent : left);
         if (span.owner != 0) {
-            if (add_span(spans, span) != 0) {
-                return -1;
-            }
+            add_span(spans, span);
             place = span.end - 1;
         }
     }
-    return 0;
 }
 
-static int find_spans(struct spans *spans, const struct profile *profile) {
-    int result = 0;
-    for (size_t i = 0; result == 0 && i < profile->segment_count; i++) {
+static void find_spans(struct spans *spans, const struct profile *profile) {
+    for (size_t i = 0; i < profile->segment_count; i++) {
         const struct profile_segment *segment = &profile->segments[i];
-        struct span whole = {.segment = segment,
-                             .owner = segment->owner,
-                             .first = UNDER_HEADER,
-                             .end = segment->item_count};
-        if (segment->kind == MEMTRACE_SEGMENT_PATHS) {
-            result = segment->owner == 0 ? split_shared(spans, profile, segment)
-                                         : add_span(spans, whole);
+        if (segment->kind != MEMTRACE_SEGMENT_PATHS) {
+            continue;
+        }
+        if (segment->owner == 0) {
+            split_shared(spans, profile, segment);
+        } else {
+            add_span(spans, (struct span){.segment = segment,
+                                          .owner = segment->owner,
+                                          .first = UNDER_HEADER,
+                                          .end = segment->item_count});
         }
     }
-    return result;
 }
 
 /* The items of a child's spans, in their order; at most as many as it said. */
-static int load_paths(struct loading *loading, struct model_child *child, const struct span *spans,
-                      size_t count) {
+static void load_paths(struct loading *loading, struct model_child *child, const struct span *spans,
+                       size_t count) {
     struct numbermap own = {0};
     size_t wanted = child->path_count;
     size_t taken = 0;
-    int result = 0;
     child->first_path = loading->model->child_path_count;
-    for (size_t i = 0; result == 0 && i < count; i++) {
-        for (uint32_t place = spans[i].first; result == 0 && taken < wanted && place < spans[i].end;
-             place++) {
+    for (size_t i = 0; i < count; i++) {
+        for (uint32_t place = spans[i].first; taken < wanted && place < spans[i].end; place++) {
             const struct memtrace_path *path =
                 profile_item(loading->profile, spans[i].segment, place);
             if (path != NULL) {
-                result = take_path(loading, &own, path);
+                take_path(loading, &own, path);
                 taken++;
             }
         }
     }
-    if (result == 0) {
-        result = add_remainder(loading, child);
-    }
+    add_remainder(loading, child);
     child->path_count = loading->model->child_path_count - child->first_path;
-    numbermap_free(&own);
-    return result;
+    job_release(own.entries);
 }
 
 static int by_owner(const void *left, const void *right) {
@@ -348,14 +312,13 @@ static int by_owner(const void *left, const void *right) {
 }
 
 /* Children and spans are both sorted by the child's number. */
-static int load_all_paths(struct loading *loading, const struct spans *spans) {
+static void load_all_paths(struct loading *loading, const struct spans *spans) {
     struct model *model = loading->model;
     size_t first = 0;
-    int result = 0;
     if (spans->count != 0) {
         qsort(spans->item, spans->count, sizeof *spans->item, by_owner);
     }
-    for (size_t i = 0; result == 0 && i < model->child_count; i++) {
+    for (size_t i = 0; i < model->child_count; i++) {
         struct model_child *child = &model->children[i];
         size_t end;
         while (first < spans->count && spans->item[first].owner < child->first_path) {
@@ -364,10 +327,9 @@ static int load_all_paths(struct loading *loading, const struct spans *spans) {
         for (end = first; end < spans->count && spans->item[end].owner == child->first_path;
              end++) {
         }
-        result = load_paths(loading, child, spans->item + first, end - first);
+        load_paths(loading, child, spans->item + first, end - first);
         first = end;
     }
-    return result;
 }
 
 static int by_start(const void *left, const void *right) {
@@ -379,26 +341,20 @@ static int by_start(const void *left, const void *right) {
     return (a->pid > b->pid) - (a->pid < b->pid);
 }
 
-int children_load(struct model *model, const struct profile *profile) {
+void children_load(struct model *model, const struct profile *profile) {
     struct loading loading = {.model = model,
                               .profile = profile,
                               .tree_nodes = model->node_count,
                               .node_room = model->node_count};
     struct spans spans = {0};
-    int result;
-    if (load_records(model, profile) != 0) {
-        return -1;
-    }
+    load_children(model, profile);
     if (model->child_count == 0) {
-        return 0;
+        return;
     }
     drop_doubles(model);
-    result = find_spans(&spans, profile);
-    if (result == 0) {
-        result = load_all_paths(&loading, &spans);
-    }
+    find_spans(&spans, profile);
+    load_all_paths(&loading, &spans);
     qsort(model->children, model->child_count, sizeof *model->children, by_start);
-    free(spans.item);
-    numbermap_free(&loading.made);
-    return result;
+    job_release(spans.item);
+    job_release(loading.made.entries);
 }

@@ -5,52 +5,37 @@
  */
 #include "analyze/profile/livecosts.h"
 
-#include "analyze/base/array.h"
-#include "analyze/profile/cells.h"
 #include "analyze/profile/load.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { SPARE = 8 };
-
 /* Room by node and an eighth more; what is new is zeros. Programs have millions of nodes: it does
- * not double, as other arrays do. 0, or -1: out of memory. */
-static int reserve(void *items, size_t *room, size_t wanted, size_t item_size) {
+ * not double, as other arrays do, but is one item that is as large as all. */
+static void livecosts_reserve(void *items, size_t *room, size_t wanted, size_t item_size) {
+    enum { SPARE = 8 };
     size_t more = wanted + wanted / SPARE;
-    void *old;
+    size_t none = 0;
     char *all;
-    if (wanted <= *room) {
-        return 0;
+    if (wanted > *room) {
+        job_reserve(items, &none, 1, more * item_size);
+        memcpy(&all, items, sizeof all);
+        memset(all + *room * item_size, 0, (more - *room) * item_size);
+        *room = more;
     }
-    memcpy(&old, items, sizeof old);
-    all = reallocarray(old, more, item_size);
-    if (all == NULL) {
-        return -1;
-    }
-    memset(all + *room * item_size, 0, (more - *room) * item_size);
-    memcpy(items, &all, sizeof all);
-    *room = more;
-    return 0;
 }
 
-static int reserve_nodes(struct livecosts *costs, size_t count) {
-    if (reserve(&costs->nodes, &costs->node_room, count, sizeof *costs->nodes) != 0 ||
-        reserve(&costs->places, &costs->place_room, count, sizeof *costs->places) != 0 ||
-        reserve(&costs->whole, &costs->whole_room, count / MEMTRACE_LEAF_ITEMS + 1, 1) != 0) {
-        return -1;
-    }
+static void reserve_nodes(struct livecosts *costs, size_t count) {
+    livecosts_reserve(&costs->nodes, &costs->node_room, count, sizeof *costs->nodes);
+    livecosts_reserve(&costs->places, &costs->place_room, count, sizeof *costs->places);
+    livecosts_reserve(&costs->whole, &costs->whole_room, count / MEMTRACE_LEAF_ITEMS + 1, 1);
     costs->node_count = count > costs->node_count ? count : costs->node_count;
-    return 0;
 }
 
-/* The context of this id, made if it is not there. NULL: out of memory. */
-static struct livecosts_context *context_of(struct livecosts *costs, uint32_t id) {
+/* The context of this id, made if it is not there. */
+static struct livecosts_context *livecosts_context(struct livecosts *costs, uint32_t id) {
     if (costs->places[id] == 0) {
-        if (array_grow(&costs->contexts, &costs->room, costs->count, sizeof *costs->contexts) !=
-            0) {
-            return NULL;
-        }
+        job_grow(&costs->contexts, &costs->room, costs->count, sizeof *costs->contexts);
         costs->contexts[costs->count++] = (struct livecosts_context){.id = id};
         costs->places[id] = (uint32_t)costs->count;
     }
@@ -65,135 +50,63 @@ static void set_counts(struct livecosts_context *context, struct livecosts_count
 
 /* ---- Cells ---- */
 
-static bool is_used(const struct sum *sum) {
-    return (sum->alloc_count | sum->free_count | sum->alloc_bytes) != 0;
-}
-
 static uint64_t left_of(uint64_t came, uint64_t went) {
     return came > went ? came - went : 0;
 }
 
-static struct livecosts_counts counts_of(const struct sum *sum) {
-    return (struct livecosts_counts){
-        .live_bytes = left_of(sum->alloc_bytes, sum->free_bytes),
-        .live_blocks = left_of(sum->alloc_count, sum->free_count),
-        .maximum_bytes = sum->peak_bytes <= INT64_MAX ? sum->peak_bytes : 0,
-        .total_bytes = sum->alloc_bytes,
-        .allocations = sum->alloc_count,
-        .temporary = sum->temporary,
-    };
-}
-
-/* NULL: it is not there, or of a thread that is left out. */
-static const struct memtrace_cell *cell_in(const struct cells *cells, uint32_t only, size_t group,
-                                           uint32_t place) {
-    bool is_left_out = only != 0 && cells->groups[group].segment->owner != only - 1;
-    return is_left_out ? NULL : cells_of(cells, group, place);
-}
-
-static uint64_t bit_of(uint32_t column) {
-    return UINT64_C(1) << (column < LIVECOSTS_OTHERS ? column : LIVECOSTS_OTHERS);
-}
-
-/* A context's cells in all columns; *who: those that allocated in it. */
-static struct sum sum_columns(const struct cells *cells, uint32_t only, size_t first,
-                              size_t columns, uint32_t place, uint32_t epoch, uint64_t *who) {
-    struct sum sum = {0};
-    for (size_t i = first; i < first + columns; i++) {
-        const struct memtrace_cell *cell = cell_in(cells, only, i, place);
-        if (cell != NULL) {
-            sum.free_count += profile_load_u64(&cell->free_count);
-            sum.free_bytes += profile_load_u64(&cell->free_bytes);
-        }
-    }
-    for (size_t i = first; i < first + columns; i++) {
-        const struct memtrace_cell *cell = cell_in(cells, only, i, place);
-        if (cell != NULL) {
-            uint64_t allocations = profile_load_u64(&cell->alloc_count);
-            *who |= allocations != 0 ? bit_of(cells->groups[i].segment->owner) : 0;
-            sum.alloc_count += allocations;
-            sum.alloc_bytes += profile_load_u64(&cell->alloc_bytes);
-            sum.temporary += profile_load_u64(&cell->temporary_count);
-            sum.peak_bytes += cells_peak(cell, epoch);
-        }
-    }
-    return sum;
-}
-
-static int load_group(struct livecosts *costs, const struct cells *cells, size_t first,
-                      size_t columns, uint32_t epoch) {
-    for (uint32_t place = 0; place < MEMTRACE_GROUP_ITEMS; place++) {
-        uint64_t id = cells_id(cells, first, place);
-        uint64_t who = 0;
-        struct sum sum;
-        if (id == 0 || id >= costs->node_count) {
-            continue;
-        }
-        sum = sum_columns(cells, costs->only, first, columns, place, epoch, &who);
-        if (is_used(&sum)) {
-            struct livecosts_context *context = context_of(costs, (uint32_t)id);
-            if (context == NULL) {
-                return -1;
-            }
-            set_counts(context, counts_of(&sum));
-            context->columns = who;
-        }
-    }
-    return 0;
-}
-
-static int load_cells(struct livecosts *costs, const struct profile *profile) {
+static void load_counts(struct livecosts *costs, const struct profile *profile) {
     uint32_t epoch = profile_load_u32(&profile_header(profile)->peak_epoch);
     struct cells cells;
-    size_t columns;
-    int result = cells_gather(&cells, profile);
-    for (size_t first = 0; result == 0 && first < cells.count; first += columns) {
-        columns = cells_columns(&cells, first);
-        result = load_group(costs, &cells, first, columns, epoch);
+    cells_gather(&cells, profile);
+    cells.only = costs->only;
+    for (struct cells_context at = {0}; cells_next(&cells, costs->node_count, &at);) {
+        struct livecosts_context *context;
+        struct sum sum = {0};
+        cells_sum(&cells, &at, epoch, &sum);
+        if ((sum.alloc_count | sum.free_count | sum.alloc_bytes) == 0) {
+            continue;
+        }
+        context = livecosts_context(costs, at.id);
+        context->columns = cells_allocating(&cells, &at, LIVECOSTS_OTHERS);
+        set_counts(context, (struct livecosts_counts){
+                                .live_bytes = left_of(sum.alloc_bytes, sum.free_bytes),
+                                .live_blocks = left_of(sum.alloc_count, sum.free_count),
+                                .maximum_bytes = sum.peak_bytes <= INT64_MAX ? sum.peak_bytes : 0,
+                                .total_bytes = sum.alloc_bytes,
+                                .allocations = sum.alloc_count,
+                                .temporary = sum.temporary,
+                            });
     }
-    cells_free(&cells);
-    return result;
+    cells_release(&cells);
 }
 
 /* ---- Lifetimes ---- */
 
-/* Whether any are known. */
-static bool add_lifetimes(const struct cells *cells, uint32_t only, size_t group, uint32_t place,
-                          uint64_t *buckets) {
-    const struct memtrace_cell *cell = cell_in(cells, only, group, place);
-    uint64_t found[MEMTRACE_LIFETIME_BUCKETS] = {0};
-    if (cell == NULL || !cells_lifetimes(cells, cell, found)) {
-        return false;
+struct livecosts_lifetimes {
+    const struct livecosts *costs;
+    const struct profile *profile;
+    livecosts_take_lifetimes *take;
+    void *context;
+};
+
+static void livecosts_add_lifetimes(void *what) {
+    const struct livecosts_lifetimes *wanted = what;
+    const struct livecosts *costs = wanted->costs;
+    struct cells cells;
+    cells_gather(&cells, wanted->profile);
+    cells.only = costs->only;
+    for (struct cells_context at = {0}; cells_next(&cells, costs->node_count, &at);) {
+        uint64_t buckets[MEMTRACE_LIFETIME_BUCKETS] = {0};
+        if (costs->places[at.id] != 0 && cells_sum_lifetimes(&cells, &at, buckets)) {
+            wanted->take(wanted->context, costs->places[at.id] - 1, buckets);
+        }
     }
-    for (size_t i = 0; i < MEMTRACE_LIFETIME_BUCKETS; i++) {
-        buckets[i] += found[i];
-    }
-    return true;
 }
 
 int livecosts_lifetimes(const struct livecosts *costs, const struct profile *profile,
                         livecosts_take_lifetimes *take, void *context) {
-    struct cells cells;
-    if (cells_gather(&cells, profile) != 0) {
-        return -1;
-    }
-    for (size_t first = 0, columns; first < cells.count; first += columns) {
-        columns = cells_columns(&cells, first);
-        for (uint32_t place = 0; place < MEMTRACE_GROUP_ITEMS; place++) {
-            uint64_t id = cells_id(&cells, first, place);
-            uint32_t known = id < costs->node_count ? costs->places[id] : 0;
-            uint64_t buckets[MEMTRACE_LIFETIME_BUCKETS] = {0};
-            bool is_known = false;
-            for (size_t i = 0; known != 0 && i < columns; i++) {
-                is_known |= add_lifetimes(&cells, costs->only, first + i, place, buckets);
-            }
-            if (is_known) {
-                take(context, known - 1, buckets);
-            }
-        }
-    }
-    cells_free(&cells);
-    return 0;
+    struct livecosts_lifetimes wanted = {costs, profile, take, context};
+    return job_run(livecosts_add_lifetimes, &wanted, NULL, NULL);
 }
 
 /* ---- Nodes ---- */
@@ -226,33 +139,22 @@ static void load_nodes(struct livecosts *costs, const struct profile *profile) {
     }
 }
 
-static void classify(const struct livecosts *costs, struct livecosts_context *context) {
-    uint64_t frame = costs->nodes[context->id].frame;
-    context->class = contexts_class(frame);
-    context->path = frame == 0                       ? 0
-                    : frame < MEMTRACE_FRAME_CLASSES ? costs->nodes[context->id].parent
-                                                     : context->id;
-}
-
-/* What was there before the program was attached to is held, but nobody saw it allocated. */
-static void forget_allocations(struct livecosts_context *context) {
-    context->now.live_blocks = context->now.total_bytes = context->now.allocations = 0;
-    context->total_before = context->allocations_before = 0;
-}
-
-static void finish(struct livecosts *costs) {
+static void livecosts_finish(struct livecosts *costs) {
     struct livecosts_counts *totals = &costs->totals;
     *totals = (struct livecosts_counts){0};
     for (size_t i = 0; i < costs->count; i++) {
         struct livecosts_context *context = &costs->contexts[i];
-        if (context->path == 0) { /* its node came with this look, or it has none */
-            classify(costs, context);
+        const struct model_node *node = &costs->nodes[context->id];
+        if (context->path == 0 && node->frame != 0) { /* its node came with this look */
+            context->class = contexts_class(node->frame);
+            context->path = node->frame < MEMTRACE_FRAME_CLASSES ? node->parent : context->id;
         }
         if (context->class != MODEL_HEAP) {
             continue;
         }
-        if (costs->nodes[context->id].frame == MEMTRACE_FRAME_BEFORE) {
-            forget_allocations(context);
+        if (node->frame == MEMTRACE_FRAME_BEFORE) { /* nobody saw it allocated */
+            context->now.live_blocks = context->now.total_bytes = context->now.allocations = 0;
+            context->total_before = context->allocations_before = 0;
         }
         totals->live_bytes += context->now.live_bytes;
         totals->live_blocks += context->now.live_blocks;
@@ -263,35 +165,55 @@ static void finish(struct livecosts *costs) {
     }
 }
 
-int livecosts_look(struct livecosts *costs, const struct profile *profile) {
-    if (reserve_nodes(costs, cells_count_nodes(profile)) != 0 || load_cells(costs, profile) != 0) {
-        return -1;
-    }
-    load_nodes(costs, profile);
-    finish(costs);
-    return 0;
+struct livecosts_looking {
+    struct livecosts *costs;
+    const struct profile *profile;
+    const struct model *model; /* in place of a profile */
+};
+
+static void livecosts_look_in_job(void *what) {
+    struct livecosts_looking *looking = what;
+    reserve_nodes(looking->costs, cells_count_nodes(looking->profile));
+    load_counts(looking->costs, looking->profile);
+    load_nodes(looking->costs, looking->profile);
+    livecosts_finish(looking->costs);
 }
 
-int livecosts_take(struct livecosts *costs, const struct model *model) {
-    if (reserve_nodes(costs, model->node_count) != 0) {
-        return -1;
-    }
+static void livecosts_take_in_job(void *what) {
+    struct livecosts_looking *looking = what;
+    struct livecosts *costs = looking->costs;
+    const struct model *model = looking->model;
+    reserve_nodes(costs, model->node_count);
     memcpy(costs->nodes, model->nodes, model->node_count * sizeof *costs->nodes);
     for (size_t i = 0; i < model->context_count; i++) {
         const struct model_context *from = &model->contexts[i];
-        struct livecosts_context *context = context_of(costs, from->id);
-        if (context == NULL) {
-            return -1;
-        }
-        set_counts(context, (struct livecosts_counts){.live_bytes = from->live_bytes,
-                                                      .live_blocks = from->live_blocks,
-                                                      .maximum_bytes = from->peak_bytes,
-                                                      .total_bytes = from->total_bytes,
-                                                      .allocations = from->allocations,
-                                                      .temporary = from->temporary});
+        set_counts(livecosts_context(costs, from->id),
+                   (struct livecosts_counts){.live_bytes = from->live_bytes,
+                                             .live_blocks = from->live_blocks,
+                                             .maximum_bytes = from->peak_bytes,
+                                             .total_bytes = from->total_bytes,
+                                             .allocations = from->allocations,
+                                             .temporary = from->temporary});
     }
-    finish(costs);
-    return 0;
+    livecosts_finish(costs);
+}
+
+static int livecosts_run(void (*work)(void *what), struct livecosts_looking looking) {
+    int result = job_run(work, &looking, &looking.costs->memory, NULL);
+    if (result != 0) { /* arrays that were begun in the job that failed are gone */
+        livecosts_free(looking.costs);
+    }
+    return result;
+}
+
+int livecosts_look(struct livecosts *costs, const struct profile *profile) {
+    return livecosts_run(livecosts_look_in_job,
+                         (struct livecosts_looking){.costs = costs, .profile = profile});
+}
+
+int livecosts_take(struct livecosts *costs, const struct model *model) {
+    return livecosts_run(livecosts_take_in_job,
+                         (struct livecosts_looking){.costs = costs, .model = model});
 }
 
 void livecosts_only(struct livecosts *costs, uint32_t only) {
@@ -316,9 +238,6 @@ void livecosts_mark(struct livecosts *costs) {
 }
 
 void livecosts_free(struct livecosts *costs) {
-    free(costs->nodes);
-    free(costs->contexts);
-    free(costs->places);
-    free(costs->whole);
+    job_free(&costs->memory);
     *costs = (struct livecosts){0};
 }

@@ -49,10 +49,10 @@ struct livecosts {
     struct livecosts_counts totals; /* of heap contexts */
     bool is_marked;                 /* livecosts_mark() was called */
     uint32_t only; /* a column + 1: what its thread alone allocated, less what it freed; 0: all */
+    struct job_memory *memory;
 };
 
-/* Looks at a region after profile_refresh(). 0, or -1: out of memory, and it is as it was, but for
- * counters of some contexts. */
+/* Looks at a region after profile_refresh(). 0, or -1: out of memory, and it is empty. */
 int livecosts_look(struct livecosts *costs, const struct profile *profile);
 /* The same of a model, whose contexts are those of the look before and others. */
 int livecosts_take(struct livecosts *costs, const struct model *model);

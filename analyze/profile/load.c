@@ -5,8 +5,6 @@
  */
 #include "analyze/profile/load.h"
 
-#include "analyze/base/array.h"
-#include "analyze/profile/cells.h"
 #include "analyze/profile/timepoints.h"
 #include "memtrace/sampled.h"
 
@@ -152,10 +150,8 @@ void model_finish(struct model *model) {
 
 uint64_t *contexts_buckets(struct model *model, struct sum *sum) {
     if (sum->lifetimes == 0) {
-        if (array_grow_by_count(&model->lifetimes, model->lifetime_count,
-                                MEMTRACE_LIFETIME_BUCKETS * sizeof *model->lifetimes) != 0) {
-            return NULL;
-        }
+        job_grow(&model->lifetimes, &model->lifetime_room, model->lifetime_count,
+                 MEMTRACE_LIFETIME_BUCKETS * sizeof *model->lifetimes);
         memset(&model->lifetimes[model->lifetime_count * MEMTRACE_LIFETIME_BUCKETS], 0,
                MEMTRACE_LIFETIME_BUCKETS * sizeof *model->lifetimes);
         sum->lifetimes = (uint32_t)++model->lifetime_count;
@@ -170,7 +166,7 @@ enum model_class contexts_class(uint64_t frame) {
     return frame >= MEMTRACE_FRAME_POOL ? MODEL_POOL : MODEL_MAPPING; /* or of a later writer */
 }
 
-static void classify(const struct model *model, struct model_context *context) {
+static void classify_context(const struct model *model, struct model_context *context) {
     uint64_t frame = context->frame;
     context->class = contexts_class(frame);
     context->path = frame != 0 ? context->id : 0;
@@ -209,7 +205,7 @@ static struct model_context context_from(const struct model *model, uint32_t id,
     };
     context.live_bytes = bytes - context.freed_bytes;
     context.live_blocks = count - context.frees;
-    classify(model, &context);
+    classify_context(model, &context);
     return context;
 }
 
@@ -230,15 +226,12 @@ void contexts_settle_before(const struct model *model, struct sum *sums) {
     }
 }
 
-int contexts_make(struct model *model, const struct sum *sums) {
+void contexts_make(struct model *model, const struct sum *sums) {
     size_t count = 0;
     for (size_t id = 1; id < model->node_count; id++) {
         count += is_used(&sums[id]);
     }
-    model->contexts = calloc(count + 1, sizeof *model->contexts);
-    if (model->contexts == NULL) {
-        return -1;
-    }
+    model->contexts = job_array(count + 1, sizeof *model->contexts);
     for (size_t id = 1; id < model->node_count; id++) {
         const struct sum *sum = &sums[id];
         if (!is_used(sum)) {
@@ -250,112 +243,20 @@ int contexts_make(struct model *model, const struct sum *sums) {
         }
         model->contexts[model->context_count++] = context_from(model, (uint32_t)id, sum);
     }
-    return 0;
 }
 
 /* ---- Sums of the ledger's columns and the tree: nodes, contexts and their lifetimes.
  *
  * Order, for programs that run meanwhile: of each context the frees of all columns, then its
- * allocations and peak; at last the nodes, from the youngest to the oldest. So a free is never seen
- * without its allocation, a cost never without its node, a node never without its parent ---- */
-
-enum { PEAK_TRIES = 3 };
+ * allocations and peak (cells_sum()); at last the nodes, from the youngest to the oldest. So a free
+ * is never seen without its allocation, a cost never without its node, a node never without its
+ * parent ---- */
 
 struct work {
     const struct profile *profile;
     struct model *model;
     struct sum *sums; /* node_count */
-    struct cells cells;
-    uint32_t epoch;
 };
-
-typedef int (*cell_visitor)(struct work *work, struct sum *sum, const struct memtrace_cell *cell);
-
-/* A context's cells in all columns. */
-static int each_column(struct work *work, size_t first, size_t count, uint32_t place,
-                       cell_visitor visit) {
-    uint64_t id = cells_id(&work->cells, first, place);
-    if (id == 0 || id >= work->model->node_count) {
-        return 0;
-    }
-    for (size_t i = first; i < first + count; i++) {
-        const struct memtrace_cell *cell = cells_of(&work->cells, i, place);
-        if (cell != NULL && visit(work, &work->sums[id], cell) != 0) {
-            return -1;
-        }
-    }
-    return 0;
-}
-
-/* Each visitor sees a context's cells of all columns before the next visitor sees any of them, and
- * a context's visitors follow at once, so that what runs meanwhile changes little between them. */
-static int each_cell(struct work *work, const cell_visitor *visitors, size_t visitor_count) {
-    size_t columns;
-    for (size_t first = 0; first < work->cells.count; first += columns) {
-        columns = cells_columns(&work->cells, first);
-        for (uint32_t place = 0; place < MEMTRACE_GROUP_ITEMS; place++) {
-            for (size_t i = 0; i < visitor_count; i++) {
-                if (each_column(work, first, columns, place, visitors[i]) != 0) {
-                    return -1;
-                }
-            }
-        }
-    }
-    return 0;
-}
-
-static int add_frees(struct work *work, struct sum *sum, const struct memtrace_cell *cell) {
-    (void)work;
-    sum->free_count += profile_load_u64(&cell->free_count);
-    sum->free_bytes += profile_load_u64(&cell->free_bytes); /* a mapping may be gone in parts */
-    return 0;
-}
-
-static int add_allocations(struct work *work, struct sum *sum, const struct memtrace_cell *cell) {
-    uint64_t count = profile_load_u64(&cell->alloc_count);
-    (void)work;
-    if (count != 0) {
-        sum->alloc_bytes += profile_load_u64(&cell->alloc_bytes);
-        sum->alloc_count += count;
-        sum->temporary += profile_load_u64(&cell->temporary_count);
-    }
-    return 0;
-}
-
-static int add_peak(struct work *work, struct sum *sum, const struct memtrace_cell *cell) {
-    sum->peak_bytes += cells_peak(cell, work->epoch);
-    return 0;
-}
-
-/* Peaks belong to one moment: again, if the process reached or left its maximum meanwhile. */
-static void load_peaks_again(struct work *work) {
-    static const cell_visitor visitors[] = {add_peak};
-    const struct memtrace_header *header = profile_header(work->profile);
-    for (int tries = 0; tries < PEAK_TRIES; tries++) {
-        uint32_t epoch = profile_load_u32(&header->peak_epoch);
-        if (epoch == work->epoch) {
-            break;
-        }
-        work->epoch = epoch;
-        for (size_t i = 0; i < work->model->node_count; i++) {
-            work->sums[i].peak_bytes = 0;
-        }
-        each_cell(work, visitors, 1);
-    }
-}
-
-static int add_lifetimes(struct work *work, struct sum *sum, const struct memtrace_cell *cell) {
-    uint64_t found[MEMTRACE_LIFETIME_BUCKETS] = {0};
-    uint64_t *buckets;
-    if (!cells_lifetimes(&work->cells, cell, found)) {
-        return 0;
-    }
-    buckets = contexts_buckets(work->model, sum);
-    for (size_t i = 0; buckets != NULL && i < MEMTRACE_LIFETIME_BUCKETS; i++) {
-        buckets[i] += found[i];
-    }
-    return buckets != NULL ? 0 : -1;
-}
 
 /* Estimates come before the cells, so that what is freed meanwhile is not taken off twice. */
 
@@ -414,13 +315,10 @@ static int by_falling_index(const void *left, const void *right) {
     return (a->index < b->index) - (a->index > b->index);
 }
 
-static int load_nodes(struct work *work) {
+static void load_nodes(struct work *work) {
     const struct profile *profile = work->profile;
-    const struct profile_segment **trees = calloc(profile->segment_count + 1, sizeof *trees);
+    const struct profile_segment **trees = job_array(profile->segment_count + 1, sizeof *trees);
     size_t count = 0;
-    if (trees == NULL) {
-        return -1;
-    }
     for (size_t i = 0; i < profile->segment_count; i++) {
         if (profile_is_tree(&profile->segments[i])) {
             trees[count++] = &profile->segments[i];
@@ -430,40 +328,51 @@ static int load_nodes(struct work *work) {
     for (size_t i = 0; i < count; i++) {
         load_leaf(work, trees[i]);
     }
-    free(trees);
-    return 0;
+    job_release(trees);
 }
 
-static int load_costs(struct work *work) {
-    static const cell_visitor visitors[] = {add_frees, add_allocations, add_peak, add_lifetimes};
-    if (cells_gather(&work->cells, work->profile) != 0) {
-        return -1;
+/* What follows of a context at once, so that what runs meanwhile changes little in between. */
+static void load_cells(struct work *work) {
+    enum { PEAK_TRIES = 3 };
+    const struct memtrace_header *header = profile_header(work->profile);
+    struct model *model = work->model;
+    uint32_t epoch = profile_load_u32(&header->peak_epoch);
+    uint32_t now;
+    struct cells cells;
+    cells_gather(&cells, work->profile);
+    for (struct cells_context at = {0}; cells_next(&cells, model->node_count, &at);) {
+        struct sum *sum = &work->sums[at.id];
+        uint64_t found[MEMTRACE_LIFETIME_BUCKETS] = {0};
+        cells_sum(&cells, &at, epoch, sum);
+        if (cells_sum_lifetimes(&cells, &at, found)) {
+            memcpy(contexts_buckets(model, sum), found, sizeof found);
+        }
     }
-    load_estimates(work);
-    work->epoch = profile_load_u32(&profile_header(work->profile)->peak_epoch);
-    if (each_cell(work, visitors, sizeof visitors / sizeof visitors[0]) != 0) {
-        return -1;
+    /* Peaks belong to one moment: again, if the process reached or left its maximum meanwhile. */
+    for (int tries = 0;
+         tries < PEAK_TRIES && (now = profile_load_u32(&header->peak_epoch)) != epoch; tries++) {
+        epoch = now;
+        for (size_t i = 0; i < model->node_count; i++) {
+            work->sums[i].peak_bytes = 0;
+        }
+        for (struct cells_context at = {0}; cells_next(&cells, model->node_count, &at);) {
+            cells_sum_peak(&cells, &at, epoch, &work->sums[at.id]);
+        }
     }
-    load_peaks_again(work);
-    if (load_nodes(work) != 0) {
-        return -1;
-    }
-    contexts_settle_before(work->model, work->sums);
-    return contexts_make(work->model, work->sums);
+    cells_release(&cells);
 }
 
-static int load_contexts(struct model *model, const struct profile *profile) {
+static void load_contexts(struct model *model, const struct profile *profile) {
     struct work work = {.profile = profile, .model = model};
-    int result = -1;
     model->node_count = cells_count_nodes(profile);
-    model->nodes = calloc(model->node_count, sizeof *model->nodes);
-    work.sums = calloc(model->node_count, sizeof *work.sums);
-    if (model->nodes != NULL && work.sums != NULL) {
-        result = load_costs(&work);
-    }
-    free(work.sums);
-    cells_free(&work.cells);
-    return result;
+    model->nodes = job_array(model->node_count, sizeof *model->nodes);
+    work.sums = job_array(model->node_count, sizeof *work.sums);
+    load_estimates(&work);
+    load_cells(&work);
+    load_nodes(&work);
+    contexts_settle_before(model, work.sums);
+    contexts_make(model, work.sums);
+    job_release(work.sums);
 }
 
 /* ---- A profile ---- */
@@ -496,36 +405,26 @@ static uint64_t maximum_time(const struct model *model) {
     return time_ns <= model->now_ns ? time_ns : 0;
 }
 
-/* Costs before nodes and modules: what a cost refers to was there before it. */
-static int load_all(struct model *model, const struct profile *profile) {
-    return load_contexts(model, profile) != 0 || records_load(model, profile) != 0 ||
-                   children_load(model, profile) != 0
-               ? -1
-               : 0;
-}
+struct loading_model {
+    const struct profile *profile;
+    bool is_whole;
+};
 
-static int load_records(struct model *model, const struct profile *profile) {
-    model->node_count = 1;
-    model->nodes = calloc(1, sizeof *model->nodes);
-    return model->nodes != NULL ? records_load(model, profile) : -1;
-}
-
-/* `load` fills in what is between the header and what follows from all. */
-static struct model *load_with(const struct profile *profile,
-                               int (*load)(struct model *model, const struct profile *profile),
-                               struct error *error) {
-    struct model *model = calloc(1, sizeof *model);
-    if (model == NULL) {
-        error_set(error, "out of memory while reading %s", profile->path);
-        return NULL;
-    }
+static void load_in_job(struct model *model, void *what) {
+    const struct loading_model *loading = what;
+    const struct profile *profile = loading->profile;
     memcpy(model->damage, profile->damage, sizeof model->damage);
     model->live = profile->live;
     take_header(model, profile);
-    if (load(model, profile) != 0) {
-        error_set(error, "out of memory while reading %s", profile->path);
-        model_free(model);
-        return NULL;
+    if (loading->is_whole) { /* costs before modules: what a cost refers to was there before it */
+        load_contexts(model, profile);
+    } else {
+        model->node_count = 1;
+        model->nodes = job_array(1, sizeof *model->nodes);
+    }
+    records_load(model, profile);
+    if (loading->is_whole) {
+        children_load(model, profile);
     }
     if (profile_is_cut(profile)) {
         model_damage(model, "it became shorter while it was read");
@@ -533,18 +432,15 @@ static struct model *load_with(const struct profile *profile,
     model_finish(model);
     note_sampling(model);
     model->totals.maximum_ns = maximum_time(model);
-    if (timepoints_complete(model, 0, UINT64_MAX, model->header.inherited_bytes) != 0) {
-        error_set(error, "out of memory while reading %s", profile->path);
-        model_free(model);
-        return NULL;
-    }
-    return model;
+    timepoints_complete(model, 0, UINT64_MAX, model->header.inherited_bytes);
 }
 
 struct model *model_load(const struct profile *profile, struct error *error) {
-    return load_with(profile, load_all, error);
+    struct loading_model loading = {.profile = profile, .is_whole = true};
+    return model_make(load_in_job, &loading, error);
 }
 
 struct model *model_load_records(const struct profile *profile, struct error *error) {
-    return load_with(profile, load_records, error);
+    struct loading_model loading = {.profile = profile};
+    return model_make(load_in_job, &loading, error);
 }

@@ -2,38 +2,21 @@
 /*
  * load.h: the parts of a model, as they are made of the records of a profile or a recording.
  *
- * Called by analyze/profile, replay, window and filter, which make models. One thread for a model.
+ * Called by analyze/profile, replay, window and filter, which make models, in the job whose memory
+ * the model has. One thread for a model.
  */
 #ifndef ANALYZE_PROFILE_LOAD_H
 #define ANALYZE_PROFILE_LOAD_H
 
 #include "analyze/model/model.h"
+#include "analyze/profile/cells.h"
 
-/* One context's costs, added up. Signed sums wrap as unsigned: one column may free what another
- * allocated, so only the whole is positive. */
-struct sum {
-    uint64_t alloc_bytes;
-    uint64_t alloc_count;
-    uint64_t free_bytes;
-    uint64_t free_count;
-    uint64_t temporary;
-    uint64_t peak_bytes;
-    uint64_t base_bytes; /* held where the view began */
-    uint64_t base_count;
-    double total_variance; /* of estimates; at the end the standard errors */
-    double live_variance;
-    double count_variance; /* of profiles */
-    uint32_t lifetimes;    /* number of its buckets, from 1; 0: none yet */
-    uint32_t epoch;        /* sums.c's */
-};
-
-/* Each returns 0, or -1: out of memory. What they have filled model_free() frees. */
-int records_load(struct model *model, const struct profile *profile);
-int children_load(struct model *model, const struct profile *profile); /* after the nodes */
+void records_load(struct model *model, const struct profile *profile);
+void children_load(struct model *model, const struct profile *profile); /* after the nodes */
 
 /* The class that an innermost frame tells. */
 enum model_class contexts_class(uint64_t frame);
-/* The buckets of a sum's lifetimes, empty at first. NULL: out of memory. */
+/* The buckets of a sum's lifetimes, empty at first. */
 uint64_t *contexts_buckets(struct model *model, struct sum *sum);
 /* The same where there are some. */
 static inline uint64_t *contexts_buckets_of(const struct model *model, const struct sum *sum) {
@@ -47,21 +30,21 @@ static inline uint32_t contexts_bucket(uint32_t ticks) {
 }
 /* What was there before an attach was held at the start, not allocated. Before contexts_make(). */
 void contexts_settle_before(const struct model *model, struct sum *sums);
-/* Makes model->contexts of sums[0 .. node_count). 0 or -1. */
-int contexts_make(struct model *model, const struct sum *sums);
+/* Makes model->contexts of sums[0 .. node_count). */
+void contexts_make(struct model *model, const struct sum *sums);
 
 /* records.c: room for so many, then one by one, ids below the count; records_finish() at the end.
  */
-int records_reserve_modules(struct model *model, size_t count);
+void records_reserve_modules(struct model *model, size_t count);
 void records_take_module(struct model *model, const struct memtrace_module *record, uint32_t id);
-/* Once all are there: paths that take several records. 0 or -1. */
-int records_join_paths(struct model *model);
-int records_reserve_threads(struct model *model, size_t count);
+/* Once all are there: paths that take several records. */
+void records_join_paths(struct model *model);
+void records_reserve_threads(struct model *model, size_t count);
 void records_take_thread(struct model *model, const struct memtrace_thread_record *record);
-int records_take_foreign(struct model *model, struct model_foreign foreign);
-int records_reserve_pools(struct model *model);
+void records_take_foreign(struct model *model, struct model_foreign foreign);
+void records_reserve_pools(struct model *model);
 void records_take_pool(struct model *model, uint64_t id, const char *name);
-int records_take_points(struct model *model, const struct memtrace_point *points, size_t count);
+void records_take_points(struct model *model, const struct memtrace_point *points, size_t count);
 void records_finish(struct model *model);
 
 /* Totals and the latest time, when everything else is there. */

@@ -5,8 +5,6 @@
  */
 #include "analyze/profile/load.h"
 
-#include "analyze/base/array.h"
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,18 +35,14 @@ static size_t count_modules(const struct profile *profile) {
     return count;
 }
 
-int records_reserve_modules(struct model *model, size_t count) {
+void records_reserve_modules(struct model *model, size_t count) {
     model->module_count = count;
-    model->modules = calloc(count, sizeof *model->modules);
-    model->strings = calloc(count, MODULE_PATH);
-    if (model->modules == NULL || model->strings == NULL) {
-        return -1;
-    }
+    model->modules = job_array(count, sizeof *model->modules);
+    model->strings = job_array(count, MODULE_PATH);
     for (size_t id = 0; id < count; id++) {
         model->modules[id].id = (uint32_t)id;
         model->modules[id].path = "";
     }
-    return 0;
 }
 
 void records_take_module(struct model *model, const struct memtrace_module *record, uint32_t id) {
@@ -93,22 +87,20 @@ static void join_path(struct model *model, size_t id, char *path) {
     path[length] = '\0';
 }
 
-int records_join_paths(struct model *model) {
+void records_join_paths(struct model *model) {
+    char *paths;
     size_t count = 0;
     for (size_t id = 1; id < model->module_count; id++) {
         count += model->modules[id].end != 0 && rest_of(model, id) != 0;
     }
     if (count == 0) {
-        return 0;
+        return;
     }
-    model->long_strings = calloc(count, LONG_PATH);
-    if (model->long_strings == NULL) {
-        return -1;
-    }
+    paths = job_array(count, LONG_PATH);
     count = 0;
     for (size_t id = 1; id < model->module_count; id++) {
         if (model->modules[id].end != 0 && rest_of(model, id) != 0) {
-            join_path(model, id, model->long_strings + count++ * LONG_PATH);
+            join_path(model, id, paths + count++ * LONG_PATH);
         }
     }
     for (size_t id = 1; id < model->module_count; id++) {
@@ -116,13 +108,10 @@ int records_join_paths(struct model *model) {
             model->modules[id].path = "";
         }
     }
-    return 0;
 }
 
-static int load_modules(struct model *model, const struct profile *profile) {
-    if (records_reserve_modules(model, count_modules(profile)) != 0) {
-        return -1;
-    }
+static void load_modules(struct model *model, const struct profile *profile) {
+    records_reserve_modules(model, count_modules(profile));
     for (size_t i = 0; i < profile->segment_count; i++) {
         const struct profile_segment *segment = &profile->segments[i];
         for (uint32_t place = 0;
@@ -135,14 +124,13 @@ static int load_modules(struct model *model, const struct profile *profile) {
             }
         }
     }
-    return records_join_paths(model);
+    records_join_paths(model);
 }
 
 /* ---- Threads ---- */
 
-int records_reserve_threads(struct model *model, size_t count) {
-    model->threads = calloc(count + 1, sizeof *model->threads);
-    return model->threads != NULL ? 0 : -1;
+void records_reserve_threads(struct model *model, size_t count) {
+    model->threads = job_array(count + 1, sizeof *model->threads);
 }
 
 void records_take_thread(struct model *model, const struct memtrace_thread_record *record) {
@@ -178,16 +166,14 @@ static int by_thread_id(const void *left, const void *right) {
     return (a->id > b->id) - (a->id < b->id);
 }
 
-static int load_threads(struct model *model, const struct profile *profile) {
+static void load_threads(struct model *model, const struct profile *profile) {
     size_t capacity = 0;
     for (size_t i = 0; i < profile->segment_count; i++) {
         if (profile->segments[i].kind == MEMTRACE_SEGMENT_THREADS) {
             capacity += profile->segments[i].item_count;
         }
     }
-    if (records_reserve_threads(model, capacity) != 0) {
-        return -1;
-    }
+    records_reserve_threads(model, capacity);
     for (size_t i = 0; i < profile->segment_count; i++) {
         const struct profile_segment *segment = &profile->segments[i];
         for (uint32_t place = 0;
@@ -198,7 +184,6 @@ static int load_threads(struct model *model, const struct profile *profile) {
             }
         }
     }
-    return 0;
 }
 
 static struct model_thread *find_thread(struct model *model, uint32_t id) {
@@ -206,12 +191,9 @@ static struct model_thread *find_thread(struct model *model, uint32_t id) {
     return bsearch(&key, model->threads, model->thread_count, sizeof key, by_thread_id);
 }
 
-int records_take_foreign(struct model *model, struct model_foreign foreign) {
-    if (array_grow_by_count(&model->foreign, model->foreign_count, sizeof *model->foreign) != 0) {
-        return -1;
-    }
+void records_take_foreign(struct model *model, struct model_foreign foreign) {
+    job_grow(&model->foreign, &model->foreign_room, model->foreign_count, sizeof foreign);
     model->foreign[model->foreign_count++] = foreign;
-    return 0;
 }
 
 static int by_freer_and_owner(const void *left, const void *right) {
@@ -247,7 +229,7 @@ static uint32_t owner_at(const struct profile_segment *segment, uint32_t place) 
     return segment->index < THREAD_LIMIT ? segment->index * OWNERS_PER_LEAF + owner : THREAD_LIMIT;
 }
 
-static int load_foreign(struct model *model, const struct profile *profile) {
+static void load_foreign(struct model *model, const struct profile *profile) {
     for (size_t i = 0; i < profile->segment_count; i++) {
         const struct profile_segment *segment = &profile->segments[i];
         for (uint32_t place = 0;
@@ -260,14 +242,12 @@ static int load_foreign(struct model *model, const struct profile *profile) {
             }
             foreign.blocks = profile_load_u64(&frees->count);
             foreign.bytes = profile_load_u64(&frees->bytes);
-            if ((foreign.blocks | foreign.bytes) != 0 &&
-                records_take_foreign(model, foreign) != 0) {
-                return -1;
+            if ((foreign.blocks | foreign.bytes) != 0) {
+                records_take_foreign(model, foreign);
             }
         }
     }
     join_foreign(model);
-    return 0;
 }
 
 /* A thread holds what it allocated, less what it freed of its own, less what others freed of it.
@@ -324,9 +304,8 @@ void records_finish(struct model *model) {
 
 /* ---- Pools ---- */
 
-int records_reserve_pools(struct model *model) {
-    model->pools = calloc(MEMTRACE_FRAME_CLASSES, sizeof *model->pools);
-    return model->pools != NULL ? 0 : -1;
+void records_reserve_pools(struct model *model) {
+    model->pools = job_array(MEMTRACE_FRAME_CLASSES, sizeof *model->pools);
 }
 
 void records_take_pool(struct model *model, uint64_t id, const char *name) {
@@ -336,10 +315,8 @@ void records_take_pool(struct model *model, uint64_t id, const char *name) {
     }
 }
 
-static int load_pools(struct model *model, const struct profile *profile) {
-    if (records_reserve_pools(model) != 0) {
-        return -1;
-    }
+static void load_pools(struct model *model, const struct profile *profile) {
+    records_reserve_pools(model);
     for (size_t i = 0; i < profile->segment_count; i++) {
         const struct profile_segment *segment = &profile->segments[i];
         for (uint32_t place = 0;
@@ -351,35 +328,26 @@ static int load_pools(struct model *model, const struct profile *profile) {
             }
         }
     }
-    return 0;
-}
-
-static int take_rooms(struct model *model, const struct profile *profile,
-                      const struct profile_segment *segment) {
-    size_t count = segment->item_count - MEMTRACE_POOL_ROOM_FIRST;
-    free(model->pool_rooms);
-    model->pool_rooms = calloc(count, sizeof *model->pool_rooms);
-    model->pool_room_count = model->pool_rooms != NULL ? count : 0;
-    for (size_t i = 0; i < model->pool_room_count; i++) {
-        const void *item = profile_item(profile, segment, (uint32_t)i + MEMTRACE_POOL_ROOM_FIRST);
-        if (item != NULL) {
-            memcpy(&model->pool_rooms[i], item, sizeof *model->pool_rooms);
-        }
-    }
-    return model->pool_rooms != NULL ? 0 : -1;
 }
 
 /* Of several the last one counts. */
-static int load_rooms(struct model *model, const struct profile *profile) {
-    int status = 0;
-    for (size_t i = 0; status == 0 && i < profile->segment_count; i++) {
+static void load_rooms(struct model *model, const struct profile *profile) {
+    for (size_t i = 0; i < profile->segment_count; i++) {
         const struct profile_segment *segment = &profile->segments[i];
-        if (segment->kind == MEMTRACE_SEGMENT_POOL_ROOM &&
-            segment->item_count > MEMTRACE_POOL_ROOM_FIRST) {
-            status = take_rooms(model, profile, segment);
+        if (segment->kind != MEMTRACE_SEGMENT_POOL_ROOM ||
+            segment->item_count <= MEMTRACE_POOL_ROOM_FIRST) {
+            continue;
+        }
+        model->pool_room_count = segment->item_count - MEMTRACE_POOL_ROOM_FIRST;
+        model->pool_rooms = job_array(model->pool_room_count, sizeof *model->pool_rooms);
+        for (uint32_t at = MEMTRACE_POOL_ROOM_FIRST; at < segment->item_count; at++) {
+            const void *item = profile_item(profile, segment, at);
+            if (item != NULL) {
+                memcpy(&model->pool_rooms[at - MEMTRACE_POOL_ROOM_FIRST], item,
+                       sizeof *model->pool_rooms);
+            }
         }
     }
-    return status;
 }
 
 /* ---- Timeline ---- */
@@ -393,12 +361,9 @@ static int by_time(const void *left, const void *right) {
                : (a->live_bytes < b->live_bytes) - (a->live_bytes > b->live_bytes);
 }
 
-int records_take_points(struct model *model, const struct memtrace_point *points, size_t count) {
+void records_take_points(struct model *model, const struct memtrace_point *points, size_t count) {
     size_t kept = 0;
-    model->timeline = calloc(count + 1, sizeof *model->timeline);
-    if (model->timeline == NULL) {
-        return -1;
-    }
+    model->timeline = job_array(count + 1, sizeof *model->timeline);
     if (count != 0) {
         memcpy(model->timeline, points, count * sizeof *points);
     }
@@ -409,10 +374,9 @@ int records_take_points(struct model *model, const struct memtrace_point *points
         }
     }
     model->timeline_count = kept;
-    return 0;
 }
 
-static int load_timeline(struct model *model, const struct profile *profile) {
+static void load_timeline(struct model *model, const struct profile *profile) {
     const size_t start = offsetof(struct memtrace_timeline, point);
     for (size_t i = 0; i < profile->segment_count; i++) {
         const struct profile_segment *segment = &profile->segments[i];
@@ -428,18 +392,18 @@ static int load_timeline(struct model *model, const struct profile *profile) {
         if (count > MEMTRACE_TIMELINE_POINTS) {
             count = MEMTRACE_TIMELINE_POINTS;
         }
-        return records_take_points(model, (const void *)(profile->bytes + segment->offset + start),
-                                   count < room ? count : (uint32_t)room);
+        records_take_points(model, (const void *)(profile->bytes + segment->offset + start),
+                            count < room ? count : (uint32_t)room);
+        return;
     }
-    return 0;
 }
 
-int records_load(struct model *model, const struct profile *profile) {
-    if (load_modules(model, profile) != 0 || load_threads(model, profile) != 0 ||
-        load_foreign(model, profile) != 0 || load_pools(model, profile) != 0 ||
-        load_rooms(model, profile) != 0 || load_timeline(model, profile) != 0) {
-        return -1;
-    }
+void records_load(struct model *model, const struct profile *profile) {
+    load_modules(model, profile);
+    load_threads(model, profile);
+    load_foreign(model, profile);
+    load_pools(model, profile);
+    load_rooms(model, profile);
+    load_timeline(model, profile);
     records_finish(model);
-    return 0;
 }

@@ -10,18 +10,14 @@
 
 /* ---- From events ---- */
 
-int timepoints_start(struct timepoints *points) {
-    *points = (struct timepoints){.shift = MEMTRACE_TICK_SHIFT};
-    points->pieces = calloc(TIMEPOINTS_PIECES, sizeof *points->pieces);
-    return points->pieces != NULL ? 0 : -1;
+void timepoints_start(struct timepoints *points) {
+    *points = (struct timepoints){
+        .pieces = job_array(TIMEPOINTS_PIECES, sizeof *points->pieces),
+        .shift = MEMTRACE_TICK_SHIFT,
+    };
 }
 
-void timepoints_end(struct timepoints *points) {
-    free(points->pieces);
-    *points = (struct timepoints){0};
-}
-
-static void join(struct timepoints_piece *piece, const struct timepoints_piece *later) {
+static void timepoints_join(struct timepoints_piece *piece, const struct timepoints_piece *later) {
     if (later->highest.live_bytes > piece->highest.live_bytes) {
         piece->highest = later->highest;
     }
@@ -29,14 +25,14 @@ static void join(struct timepoints_piece *piece, const struct timepoints_piece *
 }
 
 /* Pieces become twice as long. */
-static void lengthen(struct timepoints *points) {
+static void timepoints_lengthen(struct timepoints *points) {
     size_t kept = 0;
     points->shift++;
     for (size_t i = 0; i < points->count; i++) {
         struct timepoints_piece piece = points->pieces[i];
         piece.number /= 2;
         if (kept != 0 && points->pieces[kept - 1].number == piece.number) {
-            join(&points->pieces[kept - 1], &piece);
+            timepoints_join(&points->pieces[kept - 1], &piece);
         } else {
             points->pieces[kept++] = piece;
         }
@@ -49,40 +45,28 @@ void timepoints_add(struct timepoints *points, uint64_t window_ns,
     struct timepoints_piece piece = {.highest = *highest, .last = *last};
     while (points->count == TIMEPOINTS_PIECES &&
            points->pieces[points->count - 1].number != window_ns >> points->shift) {
-        lengthen(points);
+        timepoints_lengthen(points);
     }
     piece.number = window_ns >> points->shift;
     if (points->count != 0 && points->pieces[points->count - 1].number == piece.number) {
-        join(&points->pieces[points->count - 1], &piece);
+        timepoints_join(&points->pieces[points->count - 1], &piece);
     } else {
         points->pieces[points->count++] = piece;
     }
 }
 
-static int by_time(const void *left, const void *right) {
+static int timepoints_by_time(const void *left, const void *right) {
     const struct memtrace_point *a = left;
     const struct memtrace_point *b = right;
     return (a->time_ns > b->time_ns) - (a->time_ns < b->time_ns);
 }
 
-/* Between samples as much was resident as at the one before; before the first one as at that. */
-static void fill_resident(struct memtrace_point *all, size_t count, uint64_t resident_bytes) {
-    for (size_t i = 0; i < count; i++) {
-        if (all[i].resident_bytes != 0) {
-            resident_bytes = all[i].resident_bytes;
-        }
-        all[i].resident_bytes = resident_bytes;
-    }
-}
-
-int timepoints_finish(const struct timepoints *points, struct model *model,
-                      const struct memtrace_point *samples, size_t sample_count) {
-    struct memtrace_point *all = calloc(sample_count + 2 * points->count + 1, sizeof *all);
+void timepoints_finish(const struct timepoints *points, struct model *model,
+                       const struct memtrace_point *samples, size_t sample_count) {
+    struct memtrace_point *all = job_array(sample_count + 2 * points->count + 1, sizeof *all);
+    /* Between samples as much was resident as at the one before; before the first as at that. */
+    uint64_t resident_bytes = sample_count != 0 ? samples[0].resident_bytes : 0;
     size_t count = sample_count;
-    int result;
-    if (all == NULL) {
-        return -1;
-    }
     if (sample_count != 0) {
         memcpy(all, samples, sample_count * sizeof *all);
     }
@@ -90,17 +74,21 @@ int timepoints_finish(const struct timepoints *points, struct model *model,
         all[count++] = points->pieces[i].highest;
         all[count++] = points->pieces[i].last;
     }
-    qsort(all, count, sizeof *all, by_time);
-    fill_resident(all, count, sample_count != 0 ? samples[0].resident_bytes : 0);
-    result = records_take_points(model, all, count);
-    free(all);
-    return result;
+    qsort(all, count, sizeof *all, timepoints_by_time);
+    for (size_t i = 0; i < count; i++) {
+        if (all[i].resident_bytes != 0) {
+            resident_bytes = all[i].resident_bytes;
+        }
+        all[i].resident_bytes = resident_bytes;
+    }
+    records_take_points(model, all, count);
+    job_release(all);
 }
 
 /* ---- Ends and maximum ---- */
 
 /* A part of the way from a to b, which a damaged file may hold anything for. */
-static uint64_t between(uint64_t a, uint64_t b, double share) {
+static uint64_t timepoints_between(uint64_t a, uint64_t b, double share) {
     if (b <= a || share >= 1) {
         return b > a ? b : a;
     }
@@ -129,13 +117,13 @@ static struct memtrace_point point_between(const struct model *model, size_t pla
     return (struct memtrace_point){
         .time_ns = time_ns,
         .resident_bytes = place != 0 ? before->resident_bytes : behind->resident_bytes,
-        .alloc_count = between(before->alloc_count, behind->alloc_count, share),
-        .alloc_bytes = between(before->alloc_bytes, behind->alloc_bytes, share),
+        .alloc_count = timepoints_between(before->alloc_count, behind->alloc_count, share),
+        .alloc_bytes = timepoints_between(before->alloc_bytes, behind->alloc_bytes, share),
     };
 }
 
 /* That so much was live then is known. There is room for it. */
-static void put(struct model *model, uint64_t time_ns, uint64_t live_bytes) {
+static void timepoints_put(struct model *model, uint64_t time_ns, uint64_t live_bytes) {
     size_t place = timepoints_place(model, time_ns);
     struct memtrace_point *at = &model->timeline[place];
     if (place < model->timeline_count && at->time_ns == time_ns) {
@@ -160,16 +148,15 @@ static uint64_t guess_maximum(const struct model *model) {
     return highest != NULL ? highest->time_ns : 0;
 }
 
-static int make_room(struct model *model, size_t count) {
-    struct memtrace_point *grown =
-        reallocarray(model->timeline, model->timeline_count + count + 1, sizeof *model->timeline);
-    model->timeline = grown != NULL ? grown : model->timeline;
-    return grown != NULL ? 0 : -1;
+static void timepoints_make_room(struct model *model, size_t count) {
+    size_t room = model->timeline_count;
+    job_reserve(&model->timeline, &room, model->timeline_count + count + 1,
+                sizeof *model->timeline);
 }
 
 /* The clock is looked at now and then, so the maximum may have its time in common with an end where
  * less was live: then it was a moment inside. */
-static uint64_t inside(const struct model *model, uint64_t time_ns) {
+static uint64_t timepoints_inside(const struct model *model, uint64_t time_ns) {
     const struct memtrace_point *first = model->timeline;
     const struct memtrace_point *last = first + model->timeline_count - 1;
     uint64_t most = model->totals.maximum_bytes;
@@ -182,27 +169,22 @@ static uint64_t inside(const struct model *model, uint64_t time_ns) {
     return time_ns == first->time_ns && first->live_bytes < most ? time_ns + 1 : time_ns;
 }
 
-int timepoints_put_maximum(struct model *model) {
+void timepoints_put_maximum(struct model *model) {
     const struct model_totals *totals = &model->totals;
     uint64_t time_ns = totals->maximum_ns != 0 ? totals->maximum_ns : guess_maximum(model);
-    if (make_room(model, 1) != 0) {
-        return -1;
-    }
+    timepoints_make_room(model, 1);
     if (totals->maximum_bytes != 0 && time_ns >= model->from_ns && time_ns < model->to_ns) {
-        put(model, inside(model, time_ns), totals->maximum_bytes);
+        timepoints_put(model, timepoints_inside(model, time_ns), totals->maximum_bytes);
     }
-    return 0;
 }
 
-int timepoints_complete(struct model *model, uint64_t from_ns, uint64_t to_ns,
-                        uint64_t start_live) {
+void timepoints_complete(struct model *model, uint64_t from_ns, uint64_t to_ns,
+                         uint64_t start_live) {
     uint64_t last_ns = to_ns <= model->now_ns ? to_ns - 1 : model->now_ns;
-    if (make_room(model, 2) != 0) {
-        return -1;
-    }
-    put(model, from_ns, start_live);
+    timepoints_make_room(model, 2);
+    timepoints_put(model, from_ns, start_live);
     if (last_ns > from_ns) {
-        put(model, last_ns, model->totals.live_bytes);
+        timepoints_put(model, last_ns, model->totals.live_bytes);
     }
-    return timepoints_put_maximum(model);
+    timepoints_put_maximum(model);
 }

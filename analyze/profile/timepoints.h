@@ -25,28 +25,25 @@ struct timepoints {
     unsigned shift; /* a piece is 2^shift ns long */
 };
 
-/* Starts with the shortest pieces, a clock tick each. 0, or -1: out of memory. */
-int timepoints_start(struct timepoints *points);
-void timepoints_end(struct timepoints *points);
+/* Starts with the shortest pieces, a clock tick each. They belong to the present job. */
+void timepoints_start(struct timepoints *points);
 
 /* What happened from window_ns on, later than what was added before. */
 void timepoints_add(struct timepoints *points, uint64_t window_ns,
                     const struct memtrace_point *highest, const struct memtrace_point *last);
 
 /* The points and the samples become the model's timeline: a sample tells what was resident from
- * then on. 0, or -1: out of memory. */
-int timepoints_finish(const struct timepoints *points, struct model *model,
-                      const struct memtrace_point *samples, size_t sample_count);
+ * then on. */
+void timepoints_finish(const struct timepoints *points, struct model *model,
+                       const struct memtrace_point *samples, size_t sample_count);
 
-/* The maximum becomes a point, if its time lies in the model's and is known. 0, or -1: out of
- * memory.
- */
-int timepoints_put_maximum(struct model *model);
+/* The maximum becomes a point, if its time lies in the model's and is known. */
+void timepoints_put_maximum(struct model *model);
 
 /* The timeline of a model whose totals and times are there gets its ends, from [from_ns, to_ns) as
- * far as that is known, and its maximum. start_live: the live bytes at from_ns. 0, or -1: out of
- * memory. */
-int timepoints_complete(struct model *model, uint64_t from_ns, uint64_t to_ns, uint64_t start_live);
+ * far as that is known, and its maximum. start_live: the live bytes at from_ns. */
+void timepoints_complete(struct model *model, uint64_t from_ns, uint64_t to_ns,
+                         uint64_t start_live);
 
 /* The place of the first point of model->timeline that is not before this time: the first that sees
  * what happened then. Their number where there is none. */

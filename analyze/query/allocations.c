@@ -240,9 +240,6 @@ static void allocations_produce(struct rowqueue *queue, void *argument) {
     struct error error;
     pass->out = queue;
     pass->scopes = scopes_new();
-    if (pass->scopes == NULL) {
-        job_fail_memory();
-    }
     visitor.scopes = pass->scopes;
     if (pass->question.only_births && pass->selection.view.to_ns != UINT64_MAX) {
         options.until_ns = pass->selection.view.to_ns;
@@ -379,7 +376,6 @@ static struct allocations_question allocations_question_of(int number, const cha
 
 static void allocations_end(struct allocations_cursor *cursor) {
     rowqueue_close(cursor->queue);
-    scopes_free(cursor->scopes);
     *cursor = (struct allocations_cursor){.base = cursor->base};
 }
 

@@ -135,7 +135,7 @@ static void mappings_produce(struct rowqueue *queue, void *argument) {
         result = mappings_hand_out(cursor,
                                    (struct mapping_life){cursor->mappings.items[i], UINT64_MAX, 0});
     }
-    mappinglist_free(&cursor->mappings);
+    cursor->mappings = (struct mappinglist){0}; /* it goes with its job */
     if (result == -1) {
         job_fail_as(&error);
     }

@@ -2,11 +2,17 @@
 /* varint.c: the rare halves of varint.h. */
 #include "analyze/read/varint.h"
 
+#include "analyze/base/job.h"
+
 #include <stdlib.h>
 
 int varint_reserve(struct varint_writer *writer, size_t more) {
     size_t capacity = writer->capacity != 0 ? writer->capacity * 2 : 4096;
     unsigned char *grown;
+    if (writer->of_job) {
+        job_reserve(&writer->bytes, &writer->capacity, writer->size + more, 1);
+        return 0;
+    }
     if (capacity < writer->size + more) {
         capacity = writer->size + more;
     }
@@ -18,6 +24,26 @@ int varint_reserve(struct varint_writer *writer, size_t more) {
     writer->bytes = grown;
     writer->capacity = capacity;
     return 0;
+}
+
+unsigned char *varint_keep(struct varint_writer *writer) {
+    unsigned char *kept = NULL;
+    if (!writer->failed) {
+        kept = job_array(writer->size + 1, 1);
+        if (writer->size != 0) {
+            memcpy(kept, writer->bytes, writer->size);
+        }
+    }
+    if (writer->of_job) {
+        job_release(writer->bytes);
+    } else {
+        free(writer->bytes);
+    }
+    if (kept == NULL) {
+        job_fail_memory();
+    }
+    *writer = (struct varint_writer){.of_job = writer->of_job};
+    return kept;
 }
 
 uint64_t varint_get_rest(struct varint_reader *reader, uint64_t low) {

@@ -17,12 +17,13 @@
 
 enum { VARINT_MOST = 10 }; /* bytes of a number */
 
-/* Start from {0}; who made it frees `bytes`. */
+/* Start from {0}; who made it frees `bytes`. Or from {.of_job = true}. */
 struct varint_writer {
     unsigned char *bytes;
     size_t size;
     size_t capacity;
     bool failed; /* out of memory */
+    bool of_job; /* its bytes are a job's, and there is always room */
 };
 
 struct varint_reader {
@@ -33,6 +34,9 @@ struct varint_reader {
 
 /* Makes room for `more` bytes. 0, or -1 and failed. */
 int varint_reserve(struct varint_writer *writer, size_t more);
+
+/* Its bytes, no more than there are, become the present job's, and the writer is empty. */
+unsigned char *varint_keep(struct varint_writer *writer);
 
 /* The number's bytes after the first. */
 uint64_t varint_get_rest(struct varint_reader *reader, uint64_t low);

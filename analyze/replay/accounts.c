@@ -8,22 +8,20 @@
 
 #define MOST_UNITS 0x1p56 /* no whole file has that: a block cannot be so much smaller */
 
-int accounts_start(struct accounts *accounts, const struct model_node *nodes, size_t node_count) {
-    memset(accounts, 0, sizeof *accounts);
-    accounts->nodes = nodes;
-    accounts->node_count = node_count;
-    accounts->at_maximum = true;
-    accounts->epoch = 1;
-    accounts->cells = calloc(node_count, sizeof *accounts->cells);
-    accounts->touched = calloc(node_count, sizeof *accounts->touched);
-    return accounts->cells != NULL && accounts->touched != NULL ? 0 : -1;
+void accounts_start(struct accounts *accounts, const struct model_node *nodes, size_t node_count) {
+    *accounts = (struct accounts){.nodes = nodes,
+                                  .node_count = node_count,
+                                  .cells = job_array(node_count, sizeof *accounts->cells),
+                                  .touched = job_array(node_count, sizeof *accounts->touched),
+                                  .at_maximum = true,
+                                  .epoch = 1};
 }
 
 void accounts_end(struct accounts *accounts) {
-    free(accounts->cells);
-    free(accounts->variances);
-    free(accounts->touched);
-    free(accounts->lifetimes);
+    job_release(accounts->cells);
+    job_release(accounts->variances);
+    job_release(accounts->touched);
+    job_release(accounts->lifetimes);
     foreign_free(&accounts->foreign);
     memset(accounts, 0, sizeof *accounts);
 }
@@ -45,23 +43,15 @@ enum model_class accounts_look_up(struct accounts *accounts, uint32_t context) {
 
 /* ---- Sampling ---- */
 
-/* What a sampled block of size s with weight w adds to the variance of a sum of bytes: it was taken
- * with probability s / w, so w (w - s). */
-static double variance_of(struct pairing_block block) {
-    double weight = (double)block.weight;
-    return block.weight > block.size ? weight * (weight - (double)block.size) : 0;
-}
-
 void accounts_vary(struct accounts *accounts, struct pairing_block block, double sign) {
-    double variance = variance_of(block);
+    /* What a sampled block of size s with weight w adds to the variance of a sum of bytes: it was
+     * taken with probability s / w, so w (w - s). */
+    double weight = (double)block.weight;
+    double variance = block.weight > block.size ? weight * (weight - (double)block.size) : 0;
     double size = block.size != 0 ? (double)block.size : 1;
     struct accounts_variance *cell;
     if (accounts->variances == NULL) {
-        accounts->variances = calloc(accounts->node_count, sizeof *accounts->variances);
-        if (accounts->variances == NULL) {
-            accounts->out_of_memory = true;
-            return;
-        }
+        accounts->variances = job_array(accounts->node_count, sizeof *accounts->variances);
     }
     accounts->is_sampled = true;
     cell = &accounts->variances[block.context];
@@ -76,30 +66,18 @@ void accounts_vary(struct accounts *accounts, struct pairing_block block, double
 
 /* ---- Blocks ---- */
 
-int accounts_add_buckets(struct accounts *accounts, struct accounts_cell *cell) {
-    enum { FIRST = 256 };
-    if (accounts->lifetime_count == accounts->lifetime_capacity) {
-        size_t capacity =
-            accounts->lifetime_capacity != 0 ? accounts->lifetime_capacity * 2 : FIRST;
-        void *grown = reallocarray(accounts->lifetimes, capacity, sizeof *accounts->lifetimes);
-        if (grown == NULL) {
-            return -1;
-        }
-        accounts->lifetimes = grown;
-        accounts->lifetime_capacity = capacity;
-    }
+void accounts_add_buckets(struct accounts *accounts, struct accounts_cell *cell) {
+    job_grow(&accounts->lifetimes, &accounts->lifetime_capacity, accounts->lifetime_count,
+             sizeof *accounts->lifetimes);
     memset(accounts->lifetimes[accounts->lifetime_count], 0, sizeof *accounts->lifetimes);
     cell->lifetimes = (uint32_t)++accounts->lifetime_count;
-    return 0;
 }
 
 void accounts_count_foreign(struct accounts *accounts, uint32_t freer, uint32_t owner,
                             uint64_t units, uint64_t bytes) {
-    if (foreign_add(&accounts->foreign,
-                    (struct model_foreign){
-                        .freer = freer, .owner = owner, .blocks = units, .bytes = bytes}) != 0) {
-        accounts->out_of_memory = true;
-    }
+    foreign_add(
+        &accounts->foreign,
+        (struct model_foreign){.freer = freer, .owner = owner, .blocks = units, .bytes = bytes});
 }
 
 /* ---- The heap from before ---- */
@@ -166,17 +144,18 @@ void accounts_culled(struct accounts *accounts, const struct memtrace_culled *cu
 
 /* ---- The end of a slice ---- */
 
-static int by_number(const void *left, const void *right) {
+static int accounts_by_number(const void *left, const void *right) {
     uint32_t a = *(const uint32_t *)left;
     uint32_t b = *(const uint32_t *)right;
     return (a > b) - (a < b);
 }
 
 /* A few are sorted; where there are many it is faster to look at all cells. */
-static void sort_touched(struct accounts *accounts) {
+static void accounts_sort_touched(struct accounts *accounts) {
     enum { MANY = 16 };
     if (accounts->touched_count < accounts->node_count / MANY) {
-        qsort(accounts->touched, accounts->touched_count, sizeof *accounts->touched, by_number);
+        qsort(accounts->touched, accounts->touched_count, sizeof *accounts->touched,
+              accounts_by_number);
         return;
     }
     accounts->touched_count = 0;
@@ -187,7 +166,8 @@ static void sort_touched(struct accounts *accounts) {
     }
 }
 
-static void cut_context(struct accounts *accounts, struct slice_writer *writer, uint32_t id) {
+static void accounts_cut_context(struct accounts *accounts, struct slice_writer *writer,
+                                 uint32_t id) {
     struct accounts_cell *cell = &accounts->cells[id];
     struct slice_context context = {
         .id = id,
@@ -214,8 +194,8 @@ static void cut_context(struct accounts *accounts, struct slice_writer *writer, 
 }
 
 /* foreign: the place of the thread's first pair; set to that of the next thread's. */
-static void cut_thread(struct accounts *accounts, struct slice_writer *writer, uint32_t id,
-                       size_t *foreign) {
+static void accounts_cut_thread(struct accounts *accounts, struct slice_writer *writer, uint32_t id,
+                                size_t *foreign) {
     struct accounts_thread *thread = &accounts->threads[id];
     const struct slice_thread costs = {.id = id,
                                        .alloc_units = thread->alloc_units,
@@ -227,21 +207,21 @@ static void cut_thread(struct accounts *accounts, struct slice_writer *writer, u
     }
 }
 
-int accounts_cut(struct accounts *accounts, struct slice *slice) {
-    struct slice_writer writer = {.slice = slice};
+void accounts_cut(struct accounts *accounts, struct slice *slice) {
+    struct slice_writer writer = {.slice = slice, .bytes.of_job = true};
     size_t foreign = 0;
     *slice = (struct slice){.change = accounts->live,
                             .highest = accounts->maximum,
                             .maximum_ns = accounts->maximum_ns,
                             .at_maximum = accounts->at_maximum,
                             .variance = accounts->variance};
-    sort_touched(accounts);
+    accounts_sort_touched(accounts);
     for (size_t i = 0; i < accounts->touched_count; i++) {
-        cut_context(accounts, &writer, accounts->touched[i]);
+        accounts_cut_context(accounts, &writer, accounts->touched[i]);
     }
     foreign_sort(&accounts->foreign);
     for (uint32_t id = 0; id < ACCOUNTS_THREADS; id++) {
-        cut_thread(accounts, &writer, id, &foreign);
+        accounts_cut_thread(accounts, &writer, id, &foreign);
     }
     foreign_clear(&accounts->foreign);
     accounts->touched_count = 0;
@@ -252,5 +232,5 @@ int accounts_cut(struct accounts *accounts, struct slice *slice) {
     accounts->at_maximum = true;
     accounts->epoch++;
     accounts->variance = (struct slice_variance){0};
-    return slice_finish(&writer) != 0 || accounts->out_of_memory ? -1 : 0;
+    slice_finish(&writer);
 }

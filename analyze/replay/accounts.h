@@ -21,7 +21,6 @@
 #include "analyze/replay/slice.h"
 
 enum { ACCOUNTS_THREADS = 1 << MEMTRACE_THREAD_BITS };
-#define ACCOUNTS_ONE UINT64_C(65536)
 
 /* One line of the processor's cache. */
 struct accounts_cell {
@@ -69,11 +68,11 @@ struct accounts {
         uint64_t alloc_units, alloc_bytes; /* 0: there was never more than when it began */
     } crest;
     struct slice_variance variance;
-    bool out_of_memory;
 };
 
-/* 0, or -1: out of memory. */
-int accounts_start(struct accounts *accounts, const struct model_node *nodes, size_t node_count);
+/* They belong to the present job. */
+void accounts_start(struct accounts *accounts, const struct model_node *nodes, size_t node_count);
+/* Frees them early. */
 void accounts_end(struct accounts *accounts);
 
 /* How many bytes and allocations a block stands for. */
@@ -129,18 +128,17 @@ HOT_INLINE void accounts_shrink(struct accounts *accounts, uint64_t bytes) {
 
 /* ---- Blocks ---- */
 
-/* What sampled blocks do to variances; new buckets for a cell (0, or -1: out of memory); a block
- * that another thread frees. */
+/* What sampled blocks do to variances; new buckets for a cell; a block that another thread frees.
+ */
 RARELY_DONE void accounts_vary(struct accounts *accounts, struct pairing_block block, double sign);
-RARELY_DONE int accounts_add_buckets(struct accounts *accounts, struct accounts_cell *cell);
+RARELY_DONE void accounts_add_buckets(struct accounts *accounts, struct accounts_cell *cell);
 void accounts_count_foreign(struct accounts *accounts, uint32_t freer, uint32_t owner,
                             uint64_t units, uint64_t bytes);
 
 HOT_INLINE void accounts_add_lifetime(struct accounts *accounts, struct accounts_cell *cell,
                                       uint32_t ticks, uint64_t units) {
-    if (cell->lifetimes == 0 && accounts_add_buckets(accounts, cell) != 0) {
-        accounts->out_of_memory = true;
-        return;
+    if (cell->lifetimes == 0) {
+        accounts_add_buckets(accounts, cell);
     }
     accounts->lifetimes[cell->lifetimes - 1][contexts_bucket(ticks)] += units;
 }
@@ -228,8 +226,7 @@ static inline struct accounts_crest accounts_take_crest(struct accounts *account
     return crest;
 }
 
-/* What was added since the last cut, as a slice (ticks, events and error are the caller's). 0, or
- * -1: out of memory. */
-int accounts_cut(struct accounts *accounts, struct slice *slice);
+/* What was added since the last cut, as a slice (ticks, events and error are the caller's). */
+void accounts_cut(struct accounts *accounts, struct slice *slice);
 
 #endif

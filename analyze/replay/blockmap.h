@@ -5,8 +5,8 @@
  * parts that grow each for itself, large ones by a quarter: a recording may have a hundred million
  * live blocks, and no moment needs twice their memory.
  *
- * Called by analyze/replay/pairing and collect/transform/importer. Belongs to one thread. Start
- * from {0}.
+ * Called by analyze/replay/pairing and collect/transform/importer. Belongs to a job. Start from
+ * {0}.
  */
 #ifndef ANALYZE_REPLAY_BLOCKMAP_H
 #define ANALYZE_REPLAY_BLOCKMAP_H
@@ -31,9 +31,10 @@ struct blockmap {
     size_t count;
 };
 
+/* Frees it early. */
 void blockmap_free(struct blockmap *map);
-/* Puts it in, in place of one with the same key. key != 0. 0, or -1: out of memory. */
-int blockmap_put(struct blockmap *map, uint64_t key, const struct pairing_block *block);
+/* Puts it in, in place of one with the same key. key != 0. */
+void blockmap_put(struct blockmap *map, uint64_t key, const struct pairing_block *block);
 /* Takes it out. 1 or 0: not there. */
 int blockmap_take(struct blockmap *map, uint64_t key, struct pairing_block *block);
 /* All items, in no order; the visitor stops it by what is not 0, which it returns. */

@@ -2,10 +2,8 @@
 /* chains.c: kept lives by the order of their chain's first birth, which names it. See chains.h. */
 #include "analyze/replay/chains.h"
 
-#include "analyze/base/array.h"
+#include "analyze/base/job.h"
 #include "analyze/base/numbermap.h"
-
-#include <stdlib.h>
 
 struct chain {
     struct life *lives;
@@ -18,53 +16,36 @@ struct chains {
 };
 
 struct chains *chains_new(void) {
-    return calloc(1, sizeof(struct chains));
-}
-
-static void free_chain(struct chain *chain) {
-    free(chain->lives);
-    free(chain);
+    return job_alloc(sizeof(struct chains));
 }
 
 void chains_free(struct chains *chains) {
-    if (chains == NULL) {
-        return;
-    }
-    for (size_t i = 0; i < chains->by_order.places; i++) {
-        if (chains->by_order.entries[i].value != NULL) {
-            free_chain(chains->by_order.entries[i].value);
+    for (size_t i = 0; chains != NULL && i < chains->by_order.places; i++) {
+        struct chain *chain = chains->by_order.entries[i].value;
+        if (chain != NULL) {
+            job_release(chain->lives);
+            job_release(chain);
         }
     }
-    numbermap_free(&chains->by_order);
-    free(chains);
-}
-
-/* NULL: out of memory. */
-static struct chain *new_chain(struct chains *chains, uint64_t order) {
-    struct chain *chain = calloc(1, sizeof *chain);
-    if (chain != NULL && numbermap_put(&chains->by_order, order, chain) != 0) {
-        free(chain);
-        return NULL;
+    if (chains != NULL) {
+        job_release(chains->by_order.entries);
     }
-    return chain;
 }
 
-int chains_keep(struct chains *chains, const struct life *life) {
+void chains_keep(struct chains *chains, const struct life *life) {
     struct chain *chain = numbermap_get(&chains->by_order, life->chain_order);
     if (chain == NULL) {
-        chain = new_chain(chains, life->chain_order);
+        chain = job_array(1, sizeof *chain);
+        numbermap_set(&chains->by_order, life->chain_order, chain);
     }
-    if (chain == NULL || array_grow(&chain->lives, &chain->room, chain->count, sizeof *life) != 0) {
-        return -1;
-    }
+    job_grow(&chain->lives, &chain->room, chain->count, sizeof *life);
     chain->lives[chain->count++] = *life;
-    return 0;
 }
 
 struct life *chains_take(struct chains *chains, const struct life *life, size_t *count) {
     struct chain *chain = numbermap_take(&chains->by_order, life->chain_order);
     struct life *lives = chain != NULL ? chain->lives : NULL;
     *count = chain != NULL ? chain->count : 0;
-    free(chain);
+    job_release(chain);
     return lives;
 }

@@ -2,12 +2,8 @@
 /* lives.c: a pass whose visitor keeps every live block's own life. See lives.h. */
 #include "analyze/replay/lives.h"
 
-#include "analyze/base/array.h"
-#include "analyze/base/job.h"
 #include "analyze/base/sort.h"
 #include "analyze/replay/pass.h"
-
-#include <stdlib.h>
 
 /* What a reallocated block hands on to the next one. */
 struct origin {
@@ -20,10 +16,12 @@ struct origin {
 };
 
 /* Lives have places that are used again; a pairing tells a block's. The address of a place is good
- * only until the next take_place(). */
+ * only until the next take_life_place(). */
 struct following {
     const struct model *model;
     const struct lives_visitor *visitor;
+    const struct replay_options *options;
+    struct timeorder order;
     struct pass pass;
     struct life *lives; /* birth_order 0: the place is free, death_order is the next free one */
     size_t room;
@@ -32,7 +30,7 @@ struct following {
     uint64_t waited; /* ends that came before their beginnings: each has a place in the order */
     struct origin origin; /* of the block that the present reallocation makes */
     uint64_t *newest;     /* by stream: number of its last allocation */
-    bool out_of_memory;
+    int result;
 };
 #define NOWHERE SIZE_MAX
 
@@ -52,23 +50,14 @@ uint64_t life_units(const struct life *life) {
 
 /* ---- Places ---- */
 
-static size_t take_place(struct following *following) {
+static size_t take_life_place(struct following *following) {
     size_t place = following->free;
     if (place != NOWHERE) {
         following->free = (size_t)following->lives[place].death_order;
         return place;
     }
-    if (array_grow(&following->lives, &following->room, following->used,
-                   sizeof *following->lives) != 0) {
-        return NOWHERE;
-    }
+    job_grow(&following->lives, &following->room, following->used, sizeof *following->lives);
     return following->used++;
-}
-
-static void give_back(struct following *following, size_t place) {
-    following->lives[place].birth_order = 0;
-    following->lives[place].death_order = following->free;
-    following->free = place;
 }
 
 /* ---- Births and deaths ---- */
@@ -78,8 +67,8 @@ static uint64_t order_now(const struct following *following) {
     return following->pass.events + following->waited;
 }
 
-static int tell(const struct following *following, int (*visit)(void *, const struct life *),
-                const struct life *life) {
+static int tell_life(const struct following *following, int (*visit)(void *, const struct life *),
+                     const struct life *life) {
     return visit != NULL ? visit(following->visitor->context, life) : 0;
 }
 
@@ -127,13 +116,15 @@ static int end_life(void *context, const struct pairing_block *block, const stru
         life->is_reallocated = true;
         following->origin = origin_of_next(life);
     }
-    result = tell(following, following->visitor->end, life);
-    give_back(following, place);
+    result = tell_life(following, following->visitor->end, life);
+    following->lives[place].birth_order = 0;
+    following->lives[place].death_order = following->free;
+    following->free = place;
     return result;
 }
 
-static void fill(struct following *following, struct life *life,
-                 const struct timeorder_event *entry, const struct pairing_block *block) {
+static void fill_life(struct following *following, struct life *life,
+                      const struct timeorder_event *entry, const struct pairing_block *block) {
     const struct event *event = &entry->event;
     uint64_t order = order_now(following);
     *life = (struct life){
@@ -170,45 +161,32 @@ static void fill(struct following *following, struct life *life,
 static int begin_life(void *context, const struct timeorder_event *entry,
                       struct pairing_block *block) {
     struct following *following = context;
-    size_t place = take_place(following);
-    if (place == NOWHERE) {
-        following->out_of_memory = true;
-        return -1;
-    }
-    fill(following, &following->lives[place], entry, block);
+    size_t place = take_life_place(following);
+    fill_life(following, &following->lives[place], entry, block);
     block->size = place;
     following->newest[entry->stream] = entry->event.block.number;
-    return tell(following, following->visitor->begin, &following->lives[place]);
+    return tell_life(following, following->visitor->begin, &following->lives[place]);
 }
 
 /* ---- Everything else ---- */
 
-static void take_scope(struct following *following, const struct timeorder_event *entry) {
-    struct scopes *scopes = following->visitor->scopes;
-    const struct event *event = &entry->event;
-    if (scopes == NULL || event->kind != EVENT_MARK) {
-        return;
-    }
-    if (event->operation == MEMTRACE_MARK_SCOPE_BEGIN) {
-        following->out_of_memory |=
-            scopes_enter(scopes, entry->stream, event->id, event->text, event->text_size) != 0;
-    } else if (event->operation == MEMTRACE_MARK_SCOPE_END) {
-        following->out_of_memory |= scopes_leave(scopes, entry->stream, event->id) != 0;
-    }
-}
-
-static int take_other(void *context, const struct timeorder_event *entry) {
+static int take_other_life(void *context, const struct timeorder_event *entry) {
     struct following *following = context;
     const struct lives_visitor *visitor = following->visitor;
-    take_scope(following, entry);
-    if (following->out_of_memory) {
-        return -1;
+    const struct event *event = &entry->event;
+    if (visitor->scopes != NULL && event->kind == EVENT_MARK) {
+        if (event->operation == MEMTRACE_MARK_SCOPE_BEGIN) {
+            scopes_enter(visitor->scopes, entry->stream, event->id, event->text, event->text_size);
+        } else if (event->operation == MEMTRACE_MARK_SCOPE_END) {
+            scopes_leave(visitor->scopes, entry->stream, event->id);
+        }
     }
     return visitor->other != NULL ? visitor->other(visitor->context, entry) : 0;
 }
 
-/* Those that live, by birth. */
-static int tell_living(struct following *following, const struct replay_options *options) {
+/* Those that live still, by birth. */
+static int tell_living(struct following *following) {
+    const struct replay_options *options = following->options;
     const atomic_bool *cancel = options != NULL ? options->cancel : NULL;
     struct sort_key *keys = job_array(following->used + 1, sizeof *keys);
     size_t living = 0;
@@ -220,69 +198,52 @@ static int tell_living(struct following *following, const struct replay_options 
         }
     }
     status = sort_keys(keys, living, cancel);
-    result = status == SORT_DONE ? 0 : status == SORT_CANCELLED ? REPLAY_CANCELLED : -1;
-    following->out_of_memory |= status == SORT_NO_MEMORY;
+    if (status == SORT_NO_MEMORY) {
+        job_fail_memory();
+    }
+    result = status == SORT_DONE ? 0 : REPLAY_CANCELLED;
     for (size_t i = 0; result == 0 && i < living; i++) {
         bool is_cancelled = cancel != NULL && atomic_load(cancel);
-        result = is_cancelled
-                     ? REPLAY_CANCELLED
-                     : tell(following, following->visitor->end, &following->lives[keys[i].place]);
+        result = is_cancelled ? REPLAY_CANCELLED
+                              : tell_life(following, following->visitor->end,
+                                          &following->lives[keys[i].place]);
     }
     job_release(keys);
     return result;
 }
 
-/* One call of lives_visit(). */
-struct visiting {
-    struct following following;
-    struct timeorder order;
-    struct timeorder_parts parts;
-    const struct replay_options *options;
-    int result;
-};
-
-static void follow(void *what) {
-    struct visiting *visiting = what;
-    struct following *following = &visiting->following;
+static void follow_lives(void *what) {
+    struct following *following = what;
     const struct model *model = following->model;
     const struct pass_visitor visitor = {
-        .begin = begin_life, .end = end_life, .other = take_other, .context = following};
-    following->out_of_memory =
-        timeorder_start(&visiting->order, visiting->parts) != 0 ||
-        pass_start_blocks(&following->pass, model, visiting->order.stream_count) != 0;
-    following->newest = calloc(visiting->order.stream_count + 1, sizeof *following->newest);
-    following->out_of_memory |= following->newest == NULL;
-    visiting->result = -1;
-    if (following->out_of_memory) {
-        return;
-    }
+        .begin = begin_life, .end = end_life, .other = take_other_life, .context = following};
+    pass_start_blocks(&following->pass, model, following->order.stream_count);
+    following->newest = job_array(following->order.stream_count + 1, sizeof *following->newest);
     following->pass.inherited = model->header.inherited_blocks;
-    visiting->result = pass_run(&following->pass, &visiting->order, &visitor, visiting->options,
-                                model->recording.events);
-    following->out_of_memory |= following->pass.out_of_memory;
-    if (visiting->result == 0 && following->visitor->end != NULL) {
-        visiting->result = tell_living(following, visiting->options);
+    following->result = pass_run(&following->pass, &following->order, &visitor, following->options,
+                                 model->recording.events);
+    if (following->result == 0 && following->visitor->end != NULL) {
+        following->result = tell_living(following);
     }
+    pass_free(&following->pass);
+    job_release(following->lives);
+    job_release(following->newest);
 }
 
-static void end_visiting(void *what) {
-    struct visiting *visiting = what;
-    pass_free(&visiting->following.pass); /* its thread reads the order */
-    timeorder_end(&visiting->order);
-    free(visiting->following.lives);
-    free(visiting->following.newest);
+static void end_order(void *what) {
+    struct following *following = what;
+    timeorder_end(&following->order);
 }
 
 int lives_visit(struct timeorder_parts parts, const struct model *model,
                 const struct lives_visitor *visitor, const struct replay_options *options,
                 struct error *error) {
-    struct visiting visiting = {.following = {.model = model, .visitor = visitor, .free = NOWHERE},
-                                .parts = parts,
-                                .options = options};
-    job_finally(follow, end_visiting, &visiting);
-    if (visiting.following.out_of_memory) {
-        return error_set(error, "out of memory while reading %s", parts.items[0]->path);
+    struct following following = {
+        .model = model, .visitor = visitor, .options = options, .free = NOWHERE};
+    timeorder_begin(&following.order, parts);
+    job_finally(follow_lives, end_order, &following);
+    if (following.result == REPLAY_CANCELLED) {
+        error_set(error, "cancelled");
     }
-    return visiting.result == REPLAY_CANCELLED ? error_set(error, "cancelled"),
-           REPLAY_CANCELLED                    : visiting.result;
+    return following.result;
 }

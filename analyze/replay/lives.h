@@ -77,8 +77,8 @@ struct lives_visitor {
  * One pass over all events. `model` is that of the whole recording (model_replay), whose nodes and
  * classes it uses: a life whose context is not in the file has the last node's. Blocks that a
  * recording culled are no lives: only the model's sums have them. options may be NULL. 0, a
- * visitor's value, REPLAY_CANCELLED where options said so (error is set), or -1: out of memory
- * (likewise). A visitor may also end its job.
+ * visitor's value, or REPLAY_CANCELLED where options said so (error is set). A visitor may end the
+ * present job, or allocate in it.
  */
 int lives_visit(struct timeorder_parts parts, const struct model *model,
                 const struct lives_visitor *visitor, const struct replay_options *options,

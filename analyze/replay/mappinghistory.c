@@ -2,9 +2,8 @@
 /* mappinghistory.c: see mappinghistory.h. */
 #include "analyze/replay/mappinghistory.h"
 
-#include "analyze/base/array.h"
+#include "analyze/base/job.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -38,33 +37,23 @@ static struct mapping_seen *find_last(const struct reading *reading,
                : NULL;
 }
 
-static struct mapping_seen *add(struct mappinghistory *history, const struct smaps_mapping *mapping,
-                                uint64_t time_ns) {
-    struct mapping_seen *added;
-    if (array_grow(&history->items, &history->room, history->count, sizeof *history->items) != 0) {
-        return NULL;
-    }
-    added = &history->items[history->count];
-    *added = (struct mapping_seen){.id = history->count + 1,
-                                   .least = mapping->start,
-                                   .first_ns = time_ns,
-                                   .there_from_ns = history->last_ns,
-                                   .there_to_ns = UINT64_MAX,
-                                   .name = strdup(mapping->name)};
-    history->count += added->name != NULL;
-    return added->name != NULL ? added : NULL;
-}
-
-static int take_mapping(struct reading *reading, const struct smaps_mapping *mapping,
-                        uint64_t time_ns, size_t *place) {
+/* Its place. */
+static size_t take_mapping(struct reading *reading, const struct smaps_mapping *mapping,
+                           uint64_t time_ns) {
     struct mappinghistory *history = reading->history;
     struct mapping_seen *seen = find_last(reading, mapping, time_ns);
-    seen = seen != NULL ? seen : add(history, mapping, time_ns);
-    if (seen == NULL || array_grow(&history->samples, &history->sample_room, history->sample_count,
-                                   sizeof *history->samples) != 0) {
-        return -1;
+    if (seen == NULL) {
+        job_grow(&history->items, &history->room, history->count, sizeof *history->items);
+        seen = &history->items[history->count++];
+        *seen = (struct mapping_seen){.id = history->count,
+                                      .least = mapping->start,
+                                      .first_ns = time_ns,
+                                      .there_from_ns = history->last_ns,
+                                      .there_to_ns = UINT64_MAX,
+                                      .name = job_string(mapping->name)};
     }
-    *place = (size_t)(seen - history->items);
+    job_grow(&history->samples, &history->sample_room, history->sample_count,
+             sizeof *history->samples);
     seen->start = mapping->start;
     seen->end = mapping->end;
     seen->least = mapping->start < seen->least ? mapping->start : seen->least;
@@ -84,54 +73,44 @@ static int take_mapping(struct reading *reading, const struct smaps_mapping *map
                                 .resident_bytes = mapping->resident_bytes,
                                 .dirty_bytes = mapping->dirty_bytes,
                                 .swap_bytes = mapping->swap_bytes,
-                                .mapping = (uint32_t)*place};
-    return 0;
+                                .mapping = (uint32_t)(seen - history->items)};
+    return (size_t)(seen - history->items);
 }
 
-/* Those that the moment before had and this one has not are gone. */
-static void end_moment(struct reading *reading, uint64_t time_ns) {
+static bool take_moment(void *context, const struct smaps *smaps) {
+    struct reading *reading = context;
+    struct mappinghistory *history = reading->history;
+    size_t *there;
+    if (smaps->time_ns >= reading->to_ns) {
+        return false;
+    }
+    there = job_array(smaps->count + 1, sizeof *there);
+    for (size_t i = 0; i < smaps->count; i++) {
+        there[i] = take_mapping(reading, &smaps->mappings[i], smaps->time_ns);
+    }
+    /* Those that the moment before had and this one has not are gone. */
     for (size_t i = 0; i < reading->there_count; i++) {
-        struct mapping_seen *seen = &reading->history->items[reading->there[i]];
-        if (seen->last_ns != time_ns) {
-            seen->there_to_ns = time_ns;
+        struct mapping_seen *seen = &history->items[reading->there[i]];
+        if (seen->last_ns != smaps->time_ns) {
+            seen->there_to_ns = smaps->time_ns;
         }
     }
-    reading->history->last_ns = time_ns;
-}
-
-static int take_moment(void *context, const struct smaps *smaps) {
-    struct reading *reading = context;
-    size_t *there;
-    int result = 0;
-    if (smaps->time_ns >= reading->to_ns) {
-        return 1;
-    }
-    there = calloc(smaps->count + 1, sizeof *there);
-    for (size_t i = 0; there != NULL && result == 0 && i < smaps->count; i++) {
-        result = take_mapping(reading, &smaps->mappings[i], smaps->time_ns, &there[i]);
-    }
-    if (there == NULL || result != 0) {
-        free(there);
-        return -1;
-    }
-    end_moment(reading, smaps->time_ns);
-    free(reading->there);
+    history->last_ns = smaps->time_ns;
+    job_release(reading->there);
     reading->there = there;
     reading->there_count = smaps->count;
-    return 0;
+    return true;
 }
 
-int mappinghistory_read(struct timeorder_parts parts, uint64_t to_ns,
-                        struct mappinghistory *history) {
+void mappinghistory_read(struct timeorder_parts parts, uint64_t to_ns,
+                         struct mappinghistory *history) {
     struct reading reading = {.history = history, .to_ns = to_ns};
-    int result;
     *history = (struct mappinghistory){0};
-    result = smaps_visit(parts, take_moment, &reading);
+    smaps_visit(parts, take_moment, &reading);
     for (size_t i = 0; i < reading.there_count; i++) {
         history->items[reading.there[i]].is_there = true;
     }
-    free(reading.there);
-    return result < 0 ? -1 : 0;
+    job_release(reading.there);
 }
 
 int mappinghistory_name_callers(struct mappinghistory *history, const struct mappinglist *mappings,
@@ -148,15 +127,6 @@ int mappinghistory_name_callers(struct mappinghistory *history, const struct map
         seen->node = context != NULL ? context->path : 0;
     }
     return 0;
-}
-
-void mappinghistory_free(struct mappinghistory *history) {
-    for (size_t i = 0; i < history->count; i++) {
-        free(history->items[i].name);
-    }
-    free(history->items);
-    free(history->samples);
-    *history = (struct mappinghistory){0};
 }
 
 const struct mapping_seen *mappinghistory_find(const struct mappinghistory *history, uint64_t id) {

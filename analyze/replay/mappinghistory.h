@@ -42,7 +42,6 @@ struct mapping_sample {
     uint32_t mapping; /* place in items */
 };
 
-/* Start from {0}. */
 struct mappinghistory {
     struct mapping_seen *items;
     size_t count, room;
@@ -51,10 +50,9 @@ struct mappinghistory {
     uint64_t last_ns; /* the last moment */
 };
 
-/* The moments before to_ns. 0, or -1: out of memory; the caller frees it in any case. */
-int mappinghistory_read(struct timeorder_parts parts, uint64_t to_ns,
-                        struct mappinghistory *history);
-void mappinghistory_free(struct mappinghistory *history);
+/* The moments before to_ns, in the present job. */
+void mappinghistory_read(struct timeorder_parts parts, uint64_t to_ns,
+                         struct mappinghistory *history);
 
 /* Sets `node` of those that were there at the last moment: who made the first of these mappings
  * that lies in it. 0 or REPLAY_CANCELLED. */

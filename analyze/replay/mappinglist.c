@@ -2,19 +2,13 @@
 /* mappinglist.c: see mappinglist.h. */
 #include "analyze/replay/mappinglist.h"
 
-#include "analyze/base/array.h"
+#include "analyze/base/job.h"
 #include "analyze/base/search.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 enum { PAGE = 4096 };
-
-void mappinglist_free(struct mappinglist *mappings) {
-    free(mappings->items);
-    *mappings = (struct mappinglist){0};
-}
 
 /* ---- The array ---- */
 
@@ -30,36 +24,29 @@ const struct mapping *mappinglist_find(const struct mappinglist *mappings, uint6
     return at < mappings->count && mappings->items[at].start < end ? &mappings->items[at] : NULL;
 }
 
-int mappinglist_add(struct mappinglist *mappings, const struct mapping *mapping) {
+void mappinglist_add(struct mappinglist *mappings, const struct mapping *mapping) {
     size_t at = first_above(mappings, mapping->start);
-    if (array_grow(&mappings->items, &mappings->room, mappings->count, sizeof *mapping) != 0) {
-        return -1;
-    }
+    job_grow(&mappings->items, &mappings->room, mappings->count, sizeof *mapping);
     memmove(&mappings->items[at + 1], &mappings->items[at],
             (mappings->count - at) * sizeof *mapping);
     mappings->items[at] = *mapping;
     mappings->count++;
-    return 0;
-}
-
-static void erase(struct mappinglist *mappings, size_t at) {
-    mappings->count--;
-    memmove(&mappings->items[at], &mappings->items[at + 1],
-            (mappings->count - at) * sizeof *mappings->items);
 }
 
 /* Takes the piece, which is not all of it, out of the mapping there. */
-static int cut(struct mappinglist *mappings, size_t at, const struct mapping *piece) {
+static void mappinglist_cut(struct mappinglist *mappings, size_t at, const struct mapping *piece) {
     struct mapping *item = &mappings->items[at];
     struct mapping right = *item;
     right.start = piece->end;
     right.is_rest = true;
     if (piece->start == item->start) {
         item->start = piece->end;
-        return 0;
+        return;
     }
     item->end = piece->start;
-    return right.start < right.end ? mappinglist_add(mappings, &right) : 0;
+    if (right.start < right.end) {
+        mappinglist_add(mappings, &right);
+    }
 }
 
 /* ---- The rules ---- */
@@ -85,9 +72,11 @@ static int remove_range(struct mappinglist *mappings, const struct timeorder_eve
         piece.end = whole.end < end ? whole.end : end;
         is_all = piece.start == whole.start && piece.end == whole.end;
         if (is_all) {
-            erase(mappings, at);
-        } else if (cut(mappings, at, &piece) != 0) {
-            return -1;
+            mappings->count--;
+            memmove(&mappings->items[at], &mappings->items[at + 1],
+                    (mappings->count - at) * sizeof *mappings->items);
+        } else {
+            mappinglist_cut(mappings, at, &piece);
         }
         result = visitor->ended(visitor->context, &piece, by, is_all && !whole.is_rest);
     }
@@ -115,15 +104,15 @@ static void set_protection(const struct mappinglist *mappings, const struct even
     }
 }
 
-static int add_made(struct mappinglist *mappings, struct mapping *mapping, uint64_t size_bytes,
-                    const struct mappinglist_visitor *visitor) {
+static void add_made(struct mappinglist *mappings, struct mapping *mapping, uint64_t size_bytes,
+                     const struct mappinglist_visitor *visitor) {
     uint64_t size = page_up(size_bytes);
     mapping->id = ++mappings->made;
     if (size == 0 || __builtin_add_overflow(mapping->start, size, &mapping->end) ||
         (visitor->made != NULL && !visitor->made(visitor->context, mapping))) {
-        return 0;
+        return;
     }
-    return mappinglist_add(mappings, mapping);
+    mappinglist_add(mappings, mapping);
 }
 
 int mappinglist_take(struct mappinglist *mappings, const struct timeorder_event *entry,
@@ -154,5 +143,8 @@ int mappinglist_take(struct mappinglist *mappings, const struct timeorder_event 
     default:
         return 0;
     }
-    return result == 0 ? add_made(mappings, &made, event->size, visitor) : result;
+    if (result == 0) {
+        add_made(mappings, &made, event->size, visitor);
+    }
+    return result;
 }

@@ -4,8 +4,8 @@
  * the rules by which its calls change them. Disjoint address ranges in a sorted array: programs
  * have few and change them rarely. What is unmapped in pieces ends in pieces.
  *
- * Called by replay/pass, window/index and query/mappingstable. Belongs to one thread. Start from
- * {0}.
+ * Called by replay/pass, window/index and query/mappingstable. Belongs to the job that it was begun
+ * in. Start from {0}.
  */
 #ifndef ANALYZE_REPLAY_MAPPINGLIST_H
 #define ANALYZE_REPLAY_MAPPINGLIST_H
@@ -44,14 +44,12 @@ struct mappinglist_visitor {
     void *context;
 };
 
-void mappinglist_free(struct mappinglist *mappings);
-
-/* What an event of kind EVENT_MAP changes. 0, what ended() returned, or -1: out of memory. */
+/* What an event of kind EVENT_MAP changes. 0, or what ended() returned. */
 int mappinglist_take(struct mappinglist *mappings, const struct timeorder_event *event,
                      const struct mappinglist_visitor *visitor);
 
-/* Puts in one that is known from elsewhere. 0, or -1: out of memory. */
-int mappinglist_add(struct mappinglist *mappings, const struct mapping *mapping);
+/* Puts in one that is known from elsewhere. */
+void mappinglist_add(struct mappinglist *mappings, const struct mapping *mapping);
 
 /* The first piece of which something lies in [start, end); NULL: there is none. */
 const struct mapping *mappinglist_find(const struct mappinglist *mappings, uint64_t start,

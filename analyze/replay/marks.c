@@ -2,35 +2,25 @@
 /* marks.c: marks of a replay, then of a model. See marks.h. */
 #include "analyze/replay/marks.h"
 
-#include "analyze/base/array.h"
-
 #include <stdlib.h>
 #include <string.h>
 
-void marks_free(struct marks *marks) {
-    free(marks->items);
-    *marks = (struct marks){0};
-}
-
-int marks_add(struct marks *marks, const struct timeorder_event *entry) {
+void marks_add(struct marks *marks, const struct timeorder_event *entry) {
     const struct event *event = &entry->event;
     marks->total++;
     if (marks->count == MODEL_MARKS) {
-        return 0;
+        return;
     }
-    if (array_grow_by_count(&marks->items, marks->count, sizeof *marks->items) != 0) {
-        return -1;
-    }
+    job_grow(&marks->items, &marks->room, marks->count, sizeof *marks->items);
     marks->items[marks->count++] = (struct model_mark){.time_ns = event->time_ns,
                                                        .thread = entry->thread,
                                                        .what = event->operation,
                                                        .id = event->id,
                                                        .name = event->text};
-    return 0;
 }
 
 /* Those of one time stay as they came. */
-static int by_time(const void *left, const void *right) {
+static int marks_by_time(const void *left, const void *right) {
     const struct model_mark *a = *(const struct model_mark *const *)left;
     const struct model_mark *b = *(const struct model_mark *const *)right;
     if (a->time_ns != b->time_ns) {
@@ -39,44 +29,33 @@ static int by_time(const void *left, const void *right) {
     return (a > b) - (a < b);
 }
 
-static int sort(struct marks *marks) {
-    const struct model_mark **order = calloc(marks->count, sizeof *order);
-    struct model_mark *sorted = calloc(marks->count, sizeof *sorted);
-    if (order == NULL || sorted == NULL) {
-        free(order);
-        free(sorted);
-        return -1;
+void marks_finish(const struct marks *marks, struct model *model) {
+    const struct model_mark **order;
+    struct model_mark *sorted;
+    model->mark_total = marks->total;
+    if (marks->count == 0) {
+        return;
     }
+    order = job_array(marks->count, sizeof *order);
+    sorted = job_array(marks->count, sizeof *sorted);
     for (size_t i = 0; i < marks->count; i++) {
         order[i] = &marks->items[i];
     }
-    qsort(order, marks->count, sizeof *order, by_time);
+    qsort(order, marks->count, sizeof *order, marks_by_time);
     for (size_t i = 0; i < marks->count; i++) {
         sorted[i] = *order[i];
     }
-    free(order);
-    free(marks->items);
-    marks->items = sorted;
-    return 0;
+    marks_copy(model, sorted, marks->count);
+    job_release(order);
+    job_release(sorted);
 }
 
-int marks_finish(struct marks *marks, struct model *model) {
-    model->mark_total = marks->total;
-    if (marks->count == 0) {
-        return 0;
-    }
-    return sort(marks) == 0 ? marks_copy(model, marks->items, marks->count) : -1;
-}
-
-int marks_copy(struct model *model, const struct model_mark *marks, size_t count) {
+void marks_copy(struct model *model, const struct model_mark *marks, size_t count) {
     struct texts texts = {0};
     if (count == 0) {
-        return 0;
+        return;
     }
-    model->marks = calloc(count, sizeof *model->marks);
-    if (model->marks == NULL) {
-        return -1;
-    }
+    model->marks = job_array(count, sizeof *model->marks);
     for (size_t i = 0; i < count; i++) {
         model->marks[i] = marks[i];
         model->marks[i].name = texts_keep(&texts, marks[i].name, strlen(marks[i].name));
@@ -86,5 +65,7 @@ int marks_copy(struct model *model, const struct model_mark *marks, size_t count
     model->mark_names_size = texts.used;
     texts.bytes = NULL; /* they are the model's from here on */
     texts_free(&texts);
-    return 0;
+    if (model->mark_names != NULL) {
+        job_take(model->mark_names);
+    }
 }

@@ -3,7 +3,8 @@
  * marks.h: collects what a program said of itself (struct model_mark) while its recording is
  * replayed, up to MODEL_MARKS of it.
  *
- * Called by analyze/window/wholemodel. Belongs to one thread. Start from {0}.
+ * Called by analyze/window/wholemodel. Belongs to the job that it was begun in. Start
+ * from {0}.
  */
 #ifndef ANALYZE_REPLAY_MARKS_H
 #define ANALYZE_REPLAY_MARKS_H
@@ -13,19 +14,17 @@
 
 struct marks {
     struct model_mark *items; /* names belong to the timeorder */
-    size_t count;
+    size_t count, room;
     uint64_t total;
 };
 
-void marks_free(struct marks *marks);
+/* An event of kind EVENT_MARK. */
+void marks_add(struct marks *marks, const struct timeorder_event *entry);
 
-/* An event of kind EVENT_MARK. 0, or -1: out of memory. */
-int marks_add(struct marks *marks, const struct timeorder_event *entry);
+/* Gives them to the model, by time. Before the timeorder's end. */
+void marks_finish(const struct marks *marks, struct model *model);
 
-/* Hands them to the model, by time. Before the timeorder's end. 0, or -1: out of memory. */
-int marks_finish(struct marks *marks, struct model *model);
-
-/* The model's marks with these names (each a string, "" included) as its own. 0 or -1. */
-int marks_copy(struct model *model, const struct model_mark *marks, size_t count);
+/* The model's marks with these names (each a string, "" included) as its own. */
+void marks_copy(struct model *model, const struct model_mark *marks, size_t count);
 
 #endif

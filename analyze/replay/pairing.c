@@ -2,9 +2,8 @@
 /* pairing.c: rings of the newest blocks, one a thread id, before a hash table. See pairing.h. */
 #include "analyze/replay/pairing.h"
 
+#include "analyze/base/job.h"
 #include "analyze/replay/blockmap.h"
-
-#include <stdlib.h>
 
 enum {
     FIRST_RING = 64,
@@ -17,11 +16,8 @@ struct pairing_maps {
 };
 
 struct pairing *pairing_new(void) {
-    struct pairing *pairing = calloc(1, sizeof *pairing);
-    if (pairing != NULL && (pairing->maps = calloc(1, sizeof *pairing->maps)) == NULL) {
-        free(pairing);
-        return NULL;
-    }
+    struct pairing *pairing = job_array(1, sizeof *pairing);
+    pairing->maps = job_array(1, sizeof *pairing->maps);
     return pairing;
 }
 
@@ -30,77 +26,70 @@ void pairing_free(struct pairing *pairing) {
         return;
     }
     for (size_t i = 0; i < PAIRING_THREADS; i++) {
-        free(pairing->rings[i].slots);
+        job_release(pairing->rings[i].slots);
     }
     blockmap_free(&pairing->maps->outlived);
     blockmap_free(&pairing->maps->waiting);
-    free(pairing->maps);
-    free(pairing);
+    job_release(pairing->maps);
+    job_release(pairing);
 }
 
-static uint64_t key_of(struct event_block name) {
+static uint64_t pairing_key(struct event_block name) {
     return (uint64_t)name.thread << PAIRING_NUMBER_BITS | name.number;
 }
 
-/* Twice as many slots. 0, or -1: out of memory. */
-static int grow(struct pairing_ring *ring) {
+/* Twice as many slots. */
+static void pairing_grow(struct pairing_ring *ring) {
     struct pairing_ring larger = *ring;
     larger.size = ring->size != 0 ? ring->size * 2 : FIRST_RING;
-    larger.slots = calloc(larger.size, sizeof *larger.slots);
-    if (larger.slots == NULL) {
-        return -1;
-    }
+    larger.slots = job_array(larger.size, sizeof *larger.slots);
     for (uint64_t i = 1; i <= ring->size && i <= ring->next; i++) {
         *pairing_slot(&larger, ring->next - i) = *pairing_slot(ring, ring->next - i);
     }
-    free(ring->slots);
+    job_release(ring->slots);
     *ring = larger;
-    return 0;
 }
 
 /* Pushes out the slot's block, if it lives. */
-static int push_out(struct pairing *pairing, struct pairing_ring *ring, uint32_t thread,
-                    uint64_t number) {
+static void pairing_push_out(struct pairing *pairing, struct pairing_ring *ring, uint32_t thread,
+                             uint64_t number) {
     struct pairing_block *slot = pairing_slot(ring, number);
     struct pairing_block block = *slot;
     if (!(block.context & PAIRING_LIVE)) {
-        return 0;
+        return;
     }
     slot->context = 0;
     ring->live--;
     block.context &= ~PAIRING_LIVE;
-    return blockmap_put(&pairing->maps->outlived,
-                        key_of((struct event_block){.thread = thread, .number = number}), &block);
+    blockmap_put(&pairing->maps->outlived,
+                 pairing_key((struct event_block){.thread = thread, .number = number}), &block);
 }
 
 /* Makes `number` the newest of its ring. */
-static int advance(struct pairing *pairing, struct pairing_ring *ring, uint32_t thread,
-                   uint64_t number) {
+static void pairing_advance(struct pairing *pairing, struct pairing_ring *ring, uint32_t thread,
+                            uint64_t number) {
     uint64_t distance;
     if (ring->size == 0 ||
         (ring->live >= ring->size / 4 && pairing_slot(ring, number)->context & PAIRING_LIVE &&
          ring->size < LARGEST_RING)) {
-        if (grow(ring) != 0) {
-            return -1;
-        }
+        pairing_grow(ring);
     }
     distance = number + 1 - ring->next;
     for (uint64_t i = 0; i < distance && i < ring->size; i++) {
         /* The slot of next + i holds the number that is a ring older. */
-        if (ring->next + i >= ring->size &&
-            push_out(pairing, ring, thread, ring->next + i - ring->size) != 0) {
-            return -1;
+        if (ring->next + i >= ring->size) {
+            pairing_push_out(pairing, ring, thread, ring->next + i - ring->size);
         }
     }
     ring->next = number + 1;
-    return 0;
 }
 
 /* 1: the block's end had waited. */
-static int met_before(struct pairing *pairing, struct event_block name, struct pairing_end *end) {
+static int pairing_met_before(struct pairing *pairing, struct event_block name,
+                              struct pairing_end *end) {
     struct pairing_block waited;
     if (name.number > pairing->last_waiting[name.thread] ||
-        !blockmap_take(&pairing->maps->waiting, key_of(name), &waited)) {
+        !blockmap_take(&pairing->maps->waiting, pairing_key(name), &waited)) {
         return 0;
     }
     *end =
@@ -116,14 +105,15 @@ int pairing_add_any(struct pairing *pairing, struct event_block name, struct pai
         return 0;
     }
     ring = &pairing->rings[name.thread];
-    if (name.number >= ring->next && advance(pairing, ring, name.thread, name.number) != 0) {
-        return -1;
+    if (name.number >= ring->next) {
+        pairing_advance(pairing, ring, name.thread, name.number);
     }
-    if (met_before(pairing, name, end)) {
+    if (pairing_met_before(pairing, name, end)) {
         return 1;
     }
     if (!pairing_is_inside(ring, name.number)) {
-        return blockmap_put(&pairing->maps->outlived, key_of(name), &block);
+        blockmap_put(&pairing->maps->outlived, pairing_key(name), &block);
+        return 0;
     }
     slot = pairing_slot(ring, name.number);
     ring->live += !(slot->context & PAIRING_LIVE);
@@ -134,31 +124,32 @@ int pairing_add_any(struct pairing *pairing, struct event_block name, struct pai
 
 int pairing_take_outlived(struct pairing *pairing, struct event_block name,
                           struct pairing_block *block) {
-    return pairing_is_name(name) && blockmap_take(&pairing->maps->outlived, key_of(name), block);
+    return pairing_is_name(name) &&
+           blockmap_take(&pairing->maps->outlived, pairing_key(name), block);
 }
 
-int pairing_wait(struct pairing *pairing, struct event_block name, struct pairing_end end) {
+void pairing_wait(struct pairing *pairing, struct event_block name, struct pairing_end end) {
     struct pairing_block waits = {.size = end.time_ns, .context = end.thread, .tick = end.tick};
     if (!pairing_is_name(name)) {
-        return 0;
+        return;
     }
     if (name.number > pairing->last_waiting[name.thread]) {
         pairing->last_waiting[name.thread] = name.number;
     }
-    return blockmap_put(&pairing->maps->waiting, key_of(name), &waits);
+    blockmap_put(&pairing->maps->waiting, pairing_key(name), &waits);
 }
 
 uint64_t pairing_waiting(const struct pairing *pairing) {
     return pairing->maps->waiting.count;
 }
 
-static struct event_block name_of(uint64_t key) {
+static struct event_block pairing_name(uint64_t key) {
     return (struct event_block){.thread = (uint32_t)(key >> PAIRING_NUMBER_BITS),
                                 .number = key & ((UINT64_C(1) << PAIRING_NUMBER_BITS) - 1)};
 }
 
-static int each_of_ring(const struct pairing_ring *ring, uint32_t thread,
-                        const struct pairing_visitor *visitor) {
+static int pairing_each_of_ring(const struct pairing_ring *ring, uint32_t thread,
+                                const struct pairing_visitor *visitor) {
     int result = 0;
     for (uint64_t i = ring->size; i != 0 && result == 0; i--) {
         struct event_block name = {.thread = thread, .number = ring->next - i};
@@ -175,21 +166,21 @@ static int each_of_ring(const struct pairing_ring *ring, uint32_t thread,
 
 static int visit_outlived(void *context, const struct blockmap_item *item) {
     const struct pairing_visitor *visitor = context;
-    return visitor->lives(visitor->context, name_of(item->key), &item->block);
+    return visitor->lives(visitor->context, pairing_name(item->key), &item->block);
 }
 
 static int visit_waiting(void *context, const struct blockmap_item *item) {
     const struct pairing_visitor *visitor = context;
     struct pairing_end end = {
         .thread = item->block.context, .tick = item->block.tick, .time_ns = item->block.size};
-    return visitor->waits(visitor->context, name_of(item->key), &end);
+    return visitor->waits(visitor->context, pairing_name(item->key), &end);
 }
 
 int pairing_each(const struct pairing *pairing, const struct pairing_visitor *visitor) {
     void *context = (void *)visitor;
     int result = blockmap_each(&pairing->maps->outlived, visit_outlived, context);
     for (uint32_t thread = 0; thread < PAIRING_THREADS && result == 0; thread++) {
-        result = each_of_ring(&pairing->rings[thread], thread, visitor);
+        result = pairing_each_of_ring(&pairing->rings[thread], thread, visitor);
     }
     return result != 0 ? result : blockmap_each(&pairing->maps->waiting, visit_waiting, context);
 }

@@ -46,8 +46,9 @@ struct pairing {
     struct pairing_maps *maps;              /* what is in no ring */
 };
 
-struct pairing *pairing_new(void);          /* NULL: out of memory */
-void pairing_free(struct pairing *pairing); /* NULL is allowed */
+struct pairing *pairing_new(void); /* of the present job */
+/* Frees it early. NULL is allowed. */
+void pairing_free(struct pairing *pairing);
 
 HOT_INLINE struct pairing_block *pairing_slot(const struct pairing_ring *ring, uint64_t number) {
     return &ring->slots[number & (ring->size - 1)];
@@ -68,8 +69,7 @@ RARELY_DONE int pairing_add_any(struct pairing *pairing, struct event_block name
 int pairing_take_outlived(struct pairing *pairing, struct event_block name,
                           struct pairing_block *block);
 
-/* A block begins. 0; 1: its end was met before, and is *end: the block does not live; -1: out of
- * memory. */
+/* A block begins. 0; 1: its end was met before, and is *end: the block does not live. */
 HOT_INLINE int pairing_add(struct pairing *pairing, struct event_block name,
                            const struct pairing_block *block, struct pairing_end *end) {
     struct pairing_ring *ring = &pairing->rings[name.thread % PAIRING_THREADS];
@@ -118,8 +118,8 @@ HOT_INLINE void pairing_prefetch(const struct pairing *pairing, struct event_blo
 }
 
 /* An end whose block is not known: it waits for its allocation, which another thread's stream may
- * still bring. 0, or -1: out of memory. */
-int pairing_wait(struct pairing *pairing, struct event_block name, struct pairing_end end);
+ * still bring. */
+void pairing_wait(struct pairing *pairing, struct event_block name, struct pairing_end end);
 
 /* Everything that lives, and every end that waits; each visitor stops it by what is not 0, which it
  * returns. */

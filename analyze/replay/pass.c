@@ -3,9 +3,8 @@
 #include "analyze/replay/pass.h"
 
 #include "analyze/base/hotpath.h"
+#include "analyze/base/job.h"
 #include "analyze/replay/ahead.h"
-
-#include <stdlib.h>
 
 enum {
     PROGRESS_EVENTS = 1 << 17, /* some ten milliseconds */
@@ -126,8 +125,8 @@ HOT_INLINE void take_free(struct pass *pass, const struct timeorder_event *entry
         if (taker == WINDOW && visitor->ended != NULL) {
             visitor->ended(visitor->context, name, &block);
         }
-    } else if (pairing_wait(pass->pairing, name, end) != 0) {
-        pass->out_of_memory = true;
+    } else {
+        pairing_wait(pass->pairing, name, end);
     }
 }
 
@@ -163,7 +162,6 @@ HOT_INLINE void take_alloc(struct pass *pass, const struct timeorder_event *entr
                                   .context = context_of(pass, event->context),
                                   .tick = tick};
     struct pairing_end end;
-    int waited;
     note_tick(pass, tick);
     if (event->old.number != 0) {
         take_free(pass, entry, event->old, tick, visitor, taker);
@@ -180,18 +178,16 @@ HOT_INLINE void take_alloc(struct pass *pass, const struct timeorder_event *entr
         pass->stop = visitor->begin(visitor->context, entry, &block);
     }
     pass->inherited -= pass->inherited != 0;
-    waited = pairing_add(pass->pairing, event->block, &block, &end);
-    if (waited == 1) {
+    if (pairing_add(pass->pairing, event->block, &block, &end)) {
         take_waited(pass, block, event->block, end, visitor);
     }
-    pass->out_of_memory |= waited < 0;
 }
 
-int pass_know_block(struct pass *pass, struct event_block name, struct pairing_block block,
-                    uint64_t born_ns) {
+void pass_know_block(struct pass *pass, struct event_block name, struct pairing_block block,
+                     uint64_t born_ns) {
     struct pairing_end end;
     block.context |= (uint32_t)when_of(pass, born_ns, WINDOW) << WHEN_SHIFT;
-    return pairing_add(pass->pairing, name, &block, &end) < 0 ? -1 : 0;
+    pairing_add(pass->pairing, name, &block, &end);
 }
 
 /* ---- Mappings ---- */
@@ -224,9 +220,7 @@ static void take_map(struct pass *pass, const struct timeorder_event *entry) {
     const struct mappinglist_visitor counting = {
         .made = count_mapped, .ended = count_unmapped, .context = pass};
     note_tick(pass, tick_of(entry->event.time_ns));
-    if (mappinglist_take(&pass->mappings, entry, &counting) != 0) {
-        pass->out_of_memory = true;
-    }
+    mappinglist_take(&pass->mappings, entry, &counting);
 }
 
 /* ---- The heap from before an attach ---- */
@@ -344,54 +338,73 @@ static bool is_behind(const struct ahead_batch *batch, unsigned window_shift,
     return options->until_ns != 0 && batch->events[0].window << window_shift >= options->until_ns;
 }
 
+struct pass_running {
+    struct pass *pass;
+    const struct timeorder *order;
+    struct ahead *ahead;
+    const struct pass_visitor *visitor;
+    const struct replay_options *options;
+    uint64_t total;
+};
+
 /* What `ahead` reads is in the order of `order`, of which only the constants are looked at here. */
-static void take_all(struct pass *pass, struct ahead *ahead, const struct timeorder *order,
-                     const struct pass_visitor *visitor, const struct replay_options *options,
-                     uint64_t total) {
+static void take_all(void *what) {
+    const struct pass_running *running = what;
+    struct pass *pass = running->pass;
+    const struct replay_options *options = running->options;
+    unsigned window_shift = running->order->window_shift;
     uint64_t done = 0;
     uint64_t next_progress = options->progress != NULL ? PROGRESS_EVENTS : UINT64_MAX;
     const struct ahead_batch *batch;
-    while (!pass->out_of_memory && pass->stop == 0 && (batch = ahead_next(ahead)) != NULL &&
-           !is_behind(batch, order->window_shift, options)) {
-        take_batch(pass, batch, order->window_shift, visitor);
+    while (pass->stop == 0 && (batch = ahead_next(running->ahead)) != NULL &&
+           !is_behind(batch, window_shift, options)) {
+        take_batch(pass, batch, window_shift, running->visitor);
         done += batch->count;
         if (done >= next_progress) {
-            options->progress(options->context, done, total);
+            options->progress(options->context, done, running->total);
             next_progress = done + PROGRESS_EVENTS;
         }
         if (pass->stop == 0 && replay_is_cancelled(options)) {
             pass->stop = REPLAY_CANCELLED;
         }
     }
-    if (options->progress != NULL && total >= PROGRESS_EVENTS) {
-        options->progress(options->context, total, total);
+    if (options->progress != NULL && running->total >= PROGRESS_EVENTS) {
+        options->progress(options->context, running->total, running->total);
     }
+}
+
+static void stop_ahead(void *what) {
+    const struct pass_running *running = what;
+    ahead_stop(running->ahead);
 }
 
 int pass_run(struct pass *pass, struct timeorder *order, const struct pass_visitor *visitor,
              const struct replay_options *options, uint64_t total) {
     const struct replay_options none = {0};
-    pass->ahead = ahead_start(order, options != NULL && options->is_alone);
-    if (pass->ahead == NULL) {
-        pass->out_of_memory = true;
-        return -1;
+    struct pass_running running = {.pass = pass,
+                                   .order = order,
+                                   .ahead =
+                                       ahead_start(order, options != NULL && options->is_alone),
+                                   .visitor = visitor,
+                                   .options = options != NULL ? options : &none,
+                                   .total = total};
+    if (running.ahead == NULL) {
+        job_fail_memory();
     }
-    take_all(pass, pass->ahead, order, visitor, options != NULL ? options : &none, total);
-    ahead_stop(pass->ahead);
-    pass->ahead = NULL;
-    return pass->out_of_memory ? -1 : pass->stop;
+    job_finally(take_all, stop_ahead, &running);
+    return pass->stop;
 }
 
 /* ---- Beginning and end ---- */
 
-static void begin_slice(struct pass *pass) {
+static void pass_begin_slice(struct pass *pass) {
     pass->first_tick = UINT32_MAX;
     pass->last_tick = 0;
     pass->events = 0;
     pass->bound.widest = 0;
 }
 
-int pass_start_blocks(struct pass *pass, const struct model *model, size_t stream_count) {
+void pass_start_blocks(struct pass *pass, const struct model *model, size_t stream_count) {
     *pass = (struct pass){.last_ns = UINT64_MAX,
                           .nodes = model->nodes,
                           .stream_count = stream_count,
@@ -400,36 +413,33 @@ int pass_start_blocks(struct pass *pass, const struct model *model, size_t strea
                           .before = model->before_node,
                           .missing = (uint32_t)model->node_count - 1,
                           .adjacent = (model->header.flags & MEMTRACE_FLAG_ADJACENT) != 0};
-    begin_slice(pass);
+    pass_begin_slice(pass);
     pass->pairing = pairing_new();
-    pass->newest = calloc(stream_count + 1, sizeof *pass->newest);
-    return pass->pairing != NULL && pass->newest != NULL ? 0 : -1;
+    pass->newest = job_array(stream_count + 1, sizeof *pass->newest);
 }
 
-int pass_start(struct pass *pass, const struct model *model, size_t stream_count, uint64_t from_ns,
-               uint64_t to_ns) {
-    int result = pass_start_blocks(pass, model, stream_count);
+void pass_start(struct pass *pass, const struct model *model, size_t stream_count, uint64_t from_ns,
+                uint64_t to_ns) {
+    pass_start_blocks(pass, model, stream_count);
     pass->from_ns = from_ns;
     pass->last_ns = to_ns == UINT64_MAX ? to_ns : to_ns - 1;
-    return result == 0 ? accounts_start(&pass->accounts, model->nodes, model->node_count) : -1;
+    accounts_start(&pass->accounts, model->nodes, model->node_count);
 }
 
 void pass_free(struct pass *pass) {
-    ahead_stop(pass->ahead);
     pairing_free(pass->pairing);
-    mappinglist_free(&pass->mappings);
+    job_release(pass->mappings.items);
     peakbound_free(&pass->bound);
     accounts_end(&pass->accounts);
-    free(pass->newest);
+    job_release(pass->newest);
     *pass = (struct pass){0};
 }
 
-int pass_cut(struct pass *pass, struct slice *slice) {
-    int result = accounts_cut(&pass->accounts, slice);
+void pass_cut(struct pass *pass, struct slice *slice) {
+    accounts_cut(&pass->accounts, slice);
     slice->first_tick = pass->first_tick;
     slice->last_tick = pass->last_tick;
     slice->events = pass->events;
     slice->error_bytes = pass->bound.is_shared ? (uint64_t)pass->bound.widest : 0;
-    begin_slice(pass);
-    return result;
+    pass_begin_slice(pass);
 }

@@ -20,8 +20,6 @@
 #include "analyze/replay/peakbound.h"
 #include "analyze/replay/timeorder.h"
 
-struct ahead;
-
 struct pass {
     struct accounts accounts; /* of single blocks: none */
     const struct model_node *nodes;
@@ -41,10 +39,8 @@ struct pass {
     uint32_t missing;   /* the context that stands for those that the file lacks */
     uint64_t inherited; /* blocks still to come that a forked child was born with */
     uint64_t events;
-    struct ahead *ahead;    /* while it runs; a visitor may end it by ending its job */
     bool has_wrong_mapping; /* one with the context of a block */
-    bool out_of_memory;
-    int stop; /* what a visitor returned: not 0 ends the pass */
+    int stop;               /* what a visitor returned: not 0 ends the pass */
 };
 
 /* Whether a block that begins was there before: its allocation is not this recording's. */
@@ -81,25 +77,26 @@ struct pass_visitor {
     void *context;
 };
 
-/* model: its nodes, the last of which stands for missing ones. to_ns > from_ns. 0, or -1: out of
- * memory. */
-int pass_start(struct pass *pass, const struct model *model, size_t stream_count, uint64_t from_ns,
-               uint64_t to_ns);
+/* model: its nodes, the last of which stands for missing ones. to_ns > from_ns. It belongs to the
+ * present job. */
+void pass_start(struct pass *pass, const struct model *model, size_t stream_count, uint64_t from_ns,
+                uint64_t to_ns);
 /* The same for a visitor of single blocks, all of them: no accounts are kept. */
-int pass_start_blocks(struct pass *pass, const struct model *model, size_t stream_count);
-void pass_free(struct pass *pass); /* also one that was ended while it ran */
+void pass_start_blocks(struct pass *pass, const struct model *model, size_t stream_count);
+/* Frees it early. */
+void pass_free(struct pass *pass);
 
 /* All that the order has, but for what options->until_ns leaves out. 0, what the visitor returned,
- * REPLAY_CANCELLED where options said so, or -1: out of memory, or no thread. */
+ * or REPLAY_CANCELLED where options said so. A visitor may end the job. */
 int pass_run(struct pass *pass, struct timeorder *order, const struct pass_visitor *visitor,
              const struct replay_options *options, uint64_t total);
 
-/* What was inside since the last cut. 0 or -1. */
-int pass_cut(struct pass *pass, struct slice *slice);
+/* What was inside since the last cut. */
+void pass_cut(struct pass *pass, struct slice *slice);
 
-/* A block that began before the pass does. 0 or -1. */
-int pass_know_block(struct pass *pass, struct event_block name, struct pairing_block block,
-                    uint64_t born_ns);
+/* A block that began before the pass does. */
+void pass_know_block(struct pass *pass, struct event_block name, struct pairing_block block,
+                     uint64_t born_ns);
 
 uint32_t pass_context(const struct pass *pass, uint32_t context);
 

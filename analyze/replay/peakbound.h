@@ -51,10 +51,11 @@ struct peakbound {
     bool is_shared;             /* more than one stream did something */
 };
 
-/* 0, or -1: out of memory. */
-int peakbound_start(struct peakbound *bound, size_t stream_count);
-/* More streams, behind those that there are. 0, or -1: out of memory. */
-int peakbound_grow(struct peakbound *bound, size_t from_count, size_t stream_count);
+/* It belongs to the present job. */
+void peakbound_start(struct peakbound *bound, size_t stream_count);
+/* More streams, behind those that there are. */
+void peakbound_grow(struct peakbound *bound, size_t from_count, size_t stream_count);
+/* Frees it early. */
 void peakbound_free(struct peakbound *bound);
 /* From here on the events are of this stream and window; it may have had some in it before. */
 void peakbound_run(struct peakbound *bound, size_t stream, uint64_t window);

@@ -2,12 +2,11 @@
 /* scopes.c: a tree of scope paths and, for each stream, those that are open. See scopes.h. */
 #include "analyze/replay/scopes.h"
 
-#include "analyze/base/array.h"
+#include "analyze/base/job.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-struct path {
+struct scope_path {
     char *name; /* of its innermost scope */
     uint32_t outer;
     uint32_t first_inner; /* children are a list: programs name few scopes */
@@ -26,109 +25,55 @@ struct open_scopes {
 };
 
 struct scopes {
-    struct path *paths; /* [0]: SCOPES_NONE */
-    size_t path_count;
+    struct scope_path *paths; /* [0]: SCOPES_NONE */
+    size_t path_count, path_room;
     struct open_scopes *streams;
-    size_t stream_count;
+    size_t stream_count, stream_room;
 };
 
 struct scopes *scopes_new(void) {
-    struct scopes *scopes = calloc(1, sizeof *scopes);
-    if (scopes != NULL) {
-        scopes->paths = calloc(1, sizeof *scopes->paths);
-        scopes->path_count = 1;
-    }
-    if (scopes != NULL && scopes->paths == NULL) {
-        free(scopes);
-        return NULL;
-    }
+    struct scopes *scopes = job_alloc(sizeof *scopes);
+    job_grow(&scopes->paths, &scopes->path_room, 0, sizeof *scopes->paths);
+    scopes->paths[scopes->path_count++] = (struct scope_path){0};
+    /* Begun here, so that they are of this job wherever they grow. */
+    job_grow(&scopes->streams, &scopes->stream_room, 0, sizeof *scopes->streams);
     return scopes;
 }
 
-void scopes_free(struct scopes *scopes) {
-    if (scopes == NULL) {
-        return;
-    }
-    for (size_t i = 0; i < scopes->path_count; i++) {
-        free(scopes->paths[i].name);
-    }
-    for (size_t i = 0; i < scopes->stream_count; i++) {
-        free(scopes->streams[i].items);
-    }
-    free(scopes->paths);
-    free(scopes->streams);
-    free(scopes);
-}
-
-/* ---- Paths ---- */
-
-static uint32_t find_inner(const struct scopes *scopes, uint32_t outer, const char *name,
-                           size_t size) {
+/* The path `outer` and then this scope. */
+static uint32_t scopes_inner(struct scopes *scopes, uint32_t outer, const char *name, size_t size) {
     uint32_t path = scopes->paths[outer].first_inner;
+    size = strnlen(name, size);
     while (path != 0 && (strlen(scopes->paths[path].name) != size ||
                          memcmp(scopes->paths[path].name, name, size) != 0)) {
         path = scopes->paths[path].next;
     }
-    return path;
-}
-
-/* The path `outer` and then this scope; 0: out of memory. */
-static uint32_t inner(struct scopes *scopes, uint32_t outer, const char *name, size_t size) {
-    uint32_t path;
-    struct path *grown;
-    char *copy;
-    size = strnlen(name, size);
-    path = find_inner(scopes, outer, name, size);
-    if (path != 0) {
-        return path;
-    }
-    grown = reallocarray(scopes->paths, scopes->path_count + 1, sizeof *grown);
-    if (grown == NULL) {
-        return 0;
-    }
-    scopes->paths = grown;
-    copy = strndup(name, size);
-    if (copy == NULL) {
-        return 0;
-    }
-    path = (uint32_t)scopes->path_count++;
-    grown[path] = (struct path){copy, outer, 0, grown[outer].first_inner};
-    grown[outer].first_inner = path;
-    return path;
-}
-
-/* ---- Streams ---- */
-
-static struct open_scopes *stream_at(struct scopes *scopes, uint32_t stream) {
-    struct open_scopes *grown;
-    if (stream < scopes->stream_count) {
-        return &scopes->streams[stream];
-    }
-    grown = reallocarray(scopes->streams, (size_t)stream + 1, sizeof *grown);
-    if (grown == NULL) {
-        return NULL;
-    }
-    memset(&grown[scopes->stream_count], 0, (stream + 1 - scopes->stream_count) * sizeof *grown);
-    scopes->streams = grown;
-    scopes->stream_count = (size_t)stream + 1;
-    return &grown[stream];
-}
-
-int scopes_enter(struct scopes *scopes, uint32_t stream, uint64_t id, const char *name,
-                 size_t name_size) {
-    struct open_scopes *open = stream_at(scopes, stream);
-    uint32_t path = open != NULL ? inner(scopes, scopes_path(scopes, stream), name, name_size) : 0;
     if (path == 0) {
-        return -1;
+        job_grow(&scopes->paths, &scopes->path_room, scopes->path_count, sizeof *scopes->paths);
+        path = (uint32_t)scopes->path_count++;
+        scopes->paths[path] = (struct scope_path){.name = job_text("%.*s", (int)size, name),
+                                                  .outer = outer,
+                                                  .next = scopes->paths[outer].first_inner};
+        scopes->paths[outer].first_inner = path;
     }
-    if (array_grow(&open->items, &open->room, open->count, sizeof *open->items) != 0) {
-        return -1;
-    }
-    open->items[open->count++] = (struct open_scope){id, path};
-    return 0;
+    return path;
 }
 
-int scopes_leave(struct scopes *scopes, uint32_t stream, uint64_t id) {
+void scopes_enter(struct scopes *scopes, uint32_t stream, uint64_t id, const char *name,
+                  size_t name_size) {
+    struct open_scopes *open;
+    uint32_t path = scopes_inner(scopes, scopes_path(scopes, stream), name, name_size);
+    job_reserve(&scopes->streams, &scopes->stream_room, (size_t)stream + 1,
+                sizeof *scopes->streams);
+    while (scopes->stream_count <= stream) {
+        scopes->streams[scopes->stream_count++] = (struct open_scopes){0};
+    }
+    open = &scopes->streams[stream];
+    job_grow(&open->items, &open->room, open->count, sizeof *open->items);
+    open->items[open->count++] = (struct open_scope){id, path};
+}
+
+void scopes_leave(struct scopes *scopes, uint32_t stream, uint64_t id) {
     struct open_scopes *open = stream < scopes->stream_count ? &scopes->streams[stream] : NULL;
     size_t at = open != NULL ? open->count : 0;
     uint32_t outer;
@@ -136,19 +81,15 @@ int scopes_leave(struct scopes *scopes, uint32_t stream, uint64_t id) {
         at--;
     }
     if (at == 0) {
-        return 0;
+        return;
     }
     outer = at > 1 ? open->items[at - 2].path : SCOPES_NONE;
     for (size_t i = at; i < open->count; i++) { /* inner ones stay open without it */
         const char *name = scopes->paths[open->items[i].path].name;
-        outer = inner(scopes, outer, name, strlen(name));
-        if (outer == 0) {
-            return -1;
-        }
+        outer = scopes_inner(scopes, outer, name, strlen(name));
         open->items[i - 1] = (struct open_scope){open->items[i].id, outer};
     }
     open->count--;
-    return 0;
 }
 
 uint32_t scopes_path(const struct scopes *scopes, uint32_t stream) {

@@ -4,8 +4,8 @@
  * replayed. The scopes that a thread is in, outermost first, are a path; paths are numbered, and
  * the same names in the same order have the same number.
  *
- * Called by analyze/model/lives. Belongs to one thread. Memory grows with the different paths and
- * with the scopes that are open.
+ * Called by analyze/replay/lives. Belongs to the job that it was made in. Memory grows with the
+ * different paths and with the scopes that are open.
  */
 #ifndef ANALYZE_REPLAY_SCOPES_H
 #define ANALYZE_REPLAY_SCOPES_H
@@ -18,14 +18,13 @@ enum { SCOPES_NONE = 0 }; /* the number of the path of no scope */
 
 struct scopes;
 
-struct scopes *scopes_new(void);         /* NULL: out of memory */
-void scopes_free(struct scopes *scopes); /* NULL is allowed */
+struct scopes *scopes_new(void);
 
 /* A stream's thread enters the scope `id`, or leaves it: wherever in the path it stands, the others
- * stay. One that is not open is no matter. 0, or -1: out of memory. */
-int scopes_enter(struct scopes *scopes, uint32_t stream, uint64_t id, const char *name,
-                 size_t name_size);
-int scopes_leave(struct scopes *scopes, uint32_t stream, uint64_t id);
+ * stay. One that is not open is no matter. */
+void scopes_enter(struct scopes *scopes, uint32_t stream, uint64_t id, const char *name,
+                  size_t name_size);
+void scopes_leave(struct scopes *scopes, uint32_t stream, uint64_t id);
 
 /* The path that the stream's thread is in. */
 uint32_t scopes_path(const struct scopes *scopes, uint32_t stream);

@@ -2,10 +2,9 @@
 /* slice.c: packs and unpacks slices. See slice.h. */
 #include "analyze/replay/slice.h"
 
-#include "analyze/replay/accounts.h"
+#include "analyze/base/job.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 /* What follows of a context. */
 enum {
@@ -16,13 +15,13 @@ enum {
 };
 
 void slice_free(struct slice *slice) {
-    free(slice->bytes);
+    job_release(slice->bytes);
     *slice = (struct slice){0};
 }
 
 /* ---- Writing ---- */
 
-static uint64_t all_units(const struct slice_context *context) {
+static uint64_t slice_all_units(const struct slice_context *context) {
     uint64_t units = context->alloc_units | context->free_units | context->temporary;
     for (size_t i = 0; i < MEMTRACE_LIFETIME_BUCKETS; i++) {
         units |= context->lifetimes[i];
@@ -30,7 +29,8 @@ static uint64_t all_units(const struct slice_context *context) {
     return units;
 }
 
-static void put_lifetimes(struct varint_writer *bytes, const uint64_t *lifetimes, uint64_t unit) {
+static void slice_put_lifetimes(struct varint_writer *bytes, const uint64_t *lifetimes,
+                                uint64_t unit) {
     uint32_t mask = 0;
     for (size_t i = 0; i < MEMTRACE_LIFETIME_BUCKETS; i++) {
         mask |= (uint32_t)(lifetimes[i] != 0) << i;
@@ -45,7 +45,7 @@ static void put_lifetimes(struct varint_writer *bytes, const uint64_t *lifetimes
 
 void slice_put_context(struct slice_writer *writer, const struct slice_context *context) {
     struct varint_writer *bytes = &writer->bytes;
-    bool is_whole = all_units(context) % ACCOUNTS_ONE == 0;
+    bool is_whole = slice_all_units(context) % ACCOUNTS_ONE == 0;
     bool has_frees = (context->free_bytes | context->free_units) != 0;
     bool has_variance = context->total_variance != 0 || context->live_variance != 0;
     uint64_t unit = is_whole ? ACCOUNTS_ONE : 1;
@@ -60,7 +60,7 @@ void slice_put_context(struct slice_writer *writer, const struct slice_context *
     if (has_frees) {
         varint_put(bytes, context->free_bytes);
         varint_put(bytes, context->free_units / unit);
-        put_lifetimes(bytes, context->lifetimes, unit);
+        slice_put_lifetimes(bytes, context->lifetimes, unit);
     }
     if (context->temporary != 0) {
         varint_put(bytes, context->temporary / unit);
@@ -73,7 +73,7 @@ void slice_put_context(struct slice_writer *writer, const struct slice_context *
     writer->slice->contexts++;
 }
 
-static void put_thread(struct slice_writer *writer, const struct slice_thread *thread) {
+static void slice_put_thread(struct slice_writer *writer, const struct slice_thread *thread) {
     struct varint_writer *bytes = &writer->bytes;
     varint_put(bytes, thread->id);
     varint_put(bytes, thread->alloc_units);
@@ -84,7 +84,7 @@ static void put_thread(struct slice_writer *writer, const struct slice_thread *t
     writer->slice->threads++;
 }
 
-static void put_foreign(struct slice_writer *writer, const struct slice_foreign *foreign) {
+static void slice_put_foreign(struct slice_writer *writer, const struct slice_foreign *foreign) {
     varint_put(&writer->bytes, foreign->owner);
     varint_put(&writer->bytes, foreign->units);
     varint_put(&writer->bytes, foreign->bytes);
@@ -100,25 +100,18 @@ bool slice_put_thread_of(struct slice_writer *writer, struct slice_thread thread
     if ((thread.alloc_units | thread.free_units | thread.foreign) == 0) {
         return false;
     }
-    put_thread(writer, &thread);
+    slice_put_thread(writer, &thread);
     for (size_t i = first; i < *next; i++) {
         const struct model_foreign *from = &foreign->pairs[i];
-        put_foreign(writer, &(struct slice_foreign){from->owner, from->blocks, from->bytes});
+        slice_put_foreign(writer, &(struct slice_foreign){from->owner, from->blocks, from->bytes});
     }
     return true;
 }
 
-int slice_finish(struct slice_writer *writer) {
+void slice_finish(struct slice_writer *writer) {
     struct slice *slice = writer->slice;
-    unsigned char *fitting;
-    if (writer->bytes.failed) {
-        free(writer->bytes.bytes);
-        return -1;
-    }
-    fitting = realloc(writer->bytes.bytes, writer->bytes.size + 1);
-    slice->bytes = fitting != NULL ? fitting : writer->bytes.bytes;
     slice->size = writer->bytes.size;
-    return 0;
+    slice->bytes = varint_keep(&writer->bytes);
 }
 
 /* ---- Reading ---- */
@@ -132,14 +125,14 @@ void slice_read(struct slice_reader *reader, const struct slice *slice) {
     };
 }
 
-static void get_lifetimes(struct varint_reader *bytes, uint64_t *lifetimes, uint64_t unit) {
+static void slice_get_lifetimes(struct varint_reader *bytes, uint64_t *lifetimes, uint64_t unit) {
     uint64_t mask = varint_get(bytes);
     for (size_t i = 0; i < MEMTRACE_LIFETIME_BUCKETS; i++) {
         lifetimes[i] = mask >> i & 1 ? varint_get(bytes) * unit : 0;
     }
 }
 
-static double get_double(struct varint_reader *bytes) {
+static double slice_get_double(struct varint_reader *bytes) {
     double value = 0;
     const void *at = varint_get_bytes(bytes, sizeof value);
     if (at != NULL) {
@@ -158,7 +151,7 @@ enum {
 
 /* As the rest of slice_next_context(), where MOST_BYTES are there: windows are sums of millions of
  * contexts, and most of what they cost is to read these. */
-static bool take_context(struct slice_reader *reader, struct slice_context *context) {
+static bool slice_take_context(struct slice_reader *reader, struct slice_context *context) {
     const unsigned char *at = reader->bytes.next;
     bool *failed = reader->bytes.failed;
     uint64_t unit;
@@ -182,8 +175,8 @@ static bool take_context(struct slice_reader *reader, struct slice_context *cont
     context->temporary = has & HAS_TEMPORARY ? varint_take(&at, failed) * unit : 0;
     reader->bytes.next = at;
     if (has & HAS_VARIANCE) {
-        context->total_variance = get_double(&reader->bytes);
-        context->live_variance = get_double(&reader->bytes);
+        context->total_variance = slice_get_double(&reader->bytes);
+        context->live_variance = slice_get_double(&reader->bytes);
     }
     return !reader->failed;
 }
@@ -197,7 +190,7 @@ bool slice_next_context(struct slice_reader *reader, struct slice_context *conte
     }
     reader->contexts--;
     if (bytes->end - bytes->next >= MOST_BYTES) {
-        return take_context(reader, context);
+        return slice_take_context(reader, context);
     }
     *context = (struct slice_context){.id = reader->last_id + (uint32_t)varint_get(bytes)};
     reader->last_id = context->id;
@@ -209,12 +202,12 @@ bool slice_next_context(struct slice_reader *reader, struct slice_context *conte
     if (has & HAS_FREES) {
         context->free_bytes = varint_get(bytes);
         context->free_units = varint_get(bytes) * unit;
-        get_lifetimes(bytes, context->lifetimes, unit);
+        slice_get_lifetimes(bytes, context->lifetimes, unit);
     }
     context->temporary = has & HAS_TEMPORARY ? varint_get(bytes) * unit : 0;
     if (has & HAS_VARIANCE) {
-        context->total_variance = get_double(bytes);
-        context->live_variance = get_double(bytes);
+        context->total_variance = slice_get_double(bytes);
+        context->live_variance = slice_get_double(bytes);
     }
     return !reader->failed;
 }
@@ -257,8 +250,8 @@ static bool is_right_higher(const struct slice *left, const struct slice *right)
            (left->at_maximum && right->highest == 0);
 }
 
-static void add_context(struct slice_context *left, const struct slice_context *right,
-                        bool is_right) {
+static void slice_add_context(struct slice_context *left, const struct slice_context *right,
+                              bool is_right) {
     if (is_right) {
         left->peak = left->alloc_bytes - left->free_bytes + right->peak;
     }
@@ -274,8 +267,8 @@ static void add_context(struct slice_context *left, const struct slice_context *
     }
 }
 
-static void join_contexts(struct slice_writer *writer, struct slice_reader *left,
-                          struct slice_reader *right, bool is_right) {
+static void slice_join_contexts(struct slice_writer *writer, struct slice_reader *left,
+                                struct slice_reader *right, bool is_right) {
     struct slice_context a;
     struct slice_context b;
     bool has_a = slice_next_context(left, &a);
@@ -285,7 +278,7 @@ static void join_contexts(struct slice_writer *writer, struct slice_reader *left
         bool takes_b = has_b && (!has_a || b.id <= a.id);
         struct slice_context sum = takes_a ? a : (struct slice_context){.id = b.id};
         struct slice_context none = {0};
-        add_context(&sum, takes_b ? &b : &none, is_right);
+        slice_add_context(&sum, takes_b ? &b : &none, is_right);
         slice_put_context(writer, &sum);
         has_a = takes_a ? slice_next_context(left, &a) : has_a;
         has_b = takes_b ? slice_next_context(right, &b) : has_b;
@@ -293,8 +286,9 @@ static void join_contexts(struct slice_writer *writer, struct slice_reader *left
 }
 
 /* Both's foreign frees, by owner. Counts them if there is no writer. */
-static uint64_t join_foreign(struct slice_writer *writer, struct slice_reader left,
-                             uint64_t left_count, struct slice_reader right, uint64_t right_count) {
+static uint64_t slice_join_foreign(struct slice_writer *writer, struct slice_reader left,
+                                   uint64_t left_count, struct slice_reader right,
+                                   uint64_t right_count) {
     struct slice_foreign a = {0};
     struct slice_foreign b = {0};
     uint64_t count = 0;
@@ -326,21 +320,21 @@ static uint64_t join_foreign(struct slice_writer *writer, struct slice_reader le
         }
         count++;
         if (writer != NULL) {
-            put_foreign(writer, &sum);
+            slice_put_foreign(writer, &sum);
         }
     }
     return count;
 }
 
-static void skip_foreign(struct slice_reader *reader, uint64_t count) {
+static void slice_skip_foreign(struct slice_reader *reader, uint64_t count) {
     struct slice_foreign skipped;
     for (; count != 0; count--) {
         slice_next_foreign(reader, &skipped);
     }
 }
 
-static void join_threads(struct slice_writer *writer, struct slice_reader *left,
-                         struct slice_reader *right) {
+static void slice_join_threads(struct slice_writer *writer, struct slice_reader *left,
+                               struct slice_reader *right) {
     struct slice_thread a;
     struct slice_thread b;
     bool has_a = slice_next_thread(left, &a);
@@ -357,11 +351,11 @@ static void join_threads(struct slice_writer *writer, struct slice_reader *left,
             .alloc_bytes = from_a.alloc_bytes + from_b.alloc_bytes,
             .free_units = from_a.free_units + from_b.free_units,
             .free_bytes = from_a.free_bytes + from_b.free_bytes,
-            .foreign = join_foreign(NULL, *left, from_a.foreign, *right, from_b.foreign)};
-        put_thread(writer, &sum);
-        join_foreign(writer, *left, from_a.foreign, *right, from_b.foreign);
-        skip_foreign(left, from_a.foreign);
-        skip_foreign(right, from_b.foreign);
+            .foreign = slice_join_foreign(NULL, *left, from_a.foreign, *right, from_b.foreign)};
+        slice_put_thread(writer, &sum);
+        slice_join_foreign(writer, *left, from_a.foreign, *right, from_b.foreign);
+        slice_skip_foreign(left, from_a.foreign);
+        slice_skip_foreign(right, from_b.foreign);
         has_a = takes_a ? slice_next_thread(left, &a) : has_a;
         has_b = takes_b ? slice_next_thread(right, &b) : has_b;
     }
@@ -377,7 +371,7 @@ static struct slice_variance join_variance(const struct slice *left, const struc
                                    .maximum = is_right ? a->live + b->maximum : a->maximum};
 }
 
-int slice_join(struct slice *left, struct slice *right) {
+void slice_join(struct slice *left, struct slice *right) {
     bool is_right = is_right_higher(left, right);
     struct slice joined = {
         .first_tick = left->first_tick < right->first_tick ? left->first_tick : right->first_tick,
@@ -391,18 +385,15 @@ int slice_join(struct slice *left, struct slice *right) {
             left->error_bytes > right->error_bytes ? left->error_bytes : right->error_bytes,
         .variance = join_variance(left, right, is_right),
     };
-    struct slice_writer writer = {.slice = &joined};
+    struct slice_writer writer = {.slice = &joined, .bytes.of_job = true};
     struct slice_reader from_left;
     struct slice_reader from_right;
     slice_read(&from_left, left);
     slice_read(&from_right, right);
-    join_contexts(&writer, &from_left, &from_right, is_right);
-    join_threads(&writer, &from_left, &from_right);
-    if (slice_finish(&writer) != 0) {
-        return -1;
-    }
+    slice_join_contexts(&writer, &from_left, &from_right, is_right);
+    slice_join_threads(&writer, &from_left, &from_right);
+    slice_finish(&writer);
     slice_free(left);
     slice_free(right);
     *left = joined;
-    return 0;
 }

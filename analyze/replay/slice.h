@@ -5,8 +5,9 @@
  * of them to the whole; so a window of a recording is known without its events.
  *
  * Called by analyze/model: the accounts makes slices, sums adds them up, index keeps them, packed:
- * what did not change takes no room. Counts are in units of 1 / ACCOUNTS_ONE. A slice is a value;
- * who made it frees it. Readers of a slice never read outside it, whatever it holds.
+ * what did not change takes no room. Counts are in units of 1 / ACCOUNTS_ONE. A slice is a value,
+ * whose bytes belong to the job that made it. Readers of a slice never read outside it, whatever it
+ * holds.
  *
  *   highest: how far the heap's live bytes rose above where the slice began, >= 0; that moment is
  *   its maximum. Each context's `peak` is by how much it had changed there.
@@ -18,6 +19,8 @@
 #include "analyze/model/wrap.h"
 #include "analyze/read/varint.h"
 #include "memtrace/format.h"
+
+#define ACCOUNTS_ONE UINT64_C(65536)
 
 struct slice_variance {
     double total, allocations, live, maximum; /* live: the change; maximum: that at the maximum */
@@ -63,6 +66,7 @@ struct slice_foreign {
     uint64_t units, bytes;
 };
 
+/* Frees it early. */
 void slice_free(struct slice *slice);
 
 /* Writing: contexts by id, then threads by id, each with its foreign ones by owner. */
@@ -76,8 +80,8 @@ void slice_put_context(struct slice_writer *writer, const struct slice_context *
  * behind it. false: nothing was put, since the thread did nothing. */
 bool slice_put_thread_of(struct slice_writer *writer, struct slice_thread thread,
                          const struct foreign *foreign, size_t *next);
-/* The bytes become the slice's. 0, or -1: out of memory. */
-int slice_finish(struct slice_writer *writer);
+/* The bytes become the slice's. */
+void slice_finish(struct slice_writer *writer);
 
 /* Reading: first all contexts, then all threads. */
 struct slice_reader {
@@ -91,8 +95,7 @@ bool slice_next_context(struct slice_reader *reader, struct slice_context *conte
 bool slice_next_thread(struct slice_reader *reader, struct slice_thread *thread);
 void slice_next_foreign(struct slice_reader *reader, struct slice_foreign *foreign);
 
-/* What `left`, then `right`, add up to, in *left; *right is freed. 0, or -1: out of memory; both
- * are as before then. */
-int slice_join(struct slice *left, struct slice *right);
+/* What `left`, then `right`, add up to, in *left; *right is freed. */
+void slice_join(struct slice *left, struct slice *right);
 
 #endif

@@ -2,7 +2,7 @@
 /*
  * smaps.h: the mappings of the process as the collector saw them (/proc/PID/smaps) at some moments.
  *
- * Called by cli; analyze/report shows it. Start from {0}.
+ * Called by analyze/report and web/server, in a job, whose memory they are.
  */
 #ifndef ANALYZE_REPLAY_SMAPS_H
 #define ANALYZE_REPLAY_SMAPS_H
@@ -26,14 +26,12 @@ struct smaps {
 };
 
 /* The last ones noted no later than time_ns; where there are only later ones, the first of those.
- * 0, or -1: out of memory. */
-int smaps_at(struct timeorder_parts parts, uint64_t time_ns, struct smaps *smaps);
-void smaps_free(struct smaps *smaps);
+ */
+void smaps_at(struct timeorder_parts parts, uint64_t time_ns, struct smaps *smaps);
 
-/* All that the recording has, by time; what visit() gets is there for the call. 0, what visit()
- * returned that is not 0, or -1: out of memory. */
-int smaps_visit(struct timeorder_parts parts,
-                int (*visit)(void *context, const struct smaps *smaps), void *context);
+/* All that the recording has, by time; what visit() gets is there for the call. false: no more. */
+void smaps_visit(struct timeorder_parts parts,
+                 bool (*visit)(void *context, const struct smaps *smaps), void *context);
 
 /* The mapping that holds this address, or NULL. */
 const struct smaps_mapping *smaps_find(const struct smaps *smaps, uint64_t address);

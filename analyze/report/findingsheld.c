@@ -324,10 +324,6 @@ static void held_add_grown(struct holding *holding, const struct culprit *culpri
 typedef void held_adder(struct holding *holding, const struct culprit *culprit,
                         const struct growth *growth);
 
-static void held_end_series(void *series) {
-    series_free(series);
-}
-
 /* What the dearest culprits held at the moments. */
 static void held_look_at_growth(struct holding *holding) {
     const struct findings_wish *wish = holding->wish;
@@ -350,7 +346,6 @@ static void held_look_at_growth(struct holding *holding) {
     }
     held_choose_moments(&holding->moments, wish->whole, holding->model, holding->end_ns);
     holding->series = job_alloc(sizeof *holding->series);
-    job_undo(held_end_series, holding->series);
     job_check(series_at(holding->series, wish->whole, wish->report->parts, holding->moments.times,
                         count != 0 ? holding->moments.count : 0, ids, count, wish->replay, &error),
               &error);

@@ -195,30 +195,10 @@ static void mappings_put_contexts(const struct report *report) {
     rows_put_table(report, "mapping-paths", "Who called mmap", &view);
 }
 
-static void end_smaps(void *smaps) {
-    smaps_free(smaps);
-}
-
 const struct smaps *report_smaps(const struct report *report, uint64_t time_ns) {
     struct smaps *smaps = job_alloc(sizeof *smaps);
-    job_undo(end_smaps, smaps);
-    if (smaps_at(report->parts, time_ns, smaps) != 0) {
-        job_fail_memory();
-    }
+    smaps_at(report->parts, time_ns, smaps);
     return smaps;
-}
-
-static void end_history(void *history) {
-    mappinghistory_free(history);
-}
-
-static const struct mappinghistory *mappings_history(const struct report *report) {
-    struct mappinghistory *history = job_alloc(sizeof *history);
-    job_undo(end_history, history);
-    if (mappinghistory_read(report->parts, report->model->to_ns, history) != 0) {
-        job_fail_memory();
-    }
-    return history;
 }
 
 void report_mappings(const struct report *report) {
@@ -226,7 +206,9 @@ void report_mappings(const struct report *report) {
         const struct smaps *smaps = report_smaps(report, report->model->to_ns);
         mappings_put_all(report, smaps);
         if (smaps->mappings != NULL) {
-            mappings_put_each(report, mappings_history(report));
+            struct mappinghistory history;
+            mappinghistory_read(report->parts, report->model->to_ns, &history);
+            mappings_put_each(report, &history);
         }
     }
     mappings_put_contexts(report);

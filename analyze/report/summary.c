@@ -3,7 +3,7 @@
  * of its sections, and what to ask next. */
 #include "analyze/base/job.h"
 #include "analyze/base/pathname.h"
-#include "analyze/model/missingnames.h"
+#include "analyze/model/names.h"
 #include "analyze/report/reports.h"
 #include "analyze/rows/number.h"
 #include "analyze/rows/safetext.h"
@@ -614,7 +614,7 @@ void report_next(const struct report *report, bool is_flat) {
     } else if (is_quiet) {
         put_hint(report, "--show-groups", "each call path: sizes, lifetimes, first and last time");
     }
-    if (missingnames_explain(report->names, missing, sizeof missing)) {
+    if (names_explain_missing(report->names, missing, sizeof missing)) {
         char line[sizeof missing + 8];
         snprintf(line, sizeof line, "  # %s", missing);
         style_lines(report, make_safe(line), 4);

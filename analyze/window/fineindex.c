@@ -1,52 +1,56 @@
 /* SPDX-License-Identifier: MIT */
-/* fineindex.c: reads fine indices. See fineindex.h. */
+/* fineindex.c: makes and reads fine indices. See fineindex.h. */
 #include "analyze/window/fineindex.h"
 
+#include "analyze/base/job.h"
 #include "analyze/read/cachefolder.h"
-#include "analyze/window/modelcache.h"
+#include "analyze/window/wholemodel.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
 #include <zstd.h>
 
-enum { LAYOUT = 1, MOST_BYTES = 1 << 28 };
+enum { LAYOUT = 1, FRAME_MOST = 1 << 28, THREADS = 1 << MEMTRACE_THREAD_BITS };
 
-const struct cachefolder_kind fineindex_kind = {
+static const struct cachefolder_kind fineindex_kind = {
     .name = "fine", .version = LAYOUT, .most_bytes = (uint64_t)1 << 30};
+
+struct fineindex_directory {
+    struct fineindex_piece *pieces; /* those of a slice together, by time */
+    size_t count, room;
+    size_t *first; /* by slice of the index, and one more: its first piece */
+    bool is_exact; /* blocks begin at ticks, so that their ticks say when */
+};
 
 struct fineindex {
     int fd;
     struct fineindex_directory directory;
     size_t slices;
     struct fineindex *older; /* a damaged one, in whose place this one came: somebody may use it */
+    struct job_memory *memory; /* its own, with itself */
 };
 
 void fineindex_free(struct fineindex *fine) {
     while (fine != NULL) {
         struct fineindex *older = fine->older;
-        if (fine->fd >= 0) {
-            close(fine->fd);
-        }
-        free(fine->directory.pieces);
-        free(fine->directory.first);
-        free(fine);
+        struct job_memory *memory = fine->memory;
+        job_free(&memory);
         fine = older;
     }
 }
 
-/* What is in the frame there; NULL: damaged, or out of memory. The caller frees it. */
-static unsigned char *unpack(int fd, uint64_t offset, struct fineindex_bytes size) {
-    unsigned char *packed = malloc((size_t)size.packed + 1);
-    unsigned char *bytes = malloc((size_t)size.whole + 1);
-    if (packed == NULL || bytes == NULL ||
-        pread(fd, packed, size.packed, (off_t)(offset + CACHEFOLDER_HEAD)) !=
+/* What is in the frame there; NULL: damaged. */
+static unsigned char *fineindex_unpack(int fd, uint64_t offset, struct fineindex_bytes size) {
+    unsigned char *packed = job_array((size_t)size.packed + 1, 1);
+    unsigned char *bytes = job_array((size_t)size.whole + 1, 1);
+    if (pread(fd, packed, size.packed, (off_t)(offset + CACHEFOLDER_HEAD)) !=
             (ssize_t)size.packed ||
         ZSTD_decompress(bytes, size.whole, packed, size.packed) != size.whole) {
-        free(bytes);
+        job_release(bytes);
         bytes = NULL;
     }
-    free(packed);
+    job_release(packed);
     return bytes;
 }
 
@@ -58,7 +62,7 @@ int fineindex_by_name(const void *left, const void *right) {
 
 /* ---- The directory ---- */
 
-static void put_piece(struct varint_writer *bytes, const struct fineindex_piece *piece) {
+static void fineindex_put_piece(struct varint_writer *bytes, const struct fineindex_piece *piece) {
     varint_put(bytes, piece->start_ns);
     varint_put(bytes, piece->first_tick);
     varint_put(bytes, piece->last_tick);
@@ -71,7 +75,7 @@ static void put_piece(struct varint_writer *bytes, const struct fineindex_piece 
     varint_put(bytes, piece->beginning.whole);
 }
 
-static struct fineindex_piece get_piece(struct varint_reader *reader) {
+static struct fineindex_piece fineindex_get_piece(struct varint_reader *reader) {
     struct fineindex_piece piece = {.start_ns = varint_get(reader)};
     piece.first_tick = (uint32_t)varint_get(reader);
     piece.last_tick = (uint32_t)varint_get(reader);
@@ -85,35 +89,19 @@ static struct fineindex_piece get_piece(struct varint_reader *reader) {
     return piece;
 }
 
-void fineindex_pack_directory(struct varint_writer *bytes, const struct index *index,
-                              struct timeorder_parts parts,
-                              const struct fineindex_directory *directory) {
-    struct index_cover cover = index_cover(parts, UINT64_MAX);
-    varint_put(bytes, cover.blocks);
-    varint_put_bytes(bytes, cover.hash, sizeof cover.hash);
-    varint_put_byte(bytes, directory->is_exact);
-    varint_put(bytes, index->count);
-    for (size_t i = 0; i < index->count; i++) {
-        varint_put(bytes, directory->first[i + 1] - directory->first[i]);
-        for (size_t at = directory->first[i]; at < directory->first[i + 1]; at++) {
-            put_piece(bytes, &directory->pieces[at]);
-        }
-    }
-}
-
-static bool is_inside(const struct fineindex_piece *piece, uint64_t size) {
-    return piece->offset <= size && piece->sums.whole <= MOST_BYTES &&
-           piece->beginning.whole <= MOST_BYTES &&
+static bool is_piece_inside(const struct fineindex_piece *piece, uint64_t size) {
+    return piece->offset <= size && piece->sums.whole <= FRAME_MOST &&
+           piece->beginning.whole <= FRAME_MOST &&
            (uint64_t)piece->sums.packed + piece->beginning.packed <= size - piece->offset;
 }
 
 /* Whether the pieces, in bytes of that size, are the slice: no pieces always are. */
-static bool add_up(const struct fineindex_piece *pieces, size_t count,
-                   const struct index_entry *entry, uint64_t size) {
+static bool do_pieces_add_up(const struct fineindex_piece *pieces, size_t count,
+                             const struct index_entry *entry, uint64_t size) {
     uint64_t events = 0;
     int64_t sum = 0;
     for (size_t i = 0; i < count; i++) {
-        if (!is_inside(&pieces[i], size) || (pieces[i].sums.whole == 0) != (count == 1) ||
+        if (!is_piece_inside(&pieces[i], size) || (pieces[i].sums.whole == 0) != (count == 1) ||
             (i == 0 ? pieces[i].start_ns != entry->start_ns
                     : pieces[i].start_ns <= pieces[i - 1].start_ns)) {
             return false;
@@ -124,163 +112,119 @@ static bool add_up(const struct fineindex_piece *pieces, size_t count,
     return count == 0 || (events == entry->slice.events && sum == entry->slice.change);
 }
 
-/* 0, or -1: it is not one of this index, or out of memory. */
-static int get_directory(struct fineindex *fine, struct varint_reader *reader, uint64_t size,
-                         const struct index *index, struct timeorder_parts parts) {
+/* false: it is not one of this index. */
+static bool fineindex_get_directory(struct fineindex *fine, struct varint_reader *reader,
+                                    uint64_t size, const struct index *index,
+                                    struct timeorder_parts parts) {
     struct fineindex_directory *directory = &fine->directory;
     struct index_cover cover = {.blocks = varint_get(reader)};
     const void *hash = varint_get_bytes(reader, sizeof cover.hash);
     if (hash == NULL) {
-        return -1;
+        return false;
     }
     memcpy(cover.hash, hash, sizeof cover.hash);
     directory->is_exact = varint_get_byte(reader) != 0;
     if (!index_covers(cover, index_cover(parts, UINT64_MAX)) ||
         varint_get(reader) != index->count) {
-        return -1;
+        return false;
     }
     fine->slices = index->count;
     directory->room = (size_t)(reader->end - reader->next) / 10; /* bytes of a piece, at least */
-    directory->pieces = calloc(directory->room + 1, sizeof *directory->pieces);
-    directory->first = calloc(index->count + 1, sizeof *directory->first);
-    if (directory->pieces == NULL || directory->first == NULL) {
-        return -1;
-    }
+    directory->pieces = job_array(directory->room + 1, sizeof *directory->pieces);
+    directory->first = job_array(index->count + 1, sizeof *directory->first);
     for (size_t i = 0; i < index->count; i++) {
         uint64_t count = varint_get(reader);
         struct fineindex_piece *pieces = &directory->pieces[directory->count];
         if (*reader->failed || count > directory->room - directory->count) {
-            return -1;
+            return false;
         }
         for (uint64_t at = 0; at < count; at++) {
-            pieces[at] = get_piece(reader);
+            pieces[at] = fineindex_get_piece(reader);
         }
-        if (!add_up(pieces, count, &index->entries[i], size)) {
-            return -1;
+        if (!do_pieces_add_up(pieces, count, &index->entries[i], size)) {
+            return false;
         }
         directory->count += count;
         directory->first[i + 1] = directory->count;
     }
-    return *reader->failed || reader->next != reader->end ? -1 : 0;
+    return !*reader->failed && reader->next == reader->end;
 }
 
 /* ---- Which one ---- */
 
-/* 0 or -1 */
-static int read_directory(struct fineindex *fine, uint64_t size, const struct index *index,
-                          struct timeorder_parts parts) {
+struct fineindex_loading {
+    const struct index *index;
+    struct timeorder_parts parts;
+    struct fineindex *fine;
+};
+
+static void fineindex_close(void *what) {
+    const struct fineindex *fine = what;
+    if (fine->fd >= 0) {
+        close(fine->fd);
+    }
+}
+
+/* The sizes, the directory before them. */
+static void fineindex_open(void *what) {
+    struct fineindex_loading *loading = what;
+    struct fineindex *fine = job_alloc(sizeof *fine);
     struct fineindex_bytes last;
     bool failed = false;
     struct varint_reader reader = {.failed = &failed};
-    unsigned char *bytes;
-    int result;
-    if (size < sizeof last ||
-        pread(fine->fd, &last, sizeof last, (off_t)(size - sizeof last + CACHEFOLDER_HEAD)) !=
-            (ssize_t)sizeof last) {
-        return -1;
-    }
-    size -= sizeof last;
-    if (last.packed > size || last.whole > MOST_BYTES ||
-        (bytes = unpack(fine->fd, size - last.packed, last)) == NULL) {
-        return -1;
-    }
-    reader.next = bytes;
-    reader.end = bytes + last.whole;
-    result = get_directory(fine, &reader, size - last.packed, index, parts);
-    free(bytes);
-    return result;
-}
-
-static struct fineindex *load(const struct index *index, struct timeorder_parts parts) {
-    struct fineindex *fine = calloc(1, sizeof *fine);
+    unsigned char *bytes = NULL;
     char name[MODELCACHE_NAME];
     uint64_t size = 0;
-    modelcache_name(parts, false, name);
-    if (fine == NULL) {
+    modelcache_name(loading->parts, false, name);
+    fine->fd = cachefolder_open(&fineindex_kind, name, &size);
+    job_undo(fineindex_close, fine);
+    if (fine->fd < 0 || size < sizeof last ||
+        pread(fine->fd, &last, sizeof last, (off_t)(size - sizeof last + CACHEFOLDER_HEAD)) !=
+            (ssize_t)sizeof last) {
+        job_fail("there is no fine index");
+    }
+    size -= sizeof last;
+    if (last.packed <= size && last.whole <= FRAME_MOST) {
+        bytes = fineindex_unpack(fine->fd, size - last.packed, last);
+    }
+    reader.next = bytes;
+    reader.end = bytes != NULL ? bytes + last.whole : bytes;
+    if (bytes == NULL || !fineindex_get_directory(fine, &reader, size - last.packed, loading->index,
+                                                  loading->parts)) {
+        job_fail("the fine index is damaged");
+    }
+    job_release(bytes);
+    loading->fine = fine;
+}
+
+/* NULL: there is none, or a damaged one. */
+static struct fineindex *fineindex_load(const struct index *index, struct timeorder_parts parts) {
+    struct fineindex_loading loading = {.index = index, .parts = parts};
+    struct job_memory *memory = NULL;
+    if (job_run(fineindex_open, &loading, &memory, NULL) != 0) {
         return NULL;
     }
-    fine->fd = name[0] != '\0' ? cachefolder_open(&fineindex_kind, name, &size) : -1;
-    if (fine->fd < 0 || read_directory(fine, size, index, parts) != 0) {
-        fineindex_free(fine);
-        return NULL;
-    }
-    return fine;
+    loading.fine->memory = memory;
+    return loading.fine;
 }
 
 /* Whoever looks first, looks for all. */
 static pthread_mutex_t looking = PTHREAD_MUTEX_INITIALIZER;
 
-static const struct fineindex *look(struct index *index, struct timeorder_parts parts) {
-    struct fineindex *fine;
-    pthread_mutex_lock(&looking);
-    if (!atomic_load(&index->has_looked)) {
-        atomic_store(&index->fine, load(index, parts));
-        atomic_store(&index->has_looked, true);
-    }
-    fine = atomic_load(&index->fine);
-    pthread_mutex_unlock(&looking);
-    return fine;
-}
-
 const struct fineindex *fineindex_of(const struct model *whole, struct timeorder_parts parts) {
     struct index *index = whole->index;
-    return index == NULL                     ? NULL
-           : atomic_load(&index->has_looked) ? atomic_load(&index->fine)
-                                             : look(index, parts);
-}
-
-/* Where events are few, or there are none without damage, it is as quick without one. Of a sample,
- * variances would be added up in another order, and differ in their last digits. */
-static bool is_worth_it(const struct model *whole, const struct replay_options *options) {
-    enum { PIECES = 8 };
-    uint64_t least = options != NULL && options->slice_events != 0 ? options->slice_events
-                                                                   : (uint64_t)FINEINDEX_EVENTS;
-    const struct index_facts *facts = &whole->index->facts;
-    return cachefolder_is_on() && !whole->live && !facts->is_sampled && facts->damaged == 0 &&
-           facts->gaps == 0 && whole->recording.events >= PIECES * least;
-}
-
-/* Looks through all of it. */
-static bool is_whole(const struct fineindex *fine, const struct replay_options *options) {
-    const struct fineindex_directory *directory = &fine->directory;
-    for (size_t i = 0; i < directory->count; i++) {
-        const struct fineindex_piece *piece = &directory->pieces[i];
-        unsigned char *sums = unpack(fine->fd, piece->offset, piece->sums);
-        unsigned char *beginning =
-            unpack(fine->fd, piece->offset + piece->sums.packed, piece->beginning);
-        bool is_there = (sums != NULL || piece->sums.whole == 0) && beginning != NULL;
-        free(sums);
-        free(beginning);
-        if (!is_there || (options != NULL && replay_is_cancelled(options))) {
-            return is_there;
-        }
+    if (index == NULL) {
+        return NULL;
     }
-    return true;
-}
-
-bool fineindex_prepare(const struct model *whole, struct timeorder_parts parts,
-                       const struct replay_options *options) {
-    const struct fineindex *there = fineindex_of(whole, parts);
-    struct fineindex *made;
-    char name[MODELCACHE_NAME];
-    if (there != NULL && is_whole(there, options)) {
-        return true;
-    }
-    if (whole->index == NULL || parts.count == 0 || !is_worth_it(whole, options)) {
-        return false;
-    }
-    modelcache_name(parts, false, name);
-    if (name[0] == '\0' || finemaking_make(whole, parts, options, name) != 0) {
-        return false;
-    }
-    made = load(whole->index, parts);
-    if (made != NULL) {
+    if (!atomic_load(&index->has_looked)) {
         pthread_mutex_lock(&looking);
-        made->older = atomic_load(&whole->index->fine);
-        atomic_store(&whole->index->fine, made);
+        if (!atomic_load(&index->has_looked)) {
+            atomic_store(&index->fine, fineindex_load(index, parts));
+            atomic_store(&index->has_looked, true);
+        }
         pthread_mutex_unlock(&looking);
     }
-    return made != NULL;
+    return atomic_load(&index->fine);
 }
 
 /* ---- Pieces ---- */
@@ -296,23 +240,23 @@ size_t fineindex_pieces(const struct fineindex *fine, size_t at,
     return directory->first[at + 1] - directory->first[at];
 }
 
-int fineindex_slice(const struct fineindex *fine, const struct fineindex_piece *piece,
-                    struct slice *slice) {
+bool fineindex_slice(const struct fineindex *fine, const struct fineindex_piece *piece,
+                     struct slice *slice) {
     bool failed = false;
-    unsigned char *bytes = unpack(fine->fd, piece->offset, piece->sums);
+    unsigned char *bytes = fineindex_unpack(fine->fd, piece->offset, piece->sums);
     struct varint_reader reader = {bytes, bytes, &failed};
-    int result = -1;
     *slice = (struct slice){0};
-    if (bytes != NULL) {
-        reader.end += piece->sums.whole;
-        result = index_get_slice(&reader, slice);
+    if (bytes == NULL) {
+        return false;
     }
-    free(bytes);
-    return failed ? -1 : result;
+    reader.end += piece->sums.whole;
+    index_get_slice(&reader, slice);
+    job_release(bytes);
+    return !failed;
 }
 
-void fineindex_pack_beginning(struct varint_writer *bytes, const struct index_entry *entry,
-                              const struct fineindex_block *blocks, size_t count) {
+static void fineindex_pack_beginning(struct varint_writer *bytes, const struct index_entry *entry,
+                                     const struct fineindex_block *blocks, size_t count) {
     const struct fineindex_block none = {0};
     index_put_bytes(bytes, &entry->place);
     index_put_bytes(bytes, &entry->state);
@@ -336,7 +280,8 @@ void fineindex_pack_beginning(struct varint_writer *bytes, const struct index_en
     }
 }
 
-static void get_blocks(struct varint_reader *reader, struct fineindex_block *blocks, size_t count) {
+static void fineindex_get_blocks(struct varint_reader *reader, struct fineindex_block *blocks,
+                                 size_t count) {
     struct event_block name = {0};
     uint64_t tick = 0;
     for (size_t i = 0; i < count; i++) {
@@ -358,32 +303,387 @@ static void get_blocks(struct varint_reader *reader, struct fineindex_block *blo
     }
 }
 
-int fineindex_begin(const struct fineindex *fine, const struct fineindex_piece *piece,
-                    struct index_entry *entry, struct fineindex_block **blocks, size_t *count) {
+bool fineindex_begin(const struct fineindex *fine, const struct fineindex_piece *piece,
+                     struct index_entry *entry, struct fineindex_block **blocks, size_t *count) {
     bool failed = false;
-    unsigned char *bytes = unpack(fine->fd, piece->offset + piece->sums.packed, piece->beginning);
+    unsigned char *bytes =
+        fineindex_unpack(fine->fd, piece->offset + piece->sums.packed, piece->beginning);
     struct varint_reader reader = {bytes, bytes, &failed};
     uint64_t there;
-    int result = -1;
     *entry = (struct index_entry){.start_ns = piece->start_ns};
-    *blocks = NULL;
-    *count = 0;
     if (bytes == NULL) {
-        return -1;
+        return false;
     }
     reader.end += piece->beginning.whole;
-    if (index_get_bytes(&reader, &entry->place) == 0 &&
-        index_get_bytes(&reader, &entry->state) == 0 &&
-        index_get_bytes(&reader, &entry->waited) == 0 &&
-        (there = varint_get(&reader)) <= (uint64_t)(reader.end - reader.next) &&
-        (*blocks = calloc(there + 1, sizeof **blocks)) != NULL) {
-        get_blocks(&reader, *blocks, there);
+    index_get_bytes(&reader, &entry->place);
+    index_get_bytes(&reader, &entry->state);
+    index_get_bytes(&reader, &entry->waited);
+    there = varint_get(&reader);
+    failed |= there > (uint64_t)(reader.end - reader.next);
+    if (!failed) {
+        *blocks = job_array(there + 1, sizeof **blocks);
+        fineindex_get_blocks(&reader, *blocks, there);
         for (size_t i = 0; i < there; i++) {
             (*blocks)[i].is_known = fine->directory.is_exact;
         }
         *count = there;
-        result = failed ? -1 : 0;
     }
-    free(bytes);
-    return result;
+    job_release(bytes);
+    return !failed;
+}
+
+/*
+ * ---- Making: all events are gone through once, and each piece is written down where it ends.
+ * Memory: as the replay of the recording, and one piece.
+ *
+ * Pieces begin where slices of the index do, and in between once there are enough events. What they
+ * take is to be half of the recording, within bounds: where they take more of what was read so far,
+ * they become longer. A quarter more than that is the most: slices from there on have no pieces.
+ * ----
+ */
+
+enum { MOST_EDGES = 1 << 16, LEVEL = 1 };
+#define LEAST_BYTES ((uint64_t)16 << 20)
+#define MOST_BYTES  ((uint64_t)256 << 20)
+
+struct finemaking {
+    const struct model *whole;
+    const struct index *index;
+    struct timeorder_parts parts;
+    const struct replay_options *options;
+    struct pass pass;
+    struct timeorder order;
+    struct cachefolder_writer file;
+    ZSTD_CCtx *compressor;
+    struct fineindex_directory directory;
+    uint64_t *edges; /* where pieces may begin */
+    size_t edge_count, next_edge;
+    struct index piece;           /* what is known of the present one: one entry */
+    size_t place;                 /* its edge; SIZE_MAX: the first */
+    size_t slice;                 /* of the index, that it is in */
+    struct fineindex_block *ends; /* of blocks that began before it */
+    size_t end_count, end_room;
+    uint64_t
+        first[THREADS]; /* number of the first block of a thread id that began in it; 0: none */
+    uint64_t spacing;   /* events of a piece */
+    uint64_t least;
+    uint64_t done, total; /* events */
+    uint64_t most_bytes;
+    bool is_full;
+};
+
+static int finemaking_by_time(const void *left, const void *right) {
+    uint64_t a = *(const uint64_t *)left;
+    uint64_t b = *(const uint64_t *)right;
+    return (a > b) - (a < b);
+}
+
+/* Those of the index, and others between them. */
+static void finemaking_make_edges(struct finemaking *making) {
+    const struct index *index = making->index;
+    size_t count;
+    size_t kept = 0;
+    uint64_t *edges = index_edges(making->parts, 0, making->least, MOST_EDGES, &count);
+    uint64_t *all = job_array(count + index->count, sizeof *edges);
+    memcpy(all, edges, count * sizeof *edges);
+    for (size_t i = 1; i < index->count; i++) {
+        all[count++] = index->entries[i].start_ns;
+    }
+    qsort(all, count, sizeof *all, finemaking_by_time);
+    for (size_t i = 0; i < count; i++) {
+        if (kept == 0 || all[i] != all[kept - 1]) {
+            all[kept++] = all[i];
+        }
+    }
+    making->edges = all;
+    making->edge_count = kept;
+}
+
+/* ---- What ends in a piece ---- */
+
+static void finemaking_note_begin(void *context, const struct timeorder_event *entry) {
+    struct finemaking *making = context;
+    struct event_block name = entry->event.block;
+    const uint64_t tick = UINT64_C(1) << MEMTRACE_TICK_SHIFT;
+    if (name.thread < THREADS &&
+        (making->first[name.thread] == 0 || name.number < making->first[name.thread])) {
+        making->first[name.thread] = name.number;
+    }
+    making->directory.is_exact &= (entry->event.time_ns & (tick - 1)) == 0;
+}
+
+/* Numbers of an id that several streams share say nothing of the order. One too many does no harm:
+ * it is met again where it begins. */
+static bool finemaking_began_here(const struct finemaking *making, struct event_block name) {
+    return making->first[name.thread] != 0 && name.number >= making->first[name.thread] &&
+           making->order.stream_of[name.thread] < making->order.stream_count;
+}
+
+static void finemaking_note_end(void *context, struct event_block name,
+                                const struct pairing_block *block) {
+    struct finemaking *making = context;
+    if (name.thread >= THREADS || finemaking_began_here(making, name)) {
+        return;
+    }
+    job_grow(&making->ends, &making->end_room, making->end_count, sizeof *making->ends);
+    making->ends[making->end_count++] = (struct fineindex_block){.name = name, .block = *block};
+}
+
+static void finemaking_note_waited(void *context, struct event_block name,
+                                   const struct pairing_end *end) {
+    struct finemaking *making = context;
+    index_note_waited(&making->piece.entries[0], name, end);
+}
+
+/* Compressed, into the file. */
+static struct fineindex_bytes finemaking_write_packed(struct finemaking *making,
+                                                      const struct varint_writer *bytes) {
+    size_t room = ZSTD_compressBound(bytes->size);
+    void *packed = job_array(room, 1);
+    size_t size = ZSTD_compress2(making->compressor, packed, room, bytes->bytes, bytes->size);
+    if (size == 0 || ZSTD_isError(size)) {
+        job_fail_memory();
+    }
+    cachefolder_add(&making->file, packed, size);
+    job_release(packed);
+    return (struct fineindex_bytes){(uint32_t)size, (uint32_t)bytes->size};
+}
+
+static void finemaking_write_piece(struct finemaking *making, const struct slice *slice,
+                                   bool has_sums) {
+    struct fineindex_directory *directory = &making->directory;
+    struct index_entry *entry = &making->piece.entries[0];
+    struct varint_writer bytes = {.of_job = true};
+    struct fineindex_piece piece = {.start_ns = entry->start_ns,
+                                    .first_tick = slice->first_tick,
+                                    .last_tick = slice->last_tick,
+                                    .events = slice->events,
+                                    .change = slice->change,
+                                    .offset = making->file.size};
+    if (has_sums) {
+        index_put_slice(&bytes, slice);
+        piece.sums = finemaking_write_packed(making, &bytes);
+        bytes.size = 0;
+    }
+    if (making->place != SIZE_MAX) {
+        timeorder_take_place(&making->order, making->place, &entry->place);
+    }
+    if (making->end_count != 0) {
+        qsort(making->ends, making->end_count, sizeof *making->ends, fineindex_by_name);
+    }
+    fineindex_pack_beginning(&bytes, entry, making->ends, making->end_count);
+    piece.beginning = finemaking_write_packed(making, &bytes);
+    job_release(bytes.bytes);
+    job_grow(&directory->pieces, &directory->room, directory->count, sizeof piece);
+    directory->pieces[directory->count++] = piece;
+}
+
+/* ends_slice: the slice of the index is over, too. */
+static void finemaking_end_piece(struct finemaking *making, bool ends_slice) {
+    struct fineindex_directory *directory = &making->directory;
+    bool is_first = directory->count == directory->first[making->slice];
+    struct slice slice;
+    uint64_t share;
+    pass_cut(&making->pass, &slice);
+    making->done += slice.events;
+    if (!making->is_full) {
+        finemaking_write_piece(making, &slice, !(is_first && ends_slice));
+    }
+    slice_free(&slice);
+    index_free_entry(&making->piece.entries[0]);
+    making->piece.count = 0;
+    making->end_count = 0;
+    memset(making->first, 0, sizeof making->first);
+    making->is_full |= making->file.size > making->most_bytes + making->most_bytes / 4;
+    if (making->is_full) {
+        directory->count = directory->first[making->slice]; /* all of its pieces, or none */
+    }
+    /* So that at the end about as much is written as may be. */
+    share =
+        (uint64_t)((double)making->most_bytes * (double)making->done / (double)(making->total + 1));
+    if (making->file.size > share + making->most_bytes / 16) {
+        making->spacing *= 2;
+    } else if (making->file.size < share / 4 * 3 && making->spacing > making->least) {
+        making->spacing /= 2;
+    }
+}
+
+/* edge: where it begins, SIZE_MAX: at the first event. Of several edges that one window is the
+ * first behind, the index may have taken another one for its slice. */
+static void finemaking_begin_piece(struct finemaking *making, size_t edge, bool is_slice) {
+    uint64_t start_ns =
+        is_slice ? making->index->entries[making->slice].start_ns : making->edges[edge];
+    making->place = edge;
+    index_begin(&making->piece, start_ns, &making->pass);
+}
+
+static void finemaking_end_slice(struct finemaking *making) {
+    making->directory.first[++making->slice] = making->directory.count;
+}
+
+static void finemaking_begin_window(void *context, uint64_t time_ns) {
+    struct finemaking *making = context;
+    const struct index *index = making->index;
+    size_t next = making->next_edge;
+    bool is_slice =
+        making->slice + 1 < index->count && time_ns >= index->entries[making->slice + 1].start_ns;
+    while (next < making->edge_count && time_ns >= making->edges[next]) {
+        next++;
+    }
+    if (next == making->next_edge) {
+        return;
+    }
+    making->next_edge = next;
+    if (!is_slice && making->pass.events < making->spacing) {
+        return;
+    }
+    finemaking_end_piece(making, is_slice);
+    while (making->slice + 1 < index->count &&
+           time_ns >= index->entries[making->slice + 1].start_ns) {
+        finemaking_end_slice(making);
+    }
+    finemaking_begin_piece(making, next - 1, is_slice);
+    making->pass.stop = making->is_full || making->file.failed;
+}
+
+/* ---- All of it ---- */
+
+static void finemaking_write_directory(struct finemaking *making) {
+    const struct fineindex_directory *directory = &making->directory;
+    struct index_cover cover = index_cover(making->parts, UINT64_MAX);
+    struct varint_writer bytes = {.of_job = true};
+    struct fineindex_bytes last;
+    varint_put(&bytes, cover.blocks);
+    varint_put_bytes(&bytes, cover.hash, sizeof cover.hash);
+    varint_put_byte(&bytes, directory->is_exact);
+    varint_put(&bytes, making->index->count);
+    for (size_t i = 0; i < making->index->count; i++) {
+        varint_put(&bytes, directory->first[i + 1] - directory->first[i]);
+        for (size_t at = directory->first[i]; at < directory->first[i + 1]; at++) {
+            fineindex_put_piece(&bytes, &directory->pieces[at]);
+        }
+    }
+    last = finemaking_write_packed(making, &bytes);
+    cachefolder_add(&making->file, &last, sizeof last);
+}
+
+static void finemaking_run(void *what) {
+    struct finemaking *making = what;
+    const struct pass_visitor visitor = {.began = finemaking_note_begin,
+                                         .ended = finemaking_note_end,
+                                         .window = finemaking_begin_window,
+                                         .waited = finemaking_note_waited,
+                                         .context = making};
+    int result;
+    making->directory.first = job_array(making->index->count + 1, sizeof(size_t));
+    ZSTD_CCtx_setParameter(making->compressor, ZSTD_c_compressionLevel, LEVEL);
+    ZSTD_CCtx_setParameter(making->compressor, ZSTD_c_checksumFlag, 1);
+    timeorder_begin(&making->order, making->parts);
+    making->order.skips_addresses = true;
+    finemaking_make_edges(making);
+    timeorder_note_places(&making->order, making->edges, making->edge_count);
+    pass_start(&making->pass, making->whole, making->order.stream_count, 0, UINT64_MAX);
+    making->pass.inherited = making->whole->header.inherited_blocks;
+    finemaking_begin_piece(making, SIZE_MAX, true);
+    result = pass_run(&making->pass, &making->order, &visitor, making->options, making->total);
+    if (result != 0 && !making->is_full) {
+        job_fail("cancelled");
+    }
+    if (result == 0) {
+        finemaking_end_piece(making, true);
+    }
+    while (making->slice < making->index->count) {
+        finemaking_end_slice(making);
+    }
+    finemaking_write_directory(making);
+}
+
+static bool finemaking_make(const struct model *whole, struct timeorder_parts parts,
+                            const struct replay_options *options) {
+    struct finemaking *making = calloc(1, sizeof *making);
+    uint64_t share = whole->recording.bytes / 2;
+    char name[MODELCACHE_NAME];
+    bool is_made;
+    if (making == NULL) {
+        return false;
+    }
+    making->whole = whole;
+    making->index = whole->index;
+    making->parts = parts;
+    making->options = options;
+    making->total = whole->recording.events;
+    making->least = options != NULL && options->slice_events != 0 ? options->slice_events
+                                                                  : (uint64_t)FINEINDEX_EVENTS;
+    making->spacing = making->least;
+    making->most_bytes = share < LEAST_BYTES  ? LEAST_BYTES
+                         : share > MOST_BYTES ? MOST_BYTES
+                                              : share;
+    making->directory.is_exact = true;
+    making->compressor = ZSTD_createCCtx();
+    modelcache_name(parts, false, name);
+    cachefolder_begin(&making->file, &fineindex_kind, name);
+    is_made = making->compressor != NULL && !making->file.failed &&
+              job_run(finemaking_run, making, NULL, NULL) == 0;
+    is_made = cachefolder_finish(&making->file, is_made) == 0;
+    timeorder_end(&making->order);
+    ZSTD_freeCCtx(making->compressor);
+    free(making);
+    return is_made;
+}
+
+/* Where events are few, or there are none without damage, it is as quick without one. Of a sample,
+ * variances would be added up in another order, and differ in their last digits. */
+static bool is_fine_worth_it(const struct model *whole, const struct replay_options *options) {
+    enum { PIECES = 8 };
+    uint64_t least = options != NULL && options->slice_events != 0 ? options->slice_events
+                                                                   : (uint64_t)FINEINDEX_EVENTS;
+    const struct index_facts *facts = &whole->index->facts;
+    return cachefolder_is_on() && !whole->live && !facts->is_sampled && facts->damaged == 0 &&
+           facts->gaps == 0 && whole->recording.events >= PIECES * least;
+}
+
+struct fineindex_check {
+    const struct fineindex *fine;
+    const struct replay_options *options;
+};
+
+/* Looks through all of it, unless that is cancelled. */
+static void fineindex_check(void *what) {
+    const struct fineindex_check *check = what;
+    const struct fineindex *fine = check->fine;
+    for (size_t i = 0; i < fine->directory.count; i++) {
+        const struct fineindex_piece *piece = &fine->directory.pieces[i];
+        unsigned char *sums = fineindex_unpack(fine->fd, piece->offset, piece->sums);
+        unsigned char *beginning =
+            fineindex_unpack(fine->fd, piece->offset + piece->sums.packed, piece->beginning);
+        if ((sums == NULL && piece->sums.whole != 0) || beginning == NULL) {
+            job_fail("the fine index is damaged");
+        }
+        job_release(sums);
+        job_release(beginning);
+        if (check->options != NULL && replay_is_cancelled(check->options)) {
+            break;
+        }
+    }
+}
+
+bool fineindex_prepare(const struct model *whole, struct timeorder_parts parts,
+                       const struct replay_options *options) {
+    struct fineindex_check check = {fineindex_of(whole, parts), options};
+    struct fineindex *made;
+    if (check.fine != NULL && job_run(fineindex_check, &check, NULL, NULL) == 0) {
+        return true;
+    }
+    if (whole->index == NULL || parts.count == 0 || !is_fine_worth_it(whole, options) ||
+        !finemaking_make(whole, parts, options)) {
+        return false;
+    }
+    made = fineindex_load(whole->index, parts);
+    if (made != NULL) {
+        pthread_mutex_lock(&looking);
+        made->older = atomic_load(&whole->index->fine);
+        atomic_store(&whole->index->fine, made);
+        pthread_mutex_unlock(&looking);
+    }
+    return made != NULL;
 }

@@ -70,29 +70,11 @@ void fineindex_free(struct fineindex *fine); /* NULL is allowed */
 /* The pieces of slice `at` of the index. Returns their number; 0: it has none. */
 size_t fineindex_pieces(const struct fineindex *fine, size_t at,
                         const struct fineindex_piece **pieces);
-/* What happened in it: sums are there. The caller frees it. 0, or -1: out of memory or damaged. */
-int fineindex_slice(const struct fineindex *fine, const struct fineindex_piece *piece,
-                    struct slice *slice);
-/* Where it begins, and what ends in it, by name; the caller frees both in any case. 0 or -1. */
-int fineindex_begin(const struct fineindex *fine, const struct fineindex_piece *piece,
-                    struct index_entry *entry, struct fineindex_block **blocks, size_t *count);
-
-/* ---- Making: finemaking.c ---- */
-
-struct fineindex_directory {
-    struct fineindex_piece *pieces; /* those of a slice together, by time */
-    size_t count, room;
-    size_t *first; /* by slice of the index, and one more: its first piece */
-    bool is_exact; /* blocks begin at ticks, so that their ticks say when */
-};
-
-int finemaking_make(const struct model *whole, struct timeorder_parts parts,
-                    const struct replay_options *options, const char *name);
-void fineindex_pack_beginning(struct varint_writer *bytes, const struct index_entry *entry,
-                              const struct fineindex_block *blocks, size_t count);
-void fineindex_pack_directory(struct varint_writer *bytes, const struct index *index,
-                              struct timeorder_parts parts,
-                              const struct fineindex_directory *directory);
-extern const struct cachefolder_kind fineindex_kind;
+/* What happened in it: sums are there. It is the present job's. false: damaged. */
+bool fineindex_slice(const struct fineindex *fine, const struct fineindex_piece *piece,
+                     struct slice *slice);
+/* Where it begins, and what ends in it, by name; as above. */
+bool fineindex_begin(const struct fineindex *fine, const struct fineindex_piece *piece,
+                     struct index_entry *entry, struct fineindex_block **blocks, size_t *count);
 
 #endif

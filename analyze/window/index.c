@@ -2,7 +2,7 @@
 /* index.c: where slices begin and in which state; an index as bytes. See index.h. */
 #include "analyze/window/index.h"
 
-#include "analyze/base/array.h"
+#include "analyze/base/job.h"
 #include "analyze/window/fineindex.h"
 
 #define XXH_INLINE_ALL
@@ -14,77 +14,58 @@
 /* ---- Edges ---- */
 
 /* A block of events by its beginning. */
-struct run {
+struct index_run {
     uint64_t first_ns;
     uint64_t items;
 };
 
-static int by_beginning(const void *left, const void *right) {
-    const struct run *a = left;
-    const struct run *b = right;
+static int index_by_beginning(const void *left, const void *right) {
+    const struct index_run *a = left;
+    const struct index_run *b = right;
     if (a->first_ns != b->first_ns) {
         return a->first_ns < b->first_ns ? -1 : 1;
     }
     return (a->items > b->items) - (a->items < b->items);
 }
 
-/* A long block's events are spread over its time. */
-enum { PIECES = 8 };
-
-static void add_run(struct run *runs, size_t *count, const struct memtrace_block_header *block) {
-    uint64_t length = block->last_ns > block->first_ns ? block->last_ns - block->first_ns : 0;
-    for (unsigned i = 0; i < PIECES; i++) {
-        runs[(*count)++] =
-            (struct run){block->first_ns + length / PIECES * i, block->items / PIECES + 1};
-    }
-}
-
-/* All runs by time. NULL: no memory. */
-static struct run *collect_runs(struct timeorder_parts parts, size_t *count) {
-    struct run *runs;
+/* All runs by time. A long block's events are spread over its time. */
+static struct index_run *index_runs(struct timeorder_parts parts, size_t *count) {
+    enum { PIECES = 8 };
+    struct index_run *runs;
     size_t most = 0;
     for (size_t part = 0; part < parts.count; part++) {
         most += parts.items[part]->block_count;
     }
     *count = 0;
-    runs = reallocarray(NULL, most * PIECES + 1, sizeof *runs);
-    for (size_t part = 0; runs != NULL && part < parts.count; part++) {
+    runs = job_array(most * PIECES + 1, sizeof *runs);
+    for (size_t part = 0; part < parts.count; part++) {
         for (size_t i = 0; i < parts.items[part]->block_count; i++) {
             const struct memtrace_block_header *block = &parts.items[part]->blocks[i].block;
-            if (block->kind == MEMTRACE_BLOCK_EVENTS) {
-                add_run(runs, count, block);
+            uint64_t first = block->first_ns;
+            uint64_t length = block->last_ns > first ? block->last_ns - first : 0;
+            for (unsigned at = 0; at < PIECES && block->kind == MEMTRACE_BLOCK_EVENTS; at++) {
+                runs[(*count)++] =
+                    (struct index_run){first + length / PIECES * at, block->items / PIECES + 1};
             }
         }
     }
-    if (runs != NULL && *count != 0) {
-        qsort(runs, *count, sizeof *runs, by_beginning);
-    }
+    qsort(runs, *count, sizeof *runs, index_by_beginning);
     return runs;
-}
-
-static uint64_t share_of(const struct run *runs, size_t count, uint64_t least_events, size_t most) {
-    uint64_t total = 0;
-    for (size_t i = 0; i < count; i++) {
-        total += runs[i].items;
-    }
-    return total / most > least_events ? total / most : least_events;
 }
 
 uint64_t *index_edges(struct timeorder_parts parts, uint64_t from_ns, uint64_t least_events,
                       size_t most, size_t *count) {
     const uint64_t tick = UINT64_C(1) << MEMTRACE_TICK_SHIFT;
-    uint64_t *edges = calloc(most, sizeof *edges);
+    uint64_t *edges = job_array(most, sizeof *edges);
     size_t run_count;
-    struct run *runs = collect_runs(parts, &run_count);
-    uint64_t share;
+    struct index_run *runs = index_runs(parts, &run_count);
+    uint64_t share = 0;
     uint64_t sum = 0;
     *count = 0;
-    if (edges == NULL || runs == NULL) {
-        free(edges);
-        free(runs);
-        return NULL;
+    for (size_t i = 0; i < run_count; i++) {
+        share += runs[i].items;
     }
-    share = share_of(runs, run_count, least_events, most);
+    share = share / most > least_events ? share / most : least_events;
     for (size_t i = 0; i < run_count && *count < most - 1; i++) {
         uint64_t edge = runs[i].first_ns & ~(tick - 1);
         if (runs[i].first_ns < from_ns) {
@@ -96,8 +77,26 @@ uint64_t *index_edges(struct timeorder_parts parts, uint64_t from_ns, uint64_t l
         }
         sum += runs[i].items;
     }
-    free(runs);
+    job_release(runs);
     return edges;
+}
+
+struct index_edge {
+    struct timeorder_parts parts;
+    uint64_t from_ns, least_events, edge_ns;
+};
+
+static void index_find_edge(void *what) {
+    struct index_edge *wanted = what;
+    size_t count;
+    const uint64_t *edges =
+        index_edges(wanted->parts, wanted->from_ns, wanted->least_events, INDEX_SLICES, &count);
+    wanted->edge_ns = count != 0 ? edges[0] : 0;
+}
+
+uint64_t index_first_edge(struct timeorder_parts parts, uint64_t from_ns, uint64_t least_events) {
+    struct index_edge wanted = {parts, from_ns, least_events, 0};
+    return job_run(index_find_edge, &wanted, NULL, NULL) == 0 ? wanted.edge_ns : 0;
 }
 
 /* ---- The state of a pass ---- */
@@ -114,7 +113,7 @@ void index_put_mappings(struct varint_writer *writer, const struct mappinglist *
     }
 }
 
-int index_get_mappings(struct varint_reader *reader, struct mappinglist *mappings) {
+void index_get_mappings(struct varint_reader *reader, struct mappinglist *mappings) {
     uint64_t count = varint_get(reader);
     for (uint64_t i = 0; i < count && !*reader->failed; i++) {
         struct mapping mapping = {.start = varint_get(reader)};
@@ -122,22 +121,19 @@ int index_get_mappings(struct varint_reader *reader, struct mappinglist *mapping
         mapping.born_ns = varint_get(reader);
         mapping.context = (uint32_t)varint_get(reader);
         mapping.is_rest = varint_get(reader) != 0;
-        if (*reader->failed || size == 0 ||
-            __builtin_add_overflow(mapping.start, size, &mapping.end) ||
-            mappinglist_add(mappings, &mapping) != 0) {
-            return -1;
+        *reader->failed |= size == 0 || __builtin_add_overflow(mapping.start, size, &mapping.end);
+        if (!*reader->failed) {
+            mappinglist_add(mappings, &mapping);
         }
     }
-    return *reader->failed ? -1 : 0;
 }
 
 struct index_entry *index_begin(struct index *index, uint64_t start_ns, const struct pass *pass) {
     struct index_entry *entry;
-    if (array_grow(&index->entries, &index->room, index->count, sizeof *index->entries) != 0) {
-        return NULL;
-    }
+    job_grow(&index->entries, &index->room, index->count, sizeof *index->entries);
     entry = &index->entries[index->count++];
-    *entry = (struct index_entry){.start_ns = start_ns};
+    *entry = (struct index_entry){
+        .start_ns = start_ns, .place.of_job = true, .state.of_job = true, .waited.of_job = true};
     varint_put(&entry->state, pass->inherited);
     for (size_t i = 0; i < pass->stream_count; i++) {
         varint_put(&entry->state, pass->newest[i]);
@@ -155,40 +151,35 @@ void index_note_waited(struct index_entry *entry, struct event_block name,
     varint_put(&entry->waited, end->time_ns);
 }
 
-static int restore_waited(const struct varint_writer *waited, struct pass *pass) {
+void index_restore(const struct index_entry *entry, struct pass *pass) {
     bool failed = false;
-    struct varint_reader reader = {waited->bytes, waited->bytes + waited->size, &failed};
-    int result = 0;
-    while (result == 0 && reader.next != reader.end && !failed) {
+    const struct varint_writer *state = &entry->state;
+    const struct varint_writer *waited = &entry->waited;
+    struct varint_reader reader = {state->bytes, state->bytes + state->size, &failed};
+    pass->inherited = varint_get(&reader);
+    for (size_t i = 0; i < pass->stream_count; i++) {
+        pass->newest[i] = varint_get(&reader);
+    }
+    index_get_mappings(&reader, &pass->mappings);
+    for (size_t i = 0; i < pass->mappings.count; i++) {
+        uint32_t context = pass->mappings.items[i].context;
+        failed |=
+            context > pass->missing || accounts_class(&pass->accounts, context) != MODEL_MAPPING;
+    }
+    reader.next = waited->bytes;
+    reader.end = waited->size != 0 ? waited->bytes + waited->size : waited->bytes;
+    while (reader.next != reader.end && !failed) {
         struct event_block name = {.thread = (uint32_t)varint_get(&reader)};
         struct pairing_end end;
         name.number = varint_get(&reader);
         end.thread = (uint32_t)varint_get(&reader);
         end.tick = (uint32_t)varint_get(&reader);
         end.time_ns = varint_get(&reader);
-        result = pairing_wait(pass->pairing, name, end);
+        pairing_wait(pass->pairing, name, end);
     }
-    return result == 0 && !failed ? 0 : -1;
-}
-
-int index_restore(const struct index_entry *entry, struct pass *pass) {
-    bool failed = false;
-    const struct varint_writer *state = &entry->state;
-    struct varint_reader reader = {state->bytes, state->bytes + state->size, &failed};
-    pass->inherited = varint_get(&reader);
-    for (size_t i = 0; i < pass->stream_count; i++) {
-        pass->newest[i] = varint_get(&reader);
+    if (failed) {
+        job_fail("an index is damaged");
     }
-    if (index_get_mappings(&reader, &pass->mappings) != 0) {
-        return -1;
-    }
-    for (size_t i = 0; i < pass->mappings.count; i++) {
-        uint32_t context = pass->mappings.items[i].context;
-        if (context > pass->missing || accounts_class(&pass->accounts, context) != MODEL_MAPPING) {
-            return -1;
-        }
-    }
-    return restore_waited(&entry->waited, pass);
 }
 
 /* ---- Size ---- */
@@ -200,53 +191,36 @@ struct index_groups {
         struct slice *sums;
         size_t count;
     } levels[GROUP_LEVELS]; /* of GROUP, GROUP^2, ... slices */
+    struct job_memory *memory;
 };
 
-struct index *index_new(void) {
-    struct index *index = calloc(1, sizeof *index);
-    if (index != NULL && timepoints_start(&index->points) != 0) {
-        index_free(index);
-        return NULL;
+/* What does not go with the job. */
+static void index_end(void *what) {
+    struct index *index = what;
+    fineindex_free(index->fine);
+    if (index->groups != NULL) {
+        struct job_memory *memory = index->groups->memory;
+        job_free(&memory);
     }
+    texts_free(&index->texts);
+    job_free(&index->halved);
+}
+
+struct index *index_new(void) {
+    struct index *index = job_alloc(sizeof *index);
+    timepoints_start(&index->points);
+    job_undo(index_end, index);
     return index;
 }
 
 void index_free_entry(struct index_entry *entry) {
-    free(entry->place.bytes);
-    free(entry->state.bytes);
-    free(entry->waited.bytes);
+    job_release(entry->place.bytes);
+    job_release(entry->state.bytes);
+    job_release(entry->waited.bytes);
     slice_free(&entry->slice);
 }
 
-static void free_groups(struct index_groups *groups) {
-    for (size_t level = 0; groups != NULL && level < GROUP_LEVELS; level++) {
-        for (size_t i = 0; i < groups->levels[level].count; i++) {
-            slice_free(&groups->levels[level].sums[i]);
-        }
-        free(groups->levels[level].sums);
-    }
-    free(groups);
-}
-
-void index_free(struct index *index) {
-    if (index == NULL) {
-        return;
-    }
-    for (size_t i = 0; i < index->count; i++) {
-        index_free_entry(&index->entries[i]);
-    }
-    free(index->entries);
-    fineindex_free(index->fine);
-    free_groups(index->groups);
-    slice_free(&index->all);
-    timepoints_end(&index->points);
-    free(index->samples);
-    marks_free(&index->marks);
-    texts_free(&index->texts);
-    free(index);
-}
-
-static size_t size_of(const struct index *index) {
+static size_t index_size(const struct index *index) {
     size_t size = 0;
     for (size_t i = 0; i < index->count; i++) {
         const struct index_entry *entry = &index->entries[i];
@@ -256,38 +230,30 @@ static size_t size_of(const struct index *index) {
 }
 
 /* The second one's events are the first one's, too. */
-static int join(struct index_entry *left, struct index_entry *right) {
-    if (slice_join(&left->slice, &right->slice) != 0) {
-        return -1;
-    }
-    varint_put_bytes(&left->waited, right->waited.bytes, right->waited.size);
-    index_free_entry(right);
-    return left->waited.failed ? -1 : 0;
-}
-
-int index_halve(struct index *index) {
+static void index_join_neighbours(void *what) {
+    struct index *index = what;
     size_t kept = 0;
-    int result = 0;
     for (size_t i = 0; i < index->count; i += 2) {
         struct index_entry *entry = &index->entries[i];
-        if (result == 0 && i + 1 < index->count) {
-            result = join(entry, &index->entries[i + 1]);
-        } else if (i + 1 < index->count) {
-            index_free_entry(&index->entries[i + 1]);
+        struct index_entry *next = &index->entries[i + 1];
+        if (i + 1 < index->count) {
+            slice_join(&entry->slice, &next->slice);
+            varint_put_bytes(&entry->waited, next->waited.bytes, next->waited.size);
+            index_free_entry(next);
         }
         index->entries[kept++] = *entry;
     }
     index->count = kept;
-    return result;
 }
 
-int index_shrink(struct index *index) {
-    int result = 0;
-    while (result == 0 && index->count > 1 &&
-           (index->count > INDEX_SLICES || size_of(index) > INDEX_BYTES)) {
-        result = index_halve(index);
+int index_halve(struct index *index) {
+    return job_run(index_join_neighbours, index, &index->halved, NULL);
+}
+
+void index_shrink(struct index *index) {
+    while (index->count > 1 && (index->count > INDEX_SLICES || index_size(index) > INDEX_BYTES)) {
+        index_join_neighbours(index);
     }
-    return result;
 }
 
 /* One that was shrunk has about half of its bytes, at least. */
@@ -298,82 +264,73 @@ bool index_is_coarse(const struct index *index) {
         events += index->entries[i].slice.events;
     }
     possible = events / INDEX_EVENTS < INDEX_SLICES ? events / INDEX_EVENTS : INDEX_SLICES;
-    return possible / 4 >= index->count && size_of(index) < INDEX_BYTES / 4;
+    return possible / 4 >= index->count && index_size(index) < INDEX_BYTES / 4;
 }
 
 /* ---- Sums of neighbours ---- */
 
-/* Of the first GROUP. 0, or -1: out of memory. */
-static int sum_group(const struct slice *slices, struct slice *sum) {
-    struct slice copies[GROUP] = {0};
-    int result = 0;
-    for (size_t i = 0; i < GROUP && result == 0; i++) {
+struct index_grouping {
+    const struct index *index;
+    const struct replay_options *options;
+    struct index_groups *groups;
+};
+
+/* Of the first GROUP. */
+static struct slice index_sum_group(const struct slice *slices) {
+    struct slice copies[GROUP];
+    for (size_t i = 0; i < GROUP; i++) {
         copies[i] = slices[i];
-        copies[i].bytes = malloc(slices[i].size + 1);
-        result = copies[i].bytes != NULL ? 0 : -1;
-        if (result == 0 && slices[i].size != 0) {
+        copies[i].bytes = job_array(slices[i].size + 1, 1);
+        if (slices[i].size != 0) {
             memcpy(copies[i].bytes, slices[i].bytes, slices[i].size);
         }
     }
-    for (size_t step = 1; step < GROUP && result == 0; step *= 2) {
-        for (size_t i = 0; i < GROUP && result == 0; i += 2 * step) {
-            result = slice_join(&copies[i], &copies[i + step]);
+    for (size_t step = 1; step < GROUP; step *= 2) {
+        for (size_t i = 0; i < GROUP; i += 2 * step) {
+            slice_join(&copies[i], &copies[i + step]);
         }
     }
-    for (size_t i = result == 0 ? 1 : 0; i < GROUP; i++) {
-        slice_free(&copies[i]);
-    }
-    *sum = copies[0];
-    return result;
+    return copies[0];
 }
 
-/* 0, or -1: out of memory, or cancelled. */
-static int sum_level(const struct slice *slices, size_t count, struct index_level *level,
-                     const struct replay_options *options) {
-    level->sums = calloc(count / GROUP + 1, sizeof *level->sums);
-    if (level->sums == NULL) {
-        return -1;
-    }
-    while ((level->count + 1) * GROUP <= count) {
-        if ((options != NULL && replay_is_cancelled(options)) ||
-            sum_group(&slices[level->count * GROUP], &level->sums[level->count]) != 0) {
-            return -1;
-        }
-        level->count++;
-    }
-    return 0;
-}
-
-/* As sum_level(). */
-static int sum_levels(const struct index *index, struct index_groups *groups,
-                      const struct replay_options *options) {
-    struct slice *borrowed = calloc(index->count + 1, sizeof *borrowed); /* bytes are the index's */
-    const struct slice *slices = borrowed;
+static void index_sum_groups(void *what) {
+    struct index_grouping *grouping = what;
+    const struct index *index = grouping->index;
+    struct index_groups *groups = grouping->groups = job_alloc(sizeof *groups);
+    struct slice *slices = job_array(index->count + 1, sizeof *slices); /* bytes are the index's */
+    const struct slice *below = slices;
     size_t count = index->count;
-    int result = borrowed != NULL ? 0 : -1;
-    for (size_t i = 0; i < index->count && result == 0; i++) {
-        borrowed[i] = index->entries[i].slice;
+    for (size_t i = 0; i < index->count; i++) {
+        slices[i] = index->entries[i].slice;
     }
-    for (size_t i = 0; i < GROUP_LEVELS && count >= GROUP && result == 0; i++) {
-        result = sum_level(slices, count, &groups->levels[i], options);
-        slices = groups->levels[i].sums;
-        count = groups->levels[i].count;
+    for (size_t i = 0; i < GROUP_LEVELS && count >= GROUP; i++) {
+        struct index_level *level = &groups->levels[i];
+        level->sums = job_array(count / GROUP + 1, sizeof *level->sums);
+        while ((level->count + 1) * GROUP <= count) {
+            if (grouping->options != NULL && replay_is_cancelled(grouping->options)) {
+                job_fail("cancelled");
+            }
+            level->sums[level->count] = index_sum_group(&below[level->count * GROUP]);
+            level->count++;
+        }
+        below = level->sums;
+        count = level->count;
     }
-    free(borrowed);
-    return result;
+    job_release(slices);
 }
 
 void index_group(struct index *index, const struct replay_options *options) {
-    struct index_groups *groups;
+    struct index_grouping grouping = {.index = index, .options = options};
+    struct job_memory *memory = NULL;
     struct index_groups *nobody = NULL;
     /* Of a sample, variances would be added up in another order, and differ in their last digits.
      */
-    if (index->facts.is_sampled || (groups = calloc(1, sizeof *groups)) == NULL) {
+    if (index->facts.is_sampled || job_run(index_sum_groups, &grouping, &memory, NULL) != 0) {
         return;
     }
-    if (sum_levels(index, groups, options) != 0 ||
-        !atomic_compare_exchange_strong(&index->groups, &nobody, groups)) {
-        free_groups(groups);
+    grouping.groups->memory = memory;
+    if (!atomic_compare_exchange_strong(&index->groups, &nobody, grouping.groups)) {
+        job_free(&memory);
     }
 }
 
@@ -405,27 +362,23 @@ uint64_t index_count_events(struct timeorder_parts parts) {
 }
 
 struct index_cover index_cover(struct timeorder_parts parts, uint64_t most_blocks) {
-    XXH3_state_t *state = XXH3_createState();
+    XXH3_state_t state;
     struct index_cover cover = {0};
     XXH128_hash_t hash;
-    if (state == NULL) {
-        return cover;
-    }
-    XXH3_128bits_reset(state);
+    XXH3_128bits_reset(&state);
     for (size_t part = 0; part < parts.count && cover.blocks < most_blocks; part++) {
         const struct recording *recording = parts.items[part];
-        XXH3_128bits_update(state, &recording->header, sizeof recording->header);
+        XXH3_128bits_update(&state, &recording->header, sizeof recording->header);
         for (size_t i = 0; i < recording->block_count && cover.blocks < most_blocks; i++) {
             const struct recording_entry *entry = &recording->blocks[i];
             if (index_is_covered(&entry->block)) {
-                XXH3_128bits_update(state, &entry->offset, sizeof entry->offset);
-                XXH3_128bits_update(state, &entry->block, sizeof entry->block);
+                XXH3_128bits_update(&state, &entry->offset, sizeof entry->offset);
+                XXH3_128bits_update(&state, &entry->block, sizeof entry->block);
                 cover.blocks++;
             }
         }
     }
-    hash = XXH3_128bits_digest(state);
-    XXH3_freeState(state);
+    hash = XXH3_128bits_digest(&state);
     cover.hash[0] = hash.low64;
     cover.hash[1] = hash.high64;
     return cover;
@@ -435,7 +388,7 @@ struct index_cover index_cover(struct timeorder_parts parts, uint64_t most_block
 
 enum { PACKED_VERSION = 1 };
 
-static void put_double(struct varint_writer *bytes, double value) {
+static void index_put_double(struct varint_writer *bytes, double value) {
     varint_put_bytes(bytes, &value, sizeof value);
 }
 
@@ -444,7 +397,7 @@ void index_put_bytes(struct varint_writer *writer, const struct varint_writer *b
     varint_put_bytes(writer, bytes->bytes, bytes->size);
 }
 
-static void put_facts(struct varint_writer *bytes, const struct index_facts *facts) {
+static void index_put_facts(struct varint_writer *bytes, const struct index_facts *facts) {
     varint_put(bytes, facts->lost_allocs);
     varint_put(bytes, facts->lost_frees);
     varint_put(bytes, facts->sample_bytes);
@@ -459,14 +412,14 @@ static void put_facts(struct varint_writer *bytes, const struct index_facts *fac
     varint_put(bytes, facts->missing);
 }
 
-static void put_point(struct varint_writer *bytes, const struct memtrace_point *point) {
+static void index_put_point(struct varint_writer *bytes, const struct memtrace_point *point) {
     varint_put(bytes, point->time_ns);
     varint_put(bytes, point->live_bytes);
     varint_put(bytes, point->alloc_count);
     varint_put(bytes, point->alloc_bytes);
 }
 
-static void put_marks(struct varint_writer *bytes, const struct marks *marks) {
+static void index_put_marks(struct varint_writer *bytes, const struct marks *marks) {
     varint_put(bytes, marks->total);
     varint_put(bytes, marks->count);
     for (size_t i = 0; i < marks->count; i++) {
@@ -491,10 +444,10 @@ void index_put_slice(struct varint_writer *bytes, const struct slice *slice) {
     varint_put(bytes, slice->maximum_ns);
     varint_put_byte(bytes, slice->at_maximum);
     varint_put(bytes, slice->error_bytes);
-    put_double(bytes, slice->variance.total);
-    put_double(bytes, slice->variance.allocations);
-    put_double(bytes, slice->variance.live);
-    put_double(bytes, slice->variance.maximum);
+    index_put_double(bytes, slice->variance.total);
+    index_put_double(bytes, slice->variance.allocations);
+    index_put_double(bytes, slice->variance.live);
+    index_put_double(bytes, slice->variance.maximum);
     varint_put(bytes, slice->contexts);
     varint_put(bytes, slice->threads);
     index_put_bytes(bytes, &packed);
@@ -504,20 +457,20 @@ void index_pack(const struct index *index, struct index_cover cover, struct vari
     varint_put(bytes, PACKED_VERSION);
     varint_put(bytes, cover.blocks);
     varint_put_bytes(bytes, cover.hash, sizeof cover.hash);
-    put_facts(bytes, &index->facts);
+    index_put_facts(bytes, &index->facts);
     varint_put(bytes, index->points.shift);
     varint_put(bytes, index->points.count);
     for (size_t i = 0; i < index->points.count; i++) {
         const struct timepoints_piece *piece = &index->points.pieces[i];
         varint_put(bytes, piece->number);
-        put_point(bytes, &piece->highest);
-        put_point(bytes, &piece->last);
+        index_put_point(bytes, &piece->highest);
+        index_put_point(bytes, &piece->last);
     }
     varint_put(bytes, index->sample_count);
     for (size_t i = 0; i < index->sample_count; i++) {
-        put_point(bytes, &index->samples[i]);
+        index_put_point(bytes, &index->samples[i]);
     }
-    put_marks(bytes, &index->marks);
+    index_put_marks(bytes, &index->marks);
     index_put_slice(bytes, &index->all);
     varint_put(bytes, index->count);
     for (size_t i = 0; i < index->count; i++) {
@@ -532,7 +485,7 @@ void index_pack(const struct index *index, struct index_cover cover, struct vari
 
 /* ---- From bytes ---- */
 
-static double get_double(struct varint_reader *reader) {
+static double index_get_double(struct varint_reader *reader) {
     const void *at = varint_get_bytes(reader, sizeof(double));
     double value = 0;
     if (at != NULL) {
@@ -542,17 +495,18 @@ static double get_double(struct varint_reader *reader) {
     return value;
 }
 
-int index_get_bytes(struct varint_reader *reader, struct varint_writer *bytes) {
+void index_get_bytes(struct varint_reader *reader, struct varint_writer *bytes) {
     uint64_t size = varint_get(reader);
     const void *at = varint_get_bytes(reader, size);
-    *bytes = (struct varint_writer){0};
-    if (at != NULL) {
-        varint_put_bytes(bytes, at, (size_t)size);
+    *bytes = (struct varint_writer){.of_job = true};
+    if (at != NULL && size != 0) {
+        bytes->bytes = job_array(size, 1);
+        bytes->size = bytes->capacity = (size_t)size;
+        memcpy(bytes->bytes, at, size);
     }
-    return at != NULL && !bytes->failed ? 0 : -1;
 }
 
-static void get_facts(struct varint_reader *reader, struct index_facts *facts) {
+static void index_get_facts(struct varint_reader *reader, struct index_facts *facts) {
     unsigned flags;
     facts->lost_allocs = varint_get(reader);
     facts->lost_frees = varint_get(reader);
@@ -570,7 +524,7 @@ static void get_facts(struct varint_reader *reader, struct index_facts *facts) {
     facts->missing = (uint32_t)varint_get(reader);
 }
 
-static struct memtrace_point get_point(struct varint_reader *reader) {
+static struct memtrace_point index_get_point(struct varint_reader *reader) {
     struct memtrace_point point = {.time_ns = varint_get(reader)};
     point.live_bytes = varint_get(reader);
     point.alloc_count = varint_get(reader);
@@ -579,7 +533,7 @@ static struct memtrace_point get_point(struct varint_reader *reader) {
 }
 
 /* How many items follow, each of at least so many bytes: no more than there is room for. */
-static size_t get_count(struct varint_reader *reader, size_t least_bytes, size_t most) {
+static size_t index_get_count(struct varint_reader *reader, size_t least_bytes, size_t most) {
     uint64_t count = varint_get(reader);
     if (count > most || count > (uint64_t)(reader->end - reader->next) / least_bytes) {
         *reader->failed = true;
@@ -588,35 +542,30 @@ static size_t get_count(struct varint_reader *reader, size_t least_bytes, size_t
     return (size_t)count;
 }
 
-static void get_points(struct varint_reader *reader, struct timepoints *points) {
+static void index_get_points(struct varint_reader *reader, struct timepoints *points) {
     uint64_t shift = varint_get(reader);
-    points->count = get_count(reader, 9, TIMEPOINTS_PIECES);
+    points->count = index_get_count(reader, 9, TIMEPOINTS_PIECES);
     points->shift = (unsigned)shift;
     *reader->failed |= shift < MEMTRACE_TICK_SHIFT || shift > 63;
     for (size_t i = 0; i < points->count && !*reader->failed; i++) {
         struct timepoints_piece *piece = &points->pieces[i];
         piece->number = varint_get(reader);
-        piece->highest = get_point(reader);
-        piece->last = get_point(reader);
+        piece->highest = index_get_point(reader);
+        piece->last = index_get_point(reader);
     }
 }
 
-static int get_samples(struct varint_reader *reader, struct index *index) {
-    size_t count = get_count(reader, 4, SIZE_MAX);
-    index->samples = calloc(count + 1, sizeof *index->samples);
-    if (index->samples == NULL) {
-        return -1;
+static void index_get_samples(struct varint_reader *reader, struct index *index) {
+    index->sample_count = index_get_count(reader, 4, SIZE_MAX);
+    index->samples = job_array(index->sample_count + 1, sizeof *index->samples);
+    for (size_t i = 0; i < index->sample_count; i++) {
+        index->samples[i] = index_get_point(reader);
     }
-    index->sample_count = count;
-    for (size_t i = 0; i < count; i++) {
-        index->samples[i] = get_point(reader);
-    }
-    return 0;
 }
 
-static int get_marks(struct varint_reader *reader, struct index *index) {
+static void index_get_marks(struct varint_reader *reader, struct index *index) {
     uint64_t total = varint_get(reader);
-    size_t count = get_count(reader, 5, MODEL_MARKS);
+    size_t count = index_get_count(reader, 5, MODEL_MARKS);
     for (size_t i = 0; i < count && !*reader->failed; i++) {
         struct timeorder_event mark = {.event.time_ns = varint_get(reader)};
         uint64_t length;
@@ -627,16 +576,13 @@ static int get_marks(struct varint_reader *reader, struct index *index) {
         length = varint_get(reader);
         name = varint_get_bytes(reader, length);
         mark.event.text = name != NULL ? texts_keep(&index->texts, name, (size_t)length) : "";
-        if (marks_add(&index->marks, &mark) != 0) {
-            return -1;
-        }
+        marks_add(&index->marks, &mark);
     }
     index->marks.total = total;
-    return total >= count ? 0 : -1;
+    *reader->failed |= total < count;
 }
 
-/* The slice owns its bytes. 0 or -1. */
-int index_get_slice(struct varint_reader *reader, struct slice *slice) {
+void index_get_slice(struct varint_reader *reader, struct slice *slice) {
     struct varint_writer bytes;
     slice->first_tick = (uint32_t)varint_get(reader);
     slice->last_tick = (uint32_t)varint_get(reader);
@@ -646,53 +592,43 @@ int index_get_slice(struct varint_reader *reader, struct slice *slice) {
     slice->maximum_ns = varint_get(reader);
     slice->at_maximum = varint_get_byte(reader) != 0;
     slice->error_bytes = varint_get(reader);
-    slice->variance.total = get_double(reader);
-    slice->variance.allocations = get_double(reader);
-    slice->variance.live = get_double(reader);
-    slice->variance.maximum = get_double(reader);
+    slice->variance.total = index_get_double(reader);
+    slice->variance.allocations = index_get_double(reader);
+    slice->variance.live = index_get_double(reader);
+    slice->variance.maximum = index_get_double(reader);
     slice->contexts = varint_get(reader);
     slice->threads = varint_get(reader);
-    if (index_get_bytes(reader, &bytes) != 0) {
-        free(bytes.bytes);
-        return -1;
-    }
+    index_get_bytes(reader, &bytes);
     slice->bytes = bytes.bytes;
     slice->size = bytes.size;
-    return slice->highest >= 0 ? 0 : -1;
+    *reader->failed |= slice->highest < 0;
 }
 
-static int get_entries(struct varint_reader *reader, struct index *index) {
-    size_t count = get_count(reader, 50, INDEX_SLICES);
-    index->entries = calloc(count + 1, sizeof *index->entries);
-    if (index->entries == NULL || count == 0) {
-        return -1;
-    }
+static void index_get_entries(struct varint_reader *reader, struct index *index) {
+    size_t count = index_get_count(reader, 50, INDEX_SLICES);
+    *reader->failed |= count == 0;
+    index->entries = job_array(count + 1, sizeof *index->entries);
     index->room = count + 1;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count && !*reader->failed; i++) {
         struct index_entry *entry = &index->entries[index->count++];
         entry->start_ns = varint_get(reader);
-        if (index_get_bytes(reader, &entry->place) != 0 ||
-            index_get_bytes(reader, &entry->state) != 0 ||
-            index_get_bytes(reader, &entry->waited) != 0 ||
-            index_get_slice(reader, &entry->slice) != 0 ||
-            (i == 0 ? entry->start_ns != 0 : entry->start_ns <= entry[-1].start_ns) ||
-            (i != 0 && entry->place.size == 0)) {
-            return -1;
-        }
+        index_get_bytes(reader, &entry->place);
+        index_get_bytes(reader, &entry->state);
+        index_get_bytes(reader, &entry->waited);
+        index_get_slice(reader, &entry->slice);
+        *reader->failed |= i == 0 ? entry->start_ns != 0
+                                  : entry->start_ns <= entry[-1].start_ns || entry->place.size == 0;
     }
-    return 0;
 }
 
 struct index *index_unpack(const unsigned char *bytes, size_t size, struct index_cover *cover,
-                           struct varint_reader *rest) {
+                           struct varint_reader *reader) {
     struct index *index = index_new();
-    struct varint_reader *reader = rest;
     const void *hash;
     *reader->failed = false;
     reader->next = bytes;
     reader->end = bytes + size;
-    if (index == NULL || varint_get(reader) != PACKED_VERSION) {
-        index_free(index);
+    if (varint_get(reader) != PACKED_VERSION) {
         return NULL;
     }
     cover->blocks = varint_get(reader);
@@ -700,13 +636,11 @@ struct index *index_unpack(const unsigned char *bytes, size_t size, struct index
     if (hash != NULL) {
         memcpy(cover->hash, hash, sizeof cover->hash);
     }
-    get_facts(reader, &index->facts);
-    get_points(reader, &index->points);
-    if (get_samples(reader, index) != 0 || get_marks(reader, index) != 0 ||
-        index_get_slice(reader, &index->all) != 0 || get_entries(reader, index) != 0 ||
-        *reader->failed) {
-        index_free(index);
-        return NULL;
-    }
-    return index;
+    index_get_facts(reader, &index->facts);
+    index_get_points(reader, &index->points);
+    index_get_samples(reader, index);
+    index_get_marks(reader, index);
+    index_get_slice(reader, &index->all);
+    index_get_entries(reader, index);
+    return *reader->failed ? NULL : index;
 }

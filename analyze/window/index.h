@@ -5,7 +5,7 @@
  * recording is a sum of slices, and of the events of the few that it cuts (view.h); and the few
  * facts that are not sums. With the recording's tables it is the model (wholemodel.h).
  *
- * Called by analyze/window: wholereplay makes it, a model owns it, view reads it; as bytes it lies
+ * Called by analyze/window: wholereplay makes it, a model has it, view reads it; as bytes it lies
  * in the recording itself (a block of kind MEMTRACE_BLOCK_SLICES) or in the cache.
  *
  * Edges are chosen before the replay: about INDEX_SLICES slices of about the same number of events,
@@ -26,7 +26,7 @@ enum { INDEX_SLICES = 1024, INDEX_EVENTS = 1 << 16, INDEX_BYTES = 48 << 20 };
 
 struct index_entry {
     uint64_t start_ns;           /* the slice has the windows that begin from here on */
-    struct varint_writer place;  /* timeorder_seek(); empty: the beginning */
+    struct varint_writer place;  /* timeorder_seek(); empty: the beginning. All three of a job */
     struct varint_writer state;  /* of the pass when the slice began: index_restore() */
     struct varint_writer waited; /* ends in it that came before their beginnings */
     struct slice slice;
@@ -62,25 +62,26 @@ struct index {
     _Atomic(struct fineindex *) fine;      /* fineindex.h; NULL: none yet */
     atomic_bool has_looked;                /* in the cache for one */
     _Atomic(struct index_groups *) groups; /* index_group(); NULL: none yet */
+    struct job_memory *halved;             /* of index_halve() */
 };
 
-struct index *index_new(void);        /* NULL: out of memory */
-void index_free(struct index *index); /* NULL is allowed */
+struct index *index_new(void); /* of the present job */
 
-/* The edges behind from_ns between at most `most` slices of at least so many events, growing. The
- * caller frees them. NULL: out of memory. */
+/* The edges behind from_ns between at most `most` slices of at least so many events, growing. */
 uint64_t *index_edges(struct timeorder_parts parts, uint64_t from_ns, uint64_t least_events,
                       size_t most, size_t *count);
+/* The first edge between INDEX_SLICES slices at most; 0: there is none. Not of a job. */
+uint64_t index_first_edge(struct timeorder_parts parts, uint64_t from_ns, uint64_t least_events);
 
-/* The slice that begins now. NULL: out of memory. */
+/* The slice that begins now. */
 struct index_entry *index_begin(struct index *index, uint64_t start_ns, const struct pass *pass);
 void index_note_waited(struct index_entry *entry, struct event_block name,
                        const struct pairing_end *end);
+/* Frees it early. */
 void index_free_entry(struct index_entry *entry);
-/* Joins neighbours until there are at most INDEX_SLICES, of INDEX_BYTES. 0, or -1: out of memory.
- */
-int index_shrink(struct index *index);
-/* Joins each two neighbours, once. 0, or -1: out of memory. */
+/* Joins neighbours until there are at most INDEX_SLICES, of INDEX_BYTES. */
+void index_shrink(struct index *index);
+/* Joins each two neighbours, once. Not of a job. 0, or -1: out of memory. */
 int index_halve(struct index *index);
 
 /* Adds up neighbours, eight and eight, and those again, so that a window is the sum of few. For who
@@ -93,9 +94,9 @@ const struct slice *index_group_at(const struct index *index, size_t at, size_t 
 /* Whether there could be four times as many slices. */
 bool index_is_coarse(const struct index *index);
 
-/* Puts a pass that was just started into the state where the slice began. 0, or -1: out of memory
- * or damaged. */
-int index_restore(const struct index_entry *entry, struct pass *pass);
+/* Puts a pass that was just started into the state where the slice began. The job fails if it is
+ * damaged. */
+void index_restore(const struct index_entry *entry, struct pass *pass);
 
 /* So many the headers of the blocks tell. */
 uint64_t index_count_events(struct timeorder_parts parts);
@@ -120,17 +121,19 @@ static inline bool index_covers(struct index_cover left, struct index_cover righ
 /* bytes->failed: out of memory. */
 void index_pack(const struct index *index, struct index_cover cover, struct varint_writer *bytes);
 /* Any bytes may be given: what is not an index of what it says is refused, except that it may lie
- * about what happened, as events may. *rest: what follows it. NULL: refused, or out of memory. */
+ * about what happened, as events may. *reader: of what follows it. It is the present job's. NULL:
+ * refused.
+ */
 struct index *index_unpack(const unsigned char *bytes, size_t size, struct index_cover *cover,
-                           struct varint_reader *rest);
+                           struct varint_reader *reader);
 
-/* Strings of bytes with their size before them; slices; mappings. Getting: 0, or -1: damaged, no
- * memory. */
+/* Strings of bytes with their size before them; slices; mappings. What is got is the present job's;
+ * of damaged ones the reader fails. */
 void index_put_bytes(struct varint_writer *writer, const struct varint_writer *bytes);
-int index_get_bytes(struct varint_reader *reader, struct varint_writer *bytes);
+void index_get_bytes(struct varint_reader *reader, struct varint_writer *bytes);
 void index_put_slice(struct varint_writer *writer, const struct slice *slice);
-int index_get_slice(struct varint_reader *reader, struct slice *slice);
+void index_get_slice(struct varint_reader *reader, struct slice *slice);
 void index_put_mappings(struct varint_writer *writer, const struct mappinglist *mappings);
-int index_get_mappings(struct varint_reader *reader, struct mappinglist *mappings);
+void index_get_mappings(struct varint_reader *reader, struct mappinglist *mappings);
 
 #endif

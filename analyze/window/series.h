@@ -31,8 +31,7 @@ struct series {
  * Of the contexts `ids`, at most `most` (at least 2) moments of [from_ns, to_ns), its ends among
  * them. `whole` is the model of all of these parts. A profile has no series: no points. Costs that
  * a recording culled are not in it; of slices, what several threads did out of the order of time
- * counts where the replay has it. 0, or -1: out of memory, or cancelled; series_free() in any
- * case.
+ * counts where the replay has it. 0, or -1: cancelled (error says so). It is the present job's.
  */
 int series_make(struct series *series, const struct model *whole, struct timeorder_parts parts,
                 uint64_t from_ns, uint64_t to_ns, const uint32_t *ids, size_t count, size_t most,
@@ -42,6 +41,5 @@ int series_make(struct series *series, const struct model *whole, struct timeord
 int series_at(struct series *series, const struct model *whole, struct timeorder_parts parts,
               const uint64_t *times, size_t points, const uint32_t *ids, size_t count,
               const struct replay_options *options, struct error *error);
-void series_free(struct series *series);
 
 #endif

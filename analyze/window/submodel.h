@@ -10,9 +10,9 @@
 
 #include "analyze/model/model.h"
 
-/* A copy of `whole` without costs: no contexts, lifetimes, foreign frees, totals, and threads whose
- * counts are 0. The caller frees it. NULL: out of memory. */
-struct model *submodel_new(const struct model *whole);
+/* Makes the model, in its job, a copy of `whole` without costs: no contexts, lifetimes, foreign
+ * frees, totals, and threads whose counts are 0. */
+void submodel_start(struct model *model, const struct model *whole);
 
 /* Leaves only the marks and timeline points of [from, to) in a submodel and notes the view. */
 void submodel_narrow(struct model *model, uint64_t from_ns, uint64_t to_ns);

@@ -5,42 +5,30 @@
 #include "analyze/replay/accounts.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { THREADS = 1 << MEMTRACE_THREAD_BITS };
 
-int sums_start(struct sums *sums, struct model *model) {
-    *sums = (struct sums){.model = model, .epoch = 1, .all = {.at_maximum = true}};
-    sums->cells = calloc(model->node_count, sizeof *sums->cells);
-    sums->threads = calloc(THREADS, sizeof *sums->threads);
-    if (sums->cells == NULL || sums->threads == NULL) {
-        sums_end(sums);
-        return -1;
-    }
-    return 0;
+void sums_start(struct sums *sums, struct model *model) {
+    *sums = (struct sums){.model = model,
+                          .cells = job_array(model->node_count, sizeof *sums->cells),
+                          .threads = job_array(THREADS, sizeof *sums->threads),
+                          .epoch = 1,
+                          .all = {.at_maximum = true}};
 }
 
 void sums_end(struct sums *sums) {
-    free(sums->cells);
-    free(sums->threads);
+    job_release(sums->cells);
+    job_release(sums->threads);
     foreign_free(&sums->foreign);
     *sums = (struct sums){0};
 }
 
 /* ---- Contexts ---- */
 
-static int add_lifetimes(struct sums *sums, struct sum *sum, const uint64_t *lifetimes) {
-    uint64_t *buckets = contexts_buckets(sums->model, sum);
-    for (size_t i = 0; buckets != NULL && i < MEMTRACE_LIFETIME_BUCKETS; i++) {
-        buckets[i] += lifetimes[i];
-    }
-    return buckets != NULL ? 0 : -1;
-}
-
 /* What the context held when the maximum was left, or, in the slice with the maximum, there. */
-static void keep_peak(const struct sums *sums, struct sum *sum, const struct slice_context *change,
-                      bool is_highest) {
+static void sums_keep_peak(const struct sums *sums, struct sum *sum,
+                           const struct slice_context *change, bool is_highest) {
     uint64_t before = sum->alloc_bytes - sum->free_bytes;
     if (is_highest) {
         sum->peak_bytes = before + change->peak;
@@ -50,9 +38,10 @@ static void keep_peak(const struct sums *sums, struct sum *sum, const struct sli
     sum->epoch = sums->epoch;
 }
 
-static int add_context(struct sums *sums, const struct slice_context *change, bool is_highest) {
+static void sums_add_context(struct sums *sums, const struct slice_context *change,
+                             bool is_highest) {
     struct sum *sum = &sums->cells[change->id];
-    keep_peak(sums, sum, change, is_highest);
+    sums_keep_peak(sums, sum, change, is_highest);
     sum->alloc_bytes += change->alloc_bytes;
     sum->alloc_count += change->alloc_units;
     sum->free_bytes += change->free_bytes;
@@ -60,17 +49,22 @@ static int add_context(struct sums *sums, const struct slice_context *change, bo
     sum->temporary += change->temporary;
     sum->total_variance += change->total_variance;
     sum->live_variance += change->live_variance;
-    return change->free_units != 0 ? add_lifetimes(sums, sum, change->lifetimes) : 0;
+    if (change->free_units != 0) {
+        uint64_t *buckets = contexts_buckets(sums->model, sum);
+        for (size_t i = 0; i < MEMTRACE_LIFETIME_BUCKETS; i++) {
+            buckets[i] += change->lifetimes[i];
+        }
+    }
 }
 
 /* What was held when the view began was too much by this. */
-static void take_base(struct sums *sums, const struct slice_context *change) {
+static void sums_take_base(struct sums *sums, const struct slice_context *change) {
     struct sum *sum = &sums->cells[change->id];
     sum->base_bytes -= change->alloc_bytes - change->free_bytes;
     sum->base_count -= change->alloc_units - change->free_units;
 }
 
-static void add_base(struct sums *sums, const struct slice_context *change) {
+static void sums_add_base(struct sums *sums, const struct slice_context *change) {
     struct sum *sum = &sums->cells[change->id];
     sum->base_bytes += change->alloc_bytes - change->free_bytes;
     sum->base_count += change->alloc_units - change->free_units;
@@ -79,19 +73,10 @@ static void add_base(struct sums *sums, const struct slice_context *change) {
 
 /* ---- Threads ---- */
 
-static int add_foreign(struct sums *sums, uint32_t freer, const struct slice_foreign *change) {
-    sums->threads[freer].foreign_units += change->units;
-    sums->threads[freer].foreign_bytes += change->bytes;
-    return foreign_add(&sums->foreign, (struct model_foreign){.freer = freer,
-                                                              .owner = change->owner,
-                                                              .blocks = change->units,
-                                                              .bytes = change->bytes});
-}
-
 /* What a slice is to the view. What is moved from before it to its inside is held in any case. */
 enum part { PART_BEFORE, PART_INSIDE, PART_MOVED };
 
-static int add_threads(struct sums *sums, struct slice_reader *reader, enum part part) {
+static void sums_add_threads(struct sums *sums, struct slice_reader *reader, enum part part) {
     struct slice_thread change;
     while (slice_next_thread(reader, &change)) {
         struct sums_thread *thread = &sums->threads[change.id];
@@ -108,32 +93,36 @@ static int add_threads(struct sums *sums, struct slice_reader *reader, enum part
             thread->held_bytes += part != PART_MOVED ? foreign.bytes : 0;
             sums->threads[foreign.owner % THREADS].held_bytes -=
                 part != PART_MOVED ? foreign.bytes : 0;
-            if (part != PART_BEFORE && add_foreign(sums, change.id, &foreign) != 0) {
-                return -1;
+            if (part != PART_BEFORE) {
+                thread->foreign_units += foreign.units;
+                thread->foreign_bytes += foreign.bytes;
+                foreign_add(&sums->foreign, (struct model_foreign){.freer = change.id,
+                                                                   .owner = foreign.owner,
+                                                                   .blocks = foreign.units,
+                                                                   .bytes = foreign.bytes});
             }
         }
     }
-    return 0;
 }
 
 /* ---- Slices ---- */
 
-int sums_add_before(struct sums *sums, const struct slice *slice) {
+void sums_add_before(struct sums *sums, const struct slice *slice) {
     struct slice_reader reader;
     struct slice_context change;
     slice_read(&reader, slice);
     while (slice_next_context(&reader, &change)) {
         if (change.id < sums->model->node_count) {
-            add_base(sums, &change);
+            sums_add_base(sums, &change);
         }
     }
     sums->base = wrap_add(sums->base, slice->change);
     sums->base_variance += slice->variance.live;
-    return add_threads(sums, &reader, PART_BEFORE);
+    sums_add_threads(sums, &reader, PART_BEFORE);
 }
 
 /* As slice_join() does. True: the maximum is in this one from here on. */
-static bool add_totals(struct slice *all, const struct slice *slice) {
+static bool sums_add_totals(struct slice *all, const struct slice *slice) {
     bool is_highest = wrap_add(all->change, slice->highest) > all->highest ||
                       (all->at_maximum && slice->highest == 0);
     if (is_highest) {
@@ -152,40 +141,39 @@ static bool add_totals(struct slice *all, const struct slice *slice) {
     return is_highest;
 }
 
-static int add(struct sums *sums, const struct slice *slice, enum part part) {
-    bool is_highest = add_totals(&sums->all, slice);
+static void sums_add_slice(struct sums *sums, const struct slice *slice, enum part part) {
+    bool is_highest = sums_add_totals(&sums->all, slice);
     struct slice_reader reader;
     struct slice_context change;
-    int result = 0;
     sums->epoch += is_highest; /* others held there what they hold now */
     slice_read(&reader, slice);
-    while (result == 0 && slice_next_context(&reader, &change)) {
+    while (slice_next_context(&reader, &change)) {
         if (change.id < sums->model->node_count) {
-            result = add_context(sums, &change, is_highest);
+            sums_add_context(sums, &change, is_highest);
             if (part == PART_MOVED) {
-                take_base(sums, &change);
+                sums_take_base(sums, &change);
             }
         }
     }
-    return result == 0 ? add_threads(sums, &reader, part) : -1;
+    sums_add_threads(sums, &reader, part);
 }
 
-int sums_add(struct sums *sums, const struct slice *slice) {
-    return add(sums, slice, PART_INSIDE);
+void sums_add(struct sums *sums, const struct slice *slice) {
+    sums_add_slice(sums, slice, PART_INSIDE);
 }
 
-int sums_move(struct sums *sums, const struct slice *slice) {
+void sums_move(struct sums *sums, const struct slice *slice) {
     sums->base = wrap_subtract(sums->base, slice->change);
-    return add(sums, slice, PART_MOVED);
+    sums_add_slice(sums, slice, PART_MOVED);
 }
 
 /* ---- One slice ---- */
 
-static uint64_t peak_of(const struct sums *sums, const struct sum *sum) {
+static uint64_t sums_peak_of(const struct sums *sums, const struct sum *sum) {
     return sum->epoch == sums->epoch ? sum->peak_bytes : sum->alloc_bytes - sum->free_bytes;
 }
 
-static void pack_context(const struct sums *sums, struct slice_writer *writer, uint32_t id) {
+static void sums_pack_context(const struct sums *sums, struct slice_writer *writer, uint32_t id) {
     const struct sum *sum = &sums->cells[id];
     struct slice_context context = {.id = id,
                                     .alloc_bytes = sum->alloc_bytes,
@@ -193,7 +181,7 @@ static void pack_context(const struct sums *sums, struct slice_writer *writer, u
                                     .free_bytes = sum->free_bytes,
                                     .free_units = sum->free_count,
                                     .temporary = sum->temporary,
-                                    .peak = peak_of(sums, sum),
+                                    .peak = sums_peak_of(sums, sum),
                                     .total_variance = sum->total_variance,
                                     .live_variance = sum->live_variance};
     if (sum->lifetimes != 0) {
@@ -202,97 +190,82 @@ static void pack_context(const struct sums *sums, struct slice_writer *writer, u
     slice_put_context(writer, &context);
 }
 
-static void pack_thread(const struct sums *sums, struct slice_writer *writer, uint32_t id,
-                        size_t *foreign) {
-    const struct sums_thread *thread = &sums->threads[id];
-    const struct slice_thread costs = {.id = id,
-                                       .alloc_units = thread->alloc_units,
-                                       .alloc_bytes = thread->alloc_bytes,
-                                       .free_units = thread->free_units,
-                                       .free_bytes = thread->free_bytes};
-    slice_put_thread_of(writer, costs, &sums->foreign, foreign);
-}
-
-int sums_pack(struct sums *sums, struct slice *slice) {
-    struct slice_writer writer = {.slice = slice};
+void sums_pack(struct sums *sums, struct slice *slice) {
+    struct slice_writer writer = {.slice = slice, .bytes.of_job = true};
     size_t foreign = 0;
     *slice = sums->all;
     for (uint32_t id = 1; id < sums->model->node_count; id++) {
         if (sums->cells[id].epoch != 0) {
-            pack_context(sums, &writer, id);
+            sums_pack_context(sums, &writer, id);
         }
     }
     foreign_sort(&sums->foreign);
     for (uint32_t id = 0; id < THREADS; id++) {
-        pack_thread(sums, &writer, id, &foreign);
+        const struct sums_thread *thread = &sums->threads[id];
+        const struct slice_thread costs = {.id = id,
+                                           .alloc_units = thread->alloc_units,
+                                           .alloc_bytes = thread->alloc_bytes,
+                                           .free_units = thread->free_units,
+                                           .free_bytes = thread->free_bytes};
+        slice_put_thread_of(&writer, costs, &sums->foreign, &foreign);
     }
-    return slice_finish(&writer);
+    slice_finish(&writer);
 }
 
 /* ---- The model ---- */
 
-static uint64_t whole(uint64_t units) {
+static uint64_t sums_whole(uint64_t units) {
     return (units + ACCOUNTS_ONE / 2) / ACCOUNTS_ONE;
 }
 
-static double root(double variance) {
+static double sums_root(double variance) {
     return variance > 0 ? sqrt(variance) : 0;
 }
 
 struct sums_thread sums_thread(const struct sums *sums, uint32_t id) {
     struct sums_thread thread = sums->threads[id];
-    thread.alloc_units = whole(thread.alloc_units);
-    thread.free_units = whole(thread.free_units);
-    thread.foreign_units = whole(thread.foreign_units);
+    thread.alloc_units = sums_whole(thread.alloc_units);
+    thread.free_units = sums_whole(thread.free_units);
+    thread.foreign_units = sums_whole(thread.foreign_units);
     return thread;
 }
 
-static void finish_cell(const struct sums *sums, struct sum *sum) {
-    sum->peak_bytes = sum->base_bytes + peak_of(sums, sum);
-    sum->alloc_count = whole(sum->alloc_count);
-    sum->free_count = whole(sum->free_count);
-    sum->base_count = whole(sum->base_count);
-    sum->temporary = whole(sum->temporary);
-    sum->total_variance = root(sum->total_variance);
-    sum->live_variance = root(sum->live_variance);
+static void sums_finish_cell(const struct sums *sums, struct sum *sum) {
+    sum->peak_bytes = sum->base_bytes + sums_peak_of(sums, sum);
+    sum->alloc_count = sums_whole(sum->alloc_count);
+    sum->free_count = sums_whole(sum->free_count);
+    sum->base_count = sums_whole(sum->base_count);
+    sum->temporary = sums_whole(sum->temporary);
+    sum->total_variance = sums_root(sum->total_variance);
+    sum->live_variance = sums_root(sum->live_variance);
 }
 
-static int make_foreign(struct sums *sums) {
-    foreign_sort(&sums->foreign);
-    for (size_t i = 0; i < sums->foreign.count; i++) {
-        struct model_foreign foreign = sums->foreign.pairs[i];
-        foreign.blocks = whole(foreign.blocks);
-        if (records_take_foreign(sums->model, foreign) != 0) {
-            return -1;
-        }
-    }
-    return 0;
-}
-
-static void tell_errors(struct sums *sums) {
+void sums_finish(struct sums *sums) {
     const struct slice_variance *variance = &sums->all.variance;
-    sums->model->recording.errors = (struct model_errors){
-        .total_bytes = root(variance->total),
-        .allocations = root(variance->allocations),
-        .live_bytes = root(sums->base_variance + variance->live),
-        .maximum_bytes = root(sums->base_variance + variance->maximum),
-    };
-}
-
-int sums_finish(struct sums *sums) {
     struct model *model = sums->model;
     for (size_t i = 0; i < model->lifetime_count * MEMTRACE_LIFETIME_BUCKETS; i++) {
-        model->lifetimes[i] = whole(model->lifetimes[i]);
+        model->lifetimes[i] = sums_whole(model->lifetimes[i]);
     }
     for (size_t id = 1; id < model->node_count; id++) {
         struct sum *sum = &sums->cells[id];
         if ((sum->epoch | sum->base_count | sum->base_bytes) != 0) {
-            finish_cell(sums, sum);
+            sums_finish_cell(sums, sum);
         }
     }
     contexts_settle_before(model, sums->cells);
-    tell_errors(sums);
+    model->recording.errors = (struct model_errors){
+        .total_bytes = sums_root(variance->total),
+        .allocations = sums_root(variance->allocations),
+        .live_bytes = sums_root(sums->base_variance + variance->live),
+        .maximum_bytes = sums_root(sums->base_variance + variance->maximum),
+    };
     model->header.live_bytes = wrap_add(sums->base, sums->all.change);
     model->header.maximum_bytes = wrap_add(sums->base, sums->all.highest);
-    return contexts_make(model, sums->cells) != 0 || make_foreign(sums) != 0 ? -1 : 0;
+    contexts_make(model, sums->cells);
+    foreign_sort(&sums->foreign);
+    for (size_t i = 0; i < sums->foreign.count; i++) {
+        struct model_foreign foreign = sums->foreign.pairs[i];
+        foreign.blocks = sums_whole(foreign.blocks);
+        records_take_foreign(model, foreign);
+    }
 }

@@ -30,25 +30,25 @@ struct sums {
     uint32_t epoch;
 };
 
-/* 0, or -1: out of memory. */
-int sums_start(struct sums *sums, struct model *model);
+/* They belong to the present job, as the model does. */
+void sums_start(struct sums *sums, struct model *model);
+/* Frees them early. */
 void sums_end(struct sums *sums);
 
-/* Those in the view in the order of the replay. 0, or -1: out of memory. */
-int sums_add_before(struct sums *sums, const struct slice *slice);
-int sums_add(struct sums *sums, const struct slice *slice);
+/* Those in the view in the order of the replay. */
+void sums_add_before(struct sums *sums, const struct slice *slice);
+void sums_add(struct sums *sums, const struct slice *slice);
 /* As sums_add(), of a part of what was added before the view: it is no longer before it. Not of
  * samples, whose variances would be rounded twice. */
-int sums_move(struct sums *sums, const struct slice *slice);
+void sums_move(struct sums *sums, const struct slice *slice);
 
-/* All that was added, as one slice. Before sums_finish(). 0, or -1: out of memory. */
-int sums_pack(struct sums *sums, struct slice *slice);
+/* All that was added, as one slice. Before sums_finish(). */
+void sums_pack(struct sums *sums, struct slice *slice);
 
 /* Counts of a thread, in whole allocations. */
 struct sums_thread sums_thread(const struct sums *sums, uint32_t id);
 
-/* Fills contexts, lifetimes, foreign frees, and in the header what is held and the maximum. 0, or
- * -1: out of memory. */
-int sums_finish(struct sums *sums);
+/* Fills contexts, lifetimes, foreign frees, and in the header what is held and the maximum. */
+void sums_finish(struct sums *sums);
 
 #endif

@@ -14,8 +14,8 @@
 #include "analyze/replay/timeorder.h"
 #include "analyze/window/wholemodel.h"
 
-/* whole: the model of all of these parts, replayed or from the cache. The caller frees the view.
- * NULL: out of memory, or whole is no recording's (error says which). */
+/* whole: the model of all of these parts, replayed or from the cache. A job of its own; the caller
+ * frees the view. NULL: out of memory, cancelled, or whole is no recording's (error says which). */
 struct model *model_view(const struct model *whole, struct timeorder_parts parts, uint64_t from_ns,
                          uint64_t to_ns, const struct replay_options *options, struct error *error);
 
@@ -25,8 +25,8 @@ struct model *model_view(const struct model *whole, struct timeorder_parts parts
 bool model_view_snap(const struct model *whole, uint64_t *from_ns, uint64_t *to_ns);
 
 /* Where no slice is cut, growing; the first one is 0 and the last one UINT64_MAX. Slices overlap
- * where threads' events came late: there is no edge then. `whole` has an index. The caller frees
- * them. NULL: out of memory. */
+ * where threads' events came late: there is no edge then. `whole` has an index. They are the
+ * present job's. */
 uint64_t *model_view_edges(const struct model *whole, size_t *count);
 
 #endif

@@ -2,7 +2,6 @@
 /* wholereplay.c: see wholereplay.h. */
 #include "analyze/window/wholereplay.h"
 
-#include "analyze/replay/timestream.h"
 #include "analyze/window/recordingtables.h"
 
 #include <stdlib.h>
@@ -11,52 +10,58 @@
 enum { THREADS = 1 << MEMTRACE_THREAD_BITS };
 
 /* One run. */
-struct run {
+struct wholereplay_run {
     struct wholereplay *replay;
     struct index *index;
     struct pass *pass;
+    const struct model *model;
+    struct timeorder order;
+    const struct replay_options *options;
+    uint64_t until_ns;
+    enum wholereplay_result result;
     struct memtrace_point *samples;
     size_t sample_count;
     uint64_t *edges; /* between slices */
     size_t edge_count;
     size_t next_edge;
-    struct varint_writer *places; /* by edge: filled by the thread that reads ahead */
-    size_t *edge_of;              /* by slice of this run: where it begins; SIZE_MAX: the first */
-    size_t first_slice;           /* of this run */
-    bool out_of_memory;
-    bool is_late; /* an earlier run should have had an event of this one */
+    size_t *edge_of;    /* by slice of this run: where it begins; SIZE_MAX: the first */
+    size_t first_slice; /* of this run */
+    bool is_late;       /* an earlier run should have had an event of this one */
 };
 
+static void wholereplay_begin(void *what) {
+    struct wholereplay **replay = what;
+    *replay = job_alloc(sizeof **replay);
+    (*replay)->index = index_new();
+    (*replay)->place.of_job = true;
+}
+
 struct wholereplay *wholereplay_new(void) {
-    struct wholereplay *replay = calloc(1, sizeof *replay);
-    if (replay != NULL && (replay->index = index_new()) == NULL) {
-        free(replay);
+    struct wholereplay *replay = NULL;
+    struct job_memory *memory = NULL;
+    if (job_run(wholereplay_begin, &replay, &memory, NULL) != 0) {
         return NULL;
     }
+    replay->memory = memory;
     return replay;
 }
 
-static void free_pass(struct pass *pass) {
-    if (pass != NULL) {
-        pass_free(pass);
-        free(pass);
-    }
+void wholereplay_free(struct wholereplay *replay) {
+    struct job_memory *memory = replay != NULL ? replay->memory : NULL;
+    job_free(&memory);
 }
 
-void wholereplay_free(struct wholereplay *replay) {
-    if (replay != NULL) {
-        index_free(replay->index);
-        free_pass(replay->pass);
-        free(replay->place.bytes);
-        free(replay->streams);
-        free(replay);
+static void wholereplay_free_pass(struct pass *pass) {
+    if (pass != NULL) {
+        pass_free(pass);
+        job_release(pass);
     }
 }
 
 /* ---- Points in time ---- */
 
-static struct memtrace_point point_of(const struct wholereplay *replay,
-                                      struct accounts_crest state) {
+static struct memtrace_point wholereplay_point_of(const struct wholereplay *replay,
+                                                  struct accounts_crest state) {
     return (struct memtrace_point){
         .time_ns = state.time_ns,
         .live_bytes = (uint64_t)wrap_add(replay->live, state.live),
@@ -66,18 +71,19 @@ static struct memtrace_point point_of(const struct wholereplay *replay,
 }
 
 /* The heap as it is after the last event. */
-static struct accounts_crest state_now(const struct accounts *accounts) {
+static struct accounts_crest wholereplay_state_now(const struct accounts *accounts) {
     return (struct accounts_crest){accounts->live, accounts->now_ns, accounts->alloc_units,
                                    accounts->alloc_bytes};
 }
 
 /* Samples up to the end of the window that is over tell how much had been allocated by then. */
-static void pass_samples(struct run *run, uint64_t time_ns) {
+static void wholereplay_pass_samples(struct wholereplay_run *run, uint64_t time_ns) {
     struct wholereplay *replay = run->replay;
     while (replay->next_sample < run->sample_count &&
            run->samples[replay->next_sample].time_ns < time_ns) {
         struct memtrace_point *sample = &run->samples[replay->next_sample++];
-        struct memtrace_point now = point_of(replay, state_now(&run->pass->accounts));
+        struct memtrace_point now =
+            wholereplay_point_of(replay, wholereplay_state_now(&run->pass->accounts));
         now.time_ns = sample->time_ns;
         now.resident_bytes = sample->resident_bytes;
         *sample = now;
@@ -85,12 +91,13 @@ static void pass_samples(struct run *run, uint64_t time_ns) {
 }
 
 /* The events since the last point become one. */
-static void make_point(struct run *run) {
+static void wholereplay_make_point(struct wholereplay_run *run) {
     struct wholereplay *replay = run->replay;
     struct accounts *accounts = &run->pass->accounts;
     struct accounts_crest crest = accounts_take_crest(accounts);
-    struct memtrace_point last = point_of(replay, state_now(accounts));
-    struct memtrace_point highest = crest.alloc_units != 0 ? point_of(replay, crest) : last;
+    struct memtrace_point last = wholereplay_point_of(replay, wholereplay_state_now(accounts));
+    struct memtrace_point highest =
+        crest.alloc_units != 0 ? wholereplay_point_of(replay, crest) : last;
     if (accounts->alloc_units == 0) {
         return; /* nothing happened yet */
     }
@@ -101,11 +108,11 @@ static void make_point(struct run *run) {
     timepoints_add(&run->index->points, replay->point_ns, &highest, &last);
 }
 
-static void pass_points(struct run *run, uint64_t time_ns) {
+static void wholereplay_pass_points(struct wholereplay_run *run, uint64_t time_ns) {
     struct wholereplay *replay = run->replay;
     if (time_ns >= replay->next_point_ns) {
         uint64_t length;
-        make_point(run);
+        wholereplay_make_point(run);
         length = UINT64_C(1) << run->index->points.shift;
         replay->point_ns = time_ns & ~(length - 1);
         replay->next_point_ns = replay->point_ns + length;
@@ -114,21 +121,21 @@ static void pass_points(struct run *run, uint64_t time_ns) {
 
 /* ---- Slices ---- */
 
-static void begin_slice(struct run *run, size_t edge) {
+static void wholereplay_begin_slice(struct wholereplay_run *run, size_t edge) {
     uint64_t start_ns = edge != SIZE_MAX ? run->edges[edge] : run->replay->until_ns;
     run->edge_of[run->index->count - run->first_slice] = edge;
-    run->out_of_memory |= index_begin(run->index, start_ns, run->pass) == NULL;
+    index_begin(run->index, start_ns, run->pass);
 }
 
-static void end_slice(struct run *run) {
+static void wholereplay_end_slice(struct wholereplay_run *run) {
     struct index_entry *entry = &run->index->entries[run->index->count - 1];
     run->replay->live = wrap_add(run->replay->live, run->pass->accounts.live);
     run->replay->events += run->pass->events;
-    run->out_of_memory |= pass_cut(run->pass, &entry->slice) != 0;
+    pass_cut(run->pass, &entry->slice);
 }
 
 /* The places that the slices begin at become theirs. */
-static int give_places(struct run *run) {
+static void wholereplay_give_places(struct wholereplay_run *run) {
     const struct varint_writer *first = &run->replay->place;
     for (size_t i = run->first_slice; i < run->index->count; i++) {
         struct index_entry *entry = &run->index->entries[i];
@@ -136,35 +143,30 @@ static int give_places(struct run *run) {
         if (edge == SIZE_MAX) {
             varint_put_bytes(&entry->place, first->bytes, first->size);
         } else {
-            entry->place = run->places[edge];
-            run->places[edge] = (struct varint_writer){0};
-        }
-        if (entry->place.failed || entry->state.failed || entry->waited.failed) {
-            return -1;
+            timeorder_take_place(&run->order, edge, &entry->place);
         }
     }
-    return 0;
 }
 
 /* ---- Looking on ---- */
 
-static void begin_window(void *context, uint64_t time_ns) {
-    struct run *run = context;
+static void wholereplay_begin_window(void *context, uint64_t time_ns) {
+    struct wholereplay_run *run = context;
     size_t next = run->next_edge;
-    pass_samples(run, time_ns);
-    pass_points(run, time_ns);
+    wholereplay_pass_samples(run, time_ns);
+    wholereplay_pass_points(run, time_ns);
     while (next < run->edge_count && time_ns >= run->edges[next]) {
         next++;
     }
-    if (next != run->next_edge && !run->out_of_memory) {
+    if (next != run->next_edge) {
         run->next_edge = next;
-        end_slice(run);
-        begin_slice(run, next - 1);
+        wholereplay_end_slice(run);
+        wholereplay_begin_slice(run, next - 1);
     }
 }
 
-static int take_other(void *context, const struct timeorder_event *entry) {
-    struct run *run = context;
+static int wholereplay_take_other(void *context, const struct timeorder_event *entry) {
+    struct wholereplay_run *run = context;
     struct index_facts *facts = &run->index->facts;
     const struct event *event = &entry->event;
     if (event->kind == EVENT_LOST) {
@@ -173,7 +175,7 @@ static int take_other(void *context, const struct timeorder_event *entry) {
     } else if (event->kind == EVENT_MARK) {
         struct timeorder_event mark = *entry; /* the text is the timeorder's */
         mark.event.text = texts_keep(&run->index->texts, event->text, strlen(event->text));
-        run->out_of_memory |= marks_add(&run->index->marks, &mark) != 0;
+        marks_add(&run->index->marks, &mark);
         if (event->operation == MEMTRACE_MARK_SAMPLE && event->id != 0) {
             facts->sample_bytes = event->id; /* switched on meanwhile */
         }
@@ -181,8 +183,9 @@ static int take_other(void *context, const struct timeorder_event *entry) {
     return 0;
 }
 
-static void take_waited(void *context, struct event_block name, const struct pairing_end *end) {
-    struct run *run = context;
+static void wholereplay_take_waited(void *context, struct event_block name,
+                                    const struct pairing_end *end) {
+    struct wholereplay_run *run = context;
     run->is_late |= end->time_ns < run->replay->until_ns; /* its block's allocation was not there */
     index_note_waited(&run->index->entries[run->index->count - 1], name, end);
 }
@@ -214,7 +217,7 @@ uint64_t wholereplay_settled(struct timeorder_parts parts) {
 }
 
 /* No block that came since the last run has events or samples of before its end. */
-static bool is_in_time(const struct wholereplay *replay, struct timeorder_parts parts) {
+static bool wholereplay_is_in_time(const struct wholereplay *replay, struct timeorder_parts parts) {
     uint64_t at = 0;
     for (size_t part = 0; part < parts.count; part++) {
         for (size_t i = 0; i < parts.items[part]->block_count; i++) {
@@ -233,10 +236,11 @@ static bool is_in_time(const struct wholereplay *replay, struct timeorder_parts 
 
 /* Streams that are new stand behind the others, and none of them has the thread of another one,
  * which would have made a difference to the order from the beginning. */
-static bool are_streams_alike(const struct wholereplay *replay, const struct timeorder *order) {
+static bool wholereplay_are_streams_alike(const struct wholereplay *replay,
+                                          const struct timeorder *order) {
     for (size_t i = 0; i < order->stream_count; i++) {
         const struct timeorder_stream *stream = &order->streams[i];
-        uint32_t number = timestream_block(order, order->blocks[stream->first_block])->stream;
+        uint32_t number = timeorder_header(order, order->blocks[stream->first_block])->stream;
         bool is_only = stream->thread >= THREADS || stream->thread == MEMTRACE_THREAD_OTHERS ||
                        order->stream_of[stream->thread] == i;
         if (i < replay->stream_count ? replay->streams[i] != number
@@ -247,52 +251,37 @@ static bool are_streams_alike(const struct wholereplay *replay, const struct tim
     return order->stream_count >= replay->stream_count;
 }
 
-static int note_streams(struct wholereplay *replay, const struct timeorder *order) {
-    uint32_t *streams = reallocarray(replay->streams, order->stream_count + 1, sizeof *streams);
-    if (streams == NULL) {
-        return -1;
-    }
-    for (size_t i = 0; i < order->stream_count; i++) {
-        streams[i] = timestream_block(order, order->blocks[order->streams[i].first_block])->stream;
-    }
-    replay->streams = streams;
+static void wholereplay_note_streams(struct wholereplay *replay, const struct timeorder *order) {
+    job_release(replay->streams);
+    replay->streams = job_array(order->stream_count + 1, sizeof *replay->streams);
     replay->stream_count = order->stream_count;
-    return 0;
+    for (size_t i = 0; i < order->stream_count; i++) {
+        replay->streams[i] =
+            timeorder_header(order, order->blocks[order->streams[i].first_block])->stream;
+    }
 }
 
 /* ---- Beginning ---- */
 
-/* Those that are over are as they were told. */
-static enum wholereplay_result load_samples(struct run *run, struct timeorder_parts parts) {
+/* Those that are over are as they were told. false: they are not. */
+static bool wholereplay_load_samples(struct wholereplay_run *run) {
     const struct index *index = run->index;
-    if (recorded_samples(parts, &run->samples, &run->sample_count) != 0) {
-        return WHOLEREPLAY_FAILED;
-    }
+    run->samples = recorded_samples(run->order.parts, &run->sample_count);
     for (size_t i = 0; i < run->replay->next_sample; i++) {
         if (i >= run->sample_count || i >= index->sample_count ||
             run->samples[i].time_ns != index->samples[i].time_ns) {
-            return WHOLEREPLAY_ANEW;
+            return false;
         }
         uint64_t resident_bytes = run->samples[i].resident_bytes;
         run->samples[i] = index->samples[i];
         run->samples[i].resident_bytes = resident_bytes;
     }
-    return WHOLEREPLAY_OK;
-}
-
-static int make_edges(struct run *run, struct timeorder_parts parts,
-                      const struct replay_options *options) {
-    uint64_t least_events =
-        options != NULL && options->slice_events != 0 ? options->slice_events : INDEX_EVENTS;
-    run->edges =
-        index_edges(parts, run->replay->until_ns, least_events, INDEX_SLICES, &run->edge_count);
-    run->places = calloc(run->edge_count + 1, sizeof *run->places);
-    run->edge_of = calloc(run->edge_count + 1, sizeof *run->edge_of);
-    return run->edges != NULL && run->places != NULL && run->edge_of != NULL ? 0 : -1;
+    return true;
 }
 
 /* What lasts goes from one pass to the next. */
-static int hand_over(struct wholereplay *replay, struct pass *pass, size_t from_count) {
+static void wholereplay_hand_over(struct wholereplay *replay, struct pass *pass,
+                                  size_t from_count) {
     struct pass *before = replay->pass;
     struct accounts *accounts = &pass->accounts;
     pairing_free(pass->pairing);
@@ -309,54 +298,28 @@ static int hand_over(struct wholereplay *replay, struct pass *pass, size_t from_
     before->pairing = NULL;
     before->mappings = (struct mappinglist){0};
     before->bound = (struct peakbound){0};
-    return peakbound_grow(&pass->bound, from_count, pass->stream_count);
+    peakbound_grow(&pass->bound, from_count, pass->stream_count);
+    wholereplay_free_pass(before);
 }
 
-static int start_pass(struct run *run, const struct model *model, size_t stream_count) {
+static void wholereplay_start_pass(struct wholereplay_run *run, const struct model *model) {
     struct wholereplay *replay = run->replay;
-    struct pass *pass = calloc(1, sizeof *pass);
-    int result = -1;
-    run->pass = pass;
-    if (pass == NULL || pass_start(pass, model, stream_count, 0, UINT64_MAX) != 0) {
-        return -1;
-    }
+    struct pass *pass = run->pass = job_array(1, sizeof *pass);
+    pass_start(pass, model, run->order.stream_count, 0, UINT64_MAX);
     if (replay->pass == NULL) {
         pass->inherited = model->header.inherited_blocks;
-        result = peakbound_start(&pass->bound, stream_count);
+        peakbound_start(&pass->bound, pass->stream_count);
     } else {
-        result = hand_over(replay, pass, replay->stream_count);
-        free_pass(replay->pass);
+        wholereplay_hand_over(replay, pass, replay->stream_count);
     }
     replay->pass = pass;
-    return result;
-}
-
-static enum wholereplay_result start(struct run *run, const struct model *model,
-                                     struct timeorder *order,
-                                     const struct replay_options *options) {
-    struct wholereplay *replay = run->replay;
-    const struct index_facts *facts = &run->index->facts;
-    enum wholereplay_result result;
-    if (!are_streams_alike(replay, order) || !is_in_time(replay, order->parts) ||
-        (facts->has_missing && facts->missing != model->node_count - 1)) {
-        return WHOLEREPLAY_ANEW;
-    }
-    result = load_samples(run, order->parts);
-    if (result != WHOLEREPLAY_OK) {
-        return result;
-    }
-    return make_edges(run, order->parts, options) == 0 &&
-                   start_pass(run, model, order->stream_count) == 0 &&
-                   note_streams(replay, order) == 0
-               ? WHOLEREPLAY_OK
-               : WHOLEREPLAY_FAILED;
 }
 
 /* ---- The run ---- */
 
 /* Keeps what the next run needs. */
-static void finish(struct run *run, const struct timeorder *order, uint64_t repeated,
-                   uint64_t until_ns) {
+static void wholereplay_finish(struct wholereplay_run *run, const struct timeorder *order,
+                               uint64_t repeated, uint64_t until_ns) {
     struct wholereplay *replay = run->replay;
     struct index_facts *facts = &run->index->facts;
     struct pass *pass = run->pass;
@@ -369,98 +332,112 @@ static void finish(struct run *run, const struct timeorder *order, uint64_t repe
     facts->has_wrong_mapping = pass->has_wrong_mapping;
     facts->missing = pass->missing;
     facts->has_missing |= accounts->cells[pass->missing].class != 0;
-    replay->now = state_now(accounts);
+    replay->now = wholereplay_state_now(accounts);
     replay->crest = accounts->crest;
     replay->until_ns = until_ns;
     replay->blocks = index_cover(order->parts, UINT64_MAX).blocks;
     accounts_end(accounts); /* their memory is needed no more, and much of it */
 }
 
-static void finish_all(struct run *run) {
+static void wholereplay_finish_all(struct wholereplay_run *run) {
     struct index_facts *facts = &run->index->facts;
     struct peakbound *bound = &run->pass->bound;
     peakbound_error(bound, 0); /* ends the last window */
     facts->highest = bound->highest;
     facts->lowest = bound->lowest;
     facts->is_shared = bound->is_shared;
-    free_pass(run->pass);
+    wholereplay_free_pass(run->pass);
     run->replay->pass = NULL;
 }
 
-static enum wholereplay_result replay_run(struct run *run, struct timeorder *order,
-                                          uint64_t until_ns, const struct replay_options *options) {
-    const struct pass_visitor visitor = {
-        .other = take_other, .window = begin_window, .waited = take_waited, .context = run};
+static void wholereplay_run_in_job(void *what) {
+    struct wholereplay_run *run = what;
     struct wholereplay *replay = run->replay;
-    uint64_t repeated = order->damaged;
+    struct timeorder *order = &run->order;
+    const struct replay_options *options = run->options;
+    const struct pass_visitor visitor = {.other = wholereplay_take_other,
+                                         .window = wholereplay_begin_window,
+                                         .waited = wholereplay_take_waited,
+                                         .context = run};
+    uint64_t least_events =
+        options != NULL && options->slice_events != 0 ? options->slice_events : INDEX_EVENTS;
+    uint64_t repeated;
+    if (!wholereplay_are_streams_alike(replay, order) ||
+        !wholereplay_is_in_time(replay, order->parts) ||
+        (run->index->facts.has_missing &&
+         run->index->facts.missing != run->model->node_count - 1) ||
+        !wholereplay_load_samples(run)) {
+        run->result = WHOLEREPLAY_ANEW;
+        return;
+    }
+    run->edges =
+        index_edges(order->parts, replay->until_ns, least_events, INDEX_SLICES, &run->edge_count);
+    run->edge_of = job_array(run->edge_count + 1, sizeof *run->edge_of);
+    wholereplay_start_pass(run, run->model);
+    wholereplay_note_streams(replay, order);
+    repeated = order->damaged;
     order->skips_addresses = true;
-    timeorder_note_places(order, run->edges, run->edge_count, run->places);
-    begin_slice(run, SIZE_MAX);
-    if (run->out_of_memory ||
-        timeorder_seek(order, replay->place.bytes, replay->place.size, until_ns) != 0 ||
+    timeorder_note_places(order, run->edges, run->edge_count);
+    wholereplay_begin_slice(run, SIZE_MAX);
+    if (timeorder_seek(order, replay->place.bytes, replay->place.size, run->until_ns) != 0 ||
         pass_run(run->pass, order, &visitor, options, index_count_events(order->parts)) != 0) {
-        return WHOLEREPLAY_FAILED;
+        job_fail("cancelled");
     }
-    if (until_ns == UINT64_MAX) {
-        pass_samples(run, UINT64_MAX);
-        make_point(run);
+    if (run->until_ns == UINT64_MAX) {
+        wholereplay_pass_samples(run, UINT64_MAX);
+        wholereplay_make_point(run);
     }
-    end_slice(run);
+    wholereplay_end_slice(run);
     if (run->is_late) {
-        return WHOLEREPLAY_ANEW;
+        run->result = WHOLEREPLAY_ANEW;
+        return;
     }
-    if (run->out_of_memory || give_places(run) != 0 || index_shrink(run->index) != 0) {
-        return WHOLEREPLAY_FAILED;
-    }
+    wholereplay_give_places(run);
+    index_shrink(run->index);
     replay->place.size = 0;
     timeorder_put_place(order, &replay->place);
-    finish(run, order, repeated, until_ns);
-    if (until_ns == UINT64_MAX) {
-        finish_all(run);
+    wholereplay_finish(run, order, repeated, run->until_ns);
+    if (run->until_ns == UINT64_MAX) {
+        wholereplay_finish_all(run);
     }
-    free(run->index->samples);
+    job_release(run->index->samples);
     run->index->samples = run->samples;
     run->index->sample_count = replay->next_sample;
-    run->samples = NULL;
-    return replay->place.failed ? WHOLEREPLAY_FAILED : WHOLEREPLAY_OK;
+    job_release(run->edges);
+    job_release(run->edge_of);
+    run->result = WHOLEREPLAY_OK;
 }
 
 enum wholereplay_result wholereplay_run(struct wholereplay *replay, const struct model *model,
                                         struct timeorder_parts parts, uint64_t until_ns,
                                         const struct replay_options *options) {
-    struct run run = {
-        .replay = replay, .index = replay->index, .first_slice = replay->index->count};
-    struct timeorder order;
-    enum wholereplay_result result;
+    struct wholereplay_run run = {.replay = replay,
+                                  .index = replay->index,
+                                  .model = model,
+                                  .options = options,
+                                  .until_ns = until_ns,
+                                  .first_slice = replay->index->count};
     replay->events = 0;
-    if (timeorder_start(&order, parts) != 0) {
+    if (timeorder_start(&run.order, parts) != 0) {
         return WHOLEREPLAY_FAILED;
     }
-    result = start(&run, model, &order, options);
-    if (result == WHOLEREPLAY_OK) {
-        result = replay_run(&run, &order, until_ns, options);
+    if (job_run(wholereplay_run_in_job, &run, &replay->memory, NULL) != 0) {
+        run.result = WHOLEREPLAY_FAILED;
     }
-    for (size_t i = 0; run.places != NULL && i < run.edge_count; i++) {
-        free(run.places[i].bytes);
-    }
-    free(run.places);
-    free(run.edges);
-    free(run.edge_of);
-    free(run.samples);
-    timeorder_end(&order);
-    return result;
+    timeorder_end(&run.order);
+    return run.result;
 }
 
 /* ---- As bytes ---- */
 
-static void put_crest(struct varint_writer *bytes, const struct accounts_crest *crest) {
+static void wholereplay_put_crest(struct varint_writer *bytes, const struct accounts_crest *crest) {
     varint_put(bytes, (uint64_t)crest->live);
     varint_put(bytes, crest->time_ns);
     varint_put(bytes, crest->alloc_units);
     varint_put(bytes, crest->alloc_bytes);
 }
 
-static struct accounts_crest get_crest(struct varint_reader *reader) {
+static struct accounts_crest wholereplay_get_crest(struct varint_reader *reader) {
     struct accounts_crest crest = {.live = (int64_t)varint_get(reader)};
     crest.time_ns = varint_get(reader);
     crest.alloc_units = varint_get(reader);
@@ -468,7 +445,8 @@ static struct accounts_crest get_crest(struct varint_reader *reader) {
     return crest;
 }
 
-static int put_living(void *context, struct event_block name, const struct pairing_block *block) {
+static int wholereplay_put_living(void *context, struct event_block name,
+                                  const struct pairing_block *block) {
     struct varint_writer *bytes = context;
     varint_put(bytes, name.number);
     varint_put(bytes, name.thread);
@@ -479,7 +457,8 @@ static int put_living(void *context, struct event_block name, const struct pairi
     return 0;
 }
 
-static int put_waiting(void *context, struct event_block name, const struct pairing_end *end) {
+static int wholereplay_put_waiting(void *context, struct event_block name,
+                                   const struct pairing_end *end) {
     struct varint_writer *bytes = context;
     varint_put(bytes, name.number);
     varint_put(bytes, name.thread);
@@ -489,12 +468,11 @@ static int put_waiting(void *context, struct event_block name, const struct pair
     return 0;
 }
 
-static int get_pairing(struct varint_reader *reader, struct pairing *pairing) {
+static void wholereplay_get_pairing(struct varint_reader *reader, struct pairing *pairing) {
     uint64_t living = varint_get(reader);
     uint64_t waiting = varint_get(reader);
     struct pairing_end end;
-    int result = 0;
-    for (; living != 0 && result == 0 && !*reader->failed; living--) {
+    for (; living != 0 && !*reader->failed; living--) {
         struct event_block name = {.number = varint_get(reader)};
         struct pairing_block block = {0};
         name.thread = (uint32_t)varint_get(reader);
@@ -502,20 +480,20 @@ static int get_pairing(struct varint_reader *reader, struct pairing *pairing) {
         block.weight = varint_get(reader);
         block.context = (uint32_t)varint_get(reader);
         block.tick = (uint32_t)varint_get(reader);
-        result = pairing_add(pairing, name, &block, &end);
+        *reader->failed |= pairing_add(pairing, name, &block, &end) != 0; /* nothing waits yet */
     }
-    for (; waiting != 0 && result == 0 && !*reader->failed; waiting--) {
+    for (; waiting != 0 && !*reader->failed; waiting--) {
         struct event_block name = {.number = varint_get(reader)};
         name.thread = (uint32_t)varint_get(reader);
         end.thread = (uint32_t)varint_get(reader);
         end.tick = (uint32_t)varint_get(reader);
         end.time_ns = varint_get(reader);
-        result = pairing_wait(pairing, name, end);
+        pairing_wait(pairing, name, end);
     }
-    return result;
 }
 
-static void put_bound(struct varint_writer *bytes, const struct peakbound *bound, size_t streams) {
+static void wholereplay_put_bound(struct varint_writer *bytes, const struct peakbound *bound,
+                                  size_t streams) {
     size_t current = bound->current != NULL ? (size_t)(bound->current - bound->streams) + 1 : 0;
     varint_put_bytes(bytes, bound->streams, streams * sizeof *bound->streams);
     varint_put(bytes, bound->active_count);
@@ -524,8 +502,8 @@ static void put_bound(struct varint_writer *bytes, const struct peakbound *bound
     varint_put_bytes(bytes, bound, sizeof *bound);
 }
 
-/* 0 or -1 */
-static int get_bound(struct varint_reader *reader, struct peakbound *bound, size_t streams) {
+static void wholereplay_get_bound(struct varint_reader *reader, struct peakbound *bound,
+                                  size_t streams) {
     const void *runs = varint_get_bytes(reader, streams * sizeof *bound->streams);
     size_t active_count = (size_t)varint_get(reader);
     const void *active = active_count <= streams
@@ -535,7 +513,8 @@ static int get_bound(struct varint_reader *reader, struct peakbound *bound, size
     const void *told = varint_get_bytes(reader, sizeof *bound);
     struct peakbound room = *bound;
     if (runs == NULL || active == NULL || told == NULL || current > streams) {
-        return -1;
+        *reader->failed = true;
+        return;
     }
     memcpy(bound, told, sizeof *bound);
     bound->streams = room.streams;
@@ -545,24 +524,21 @@ static int get_bound(struct varint_reader *reader, struct peakbound *bound, size
     memcpy(bound->streams, runs, streams * sizeof *bound->streams);
     memcpy(bound->active, active, active_count * sizeof *bound->active);
     for (size_t i = 0; i < active_count; i++) {
-        if (bound->active[i] >= streams) {
-            return -1;
-        }
+        *reader->failed |= bound->active[i] >= streams;
     }
-    return 0;
 }
 
 void wholereplay_pack(const struct wholereplay *replay, struct timeorder_parts parts,
                       struct varint_writer *bytes) {
     const struct pairing_visitor visitor = {
-        .lives = put_living, .waits = put_waiting, .context = bytes};
+        .lives = wholereplay_put_living, .waits = wholereplay_put_waiting, .context = bytes};
     const struct pass *pass = replay->pass;
     index_pack(replay->index, index_cover(parts, replay->blocks), bytes);
     varint_put(bytes, replay->until_ns);
     varint_put(bytes, replay->unreadable);
     varint_put(bytes, (uint64_t)replay->live);
-    put_crest(bytes, &replay->now);
-    put_crest(bytes, &replay->crest);
+    wholereplay_put_crest(bytes, &replay->now);
+    wholereplay_put_crest(bytes, &replay->crest);
     varint_put(bytes, replay->point_ns);
     varint_put(bytes, replay->next_point_ns);
     varint_put(bytes, replay->next_sample);
@@ -572,7 +548,7 @@ void wholereplay_pack(const struct wholereplay *replay, struct timeorder_parts p
         varint_put(bytes, pass->newest[i]);
     }
     index_put_bytes(bytes, &replay->place);
-    put_bound(bytes, &pass->bound, replay->stream_count);
+    wholereplay_put_bound(bytes, &pass->bound, replay->stream_count);
     index_put_mappings(bytes, &pass->mappings);
     varint_put(bytes, pass->inherited);
     varint_put(bytes, pass->has_wrong_mapping);
@@ -581,58 +557,70 @@ void wholereplay_pack(const struct wholereplay *replay, struct timeorder_parts p
     pairing_each(pass->pairing, &visitor);
 }
 
-/* What stands behind the index. 0 or -1. */
-static int get_state(struct wholereplay *replay, struct varint_reader *reader) {
-    struct pass *pass = replay->pass = calloc(1, sizeof *pass);
+/* What stands behind the index. */
+static void wholereplay_get_state(struct wholereplay *replay, struct varint_reader *reader) {
+    struct pass *pass = replay->pass = job_array(1, sizeof *pass);
     replay->until_ns = varint_get(reader);
     replay->unreadable = varint_get(reader);
     replay->live = (int64_t)varint_get(reader);
-    replay->now = get_crest(reader);
-    replay->crest = get_crest(reader);
+    replay->now = wholereplay_get_crest(reader);
+    replay->crest = wholereplay_get_crest(reader);
     replay->point_ns = varint_get(reader);
     replay->next_point_ns = varint_get(reader);
     replay->next_sample = (size_t)varint_get(reader);
     replay->stream_count = (size_t)varint_get(reader);
-    if (pass == NULL || *reader->failed ||
-        replay->stream_count > (size_t)(reader->end - reader->next)) {
-        return -1;
+    *reader->failed |= replay->stream_count > (size_t)(reader->end - reader->next);
+    if (*reader->failed) {
+        return;
     }
-    replay->streams = calloc(replay->stream_count + 1, sizeof *replay->streams);
-    pass->newest = calloc(replay->stream_count + 1, sizeof *pass->newest);
+    replay->streams = job_array(replay->stream_count + 1, sizeof *replay->streams);
+    pass->newest = job_array(replay->stream_count + 1, sizeof *pass->newest);
     pass->pairing = pairing_new();
-    if (replay->streams == NULL || pass->newest == NULL || pass->pairing == NULL ||
-        peakbound_start(&pass->bound, replay->stream_count) != 0) {
-        return -1;
-    }
+    peakbound_start(&pass->bound, replay->stream_count);
     for (size_t i = 0; i < replay->stream_count; i++) {
         replay->streams[i] = (uint32_t)varint_get(reader);
         pass->newest[i] = varint_get(reader);
     }
-    if (index_get_bytes(reader, &replay->place) != 0 ||
-        get_bound(reader, &pass->bound, replay->stream_count) != 0 ||
-        index_get_mappings(reader, &pass->mappings) != 0) {
-        return -1;
-    }
+    index_get_bytes(reader, &replay->place);
+    wholereplay_get_bound(reader, &pass->bound, replay->stream_count);
+    index_get_mappings(reader, &pass->mappings);
     pass->inherited = varint_get(reader);
     pass->has_wrong_mapping = varint_get(reader) != 0;
-    return get_pairing(reader, pass->pairing) == 0 && !*reader->failed ? 0 : -1;
+    wholereplay_get_pairing(reader, pass->pairing);
+}
+
+struct wholereplay_bytes {
+    const unsigned char *bytes;
+    size_t size;
+    struct timeorder_parts parts;
+    struct wholereplay *replay;
+};
+
+static void wholereplay_unpack_in_job(void *what) {
+    struct wholereplay_bytes *from = what;
+    struct wholereplay *replay = from->replay = job_alloc(sizeof *replay);
+    struct index_cover cover = {0};
+    bool failed = false;
+    struct varint_reader rest = {.failed = &failed};
+    replay->index = index_unpack(from->bytes, from->size, &cover, &rest);
+    replay->blocks = cover.blocks;
+    if (replay->index != NULL && index_covers(cover, index_cover(from->parts, cover.blocks))) {
+        wholereplay_get_state(replay, &rest);
+    } else {
+        failed = true;
+    }
+    if (failed) {
+        job_fail("what was kept of a recording is damaged, or of another one");
+    }
 }
 
 struct wholereplay *wholereplay_unpack(const unsigned char *bytes, size_t size,
                                        struct timeorder_parts parts) {
-    struct wholereplay *replay = calloc(1, sizeof *replay);
-    struct index_cover cover = {0};
-    bool failed = false;
-    struct varint_reader rest = {.failed = &failed};
-    if (replay == NULL) {
+    struct wholereplay_bytes from = {.bytes = bytes, .size = size, .parts = parts};
+    struct job_memory *memory = NULL;
+    if (job_run(wholereplay_unpack_in_job, &from, &memory, NULL) != 0) {
         return NULL;
     }
-    replay->index = index_unpack(bytes, size, &cover, &rest);
-    replay->blocks = cover.blocks;
-    if (replay->index == NULL || !index_covers(cover, index_cover(parts, cover.blocks)) ||
-        get_state(replay, &rest) != 0) {
-        wholereplay_free(replay);
-        return NULL;
-    }
-    return replay;
+    from.replay->memory = memory;
+    return from.replay;
 }

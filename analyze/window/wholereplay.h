@@ -31,7 +31,8 @@ struct wholereplay {
     uint64_t point_ns;           /* where the present piece of time began ... */
     uint64_t next_point_ns;      /* ... and ends */
     size_t next_sample;
-    uint64_t events; /* that the last run went through */
+    uint64_t events;           /* that the last run went through */
+    struct job_memory *memory; /* its own, with itself */
 };
 
 enum wholereplay_result {
@@ -46,9 +47,9 @@ void wholereplay_free(struct wholereplay *replay); /* NULL is allowed */
 /* Up to what moment, as far as one can tell, all events are in the file. */
 uint64_t wholereplay_settled(struct timeorder_parts parts);
 
-/* The events of windows that begin before until_ns, more than the last time; UINT64_MAX: to the
- * end, and nothing comes after that. `model` has the header and all nodes (wholemodel_tables());
- * options may be NULL. */
+/* A job of its own. The events of windows that begin before until_ns, more than the last time;
+ * UINT64_MAX: to the end, and nothing comes after that. `model` has the header and all nodes
+ * (wholemodel_tables()); options may be NULL. */
 enum wholereplay_result wholereplay_run(struct wholereplay *replay, const struct model *model,
                                         struct timeorder_parts parts, uint64_t until_ns,
                                         const struct replay_options *options);
@@ -56,7 +57,8 @@ enum wholereplay_result wholereplay_run(struct wholereplay *replay, const struct
 /* As bytes, to go on in another process. */
 void wholereplay_pack(const struct wholereplay *replay, struct timeorder_parts parts,
                       struct varint_writer *bytes);
-/* NULL: damaged, not of these parts or of what they were before they grew, or out of memory. */
+/* NULL: damaged, not of these parts or of what they were before they grew, or out of memory. It has
+ * memory of its own, as one of wholereplay_new(). */
 struct wholereplay *wholereplay_unpack(const unsigned char *bytes, size_t size,
                                        struct timeorder_parts parts);
 

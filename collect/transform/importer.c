@@ -144,9 +144,7 @@ static void live_blocks_begin(struct live_blocks *live, enum heaptrackfile_key k
     size_t place = live->free;
     if (kind == HEAPTRACKFILE_ADDRESS) {
         const struct pairing_block block = {.size = size, .weight = number};
-        if (blockmap_put(&live->addresses, address_key(key), &block) != 0) {
-            job_fail_memory();
-        }
+        blockmap_put(&live->addresses, address_key(key), &block);
         return;
     }
     if (key >= known) {
@@ -454,9 +452,6 @@ int importer_run(const char *from, const char *to,
                                 .next_node = MEMTRACE_FIRST_CONTEXT,
                                 .progress = progress,
                                 .result = result};
-    int status;
     *result = (struct importer_result){0};
-    status = job_run(importer_work, &importer, NULL, error);
-    blockmap_free(&importer.live.addresses);
-    return status;
+    return job_run(importer_work, &importer, NULL, error);
 }

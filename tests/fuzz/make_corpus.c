@@ -5,7 +5,7 @@
  * compressed. And the payloads of their blocks alone (NN.K.payload), as payload_fuzz.c wants them.
  */
 #include "analyze/window/index.h"
-#include "analyze/window/recordinggaps.h"
+#include "analyze/window/recordingtables.h"
 #include "tests/unit/recording_builder.h"
 
 static void add_file(struct recording_build *build) {
@@ -61,16 +61,13 @@ static void add_losses(struct recording_build *build) {
                                 .foreign = &foreign,
                                 .foreign_count = 1,
                                 .totals = {.live_bytes = 600, .maximum_bytes = 700}};
-    struct slice totals;
     struct varint_writer bytes = {0};
-    if (recordinggaps_pack(&model, &totals) != 0) {
+    if (recorded_pack_totals(&model, &bytes) != 0) {
         abort();
     }
-    index_put_slice(&bytes, &totals);
     recording_build_items(build, MEMTRACE_BLOCK_GAP, gaps, sizeof gaps[0], 3);
     recording_build_items(build, MEMTRACE_BLOCK_THINNED, thinned, sizeof thinned[0], 3);
     recording_build_items(build, MEMTRACE_BLOCK_TOTALS, bytes.bytes, bytes.size, 1);
-    slice_free(&totals);
     free(bytes.bytes);
 }
 

@@ -462,7 +462,7 @@ static void callers_of_mappings(void **state) {
         const uint64_t start = (i + 1) << 20;
         const struct mapping mapping = {.start = start, .end = start + 4096, .context = 4};
         seen[i] = (struct mapping_seen){.start = start, .end = start + 8192, .is_there = true};
-        assert_int_equal(mappinglist_add(&mappings, &mapping), 0);
+        mappinglist_add(&mappings, &mapping);
     }
     seen[1].is_there = false;
     assert_int_equal(mappinghistory_name_callers(&history, &mappings, whole, &options),
@@ -473,7 +473,6 @@ static void callers_of_mappings(void **state) {
     for (size_t i = 0; i < MAPPINGS; i++) {
         assert_int_equal(seen[i].node, i != 1 ? model_find(whole, 4)->path : 0);
     }
-    mappinglist_free(&mappings);
 }
 
 int main(void) {

@@ -277,7 +277,6 @@ static void scopes_of_births(void **state) {
         assert_true(scopes_has(scopes, life->scope, "parse") == (life->size == 3));
     }
     assert_int_equal(told.ended_count, 6);
-    scopes_free(scopes);
     told = (struct told){0};
     assert_int_equal(listen(&script, &told, NULL, NULL), 0);
     assert_int_equal(told.ended[2].scope, SCOPES_NONE); /* nobody asked */

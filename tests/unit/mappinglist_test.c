@@ -59,7 +59,6 @@ static void holes(void **state) {
     assert_int_equal(seen.ended, 1);
     assert_int_equal(seen.pages, 100);
     assert_int_equal(mappings.count, 0);
-    mappinglist_free(&mappings);
 }
 
 /* ---- The pieces and what they say ---- */
@@ -127,7 +126,6 @@ static void end_in_pieces(void **state) {
     check_piece(&mappings.items[1], 1, 101, 2, 1);
     check_piece(&mappings.items[2], 1, 105, 3, 1);
     check_piece(&mappings.items[3], 2, 112, 3, 2);
-    mappinglist_free(&mappings);
 }
 
 /* mremap and brk do not say how memory may be used; the flags of mremap are none of mmap's. */
@@ -159,7 +157,6 @@ static void moved_ones_keep_their_protection(void **state) {
     assert_int_equal(mappings.items[0].flags, MAP_PRIVATE);
     assert_int_equal(mappings.items[0].end, 220 * PAGE);
     assert_int_equal(mappings.items[1].protection, PROT_READ | PROT_WRITE);
-    mappinglist_free(&mappings);
 }
 
 static bool refuse(void *context, struct mapping *mapping) {
@@ -201,7 +198,6 @@ static void random_changes(void **state) {
             assert_true(mappings.items[k - 1].end <= mappings.items[k].start);
         }
     }
-    mappinglist_free(&mappings);
 }
 
 int main(void) {

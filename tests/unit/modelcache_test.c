@@ -12,8 +12,8 @@
 // clang-format on
 
 #include "analyze/window/index.h"
-#include "analyze/window/modelcache.h"
 #include "analyze/window/view.h"
+#include "analyze/window/wholemodel.h"
 #include "tests/unit/model_equal.h"
 #include "tests/unit/recording_builder.h"
 #include "tests/unit/recording_random.h"

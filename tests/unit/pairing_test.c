@@ -57,7 +57,7 @@ static void impossible_names(void **state) {
     assert_int_equal(take(pairing, 1, 0), 0);
     assert_int_equal(take(pairing, 4096, 1), 0);
     assert_int_equal(take(pairing, 1, UINT64_C(1) << 48), 0);
-    assert_int_equal(pairing_wait(pairing, name_of(UINT32_MAX, 1), end), 0);
+    pairing_wait(pairing, name_of(UINT32_MAX, 1), end);
     assert_int_equal(pairing_waiting(pairing), 0);
     /* The largest number there is, then the smallest: a long way, done in no time. */
     assert_int_equal(add(pairing, 1, (UINT64_C(1) << 48) - 1, 11), 0);
@@ -72,8 +72,8 @@ static void end_before_beginning(void **state) {
     const struct pairing_block block = {.size = 10};
     struct pairing_end end = {0};
     (void)state;
-    assert_int_equal(pairing_wait(pairing, name_of(3, 7), (struct pairing_end){5, 99, 7}), 0);
-    assert_int_equal(pairing_wait(pairing, name_of(3, 9), (struct pairing_end){6, 100, 8}), 0);
+    pairing_wait(pairing, name_of(3, 7), (struct pairing_end){5, 99, 7});
+    pairing_wait(pairing, name_of(3, 9), (struct pairing_end){6, 100, 8});
     assert_int_equal(pairing_waiting(pairing), 2);
     assert_int_equal(pairing_add(pairing, name_of(3, 6), &block, &end), 0);
     assert_int_equal(pairing_add(pairing, name_of(3, 7), &block, &end), 1);

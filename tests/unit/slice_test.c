@@ -24,7 +24,7 @@ static struct accounts *start(void) {
         nodes[id].frame = 0x10000 + id;
     }
     nodes[CONTEXTS - 1].frame = MEMTRACE_FRAME_POOL;
-    assert_int_equal(accounts_start(accounts, nodes, CONTEXTS), 0);
+    accounts_start(accounts, nodes, CONTEXTS);
     return accounts;
 }
 
@@ -62,12 +62,11 @@ struct twins {
 static void start_twins(struct twins *twins) {
     *twins = (struct twins){.one = start(), .two = start()};
     twins->model = (struct model){.nodes = nodes, .node_count = CONTEXTS};
-    assert_int_equal(sums_start(&twins->sums, &twins->model), 0);
+    sums_start(&twins->sums, &twins->model);
 }
 
 static void end_twins(struct twins *twins) {
     sums_end(&twins->sums);
-    free(twins->model.lifetimes);
     slice_free(&twins->joined);
     accounts_end(twins->one);
     accounts_end(twins->two);
@@ -77,10 +76,10 @@ static void end_twins(struct twins *twins) {
 
 static void cut(struct twins *twins) {
     struct slice slice;
-    assert_int_equal(accounts_cut(twins->two, &slice), 0);
-    assert_int_equal(sums_add(&twins->sums, &slice), 0);
+    accounts_cut(twins->two, &slice);
+    sums_add(&twins->sums, &slice);
     if (twins->has_joined) {
-        assert_int_equal(slice_join(&twins->joined, &slice), 0);
+        slice_join(&twins->joined, &slice);
     } else {
         twins->joined = slice;
     }
@@ -136,7 +135,7 @@ static void joined(void **state) {
         start_twins(&twins);
         srand(seed);
         random_events(&twins, (int)(seed % 30));
-        assert_int_equal(accounts_cut(twins.one, &slice), 0);
+        accounts_cut(twins.one, &slice);
         check_equal(&slice, &twins.joined);
         assert_int_equal(slice.highest, twins.estimate.highest);
         assert_true(slice.variance.maximum == twins.estimate.at_highest);
@@ -167,7 +166,7 @@ static void parts_of_allocations(void **state) {
         in.id = id;
         slice_put_context(&writer, &in);
     }
-    assert_int_equal(slice_finish(&writer), 0);
+    slice_finish(&writer);
     slice_read(&reader, &slice);
     for (uint32_t id = 7; id < 7 + MANY; id++) {
         in.id = id;
@@ -187,7 +186,7 @@ static void damaged(void **state) {
     start_twins(&twins);
     srand(1);
     random_events(&twins, 0);
-    assert_int_equal(accounts_cut(twins.one, &slice), 0);
+    accounts_cut(twins.one, &slice);
     for (size_t i = 0; i < slice.size; i++) {
         struct slice cut_off = slice;
         struct slice_reader reader;
@@ -238,24 +237,18 @@ static void a_long_block_is_cut(void **state) {
     size_t count;
     uint64_t *edges = index_edges(parts, 0, 100, 1000, &count);
     (void)state;
-    assert_non_null(edges);
     assert_int_equal(count, 7);
     for (size_t i = 0; i < count; i++) {
         assert_int_equal(edges[i], (i + 1) * eighth_ns);
     }
-    free(edges);
     edges = index_edges(parts, 2 * eighth_ns, 200, 1000, &count); /* two eighths a slice */
-    assert_non_null(edges);
     assert_int_equal(count, 2);
     assert_int_equal(edges[0], 4 * eighth_ns);
     assert_int_equal(edges[1], 6 * eighth_ns);
-    free(edges);
     entry.block.first_ns = 9 * eighth_ns; /* damaged: all of it is there */
     edges = index_edges(parts, 0, 100, 1000, &count);
-    assert_non_null(edges);
     assert_int_equal(count, 1);
     assert_int_equal(edges[0], 9 * eighth_ns);
-    free(edges);
 }
 
 int main(void) {

@@ -15,9 +15,9 @@
 #include "analyze/replay/lives.h"
 #include "analyze/window/fineindex.h"
 #include "analyze/window/index.h"
-#include "analyze/window/modelcache.h"
 #include "analyze/window/series.h"
 #include "analyze/window/view.h"
+#include "analyze/window/wholemodel.h"
 #include "tests/unit/model_equal.h"
 #include "tests/unit/recording_builder.h"
 #include "tests/unit/recording_random.h"
@@ -335,7 +335,6 @@ static void check_series(const struct model *whole, struct timeorder_parts parts
         }
         model_free(view);
     }
-    series_free(&series);
 }
 
 static void check_recording(const struct recording_random *options, bool is_damaged) {

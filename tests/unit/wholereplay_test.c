@@ -11,8 +11,8 @@
 #include <cmocka.h>
 // clang-format on
 
-#include "analyze/window/modelcache.h"
 #include "analyze/window/view.h"
+#include "analyze/window/wholemodel.h"
 #include "analyze/window/wholereplay.h"
 #include "tests/unit/model_equal.h"
 #include "tests/unit/recording_builder.h"
@@ -53,20 +53,16 @@ static struct wholereplay *pass_on(struct wholereplay *replay, struct timeorder_
 /* The model that a replay which is gone on with gives at the end. NULL: something came too late. */
 static struct model *finish(struct wholereplay *replay, struct timeorder_parts parts) {
     struct model *model = wholemodel_tables(parts, NULL);
-    struct index *index;
     enum wholereplay_result result;
     assert_non_null(model);
     result = wholereplay_run(replay, model, parts, UINT64_MAX, &few);
-    index = replay->index;
-    replay->index = NULL;
-    wholereplay_free(replay);
     if (result == WHOLEREPLAY_ANEW) {
-        index_free(index);
+        wholereplay_free(replay);
         model_free(model);
         return NULL;
     }
     assert_int_equal(result, WHOLEREPLAY_OK);
-    assert_int_equal(wholemodel_finish(model, parts, index), 0);
+    assert_int_equal(wholemodel_finish(model, parts, replay), 0);
     return model;
 }
 
@@ -265,31 +261,25 @@ static void open_with(struct subject *subject, const struct recording_build *bui
         (struct timeorder_parts){(const struct recording *const *)&subject->recording, 1};
 }
 
-static struct index *index_of(struct subject *subject) {
+static struct model *indexed(struct subject *subject) {
     struct model *model = wholemodel_tables(subject->parts, NULL);
     struct wholereplay *replay = wholereplay_new();
-    struct index *index;
     assert_non_null(model);
     assert_int_equal(wholereplay_run(replay, model, subject->parts, UINT64_MAX, &few),
                      WHOLEREPLAY_OK);
-    index = replay->index;
-    replay->index = NULL;
-    index->keeps_all = true;
-    assert_int_equal(wholemodel_finish(model, subject->parts, index), 0);
-    model->index = NULL;
-    model_free(model);
-    wholereplay_free(replay);
-    return index;
+    replay->index->keeps_all = true;
+    assert_int_equal(wholemodel_finish(model, subject->parts, replay), 0);
+    return model;
 }
 
 static void pack_slices(const struct recording_build *build, struct varint_writer *bytes) {
     struct subject subject;
-    struct index *index;
+    struct model *whole;
     open_until(&subject, build, build->count);
-    index = index_of(&subject);
+    whole = indexed(&subject);
     *bytes = (struct varint_writer){0};
-    index_pack(index, index_cover(subject.parts, UINT64_MAX), bytes);
-    index_free(index);
+    index_pack(whole->index, index_cover(subject.parts, UINT64_MAX), bytes);
+    model_free(whole);
     recording_close(subject.recording);
 }
 
@@ -372,9 +362,11 @@ static void contradictions(void **state) {
     recording_random(&build, &options);
     for (int what = 0; what < 7; what++) {
         struct varint_writer slices = {0};
+        struct model *whole;
         struct model *model;
         open_until(&subject, &build, build.count);
-        index = index_of(&subject);
+        whole = indexed(&subject);
+        index = whole->index;
         index->entries[1].slice.events += what == 1;
         index->entries[1].slice.events -= what == 2;
         index->all.change += what == 3;
@@ -383,7 +375,7 @@ static void contradictions(void **state) {
         index->facts.missing += what == 5;
         index->entries[1].slice.contexts += what == 6;
         index_pack(index, index_cover(subject.parts, UINT64_MAX), &slices);
-        index_free(index);
+        model_free(whole);
         recording_close(subject.recording);
         open_with(&subject, &build, &slices);
         model = modelcache_load(subject.parts);

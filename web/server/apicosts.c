@@ -306,7 +306,6 @@ static int put_graphs(struct api_call *call, const void *const *records, size_t 
         jsonwriter_end_array(call->json);
         jsonwriter_end_map(call->json);
     }
-    series_free(&series);
     free(ids);
     return result;
 }
@@ -509,7 +508,6 @@ static int put_timeline(struct api_call *call, uint32_t id, struct error *error)
     } else if (result == 0) {
         jsonwriter_string(call->json, "timeline", NULL);
     }
-    series_free(&series);
     return result;
 }
 

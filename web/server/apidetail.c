@@ -124,7 +124,6 @@ static void free_detail(void *value) {
     struct apidetail *detail = value;
     detail_free(detail->detail);
     blockstore_free(&detail->blocks);
-    scopes_free(detail->scopes);
     free(detail);
 }
 
@@ -140,9 +139,7 @@ static void *make(const void *asked, const struct replay_options *replay, struct
     made->from_ns = window.from_ns;
     made->to_ns = window.to_ns;
     made->scopes = scopes_new();
-    if (made->scopes == NULL) {
-        error_set(error, "out of memory");
-    } else if (gather(made, wish, replay, error) == 0) {
+    if (gather(made, wish, replay, error) == 0) {
         return made;
     }
     free_detail(made);

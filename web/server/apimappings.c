@@ -65,7 +65,6 @@ static int find_callers(struct mapcache *cache, const struct replay_options *rep
     if (result == REPLAY_CANCELLED) {
         error_set(error, "cancelled");
     }
-    mappinglist_free(&callers.mappings);
     return result == 0 ? 0 : -1;
 }
 
@@ -73,7 +72,6 @@ static int find_callers(struct mapcache *cache, const struct replay_options *rep
 
 static void free_cache(void *value) {
     struct mapcache *cache = value;
-    mappinghistory_free(&cache->history);
     free(cache);
 }
 
@@ -86,12 +84,7 @@ static void *make_cache(const void *asked, const struct replay_options *replay,
         return NULL;
     }
     cache->view = view;
-    if (mappinghistory_read(view->source->parts, view->selection->view.to_ns, &cache->history) !=
-        0) {
-        error_set(error, "out of memory");
-        free_cache(cache);
-        return NULL;
-    }
+    mappinghistory_read(view->source->parts, view->selection->view.to_ns, &cache->history);
     if (find_callers(cache, replay, error) != 0) {
         free_cache(cache);
         return NULL;

@@ -7,7 +7,7 @@
 #include "analyze/read/region.h"
 #include "analyze/rows/jsonwriter.h"
 #include "analyze/window/fineindex.h"
-#include "analyze/window/modelcache.h"
+#include "analyze/window/wholemodel.h"
 #include "web/server/watch.h"
 #include "web/server/worker.h"
 
