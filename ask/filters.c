@@ -410,6 +410,10 @@ enum filters_kind filters_kind(const struct option *filter) {
                                           : FILTERS_BLOCKS;
 }
 
+bool filters_is_repeated(const struct option *filter) {
+    return trait_of(filter)->is_repeated;
+}
+
 bool filters_given(const struct filters *filters) {
     return filters->count != 0;
 }

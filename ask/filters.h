@@ -33,6 +33,8 @@ void filters_free(struct filters *filters);
 /* What a filter looks at: the time, call paths, or single blocks, which takes a pass. */
 enum filters_kind { FILTERS_TIME, FILTERS_PATHS, FILTERS_BLOCKS };
 enum filters_kind filters_kind(const struct option *filter);
+/* Whether it may be given more than once. */
+bool filters_is_repeated(const struct option *filter);
 
 /* Whether any was given. */
 bool filters_given(const struct filters *filters);

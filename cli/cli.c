@@ -81,6 +81,7 @@
     X(ALWAYS, completion)                                                                          \
     X(ALWAYS, complete)                                                                            \
     X(ALWAYS, companion)                                                                           \
+    X(WEB, openapi)                                                                                \
     X(WHOLE, replaychild)                                                                          \
     X(ALWAYS, manual)
 #define ENTRY(part, name) part(&name##_command, )

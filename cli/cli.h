@@ -41,7 +41,7 @@ extern const struct command run_command, record_command, report_command, diff_co
     list_command, trace_command, control_command, attach_command, detach_command, symbolize_command,
     flags_command, completion_command, complete_command, send_command, gather_command,
     sender_command, offerer_command, companion_command, allocators_command, manual_command,
-    replay_command, replaychild_command;
+    openapi_command, replay_command, replaychild_command;
 extern const struct command *const commands[];
 const struct command *command_find(const char *name); /* NULL: there is none */
 /* Of a command that was left out of this build: CMake's option that brings it. NULL: it was not. */

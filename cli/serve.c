@@ -8,6 +8,7 @@
 #include "ask/memorylimit.h"
 #include "ask/question.h"
 #include "cli/cli.h"
+#include "web/server/openapi.h"
 #include "web/server/server.h"
 
 #include <errno.h>
@@ -225,3 +226,15 @@ const struct command serve_command = {
     .options = options,
     .operands = "PROFILE",
 };
+
+/* What web/openapi.json is made of (scripts/generate). */
+static int run_openapi(int argc, char **argv) {
+    struct jsonwriter *json = jsonwriter_open(stdout, JSONWRITER_INDENTED);
+    (void)argc;
+    (void)argv;
+    openapi_write(json);
+    jsonwriter_close(json);
+    return cli_finish(CLI_OK);
+}
+
+const struct command openapi_command = {.name = "openapi", .run = run_openapi};

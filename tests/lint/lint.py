@@ -383,6 +383,9 @@ def check_documented(command, library):
     made = pages["docs/memtrace.1"].split("made by scripts/generate from here\n")[-1].split('.\\" to here')[0]
     if plain(run(command, "manual").stdout) != made:
         wrong.append("docs/memtrace.1 is not what the command says: run scripts/generate")
+    with open(os.path.join(ROOT, "web", "openapi.json"), encoding="utf-8") as file:
+        if run(command, "openapi").stdout != file.read():
+            wrong.append("web/openapi.json is not what the command says: run scripts/generate")
     variables = set(re.findall(r"\bMEMTRACE_[A-Z_]+\b", run("strings", "-d", library).stdout))
     told = set(re.findall(r"\bMEMTRACE_[A-Z_]+\b", pages["docs/environment.md"]))
     wrong += ["docs/environment.md does not know " + name for name in variables - told]

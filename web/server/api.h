@@ -14,8 +14,8 @@
  *         return apitable_rows(call, &rows_threads, shown, sizeof shown, error);
  *     }
  *
- * A new endpoint is a handler, a line in the table of routes.c with the parameters of its own, and
- * its place in web/openapi.json.
+ * A new endpoint is a handler and a row in the table of routes.c, which also says what is told of
+ * it (openapi.c); parameters of its own, and answers that are no table, stand in web/schemas.json.
  */
 #ifndef WEB_SERVER_API_H
 #define WEB_SERVER_API_H

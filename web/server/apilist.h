@@ -8,7 +8,8 @@
 int api_session(struct api_call *call, struct error *error); /* apisession.c */
 int api_sources(struct api_call *call, struct error *error);
 int api_open_source(struct api_call *call, struct error *error);
-int api_openapi(struct api_call *call, struct error *error);
+
+int api_openapi(struct api_call *call, struct error *error); /* openapi.c */
 
 int api_command_of(struct api_call *call, struct error *error); /* apicommand.c */
 int api_budget(struct api_call *call, struct error *error);

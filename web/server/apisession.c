@@ -9,7 +9,6 @@
 #include "web/server/found.h"
 #include "web/server/hub.h"
 #include "web/server/request.h"
-#include "web/server/uifiles.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -182,15 +181,4 @@ int api_open_source(struct api_call *call, struct error *error) {
     found_free(&list);
     yajl_tree_free(body);
     return result;
-}
-
-/* ---- The interface ---- */
-
-int api_openapi(struct api_call *call, struct error *error) {
-    const struct uifile *file = uifiles_find("/api/v1/openapi.json");
-    if (file == NULL) {
-        return api_refuse(call, 404, error, "there is no description");
-    }
-    fwrite(file->bytes, 1, file->size, call->out);
-    return 0;
 }

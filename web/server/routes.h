@@ -2,7 +2,7 @@
 /*
  * routes.h: which endpoint answers which path, and which parameters it takes.
  *
- * Called by dispatch.c.
+ * Called by dispatch.c and openapi.c.
  */
 #ifndef WEB_SERVER_ROUTES_H
 #define WEB_SERVER_ROUTES_H
@@ -31,7 +31,15 @@ struct route {
     enum route_queue queue;
     const char *own; /* parameters, a space between two; NULL: none */
     unsigned flags;
+    /* As openapi.c tells them: its name, the schema of its answer in web/schemas.json (NULL: the
+     * one that has the route's name there, or none), and what it is about. */
+    const char *id;
+    const char *answer;
+    const char *about;
 };
+
+/* One after the other; NULL: that was the last. */
+const struct route *route_at(size_t place);
 
 /* The route; *source and *rest (malloc'd, or NULL) are what stands in it. NULL: there is none;
  * *is_path: there is one with another method. */

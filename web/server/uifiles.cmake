@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# uifiles.cmake: cmake -DFROM=web/ui/dist -DEXTRA=/openapi.json=web/openapi.json -DTO=BASE -P uifiles.cmake
+# uifiles.cmake: cmake -DFROM=web/ui/dist -DEXTRA=schemas.json=web/schemas.json -DTO=BASE -P uifiles.cmake
 # Makes BASE.S, which holds the files of a folder as they are, and BASE.c, a table of them.
 file(GLOB_RECURSE files LIST_DIRECTORIES false "${FROM}/*")
 list(SORT files)

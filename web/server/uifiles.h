@@ -11,7 +11,8 @@
 #include <stddef.h>
 
 struct uifile {
-    const char *path; /* "/index.html"; "onefile.html" is not served (onefile.h) */
+    const char *path; /* "/index.html"; without a slash it is not served: "onefile.html"
+                         (onefile.h), "schemas.json" (openapi.h) */
     const unsigned char *bytes;
     size_t size;
     const char *type;
