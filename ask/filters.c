@@ -2,6 +2,7 @@
 /* filters.c: options of filters become a selection. See filters.h. */
 #include "ask/filters.h"
 
+#include "analyze/base/job.h"
 #include "analyze/query/query.h"
 #include "analyze/rows/safetext.h"
 #include "ask/quantity.h"
@@ -398,12 +399,6 @@ static const struct trait *trait_of(const struct option *option) {
 
 /* ---- What was given ---- */
 
-void filters_free(struct filters *filters) {
-    free(filters->items);
-    free(filters->text);
-    *filters = (struct filters){0};
-}
-
 enum filters_kind filters_kind(const struct option *filter) {
     return filter->key != 0               ? FILTERS_TIME
            : trait_of(filter)->is_context ? FILTERS_PATHS
@@ -416,28 +411,6 @@ bool filters_is_repeated(const struct option *filter) {
 
 bool filters_given(const struct filters *filters) {
     return filters->count != 0;
-}
-
-static int add_text(struct filters *filters, const struct filter_given *given) {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    if (out == NULL) {
-        return -1;
-    }
-    fprintf(out, "%s%s--%s", filters->text != NULL ? filters->text : "",
-            filters->text != NULL ? " " : "", given->option->name);
-    if (given->value != NULL) {
-        fputc(' ', out);
-        shellword_put(out, given->value);
-    }
-    if (fclose(out) != 0) {
-        free(text);
-        return -1;
-    }
-    free(filters->text);
-    filters->text = text;
-    return 0;
 }
 
 static int apply(struct selection *selection, const struct filter_given *given,
@@ -464,14 +437,17 @@ static bool is_repetition(const struct filters *filters, const struct option *op
     return false;
 }
 
-static int keep(struct filters *filters, struct filter_given given, struct error *error) {
-    struct filter_given *grown = reallocarray(filters->items, filters->count + 1, sizeof *grown);
-    if (grown == NULL) {
-        return error_set(error, "out of memory");
+static void keep(struct filters *filters, const struct filter_given *given) {
+    struct job_printing *text = job_print();
+    job_grow(&filters->items, &filters->room, filters->count, sizeof *filters->items);
+    filters->items[filters->count++] = *given;
+    fprintf(text->out, "%s%s--%s", filters->text != NULL ? filters->text : "",
+            filters->text != NULL ? " " : "", given->option->name);
+    if (given->value != NULL) {
+        fputc(' ', text->out);
+        shellword_put(text->out, given->value);
     }
-    filters->items = grown;
-    filters->items[filters->count++] = given;
-    return add_text(filters, &given) == 0 ? 0 : error_set(error, "out of memory");
+    filters->text = job_printed(text);
 }
 
 static const char *clash_of(const struct filters *filters, int key) {
@@ -505,8 +481,11 @@ static int take(void *member, const struct option *option, const char *value, st
     }
     result = apply(&scratch, &given, NULL, &why);
     selection_free(&scratch);
-    return result == 0 ? keep(filters, given, error)
-                       : error_set(error, "--%s: %s", option->name, why.message);
+    if (result != 0) {
+        return error_set(error, "--%s: %s", option->name, why.message);
+    }
+    keep(filters, &given);
+    return 0;
 }
 
 /* ---- The file ---- */
@@ -601,25 +580,4 @@ int filters_select(const struct filters *filters, const struct source *source,
         selection_free(selection);
     }
     return result;
-}
-
-int filters_apply(const struct filters *filters, const struct source *source,
-                  const struct names *names, const struct replay_options *options,
-                  struct filtered *filtered, struct error *error) {
-    *filtered = (struct filtered){.model = source->model};
-    if (filters_select(filters, source, names, options, &filtered->selection, error) != 0) {
-        return -1;
-    }
-    if (!selection_is_all(&filtered->selection)) {
-        filtered->own = selection_model(&filtered->selection, source->model, source->parts, names,
-                                        options, error);
-        filtered->model = filtered->own;
-    }
-    return filtered->model != NULL ? 0 : -1;
-}
-
-void filtered_close(struct filtered *filtered) {
-    model_free(filtered->own);
-    selection_free(&filtered->selection);
-    *filtered = (struct filtered){.selection = selection_all()};
 }

@@ -3,8 +3,8 @@
  * filters.h: the options that say which part of a file is meant (--from, --function, --size, ...),
  * the same in every command that takes them. docs/filters.md is their page.
  *
- * A command has filter_options as a part of its table, which fill a struct filters, and calls
- * filters_apply() (or filters_select()) when the file is open.
+ * A command has filter_options as a part of its table, which fill a struct filters; answer_open()
+ * calls filters_select() when the file is open.
  */
 #ifndef ASK_FILTERS_H
 #define ASK_FILTERS_H
@@ -17,18 +17,17 @@
 
 extern const struct option filter_options[]; /* with headings of their own */
 
-/* What was given, as text that must live as long. Start from {0}. */
+/* What was given, as text that must live as long; the rest belongs to the job. Start from {0}. */
 struct filters {
     struct filter_given {
         const struct option *option;
         const char *value; /* NULL of flags */
     } * items;
-    size_t count;
+    size_t count, room;
     char *text;         /* all of them, as they could be given again; NULL: none */
     bool wants_threads; /* the answer's threads and timeline are needed, though that may take longer
                          */
 };
-void filters_free(struct filters *filters);
 
 /* What a filter looks at: the time, call paths, or single blocks, which takes a pass. */
 enum filters_kind { FILTERS_TIME, FILTERS_PATHS, FILTERS_BLOCKS };
@@ -47,21 +46,6 @@ bool filters_have_end(const struct filters *filters);
 int filters_select(const struct filters *filters, const struct source *source,
                    const struct names *names, const struct replay_options *options,
                    struct selection *selection, struct error *error);
-
-/* What they select of a source: start from a zeroed one. */
-struct filtered {
-    const struct model *model; /* the source's own where everything is selected */
-    struct selection selection;
-    struct model *own;
-};
-
-/* Resolves the filters and makes the model of what they select. `names`: those of the
- * source. The caller calls filtered_close() in any case, before it closes names, source and
- * filters. 0 or -1. */
-int filters_apply(const struct filters *filters, const struct source *source,
-                  const struct names *names, const struct replay_options *options,
-                  struct filtered *filtered, struct error *error);
-void filtered_close(struct filtered *filtered);
 
 /* ---- Their values (filtervalue.c). Each returns 0, or -1 with the reason in error, which does not
  * name the option. ---- */

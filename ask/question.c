@@ -88,10 +88,6 @@ const struct option suppressing_options[] = {
      OPTION_FLAG, OPTION_IN(struct suppressing, no_embedded)},
     OPTION_END};
 
-void question_free(struct question *question) {
-    filters_free(&question->filters);
-}
-
 bool question_narrows(const struct question *question) {
     return filters_given(&question->filters) || question->choice.process != NULL ||
            question->choice.all;
@@ -111,39 +107,4 @@ int question_suppressions(const struct question *question, const struct model *m
         return -1;
     }
     return suppressing->no_builtin ? 0 : suppressions_add_builtin(list, error);
-}
-
-static int open_rest(struct answer *answer, const struct question *question,
-                     const struct answer_progress *progress, struct error *error) {
-    answer->names =
-        source_names(&answer->source, question->debug_folders, progress->symbols, error);
-    if (answer->names == NULL || filters_apply(&question->filters, &answer->source, answer->names,
-                                               &progress->replay, &answer->filtered, error) != 0) {
-        return -1;
-    }
-    return question->has_leaks
-               ? question_suppressions(question, answer->source.model, &answer->suppressions, error)
-               : 0;
-}
-
-int answer_open(struct answer *answer, const char *name, const struct question *question,
-                const struct answer_progress *progress, struct error *error) {
-    *answer = (struct answer){0};
-    if (source_open(&answer->source, name, &question->choice, question->debug_folders,
-                    &progress->replay, error) != 0) {
-        return -1;
-    }
-    if (open_rest(answer, question, progress, error) != 0) {
-        answer_close(answer);
-        return -1;
-    }
-    return 0;
-}
-
-void answer_close(struct answer *answer) {
-    suppressions_free(&answer->suppressions);
-    filtered_close(&answer->filtered);
-    names_close(answer->names);
-    source_close(&answer->source);
-    *answer = (struct answer){0};
 }

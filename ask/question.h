@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * question.h: a question: of which file, which process of a run, which part of it, which leaks not;
- * and what answers it: the model of that part with its names.
+ * question.h: a question: of which file, which process of a run, which part of it, which leaks not.
+ * answer.h is what answers it.
  *
  * It is put together from options (option.h), by whatever they came, and can be spelled as options
  * again (filters.text). Nothing is printed here. Called by the commands that take filters.
@@ -37,7 +37,6 @@ extern const struct option question_options[]; /* which process, names, cache */
 extern const struct option root_options[];     /* --root alone, for all that this process reads */
 extern const struct option debuginfod_options[];
 extern const struct option suppressing_options[];
-void question_free(struct question *question);
 /* Whether it asks for a part: of the processes of a run, or by filters. */
 bool question_narrows(const struct question *question);
 
@@ -45,23 +44,5 @@ bool question_narrows(const struct question *question);
  * list in any case. 0 or -1. */
 int question_suppressions(const struct question *question, const struct model *model,
                           struct suppressions *list, struct error *error);
-
-struct answer {
-    struct source source;
-    struct names *names;
-    struct filtered filtered; /* what the filters chose of it */
-    struct suppressions suppressions;
-};
-
-/* Who wants to know how far it is: NULL functions are not called. */
-struct answer_progress {
-    struct replay_options replay;
-    void (*symbols)(void *context, size_t done, size_t total);
-};
-
-/* name as for source_open(). 0, or -1: error is set, and nothing is open. */
-int answer_open(struct answer *answer, const char *name, const struct question *question,
-                const struct answer_progress *progress, struct error *error);
-void answer_close(struct answer *answer);
 
 #endif

@@ -2,6 +2,7 @@
 /* reportmaking.c: see reportmaking.h. */
 #include "ask/reportmaking.h"
 
+#include "analyze/base/job.h"
 #include "analyze/blocks/holes.h"
 #include "analyze/filter/selection.h"
 
@@ -9,11 +10,10 @@
 
 /* What it is made of. */
 struct making {
-    struct answer *answer;
-    const struct question *question;
+    const struct answer *answer;
     const struct report_wish *wish;
     const struct replay_options *replay;
-    struct error *error;
+    struct report *report;
 };
 
 static bool is_for_people(const struct report_wish *wish) {
@@ -68,54 +68,67 @@ static void list_needs(const struct report_wish *wish, struct need needs[NEEDS])
 
 /* What a profile does not know: single blocks, marks, and, of a part of it, which thread did it and
  * when. */
-static int refuse_profile(const struct making *making) {
+static void refuse_profile(const struct making *making) {
     const struct report_wish *wish = making->wish;
-    const char *path = making->answer->source.path;
+    const char *path = making->answer->source->path;
     struct need needs[NEEDS];
     list_needs(wish, needs);
     for (size_t i = 0; i < NEEDS; i++) {
         if (needs[i].is_asked && !needs[i].has_other) {
-            return error_set(making->error,
-                             "%s needs single blocks, and %s is a profile: make a recording with "
-                             "`memtrace record`",
-                             needs[i].option, path);
+            job_fail("%s needs single blocks, and %s is a profile: make a recording with "
+                     "`memtrace record`",
+                     needs[i].option, path);
         }
     }
     if (wish->shows[SHOW_MARKS]) {
-        return error_set(making->error,
-                         "--show-marks: %s is a profile, which has no marks: make a recording with "
-                         "`memtrace record`",
-                         path);
+        job_fail("--show-marks: %s is a profile, which has no marks: make a recording with "
+                 "`memtrace record`",
+                 path);
     }
-    if (filters_given(&making->question->filters) &&
+    if (filters_given(&making->answer->question->filters) &&
         (wish->shows[SHOW_THREADS] || wish->shows[SHOW_TIMELINE])) {
-        return error_set(making->error,
-                         "%s with filters needs a recording; make one with `memtrace record`",
-                         wish->shows[SHOW_THREADS] ? "--show-threads" : "--show-timeline");
+        job_fail("%s with filters needs a recording; make one with `memtrace record`",
+                 wish->shows[SHOW_THREADS] ? "--show-threads" : "--show-timeline");
     }
-    return 0;
 }
 
-static int check(const struct making *making) {
+static void reportmaking_check(const struct making *making) {
     const struct report_wish *wish = making->wish;
-    if (making->answer->source.parts.count == 0 && refuse_profile(making) != 0) {
-        return -1;
+    if (making->answer->source->parts.count == 0) {
+        refuse_profile(making);
     }
     if (wish->shows[SHOW_BLOCKS] && wish->limit_given &&
         (wish->options.limit == 0 || wish->options.limit > BLOCKS_MOST)) {
-        return error_set(making->error,
-                         "--show-blocks takes a --limit of 1 to %d: `memtrace query` lists more",
-                         BLOCKS_MOST);
+        job_fail("--show-blocks takes a --limit of 1 to %d: `memtrace query` lists more",
+                 BLOCKS_MOST);
     }
-    return 0;
 }
 
-static int gather_detail(struct reportmaking *made, const struct making *making) {
+static void detail_undo(void *detail) {
+    detail_free(detail);
+}
+
+/* What single blocks of the selection tell. */
+static struct detail *reportmaking_gather(const struct making *making,
+                                          const struct detail_wish *wish,
+                                          const struct selection *selection) {
+    const struct answer *answer = making->answer;
+    struct error error;
+    struct detail *detail = detail_gather(wish, selection, answer->whole, answer->source->parts,
+                                          answer->names, making->replay, &error);
+    if (detail == NULL) {
+        job_fail_as(&error);
+    }
+    job_undo(detail_undo, detail);
+    return detail;
+}
+
+static void gather_detail(const struct making *making) {
     const struct report_wish *wish = making->wish;
-    const struct source *source = &making->answer->source;
-    const struct selection *selection = &making->answer->filtered.selection;
+    const struct answer *answer = making->answer;
+    struct report *report = making->report;
     struct detail_wish detail = {
-        .classes = selection_classes(selection),
+        .classes = selection_classes(answer->selection),
         .shutdown_ns = UINT64_MAX,
         .short_ns = wish->short_ns,
         .order = wish->block_order,
@@ -128,17 +141,13 @@ static int gather_detail(struct reportmaking *made, const struct making *making)
         detail.parts |= needs[i].is_asked ? needs[i].part : 0;
     }
     if (wish->shutdown_at != NULL &&
-        filtervalue_time(wish->shutdown_at, source->model, &detail.shutdown_ns, &why) != 0) {
-        return error_set(making->error, "--shutdown-at: %s", why.message);
+        filtervalue_time(wish->shutdown_at, answer->whole, &detail.shutdown_ns, &why) != 0) {
+        job_fail("--shutdown-at: %s", why.message);
     }
-    made->report.definitions = (struct report_definitions){detail.shutdown_ns, detail.short_ns};
-    if (detail.parts == 0 || source->parts.count == 0) {
-        return 0;
+    report->definitions = (struct report_definitions){detail.shutdown_ns, detail.short_ns};
+    if (detail.parts != 0 && answer->source->parts.count != 0) {
+        report->detail = reportmaking_gather(making, &detail, answer->selection);
     }
-    made->detail = detail_gather(&detail, selection, source->model, source->parts,
-                                 making->answer->names, making->replay, making->error);
-    made->report.detail = made->detail;
-    return made->detail != NULL ? 0 : -1;
 }
 
 /* ---- The moment that fragmentation is shown of ---- */
@@ -161,140 +170,118 @@ static bool is_trouble(const struct holes *holes, const struct model *model) {
            holes->unused_bytes >= model->totals.maximum_bytes / PEAK_SHARE;
 }
 
-static int gather_holes(struct reportmaking *made, const struct making *making, uint64_t to_ns) {
-    struct answer *answer = making->answer;
-    const struct source *source = &answer->source;
+static void model_undo(void *model) {
+    model_free(model);
+}
+
+static void gather_holes(const struct making *making, uint64_t to_ns) {
+    const struct answer *answer = making->answer;
+    struct report_holes *holes = job_alloc(sizeof *holes);
     const struct detail_wish wish = {.parts = DETAIL_HEAP,
-                                     .classes = selection_classes(&answer->filtered.selection)};
-    struct selection selection = answer->filtered.selection; /* not to be freed */
+                                     .classes = selection_classes(answer->selection)};
+    struct selection selection = *answer->selection; /* not to be freed */
+    struct error error;
     selection.view.to_ns = to_ns;
-    made->holes.model = selection_model(&selection, source->model, source->parts, answer->names,
-                                        making->replay, making->error);
-    if (made->holes.model != NULL) {
-        made->holes.detail = detail_gather(&wish, &selection, source->model, source->parts,
-                                           answer->names, making->replay, making->error);
+    holes->model = selection_model(&selection, answer->whole, answer->source->parts, answer->names,
+                                   making->replay, &error);
+    if (holes->model == NULL) {
+        job_fail_as(&error);
     }
-    made->report.holes = &made->holes;
-    return made->holes.detail != NULL ? 0 : -1;
+    job_undo(model_undo, holes->model);
+    holes->detail = reportmaking_gather(making, &wish, &selection);
+    making->report->holes = holes;
 }
 
 /* The moment with most holes, where fragmentation is asked for without a moment, or is what is
  * wrong with the program. */
-static int find_holes(struct reportmaking *made, const struct making *making) {
-    struct answer *answer = making->answer;
-    const struct source *source = &answer->source;
+static void reportmaking_find_holes(const struct making *making) {
+    const struct answer *answer = making->answer;
     bool is_asked = making->wish->shows[SHOW_FRAGMENTATION];
     struct holes holes;
-    if (source->parts.count == 0 || filters_have_end(&making->question->filters) ||
-        (!is_asked && !may_show_holes(making->wish, source->model))) {
-        return 0;
+    struct error error;
+    if (answer->source->parts.count == 0 || filters_have_end(&answer->question->filters) ||
+        (!is_asked && !may_show_holes(making->wish, answer->whole))) {
+        return;
     }
-    if (holes_find(source->model, source->parts, answer->filtered.selection.view.from_ns,
-                   making->replay, &holes, making->error) != 0) {
-        return -1;
+    job_check(holes_find(answer->whole, answer->source->parts, answer->selection->view.from_ns,
+                         making->replay, &holes, &error),
+              &error);
+    if (is_asked || is_trouble(&holes, answer->model)) {
+        gather_holes(making, holes.time_ns + 1);
     }
-    return is_asked || is_trouble(&holes, answer->filtered.model)
-               ? gather_holes(made, making, holes.time_ns + 1)
-               : 0;
 }
 
 /* ---- The report ---- */
 
-/* Where filters ask for pools or mappings, trees and tables are of those. What is written without a
- * --show-... option for programs has all classes, each in its place, and their totals. */
-static int choose_classes(struct reportmaking *made, const struct making *making) {
-    uint32_t classes = selection_classes(&making->answer->filtered.selection);
-    const struct model *heap;
-    if (classes == 0 || classes == 1u << MODEL_HEAP) {
-        return 0;
+/* What is written without a --show-... option for programs has all classes, each in its place, and
+ * the totals of those that filters ask for. */
+static void choose_classes(const struct making *making) {
+    struct report *report = making->report;
+    const struct model *counted = answer_counted(making->answer);
+    if (!reportmaking_is_everything(making->wish)) {
+        report->model = counted;
+    } else if (counted != report->model) {
+        report->counted = counted;
     }
-    heap = selection_as_heap(made->report.model, classes);
-    if (reportmaking_is_everything(making->wish)) {
-        made->report.counted = heap;
-    } else {
-        made->report.model = heap;
-    }
-    return 0;
 }
 
-static struct report begin(struct reportmaking *made, const struct making *making) {
-    struct answer *answer = making->answer;
-    const struct source *source = &answer->source;
-    const struct model *model = answer->filtered.model;
-    const struct filters *filters = &making->question->filters;
-    bool has_leaks = making->question->has_leaks && model_has_leaks(model);
-    made->run = (struct report_run){source->run, source->process, making->wish->processes};
-    return (struct report){
-        .model = model,
-        .names = answer->names,
-        .options = making->wish->options,
-        .source = source->path,
-        .selected = filters_given(filters) ? filters->text : NULL,
-        .parts = source->parts,
-        .mappings = &answer->filtered.selection.mappings,
-        .suppressions = has_leaks ? &answer->suppressions : NULL,
-        .run = source->run != NULL ? &made->run : NULL,
-    };
-}
-
-static int find_suspicions(struct reportmaking *made, const struct making *making) {
+static void find_suspicions(const struct making *making) {
     bool are_asked_for = making->wish->shows[SHOW_FINDINGS];
-    const struct findings_wish wish = {.report = &made->report,
-                                       .whole = making->answer->source.model,
-                                       .selection = &making->answer->filtered.selection,
+    const struct findings_wish wish = {.report = making->report,
+                                       .whole = making->answer->whole,
+                                       .selection = making->answer->selection,
                                        .has_passes = are_asked_for,
                                        .replay = making->replay};
+    struct findings *findings;
     if (!are_asked_for && (!is_for_people(making->wish) || reportmaking_is_special(making->wish))) {
-        return 0;
+        return;
     }
-    made->report.findings = &made->findings;
-    findings_make(&made->findings, &wish);
-    return 0;
+    findings = job_alloc(sizeof *findings);
+    making->report->findings = findings;
+    findings_make(findings, &wish);
 }
 
-static int count_activity(struct reportmaking *made, const struct making *making) {
+static void activity_undo(void *activity) {
+    activity_free(activity);
+}
+
+static void count_activity(const struct making *making) {
     enum { INTERVALS = 144 }; /* columns of a chart, each of two dots */
     const struct answer *answer = making->answer;
     unsigned series = making->wish->timeline_series;
     const struct activity_wish wish = {
         .parts = ACTIVITY_COUNTS | ACTIVITY_PROCESS | activity_parts(series),
         .most = INTERVALS,
-        .selection = &answer->filtered.selection,
-        .whole = answer->source.model,
-        .model = answer->filtered.model,
-        .recording = answer->source.parts,
+        .selection = answer->selection,
+        .whole = answer->whole,
+        .model = answer->model,
+        .recording = answer->source->parts,
         .names = answer->names,
     };
+    struct activity *activity;
+    struct error error;
     if (!making->wish->shows[SHOW_TIMELINE]) {
-        return 0;
+        return;
     }
-    made->report.timeline_series = series;
-    made->report.activity = &made->activity;
-    return activity_make(&made->activity, &wish, making->replay, making->error);
+    activity = job_alloc(sizeof *activity);
+    making->report->timeline_series = series;
+    making->report->activity = activity;
+    job_undo(activity_undo, activity);
+    job_check(activity_make(activity, &wish, making->replay, &error), &error);
 }
 
-int reportmaking_open(struct reportmaking *made, struct answer *answer,
-                      const struct question *question, const struct report_wish *wish,
-                      const struct replay_options *replay, struct error *error) {
-    const struct making making = {answer, question, wish, replay, error};
-    *made = (struct reportmaking){0};
-    if (check(&making) != 0) {
-        return -1;
-    }
-    made->report = begin(made, &making);
-    if (find_holes(made, &making) != 0 || gather_detail(made, &making) != 0 ||
-        choose_classes(made, &making) != 0 || find_suspicions(made, &making) != 0 ||
-        count_activity(made, &making) != 0) {
-        reportmaking_close(made);
-        return -1;
-    }
-    return 0;
-}
-
-void reportmaking_close(struct reportmaking *made) {
-    activity_free(&made->activity);
-    detail_free(made->detail);
-    model_free(made->holes.model);
-    detail_free(made->holes.detail);
-    *made = (struct reportmaking){0};
+struct report *reportmaking_open(const struct answer *answer, const struct report_wish *wish,
+                                 const struct replay_options *replay) {
+    struct report *report = job_alloc(sizeof *report);
+    const struct making making = {answer, wish, replay, report};
+    reportmaking_check(&making);
+    *report = answer_report(answer, wish->processes);
+    report->options = wish->options;
+    report->mappings = &answer->selection->mappings;
+    reportmaking_find_holes(&making);
+    gather_detail(&making);
+    choose_classes(&making);
+    find_suspicions(&making);
+    count_activity(&making);
+    return report;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * reportmaking.h: from an answer (question.h) to a report that only needs to be written: what
+ * reportmaking.h: from an answer (answer.h) to a report that only needs to be written: what
  * single blocks tell is gathered, the moment with most holes is found, pools and mappings stand for
  * the heap where filters ask for them.
  *
@@ -12,7 +12,7 @@
 #include "analyze/blocks/activity.h"
 #include "analyze/report/findings.h"
 #include "analyze/report/reports.h"
-#include "ask/question.h"
+#include "ask/answer.h"
 
 /* Reports that are no metric's. */
 enum report_show {
@@ -52,21 +52,9 @@ bool reportmaking_is_special(const struct report_wish *wish);
 /* Whether all there is is asked for, as programs read it. */
 bool reportmaking_is_everything(const struct report_wish *wish);
 
-/* Must stay where it is: its report points into it. */
-struct reportmaking {
-    struct report report; /* all but where it goes */
-    struct report_run run;
-    struct report_holes holes;
-    struct detail *detail;
-    struct activity activity; /* where the timeline is asked for */
-    struct findings findings; /* where they are asked for */
-};
-
-/* The answer is that of the question, and has to stay open. 0, or -1: error is set, and nothing is
- * open. */
-int reportmaking_open(struct reportmaking *made, struct answer *answer,
-                      const struct question *question, const struct report_wish *wish,
-                      const struct replay_options *replay, struct error *error);
-void reportmaking_close(struct reportmaking *made);
+/* All but where it goes. Belongs to the job, as the answer, which has to stay open; what cannot be
+ * answered ends the job. */
+struct report *reportmaking_open(const struct answer *answer, const struct report_wish *wish,
+                                 const struct replay_options *replay);
 
 #endif

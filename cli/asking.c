@@ -2,36 +2,56 @@
 /* asking.c: see asking.h. */
 #include "cli/asking.h"
 
+#include "analyze/base/job.h"
 #include "analyze/rows/number.h"
 #include "cli/progress.h"
 
-int asking_open(struct answer *answer, const char *name, const struct question *question,
-                struct error *error) {
+void asking_open(struct answer *answer, const char *name, const struct question *question) {
     const struct answer_progress progress = {
         .replay = progress_replay(), .symbols = progress_wanted() ? progress_symbols : NULL};
+    struct number number;
     progress_allow_fetching();
-    int result = answer_open(answer, name, question, &progress, error);
-    if (result == 0) {
-        asking_note_suppressions(&answer->suppressions);
+    answer_open(answer, name, question, &progress);
+    if (answer->suppressions != NULL && answer->suppressions->ignored != 0) {
+        cli_error("ignored, since not of leaks: %s",
+                  number_items(&number, answer->suppressions->ignored, "suppression"));
     }
-    return result;
 }
 
-void asking_note_suppressions(const struct suppressions *suppressions) {
-    struct number number;
-    if (suppressions->ignored != 0) {
-        cli_error("ignored, since not of leaks: %s",
-                  number_items(&number, suppressions->ignored, "suppression"));
+struct asking {
+    struct answer *answer;
+    const char *name;
+    const struct question *question;
+};
+
+static void asking_work(void *what) {
+    const struct asking *asking = what;
+    asking_open(asking->answer, asking->name, asking->question);
+}
+
+static void asking_undo(void *what) {
+    struct job_memory *memory = what;
+    job_free(&memory);
+}
+
+int asking_try(struct answer *answer, const char *name, const struct question *question,
+               struct error *error) {
+    struct asking asking = {answer, name, question};
+    struct job_memory *kept = NULL;
+    if (job_run(asking_work, &asking, &kept, error) != 0) {
+        return -1;
     }
+    job_undo(asking_undo, kept); /* it belongs to the command */
+    return 0;
 }
 
 void asking_note(const struct answer *answer) {
     const char *const *lines;
     size_t count = names_warnings(answer->names, &lines);
-    if (answer->source.model->damage[0] != '\0') {
-        cli_error("%s: %s", answer->source.path, answer->source.model->damage);
+    if (answer->whole->damage[0] != '\0') {
+        cli_error("%s: %s", answer->source->path, answer->whole->damage);
     }
     for (size_t i = 0; i < count; i++) {
-        cli_error("%s: %s", answer->source.path, lines[i]);
+        cli_error("%s: %s", answer->source->path, lines[i]);
     }
 }

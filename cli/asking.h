@@ -8,16 +8,16 @@
 #ifndef CLI_ASKING_H
 #define CLI_ASKING_H
 
-#include "ask/question.h"
+#include "ask/answer.h"
 #include "cli/cli.h"
 
 /* As answer_open(). */
-int asking_open(struct answer *answer, const char *name, const struct question *question,
-                struct error *error);
+void asking_open(struct answer *answer, const char *name, const struct question *question);
+/* The same where a failure does not end the command. 0, or -1: error is set. */
+int asking_try(struct answer *answer, const char *name, const struct question *question,
+               struct error *error);
 
 /* Says on stderr what is wrong with the file and what its names lack. */
 void asking_note(const struct answer *answer);
-/* How many lines of suppression files were left out. */
-void asking_note_suppressions(const struct suppressions *suppressions);
 
 #endif

@@ -160,15 +160,10 @@ struct checking {
 };
 
 static void open_baseline(struct checking *checking, const char *path) {
-    struct error error;
     if (checking->baseline_path != NULL && strcmp(checking->baseline_path, path) == 0) {
         return;
     }
-    if (checking->baseline_path != NULL) {
-        answer_close(&checking->baseline);
-        checking->baseline_path = NULL;
-    }
-    job_check(asking_open(&checking->baseline, path, &checking->request->question, &error), &error);
+    asking_open(&checking->baseline, path, &checking->request->question);
     checking->baseline_path = path;
 }
 
@@ -178,17 +173,17 @@ static void end_selection(void *selection) {
 
 static struct check_subject make_subject(const struct request *request, struct answer *answer,
                                          const struct replay_options *replay) {
-    struct check_subject subject = {.whole = answer->source.model,
-                                    .parts = answer->source.parts,
+    struct check_subject subject = {.whole = answer->whole,
+                                    .parts = answer->source->parts,
                                     .names = answer->names,
                                     .selection = job_alloc(sizeof *subject.selection),
-                                    .suppressions = &answer->suppressions,
-                                    .source = answer->source.path,
+                                    .suppressions = answer->suppressions,
+                                    .source = answer->source->path,
                                     .options = replay};
     struct error error;
     *subject.selection = selection_all();
     job_undo(end_selection, subject.selection);
-    job_check(filters_select(&request->filters, &answer->source, answer->names, replay,
+    job_check(filters_select(&request->filters, answer->source, answer->names, replay,
                              subject.selection, &error),
               &error);
     return subject;
@@ -215,8 +210,8 @@ static void check_next(void *what) {
 static int write_results(const struct checking *checking) {
     struct check_report report = {.results = checking->results,
                                   .count = checking->count,
-                                  .source = checking->subject->source.path,
-                                  .executable = checking->subject->source.model->header.executable};
+                                  .source = checking->subject->source->path,
+                                  .executable = checking->subject->whole->header.executable};
     struct outfile *file = outfile_open(checking->request->output);
     bool broken = false;
     report.out = file->stream;
@@ -230,7 +225,7 @@ static int write_results(const struct checking *checking) {
 
 /* A peak among threads is known within a bound. */
 static void tell_unsure(const struct checking *checking) {
-    uint64_t bound = checking->subject->source.model->totals.maximum_error_bytes;
+    uint64_t bound = checking->subject->whole->totals.maximum_error_bytes;
     struct number number;
     for (size_t i = 0; i < checking->count; i++) {
         const struct check_result *result = &checking->results[i];
@@ -261,55 +256,46 @@ static int check_all(struct checking *checking) {
 /* What of the file makes its numbers less than true. Nobody can tell whether a damaged file keeps a
  * budget, or a program whose malloc is not counted; events that a busy program lost are few. */
 static int judge_file(const struct answer *answer, int status) {
-    const struct model *model = answer->source.model;
+    const struct model *model = answer->whole;
     const char *uncounted = names_uncounted(answer->names);
     uint64_t late_frees = *memtrace_lost(&model->header, MEMTRACE_LOST_FREES);
     uint64_t lost = model->header.lost[MEMTRACE_LOST_EVENTS] +
                     (model->recording.present ? model->header.lost[MEMTRACE_LOST_RECORDS] : 0);
     if (lost != 0) {
         struct number count;
-        cli_error("%s lacks %s, so its numbers may be too low", answer->source.path,
+        cli_error("%s lacks %s, so its numbers may be too low", answer->source->path,
                   number_items(&count, lost, "event"));
     }
     if (late_frees != 0) {
         struct number count;
         cli_error("%s: %s blocks were freed without being seen, so its leaks may be too high",
-                  answer->source.path, number_count(&count, late_frees));
+                  answer->source->path, number_count(&count, late_frees));
     }
     if (uncounted[0] != '\0') {
-        cli_error("%s: %s", answer->source.path, uncounted);
+        cli_error("%s: %s", answer->source->path, uncounted);
     }
     if (model->damage[0] != '\0') {
-        cli_error("%s is damaged, so its numbers are too low: %s", answer->source.path,
+        cli_error("%s is damaged, so its numbers are too low: %s", answer->source->path,
                   model->damage);
     } else if (model_is_unfinished(model)) {
         cli_error("%s was not finished by its writer, so its numbers may be too low",
-                  answer->source.path);
+                  answer->source->path);
     } else if (!uncounted_is_all(model)) {
         return status;
     }
     return status == CHECK_MET ? CHECK_TROUBLE : status;
 }
 
-static void end_answer(void *answer) {
-    answer_close(answer);
-}
-
 static void end_checking(void *what) {
     struct checking *checking = what;
     job_free(&checking->memory);
-    if (checking->baseline_path != NULL) {
-        answer_close(&checking->baseline);
-    }
 }
 
 static void check_file(void *what) {
     struct request *request = what;
     struct checking *checking = job_alloc(sizeof *checking);
     struct answer *answer = job_alloc(sizeof *answer);
-    struct error error = {""};
-    job_check(asking_open(answer, request->source, &request->question, &error), &error);
-    job_undo(end_answer, answer);
+    asking_open(answer, request->source, &request->question);
     checking->request = request;
     checking->subject = answer;
     checking->results = job_array(request->budgets.count, sizeof *checking->results);
@@ -329,8 +315,6 @@ static int run_check(int argc, char **argv) {
             cli_error("%s", error.message);
         }
     }
-    filters_free(&request.filters);
-    question_free(&request.question);
     return status;
 }
 

@@ -115,22 +115,14 @@ static const char *selected_of(const struct request *request, size_t side) {
     return question_narrows(&request->base) ? text : NULL;
 }
 
-/* What a side compares: the heap, or what filters ask for in its place. */
-static const struct model *counted_of(const struct answer *answer) {
-    uint32_t classes = selection_classes(&answer->filtered.selection);
-    return classes == 0 || classes == 1u << MODEL_HEAP
-               ? answer->filtered.model
-               : selection_as_heap(answer->filtered.model, classes);
-}
-
 static int compare(struct answer answers[2], struct request *request) {
     struct diff_side sides[2];
     struct diff diff;
     int status;
     for (size_t i = 0; i < 2; i++) {
-        sides[i] =
-            (struct diff_side){counted_of(&answers[i]), answers[i].names, answers[i].source.path,
-                               selected_of(request, i), &answers[i].suppressions};
+        sides[i] = (struct diff_side){answer_counted(&answers[i]), answers[i].names,
+                                      answers[i].source->path, selected_of(request, i),
+                                      answers[i].suppressions};
     }
     diff = diff_make(sides, &request->options);
     status = write_diff(&diff, request);
@@ -141,13 +133,14 @@ static int compare(struct answer answers[2], struct request *request) {
 
 /* Its own options have base- before their names. */
 static int open_before(struct answer *answer, const struct request *request) {
-    struct question question = request->question;
+    struct question *question = job_alloc(sizeof *question);
     struct error error = {""};
+    *question = request->question;
     if (question_narrows(&request->base)) {
-        question.filters = request->base.filters;
-        question.choice = request->base.choice;
+        question->filters = request->base.filters;
+        question->choice = request->base.choice;
     }
-    if (asking_open(answer, request->sources[0], &question, &error) == 0) {
+    if (asking_try(answer, request->sources[0], question, &error) == 0) {
         return CLI_OK;
     }
     if (question_narrows(&request->base)) {
@@ -158,19 +151,12 @@ static int open_before(struct answer *answer, const struct request *request) {
 
 static int diff_sources(struct request *request) {
     struct answer answers[2];
-    struct error error = {""};
     int status = open_before(&answers[0], request);
     if (status != CLI_OK) {
         return status;
     }
-    if (asking_open(&answers[1], request->sources[1], &request->question, &error) != 0) {
-        answer_close(&answers[0]);
-        return cli_error("%s", error.message);
-    }
-    status = compare(answers, request);
-    answer_close(&answers[1]);
-    answer_close(&answers[0]);
-    return status;
+    asking_open(&answers[1], request->sources[1], &request->question);
+    return compare(answers, request);
 }
 
 static int run_diff(int argc, char **argv) {
@@ -178,12 +164,7 @@ static int run_diff(int argc, char **argv) {
                               .view = {.limit = 20, .depth = 16},
                               .question.has_leaks = true};
     int status = read_arguments(&request, argc, argv);
-    if (status == CLI_OK) {
-        status = diff_sources(&request);
-    }
-    question_free(&request.question);
-    question_free(&request.base);
-    return status;
+    return status == CLI_OK ? diff_sources(&request) : status;
 }
 
 const struct command diff_command = {

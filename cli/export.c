@@ -153,7 +153,7 @@ static void write_page(const struct answer *answer, const struct request *reques
                            .all_frames = request->all_frames,
                            .replay = progress_replay()};
     struct error error;
-    job_check(onefile_write_answer(&page, answer, &request->question, out, &error), &error);
+    job_check(onefile_write_answer(&page, answer, out, &error), &error);
 #else
     (void)answer;
     (void)request;
@@ -165,22 +165,22 @@ static void write_page(const struct answer *answer, const struct request *reques
 static void export_answer(const struct answer *answer, const struct request *request) {
     const struct replay_options progress = progress_replay();
     bool given = filters_given(&request->question.filters);
-    struct export export = {.model = answer->filtered.model,
+    struct export export = {.model = answer->model,
                             .names = answer->names,
-                            .parts = answer->source.parts,
+                            .parts = answer->source->parts,
                             .cost = request->cost,
                             .full_names = request->full_names,
                             .by_line = request->by_line,
                             .all_frames = request->all_frames,
                             .depth = request->depth,
                             .is_depth_given = request->is_depth_given,
-                            .whole = answer->source.model,
-                            .selection = given ? &answer->filtered.selection : NULL,
+                            .whole = answer->whole,
+                            .selection = given ? answer->selection : NULL,
                             .selected = given ? request->question.filters.text : NULL,
                             .progress = &progress,
-                            .source = answer->source.path};
+                            .source = answer->source->path};
     struct outfile *file;
-    exportformat_choose(request->format, &answer->filtered.selection, &export);
+    exportformat_choose(request->format, answer->selection, &export);
     file = outfile_open(request->output);
     export.out = file->stream;
     export.path = file->path;
@@ -195,13 +195,9 @@ static void export_answer(const struct answer *answer, const struct request *req
 
 static int export_source(const struct request *request) {
     struct answer answer;
-    struct error error;
-    if (asking_open(&answer, request->source, &request->question, &error) != 0) {
-        return cli_error("%s", error.message);
-    }
+    asking_open(&answer, request->source, &request->question);
     export_answer(&answer, request);
     asking_note(&answer);
-    answer_close(&answer);
     return CLI_OK;
 }
 
@@ -214,7 +210,6 @@ static int run_export(int argc, char **argv) {
     } else if (status == CLI_OK) {
         status = export_source(&request);
     }
-    question_free(&request.question);
     return status;
 }
 

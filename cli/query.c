@@ -397,31 +397,27 @@ static int query_answer(const struct answer *answer, const struct request *reque
     struct queryshell shell = {0};
     struct replay_options replay = {.context = &shell,
                                     .progress = progress_wanted() ? queryshell_progress : NULL};
-    struct query_source asked = {.whole = answer->source.model,
-                                 .model = answer->filtered.model,
-                                 .selection = &answer->filtered.selection,
+    struct query_source asked = {.whole = answer->whole,
+                                 .model = answer->model,
+                                 .selection = answer->selection,
                                  .names = answer->names,
-                                 .parts = answer->source.parts,
-                                 .run = answer->source.run,
+                                 .parts = answer->source->parts,
+                                 .run = answer->source->run,
                                  .replay = &replay,
                                  .has_full_names = request->full_names};
     int status;
     shell.query = query_open(&asked);
-    status = run_into(&shell, request, &answer->source);
+    status = run_into(&shell, request, answer->source);
     query_close(shell.query);
     return status;
 }
 
 static int query_source(const struct request *request) {
     struct answer answer;
-    struct error error;
     int status;
-    if (asking_open(&answer, request->source, &request->question, &error) != 0) {
-        return cli_error("%s", error.message);
-    }
+    asking_open(&answer, request->source, &request->question);
     status = query_answer(&answer, request);
     asking_note(&answer);
-    answer_close(&answer);
     return status;
 }
 
@@ -447,7 +443,6 @@ static int run_query(int argc, char **argv) {
     if (status == CLI_OK) {
         status = query_any(&request);
     }
-    question_free(&request.question);
     return status;
 }
 

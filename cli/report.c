@@ -1,17 +1,196 @@
 /* SPDX-License-Identifier: MIT */
-/* report.c: `memtrace report [FILE|PID]`: what is asked for, and by which options. docs/report.md
- * is its page. */
+/* report.c: `memtrace report [FILE|PID]`: what is asked for, by which options, and which reports
+ * are written in which form. docs/report.md is its page. */
 #include "analyze/base/job.h"
 #include "analyze/base/pattern.h"
 #include "analyze/blocks/activity.h"
+#include "analyze/report/findings.h"
+#include "analyze/rows/safetext.h"
+#include "analyze/rows/table.h"
+#include "ask/reportmaking.h"
 #include "cli/asking.h"
 #include "cli/outfile.h"
 #include "cli/progress.h"
-#include "cli/reportshow.h"
 #include "cli/terminal.h"
 
-#include <stdlib.h>
 #include <string.h>
+
+enum { REQUEST_PATH_DEPTH = 16, REQUEST_TABLE_DEPTH = 3 };
+
+struct request {
+    struct report_wish wish;
+    enum { FORM_TREE, FORM_FLAT, FORM_PATHS } form;
+    regex_t regex; /* where wish.callers_of is one */
+    bool has_regex;
+    bool depth_given;
+    bool percent_given;
+    const char *color;
+    const char *output;
+    const char *source;
+    struct question question;
+};
+
+/* The two metrics that only single blocks tell are those of a model of their own; leaks that are
+ * suppressed are told apart. */
+static void write_metric(const struct report *report, const struct request *request,
+                         enum metric metric) {
+    const char *text = request->wish.callers_of;
+    const struct callers_of of = {
+        .text = text, .function = request->has_regex ? NULL : text, .regex = &request->regex};
+    bool are_leaks = metric == METRIC_LEAKED || metric == METRIC_SHUTDOWN;
+    struct report all = *report;
+    struct report shown;
+    if (metric >= METRIC_COUNT) {
+        all.model = detail_submodel(report->detail,
+                                    metric == METRIC_SHUTDOWN ? DETAIL_SHUTDOWN : DETAIL_SHORT,
+                                    report->model);
+    }
+    shown = all;
+    are_leaks = are_leaks && report->suppressions != NULL;
+    if (are_leaks) {
+        shown.model = suppressions_leave(all.suppressions, all.model, all.names);
+    }
+    if (text != NULL) {
+        report_callers(&shown, metric, &of);
+    } else {
+        (request->form == FORM_FLAT    ? report_flat
+         : request->form == FORM_PATHS ? report_paths
+                                       : report_tree)(&shown, metric);
+    }
+    if (are_leaks) {
+        report_suppressed(&all);
+    }
+}
+
+/* ---- What is written where nothing is asked for ---- */
+
+static struct report with_few_rows(const struct report *report, size_t count) {
+    struct report brief = *report;
+    if (brief.options.limit == 0 || brief.options.limit > count) {
+        brief.options.limit = count;
+    }
+    return brief;
+}
+
+/* The largest call paths of a metric, as a list. */
+static void write_top(const struct report *report, const struct request *request,
+                      enum metric metric, size_t count) {
+    struct report top = with_few_rows(report, count);
+    top.options.min_percent = 0;
+    top.options.depth = request->depth_given ? top.options.depth : REQUEST_PATH_DEPTH;
+    report_paths(&top, metric);
+}
+
+static void write_default(const struct report *report, const struct request *request) {
+    const struct model_totals *totals = &report->model->totals;
+    const struct report few = with_few_rows(report, 5);
+    const struct report fewer = with_few_rows(report, 3);
+    table_drawing_begin(report, NULL);
+    if (report->run != NULL) {
+        report_run(report);
+    }
+    report_summary(report);
+    report_warnings(report);
+    table_drawing_end(report);
+    /* What is wrong with the program comes first: the gravest. */
+    if (report->findings != NULL && report->findings->count != 0) {
+        report_findings(&few);
+    }
+    if (report_has_much_temporary(report->model)) {
+        write_top(report, request, METRIC_TEMPORARY, 3);
+    }
+    if (report->holes != NULL) {
+        report_fragmentation_brief(&fewer);
+    }
+    if (report_has_pools(report)) {
+        report_pools(report);
+    }
+    if (request->form == FORM_TREE && totals->maximum_bytes != 0) {
+        write_top(report, request, METRIC_MAXIMUM, 5);
+    }
+    if (report_has_many_allocations(report->model)) {
+        report_often(&few);
+    }
+    if (totals->maximum_bytes != 0) {
+        write_metric(report, request, METRIC_MAXIMUM);
+    }
+    if (totals->live_bytes != 0) {
+        write_metric(report, request, METRIC_LEAKED);
+    }
+    if (report->model->thread_count > 1) {
+        report_threads(report);
+    }
+    if (totals->allocations != 0) {
+        report_next(report, request->form == FORM_FLAT);
+    }
+}
+
+/* ---- All of it ---- */
+
+/* Forms for other programs carry no notes in their text: people see them on stderr. */
+static void note_warnings(const struct report *report) {
+    const char *const *lines;
+    size_t count = names_warnings(report->names, &lines);
+    if (report->model->damage[0] != '\0') {
+        print_safe(stderr, "memtrace: the file is damaged: %s\n", report->model->damage);
+    }
+    for (size_t i = 0; i < count; i++) {
+        print_safe(stderr, "memtrace: %s\n", lines[i]);
+    }
+}
+
+static void write_report(const struct report *report, const struct request *request) {
+    static void (*const writers[SHOW_COUNT])(const struct report *) = {
+        [SHOW_FINDINGS] = report_findings,   [SHOW_GROUPS] = report_groups,
+        [SHOW_LIFETIMES] = report_lifetimes, [SHOW_SIZES] = report_sizes,
+        [SHOW_BLOCKS] = report_blocks,       [SHOW_FRAGMENTATION] = report_fragmentation,
+        [SHOW_MAPPINGS] = report_mappings,   [SHOW_TIMELINE] = report_timeline,
+        [SHOW_MARKS] = report_marks,         [SHOW_THREADS] = report_threads,
+        [SHOW_PROCESSES] = report_processes, [SHOW_POOLS] = report_pools,
+    };
+    const struct report_wish *wish = &request->wish;
+    bool is_for_people = report_is_for_people(report);
+    bool is_special = reportmaking_is_special(wish);
+    struct table_document document;
+    struct report in_document = *report;
+    if (!is_for_people) {
+        note_warnings(report);
+    }
+    if (!is_for_people && !is_special && report->options.format == REPORT_CSV) {
+        report_csv(report);
+        return;
+    }
+    if (!is_for_people && !is_special) {
+        report_json(report);
+        fputc('\n', report->out);
+        return;
+    }
+    table_document_open(&document, report);
+    in_document.document = &document;
+    if (!is_special) {
+        write_default(&in_document, request);
+    } else if (is_for_people) {
+        if (report->run != NULL && !wish->shows[SHOW_PROCESSES]) {
+            report_run_process(report);
+        }
+        report_selected(report);
+        report_warnings(report);
+    }
+    if (wish->callers_of != NULL && !reportmaking_has_metric(wish)) {
+        write_metric(&in_document, request, METRIC_MAXIMUM);
+    }
+    for (enum metric metric = 0; metric < METRIC_ALL; metric++) {
+        if (wish->metrics[metric]) {
+            write_metric(&in_document, request, metric);
+        }
+    }
+    for (size_t i = 0; i < SHOW_COUNT; i++) {
+        if (wish->shows[i]) {
+            writers[i](&in_document);
+        }
+    }
+    table_document_close(&document, report);
+}
 
 /* ---- The command line ---- */
 
@@ -39,7 +218,8 @@ static int take_series(void *member, const struct option *option, const char *va
     .type = OPTION_WORD, IN(wish.options.bottom_up), .words = "top-down|bottom-up",                \
     .is_choice = true
 
-static void free_regex(struct request *request) {
+static void callers_undo(void *what) {
+    struct request *request = what;
     if (request->has_regex) {
         regfree(&request->regex);
         request->has_regex = false;
@@ -53,14 +233,14 @@ static int take_callers(void *member, const struct option *option, const char *v
     size_t size = strlen(value);
     char why[PATTERN_WHY];
     char *regex;
-    free_regex(request);
+    callers_undo(request);
     request->wish.callers_of = value;
     if (size < 2 || value[0] != '/' || value[size - 1] != '/') {
         return size != 0 ? 0 : option_refuse(option, value, "a function", error);
     }
-    regex = strndup(value + 1, size - 2);
-    request->has_regex = regex != NULL && pattern_compile(&request->regex, regex, why) == 0;
-    free(regex);
+    job_undo(callers_undo, request);
+    regex = job_text("%.*s", (int)(size - 2), value + 1);
+    request->has_regex = pattern_compile(&request->regex, regex, why) == 0;
     return request->has_regex ? 0 : option_refuse(option, value, "a regular expression", error);
 }
 
@@ -181,7 +361,7 @@ static void set_bounds(struct request *request) {
     }
 }
 
-static int read_request(struct request *request, int argc, char **argv) {
+static int report_read_request(struct request *request, int argc, char **argv) {
     int status = cli_read(&report_command, &argc, &argv, request);
     if (status == CLI_OK) {
         status = cli_one(&report_command, argc, argv, NULL, &request->source);
@@ -206,66 +386,48 @@ static int read_request(struct request *request, int argc, char **argv) {
 
 /* ---- The work ---- */
 
-static int write_to(struct report *report, const struct request *request) {
-    struct outfile *file;
-    struct error error;
-    if (reportmaking_is_everything(&request->wish) && !request->depth_given &&
-        report_refuse_bulk(report, &error) != 0) {
-        if (report->options.format != REPORT_JSON) {
-            return cli_error("%s", error.message);
-        }
-        report->options.no_frames = true;
-        fputs("memtrace: the frames of all call paths would take more than 100 MB: they are in "
-              "`nodes` alone "
-              "(--depth 0 writes them with each path)\n",
-              stderr);
+/* 0, or -1: the frames of all call paths would take too much, and there is no form without. */
+static int limit_bulk(struct report *report, const struct request *request, struct error *error) {
+    if (!reportmaking_is_everything(&request->wish) || request->depth_given ||
+        report_refuse_bulk(report, error) == 0) {
+        return 0;
     }
-    file = outfile_open(request->output);
-    report->out = file->stream;
-    reportshow_write(report, request);
-    outfile_keep(file);
-    return CLI_OK;
-}
-
-static int report_answer(struct answer *answer, const struct request *request) {
-    struct replay_options replay = progress_replay();
-    struct reportmaking made;
-    struct error error;
-    int status;
-    if (reportmaking_open(&made, answer, &request->question, &request->wish, &replay, &error) !=
-        0) {
-        return cli_error("%s", error.message);
+    if (report->options.format != REPORT_JSON) {
+        return -1;
     }
-    terminal_style(&made.report.options, request->output, request->color);
-    status = write_to(&made.report, request);
-    reportmaking_close(&made);
-    return status;
-}
-
-static int report_source(const char *name, const struct request *request) {
-    struct answer answer;
-    struct error error;
-    int status;
-    if (asking_open(&answer, name, &request->question, &error) != 0) {
-        return cli_error("%s", error.message);
-    }
-    status = report_answer(&answer, request);
-    answer_close(&answer);
-    return status;
+    report->options.no_frames = true;
+    fputs("memtrace: the frames of all call paths would take more than 100 MB: they are in "
+          "`nodes` alone "
+          "(--depth 0 writes them with each path)\n",
+          stderr);
+    return 0;
 }
 
 static int run_report(int argc, char **argv) {
-    struct request request = {
+    struct request *request = job_alloc(sizeof *request);
+    struct replay_options replay = progress_replay();
+    struct answer answer;
+    struct report *report;
+    struct outfile *file;
+    struct error error;
+    int status;
+    *request = (struct request){
         .wish = {.options = {.min_percent = REPORT_TREE_PERCENT, .limit = REPORT_TREE_LIMIT},
                  .processes = 10},
         .question.has_leaks = true};
-    int status = read_request(&request, argc, argv);
-    if (status == CLI_OK) {
-        status = report_source(request.source, &request);
+    status = report_read_request(request, argc, argv);
+    if (status != CLI_OK) {
+        return status;
     }
-    free_regex(&request);
-    question_free(&request.question);
-    return status;
+    asking_open(&answer, request->source, &request->question);
+    report = reportmaking_open(&answer, &request->wish, &replay);
+    terminal_style(&report->options, request->output, request->color);
+    job_check(limit_bulk(report, request, &error), &error);
+    file = outfile_open(request->output);
+    report->out = file->stream;
+    write_report(report, request);
+    outfile_keep(file);
+    return CLI_OK;
 }
 
 const struct command report_command = {

@@ -31,14 +31,14 @@ function(memtrace_agent_sources list)
     list(FILTER sources EXCLUDE REGEX "/analyze/(blocks|export|filter|import|query|report)/")
     list(FILTER sources EXCLUDE REGEX "/symbol/(codefile|symbol|symbolcache|dwarffile|dwarfpackage|demangle|sourceinfo)\\.c$")
     # ask
-    list(FILTER sources EXCLUDE REGEX "/ask/(cleanup|filters|filtervalue|question|reportmaking|runregions|runsource|source)\\.c$")
+    list(FILTER sources EXCLUDE REGEX "/ask/(answer|cleanup|filters|filtervalue|question|reportmaking|runregions|runsource|source)\\.c$")
     # collect
     list(FILTER sources EXCLUDE REGEX "/transform/(anonymize|fakename|importer|merge|recordwriter|strip|transform)\\.c$")
     list(FILTER sources EXCLUDE REGEX "/(attachwalk|leftout|recordslices|allocrecorded)\\.c$")
     memtrace_without_patching(sources)
     # cli: no page, no reports, no files written anew
     list(FILTER sources EXCLUDE REGEX
-         "/cli/(allocators|anonymize|asking|budget|check|diff|export|extract|flags|frames|gather|import|info|merge|outfile|progress|query|repack|replay|report|reportshow|rewriting|serve|strip|symbolize|top|trace)\\.c$")
+         "/cli/(allocators|anonymize|asking|budget|check|diff|export|extract|flags|frames|gather|import|info|merge|outfile|progress|query|repack|replay|report|rewriting|serve|strip|symbolize|top|trace)\\.c$")
     set(${list} "${sources}" PARENT_SCOPE)
 endfunction()
 

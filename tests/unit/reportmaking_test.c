@@ -10,6 +10,7 @@
 #include <cmocka.h>
 // clang-format on
 
+#include "analyze/base/job.h"
 #include "analyze/rows/table.h"
 #include "ask/reportmaking.h"
 #include "tests/unit/profile_builder.h"
@@ -22,26 +23,15 @@ static const struct answer_progress quiet;
 static void open_recording(struct answer *answer, const struct question *question) {
     const struct recording_random options = {.seed = 3, .threads = 3, .is_precise = true};
     struct recording_build build = {0};
-    struct error error;
     recording_random(&build, &options);
     recording_build_write(build.bytes, build.size, selection_path);
     recording_build_free(&build);
-    if (answer_open(answer, selection_path, question, &quiet, &error) != 0) {
-        fail_msg("%s", error.message);
-    }
-}
-
-static void open_report(struct reportmaking *made, struct answer *answer,
-                        const struct question *question, const struct report_wish *wish) {
-    struct error error;
-    if (reportmaking_open(made, answer, question, wish, &quiet.replay, &error) != 0) {
-        fail_msg("%s", error.message);
-    }
+    answer_open(answer, selection_path, question, &quiet);
 }
 
 /* The output of a report as JSON. The caller frees the tree. */
-static yajl_val written(struct reportmaking *made, void (*write)(const struct report *report)) {
-    struct report report = made->report;
+static yajl_val written(const struct report *made, void (*write)(const struct report *report)) {
+    struct report report = *made;
     struct table_document document;
     char *text = NULL;
     size_t size = 0;
@@ -80,22 +70,20 @@ static void sizes(void **state) {
     const struct question question = {0};
     const struct report_wish wish = {.options.format = REPORT_JSON, .shows[SHOW_SIZES] = true};
     struct answer answer;
-    struct reportmaking made;
+    struct report *made;
     const struct model_totals *totals;
     yajl_val root;
     (void)state;
     open_recording(&answer, &question);
-    totals = &answer.source.model->totals;
+    totals = &answer.whole->totals;
     assert_true(totals->allocations > 100);
-    open_report(&made, &answer, &question, &wish);
-    root = written(&made, report_sizes);
+    made = reportmaking_open(&answer, &wish, &quiet.replay);
+    root = written(made, report_sizes);
     assert_int_equal(sum(root, 0, "allocations"), totals->allocations);
     assert_int_equal(sum(root, 0, "total_bytes"), totals->total_bytes);
     assert_int_equal(sum(root, 0, "live_blocks"), totals->live_blocks);
     assert_int_equal(sum(root, 1, "allocations"), totals->allocations);
     yajl_tree_free(root);
-    reportmaking_close(&made);
-    answer_close(&answer);
 }
 
 /* The usual number of blocks, or as many as somebody said; lifetimes of all that were freed. */
@@ -104,24 +92,21 @@ static void blocks_and_lifetimes(void **state) {
     struct report_wish wish = {.options.format = REPORT_JSON,
                                .shows = {[SHOW_BLOCKS] = true, [SHOW_LIFETIMES] = true}};
     struct answer answer;
-    struct reportmaking made;
+    struct report *made;
     yajl_val root;
     (void)state;
     open_recording(&answer, &question);
-    open_report(&made, &answer, &question, &wish);
-    assert_int_equal(made.report.detail->block_count, 20);
-    root = written(&made, report_lifetimes);
-    assert_int_equal(sum(root, 0, "freed"), answer.source.model->totals.frees);
-    assert_int_equal(sum(root, 1, "freed"), answer.source.model->totals.frees);
+    made = reportmaking_open(&answer, &wish, &quiet.replay);
+    assert_int_equal(made->detail->block_count, 20);
+    root = written(made, report_lifetimes);
+    assert_int_equal(sum(root, 0, "freed"), answer.whole->totals.frees);
+    assert_int_equal(sum(root, 1, "freed"), answer.whole->totals.frees);
     yajl_tree_free(root);
-    reportmaking_close(&made);
     wish.limit_given = true;
     wish.options.limit = 3;
-    open_report(&made, &answer, &question, &wish);
-    assert_int_equal(made.report.detail->block_count, 3);
-    assert_true(made.report.detail->blocks[0].size >= made.report.detail->blocks[2].size);
-    reportmaking_close(&made);
-    answer_close(&answer);
+    made = reportmaking_open(&answer, &wish, &quiet.replay);
+    assert_int_equal(made->detail->block_count, 3);
+    assert_true(made->detail->blocks[0].size >= made->detail->blocks[2].size);
 }
 
 /* Where nobody says when, it is of the moment with most holes. */
@@ -130,24 +115,31 @@ static void fragmentation(void **state) {
     const struct report_wish wish = {.options.format = REPORT_JSON,
                                      .shows[SHOW_FRAGMENTATION] = true};
     struct answer answer;
-    struct reportmaking made;
+    struct report *made;
     yajl_val root;
     (void)state;
     open_recording(&answer, &question);
-    open_report(&made, &answer, &question, &wish);
-    assert_ptr_equal(made.report.holes, &made.holes);
-    root = written(&made, report_fragmentation);
-    assert_int_equal(sum(root, 0, "live_bytes"), made.holes.model->totals.live_bytes);
+    made = reportmaking_open(&answer, &wish, &quiet.replay);
+    assert_non_null(made->holes);
+    root = written(made, report_fragmentation);
+    assert_int_equal(sum(root, 0, "live_bytes"), made->holes->model->totals.live_bytes);
     yajl_tree_free(root);
-    reportmaking_close(&made);
-    answer_close(&answer);
+}
+
+struct refusal {
+    const struct answer *answer;
+    const struct report_wish *wish;
+};
+
+static void ask_for(void *what) {
+    const struct refusal *refusal = what;
+    reportmaking_open(refusal->answer, refusal->wish, &quiet.replay);
 }
 
 static void expect_refused(struct answer *answer, const struct report_wish *wish, const char *why) {
-    const struct question question = {0};
-    struct reportmaking made;
+    struct refusal refusal = {answer, wish};
     struct error error = {""};
-    assert_int_equal(reportmaking_open(&made, answer, &question, wish, &quiet.replay, &error), -1);
+    assert_int_equal(job_run(ask_for, &refusal, NULL, &error), -1);
     if (strstr(error.message, why) == NULL) {
         fail_msg("\"%s\" lacks \"%s\"", error.message, why);
     }
@@ -163,22 +155,19 @@ static void refused(void **state) {
     const struct report_wish lifetimes = {.shows[SHOW_LIFETIMES] = true};
     struct builder *builder = builder_new();
     struct answer answer;
-    struct reportmaking made;
-    struct error error;
+    struct report *made;
     (void)state;
     open_recording(&answer, &question);
     expect_refused(&answer, &too_many, "--show-blocks takes a --limit of 1 to 10000000");
     expect_refused(&answer, &no_time, "--shutdown-at: ");
-    answer_close(&answer);
     recording_build_write(builder->bytes, builder_size(builder), selection_path);
     free(builder);
-    assert_int_equal(answer_open(&answer, selection_path, &question, &quiet, &error), 0);
+    answer_open(&answer, selection_path, &question, &quiet);
     expect_refused(&answer, &no_sizes, "--show-sizes needs single blocks");
     expect_refused(&answer, &no_marks, "which has no marks");
-    open_report(&made, &answer, &question, &lifetimes); /* a profile tells them in steps */
-    assert_null(made.report.detail);
-    reportmaking_close(&made);
-    answer_close(&answer);
+    made =
+        reportmaking_open(&answer, &lifetimes, &quiet.replay); /* a profile tells them in steps */
+    assert_null(made->detail);
 }
 
 int main(void) {

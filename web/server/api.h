@@ -23,26 +23,10 @@
 #include "analyze/report/metric.h"
 #include "analyze/rows/jsonwriter.h"
 #include "analyze/rows/rows.h"
-#include "ask/question.h"
+#include "ask/answer.h"
 
-struct apicache;
 struct hub;
 struct request;
-
-/* A source, loaded, and what filters select of it. Immutable and counted: it lives while any call
- * holds it. */
-struct api_view {
-    const struct source *source;
-    const struct model *whole;
-    const struct model *model; /* of what is selected; may be the same. lacks_sums: but for its
-                                  window it is the whole */
-    const struct names *names; /* resolved: may be read by several threads */
-    const struct selection *selection;
-    const struct question *question; /* as it was asked; filters.text spells it */
-    struct apicache *cache;          /* what passes over it gathered: apicache.h */
-    bool is_snapped;                 /* the window's edges were moved to those of slices */
-    bool lacks_sums;                 /* of a route with ROUTE_BLOCKS: apidetail_sums() */
-};
 
 enum api_exact { API_EXACT, API_BOUND, API_ESTIMATE, API_SNAPPED };
 enum api_via { API_VIA_MODEL, API_VIA_SLICES, API_VIA_PASS, API_VIA_CACHE };
@@ -69,8 +53,8 @@ struct api_call {
     struct hub *hub;
     const struct request *request;
     unsigned source;              /* number of the source; 0: the route has none */
-    const struct api_view *view;  /* NULL: the route has none */
-    const struct api_view *base;  /* of a difference; NULL: none */
+    const struct answer *view;    /* NULL: the route has none */
+    const struct answer *base;    /* of a difference; NULL: none */
     const char *rest;             /* what stands in place of {name} in the route, decoded; NULL */
     const char *body;             /* of POST: NUL-terminated JSON; NULL: none */
     struct replay_options replay; /* cancel and progress: to be handed on */

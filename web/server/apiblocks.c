@@ -661,7 +661,7 @@ static int write_at(struct api_call *call, const struct found *found, uint64_t t
 }
 
 int api_block_at(struct api_call *call, struct error *error) {
-    const struct api_view *view = call->view;
+    const struct answer *view = call->view;
     const char *text = api_param(call, "address");
     const char *time = api_param(call, "time");
     struct found found = {.what = FOUND_ADDRESS};

@@ -163,7 +163,7 @@ static void match_functions(struct api_call *call, const struct function_row *ea
 }
 
 /* The rows of one side. NULL: error is set. */
-static struct function_row *functions_of(struct api_call *call, const struct api_view *view,
+static struct function_row *functions_of(struct api_call *call, const struct answer *view,
                                          size_t *count, struct error *error) {
     struct report report = call->report;
     report.names = view->names;
@@ -554,7 +554,7 @@ static void put_size_classes(struct api_call *call, const struct detail *detail)
 /* They take a pass: where that is short, or asked for. */
 static int put_sizes(struct api_call *call, const struct model_context *context, uint64_t hash,
                      struct error *error) {
-    const struct api_view *view = call->view;
+    const struct answer *view = call->view;
     const struct detail_wish wish = {
         .parts = DETAIL_SIZES, .classes = 1u << context->class, .limit = 1};
     struct selection selection = *view->selection; /* not to be freed */

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 struct wish {
-    const struct api_view *view;
+    const struct answer *view;
     bool all;
 };
 
@@ -30,7 +30,7 @@ int apidetail_check(struct api_call *call, const char *what, struct error *error
                             what, source->path);
 }
 
-struct selection_times apidetail_window(const struct api_view *view) {
+struct selection_times apidetail_window(const struct answer *view) {
     struct selection_times window = view->selection->view;
     if (window.to_ns > view->whole->now_ns) {
         window.to_ns =
@@ -101,7 +101,7 @@ static int take_life(void *context, const struct life *life) {
 
 static int gather(struct apidetail *into, const struct wish *wish,
                   const struct replay_options *replay, struct error *error) {
-    const struct api_view *view = wish->view;
+    const struct answer *view = wish->view;
     struct gathering gathering = {.into = into, .all = wish->all};
     const struct lives_visitor also = {
         .end = take_life, .context = &gathering, .scopes = into->scopes};
@@ -173,7 +173,7 @@ const struct apidetail *apidetail_get(struct api_call *call, bool all, struct er
 /* ---- Sums, where they were left out ---- */
 
 static void *make_sums(const void *wish, const struct replay_options *replay, struct error *error) {
-    const struct api_view *view = wish;
+    const struct answer *view = wish;
     return selection_model(view->selection, view->whole, view->source->parts, view->names, replay,
                            error);
 }
@@ -191,7 +191,7 @@ static const struct apicache_kind sums_kind = {
     .make = make_sums, .free = free_sums, .bytes = sums_bytes};
 
 const struct model *apidetail_sums(struct api_call *call, struct error *error) {
-    const struct api_view *view = call->view;
+    const struct answer *view = call->view;
     return view->lacks_sums && !selection_is_all(view->selection)
                ? apicache_get(view->cache, "sums", &sums_kind, view, &call->replay, NULL, error)
                : view->model;

@@ -38,7 +38,7 @@ const struct apidetail *apidetail_get(struct api_call *call, bool all, struct er
 uint64_t apidetail_bin_ns(const struct apidetail *detail, size_t bin);
 
 /* [from, to) of the view in the time of its recording. */
-struct selection_times apidetail_window(const struct api_view *view);
+struct selection_times apidetail_window(const struct answer *view);
 
 /* Whole counts of units. */
 uint64_t apidetail_count(uint64_t units);

@@ -158,7 +158,7 @@ static void write_file(struct api_call *call, const struct exportformat *format,
 }
 
 int api_export(struct api_call *call, struct error *error) {
-    const struct api_view *view = call->view;
+    const struct answer *view = call->view;
     const struct exportformat *format = find_format(call, error);
     bool is_given = filters_given(&view->question->filters);
     struct export export = {.model = view->model,

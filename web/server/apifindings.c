@@ -25,7 +25,7 @@ static void end_suppressions(void *list) {
 static void *make_findings(const void *made_of, const struct replay_options *replay,
                            struct error *error) {
     const struct wish *wish = made_of;
-    const struct api_view *view = wish->call->view;
+    const struct answer *view = wish->call->view;
     struct findings *findings = job_alloc(sizeof *findings);
     struct suppressions *list = job_alloc(sizeof *list);
     struct report report = wish->call->report;
@@ -58,7 +58,7 @@ struct asked {
 };
 
 static void name_part(struct asked *asked, const struct api_call *call) {
-    const struct api_view *view = call->view;
+    const struct answer *view = call->view;
     const struct question *question = view->question;
     size_t size;
     FILE *out;

@@ -25,7 +25,7 @@ enum { CELLS_USUAL = 16384, CELLS_MOST = 65536 };
 
 static void *make_history(const void *asked, const struct replay_options *replay,
                           struct error *error) {
-    const struct api_view *view = asked;
+    const struct answer *view = asked;
     struct selection_times window = apidetail_window(view);
     struct replay_options options = *replay;
     if (view->selection->view.to_ns != UINT64_MAX) {

@@ -62,7 +62,7 @@ static int add_slice(uint64_t *counts, const struct slice *slice, const struct m
 
 static void *make_overtime(const void *asked, const struct replay_options *replay,
                            struct error *error) {
-    const struct api_view *view = asked;
+    const struct answer *view = asked;
     const struct index *index = view->whole->index;
     struct selection_times window = apidetail_window(view);
     struct run_of_slices run = find_slices(index, window);
@@ -156,7 +156,7 @@ static int write_overtime(struct api_call *call, struct error *error) {
 
 enum { FEW_SLICES = 10 };
 
-static bool needs_pass(const struct api_view *view) {
+static bool needs_pass(const struct answer *view) {
     return selection_needs_lives(view->selection) || view->whole->index->count < FEW_SLICES;
 }
 

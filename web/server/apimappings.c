@@ -17,7 +17,7 @@
 
 /* What the view has of them; see mappinghistory.h. */
 struct mapcache {
-    const struct api_view *view;
+    const struct answer *view;
     struct mappinghistory history;
 };
 
@@ -48,7 +48,7 @@ static int take_event(void *context, const struct timeorder_event *event) {
 
 static int find_callers(struct mapcache *cache, const struct replay_options *replay,
                         struct error *error) {
-    const struct api_view *view = cache->view;
+    const struct answer *view = cache->view;
     struct callers callers = {.to_ns = view->selection->view.to_ns};
     const struct lives_visitor visitor = {.other = take_event, .context = &callers};
     struct replay_options options = *replay;
@@ -77,7 +77,7 @@ static void free_cache(void *value) {
 
 static void *make_cache(const void *asked, const struct replay_options *replay,
                         struct error *error) {
-    const struct api_view *view = asked;
+    const struct answer *view = asked;
     struct mapcache *cache = calloc(1, sizeof *cache);
     if (cache == NULL) {
         error_set(error, "out of memory");

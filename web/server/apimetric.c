@@ -10,34 +10,27 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { SHORT_NS = 10000000 }; /* what is short-lived, where nobody says how short */
-
-/* ---- Pools and mappings, where filters ask for them ---- */
-
-static uint32_t classes_of(const struct selection *selection) {
-    return selection->classes == 0 && selection->pool != NULL ? 1u << MODEL_POOL
-                                                              : selection->classes;
-}
-
-static void *make_heap(const void *wish, const struct replay_options *replay, struct error *error) {
-    const struct api_view *view = wish;
-    (void)replay;
-    (void)error;
-    return selection_as_heap(view->model, classes_of(view->selection));
-}
 
 static size_t bytes_of_contexts(const void *value) {
     const struct model *model = value;
     return sizeof *model + model->context_count * sizeof *model->contexts;
 }
 
-static const struct apicache_kind heap_kind = {make_heap, NULL, bytes_of_contexts};
+/* ---- Pools and mappings, where filters ask for them ---- */
 
-const struct model *apimetric_heap(struct api_call *call, const struct api_view *view,
+static void *make_heap(const void *wish, const struct replay_options *replay, struct error *error) {
+    (void)replay;
+    (void)error;
+    return (void *)(uintptr_t)answer_counted(wish);
+}
+
+static const struct apicache_kind heap_kind = {.make = make_heap, .bytes = bytes_of_contexts};
+
+const struct model *apimetric_heap(struct api_call *call, const struct answer *view,
                                    struct error *error) {
-    uint32_t classes = classes_of(view->selection);
+    uint32_t classes = selection_classes(view->selection);
     if (classes == 0 || classes == 1u << MODEL_HEAP) {
         return view->model;
     }
@@ -47,43 +40,32 @@ const struct model *apimetric_heap(struct api_call *call, const struct api_view 
 /* ---- Leaks without those that are suppressed ---- */
 
 struct leaks_wish {
-    const struct api_view *view;
+    const struct answer *view;
     const struct model *heap;
 };
+
+static void end_suppressions(void *list) {
+    suppressions_free(list);
+}
 
 static void *make_unsuppressed(const void *asked, const struct replay_options *replay,
                                struct error *error) {
     const struct leaks_wish *wish = asked;
-    const struct api_view *view = wish->view;
-    struct suppressions list = {0};
-    struct model *applied = calloc(1, sizeof *applied);
-    int result = -1;
+    const struct answer *view = wish->view;
+    struct suppressions *list = job_alloc(sizeof *list);
     (void)replay;
-    if (applied == NULL) {
-        error_set(error, "out of memory");
+    job_undo(end_suppressions, list);
+    if (question_suppressions(view->question, view->model, list, error) != 0) {
         return NULL;
     }
-    if (question_suppressions(view->question, view->model, &list, error) == 0) {
-        result = suppressions_apply(&list, wish->heap, view->names, applied, error);
-    }
-    suppressions_free(&list);
-    if (result != 0) {
-        free(applied);
-        applied = NULL;
-    }
-    return applied;
+    return (void *)(uintptr_t)suppressions_leave(list, wish->heap, view->names);
 }
 
-static void free_unsuppressed(void *value) {
-    suppressions_applied_free(value);
-    free(value);
-}
-
-static const struct apicache_kind unsuppressed_kind = {make_unsuppressed, free_unsuppressed,
-                                                       bytes_of_contexts};
+static const struct apicache_kind unsuppressed_kind = {.make = make_unsuppressed,
+                                                       .bytes = bytes_of_contexts};
 
 /* `heap`: all of them; `key`: which. */
-static const struct model *without_suppressed(struct api_call *call, const struct api_view *view,
+static const struct model *without_suppressed(struct api_call *call, const struct answer *view,
                                               const struct model *heap, const char *key,
                                               struct error *error) {
     const struct leaks_wish wish = {view, heap};
@@ -96,7 +78,7 @@ static const struct model *without_suppressed(struct api_call *call, const struc
 /* ---- What single blocks tell ---- */
 
 struct part_wish {
-    const struct api_view *view;
+    const struct answer *view;
     const struct model *heap;
     enum detail_part part;
     uint64_t short_ns;
@@ -114,7 +96,7 @@ static void end_detail(void *detail) {
 static void *make_part(const void *asked, const struct replay_options *replay,
                        struct error *error) {
     const struct part_wish *wish = asked;
-    const struct api_view *view = wish->view;
+    const struct answer *view = wish->view;
     const struct detail_wish parts = {
         .parts = wish->part, .shutdown_ns = UINT64_MAX, .short_ns = wish->short_ns, .limit = 1};
     struct part *part = job_alloc(sizeof *part);
@@ -145,7 +127,7 @@ static int read_short(struct api_call *call, uint64_t *short_ns, struct error *e
     return 0;
 }
 
-static const struct model *of_single_blocks(struct api_call *call, const struct api_view *view,
+static const struct model *of_single_blocks(struct api_call *call, const struct answer *view,
                                             enum metric metric, struct error *error) {
     struct part_wish wish = {.view = view,
                              .heap = apimetric_heap(call, view, error),
@@ -175,14 +157,14 @@ static const struct model *of_single_blocks(struct api_call *call, const struct 
     return part->model;
 }
 
-const struct model *apimetric_all(struct api_call *call, const struct api_view *view,
+const struct model *apimetric_all(struct api_call *call, const struct answer *view,
                                   enum metric metric, struct error *error) {
     return metric == METRIC_SHUTDOWN || metric == METRIC_SHORT
                ? of_single_blocks(call, view, metric, error)
                : apimetric_heap(call, view, error);
 }
 
-const struct model *apimetric_of(struct api_call *call, const struct api_view *view,
+const struct model *apimetric_of(struct api_call *call, const struct answer *view,
                                  enum metric metric, struct error *error) {
     const struct model *all = apimetric_all(call, view, metric, error);
     switch (metric) {
@@ -195,7 +177,7 @@ const struct model *apimetric_of(struct api_call *call, const struct api_view *v
     }
 }
 
-const struct model *apimetric_model(struct api_call *call, const struct api_view *view,
+const struct model *apimetric_model(struct api_call *call, const struct answer *view,
                                     struct error *error) {
     return apimetric_of(call, view, call->metric, error);
 }
@@ -215,7 +197,7 @@ const char *apimetric_option(const struct api_call *call) {
 }
 
 void apimetric_sides(const struct api_call *call, struct diff_side sides[2]) {
-    const struct api_view *views[2] = {call->base, call->view};
+    const struct answer *views[2] = {call->base, call->view};
     for (size_t side = 0; side < 2; side++) {
         sides[side] = (struct diff_side){.model = views[side]->model,
                                          .names = views[side]->names,

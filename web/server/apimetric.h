@@ -13,19 +13,19 @@
 
 /* What the call's metric is of in a view of the call; it lives as long as the view. Notes where it
  * came from, and what a command is to be told. NULL: error is set. */
-const struct model *apimetric_model(struct api_call *call, const struct api_view *view,
+const struct model *apimetric_model(struct api_call *call, const struct answer *view,
                                     struct error *error);
 
 /* The same for this metric, whatever the call's. */
-const struct model *apimetric_of(struct api_call *call, const struct api_view *view,
+const struct model *apimetric_of(struct api_call *call, const struct answer *view,
                                  enum metric metric, struct error *error);
 
 /* The same with the leaks that are suppressed. */
-const struct model *apimetric_all(struct api_call *call, const struct api_view *view,
+const struct model *apimetric_all(struct api_call *call, const struct answer *view,
                                   enum metric metric, struct error *error);
 
 /* The model of a view in which the pools or mappings that its filters ask for are the heap. */
-const struct model *apimetric_heap(struct api_call *call, const struct api_view *view,
+const struct model *apimetric_heap(struct api_call *call, const struct answer *view,
                                    struct error *error);
 
 /* The two sides of a difference, as diff.h has them: what is the base, and what is compared with

@@ -344,7 +344,7 @@ static void tell(void *context, uint64_t done, uint64_t total) {
 }
 
 static int answer_query(struct api_call *call, const struct asked *asked, struct error *error) {
-    const struct api_view *view = call->view;
+    const struct answer *view = call->view;
     struct telling telling = {PTHREAD_MUTEX_INITIALIZER, &call->replay};
     const struct replay_options replay = {.progress = call->replay.progress != NULL ? tell : NULL,
                                           .context = &telling};

@@ -119,7 +119,7 @@ static int put_suppressed(struct api_call *call, const struct suppressions *list
 
 /* Of what was never freed; metric=shutdown: of what its trees leave out. */
 int api_suppressed(struct api_call *call, struct error *error) {
-    const struct api_view *view = call->view;
+    const struct answer *view = call->view;
     const bool is_shutdown = call->metric == METRIC_SHUTDOWN;
     const struct model *heap =
         apimetric_all(call, view, is_shutdown ? METRIC_SHUTDOWN : METRIC_LEAKED, error);

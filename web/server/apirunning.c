@@ -76,7 +76,7 @@ static int write_running(struct api_call *call, struct running *all, size_t coun
 
 /* The region of the program that the view is of, which may be shown by its recording, and those of
  * its run; alone where it lies in another container's folder. */
-static int find_regions(const struct api_view *view, struct region **list, size_t *count,
+static int find_regions(const struct answer *view, struct region **list, size_t *count,
                         struct error *error) {
     struct region own;
     *list = NULL;

@@ -51,7 +51,7 @@ static int add_file(struct sourcefiles *files, const struct names_frame *frame) 
 
 static void *make_files(const void *wish, const struct replay_options *replay,
                         struct error *error) {
-    const struct api_view *view = wish;
+    const struct answer *view = wish;
     struct sourcefiles *files = calloc(1, sizeof *files);
     int result = files != NULL ? 0 : -1;
     (void)replay;

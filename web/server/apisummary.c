@@ -151,7 +151,7 @@ static void put_thinned(struct jsonwriter *json, const struct model *model) {
     jsonwriter_string(json, NULL, line);
 }
 
-static void put_warnings(struct jsonwriter *json, const struct api_view *view) {
+static void put_warnings(struct jsonwriter *json, const struct answer *view) {
     const char *const *lines;
     size_t count = names_warnings(view->names, &lines);
     jsonwriter_array(json, "warnings");
@@ -187,7 +187,7 @@ static void put_lost(struct jsonwriter *json, const struct model *model) {
     jsonwriter_end_array(json);
 }
 
-static void put_has(struct jsonwriter *json, const struct api_view *view) {
+static void put_has(struct jsonwriter *json, const struct answer *view) {
     const struct model *whole = view->whole;
     jsonwriter_map(json, "has");
     jsonwriter_bool(json, "events", view->source->parts.count != 0);

@@ -90,7 +90,7 @@ static void thin_out(const struct model *model, const struct activity *activity,
 /* ---- Intervals: kept with the view, since they may take a pass ---- */
 
 struct wish {
-    const struct api_view *view;
+    const struct answer *view;
     unsigned parts;
     size_t intervals;
 };
@@ -103,7 +103,7 @@ static void free_activity(void *value) {
 static void *make_activity(const void *asked, const struct replay_options *replay,
                            struct error *error) {
     const struct wish *wish = asked;
-    const struct api_view *view = wish->view;
+    const struct answer *view = wish->view;
     const struct activity_wish activity_wish = {.parts = wish->parts,
                                                 .most = wish->intervals,
                                                 .selection = view->selection,

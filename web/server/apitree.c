@@ -58,7 +58,7 @@ static int read_wish(struct api_call *call, struct tree_wish *wish, struct error
 }
 
 /* The report that a tree is made of: all functions, as programs get them. */
-static struct report report_of(const struct api_call *call, const struct api_view *view,
+static struct report report_of(const struct api_call *call, const struct answer *view,
                                const struct model *model, const struct tree_wish *wish) {
     struct report report = call->report;
     report.model = model;
@@ -320,7 +320,7 @@ static int put_difference(struct api_call *call, const struct report reports[2],
 }
 
 static int tree_of_two(struct api_call *call, const struct tree_wish *wish, struct error *error) {
-    const struct api_view *views[2] = {call->base, call->view};
+    const struct answer *views[2] = {call->base, call->view};
     struct tree_wish whole = *wish;
     struct report reports[2];
     struct calltree trees[2];
@@ -341,7 +341,7 @@ static int tree_of_two(struct api_call *call, const struct tree_wish *wish, stru
 
 /* As the command writes leaks: without those that are suppressed, which are told behind them. */
 static int put_leaks(struct api_call *call, struct report report, struct error *error) {
-    const struct api_view *view = call->view;
+    const struct answer *view = call->view;
     struct suppressions list = {0};
     struct model applied;
     int result = question_suppressions(view->question, view->model, &list, error);
@@ -446,7 +446,7 @@ struct around {
 static int around_make(struct api_call *call, struct around *around, struct tree_wish *wish,
                        const char *name, struct error *error) {
     const struct callers_of of = {.function = name, .text = name};
-    const struct api_view *views[2] = {call->base, call->view};
+    const struct answer *views[2] = {call->base, call->view};
     if (call->base != NULL) {
         wish->least_share = 0; /* no side is cut before both are known */
     }

@@ -23,7 +23,6 @@ struct dispatch {
     struct reply *reply;
     const struct route *route;
     const char *path; /* below API */
-    struct report_run run;
     struct api_columns columns;
     char *rest;
     char *data;
@@ -125,8 +124,8 @@ static int take_metric(struct api_call *call, struct error *error) {
 }
 
 /* How names and paths are shown. */
-static int take_options(struct api_call *call, struct error *error) {
-    struct report_options *options = &call->report.options;
+static int take_options(struct api_call *call, struct report_options *options,
+                        struct error *error) {
     int by_line;
     if (api_flag(call, "full-names", &options->full_names, error) != 0 ||
         api_flag(call, "all-frames", &options->all_frames, error) != 0 ||
@@ -137,22 +136,6 @@ static int take_options(struct api_call *call, struct error *error) {
     options->format = REPORT_JSON;
     options->unicode = true;
     return 0;
-}
-
-static void fill_report(struct dispatch *self) {
-    struct api_call *call = &self->call;
-    const struct api_view *view = call->view;
-    struct report *report = &call->report;
-    report->model = view->model;
-    report->names = view->names;
-    report->source = view->source->path;
-    report->selected = view->question->filters.text;
-    report->parts = view->source->parts;
-    report->definitions.shutdown_ns = UINT64_MAX;
-    if (view->source->run != NULL) {
-        self->run = (struct report_run){view->source->run, view->source->process, 0};
-        report->run = &self->run;
-    }
 }
 
 /* Whether the answer has the maximum in it: sums do; single blocks, threads and marks do not. */
@@ -233,7 +216,7 @@ static void put_filter(FILE *out, const char *prefix, const struct filter_given 
 }
 
 /* The selection as options whose names begin so; a window that was moved as it is. */
-static void put_selection(FILE *out, const char *prefix, const struct api_view *view) {
+static void put_selection(FILE *out, const char *prefix, const struct answer *view) {
     const struct question *question = view->question;
     const struct selection_times *window = &view->selection->view;
     if (question->choice.process != NULL) {
@@ -261,7 +244,7 @@ static bool are_same(const char *left, const char *right) {
     return left == right || (left != NULL && right != NULL && strcmp(left, right) == 0);
 }
 
-static bool is_told_apart(const struct api_view *view, const struct api_view *base) {
+static bool is_told_apart(const struct answer *view, const struct answer *base) {
     return view->is_snapped != base->is_snapped ||
            (view->is_snapped && (view->selection->view.from_ns != base->selection->view.from_ns ||
                                  view->selection->view.to_ns != base->selection->view.to_ns)) ||
@@ -271,8 +254,7 @@ static bool is_told_apart(const struct api_view *view, const struct api_view *ba
 }
 
 /* What `memtrace diff` is told of the other side, if it is not the same. */
-static void put_base_selection(FILE *out, const struct api_view *view,
-                               const struct api_view *base) {
+static void put_base_selection(FILE *out, const struct answer *view, const struct answer *base) {
     if (is_told_apart(view, base)) {
         put_selection(out, "base-", base);
         fputs(question_narrows(base->question) ? "" : API_BASE_WHOLE, out);
@@ -451,6 +433,7 @@ static void tell_progress(void *context, uint64_t done, uint64_t total) {
 
 static int prepare(struct dispatch *self, struct error *error) {
     struct api_call *call = &self->call;
+    struct report_options options = {0};
     if (check_parameters(self, error) != 0 || take_metric(call, error) != 0) {
         return -1;
     }
@@ -462,10 +445,12 @@ static int prepare(struct dispatch *self, struct error *error) {
     if ((self->route->flags & ROUTE_PLAIN) != 0) {
         return 0;
     }
-    if (take_options(call, error) != 0 || (call->view == NULL && get_views(self, error) != 0)) {
+    if (take_options(call, &options, error) != 0 ||
+        (call->view == NULL && get_views(self, error) != 0)) {
         return -1;
     }
-    fill_report(self);
+    call->report = answer_report(call->view, 0);
+    call->report.options = options;
     guess_told(call, self->route);
     return 0;
 }

@@ -27,7 +27,7 @@ void dispatch(struct hub *hub, const struct request *request, const atomic_bool 
               struct reply *reply);
 /* What an endpoint says of a view that no hub has: for a page that is saved (onefile.c). */
 struct dispatch_question {
-    const struct api_view *view;
+    const struct answer *view;
     const char *path;  /* as it stands behind "/r/1": "/tree?metric=leaked" */
     const char *names; /* what is put behind it: how names are shown: "&full-names" */
     /* Asked instead of the endpoint of that path; it may have the parameter "limit". */

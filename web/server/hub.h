@@ -86,10 +86,10 @@ struct hub_question {
 };
 /* The view that the request's filters select. Waits for whoever makes it. The caller gives it back
  * by hub_release(). NULL: error is set, and *status is HTTP's. */
-const struct api_view *hub_view(struct hub *hub, const struct hub_question *question,
-                                const struct replay_options *replay, int *status,
-                                struct error *error);
-void hub_release(struct hub *hub, const struct api_view *view);
+const struct answer *hub_view(struct hub *hub, const struct hub_question *question,
+                              const struct replay_options *replay, int *status,
+                              struct error *error);
+void hub_release(struct hub *hub, const struct answer *view);
 /* Whether a parameter, without its prefix, says what a view is of. */
 bool hub_is_filter(const char *name);
 /* What an open file is. */

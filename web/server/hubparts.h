@@ -34,16 +34,14 @@ struct loaded {
 };
 
 struct view {
-    struct api_view api;       /* first */
+    struct answer api;         /* first */
     struct job_memory *memory; /* of all that it points to */
     struct loaded *loaded;
     char *key;
     struct request asked; /* the texts of the question */
     struct question question;
-    struct filtered filtered;
     bool snaps;
-    bool of_blocks;     /* its sums need not be made */
-    struct model whole; /* in place of them: with its window, the rest is the file's */
+    bool of_blocks; /* its sums need not be made */
     enum hub_made made;
     size_t users;
     size_t bytes;

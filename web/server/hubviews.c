@@ -6,7 +6,6 @@
 
 #include "analyze/base/timedwait.h"
 #include "analyze/read/region.h"
-#include "analyze/window/view.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -148,10 +147,6 @@ static void view_free(struct view *view) {
     free(view);
 }
 
-static void close_question(void *what) {
-    question_free(what);
-}
-
 struct asking {
     const struct hub_question *asked;
     struct view *view;
@@ -161,66 +156,21 @@ static void ask(void *what) {
     const struct asking *asking = what;
     struct view *view = asking->view;
     struct error error;
-    view->filtered.selection = selection_all();
     view->question.filters.wants_threads = asking->asked->wants_threads;
     view->of_blocks = asking->asked->wants_blocks;
     copy_filters(asking->asked, &view->asked);
-    job_undo(close_question, &view->question);
     job_check(take_parameters(view, &error), &error);
     view->key = make_key(view);
 }
 
 static size_t bytes_of(const struct model *model) {
-    return model == NULL ? 0
-                         : sizeof *model + model->node_count * sizeof *model->nodes +
-                               model->context_count * sizeof *model->contexts +
-                               model->lifetime_count * sizeof *model->lifetimes +
-                               model->thread_count * sizeof *model->threads +
-                               model->foreign_count * sizeof *model->foreign +
-                               model->timeline_count * sizeof *model->timeline +
-                               model->mark_count * sizeof *model->marks;
-}
-
-/* A window's sums may take longer than a pass takes to its first word, and who asks for single
- * blocks does not see them. Filters of call paths are told by the sums, though. */
-static bool may_go_without_sums(const struct view *view) {
-    return view->of_blocks && view->loaded->file.parts.count != 0 &&
-           !selection_asks_contexts(&view->filtered.selection);
-}
-
-static void go_without_sums(struct view *view) {
-    view->whole = *view->loaded->file.model;
-    view->whole.from_ns = view->filtered.selection.view.from_ns;
-    view->whole.to_ns = view->filtered.selection.view.to_ns;
-    view->filtered.model = &view->whole;
-    view->api.lacks_sums = true;
-}
-
-/* As filters_apply(), with the window's edges at slices where that is asked for. */
-static int make_model(struct view *view, const struct replay_options *replay, struct error *error) {
-    const struct source *file = &view->loaded->file;
-    struct filtered *filtered = &view->filtered;
-    filtered->model = file->model;
-    if (filters_select(&view->question.filters, file, view->loaded->names, replay,
-                       &filtered->selection, error) != 0) {
-        return -1;
-    }
-    if (view->snaps && selection_has_view(&filtered->selection)) {
-        view->api.is_snapped = model_view_snap(file->model, &filtered->selection.view.from_ns,
-                                               &filtered->selection.view.to_ns);
-    }
-    if (may_go_without_sums(view)) {
-        go_without_sums(view);
-    } else if (!selection_is_all(&filtered->selection)) {
-        filtered->own = selection_model(&filtered->selection, file->model, file->parts,
-                                        view->loaded->names, replay, error);
-        filtered->model = filtered->own;
-    }
-    return filtered->model != NULL ? 0 : -1;
-}
-
-static void close_filtered(void *what) {
-    filtered_close(what);
+    return sizeof *model + model->node_count * sizeof *model->nodes +
+           model->context_count * sizeof *model->contexts +
+           model->lifetime_count * sizeof *model->lifetimes +
+           model->thread_count * sizeof *model->threads +
+           model->foreign_count * sizeof *model->foreign +
+           model->timeline_count * sizeof *model->timeline +
+           model->mark_count * sizeof *model->marks;
 }
 
 static void close_cache(void *what) {
@@ -235,21 +185,19 @@ struct filling {
 static void fill(void *what) {
     const struct filling *filling = what;
     struct view *view = filling->view;
-    struct error error;
-    job_undo(close_filtered, &view->filtered);
-    job_check(make_model(view, filling->replay, &error), &error);
-    view->api.source = &view->loaded->file;
-    view->api.whole = view->loaded->file.model;
-    view->api.model = view->filtered.model;
-    view->api.names = view->loaded->names;
-    view->api.selection = &view->filtered.selection;
-    view->api.question = &view->question;
+    struct loaded *loaded = view->loaded;
+    unsigned terms = (view->snaps ? ANSWER_SNAPS : 0u) | (view->of_blocks ? ANSWER_OF_BLOCKS : 0u);
+    answer_select(&view->api, &loaded->file, loaded->names, &view->question, terms,
+                  filling->replay);
     view->api.cache = apicache_new();
     if (view->api.cache == NULL) {
         job_fail_memory();
     }
     job_undo(close_cache, view->api.cache);
-    view->bytes = bytes_of(view->filtered.own) + sizeof *view;
+    if (view->api.model != view->api.whole && !view->api.lacks_sums) {
+        view->bytes = bytes_of(view->api.model);
+    }
+    view->bytes += sizeof *view;
 }
 
 /* ---- Waiting for who makes it ---- */
@@ -531,9 +479,9 @@ static int check_source(const struct hub *hub, unsigned number, struct error *er
     return 0;
 }
 
-const struct api_view *hub_view(struct hub *hub, const struct hub_question *asked,
-                                const struct replay_options *replay, int *status,
-                                struct error *error) {
+const struct answer *hub_view(struct hub *hub, const struct hub_question *asked,
+                              const struct replay_options *replay, int *status,
+                              struct error *error) {
     struct view *view = calloc(1, sizeof *view);
     struct view *found = NULL;
     struct asking asking = {asked, view};
@@ -558,7 +506,7 @@ const struct api_view *hub_view(struct hub *hub, const struct hub_question *aske
     return found != NULL ? &found->api : NULL;
 }
 
-void hub_release(struct hub *hub, const struct api_view *view) {
+void hub_release(struct hub *hub, const struct answer *view) {
     if (view != NULL) {
         struct view *own = (struct view *)(uintptr_t)view;
         pthread_mutex_lock(&hub->lock);

@@ -224,16 +224,11 @@ int onefile_write(const struct onefile *page, FILE *out, struct error *error) {
     return 0;
 }
 
-int onefile_write_answer(struct onefile *page, const struct answer *answer,
-                         const struct question *question, FILE *out, struct error *error) {
-    const struct api_view view = {.source = &answer->source,
-                                  .whole = answer->source.model,
-                                  .model = answer->filtered.model,
-                                  .names = answer->names,
-                                  .selection = &answer->filtered.selection,
-                                  .question = question,
-                                  .cache = apicache_new()};
+int onefile_write_answer(struct onefile *page, const struct answer *answer, FILE *out,
+                         struct error *error) {
+    struct answer view = *answer;
     int result;
+    view.cache = apicache_new();
     if (view.cache == NULL) {
         return error_set(error, "out of memory");
     }

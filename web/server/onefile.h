@@ -9,11 +9,10 @@
 #ifndef WEB_SERVER_ONEFILE_H
 #define WEB_SERVER_ONEFILE_H
 
-#include "ask/question.h"
 #include "web/server/api.h"
 
 struct onefile {
-    const struct api_view *view;
+    const struct answer *view;
     enum metric metric; /* shown first */
     bool full_names, by_line, all_frames;
     struct replay_options replay;
@@ -22,7 +21,7 @@ struct onefile {
 /* 0 or -1. Whether writing worked the caller asks ferror(). */
 int onefile_write(const struct onefile *page, FILE *out, struct error *error);
 /* The same of what a command asked for. */
-int onefile_write_answer(struct onefile *page, const struct answer *answer,
-                         const struct question *question, FILE *out, struct error *error);
+int onefile_write_answer(struct onefile *page, const struct answer *answer, FILE *out,
+                         struct error *error);
 
 #endif
