@@ -109,6 +109,10 @@ static yajl_gen jsonwriter_named(struct jsonwriter *json, const char *name) {
     return json->gen;
 }
 
+void jsonwriter_name(struct jsonwriter *json, const char *name) {
+    jsonwriter_named(json, name);
+}
+
 void jsonwriter_map(struct jsonwriter *json, const char *name) {
     yajl_gen_map_open(jsonwriter_named(json, name));
 }

@@ -36,6 +36,10 @@ void jsonwriter_end_map(struct jsonwriter *json);
 void jsonwriter_array(struct jsonwriter *json, const char *name);
 void jsonwriter_end_array(struct jsonwriter *json);
 
+/* The name of the value that comes next, which is written without one: by somebody who does not
+ * know where it stands. */
+void jsonwriter_name(struct jsonwriter *json, const char *name);
+
 /* value NULL: null */
 void jsonwriter_string(struct jsonwriter *json, const char *name, const char *value);
 void jsonwriter_number(struct jsonwriter *json, const char *name, uint64_t value);

@@ -267,33 +267,28 @@ static bool is_difference(const char *command) {
     return strncmp(command, "diff ", 5) == 0;
 }
 
-/* What a shell would be told. NULL: out of memory, or there is no such command. */
+/* What a shell would be told. NULL: there is no such command. */
 static char *spell_command(const struct api_call *call) {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out;
+    struct job_printing *text;
     if (call->told.is_whole) {
-        return strdup(call->told.command);
+        return call->told.command;
     }
     if (call->told.command == NULL || !hub_is_there(call->view->source)) {
         return NULL;
     }
-    out = open_memstream(&text, &size);
-    if (out == NULL) {
-        return NULL;
-    }
-    fprintf(out, "memtrace %s", call->told.command);
-    put_selection(out, "", call->view);
+    text = job_print();
+    fprintf(text->out, "memtrace %s", call->told.command);
+    put_selection(text->out, "", call->view);
     if (call->base != NULL && is_difference(call->told.command)) {
-        put_base_selection(out, call->view, call->base);
-        put_file(out, call->base->source);
+        put_base_selection(text->out, call->view, call->base);
+        put_file(text->out, call->base->source);
     }
-    put_file(out, call->view->source);
+    put_file(text->out, call->view->source);
     if (call->told.operand != NULL) {
-        fputc(' ', out);
-        shellword_put(out, call->told.operand);
+        fputc(' ', text->out);
+        shellword_put(text->out, call->told.operand);
     }
-    return fclose(out) == 0 ? text : NULL;
+    return job_printed(text);
 }
 
 static void put_notes(struct jsonwriter *json, char *notes) {
@@ -311,13 +306,14 @@ static void put_notes(struct jsonwriter *json, char *notes) {
     jsonwriter_end_array(json);
 }
 
-/* All members of the envelope but "data", which is text by now. */
-static void put_told(struct dispatch *self, struct jsonwriter *json) {
+/* All members of the envelope but "data", which is written by now. */
+static void put_told(struct dispatch *self) {
     static const char *const exact[] = {"exact", "bound", "estimate", "snapped"};
     static const char *const via[] = {"model", "slices", "pass", "cache"};
     struct api_call *call = &self->call;
+    struct jsonwriter *json = call->json;
     const struct model *model = call->view->model;
-    char *command = spell_command(call);
+    const char *command = spell_command(call);
     jsonwriter_map(json, "window");
     jsonwriter_number(json, "from_ns", model->from_ns);
     if (model->to_ns == UINT64_MAX) {
@@ -337,84 +333,6 @@ static void put_told(struct dispatch *self, struct jsonwriter *json) {
         jsonwriter_string(json, "sql", call->told.sql);
     }
     put_notes(json, call->told.notes);
-    free(command);
-}
-
-/* {"data":DATA,...}: the writer cannot put text that is JSON already, so the rest is written as an
- * object of its own, whose brace makes room for the data. 0 or -1. */
-static int wrap(struct dispatch *self, char **bytes, size_t *size) {
-    char *told = NULL;
-    size_t told_size = 0;
-    FILE *out = open_memstream(&told, &told_size);
-    struct jsonwriter *json = out != NULL ? jsonwriter_open(out, JSONWRITER_COMPACT) : NULL;
-    int result = -1;
-    if (json != NULL) {
-        jsonwriter_map(json, NULL);
-        put_told(self, json);
-        jsonwriter_end_map(json);
-        jsonwriter_close(json);
-    }
-    if (out == NULL || fclose(out) != 0 || json == NULL) {
-        free(told);
-        return -1;
-    }
-    out = open_memstream(bytes, size);
-    if (out != NULL) {
-        fputs("{\"data\":", out);
-        fwrite(self->data, 1, self->size, out);
-        fputc(',', out);
-        fwrite(told + 1, 1, told_size - 1, out);
-        result = fclose(out) == 0 ? 0 : -1;
-    }
-    free(told);
-    return result;
-}
-
-/* The head and behind it the columns. */
-static int join_columns(const struct dispatch *self, char **bytes, size_t *size) {
-    static const char padding[8] = "";
-    uint32_t head = (uint32_t)*size;
-    char *joined = NULL;
-    size_t joined_size = 0;
-    FILE *out = open_memstream(&joined, &joined_size);
-    if (out == NULL) {
-        return -1;
-    }
-    fwrite("MTC1", 1, 4, out);
-    fwrite(&head, sizeof head, 1, out);
-    fwrite(*bytes, 1, *size, out);
-    fwrite(padding, 1, (8 - *size % 8) % 8, out);
-    fwrite(self->columns.bytes, 1, self->columns.size, out);
-    free(*bytes);
-    *bytes = joined;
-    if (fclose(out) != 0) {
-        return -1;
-    }
-    *bytes = joined;
-    *size = joined_size;
-    return 0;
-}
-
-static void give(struct dispatch *self, struct reply *reply) {
-    struct api_call *call = &self->call;
-    reply->status = 200;
-    reply->type = call->type != NULL ? call->type : "application/json";
-    reply->file_name = call->file_name;
-    call->file_name = NULL;
-    reply->file = call->file;
-    call->file = NULL;
-    if (call->type != NULL || (self->route->flags & ROUTE_PLAIN) != 0) {
-        reply->bytes = self->data;
-        reply->size = self->size;
-        self->data = NULL;
-        return;
-    }
-    if (wrap(self, &reply->bytes, &reply->size) != 0 ||
-        (self->columns.is_used && join_columns(self, &reply->bytes, &reply->size) != 0)) {
-        dispatch_problem(reply, 500, "out of memory");
-    } else if (self->columns.is_used) {
-        reply->type = COLUMNS_TYPE;
-    }
 }
 
 /* ---- One request ---- */
@@ -464,18 +382,86 @@ static int close_writer(struct api_call *call) {
     return out == NULL || fclose(out) == 0 ? 0 : -1;
 }
 
-/* The handler's own answer, as text in self->data. 0 or -1. */
+/* What comes before and behind the handler's own: {"data":DATA,...}. Where columns are taken, it
+ * begins with eight bytes, a mark and the size of the JSON, and they follow it. */
+#define COLUMNS_HEAD "MTC1\0\0\0\0"
+enum { COLUMNS_HEAD_SIZE = sizeof COLUMNS_HEAD - 1 };
+
+/* Returns how many bytes it is. */
+static size_t begin_envelope(struct dispatch *self) {
+    struct api_call *call = &self->call;
+    if ((self->route->flags & ROUTE_PLAIN) != 0) {
+        return 0;
+    }
+    if (call->columns != NULL) {
+        fwrite(COLUMNS_HEAD, 1, COLUMNS_HEAD_SIZE, call->out);
+    }
+    jsonwriter_map(call->json, NULL);
+    jsonwriter_name(call->json, "data");
+    return (size_t)ftell(call->out);
+}
+
+/* Returns the size of the JSON; 0: there is none, or it has nothing around it. */
+static uint32_t end_envelope(struct dispatch *self) {
+    static const char padding[8] = "";
+    struct api_call *call = &self->call;
+    size_t size;
+    if (call->type != NULL || (self->route->flags & ROUTE_PLAIN) != 0) {
+        return 0;
+    }
+    put_told(self);
+    jsonwriter_end_map(call->json);
+    size = (size_t)ftell(call->out) - (call->columns != NULL ? COLUMNS_HEAD_SIZE : 0);
+    if (self->columns.is_used) {
+        fwrite(padding, 1, (8 - size % 8) % 8, call->out);
+        fwrite(self->columns.bytes, 1, self->columns.size, call->out);
+    }
+    return (uint32_t)size;
+}
+
+/* The answer, as text in self->data. 0 or -1. */
 static int handle(struct dispatch *self, struct error *error) {
     struct api_call *call = &self->call;
-    int result = -1;
+    size_t before = 0; /* bytes that are not to be told */
+    uint32_t json_size;
     call->out = open_memstream(&self->data, &self->size);
     call->json = call->out != NULL ? jsonwriter_open(call->out, JSONWRITER_COMPACT) : NULL;
     if (call->json == NULL) {
-        error_set(error, "out of memory");
-    } else {
-        result = self->route->handler(call, error);
+        job_fail_memory();
     }
-    return close_writer(call) == 0 || result != 0 ? result : error_set(error, "out of memory");
+    before = begin_envelope(self);
+    if (self->route->handler(call, error) != 0) {
+        return -1;
+    }
+    json_size = end_envelope(self);
+    if (close_writer(call) != 0) {
+        job_fail_memory();
+    }
+    if (self->columns.is_used) {
+        memcpy(self->data + sizeof json_size, &json_size, sizeof json_size);
+        return 0;
+    }
+    if (json_size != 0) {
+        before = call->columns != NULL ? COLUMNS_HEAD_SIZE : 0;
+    }
+    self->size -= before;
+    memmove(self->data, self->data + before, self->size);
+    return 0;
+}
+
+static void give(struct dispatch *self, struct reply *reply) {
+    struct api_call *call = &self->call;
+    *reply = (struct reply){.status = 200,
+                            .bytes = self->data,
+                            .size = self->size,
+                            .type = call->type != NULL      ? call->type
+                                    : self->columns.is_used ? COLUMNS_TYPE
+                                                            : "application/json",
+                            .file = call->file,
+                            .file_name = call->file_name};
+    self->data = NULL;
+    call->file = NULL;
+    call->file_name = NULL;
 }
 
 static int find_route(struct dispatch *self, struct error *error) {
