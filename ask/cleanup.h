@@ -3,9 +3,8 @@
  * cleanup.h: files and folders that must not outlive the command. A signal that ends it (Ctrl-C,
  * SIGTERM, SIGHUP) removes them first.
  *
- * Called by cli/outfile (unfinished output) and by source and runsource (unpacked symbols, merged
- * runs).
- * Any thread. Signals that were ignored (nohup) or are handled by the command stay so.
+ * Called by cli/outfile (unfinished output) and by source (unpacked symbols, merged runs). Any
+ * thread. Signals that were ignored (nohup) or are handled by the command stay so.
  */
 #ifndef ASK_CLEANUP_H
 #define ASK_CLEANUP_H

@@ -2,7 +2,7 @@
 /*
  * runregions.h: the processes of a run that run now, by their regions.
  *
- * Called by ask/runsource.c and web/server. Looked for anew each time.
+ * Called by ask/source.c and web/server. Looked for anew each time.
  */
 #ifndef ASK_RUNREGIONS_H
 #define ASK_RUNREGIONS_H

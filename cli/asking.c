@@ -29,20 +29,10 @@ static void asking_work(void *what) {
     asking_open(asking->answer, asking->name, asking->question);
 }
 
-static void asking_undo(void *what) {
-    struct job_memory *memory = what;
-    job_free(&memory);
-}
-
 int asking_try(struct answer *answer, const char *name, const struct question *question,
                struct error *error) {
     struct asking asking = {answer, name, question};
-    struct job_memory *kept = NULL;
-    if (job_run(asking_work, &asking, &kept, error) != 0) {
-        return -1;
-    }
-    job_undo(asking_undo, kept); /* it belongs to the command */
-    return 0;
+    return job_part(asking_work, &asking, error);
 }
 
 void asking_note(const struct answer *answer) {

@@ -5,7 +5,7 @@
 #include "analyze/rows/number.h"
 #include "analyze/rows/safetext.h"
 #include "ask/memorylimit.h"
-#include "ask/runsource.h"
+#include "ask/source.h"
 #include "cli/cli.h"
 #include "cli/outfile.h"
 #include "cli/progress.h"
@@ -84,7 +84,7 @@ static void merge_recorded(const struct request *request) {
     struct outfile *file = outfile_open_named(request->rewriting.output, "a recording");
     struct error error;
     shown.progress = rewriting_progress();
-    job_check(runsource_merge(request->files, request->count, file->path, &shown, &result, &error),
+    job_check(source_merge(request->files, request->count, file->path, &shown, &result, &error),
               &error);
     outfile_keep(file);
     merge_tell(request->rewriting.output, &result);

@@ -70,22 +70,26 @@ void job_free(struct job_memory **kept) {
     *kept = NULL;
 }
 
-/* What was kept before goes behind what is new. */
-static void job_keep(struct job_memory *memory, struct job_memory **kept) {
+/* What is older goes behind what is new. */
+static void job_put_before(struct job_memory *memory, const struct job_memory *older) {
     struct job_block **end = &memory->blocks;
     struct job_undo **oldest = &memory->undos;
+    while (*oldest != NULL) {
+        oldest = &(*oldest)->older;
+    }
+    *oldest = older->undos;
+    while (*end != NULL) {
+        end = &(*end)->next;
+    }
+    *end = older->blocks;
+    if (*end != NULL) {
+        (*end)->link = end;
+    }
+}
+
+static void job_keep(struct job_memory *memory, struct job_memory **kept) {
     if (*kept != NULL) {
-        while (*oldest != NULL) {
-            oldest = &(*oldest)->older;
-        }
-        *oldest = (*kept)->undos;
-        while (*end != NULL) {
-            end = &(*end)->next;
-        }
-        *end = (*kept)->blocks;
-        if (*end != NULL) {
-            (*end)->link = end;
-        }
+        job_put_before(memory, *kept);
         free(*kept);
     }
     *kept = memory;
@@ -133,6 +137,22 @@ void job_finally(void (*work)(void *what), void (*finish)(void *what), void *wha
         finish(what);
         job_fail_as(&job.error);
     }
+}
+
+int job_part(void (*work)(void *what), void *what, struct error *error) {
+    struct job_memory *memory = job_memory();
+    struct job_memory *part = NULL;
+    if (job_run(work, what, &part, error) != 0) {
+        return -1;
+    }
+    job_put_before(part, memory);
+    memory->undos = part->undos;
+    memory->blocks = part->blocks;
+    if (memory->blocks != NULL) {
+        memory->blocks->link = &memory->blocks;
+    }
+    free(part);
+    return 0;
 }
 
 void job_fail_as(const struct error *error) {

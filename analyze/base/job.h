@@ -46,6 +46,10 @@ void job_free(struct job_memory **kept);
  */
 void job_finally(void (*work)(void *what), void (*finish)(void *what), void *what);
 
+/* The same of a part of the innermost job, whose failure is not the whole job's: what it allocated
+ * is that job's then, if it succeeds. */
+int job_part(void (*work)(void *what), void *what, struct error *error);
+
 /* Ends the innermost job. Outside of all jobs: prints the text as the command would, and ends the
  * process with status 1. */
 noreturn void job_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));

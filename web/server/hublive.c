@@ -107,15 +107,21 @@ static const char *place_of(const struct profile *profile, const struct model *m
     return access(profile->path, F_OK) != 0 && access(output, F_OK) == 0 ? output : profile->path;
 }
 
+static void free_model(void *model) {
+    model_free(model);
+}
+
 static int load_region(struct follow *follow, struct loaded *loaded, bool runs,
                        struct error *error) {
     struct source *file = &loaded->file;
     *file = (struct source){.process = RUN_NONE};
     if (profile_refresh(follow->profile, error) != 0 ||
-        (file->model = model_load(follow->profile, error)) == NULL ||
-        (file->path = strdup(place_of(follow->profile, file->model))) == NULL) {
+        (file->model = model_load(follow->profile, error)) == NULL) {
         return -1;
     }
+    job_undo(free_model, file->model);
+    job_undo(loaded_undo, loaded);
+    file->path = job_string(place_of(follow->profile, file->model));
     file->model->live = runs;
     file->model->header.pid = (uint32_t)follow->pid; /* as it is called here */
     loaded->names = source_names(file, follow->source->hub->options.debug_folders, NULL, error);
@@ -140,10 +146,7 @@ static int load_recording(struct follow *follow, struct loaded *loaded, struct e
     char *path = find_recording(&follow->source->whole->file);
     int result = path != NULL ? loaded_open(loaded, path, &choice, &replay, error) : -1;
     if (result == 0 && strncmp(path, HELD, sizeof HELD - 1) == 0) { /* it is called as before */
-        free(path);
-        path = loaded->file.path;
-        loaded->file.path = strdup(follow->source->whole->file.path);
-        result = loaded->file.path != NULL ? 0 : -1;
+        loaded->file.path = job_string(follow->source->whole->file.path);
     }
     free(path);
     return result;
@@ -159,7 +162,6 @@ static void load(void *what) {
     const struct looking *looking = what;
     struct loaded *loaded = looking->loaded;
     struct error error = {""};
-    job_undo(loaded_undo, loaded);
     job_check(looking->follow->profile != NULL
                   ? load_region(looking->follow, loaded, looking->runs, &error)
                   : load_recording(looking->follow, loaded, &error),
