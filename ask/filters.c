@@ -33,7 +33,7 @@ static void *member_of(struct selection *selection, const struct trait *trait) {
     return (char *)selection + trait->offset;
 }
 
-static int parse_address(const char *text, uint64_t *address) {
+static int filters_address(const char *text, uint64_t *address) {
     char *end;
     if (!isxdigit((unsigned char)text[0])) {
         return -1;
@@ -86,7 +86,7 @@ static int apply_arena(struct selection *selection, const struct trait *trait, c
 static int apply_addresses(struct selection *selection, const struct trait *trait,
                            const char *value, const struct model *model, struct error *error) {
     (void)model;
-    return filtervalue_range(value, parse_address, "addresses (try 0x7f00..0x7fff or 0x55d0c0de)",
+    return filtervalue_range(value, filters_address, "addresses (try 0x7f00..0x7fff or 0x55d0c0de)",
                              member_of(selection, trait), error);
 }
 
@@ -229,7 +229,7 @@ static int apply_moments(struct selection *selection, const struct trait *trait,
     return result;
 }
 
-static int add_thread(uint32_t **ids, size_t *count, uint32_t id) {
+static int filters_add_thread(uint32_t **ids, size_t *count, uint32_t id) {
     uint32_t *grown = reallocarray(*ids, *count + 1, sizeof *grown);
     if (grown == NULL) {
         return -1;
@@ -254,8 +254,8 @@ static int no_such_thread(const struct model *model, const char *value, struct e
 }
 
 /* A number is a thread of the report's table, or else the kernel's number; a name may mean many. */
-static int take_thread(uint32_t **ids, size_t *count, const struct model *model, const char *value,
-                       struct error *error) {
+static int filters_take_thread(uint32_t **ids, size_t *count, const struct model *model,
+                               const char *value, struct error *error) {
     size_t before = *count;
     uint64_t number;
     bool is_number = quantity_u64(value, &number) == 0;
@@ -268,7 +268,7 @@ static int take_thread(uint32_t **ids, size_t *count, const struct model *model,
             bool matches = pass == 0 && is_number ? thread->id == number
                            : pass == 1            ? thread->tid == number
                                                   : strcmp(thread->name, value) == 0;
-            if (matches && add_thread(ids, count, thread->id) != 0) {
+            if (matches && filters_add_thread(ids, count, thread->id) != 0) {
                 return error_set(error, "out of memory");
             }
         }
@@ -279,14 +279,14 @@ static int take_thread(uint32_t **ids, size_t *count, const struct model *model,
 static int apply_thread(struct selection *selection, const struct trait *trait, const char *value,
                         const struct model *model, struct error *error) {
     (void)trait;
-    return take_thread(&selection->threads, &selection->thread_count, model, value, error);
+    return filters_take_thread(&selection->threads, &selection->thread_count, model, value, error);
 }
 
 static int apply_freed_by(struct selection *selection, const struct trait *trait, const char *value,
                           const struct model *model, struct error *error) {
     (void)trait;
-    return take_thread(&selection->death_threads, &selection->death_thread_count, model, value,
-                       error);
+    return filters_take_thread(&selection->death_threads, &selection->death_thread_count, model,
+                               value, error);
 }
 
 /* ---- The table ---- */
@@ -296,8 +296,8 @@ enum { FILTER_FROM = 1, FILTER_END, FILTER_BETWEEN };
 
 #define FILTER(name_, key_, value_, help_, ...)                                                    \
     {                                                                                              \
-        .name = (name_), .value = (value_), .help = (help_), .type = OPTION_CALL, .call = take,    \
-        .key = (key_), .data = &(const struct trait) {                                             \
+        .name = (name_), .value = (value_), .help = (help_), .type = OPTION_CALL,                  \
+        .call = filters_take, .key = (key_), .data = &(const struct trait) {                       \
             .apply = __VA_ARGS__                                                                   \
         }                                                                                          \
     }
@@ -306,7 +306,8 @@ enum { FILTER_FROM = 1, FILTER_END, FILTER_BETWEEN };
     apply_pattern, .offset = SELECTION_##part, .is_negated = (negated), .is_repeated = true,       \
                    .is_context = true
 
-static int take(void *filters, const struct option *option, const char *value, struct error *error);
+static int filters_take(void *filters, const struct option *option, const char *value,
+                        struct error *error);
 
 const struct option filter_options[] = {
     OPTION_HEADING("which part of it (ranges are A..B, A.., ..B or A; see docs/filters.md)"),
@@ -413,8 +414,8 @@ bool filters_given(const struct filters *filters) {
     return filters->count != 0;
 }
 
-static int apply(struct selection *selection, const struct filter_given *given,
-                 const struct model *model, struct error *error) {
+static int filters_apply_one(struct selection *selection, const struct filter_given *given,
+                             const struct model *model, struct error *error) {
     const struct trait *trait = trait_of(given->option);
     return trait->apply(selection, trait, given->value, model, error);
 }
@@ -437,7 +438,7 @@ static bool is_repetition(const struct filters *filters, const struct option *op
     return false;
 }
 
-static void keep(struct filters *filters, const struct filter_given *given) {
+static void filters_keep(struct filters *filters, const struct filter_given *given) {
     struct job_printing *text = job_print();
     job_grow(&filters->items, &filters->room, filters->count, sizeof *filters->items);
     filters->items[filters->count++] = *given;
@@ -466,7 +467,8 @@ bool filters_have_end(const struct filters *filters) {
     return is_given(filters, FILTER_END) || is_given(filters, FILTER_BETWEEN);
 }
 
-static int take(void *member, const struct option *option, const char *value, struct error *error) {
+static int filters_take(void *member, const struct option *option, const char *value,
+                        struct error *error) {
     struct filters *filters = member;
     struct filter_given given = {option, value};
     struct selection scratch = selection_all();
@@ -479,12 +481,12 @@ static int take(void *member, const struct option *option, const char *value, st
     if (clash != NULL) {
         return error_set(error, "%s", clash);
     }
-    result = apply(&scratch, &given, NULL, &why);
+    result = filters_apply_one(&scratch, &given, NULL, &why);
     selection_free(&scratch);
     if (result != 0) {
         return error_set(error, "--%s: %s", option->name, why.message);
     }
-    keep(filters, &given);
+    filters_keep(filters, &given);
     return 0;
 }
 
@@ -502,8 +504,8 @@ static int need_recording(const struct option *option, struct error *error) {
 }
 
 /* Times such as "mark:loaded" and names of threads need the file. 0 or -1. */
-static int resolve(const struct filters *filters, const struct model *model,
-                   struct selection *selection, struct error *error) {
+static int filters_resolve(const struct filters *filters, const struct model *model,
+                           struct selection *selection, struct error *error) {
     *selection = selection_all();
     selection->wants_threads = filters->wants_threads;
     for (size_t i = 0; i < filters->count; i++) {
@@ -512,7 +514,7 @@ static int resolve(const struct filters *filters, const struct model *model,
         int result = 0;
         if (!trait_of(given->option)->is_context && !model->recording.present) {
             result = need_recording(given->option, error);
-        } else if (apply(selection, given, model, &why) != 0) {
+        } else if (filters_apply_one(selection, given, model, &why) != 0) {
             result = error_set(error, "--%s: %s", given->option->name, why.message);
         }
         if (result != 0) {
@@ -555,8 +557,9 @@ static int find_where(struct selection *selection, const struct source *source,
 }
 
 /* What passes of their own tell before blocks can be chosen. */
-static int find(struct selection *selection, const struct source *source, const struct names *names,
-                const struct replay_options *options, struct error *error) {
+static int filters_find(struct selection *selection, const struct source *source,
+                        const struct names *names, const struct replay_options *options,
+                        struct error *error) {
     if (selection_asks_mappings(&selection->mappings) &&
         find_mappings(selection, source->parts, error) != 0) {
         return -1;
@@ -572,9 +575,9 @@ static int find(struct selection *selection, const struct source *source, const 
 int filters_select(const struct filters *filters, const struct source *source,
                    const struct names *names, const struct replay_options *options,
                    struct selection *selection, struct error *error) {
-    int result = resolve(filters, source->model, selection, error);
+    int result = filters_resolve(filters, source->model, selection, error);
     if (result == 0) {
-        result = find(selection, source, names, options, error);
+        result = filters_find(selection, source, names, options, error);
     }
     if (result != 0) {
         selection_free(selection);

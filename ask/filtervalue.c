@@ -16,7 +16,7 @@
 typedef int (*value_parser)(const char *text, uint64_t *value);
 
 /* The two sides of `..`; an empty one leaves its bound as it is. false: there is no `..`. */
-static bool split(const char *text, char **left, char **right) {
+static bool range_split(const char *text, char **left, char **right) {
     const char *dots = strstr(text, "..");
     *left = dots != NULL ? strndup(text, (size_t)(dots - text)) : strdup(text);
     *right = strdup(dots != NULL ? dots + 2 : "");
@@ -43,7 +43,7 @@ int filtervalue_range(const char *text, value_parser parse, const char *what,
                       struct selection_range *range, struct error *error) {
     char *left;
     char *right;
-    bool is_one = !split(text, &left, &right);
+    bool is_one = !range_split(text, &left, &right);
     int result =
         left != NULL && right != NULL ? parse_bounds(left, right, is_one, parse, range) : -1;
     free(left);
@@ -56,7 +56,7 @@ int filtervalue_range(const char *text, value_parser parse, const char *what,
 
 /* ---- Marks ---- */
 
-static bool is_named(const struct model_mark *mark, const char *name, size_t size) {
+static bool mark_is_named(const struct model_mark *mark, const char *name, size_t size) {
     return mark->what == MEMTRACE_MARK_POINT && strlen(mark->name) == size &&
            memcmp(mark->name, name, size) == 0;
 }
@@ -64,7 +64,7 @@ static bool is_named(const struct model_mark *mark, const char *name, size_t siz
 static bool was_named_before(const struct model *model, size_t at) {
     const char *name = model->marks[at].name;
     for (size_t i = 0; i < at; i++) {
-        if (is_named(&model->marks[i], name, strlen(name))) {
+        if (mark_is_named(&model->marks[i], name, strlen(name))) {
             return true;
         }
     }
@@ -120,7 +120,7 @@ static int find_mark(const char *text, const struct model *model, size_t *at, st
     size = hash != NULL ? (size_t)(hash - text) : strlen(text);
     left = number;
     for (size_t i = *at; i < model->mark_count; i++) {
-        if (is_named(&model->marks[i], text, size) && --left == 0) {
+        if (mark_is_named(&model->marks[i], text, size) && --left == 0) {
             *at = i;
             return 0;
         }
@@ -184,7 +184,7 @@ int filtervalue_times(const char *text, const struct model *model, struct select
                       struct error *error) {
     char *left;
     char *right;
-    bool is_span = split(text, &left, &right);
+    bool is_span = range_split(text, &left, &right);
     int result = -1;
     *times = (struct selection_times){0, UINT64_MAX};
     if (left == NULL || right == NULL) {
@@ -234,7 +234,7 @@ int filtervalue_marks(const char *text, const struct model *model, struct select
 int filtervalue_percents(const char *text, double *least, double *most, struct error *error) {
     char *left;
     char *right;
-    bool is_one = !split(text, &left, &right);
+    bool is_one = !range_split(text, &left, &right);
     bool is_given = left != NULL && right != NULL && (left[0] != '\0' || right[0] != '\0');
     double bounds[2] = {0, INFINITY};
     bool is_right = is_given && (left[0] == '\0' || quantity_percent(left, &bounds[0]) == 0) &&

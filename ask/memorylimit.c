@@ -16,7 +16,7 @@ static bool is_ours; /* `before` is what was there */
 static char note[160];
 
 /* Private memory only: mapped files, regions of programs among them, do not count. */
-static void limit(uint64_t bytes, const char *whose) {
+static void memorylimit_set(uint64_t bytes, const char *whose) {
     struct number n;
     if (!is_ours && getrlimit(RLIMIT_DATA, &before) != 0) {
         return;
@@ -53,9 +53,9 @@ void memorylimit_start(void) {
         return;
     }
     if (limits_group(getpid(), "", &used, &most) && most < machine) {
-        limit(most / 4 * 3, "three quarters of what the control group may use");
+        memorylimit_set(most / 4 * 3, "three quarters of what the control group may use");
     } else if (sysconf(_SC_PHYS_PAGES) > 0) {
-        limit(machine / 4 * 3, "three quarters of the machine's memory");
+        memorylimit_set(machine / 4 * 3, "three quarters of the machine's memory");
     }
 }
 
@@ -75,7 +75,8 @@ const char *memorylimit_note(void) {
     return note;
 }
 
-static int take(void *member, const struct option *option, const char *value, struct error *error) {
+static int memorylimit_take(void *member, const struct option *option, const char *value,
+                            struct error *error) {
     uint64_t bytes;
     const struct option size = {.name = option->name,
                                 .type = OPTION_SIZE,
@@ -86,7 +87,7 @@ static int take(void *member, const struct option *option, const char *value, st
         return -1;
     }
     budget_allow(bytes);
-    limit(bytes, "as --memory-limit says");
+    memorylimit_set(bytes, "as --memory-limit says");
     return 0;
 }
 
@@ -94,5 +95,5 @@ const struct option memorylimit_options[] = {
     {"memory-limit", 0, "SIZE",
      "use at most this much memory; a file's tables may take as much (default: three quarters "
      "of the machine's; tables: what a file of its size can need)",
-     OPTION_CALL, .call = take},
+     OPTION_CALL, .call = memorylimit_take},
     OPTION_END};

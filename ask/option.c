@@ -121,7 +121,7 @@ static int find_word(const struct option *option, const char *value, struct erro
     return place;
 }
 
-static uint64_t most_of(const struct option *option) {
+static uint64_t option_most(const struct option *option) {
     uint64_t most = option->size < sizeof(uint64_t) ? UINT32_MAX : UINT64_MAX;
     return option->most != 0 ? option->most : most;
 }
@@ -150,7 +150,7 @@ static int store_amount(const struct option *option, const char *value, void *me
     int result = option->type == OPTION_NUMBER ? quantity_u64(value, &amount)
                  : option->type == OPTION_SIZE ? quantity_bytes(value, &amount)
                                                : quantity_duration(value, &amount);
-    if (result != 0 || amount < option->least || amount > most_of(option)) {
+    if (result != 0 || amount < option->least || amount > option_most(option)) {
         return refuse_amount(option, value, error);
     }
     memcpy(member, &amount, option->size); /* the lower bytes come first */

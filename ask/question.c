@@ -67,8 +67,8 @@ const struct option question_options[] = {
      .call = keep_nothing},
     OPTION_END};
 
-static int add_file(void *member, const struct option *option, const char *value,
-                    struct error *error) {
+static int suppressing_add_file(void *member, const struct option *option, const char *value,
+                                struct error *error) {
     struct suppressing *suppressing = member;
     if (suppressing->count == SUPPRESSING_FILES) {
         return error_set(error, "--%s: at most %d files", option->name, SUPPRESSING_FILES);
@@ -81,7 +81,7 @@ const struct option suppressing_options[] = {
     OPTION_HEADING("leaks to leave out"),
     {"suppressions", 0, "FILE",
      "those that LeakSanitizer's suppression file names (leak:PATTERN); may be given again",
-     OPTION_CALL, .call = add_file},
+     OPTION_CALL, .call = suppressing_add_file},
     {"no-builtin-suppressions", 0, NULL, "report what common libraries keep on purpose, too",
      OPTION_FLAG, OPTION_IN(struct suppressing, no_builtin)},
     {"no-embedded-suppressions", 0, NULL, "ignore __lsan_default_suppressions() of the program",

@@ -63,7 +63,7 @@ int api_flag(struct api_call *call, const char *name, bool *value, struct error 
 
 /* ---- What is told around the data ---- */
 
-static void set_text(char **text, const char *format, va_list arguments) {
+static void told_set(char **text, const char *format, va_list arguments) {
     char *made;
     if (vasprintf(&made, format, arguments) >= 0) {
         free(*text);
@@ -74,14 +74,14 @@ static void set_text(char **text, const char *format, va_list arguments) {
 void api_command(struct api_call *call, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    set_text(&call->told.command, format, arguments);
+    told_set(&call->told.command, format, arguments);
     va_end(arguments);
 }
 
 void api_sql(struct api_call *call, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    set_text(&call->told.sql, format, arguments);
+    told_set(&call->told.sql, format, arguments);
     va_end(arguments);
 }
 
@@ -90,7 +90,7 @@ void api_note(struct api_call *call, const char *format, ...) {
     char *notes;
     va_list arguments;
     va_start(arguments, format);
-    set_text(&note, format, arguments);
+    told_set(&note, format, arguments);
     va_end(arguments);
     if (note != NULL &&
         asprintf(&notes, "%s%s\n", call->told.notes != NULL ? call->told.notes : "", note) >= 0) {
@@ -114,8 +114,8 @@ static void put_real(struct jsonwriter *json, double value) {
     }
 }
 
-static void put_values(struct jsonwriter *json, const char *name, enum api_width width,
-                       const void *values, size_t count) {
+static void column_put_values(struct jsonwriter *json, const char *name, enum api_width width,
+                              const void *values, size_t count) {
     jsonwriter_array(json, name);
     for (size_t i = 0; i < count; i++) {
         if (width == API_U32) {
@@ -160,7 +160,7 @@ int api_column(struct api_call *call, const char *name, enum api_width width, co
     size_t size = count * widths[as];
     size_t padded = (size + 7) / 8 * 8;
     if (columns == NULL) {
-        put_values(call->json, name, width, values, count);
+        column_put_values(call->json, name, width, values, count);
         return 0;
     }
     if (array_reserve(&columns->bytes, &columns->room, columns->size + padded + 8, 1) != 0) {

@@ -50,8 +50,8 @@ void apicache_free(struct apicache *cache) {
     free(cache);
 }
 
-static struct kept *find(const struct apicache *cache, const char *key,
-                         const struct apicache_kind *kind) {
+static struct kept *apicache_find(const struct apicache *cache, const char *key,
+                                  const struct apicache_kind *kind) {
     struct kept *kept = cache->first;
     while (kept != NULL && (kept->kind != kind || strcmp(kept->key, key) != 0)) {
         kept = kept->next;
@@ -59,7 +59,7 @@ static struct kept *find(const struct apicache *cache, const char *key,
     return kept;
 }
 
-static void take_out(struct apicache *cache, struct kept *kept) {
+static void apicache_take_out(struct apicache *cache, struct kept *kept) {
     struct kept **at = &cache->first;
     while (*at != kept) {
         at = &(*at)->next;
@@ -68,7 +68,7 @@ static void take_out(struct apicache *cache, struct kept *kept) {
     free(kept);
 }
 
-static void wait_a_little(struct apicache *cache) {
+static void apicache_wait(struct apicache *cache) {
     struct timespec until = timedwait_until(LOOK_MS);
     pthread_cond_timedwait(&cache->changed, &cache->lock, &until);
 }
@@ -93,9 +93,9 @@ static void make_value(void *what) {
 }
 
 /* Without the lock while it is made. */
-static const void *make(struct apicache *cache, const char *key, const struct apicache_kind *kind,
-                        const void *wish, const struct replay_options *replay,
-                        struct error *error) {
+static const void *apicache_make(struct apicache *cache, const char *key,
+                                 const struct apicache_kind *kind, const void *wish,
+                                 const struct replay_options *replay, struct error *error) {
     struct kept *kept = calloc(1, sizeof *kept + strlen(key) + 1);
     struct making making = {kind, wish, replay, NULL};
     void *value;
@@ -113,7 +113,7 @@ static const void *make(struct apicache *cache, const char *key, const struct ap
     kept->value = value;
     kept->bytes = value != NULL ? kind->bytes(value) : 0;
     if (value == NULL) {
-        take_out(cache, kept);
+        apicache_take_out(cache, kept);
     }
     pthread_cond_broadcast(&cache->changed);
     return value;
@@ -125,15 +125,15 @@ const void *apicache_get(struct apicache *cache, const char *key, const struct a
     const struct kept *kept;
     const void *value = NULL;
     pthread_mutex_lock(&cache->lock);
-    while ((kept = find(cache, key, kind)) != NULL && kept->value == NULL &&
+    while ((kept = apicache_find(cache, key, kind)) != NULL && kept->value == NULL &&
            !replay_is_cancelled(replay)) {
-        wait_a_little(cache);
+        apicache_wait(cache);
     }
     if (was_there != NULL) {
         *was_there = kept != NULL;
     }
     if (kept == NULL) {
-        value = make(cache, key, kind, wish, replay, error);
+        value = apicache_make(cache, key, kind, wish, replay, error);
     } else if (kept->value != NULL) {
         value = kept->value;
     } else {

@@ -81,7 +81,7 @@ void apidetail_write_bins(struct api_call *call, const struct apidetail *detail)
 
 /* ---- The pass ---- */
 
-static int take_life(void *context, const struct life *life) {
+static int apidetail_take_life(void *context, const struct life *life) {
     struct gathering *gathering = context;
     struct apidetail *into = gathering->into;
     bool is_live = life->death_ns == LIFE_ALIVE;
@@ -99,12 +99,12 @@ static int take_life(void *context, const struct life *life) {
     return 0;
 }
 
-static int gather(struct apidetail *into, const struct wish *wish,
-                  const struct replay_options *replay, struct error *error) {
+static int apidetail_gather(struct apidetail *into, const struct wish *wish,
+                            const struct replay_options *replay, struct error *error) {
     const struct answer *view = wish->view;
     struct gathering gathering = {.into = into, .all = wish->all};
     const struct lives_visitor also = {
-        .end = take_life, .context = &gathering, .scopes = into->scopes};
+        .end = apidetail_take_life, .context = &gathering, .scopes = into->scopes};
     const struct detail_wish asked = {
         .parts = DETAIL_LIFETIMES | DETAIL_SIZES | DETAIL_GROUPS | DETAIL_HEAP,
         .classes = selection_classes(view->selection),
@@ -127,7 +127,8 @@ static void free_detail(void *value) {
     free(detail);
 }
 
-static void *make(const void *asked, const struct replay_options *replay, struct error *error) {
+static void *apidetail_make(const void *asked, const struct replay_options *replay,
+                            struct error *error) {
     const struct wish *wish = asked;
     struct apidetail *made = calloc(1, sizeof *made);
     struct selection_times window = apidetail_window(wish->view);
@@ -139,14 +140,14 @@ static void *make(const void *asked, const struct replay_options *replay, struct
     made->from_ns = window.from_ns;
     made->to_ns = window.to_ns;
     made->scopes = scopes_new();
-    if (gather(made, wish, replay, error) == 0) {
+    if (apidetail_gather(made, wish, replay, error) == 0) {
         return made;
     }
     free_detail(made);
     return NULL;
 }
 
-static size_t bytes_of(const void *value) {
+static size_t apidetail_bytes(const void *value) {
     const struct apidetail *detail = value;
     size_t bytes = sizeof *detail + blockstore_bytes(&detail->blocks) +
                    detail->detail->live_count * sizeof *detail->detail->live;
@@ -158,7 +159,8 @@ static size_t bytes_of(const void *value) {
     return bytes;
 }
 
-static const struct apicache_kind kind = {.make = make, .free = free_detail, .bytes = bytes_of};
+static const struct apicache_kind kind = {
+    .make = apidetail_make, .free = free_detail, .bytes = apidetail_bytes};
 
 const struct apidetail *apidetail_get(struct api_call *call, bool all, struct error *error) {
     const struct wish wish = {call->view, all};

@@ -34,7 +34,7 @@ struct dispatch {
 
 /* ---- Problems ---- */
 
-static const char *title_of(int status) {
+static const char *problem_title(int status) {
     switch (status) {
     case 400:
         return "Bad Request";
@@ -71,7 +71,7 @@ void dispatch_problem(struct reply *reply, int status, const char *detail) {
     if (json != NULL) {
         jsonwriter_map(json, NULL);
         jsonwriter_string(json, "type", "about:blank");
-        jsonwriter_string(json, "title", title_of(status));
+        jsonwriter_string(json, "title", problem_title(status));
         jsonwriter_number(json, "status", (uint64_t)status);
         jsonwriter_string(json, "detail", detail);
         jsonwriter_end_map(json);
@@ -110,7 +110,7 @@ static int check_parameters(struct dispatch *self, struct error *error) {
     return 0;
 }
 
-static int take_metric(struct api_call *call, struct error *error) {
+static int dispatch_take_metric(struct api_call *call, struct error *error) {
     const char *text = api_param(call, "metric");
     if (text == NULL || metric_named(text, &call->metric)) {
         return 0;
@@ -191,14 +191,14 @@ static int get_views(struct dispatch *self, struct error *error) {
 
 /* ---- Around the data ---- */
 
-static uint64_t now_ns(void) {
+static uint64_t dispatch_now_ns(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
 /* How a command line names it: a running program by its number. */
-static void put_file(FILE *out, const struct source *file) {
+static void command_put_file(FILE *out, const struct source *file) {
     if (file->model->live && file->parts.count == 0) {
         fprintf(out, " %" PRIu32, file->model->header.pid);
     } else {
@@ -244,7 +244,7 @@ static bool are_same(const char *left, const char *right) {
     return left == right || (left != NULL && right != NULL && strcmp(left, right) == 0);
 }
 
-static bool is_told_apart(const struct answer *view, const struct answer *base) {
+static bool command_differs(const struct answer *view, const struct answer *base) {
     return view->is_snapped != base->is_snapped ||
            (view->is_snapped && (view->selection->view.from_ns != base->selection->view.from_ns ||
                                  view->selection->view.to_ns != base->selection->view.to_ns)) ||
@@ -255,7 +255,7 @@ static bool is_told_apart(const struct answer *view, const struct answer *base) 
 
 /* What `memtrace diff` is told of the other side, if it is not the same. */
 static void put_base_selection(FILE *out, const struct answer *view, const struct answer *base) {
-    if (is_told_apart(view, base)) {
+    if (command_differs(view, base)) {
         put_selection(out, "base-", base);
         fputs(question_narrows(base->question) ? "" : API_BASE_WHOLE, out);
     }
@@ -268,7 +268,7 @@ static bool is_difference(const char *command) {
 }
 
 /* What a shell would be told. NULL: there is no such command. */
-static char *spell_command(const struct api_call *call) {
+static char *command_spell(const struct api_call *call) {
     struct job_printing *text;
     if (call->told.is_whole) {
         return call->told.command;
@@ -281,9 +281,9 @@ static char *spell_command(const struct api_call *call) {
     put_selection(text->out, "", call->view);
     if (call->base != NULL && is_difference(call->told.command)) {
         put_base_selection(text->out, call->view, call->base);
-        put_file(text->out, call->base->source);
+        command_put_file(text->out, call->base->source);
     }
-    put_file(text->out, call->view->source);
+    command_put_file(text->out, call->view->source);
     if (call->told.operand != NULL) {
         fputc(' ', text->out);
         shellword_put(text->out, call->told.operand);
@@ -307,13 +307,13 @@ static void put_notes(struct jsonwriter *json, char *notes) {
 }
 
 /* All members of the envelope but "data", which is written by now. */
-static void put_told(struct dispatch *self) {
+static void envelope_put_told(struct dispatch *self) {
     static const char *const exact[] = {"exact", "bound", "estimate", "snapped"};
     static const char *const via[] = {"model", "slices", "pass", "cache"};
     struct api_call *call = &self->call;
     struct jsonwriter *json = call->json;
     const struct model *model = call->view->model;
-    const char *command = spell_command(call);
+    const char *command = command_spell(call);
     jsonwriter_map(json, "window");
     jsonwriter_number(json, "from_ns", model->from_ns);
     if (model->to_ns == UINT64_MAX) {
@@ -327,7 +327,8 @@ static void put_told(struct dispatch *self) {
         jsonwriter_double(json, "error", call->told.error);
     }
     jsonwriter_string(json, "via", via[call->told.via]);
-    jsonwriter_double(json, "ms", self->is_saved ? 0 : (double)(now_ns() - self->start_ns) / 1e6);
+    jsonwriter_double(json, "ms",
+                      self->is_saved ? 0 : (double)(dispatch_now_ns() - self->start_ns) / 1e6);
     jsonwriter_string(json, "command", command != NULL ? command : "");
     if (call->told.sql != NULL) {
         jsonwriter_string(json, "sql", call->told.sql);
@@ -349,10 +350,10 @@ static void tell_progress(void *context, uint64_t done, uint64_t total) {
     hub_tell(self->call.hub, self->call.source, api_param(&self->call, "job"), "progress", data);
 }
 
-static int prepare(struct dispatch *self, struct error *error) {
+static int dispatch_prepare(struct dispatch *self, struct error *error) {
     struct api_call *call = &self->call;
     struct report_options options = {0};
-    if (check_parameters(self, error) != 0 || take_metric(call, error) != 0) {
+    if (check_parameters(self, error) != 0 || dispatch_take_metric(call, error) != 0) {
         return -1;
     }
     if (api_param(call, "job") != NULL) {
@@ -374,7 +375,7 @@ static int prepare(struct dispatch *self, struct error *error) {
 }
 
 /* 0 or -1: not all was written. */
-static int close_writer(struct api_call *call) {
+static int dispatch_close_writer(struct api_call *call) {
     FILE *out = call->out;
     jsonwriter_close(call->json);
     call->json = NULL;
@@ -409,7 +410,7 @@ static uint32_t end_envelope(struct dispatch *self) {
     if (call->type != NULL || (self->route->flags & ROUTE_PLAIN) != 0) {
         return 0;
     }
-    put_told(self);
+    envelope_put_told(self);
     jsonwriter_end_map(call->json);
     size = (size_t)ftell(call->out) - (call->columns != NULL ? COLUMNS_HEAD_SIZE : 0);
     if (self->columns.is_used) {
@@ -420,7 +421,7 @@ static uint32_t end_envelope(struct dispatch *self) {
 }
 
 /* The answer, as text in self->data. 0 or -1. */
-static int handle(struct dispatch *self, struct error *error) {
+static int dispatch_handle(struct dispatch *self, struct error *error) {
     struct api_call *call = &self->call;
     size_t before = 0; /* bytes that are not to be told */
     uint32_t json_size;
@@ -434,7 +435,7 @@ static int handle(struct dispatch *self, struct error *error) {
         return -1;
     }
     json_size = end_envelope(self);
-    if (close_writer(call) != 0) {
+    if (dispatch_close_writer(call) != 0) {
         job_fail_memory();
     }
     if (self->columns.is_used) {
@@ -449,7 +450,7 @@ static int handle(struct dispatch *self, struct error *error) {
     return 0;
 }
 
-static void give(struct dispatch *self, struct reply *reply) {
+static void dispatch_give(struct dispatch *self, struct reply *reply) {
     struct api_call *call = &self->call;
     *reply = (struct reply){.status = 200,
                             .bytes = self->data,
@@ -481,24 +482,24 @@ static int find_route(struct dispatch *self, struct error *error) {
 
 /* A request is a job (analyze/base/job.h): what is allocated for it goes with it. What the reply
  * and the call take along is malloc'd. */
-static void work(void *what) {
+static void dispatch_work(void *what) {
     struct dispatch *self = what;
     struct error error = {""};
-    if ((self->route == NULL && find_route(self, &error) != 0) || prepare(self, &error) != 0 ||
-        handle(self, &error) != 0) {
+    if ((self->route == NULL && find_route(self, &error) != 0) ||
+        dispatch_prepare(self, &error) != 0 || dispatch_handle(self, &error) != 0) {
         job_fail_as(&error);
     }
-    give(self, self->reply);
+    dispatch_give(self, self->reply);
 }
 
-static void answer(struct dispatch *self, struct reply *reply) {
+static void dispatch_answer(struct dispatch *self, struct reply *reply) {
     struct api_call *call = &self->call;
     struct error error = {""};
     self->reply = reply;
-    self->start_ns = now_ns();
+    self->start_ns = dispatch_now_ns();
     call->columns = call->request->wants_columns ? &self->columns : NULL;
-    if (job_run(work, self, NULL, &error) != 0) {
-        close_writer(call);
+    if (job_run(dispatch_work, self, NULL, &error) != 0) {
+        dispatch_close_writer(call);
         dispatch_problem(reply,
                          replay_is_cancelled(&call->replay) ? 503
                          : call->status != 0                ? call->status
@@ -523,7 +524,7 @@ void dispatch(struct hub *hub, const struct request *request, const atomic_bool 
     struct dispatch self = {
         .call = {
             .hub = hub, .request = request, .body = request->body, .replay = {.cancel = cancel}}};
-    answer(&self, reply);
+    dispatch_answer(&self, reply);
     hub_release(hub, self.call.base);
     hub_release(hub, self.call.view);
 }
@@ -558,14 +559,14 @@ void dispatch_of_view(const struct dispatch_question *question, struct reply *re
                                 .route = question->handler != NULL ? &own : NULL};
         request.method = "GET";
         self.call.replay = *question->replay;
-        answer(&self, reply);
+        dispatch_answer(&self, reply);
     }
     request_free(&request);
     free(uri);
 }
 
 /* Whether the view that is asked for takes a pass over the events. */
-static bool needs_pass(const struct request *request, const struct route *route) {
+static bool route_needs_pass(const struct request *request, const struct route *route) {
     const char *metric = request_parameter(request, "metric");
     if (metric != NULL && (strcmp(metric, "shutdown") == 0 || strcmp(metric, "short") == 0)) {
         return true;
@@ -596,5 +597,5 @@ enum route_queue dispatch_queue(const struct request *request) {
     if (route == NULL || (route->flags & ROUTE_PLAIN) != 0) {
         return QUEUE_INTERACTIVE;
     }
-    return needs_pass(request, route) ? QUEUE_PASSES : route->queue;
+    return route_needs_pass(request, route) ? QUEUE_PASSES : route->queue;
 }

@@ -161,7 +161,7 @@ void loaded_undo(void *what) {
     source_close(&loaded->file);
 }
 
-static size_t bytes_of(const struct loaded *loaded) {
+static size_t loaded_bytes(const struct loaded *loaded) {
     const struct model *model = loaded->file.model;
     return model->node_count * sizeof *model->nodes +
            model->context_count * sizeof *model->contexts;
@@ -174,7 +174,7 @@ struct opening {
     const struct replay_options *replay;
 };
 
-static void open_as_job(void *what) {
+static void loaded_open_work(void *what) {
     const struct opening *opening = what;
     struct loaded *loaded = opening->loaded;
     const char *name = opening->name[0] != '\0' ? opening->name : NULL;
@@ -193,13 +193,13 @@ static void open_as_job(void *what) {
         job_fail("%s",
                  settled == NAMES_CANCELLED ? "cancelled" : "out of memory while reading symbols");
     }
-    loaded->bytes = bytes_of(loaded);
+    loaded->bytes = loaded_bytes(loaded);
 }
 
 int loaded_open(struct loaded *loaded, const char *name, const struct source_choice *choice,
                 const struct replay_options *replay, struct error *error) {
     struct opening opening = {loaded, name, choice, replay};
-    return job_run(open_as_job, &opening, &loaded->memory, error);
+    return job_run(loaded_open_work, &opening, &loaded->memory, error);
 }
 
 /* ---- Opening ---- */
@@ -263,7 +263,7 @@ void hub_note_file(struct hub_status *status, const struct source *file) {
     }
 }
 
-static bool is_file(const struct hub_status *status, const struct stat *there) {
+static bool status_is_file(const struct hub_status *status, const struct stat *there) {
     return status->device == there->st_dev && status->inode == there->st_ino;
 }
 
@@ -342,7 +342,7 @@ struct first_opening {
     struct loaded *loaded;
 };
 
-static void open_first(void *what) {
+static void opener_open_first(void *what) {
     const struct first_opening *opening = what;
     struct error error;
     job_check(open_loaded(opening->source, opening->loaded, &error), &error);
@@ -389,7 +389,7 @@ static void end_refining(struct hub_source *source) {
     hub_tell(hub, source->status.number, NULL, "refined", "{}");
 }
 
-static void refine(void *what) {
+static void opener_refine(void *what) {
     struct hub_source *source = what;
     const struct source *file = &source->whole->file;
     const struct replay_options replay = {.cancel = &source->cancel};
@@ -398,7 +398,7 @@ static void refine(void *what) {
     }
 }
 
-static void group(void *what) {
+static void opener_group(void *what) {
     struct hub_source *source = what;
     const struct source *file = &source->whole->file;
     const struct replay_options replay = {.cancel = &source->cancel};
@@ -416,10 +416,10 @@ static void prepare_windows(struct hub_source *source) {
     }
     setpriority(PRIO_PROCESS, (id_t)gettid(), LEAST_PRIORITY);
     if (source->status.refines) {
-        job_run(refine, source, NULL, NULL);
+        job_run(opener_refine, source, NULL, NULL);
         end_refining(source);
     }
-    job_run(group, source, NULL, NULL);
+    job_run(opener_group, source, NULL, NULL);
 }
 
 static void *open_source(void *argument) {
@@ -434,7 +434,7 @@ static void *open_source(void *argument) {
     pthread_mutex_unlock(&hub->lock);
     opening = (struct first_opening){source, loaded};
     opens = source;
-    is_open = loaded != NULL && job_run(open_first, &opening, NULL, &error) == 0;
+    is_open = loaded != NULL && job_run(opener_open_first, &opening, NULL, &error) == 0;
     opens = NULL;
     if (loaded == NULL) {
         error_set(&error, "out of memory");
@@ -480,7 +480,7 @@ static bool is_meant(const struct hub_status *status, const char *name) {
     struct stat there;
     return strcmp(status->name, name) == 0 && status->state != HUB_FAILED &&
            (status->state == HUB_OPENING || status->live || stat(name, &there) != 0 ||
-            is_file(status, &there));
+            status_is_file(status, &there));
 }
 
 static unsigned find_name(const struct hub *hub, const char *name) {
@@ -492,7 +492,7 @@ static unsigned find_name(const struct hub *hub, const char *name) {
     return 0;
 }
 
-static unsigned add(struct hub *hub, const char *name, struct error *error) {
+static unsigned hub_add_named(struct hub *hub, const char *name, struct error *error) {
     struct hub_source *source;
     unsigned number = find_name(hub, name);
     if (number != 0) {
@@ -524,7 +524,7 @@ static unsigned add(struct hub *hub, const char *name, struct error *error) {
 unsigned hub_add(struct hub *hub, const char *name, struct error *error) {
     unsigned number;
     pthread_mutex_lock(&hub->lock); /* the opener waits until the source is in the list */
-    number = add(hub, name, error);
+    number = hub_add_named(hub, name, error);
     pthread_mutex_unlock(&hub->lock);
     return number;
 }
@@ -542,7 +542,7 @@ unsigned hub_find(struct hub *hub, const char *path, uint32_t pid) {
     pthread_mutex_lock(&hub->lock);
     for (unsigned i = 0; i < hub->count && found == 0; i++) {
         const struct hub_status *status = &hub->sources[i]->status;
-        if (status->state == HUB_OPEN && ((is_there && is_file(status, &there)) ||
+        if (status->state == HUB_OPEN && ((is_there && status_is_file(status, &there)) ||
                                           (pid != 0 && status->live && status->pid == pid))) {
             found = i + 1;
         }

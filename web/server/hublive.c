@@ -42,7 +42,7 @@ bool hublive_may_come(const char *name) {
 }
 
 /* A process that starts at the same time may have the file of that name. */
-static bool is_of(const char *path, const struct memtrace_header *header) {
+static bool recording_is_of(const char *path, const struct memtrace_header *header) {
     struct recording *recording = recording_is(path) ? recording_open(path, NULL) : NULL;
     bool is_its_own = recording != NULL &&
                       (recording->header.pid == header->pid || region_is_foreign(header)) &&
@@ -65,7 +65,7 @@ char *hublive_recording(const struct source *file, bool *may_come) {
         return NULL;
     }
     *may_come = true;
-    return is_of(recording.path, &file->model->header) ? strdup(recording.path) : NULL;
+    return recording_is_of(recording.path, &file->model->header) ? strdup(recording.path) : NULL;
 }
 
 /* ---- Looking ---- */
@@ -102,7 +102,7 @@ static bool is_watched(struct follow *follow) {
 }
 
 /* Its region, or where its profile is by now. */
-static const char *place_of(const struct profile *profile, const struct model *model) {
+static const char *follow_place(const struct profile *profile, const struct model *model) {
     const char *output = model->header.output;
     return access(profile->path, F_OK) != 0 && access(output, F_OK) == 0 ? output : profile->path;
 }
@@ -111,8 +111,8 @@ static void free_model(void *model) {
     model_free(model);
 }
 
-static int load_region(struct follow *follow, struct loaded *loaded, bool runs,
-                       struct error *error) {
+static int follow_load_region(struct follow *follow, struct loaded *loaded, bool runs,
+                              struct error *error) {
     struct source *file = &loaded->file;
     *file = (struct source){.process = RUN_NONE};
     if (profile_refresh(follow->profile, error) != 0 ||
@@ -121,7 +121,7 @@ static int load_region(struct follow *follow, struct loaded *loaded, bool runs,
     }
     job_undo(free_model, file->model);
     job_undo(loaded_undo, loaded);
-    file->path = job_string(place_of(follow->profile, file->model));
+    file->path = job_string(follow_place(follow->profile, file->model));
     file->model->live = runs;
     file->model->header.pid = (uint32_t)follow->pid; /* as it is called here */
     loaded->names = source_names(file, follow->source->hub->options.debug_folders, NULL, error);
@@ -140,7 +140,8 @@ static char *find_recording(const struct source *file) {
     return strdup(now);
 }
 
-static int load_recording(struct follow *follow, struct loaded *loaded, struct error *error) {
+static int follow_load_recording(struct follow *follow, struct loaded *loaded,
+                                 struct error *error) {
     const struct source_choice choice = {0};
     const struct replay_options replay = {.cancel = &follow->source->cancel};
     char *path = find_recording(&follow->source->whole->file);
@@ -158,17 +159,17 @@ struct looking {
     bool runs;
 };
 
-static void load(void *what) {
+static void follow_load(void *what) {
     const struct looking *looking = what;
     struct loaded *loaded = looking->loaded;
     struct error error = {""};
     job_check(looking->follow->profile != NULL
-                  ? load_region(looking->follow, loaded, looking->runs, &error)
-                  : load_recording(looking->follow, loaded, &error),
+                  ? follow_load_region(looking->follow, loaded, looking->runs, &error)
+                  : follow_load_recording(looking->follow, loaded, &error),
               &error);
 }
 
-static void tell(const struct follow *follow, const struct model *model) {
+static void follow_tell(const struct follow *follow, const struct model *model) {
     const struct model_totals *totals = &model->totals;
     char data[512];
     snprintf(data, sizeof data,
@@ -181,7 +182,7 @@ static void tell(const struct follow *follow, const struct model *model) {
 }
 
 /* Makes a new generation the source's. */
-static void take(struct follow *follow, struct loaded *loaded, bool is_live) {
+static void follow_take(struct follow *follow, struct loaded *loaded, bool is_live) {
     struct hub_source *source = follow->source;
     struct hub *hub = source->hub;
     char *path = strdup(hub_path(&loaded->file));
@@ -197,11 +198,11 @@ static void take(struct follow *follow, struct loaded *loaded, bool is_live) {
     follow->asked = hub->clock;
     hub_replace_whole(source, loaded);
     pthread_mutex_unlock(&hub->lock);
-    tell(follow, loaded->file.model);
+    follow_tell(follow, loaded->file.model);
 }
 
 /* What was read of it stays where nothing can be read any more. */
-static void look(struct follow *follow, bool runs) {
+static void follow_look(struct follow *follow, bool runs) {
     struct hub *hub = follow->source->hub;
     int64_t begin_ms = hub_busy_ms();
     struct looking looking;
@@ -210,8 +211,8 @@ static void look(struct follow *follow, bool runs) {
     loaded = loaded_new(hub, follow->source->status.number, "", follow->generation);
     pthread_mutex_unlock(&hub->lock);
     looking = (struct looking){follow, loaded, runs};
-    if (loaded != NULL && job_run(load, &looking, &loaded->memory, NULL) == 0) {
-        take(follow, loaded, runs);
+    if (loaded != NULL && job_run(follow_load, &looking, &loaded->memory, NULL) == 0) {
+        follow_take(follow, loaded, runs);
     } else {
         pthread_mutex_lock(&hub->lock);
         if (loaded != NULL) {
@@ -233,7 +234,7 @@ struct follow_asking {
     bool is_so;
 };
 
-static void ask(void *what) {
+static void follow_ask(void *what) {
     struct follow_asking *asking = what;
     asking->is_so = asking->question(asking->follow);
 }
@@ -241,7 +242,7 @@ static void ask(void *what) {
 /* As a job, of which nothing stays: it is asked as long as the program runs. */
 static bool is_so(struct follow *follow, follow_question *question) {
     struct follow_asking asking = {follow, question, false};
-    return job_run(ask, &asking, NULL, NULL) == 0 && asking.is_so;
+    return job_run(follow_ask, &asking, NULL, NULL) == 0 && asking.is_so;
 }
 
 static bool is_closed(const struct follow *follow) {
@@ -311,7 +312,7 @@ static bool has_company(struct follow *follow) {
     return has_it;
 }
 
-static bool is_due(struct follow *follow, const struct source *file, int64_t *next_ms) {
+static bool follow_is_due(struct follow *follow, const struct source *file, int64_t *next_ms) {
     uint64_t bytes;
     if (watch_now_ms() < *next_ms || !is_watched(follow)) {
         return false;
@@ -328,7 +329,7 @@ static bool is_due(struct follow *follow, const struct source *file, int64_t *ne
     return true;
 }
 
-static void end(struct follow *follow) {
+static void follow_end(struct follow *follow) {
     struct hub *hub = follow->source->hub;
     pthread_mutex_lock(&hub->lock);
     follow->source->status.live = false;
@@ -392,7 +393,7 @@ static void open_successor(struct follow *follow) {
         bool is_over = is_so(follow, find_run);
         if (is_over || is_so(follow, has_next_image)) {
             if (is_over && follow->profile == NULL) { /* its file was moved to the others */
-                look(follow, false);
+                follow_look(follow, false);
             }
             hub_add(hub, is_over ? follow->run : number, NULL);
             return;
@@ -401,7 +402,7 @@ static void open_successor(struct follow *follow) {
 }
 
 /* How long nobody looks. */
-static int64_t rest_of(const struct follow *follow) {
+static int64_t follow_rest_ms(const struct follow *follow) {
     int64_t rest_ms;
     pthread_mutex_lock(&follow->source->hub->lock);
     rest_ms = (follow->took_ms + follow->source->sum_ms) * SHARE;
@@ -415,33 +416,33 @@ static void run_follow(struct follow *follow) {
         if (!hub_sleep(follow->source, watch_now_ms() + END_MS)) {
             return;
         }
-        if (is_due(follow, &follow->source->whole->file, &next_ms)) {
-            look(follow, true);
-            next_ms = watch_now_ms() + rest_of(follow);
+        if (follow_is_due(follow, &follow->source->whole->file, &next_ms)) {
+            follow_look(follow, true);
+            next_ms = watch_now_ms() + follow_rest_ms(follow);
         }
     }
     if (follow->profile != NULL) { /* a recording's last events come with its end */
-        look(follow, false);
-        end(follow);
+        follow_look(follow, false);
+        follow_end(follow);
     }
     if (wait_for_collector(follow) || follow->profile == NULL) {
-        look(follow, false);
+        follow_look(follow, false);
     }
     if (follow->profile == NULL) {
-        end(follow);
+        follow_end(follow);
     }
     open_successor(follow);
 }
 
-static void close_region(void *profile) {
+static void follow_close_region(void *profile) {
     profile_close(profile);
 }
 
-static void open_region(void *what) {
+static void follow_open_region(void *what) {
     struct follow *follow = what;
     follow->profile = profile_open(follow->source->whole->file.path, NULL);
     if (follow->profile != NULL) {
-        job_undo(close_region, follow->profile);
+        job_undo(follow_close_region, follow->profile);
     }
 }
 
@@ -459,10 +460,10 @@ void hublive_follow(struct hub_source *source) {
     snprintf(follow.output, sizeof follow.output, "%.*s", (int)sizeof follow.output - 1,
              file->parts.count != 0 ? file->path : model->header.output);
     if (file->parts.count == 0) {
-        if (job_run(open_region, &follow, &follow.memory, NULL) != 0 || follow.profile == NULL ||
-            !follow.profile->live) { /* it has just ended */
+        if (job_run(follow_open_region, &follow, &follow.memory, NULL) != 0 ||
+            follow.profile == NULL || !follow.profile->live) { /* it has just ended */
             job_free(&follow.memory);
-            end(&follow);
+            follow_end(&follow);
             return;
         }
     } else {

@@ -32,7 +32,7 @@ bool hub_is_filter(const char *name) {
            strcmp(name, "all-processes") == 0 || strcmp(name, "snap") == 0;
 }
 
-static int by_name(const void *left, const void *right) {
+static int compare_parameters(const void *left, const void *right) {
     const struct request_parameter *a = left;
     const struct request_parameter *b = right;
     int order = strcmp(a->name, b->name);
@@ -56,7 +56,7 @@ static void copy_filters(const struct hub_question *asked, struct request *to) {
         copy->name = job_string(from->name + skip);
         copy->value = job_string(from->value);
     }
-    qsort(to->parameters, to->parameter_count, sizeof *to->parameters, by_name);
+    qsort(to->parameters, to->parameter_count, sizeof *to->parameters, compare_parameters);
 }
 
 /* Flags are given as NAME, NAME= or NAME=1. */
@@ -152,7 +152,7 @@ struct asking {
     struct view *view;
 };
 
-static void ask(void *what) {
+static void view_ask(void *what) {
     const struct asking *asking = what;
     struct view *view = asking->view;
     struct error error;
@@ -163,7 +163,7 @@ static void ask(void *what) {
     view->key = make_key(view);
 }
 
-static size_t bytes_of(const struct model *model) {
+static size_t view_model_bytes(const struct model *model) {
     return sizeof *model + model->node_count * sizeof *model->nodes +
            model->context_count * sizeof *model->contexts +
            model->lifetime_count * sizeof *model->lifetimes +
@@ -182,7 +182,7 @@ struct filling {
     const struct replay_options *replay;
 };
 
-static void fill(void *what) {
+static void view_fill(void *what) {
     const struct filling *filling = what;
     struct view *view = filling->view;
     struct loaded *loaded = view->loaded;
@@ -195,26 +195,26 @@ static void fill(void *what) {
     }
     job_undo(close_cache, view->api.cache);
     if (view->api.model != view->api.whole && !view->api.lacks_sums) {
-        view->bytes = bytes_of(view->api.model);
+        view->bytes = view_model_bytes(view->api.model);
     }
     view->bytes += sizeof *view;
 }
 
 /* ---- Waiting for who makes it ---- */
 
-static bool is_cancelled(const struct hub *hub, const struct replay_options *replay) {
+static bool hub_is_cancelled(const struct hub *hub, const struct replay_options *replay) {
     return replay_is_cancelled(replay) || atomic_load(&hub->stops);
 }
 
 /* Under the lock. */
-static void wait_a_little(struct hub *hub) {
+static void hub_wait_a_little(struct hub *hub) {
     struct timespec until = timedwait_until(LOOK_MS);
     pthread_cond_timedwait(&hub->changed, &hub->lock, &until);
 }
 
 /* ---- What is loaded ---- */
 
-static struct loaded *find_loaded(const struct hub *hub, unsigned source, const char *key,
+static struct loaded *loaded_find(const struct hub *hub, unsigned source, const char *key,
                                   uint64_t generation) {
     for (struct loaded *at = hub->loaded; at != NULL; at = at->next) {
         if (at->source == source && at->generation == generation && at->made != HUB_SPOILED &&
@@ -235,7 +235,7 @@ static int choice_key(const struct source_choice *choice, char *key, size_t size
 }
 
 /* The sum of all that run is that of a process's number, also where its recording is shown. */
-static char *name_of(const struct hub_status *status, const struct source_choice *choice) {
+static char *loaded_name(const struct hub_status *status, const struct source_choice *choice) {
     char *pid;
     if (!status->live || !choice->all) {
         return strdup(status->path);
@@ -250,7 +250,7 @@ static struct loaded *load_anew(struct hub *hub, unsigned number, const char *ke
     struct hub_source *source = hub->sources[number - 1];
     int64_t begin_ms = hub_busy_ms();
     struct loaded *loaded = loaded_new(hub, number, key, source->status.generation);
-    char *path = name_of(&source->status, choice);
+    char *path = loaded_name(&source->status, choice);
     int result = -1;
     pthread_mutex_unlock(&hub->lock);
     if (loaded == NULL || path == NULL) {
@@ -293,8 +293,8 @@ static struct loaded *get_loaded(struct hub *hub, unsigned number,
         const struct hub_source *source = hub->sources[number - 1];
         struct loaded *loaded = key[0] == '\0'
                                     ? source->whole
-                                    : find_loaded(hub, number, key, source->status.generation);
-        if (is_cancelled(hub, replay)) {
+                                    : loaded_find(hub, number, key, source->status.generation);
+        if (hub_is_cancelled(hub, replay)) {
             *status = 503;
             error_set(error, "cancelled");
             return NULL;
@@ -314,7 +314,7 @@ static struct loaded *get_loaded(struct hub *hub, unsigned number,
             loaded->used = ++hub->clock;
             return loaded;
         }
-        wait_a_little(hub);
+        hub_wait_a_little(hub);
     }
 }
 
@@ -405,8 +405,8 @@ void hub_shrink(struct hub *hub, uint64_t limit) {
 }
 
 /* Whose model is to be made, in the list. Under the lock, which is given up meanwhile. 0 or -1. */
-static int make(struct hub *hub, struct view *view, const struct replay_options *replay,
-                struct error *error) {
+static int view_make(struct hub *hub, struct view *view, const struct replay_options *replay,
+                     struct error *error) {
     struct filling filling = {view, replay};
     int result;
     view->made = HUB_MAKING;
@@ -415,7 +415,7 @@ static int make(struct hub *hub, struct view *view, const struct replay_options 
     view->next = hub->views;
     hub->views = view;
     pthread_mutex_unlock(&hub->lock);
-    result = job_run(fill, &filling, &view->memory, error);
+    result = job_run(view_fill, &filling, &view->memory, error);
     pthread_mutex_lock(&hub->lock);
     view->made = result == 0 ? HUB_READY : HUB_SPOILED;
     pthread_cond_broadcast(&hub->changed);
@@ -439,13 +439,13 @@ static struct view *get_view(struct hub *hub, unsigned number, struct view *view
         return NULL;
     }
     while ((found = find_view(hub, view->loaded, view->key)) != NULL && found->made == HUB_MAKING &&
-           !is_cancelled(hub, replay)) {
-        wait_a_little(hub);
+           !hub_is_cancelled(hub, replay)) {
+        hub_wait_a_little(hub);
     }
     if (found == NULL) {
         *status = 400;
-        found = make(hub, view, replay, error) == 0 ? view : NULL;
-        *status = found == NULL && is_cancelled(hub, replay) ? 503 : *status;
+        found = view_make(hub, view, replay, error) == 0 ? view : NULL;
+        *status = found == NULL && hub_is_cancelled(hub, replay) ? 503 : *status;
         return found;
     }
     view->loaded->users--;
@@ -491,7 +491,7 @@ const struct answer *hub_view(struct hub *hub, const struct hub_question *asked,
         return NULL;
     }
     *status = 400;
-    if (job_run(ask, &asking, &view->memory, error) != 0) {
+    if (job_run(view_ask, &asking, &view->memory, error) != 0) {
         view_free(view);
         return NULL;
     }

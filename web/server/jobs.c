@@ -26,7 +26,7 @@ struct jobs {
     bool stops;
 };
 
-static void append(struct job_list *list, struct job *job) {
+static void job_list_append(struct job_list *list, struct job *job) {
     job->next = NULL;
     *list->last = job;
     list->last = &job->next;
@@ -80,7 +80,7 @@ static void note_pass(struct jobs *jobs, const struct job *job, bool begins) {
 }
 
 /* The lock is held when it is called and when it returns. */
-static void run_one(struct jobs *jobs, size_t worker, struct job *job) {
+static void jobs_run_one(struct jobs *jobs, size_t worker, struct job *job) {
     note_pass(jobs, job, true);
     jobs->running[worker] = job;
     pthread_mutex_unlock(&jobs->lock);
@@ -101,7 +101,7 @@ struct worker {
     size_t number;
 };
 
-static void *work(void *argument) {
+static void *jobs_work(void *argument) {
     struct worker self = *(struct worker *)argument;
     struct jobs *jobs = self.jobs;
     free(argument);
@@ -109,7 +109,7 @@ static void *work(void *argument) {
     for (;;) {
         struct job *job = next_job(jobs);
         if (job != NULL) {
-            run_one(jobs, self.number, job);
+            jobs_run_one(jobs, self.number, job);
         } else if (jobs->stops) {
             break;
         } else {
@@ -127,7 +127,7 @@ static int start_worker(struct jobs *jobs, size_t number) {
         return -1;
     }
     *worker = (struct worker){jobs, number};
-    result = worker_start(&jobs->threads[number], "worker", work, worker);
+    result = worker_start(&jobs->threads[number], "worker", jobs_work, worker);
     if (result != 0) {
         free(worker);
     }
@@ -213,7 +213,7 @@ void jobs_put(struct jobs *jobs, struct job *job) {
     pthread_mutex_lock(&jobs->lock);
     stops = jobs->stops;
     if (!stops) {
-        append(&jobs->waiting[job->queue], job);
+        job_list_append(&jobs->waiting[job->queue], job);
         pthread_cond_broadcast(&jobs->is_more);
     }
     pthread_mutex_unlock(&jobs->lock);

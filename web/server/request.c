@@ -16,7 +16,7 @@ static int hex_digit(char c) {
 }
 
 /* In a query '+' is a space, in a path it is not. NULL: malformed, or out of memory. */
-static char *decode(const char *text, size_t size, bool is_query) {
+static char *request_decode(const char *text, size_t size, bool is_query) {
     char *decoded = malloc(size + 1);
     size_t length = 0;
     for (size_t i = 0; decoded != NULL && i < size; i++) {
@@ -69,8 +69,9 @@ static int add_parameter(struct request *request, const char *text, size_t size,
         return error_set(error, "more than %d parameters", REQUEST_PARAMETERS);
     }
     request->parameter_count++;
-    added->name = decode(text, name_size, true);
-    added->value = equals != NULL ? decode(equals + 1, size - name_size - 1, true) : strdup("");
+    added->name = request_decode(text, name_size, true);
+    added->value =
+        equals != NULL ? request_decode(equals + 1, size - name_size - 1, true) : strdup("");
     return added->name != NULL && added->value != NULL
                ? 0
                : error_set(error, "a parameter is not well-formed text");
@@ -79,7 +80,7 @@ static int add_parameter(struct request *request, const char *text, size_t size,
 int request_parse(struct request *request, const char *uri, struct error *error) {
     size_t path_size = strcspn(uri, "?#");
     const char *query = uri[path_size] == '?' ? uri + path_size + 1 : "";
-    *request = (struct request){.path = decode(uri, path_size, false)};
+    *request = (struct request){.path = request_decode(uri, path_size, false)};
     if (request->path == NULL || !is_plain_path(request->path)) {
         return error_set(error, "the path is not well-formed");
     }

@@ -110,8 +110,8 @@ static const struct route routes[] = {
 };
 
 /* Whether a path fits the route's; *source and *rest say where its parts lie. */
-static bool fits(const char *pattern, const char *path, unsigned *source, const char **rest,
-                 size_t *rest_size) {
+static bool route_fits(const char *pattern, const char *path, unsigned *source, const char **rest,
+                       size_t *rest_size) {
     *source = 0;
     *rest = NULL;
     while (*pattern != '\0') {
@@ -152,7 +152,7 @@ const struct route *route_find(const char *method, const char *path, unsigned *s
     for (size_t i = 0; i < sizeof routes / sizeof routes[0]; i++) {
         const char *part;
         size_t size = 0;
-        if (!fits(routes[i].path, path, source, &part, &size)) {
+        if (!route_fits(routes[i].path, path, source, &part, &size)) {
             continue;
         }
         *is_path = true;

@@ -157,8 +157,8 @@ static int make_address(struct server *server, const struct server_options *opti
                : -1;
 }
 
-static int start(struct server *server, const struct server_options *options,
-                 const char *const *names, size_t count, struct error *error) {
+static int server_start_threads(struct server *server, const struct server_options *options,
+                                const char *const *names, size_t count, struct error *error) {
     size_t listeners;
     if (access_start(&server->access, error) != 0 ||
         listen_somewhere(server, options, error) != 0 ||
@@ -186,7 +186,7 @@ struct server *server_start(const struct server_options *options, const char *co
         error_set(error, "out of memory");
         return NULL;
     }
-    if (start(server, options, names, count, error) != 0) {
+    if (server_start_threads(server, options, names, count, error) != 0) {
         server_stop(server);
         return NULL;
     }

@@ -19,7 +19,7 @@ struct stream {
     char *bytes; /* that wait */
     size_t size, room;
     uint64_t id; /* of the last event */
-    bool waits;  /* wake() is to be called */
+    bool waits;  /* stream_wake() is to be called */
     bool ended;
 };
 
@@ -28,7 +28,7 @@ static struct stream *stream_of(struct hub_listener *listener) {
 }
 
 /* Under the lock. false: there is no room. */
-static bool append(struct stream *stream, const char *text, size_t size) {
+static bool stream_append(struct stream *stream, const char *text, size_t size) {
     if (stream->size + size > STREAM_BYTES) {
         return false;
     }
@@ -46,23 +46,23 @@ static bool append(struct stream *stream, const char *text, size_t size) {
     return true;
 }
 
-static void wake(struct stream *stream, bool waited) {
+static void stream_wake(struct stream *stream, bool waited) {
     if (waited) {
         stream->wake(stream->context);
     }
 }
 
-static void put(struct stream *stream, const char *text, size_t size) {
+static void stream_put(struct stream *stream, const char *text, size_t size) {
     bool waited;
     pthread_mutex_lock(&stream->lock);
-    append(stream, text, size);
+    stream_append(stream, text, size);
     waited = stream->waits;
     stream->waits = false;
     pthread_mutex_unlock(&stream->lock);
-    wake(stream, waited);
+    stream_wake(stream, waited);
 }
 
-static void tell(struct hub_listener *listener, const char *event, const char *data) {
+static void stream_tell(struct hub_listener *listener, const char *event, const char *data) {
     struct stream *stream = stream_of(listener);
     char *text;
     int size;
@@ -72,7 +72,7 @@ static void tell(struct hub_listener *listener, const char *event, const char *d
     pthread_mutex_unlock(&stream->lock);
     size = asprintf(&text, "id: %" PRIu64 "\nevent: %s\ndata: %s\n\n", id, event, data);
     if (size >= 0) {
-        put(stream, text, (size_t)size);
+        stream_put(stream, text, (size_t)size);
         free(text);
     }
 }
@@ -90,17 +90,18 @@ struct stream *stream_open(struct hub *hub, unsigned source, const char *job,
     stream->hub = hub;
     stream->wake = wake_reader;
     stream->context = context;
-    stream->listener = (struct hub_listener){.source = source, .job = stream->job, .tell = tell};
+    stream->listener =
+        (struct hub_listener){.source = source, .job = stream->job, .tell = stream_tell};
     hub_listen(hub, &stream->listener);
     /* What was told before somebody listened. */
     if (hub_status(hub, source, &status)) {
         snprintf(data, sizeof data, "{\"what\":\"%s\",\"done\":%" PRIu64 ",\"total\":%" PRIu64 "}",
                  status.what, status.done, status.total);
-        tell(&stream->listener,
-             status.state == HUB_OPEN     ? "open"
-             : status.state == HUB_FAILED ? "failed"
-                                          : "progress",
-             status.state == HUB_OPENING ? data : "{}");
+        stream_tell(&stream->listener,
+                    status.state == HUB_OPEN     ? "open"
+                    : status.state == HUB_FAILED ? "failed"
+                                                 : "progress",
+                    status.state == HUB_OPENING ? data : "{}");
         hub_status_free(&status);
     }
     return stream;
@@ -131,7 +132,7 @@ void stream_end(struct stream *stream) {
     waited = stream->waits;
     stream->waits = false;
     pthread_mutex_unlock(&stream->lock);
-    wake(stream, waited);
+    stream_wake(stream, waited);
 }
 
 void stream_close(struct stream *stream) {

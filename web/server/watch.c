@@ -29,7 +29,7 @@ int64_t watch_now_ms(void) {
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-static void wake(struct watch *watch) {
+static void watch_wake(struct watch *watch) {
     uint64_t one = 1;
     ssize_t written = write(watch->changed, &one, sizeof one);
     (void)written; /* it is full: it wakes anyway */
@@ -63,7 +63,7 @@ static bool is_gone_now(int fd) {
     return poll(&one, 1, 0) > 0 && (one.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
 }
 
-static void tell(struct watch *watch, const struct pollfd *polled, size_t count) {
+static void watch_tell(struct watch *watch, const struct pollfd *polled, size_t count) {
     int64_t now = watch_now_ms();
     for (struct watch_entry *entry = watch->first; entry != NULL; entry = entry->next) {
         bool is_late = entry->deadline_ms != 0 && entry->deadline_ms <= now;
@@ -97,7 +97,7 @@ static void *run_watch(void *argument) {
             (void)size;
         }
         pthread_mutex_lock(&watch->lock);
-        tell(watch, polled, count);
+        watch_tell(watch, polled, count);
         pthread_mutex_unlock(&watch->lock);
     }
     free(polled);
@@ -133,7 +133,7 @@ void watch_stop(struct watch *watch) {
         return;
     }
     atomic_store(&watch->stops, true);
-    wake(watch);
+    watch_wake(watch);
     pthread_join(watch->thread, NULL);
     close(watch->changed);
     pthread_mutex_destroy(&watch->lock);
@@ -152,7 +152,7 @@ void watch_add(struct watch *watch, struct watch_entry *entry) {
     watch->count++;
     pthread_mutex_unlock(&watch->lock);
     if (entry->minds_peer) { /* deadlines are looked at every second anyway */
-        wake(watch);
+        watch_wake(watch);
     }
 }
 
