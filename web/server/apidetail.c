@@ -4,6 +4,7 @@
 
 #include "web/server/apicache.h"
 
+#include "analyze/base/job.h"
 #include "analyze/profile/load.h"
 #include "analyze/replay/accounts.h"
 
@@ -124,18 +125,13 @@ static void free_detail(void *value) {
     struct apidetail *detail = value;
     detail_free(detail->detail);
     blockstore_free(&detail->blocks);
-    free(detail);
 }
 
 static void *apidetail_make(const void *asked, const struct replay_options *replay,
                             struct error *error) {
     const struct wish *wish = asked;
-    struct apidetail *made = calloc(1, sizeof *made);
+    struct apidetail *made = job_alloc(sizeof *made);
     struct selection_times window = apidetail_window(wish->view);
-    if (made == NULL) {
-        error_set(error, "out of memory");
-        return NULL;
-    }
     blockstore_start(&made->blocks);
     made->from_ns = window.from_ns;
     made->to_ns = window.to_ns;

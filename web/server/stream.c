@@ -19,7 +19,7 @@ struct stream {
     char *bytes; /* that wait */
     size_t size, room;
     uint64_t id; /* of the last event */
-    bool waits;  /* stream_wake() is to be called */
+    bool waits;  /* wake() is to be called */
     bool ended;
 };
 
