@@ -138,21 +138,18 @@ static int take_options(struct api_call *call, struct report_options *options,
     return 0;
 }
 
-/* Whether the answer has the maximum in it: sums do; single blocks, threads and marks do not. */
-static bool has_maximum(const struct route *route) {
-    return route->queue == QUEUE_INTERACTIVE &&
-           (route->flags & (ROUTE_METRIC | ROUTE_TABLE)) != ROUTE_TABLE;
-}
-
 static void guess_told(struct api_call *call, const struct route *route) {
     const struct model *model = call->view->model;
     struct api_told *told = &call->told;
+    /* Sums have the maximum in them; single blocks, threads and marks do not. */
+    bool has_maximum = route->queue == QUEUE_INTERACTIVE &&
+                       (route->flags & (ROUTE_METRIC | ROUTE_TABLE)) != ROUTE_TABLE;
     if (call->view->is_snapped) {
         told->exact = API_SNAPPED;
     } else if (model_is_estimate(model)) {
         told->exact = API_ESTIMATE;
         told->error = metric_error(call->metric, model);
-    } else if (has_maximum(route) && call->metric == METRIC_MAXIMUM &&
+    } else if (has_maximum && call->metric == METRIC_MAXIMUM &&
                model->totals.maximum_error_bytes != 0) {
         told->exact = API_BOUND;
         told->error = (double)model->totals.maximum_error_bytes;
@@ -207,14 +204,6 @@ static void command_put_file(FILE *out, const struct source *file) {
     }
 }
 
-static void put_filter(FILE *out, const char *prefix, const struct filter_given *given) {
-    fprintf(out, " --%s%s", prefix, given->option->name);
-    if (given->value != NULL) {
-        fputc(' ', out);
-        shellword_put(out, given->value);
-    }
-}
-
 /* The selection as options whose names begin so; a window that was moved as it is. */
 static void put_selection(FILE *out, const char *prefix, const struct answer *view) {
     const struct question *question = view->question;
@@ -228,8 +217,13 @@ static void put_selection(FILE *out, const char *prefix, const struct answer *vi
     }
     for (size_t i = 0; i < question->filters.count; i++) {
         const struct filter_given *given = &question->filters.items[i];
-        if (!view->is_snapped || filters_kind(given->option) != FILTERS_TIME) {
-            put_filter(out, prefix, given);
+        if (view->is_snapped && filters_kind(given->option) == FILTERS_TIME) {
+            continue;
+        }
+        fprintf(out, " --%s%s", prefix, given->option->name);
+        if (given->value != NULL) {
+            fputc(' ', out);
+            shellword_put(out, given->value);
         }
     }
     if (view->is_snapped && window->from_ns != 0) {
@@ -253,20 +247,6 @@ static bool command_differs(const struct answer *view, const struct answer *base
            !are_same(view->question->filters.text, base->question->filters.text);
 }
 
-/* What `memtrace diff` is told of the other side, if it is not the same. */
-static void put_base_selection(FILE *out, const struct answer *view, const struct answer *base) {
-    if (command_differs(view, base)) {
-        put_selection(out, "base-", base);
-        fputs(question_narrows(base->question) ? "" : API_BASE_WHOLE, out);
-    }
-}
-
-/* Only `memtrace diff` knows of two sides. What has another command is of one side, whatever the
- * other one is. */
-static bool is_difference(const char *command) {
-    return strncmp(command, "diff ", 5) == 0;
-}
-
 /* What a shell would be told. NULL: there is no such command. */
 static char *command_spell(const struct api_call *call) {
     struct job_printing *text;
@@ -279,8 +259,13 @@ static char *command_spell(const struct api_call *call) {
     text = job_print();
     fprintf(text->out, "memtrace %s", call->told.command);
     put_selection(text->out, "", call->view);
-    if (call->base != NULL && is_difference(call->told.command)) {
-        put_base_selection(text->out, call->view, call->base);
+    /* Only `memtrace diff` knows of two sides, and is told of the other one if it is not the same.
+     * What has another command is of one side. */
+    if (call->base != NULL && strncmp(call->told.command, "diff ", 5) == 0) {
+        if (command_differs(call->view, call->base)) {
+            put_selection(text->out, "base-", call->base);
+            fputs(question_narrows(call->base->question) ? "" : API_BASE_WHOLE, text->out);
+        }
         command_put_file(text->out, call->base->source);
     }
     command_put_file(text->out, call->view->source);
