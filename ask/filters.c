@@ -218,10 +218,8 @@ static int apply_moments(struct selection *selection, const struct trait *trait,
                          const struct model *model, struct error *error) {
     (void)trait;
     const char *comma = strchr(value, ',');
-    char *first = comma != NULL ? strndup(value, (size_t)(comma - value)) : strdup(value);
-    int result = first != NULL ? filtervalue_time(first, model, &selection->live_at_ns[0], error)
-                               : error_set(error, "out of memory");
-    free(first);
+    const char *first = comma != NULL ? job_text("%.*s", (int)(comma - value), value) : value;
+    int result = filtervalue_time(first, model, &selection->live_at_ns[0], error);
     if (result == 0 && comma != NULL) {
         result = filtervalue_time(comma + 1, model, &selection->live_at_ns[1], error);
     }
@@ -492,17 +490,6 @@ static int filters_take(void *member, const struct option *option, const char *v
 
 /* ---- The file ---- */
 
-static int need_recording(const struct option *option, struct error *error) {
-    return error_set(
-        error,
-        option->key != 0
-            ? "--%s needs to know when things happened, which a profile does not record; make a "
-              "recording with `memtrace record`"
-            : "--%s needs single blocks, which a profile does not have; make a "
-              "recording with `memtrace record`",
-        option->name);
-}
-
 /* Times such as "mark:loaded" and names of threads need the file. 0 or -1. */
 static int filters_resolve(const struct filters *filters, const struct model *model,
                            struct selection *selection, struct error *error) {
@@ -513,7 +500,14 @@ static int filters_resolve(const struct filters *filters, const struct model *mo
         struct error why;
         int result = 0;
         if (!trait_of(given->option)->is_context && !model->recording.present) {
-            result = need_recording(given->option, error);
+            result = error_set(
+                error,
+                given->option->key != 0
+                    ? "--%s needs to know when things happened, which a profile does not record; "
+                      "make a recording with `memtrace record`"
+                    : "--%s needs single blocks, which a profile does not have; make a "
+                      "recording with `memtrace record`",
+                given->option->name);
         } else if (filters_apply_one(selection, given, model, &why) != 0) {
             result = error_set(error, "--%s: %s", given->option->name, why.message);
         }
@@ -527,45 +521,29 @@ static int filters_resolve(const struct filters *filters, const struct model *mo
     return 0;
 }
 
-/* What an error about the mappings asked for is said of. */
-static const char *mapping_option(const struct selection_mappings *asked) {
-    return asked->number != 0           ? "mapping"
-           : asked->permissions != NULL ? "mapping-permissions"
-                                        : "mapping-peak-rss";
-}
-
-static int find_mappings(struct selection *selection, struct timeorder_parts parts,
-                         struct error *error) {
-    struct error why;
-    return selection_find_mappings(&selection->mappings, parts, &why) == 0
-               ? 0
-               : error_set(error, "--%s: %s", mapping_option(&selection->mappings), why.message);
-}
-
-static int find_where(struct selection *selection, const struct source *source,
-                      const struct names *names, const struct replay_options *options,
-                      struct error *error) {
+/* What passes of their own tell before blocks can be chosen. */
+static int filters_find(struct selection *selection, const struct source *source,
+                        const struct names *names, const struct replay_options *options,
+                        struct error *error) {
     const struct query_source asked = {.whole = source->model,
                                        .names = names,
                                        .parts = source->parts,
                                        .run = source->run,
                                        .replay = options};
+    const struct selection_mappings *mappings = &selection->mappings;
+    const char *refused = NULL; /* the option whose value was */
     struct error why;
-    return query_where(&asked, selection->where, &selection->where_holds, &why) == 0
-               ? 0
-               : error_set(error, "--where: %s", why.message);
-}
-
-/* What passes of their own tell before blocks can be chosen. */
-static int filters_find(struct selection *selection, const struct source *source,
-                        const struct names *names, const struct replay_options *options,
-                        struct error *error) {
-    if (selection_asks_mappings(&selection->mappings) &&
-        find_mappings(selection, source->parts, error) != 0) {
-        return -1;
+    if (selection_asks_mappings(mappings) &&
+        selection_find_mappings(&selection->mappings, source->parts, &why) != 0) {
+        refused = mappings->number != 0           ? "mapping"
+                  : mappings->permissions != NULL ? "mapping-permissions"
+                                                  : "mapping-peak-rss";
+    } else if (selection->where != NULL &&
+               query_where(&asked, selection->where, &selection->where_holds, &why) != 0) {
+        refused = "where";
     }
-    if (selection->where != NULL && find_where(selection, source, names, options, error) != 0) {
-        return -1;
+    if (refused != NULL) {
+        return error_set(error, "--%s: %s", refused, why.message);
     }
     return selection_asks_group_times(selection)
                ? selection_find_groups(selection, source->model, source->parts, options, error)

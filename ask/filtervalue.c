@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* filtervalue.c: ranges, times and spans of time. See filters.h; docs/filters.md tells users the
  * same. */
+#include "analyze/base/job.h"
 #include "ask/filters.h"
 #include "ask/quantity.h"
 
@@ -8,7 +9,6 @@
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- Ranges ---- */
@@ -18,25 +18,9 @@ typedef int (*value_parser)(const char *text, uint64_t *value);
 /* The two sides of `..`; an empty one leaves its bound as it is. false: there is no `..`. */
 static bool range_split(const char *text, char **left, char **right) {
     const char *dots = strstr(text, "..");
-    *left = dots != NULL ? strndup(text, (size_t)(dots - text)) : strdup(text);
-    *right = strdup(dots != NULL ? dots + 2 : "");
+    *left = dots != NULL ? job_text("%.*s", (int)(dots - text), text) : job_string(text);
+    *right = job_string(dots != NULL ? dots + 2 : "");
     return dots != NULL;
-}
-
-static int parse_bounds(const char *left, const char *right, bool is_one, value_parser parse,
-                        struct selection_range *range) {
-    *range = (struct selection_range){0, UINT64_MAX};
-    if (left[0] == '\0' && right[0] == '\0') {
-        return -1;
-    }
-    if ((left[0] != '\0' && parse(left, &range->least) != 0) ||
-        (right[0] != '\0' && parse(right, &range->most) != 0)) {
-        return -1;
-    }
-    if (is_one) {
-        range->most = range->least;
-    }
-    return 0;
 }
 
 int filtervalue_range(const char *text, value_parser parse, const char *what,
@@ -44,13 +28,13 @@ int filtervalue_range(const char *text, value_parser parse, const char *what,
     char *left;
     char *right;
     bool is_one = !range_split(text, &left, &right);
-    int result =
-        left != NULL && right != NULL ? parse_bounds(left, right, is_one, parse, range) : -1;
-    free(left);
-    free(right);
-    if (result != 0) {
+    *range = (struct selection_range){0, UINT64_MAX};
+    if ((left[0] == '\0' && right[0] == '\0') ||
+        (left[0] != '\0' && parse(left, &range->least) != 0) ||
+        (right[0] != '\0' && parse(right, &range->most) != 0)) {
         return error_set(error, "'%s' is not a range of %s", text, what);
     }
+    range->most = is_one ? range->least : range->most;
     return range->least <= range->most ? 0 : error_set(error, "the range '%s' is empty", text);
 }
 
@@ -142,11 +126,6 @@ static int find_behind(const char *before, const char *text, const struct model 
 
 /* ---- Times ---- */
 
-/* Everything up to the event that made the maximum. */
-static uint64_t after_peak(const struct model *model) {
-    return model->totals.maximum_ns + 1;
-}
-
 static int parse_time(const char *text, const struct model *model, uint64_t *time_ns,
                       struct error *error) {
     double percent;
@@ -156,7 +135,8 @@ static int parse_time(const char *text, const struct model *model, uint64_t *tim
     } else if (strcmp(text, "end") == 0) {
         *time_ns = UINT64_MAX;
     } else if (strcmp(text, "peak") == 0) {
-        *time_ns = model != NULL ? after_peak(model) : 0;
+        /* Everything up to the event that made the maximum. */
+        *time_ns = model != NULL ? model->totals.maximum_ns + 1 : 0;
     } else if (strncmp(text, "mark:", 5) == 0 && text[5] != '\0') {
         if (model != NULL && find_mark(text + 5, model, &mark, error) != 0) {
             return -1;
@@ -185,63 +165,48 @@ int filtervalue_times(const char *text, const struct model *model, struct select
     char *left;
     char *right;
     bool is_span = range_split(text, &left, &right);
-    int result = -1;
     *times = (struct selection_times){0, UINT64_MAX};
-    if (left == NULL || right == NULL) {
-        error_set(error, "out of memory");
-    } else if (!is_span || (left[0] == '\0' && right[0] == '\0')) {
-        error_set(error, "'%s' is not a span of time (try 1s..2.5s, 50%%.. or ..mark:loaded)",
-                  text);
-    } else {
-        result = left[0] != '\0' ? parse_time(left, model, &times->from_ns, error) : 0;
-        if (result == 0 && right[0] != '\0') {
-            result = parse_time(right, model, &times->to_ns, error);
-        }
+    if (!is_span || (left[0] == '\0' && right[0] == '\0')) {
+        return error_set(
+            error, "'%s' is not a span of time (try 1s..2.5s, 50%%.. or ..mark:loaded)", text);
     }
-    free(left);
-    free(right);
-    return result;
+    if (left[0] != '\0' && parse_time(left, model, &times->from_ns, error) != 0) {
+        return -1;
+    }
+    return right[0] != '\0' ? parse_time(right, model, &times->to_ns, error) : 0;
 }
 
 int filtervalue_marks(const char *text, const struct model *model, struct selection_times *times,
                       struct error *error) {
     const char *comma = strchr(text, ',');
     size_t at = 0;
-    char *first;
-    int result;
+    const char *first;
     if (comma == NULL || comma == text || comma[1] == '\0') {
         return error_set(error, "'%s' is not two marks with a comma between them", text);
     }
     if (model == NULL) {
         return 0;
     }
-    first = strndup(text, (size_t)(comma - text));
-    if (first == NULL) {
-        return error_set(error, "out of memory");
+    first = job_text("%.*s", (int)(comma - text), text);
+    if (find_mark(first, model, &at, error) != 0) {
+        return -1;
     }
-    result = find_mark(first, model, &at, error);
-    if (result == 0) {
-        times->from_ns = model->marks[at++].time_ns;
-        result = find_behind(first, comma + 1, model, &at, error);
+    times->from_ns = model->marks[at++].time_ns;
+    if (find_behind(first, comma + 1, model, &at, error) != 0) {
+        return -1;
     }
-    free(first);
-    if (result == 0) {
-        times->to_ns = model->marks[at].time_ns;
-    }
-    return result;
+    times->to_ns = model->marks[at].time_ns;
+    return 0;
 }
 
 int filtervalue_percents(const char *text, double *least, double *most, struct error *error) {
     char *left;
     char *right;
     bool is_one = !range_split(text, &left, &right);
-    bool is_given = left != NULL && right != NULL && (left[0] != '\0' || right[0] != '\0');
     double bounds[2] = {0, INFINITY};
-    bool is_right = is_given && (left[0] == '\0' || quantity_percent(left, &bounds[0]) == 0) &&
-                    (right[0] == '\0' || quantity_percent(right, &bounds[1]) == 0);
-    free(left);
-    free(right);
-    if (!is_right) {
+    if ((left[0] == '\0' && right[0] == '\0') ||
+        (left[0] != '\0' && quantity_percent(left, &bounds[0]) != 0) ||
+        (right[0] != '\0' && quantity_percent(right, &bounds[1]) != 0)) {
         return error_set(error, "'%s' is not a range of percentages (try 50%%.. or 10%%..20%%)",
                          text);
     }
