@@ -59,49 +59,28 @@ static void copy_filters(const struct hub_question *asked, struct request *to) {
     qsort(to->parameters, to->parameter_count, sizeof *to->parameters, compare_parameters);
 }
 
-/* Flags are given as NAME, NAME= or NAME=1. */
-static int take_flag(const struct request_parameter *given, struct error *error) {
-    return given->value[0] == '\0' || strcmp(given->value, "1") == 0
-               ? 0
-               : error_set(error, "--%s takes no value", given->name);
-}
-
-static int take_parameter(struct view *view, const struct request_parameter *given,
-                          struct error *error) {
+static void take_parameter(struct view *view, const struct request_parameter *given) {
     const struct option *option = hub_filter(given->name);
-    if (option != NULL && option->value == NULL) {
-        return take_flag(given, error) != 0
-                   ? -1
-                   : option_store(option, NULL, &view->question.filters, error);
+    bool is_process = strcmp(given->name, "process") == 0;
+    bool has_value = is_process || (option != NULL && option->value != NULL);
+    struct error error;
+    /* Flags are given as NAME, NAME= or NAME=1. */
+    if (!has_value && given->value[0] != '\0' && strcmp(given->value, "1") != 0) {
+        job_fail("--%s takes no value", given->name);
     }
     if (option != NULL) {
-        return option_store(option, given->value, &view->question.filters, error);
-    }
-    if (strcmp(given->name, "process") == 0) {
-        if (view->question.choice.process != NULL) {
-            return error_set(error, "--process is given twice");
-        }
+        job_check(
+            option_store(option, has_value ? given->value : NULL, &view->question.filters, &error),
+            &error);
+    } else if (is_process && view->question.choice.process != NULL) {
+        job_fail("--process is given twice");
+    } else if (is_process) {
         view->question.choice.process = given->value;
-        return 0;
-    }
-    if (strcmp(given->name, "snap") == 0) {
+    } else if (strcmp(given->name, "snap") == 0) {
         view->snaps = true;
     } else {
         view->question.choice.all = true;
     }
-    return take_flag(given, error);
-}
-
-static int take_parameters(struct view *view, struct error *error) {
-    for (size_t i = 0; i < view->asked.parameter_count; i++) {
-        if (take_parameter(view, &view->asked.parameters[i], error) != 0) {
-            return -1;
-        }
-    }
-    if (view->question.choice.process != NULL && view->question.choice.all) {
-        return error_set(error, "--process and --all-processes contradict each other");
-    }
-    return 0;
 }
 
 /* Filters of call paths alone make a difference between a view with its threads and one without:
@@ -117,27 +96,18 @@ static bool chooses_paths(const struct filters *filters) {
 
 /* What tells this view from all others of its source. */
 static char *make_key(const struct view *view) {
-    char *key = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&key, &size);
-    if (out == NULL) {
-        job_fail_memory();
-    }
+    struct job_printing *key = job_print();
     for (size_t i = 0; i < view->asked.parameter_count; i++) {
         const struct request_parameter *one = &view->asked.parameters[i];
-        fprintf(out, "%s=%zu:%s\n", one->name, strlen(one->value), one->value);
+        fprintf(key->out, "%s=%zu:%s\n", one->name, strlen(one->value), one->value);
     }
     if (view->question.filters.wants_threads && chooses_paths(&view->question.filters)) {
-        fputs("threads\n", out);
+        fputs("threads\n", key->out);
     }
     if (view->of_blocks && filters_given(&view->question.filters)) {
-        fputs("blocks\n", out);
+        fputs("blocks\n", key->out);
     }
-    if (fclose(out) != 0) {
-        free(key);
-        job_fail_memory();
-    }
-    return job_take(key);
+    return job_printed(key);
 }
 
 /* ---- Making one ---- */
@@ -155,11 +125,15 @@ struct asking {
 static void view_ask(void *what) {
     const struct asking *asking = what;
     struct view *view = asking->view;
-    struct error error;
     view->question.filters.wants_threads = asking->asked->wants_threads;
     view->of_blocks = asking->asked->wants_blocks;
     copy_filters(asking->asked, &view->asked);
-    job_check(take_parameters(view, &error), &error);
+    for (size_t i = 0; i < view->asked.parameter_count; i++) {
+        take_parameter(view, &view->asked.parameters[i]);
+    }
+    if (view->question.choice.process != NULL && view->question.choice.all) {
+        job_fail("--process and --all-processes contradict each other");
+    }
     view->key = make_key(view);
 }
 
