@@ -5,10 +5,10 @@
 #include "analyze/base/array.h"
 #include "web/server/clients.h"
 #include "web/server/dispatch.h"
-#include "web/server/jobs.h"
 #include "web/server/stream.h"
 #include "web/server/uifiles.h"
 #include "web/server/watch.h"
+#include "web/server/workers.h"
 
 #include <fcntl.h>
 #include <microhttpd.h>
@@ -34,7 +34,7 @@ enum {
 struct http {
     struct access access;
     struct hub *hub;
-    struct jobs *jobs;
+    struct workers *workers;
     struct watch *watch;
     struct clients clients;
     struct MHD_Daemon *daemons[DAEMONS];
@@ -47,7 +47,7 @@ struct http {
 
 /* A request and its answer. */
 struct exchange {
-    struct job job; /* first */
+    struct task task; /* first */
     struct http *http;
     struct MHD_Connection *connection;
     struct watch_entry entry; /* of the peer, while it is waited for */
@@ -63,8 +63,8 @@ struct exchange {
     struct exchange *next;
 };
 
-static struct exchange *exchange_of_job(struct job *job) {
-    return (struct exchange *)job;
+static struct exchange *exchange_of_task(struct task *task) {
+    return (struct exchange *)task;
 }
 
 /* ---- Connections ---- */
@@ -216,16 +216,16 @@ static enum MHD_Result send_page(struct exchange *exchange) {
 static void peer_is_gone(struct watch_entry *entry) {
     struct exchange *exchange =
         (struct exchange *)((char *)entry - offsetof(struct exchange, entry));
-    jobs_cancel(exchange->http->jobs, &exchange->job);
+    workers_cancel(exchange->http->workers, &exchange->task);
 }
 
-static void run_exchange(struct job *job) {
-    struct exchange *exchange = exchange_of_job(job);
-    dispatch(exchange->http->hub, &exchange->request, &job->cancel, &exchange->reply);
+static void run_exchange(struct task *task) {
+    struct exchange *exchange = exchange_of_task(task);
+    dispatch(exchange->http->hub, &exchange->request, &task->cancel, &exchange->reply);
 }
 
-static void finish_exchange(struct job *job) {
-    struct exchange *exchange = exchange_of_job(job);
+static void finish_exchange(struct task *task) {
+    struct exchange *exchange = exchange_of_task(task);
     struct MHD_Connection *connection = exchange->connection;
     watch_remove(exchange->http->watch, &exchange->entry);
     if (exchange->reply.type == NULL) {
@@ -238,14 +238,14 @@ static void finish_exchange(struct job *job) {
 static enum MHD_Result start_work(struct exchange *exchange) {
     exchange->state = EXCHANGE_WORKING;
     exchange->request.body = exchange->body;
-    exchange->job.run = run_exchange;
-    exchange->job.done = finish_exchange;
-    exchange->job.queue = dispatch_queue(&exchange->request);
+    exchange->task.run = run_exchange;
+    exchange->task.done = finish_exchange;
+    exchange->task.queue = dispatch_queue(&exchange->request);
     exchange->entry = (struct watch_entry){
         .fd = peer_of(exchange->connection), .gone = peer_is_gone, .minds_peer = true};
     MHD_suspend_connection(exchange->connection);
     watch_add(exchange->http->watch, &exchange->entry);
-    jobs_put(exchange->http->jobs, &exchange->job);
+    workers_put(exchange->http->workers, &exchange->task);
     return MHD_YES;
 }
 
@@ -535,8 +535,8 @@ struct http *http_start(const struct access *access, struct hub *hub, const int 
     http->hub = hub;
     http->watch = watch_start(error);
     clients_start(&http->clients, http->watch);
-    http->jobs = http->watch != NULL ? jobs_start(0, error) : NULL;
-    for (size_t i = 0; i < count && http->jobs != NULL; i++) {
+    http->workers = http->watch != NULL ? workers_start(0, error) : NULL;
+    for (size_t i = 0; i < count && http->workers != NULL; i++) {
         http->daemons[http->daemon_count] = start_daemon(http, listeners[i]);
         if (http->daemons[http->daemon_count] == NULL) {
             error_set(error, "cannot start the server");
@@ -545,7 +545,7 @@ struct http *http_start(const struct access *access, struct hub *hub, const int 
         }
         http->daemon_count++;
     }
-    if (http->jobs == NULL) {
+    if (http->workers == NULL) {
         http_stop(http);
         return NULL;
     }
@@ -578,14 +578,14 @@ void http_stop(struct http *http) {
         }
     }
     pthread_mutex_unlock(&http->lock);
-    jobs_end(http->jobs); /* all connections are resumed */
+    workers_end(http->workers); /* all connections are resumed */
     for (size_t i = 0; i < http->daemon_count; i++) {
         MHD_stop_daemon(http->daemons[i]);
         if (listeners[i] != MHD_INVALID_SOCKET) {
             close(listeners[i]);
         }
     }
-    jobs_free(http->jobs);
+    workers_free(http->workers);
     clients_stop(&http->clients);
     watch_stop(http->watch);
     pthread_mutex_destroy(&http->lock);

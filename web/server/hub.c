@@ -9,7 +9,7 @@
 #include "analyze/window/fineindex.h"
 #include "analyze/window/wholemodel.h"
 #include "web/server/watch.h"
-#include "web/server/worker.h"
+#include "web/server/workers.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 /* watch.c: see watch.h. */
 #include "web/server/watch.h"
 
-#include "web/server/worker.h"
+#include "web/server/workers.h"
 
 #include <poll.h>
 #include <pthread.h>

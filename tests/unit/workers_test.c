@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* jobs_test.c: web/server/jobs: what takes milliseconds is answered while passes run. */
-#include "web/server/jobs.h"
+/* workers_test.c: web/server/workers: what takes milliseconds is answered while passes run. */
+#include "web/server/workers.h"
 
 #include <semaphore.h>
 #include <setjmp.h>
@@ -12,23 +12,23 @@
 #include <cmocka.h>
 
 struct held {
-    struct job job; /* first */
+    struct task task; /* first */
     sem_t begun, goes_on, done;
 };
 
-static void hold(struct job *job) {
-    struct held *held = (struct held *)job;
+static void hold(struct task *task) {
+    struct held *held = (struct held *)task;
     sem_post(&held->begun);
     while (sem_wait(&held->goes_on) != 0) {
     }
 }
 
-static void say_done(struct job *job) {
-    sem_post(&((struct held *)job)->done);
+static void say_done(struct task *task) {
+    sem_post(&((struct held *)task)->done);
 }
 
 static void make(struct held *held, enum route_queue queue, unsigned goes_on) {
-    held->job = (struct job){.run = hold, .done = say_done, .queue = queue};
+    held->task = (struct task){.run = hold, .done = say_done, .queue = queue};
     sem_init(&held->begun, 0, 0);
     sem_init(&held->goes_on, 0, goes_on);
     sem_init(&held->done, 0, 0);
@@ -44,19 +44,19 @@ static void assert_comes(sem_t *semaphore) {
 /* Two workers and two passes that take long: one is left for whoever asks for little, again and
  * again; then comes the second pass. */
 static void passes_never_take_the_last_worker(void **state) {
-    struct jobs *jobs = jobs_start(2, NULL);
+    struct workers *workers = workers_start(2, NULL);
     struct held passes[2];
     struct held quick[50];
     (void)state;
-    assert_non_null(jobs);
+    assert_non_null(workers);
     for (int i = 0; i < 2; i++) {
         make(&passes[i], QUEUE_PASSES, 0);
-        jobs_put(jobs, &passes[i].job);
+        workers_put(workers, &passes[i].task);
     }
     assert_comes(&passes[0].begun);
     for (int i = 0; i < 50; i++) {
         make(&quick[i], QUEUE_INTERACTIVE, 1);
-        jobs_put(jobs, &quick[i].job);
+        workers_put(workers, &quick[i].task);
         assert_comes(&quick[i].done);
     }
     assert_int_equal(sem_trywait(&passes[1].begun), -1);
@@ -65,8 +65,8 @@ static void passes_never_take_the_last_worker(void **state) {
     assert_comes(&passes[1].begun);
     sem_post(&passes[1].goes_on);
     assert_comes(&passes[1].done);
-    jobs_end(jobs);
-    jobs_free(jobs);
+    workers_end(workers);
+    workers_free(workers);
 }
 
 int main(void) {
