@@ -2,15 +2,13 @@
 /* api.c: what endpoints share: parameters, what is told around the data, columns. See api.h. */
 #include "web/server/api.h"
 
-#include "analyze/base/array.h"
+#include "analyze/base/job.h"
 #include "ask/quantity.h"
-#include "web/server/columns.h"
 #include "web/server/request.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- Parameters ---- */
@@ -63,41 +61,31 @@ int api_flag(struct api_call *call, const char *name, bool *value, struct error 
 
 /* ---- What is told around the data ---- */
 
-static void told_set(char **text, const char *format, va_list arguments) {
-    char *made;
-    if (vasprintf(&made, format, arguments) >= 0) {
-        free(*text);
-        *text = made;
-    }
+static char *told_text(const char *format, va_list arguments) {
+    char *text = NULL;
+    return job_take(vasprintf(&text, format, arguments) >= 0 ? text : NULL);
 }
 
 void api_command(struct api_call *call, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    told_set(&call->told.command, format, arguments);
+    call->told.command = told_text(format, arguments);
     va_end(arguments);
 }
 
 void api_sql(struct api_call *call, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    told_set(&call->told.sql, format, arguments);
+    call->told.sql = told_text(format, arguments);
     va_end(arguments);
 }
 
 void api_note(struct api_call *call, const char *format, ...) {
-    char *note = NULL;
-    char *notes;
+    const char *before = call->told.notes != NULL ? call->told.notes : "";
     va_list arguments;
     va_start(arguments, format);
-    told_set(&note, format, arguments);
+    call->told.notes = job_text("%s%s\n", before, told_text(format, arguments));
     va_end(arguments);
-    if (note != NULL &&
-        asprintf(&notes, "%s%s\n", call->told.notes != NULL ? call->told.notes : "", note) >= 0) {
-        free(call->told.notes);
-        call->told.notes = notes;
-    }
-    free(note);
 }
 
 /* ---- Long columns ---- */
@@ -163,9 +151,7 @@ int api_column(struct api_call *call, const char *name, enum api_width width, co
         column_put_values(call->json, name, width, values, count);
         return 0;
     }
-    if (array_reserve(&columns->bytes, &columns->room, columns->size + padded + 8, 1) != 0) {
-        return -1;
-    }
+    job_reserve(&columns->bytes, &columns->room, columns->size + padded + 8, 1);
     jsonwriter_map(call->json, name);
     jsonwriter_string(call->json, "type", width_names[as]);
     jsonwriter_number(call->json, "offset", columns->size);

@@ -37,12 +37,12 @@ struct api_told {
     double error;         /* standard error or bound of the main number; 0: none */
     enum api_via via;
     /* What comes between "memtrace" and filters and file: "report --show-peak --bottom-up". NULL:
-     * no command gives the same. malloc'd. */
-    char *command;
-    char *operand; /* of the command, behind the file; malloc'd; NULL: none */
-    bool is_whole; /* the command is all of it: nothing is put before or behind it */
-    char *sql;     /* malloc'd; NULL: none */
-    char *notes;   /* malloc'd, lines; NULL: none. api_note() adds one */
+     * no command gives the same. Texts belong to the request's job. */
+    const char *command;
+    const char *operand; /* of the command, behind the file; NULL: none */
+    bool is_whole;       /* the command is all of it: nothing is put before or behind it */
+    const char *sql;     /* NULL: none */
+    char *notes;         /* lines; NULL: none. api_note() adds one */
 };
 
 /* What `memtrace diff` is told of a base that is not narrowed, where what is compared with it is:
@@ -91,7 +91,7 @@ int api_flag(struct api_call *call, const char *name, bool *value, struct error 
 int api_refuse(struct api_call *call, int status, struct error *error, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* ---- What is told around the data. Out of memory: it is not told. ---- */
+/* ---- What is told around the data ---- */
 
 void api_command(struct api_call *call, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -100,11 +100,20 @@ void api_note(struct api_call *call, const char *format, ...) __attribute__((for
 
 /* ---- Long columns ---- */
 
+/* An answer as application/vnd.memtrace.columns: "MTC1", the length of the head as 32 bits, the
+ * head (JSON), and from the next multiple of 8 bytes on the columns, each at a multiple of 8,
+ * little-endian. Offsets count from there, lengths are numbers of values. */
+struct api_columns {
+    char *bytes;
+    size_t size, room;
+    bool is_used;
+};
+
 enum api_width { API_U32, API_U64, API_F64 };
 /* API_U64 is the widest that a number may be: bytes are of 32 bits where all fit.
  * An array of numbers as a member of the object that is being written. Where the asker takes
  * application/vnd.memtrace.columns it goes behind the JSON as little-endian bytes (docs/serve.md),
- * and {type, offset, length} stands in its place. Null of API_F64: NaN. 0, or -1: out of memory. */
+ * and {type, offset, length} stands in its place. Null of API_F64: NaN. Returns 0. */
 int api_column(struct api_call *call, const char *name, enum api_width width, const void *values,
                size_t count);
 

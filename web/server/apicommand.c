@@ -3,6 +3,7 @@
  * apicommand.c: what the page shows as something else: GET /command, a view of the page as a
  * command line, and GET /r/{r}/budget, as a budget of `memtrace check`.
  */
+#include "analyze/base/job.h"
 #include "analyze/rows/safetext.h"
 #include "web/server/apilist.h"
 #include "web/server/apimetric.h"
@@ -321,8 +322,7 @@ int api_budget(struct api_call *call, struct error *error) {
     jsonwriter_string(call->json, "line", budget);
     jsonwriter_string(call->json, "command", command);
     jsonwriter_end_map(call->json);
-    free(call->told.command);
-    call->told.command = command;
+    call->told.command = job_take(command);
     call->told.is_whole = true;
     free(budget);
     return 0;

@@ -360,7 +360,7 @@ static int answer_query(struct api_call *call, const struct asked *asked, struct
     int result;
     query_bound(query, TEXT_MOST, SPILL_MOST);
     api_command(call, "query");
-    call->told.operand = strdup(asked->sql);
+    call->told.operand = job_string(asked->sql);
     api_sql(call, "%s", asked->sql);
     result = answer_asked(call, query, asked, error);
     call->told.via = query_work(query).passes != 0 ? API_VIA_PASS : call->told.via;

@@ -105,7 +105,7 @@ int api_running(struct api_call *call, struct error *error) {
     size_t count;
     size_t seen = 0;
     int result = find_regions(call->view, &regions, &count, error);
-    call->told.command = strdup("memtrace list");
+    call->told.command = "memtrace list";
     call->told.is_whole = true;
     if (result == 0 && (all = calloc(count + 1, sizeof *all)) == NULL) {
         result = error_set(error, "out of memory");

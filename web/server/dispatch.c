@@ -5,7 +5,6 @@
 #include "analyze/base/job.h"
 #include "analyze/rows/safetext.h"
 #include "web/server/apilist.h"
-#include "web/server/columns.h"
 #include "web/server/watch.h"
 
 #include <inttypes.h>
@@ -13,7 +12,8 @@
 #include <string.h>
 #include <time.h>
 
-#define API "/api/v1"
+#define API          "/api/v1"
+#define COLUMNS_TYPE "application/vnd.memtrace.columns"
 
 enum { TELL_MS = 100 };
 
@@ -248,7 +248,7 @@ static bool command_differs(const struct answer *view, const struct answer *base
 }
 
 /* What a shell would be told. NULL: there is no such command. */
-static char *command_spell(const struct api_call *call) {
+static const char *command_spell(const struct api_call *call) {
     struct job_printing *text;
     if (call->told.is_whole) {
         return call->told.command;
@@ -493,15 +493,10 @@ static void dispatch_answer(struct dispatch *self, struct reply *reply) {
     }
     free(self->rest);
     free(self->data);
-    free(self->columns.bytes);
     free(call->file_name);
-    free(call->told.command);
-    free(call->told.sql);
-    free(call->told.operand);
     if (call->file != NULL) {
         fclose(call->file);
     }
-    free(call->told.notes);
 }
 
 void dispatch(struct hub *hub, const struct request *request, const atomic_bool *cancel,
