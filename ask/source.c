@@ -95,13 +95,13 @@ static void newest_offer_left(char **newest, struct timespec *when) {
 }
 
 static void newest_note_place(void *context, const struct recovered *recovered) {
-    snprintf(context, PATH_MAX, "%s", recovered->finished.path);
+    memcpy(context, recovered->finished.path, sizeof recovered->finished.path);
 }
 
 /* The newest *.mtp or *.mtr of this folder, file or run. NULL: none. */
 static char *newest_find(void) {
     char *newest = NULL;
-    char place[PATH_MAX];
+    char place[sizeof((struct finished *)NULL)->path] = "";
     struct timespec when = {0};
     glob_t found;
     newest_offer_left(&newest, &when);
@@ -113,9 +113,8 @@ static char *newest_find(void) {
     }
     /* The region of the program that is asked about goes to its place; those of others stay. */
     if (newest != NULL && newest[0] == '/') {
-        snprintf(place, sizeof place, "%s", newest);
         recover_region(newest, newest_note_place, place);
-        newest = job_string(place);
+        newest = place[0] != '\0' ? job_string(place) : newest;
     }
     return newest != NULL ? newest_first_part(newest) : NULL;
 }
