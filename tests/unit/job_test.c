@@ -264,12 +264,61 @@ static void test_finishes(void **state) {
     work_that_is_finished(&outside);
 }
 
+struct parts {
+    char *text; /* of the part, still there when the job is undone */
+    int undone;
+    bool fails;
+};
+
+static void undo_part(void *what) {
+    struct parts *parts = what;
+    assert_string_equal(parts->text, "of the part");
+    parts->undone++;
+}
+
+static void work_as_part(void *what) {
+    struct parts *parts = what;
+    parts->text = job_string("of the part");
+    job_undo(undo_part, parts);
+    if (parts->fails) {
+        job_fail("too bad");
+    }
+}
+
+static void work_with_parts(void *what) {
+    struct parts *parts = what;
+    struct error error;
+    char *before = job_string("before");
+    parts->fails = true;
+    assert_int_equal(job_part(work_as_part, parts, &error), -1);
+    assert_string_equal(error.message, "too bad");
+    assert_int_equal(parts->undone, 1);
+    parts->fails = false;
+    assert_int_equal(job_part(work_as_part, parts, &error), 0);
+    assert_string_equal(parts->text, "of the part");
+    assert_int_equal(parts->undone, 1);
+    job_release(job_array(1000, 1)); /* the list of blocks is whole */
+    assert_string_equal(before, "before");
+}
+
+static void test_parts(void **state) {
+    struct parts parts = {.undone = 0};
+    struct job_memory *kept = NULL;
+    struct error error;
+    (void)state;
+    assert_int_equal(job_run(work_with_parts, &parts, &kept, &error), 0);
+    assert_string_equal(parts.text, "of the part");
+    job_free(&kept);
+    assert_int_equal(parts.undone, 2);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_keeps),           cmocka_unit_test(test_fails),
         cmocka_unit_test(test_adds_to_kept),    cmocka_unit_test(test_nests),
         cmocka_unit_test(test_out_of_memory),   cmocka_unit_test(test_takes),
         cmocka_unit_test(test_prints_and_maps), cmocka_unit_test(test_finishes),
+        cmocka_unit_test(test_parts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
