@@ -30,3 +30,8 @@ yajl_val jsontree_parse(const char *json) {
     char unheard[200];
     return is_too_deep(json) ? NULL : yajl_tree_parse(json, unheard, sizeof unheard);
 }
+
+yajl_val jsontree_member(yajl_val object, const char *name) {
+    const char *path[] = {name, NULL};
+    return yajl_tree_get(object, path, yajl_t_any);
+}

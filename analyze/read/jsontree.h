@@ -12,5 +12,7 @@
 
 /* The caller frees it (yajl_tree_free). NULL: it is malformed, or nested more than 32 times. */
 yajl_val jsontree_parse(const char *json);
+/* The member of an object; NULL: it has none of that name, or is no object. */
+yajl_val jsontree_member(yajl_val object, const char *name);
 
 #endif

@@ -27,6 +27,10 @@ static struct table_cell rows_read_text(const struct table_column *column,
 
 static struct table_cell read_field(const struct table_column *column, const unsigned char *at) {
     struct table_cell cell = {.is_known = true};
+    if (column->size == sizeof cell) {
+        memcpy(&cell, at, sizeof cell);
+        return cell;
+    }
     switch (column->kind) {
     case TABLE_TEXT:
     case TABLE_WORD:

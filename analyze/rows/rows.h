@@ -51,7 +51,7 @@ enum { ROWS_ROOM = 256 };
     .item_size = sizeof *((struct model *)NULL)->array, .items = offsetof(struct model, array),    \
     .item_count = offsetof(struct model, number)
 /* In a column: its value is a field of the record: a number of any width, signed or real where the
- * kind says so, a pointer to a text or an array with one. */
+ * kind says so, a pointer to a text or an array with one; or a struct table_cell, as it is. */
 #define ROWS_FIELD(type, member)                                                                   \
     .size = sizeof(((type *)NULL)->member), .place = offsetof(type, member)
 

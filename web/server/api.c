@@ -17,46 +17,56 @@ const char *api_param(const struct api_call *call, const char *name) {
     return request_parameter(call->request, name);
 }
 
-int api_refuse(struct api_call *call, int status, struct error *error, const char *format, ...) {
-    char text[sizeof error->message];
+void api_refuse(struct api_call *call, int status, const char *format, ...) {
+    struct error error;
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
+    vsnprintf(error.message, sizeof error.message, format, arguments);
     va_end(arguments);
     call->status = status;
-    return error_set(error, "%s", text);
+    job_fail_as(&error);
 }
 
-int api_number(struct api_call *call, const char *name, uint64_t usual, uint64_t least,
-               uint64_t most, uint64_t *value, struct error *error) {
+uint64_t api_number(struct api_call *call, const char *name, uint64_t usual, uint64_t least,
+                    uint64_t most) {
     const char *text = api_param(call, name);
-    *value = usual;
-    if (text == NULL) {
-        return 0;
+    uint64_t value = usual;
+    if (text != NULL && quantity_u64(text, &value) != 0) {
+        api_refuse(call, 400, "%s is a number, not '%s'", name, text);
     }
-    if (quantity_u64(text, value) != 0) {
-        return api_refuse(call, 400, error, "%s is a number, not '%s'", name, text);
+    if (text != NULL && (value < least || value > most)) {
+        api_refuse(call, 400, "%s is %" PRIu64 " to %" PRIu64 ", not %s", name, least, most, text);
     }
-    if (*value < least || *value > most) {
-        return api_refuse(call, 400, error, "%s is %" PRIu64 " to %" PRIu64 ", not %s", name, least,
-                          most, text);
-    }
-    return 0;
+    return value;
 }
 
-int api_word(struct api_call *call, const char *name, const char *words, int usual, int *place,
-             struct error *error) {
+int api_word(struct api_call *call, const char *name, const char *words, int usual) {
     const char *text = api_param(call, name);
-    *place = text != NULL ? option_word(words, text) : usual;
-    return *place >= 0 ? 0 : api_refuse(call, 400, error, "%s is %s, not '%s'", name, words, text);
+    int place = text != NULL ? option_word(words, text) : usual;
+    if (place < 0) {
+        api_refuse(call, 400, "%s is %s, not '%s'", name, words, text);
+    }
+    return place;
 }
 
-int api_flag(struct api_call *call, const char *name, bool *value, struct error *error) {
+bool api_flag(struct api_call *call, const char *name) {
     const char *text = api_param(call, name);
-    *value = text != NULL;
-    return text == NULL || text[0] == '\0' || strcmp(text, "1") == 0
-               ? 0
-               : api_refuse(call, 400, error, "%s takes no value but 1", name);
+    if (text != NULL && text[0] != '\0' && strcmp(text, "1") != 0) {
+        api_refuse(call, 400, "%s takes no value but 1", name);
+    }
+    return text != NULL;
+}
+
+static void close_body(void *body) {
+    yajl_tree_free(body);
+}
+
+yajl_val api_body(struct api_call *call) {
+    yajl_val body = call->body != NULL ? jsontree_parse(call->body) : NULL;
+    if (body != NULL) {
+        job_undo(close_body, body);
+    }
+    return YAJL_IS_OBJECT(body) ? body : NULL;
 }
 
 /* ---- What is told around the data ---- */
@@ -141,15 +151,15 @@ static void copy_column(char *to, enum api_width as, const void *values, enum ap
     }
 }
 
-int api_column(struct api_call *call, const char *name, enum api_width width, const void *values,
-               size_t count) {
+void api_column(struct api_call *call, const char *name, enum api_width width, const void *values,
+                size_t count) {
     struct api_columns *columns = call->columns;
     enum api_width as = narrowest(width, values, columns != NULL ? count : 0);
     size_t size = count * widths[as];
     size_t padded = (size + 7) / 8 * 8;
     if (columns == NULL) {
         column_put_values(call->json, name, width, values, count);
-        return 0;
+        return;
     }
     job_reserve(&columns->bytes, &columns->room, columns->size + padded + 8, 1);
     jsonwriter_map(call->json, name);
@@ -163,5 +173,4 @@ int api_column(struct api_call *call, const char *name, enum api_width width, co
     memset(columns->bytes + columns->size + size, 0, padded - size);
     columns->size += padded;
     columns->is_used = true;
-    return 0;
 }

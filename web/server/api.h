@@ -7,11 +7,12 @@
  * also on the same view: all that it reads is immutable. It writes the value of "data" to
  * call->json, and nothing else: the envelope (window, exact, via, command, time) is the
  * dispatcher's, from call->told. On failure what it wrote is thrown away. It runs in a job
- * (analyze/base/job.h), which is the request's: what is kept with the view is made in another one
- * (apicache.h).
+ * (analyze/base/job.h), which is the request's, and returns if all went well: what cannot be
+ * answered ends the job, by api_refuse() where that is the asker's fault. What is kept with the
+ * view is made in a job of its own (apicache.h).
  *
- *     int api_threads(struct api_call *call, struct error *error) {
- *         return apitable_rows(call, &rows_threads, shown, sizeof shown, error);
+ *     void api_threads(struct api_call *call) {
+ *         apitable_rows(call, NULL, &rows);
  *     }
  *
  * A new endpoint is a handler and a row in the table of routes.c, which also says what is told of
@@ -20,6 +21,8 @@
 #ifndef WEB_SERVER_API_H
 #define WEB_SERVER_API_H
 
+#include "analyze/base/job.h"
+#include "analyze/read/jsontree.h"
 #include "analyze/report/metric.h"
 #include "analyze/rows/jsonwriter.h"
 #include "analyze/rows/rows.h"
@@ -70,26 +73,26 @@ struct api_call {
     int status; /* of HTTP, where the handler fails; 0: 500, or 400 after api_refuse() */
 };
 
-/* 0, or -1: error is one line. */
-typedef int (*api_handler)(struct api_call *call, struct error *error);
+typedef void (*api_handler)(struct api_call *call);
 
 /* ---- Parameters that are the endpoint's own ---- */
 
 /* NULL: not given. Nothing is given twice. */
 const char *api_param(const struct api_call *call, const char *name);
-/* The same as a number within bounds; `usual` if it is not given. 0, or -1: error says what is
- * wrong, status is 400. */
-int api_number(struct api_call *call, const char *name, uint64_t usual, uint64_t least,
-               uint64_t most, uint64_t *value, struct error *error);
-/* The place of the word among "down|up"; `usual` if it is not given. 0 or -1. */
-int api_word(struct api_call *call, const char *name, const char *words, int usual, int *place,
-             struct error *error);
-/* A flag is given as NAME, NAME= or NAME=1; 0, or -1: with another value. */
-int api_flag(struct api_call *call, const char *name, bool *value, struct error *error);
+/* The same as a number within bounds; `usual` if it is not given. */
+uint64_t api_number(struct api_call *call, const char *name, uint64_t usual, uint64_t least,
+                    uint64_t most);
+/* The place of the word among "down|up"; `usual` if it is not given. */
+int api_word(struct api_call *call, const char *name, const char *words, int usual);
+/* A flag is given as NAME, NAME= or NAME=1. */
+bool api_flag(struct api_call *call, const char *name);
 
-/* Returns -1 with that status and line: `return api_refuse(call, 404, error, "...")`. */
-int api_refuse(struct api_call *call, int status, struct error *error, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+/* What is posted, as JSON, of the job; NULL: it is no object. */
+yajl_val api_body(struct api_call *call);
+
+/* Ends the job: the answer is that status of HTTP and that line. */
+noreturn void api_refuse(struct api_call *call, int status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* ---- What is told around the data ---- */
 
@@ -113,8 +116,8 @@ enum api_width { API_U32, API_U64, API_F64 };
 /* API_U64 is the widest that a number may be: bytes are of 32 bits where all fit.
  * An array of numbers as a member of the object that is being written. Where the asker takes
  * application/vnd.memtrace.columns it goes behind the JSON as little-endian bytes (docs/serve.md),
- * and {type, offset, length} stands in its place. Null of API_F64: NaN. Returns 0. */
-int api_column(struct api_call *call, const char *name, enum api_width width, const void *values,
-               size_t count);
+ * and {type, offset, length} stands in its place. Null of API_F64: NaN. */
+void api_column(struct api_call *call, const char *name, enum api_width width, const void *values,
+                size_t count);
 
 #endif

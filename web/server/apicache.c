@@ -82,14 +82,7 @@ struct making {
 
 static void make_value(void *what) {
     struct making *making = what;
-    struct error error = {""};
-    making->value = making->kind->make(making->wish, making->replay, &error);
-    if (making->value == NULL) {
-        job_fail_as(&error);
-    }
-    if (making->kind->free != NULL) {
-        job_undo(making->kind->free, making->value);
-    }
+    making->value = making->kind->make(making->wish, making->replay);
 }
 
 /* Without the lock while it is made. */
@@ -120,10 +113,10 @@ static const void *apicache_make(struct apicache *cache, const char *key,
 }
 
 const void *apicache_get(struct apicache *cache, const char *key, const struct apicache_kind *kind,
-                         const void *wish, const struct replay_options *replay, bool *was_there,
-                         struct error *error) {
+                         const void *wish, const struct replay_options *replay, bool *was_there) {
     const struct kept *kept;
-    const void *value = NULL;
+    const void *value;
+    struct error error = {"cancelled"};
     pthread_mutex_lock(&cache->lock);
     while ((kept = apicache_find(cache, key, kind)) != NULL && kept->value == NULL &&
            !replay_is_cancelled(replay)) {
@@ -132,14 +125,11 @@ const void *apicache_get(struct apicache *cache, const char *key, const struct a
     if (was_there != NULL) {
         *was_there = kept != NULL;
     }
-    if (kept == NULL) {
-        value = apicache_make(cache, key, kind, wish, replay, error);
-    } else if (kept->value != NULL) {
-        value = kept->value;
-    } else {
-        error_set(error, "cancelled");
-    }
+    value = kept == NULL ? apicache_make(cache, key, kind, wish, replay, &error) : kept->value;
     pthread_mutex_unlock(&cache->lock);
+    if (value == NULL) {
+        job_fail_as(&error);
+    }
     return value;
 }
 

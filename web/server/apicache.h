@@ -16,13 +16,10 @@
 
 struct apicache;
 
-/* How a value is made and freed, and how many bytes it takes (for the limit of --cache-memory). It
- * is made in a job of its own (analyze/base/job.h), whose memory is kept with it. free NULL: that
- * is all there is to free. */
+/* How a value is made, and how many bytes it takes (for the limit of --cache-memory). It is made in
+ * a job of its own (analyze/base/job.h), whose memory is kept with it. */
 struct apicache_kind {
-    /* NULL: error is set. */
-    void *(*make)(const void *wish, const struct replay_options *replay, struct error *error);
-    void (*free)(void *value);
+    void *(*make)(const void *wish, const struct replay_options *replay);
     size_t (*bytes)(const void *value);
 };
 
@@ -30,11 +27,10 @@ struct apicache *apicache_new(void); /* NULL: out of memory */
 void apicache_free(struct apicache *cache);
 
 /* The value under this key, made if it is not there; it lives as long as the view does. *was_there
- * (NULL is allowed): nothing had to be done. Whose maker was cancelled, is made by who waits. NULL:
- * error is set. */
+ * (NULL is allowed): nothing had to be done. Whose maker was cancelled, is made by who waits.
+ * What cannot be made ends the job of who asks. */
 const void *apicache_get(struct apicache *cache, const char *key, const struct apicache_kind *kind,
-                         const void *wish, const struct replay_options *replay, bool *was_there,
-                         struct error *error);
+                         const void *wish, const struct replay_options *replay, bool *was_there);
 size_t apicache_bytes(struct apicache *cache);
 
 #endif

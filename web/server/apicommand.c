@@ -3,7 +3,6 @@
  * apicommand.c: what the page shows as something else: GET /command, a view of the page as a
  * command line, and GET /r/{r}/budget, as a budget of `memtrace check`.
  */
-#include "analyze/base/job.h"
 #include "analyze/rows/safetext.h"
 #include "web/server/apilist.h"
 #include "web/server/apimetric.h"
@@ -41,6 +40,7 @@ static const struct {
     {"sql", "query SQL", NULL},
     {"files", "list", NULL},
 };
+enum { VIEWS = sizeof views / sizeof views[0] };
 
 static const char *metric_option(struct api_call *call, const struct request *view) {
     const char *text = request_parameter(view, "metric");
@@ -137,79 +137,55 @@ static bool is_narrowed(const struct request *view, const char *prefix) {
     return false;
 }
 
-/* As the dispatcher puts those of an answer. */
-static void put_base_options(FILE *out, const struct request *view) {
-    put_options(out, view, "base-");
-    if (is_narrowed(view, "") && !is_narrowed(view, "base-")) {
-        fputs(API_BASE_WHOLE, out);
-    }
-}
-
-/* NULL: out of memory. */
-static char *spell(struct api_call *call, const char *pattern, const struct request *view) {
+/* A difference as the dispatcher puts that of an answer. */
+static const char *spell(struct api_call *call, const char *pattern, const struct request *view) {
     const char *base = request_parameter(view, "base");
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    if (out == NULL) {
-        return NULL;
-    }
+    struct job_printing *text;
     if (strcmp(pattern, "list") == 0) {
-        // Of no file: the options are those of other views.
-        fputs("memtrace list", out);
-        return fclose(out) == 0 ? text : NULL;
+        return "memtrace list"; /* of no file: the options are those of other views */
     }
-    fputs("memtrace", out);
-    put_words(out, call, base != NULL ? "diff" : pattern, view);
-    put_options(out, view, "");
+    text = job_print();
+    fputs("memtrace", text->out);
+    put_words(text->out, call, base != NULL ? "diff" : pattern, view);
+    put_options(text->out, view, "");
     if (base != NULL) {
-        put_base_options(out, view);
-        put_file(out, call->hub, base);
+        put_options(text->out, view, "base-");
+        fputs(is_narrowed(view, "") && !is_narrowed(view, "base-") ? API_BASE_WHOLE : "",
+              text->out);
+        put_file(text->out, call->hub, base);
     }
-    put_file(out, call->hub, request_parameter(view, "r"));
-    return fclose(out) == 0 ? text : NULL;
+    put_file(text->out, call->hub, request_parameter(view, "r"));
+    return job_printed(text);
 }
 
-int api_command_of(struct api_call *call, struct error *error) {
+static void close_request(void *request) {
+    request_free(request);
+}
+
+void api_command_of(struct api_call *call) {
     const char *url = api_param(call, "view");
-    struct request view;
+    struct request *view = job_alloc(sizeof *view);
+    struct error error;
     size_t place = 0;
-    size_t size;
-    int result = 0;
-    char *command;
-    char *absolute;
     if (url == NULL) {
-        return api_refuse(call, 400, error, "view is the address of a view, as flame?r=1");
+        api_refuse(call, 400, "view is the address of a view, as flame?r=1");
     }
-    if (asprintf(&absolute, "/%s", url[0] == '/' ? url + 1 : url) < 0) {
-        return error_set(error, "out of memory");
+    job_undo(close_request, view);
+    if (request_parse(view, job_text("/%s", url[0] == '/' ? url + 1 : url), &error) != 0) {
+        api_refuse(call, 400, "%s", error.message);
     }
-    result = request_parse(&view, absolute, error);
-    free(absolute);
-    if (result != 0) {
-        request_free(&view);
-        call->status = 400;
-        return -1;
-    }
-    size = sizeof views / sizeof views[0];
-    while (place < size && strcmp(views[place].view, view.path + 1) != 0) {
+    while (place < VIEWS && strcmp(views[place].view, view->path + 1) != 0) {
         place++;
     }
-    if (place == size) {
-        result = api_refuse(call, 404, error, "there is no view '%s'", view.path + 1);
-    } else if ((command = spell(call, views[place].command, &view)) == NULL) {
-        result = error_set(error, "out of memory");
-    } else {
-        jsonwriter_map(call->json, NULL);
-        jsonwriter_string(call->json, "command", command);
-        jsonwriter_string(call->json, "sql",
-                          strcmp(view.path, "/sql") == 0 ? request_parameter(&view, "sql")
-                                                         : views[place].sql);
-        jsonwriter_end_map(call->json);
-        free(command);
+    if (place == VIEWS) {
+        api_refuse(call, 404, "there is no view '%s'", view->path + 1);
     }
-    request_free(&view);
-    return result;
+    jsonwriter_map(call->json, NULL);
+    jsonwriter_string(call->json, "command", spell(call, views[place].command, view));
+    jsonwriter_string(call->json, "sql",
+                      strcmp(view->path, "/sql") == 0 ? request_parameter(view, "sql")
+                                                      : views[place].sql);
+    jsonwriter_end_map(call->json);
 }
 
 /* ---- Budgets ---- */
@@ -255,75 +231,50 @@ static void put_limit(FILE *out, uint64_t value, bool is_bytes) {
     }
 }
 
-static char *spell_budget(const struct api_call *call, uint64_t value) {
-    const struct filters *filters = &call->view->question->filters;
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    if (out == NULL) {
-        return NULL;
-    }
-    fprintf(out, "%s <= ", metric_word(call->metric));
-    put_limit(out, value, metric_main_is_bytes(call->metric));
-    for (size_t i = 0; i < filters->count; i++) {
-        const char *words = words_of(filters->items[i].option->name);
-        if (words != NULL) {
-            fprintf(out, " %s", words);
-            put_word(out, filters->items[i].value);
-        }
-    }
-    return fclose(out) == 0 ? text : NULL;
-}
-
 /* The command is made whole here, since the budget has some of the filters. */
 static char *spell_check(const struct api_call *call, const char *budget) {
-    const struct question *question = call->view->question;
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    if (out == NULL) {
-        return NULL;
-    }
-    fputs("memtrace check ", out);
-    shellword_put(out, budget);
-    for (size_t i = 0; i < question->filters.count; i++) {
-        const struct filter_given *given = &question->filters.items[i];
+    const struct filters *filters = &call->view->question->filters;
+    struct job_printing *text = job_print();
+    fputs("memtrace check ", text->out);
+    shellword_put(text->out, budget);
+    for (size_t i = 0; i < filters->count; i++) {
+        const struct filter_given *given = &filters->items[i];
         if (words_of(given->option->name) == NULL) {
-            fprintf(out, " --%s", given->option->name);
+            fprintf(text->out, " --%s", given->option->name);
             if (given->value != NULL) {
-                fputc(' ', out);
-                shellword_put(out, given->value);
+                fputc(' ', text->out);
+                shellword_put(text->out, given->value);
             }
         }
     }
-    fputc(' ', out);
-    shellword_put(out, hub_path(call->view->source));
-    return fclose(out) == 0 ? text : NULL;
+    fputc(' ', text->out);
+    shellword_put(text->out, hub_path(call->view->source));
+    return job_printed(text);
 }
 
-int api_budget(struct api_call *call, struct error *error) {
-    const struct model *model;
-    char *budget;
-    char *command;
+void api_budget(struct api_call *call) {
+    const struct filters *filters = &call->view->question->filters;
+    struct job_printing *text = job_print();
+    const char *budget;
+    uint64_t value;
     if (call->metric >= METRIC_COUNT) {
-        return api_refuse(call, 400, error, "budgets are of " METRIC_WORDS);
+        api_refuse(call, 400, "budgets are of " METRIC_WORDS);
     }
-    model = apimetric_model(call, call->view, error);
-    if (model == NULL) {
-        return -1;
+    value = metric_total(call->metric, apimetric_model(call, call->view)).main;
+    fprintf(text->out, "%s <= ", metric_word(call->metric));
+    put_limit(text->out, value, metric_main_is_bytes(call->metric));
+    for (size_t i = 0; i < filters->count; i++) {
+        const char *words = words_of(filters->items[i].option->name);
+        if (words != NULL) {
+            fprintf(text->out, " %s", words);
+            put_word(text->out, filters->items[i].value);
+        }
     }
-    budget = spell_budget(call, metric_total(call->metric, model).main);
-    command = budget != NULL ? spell_check(call, budget) : NULL;
-    if (command == NULL) {
-        free(budget);
-        return error_set(error, "out of memory");
-    }
+    budget = job_printed(text);
+    call->told.command = spell_check(call, budget);
+    call->told.is_whole = true;
     jsonwriter_map(call->json, NULL);
     jsonwriter_string(call->json, "line", budget);
-    jsonwriter_string(call->json, "command", command);
+    jsonwriter_string(call->json, "command", call->told.command);
     jsonwriter_end_map(call->json);
-    call->told.command = job_take(command);
-    call->told.is_whole = true;
-    free(budget);
-    return 0;
 }

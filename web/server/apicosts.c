@@ -2,23 +2,18 @@
 /* apicosts.c: what functions and call paths cost, as tables. Listed in routes.c. */
 #include "web/server/apilist.h"
 
-#include "analyze/base/job.h"
 #include "analyze/base/numbermap.h"
 #include "analyze/report/diff.h"
 #include "analyze/report/framesums.h"
 #include "analyze/rows/pathwalk.h"
 #include "analyze/window/series.h"
+#include "web/server/apidetail.h"
 #include "web/server/apimetric.h"
 #include "web/server/apipaths.h"
 #include "web/server/apitable.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-
-static int out_of_memory(struct error *error) {
-    return error_set(error, "out of memory");
-}
 
 static double share_of(uint64_t part, uint64_t whole) {
     return whole != 0 ? 100.0 * (double)part / (double)whole : 0;
@@ -86,48 +81,6 @@ static bool is_shown(const struct report *report, const struct framesums_item *i
            (report->options.all_frames || self != 0 || !pathwalk_is_startup(item->frame));
 }
 
-/* Rows of what has a cost. */
-static struct function_row *make_functions(const struct report *report, enum metric metric,
-                                           size_t *count) {
-    uint64_t all = metric_total(metric, report->model).main;
-    enum framesums_by by = report->options.by_line ? FRAMESUMS_LINE : FRAMESUMS_FUNCTION;
-    const struct framesums sums = framesums_make(report, by);
-    struct function_row *rows = job_array(sums.count, sizeof *rows);
-    *count = 0;
-    for (size_t i = 0; i < sums.count; i++) {
-        const struct framesums_item *item = &sums.items[i];
-        if (is_shown(report, item, metric)) {
-            struct function_row *row = &rows[(*count)++];
-            struct cost total = framesums_cost(metric, &item->inclusive);
-            *row = (struct function_row){.frame = *item->frame,
-                                         .self = framesums_cost(metric, &item->self).main,
-                                         .total = total.main,
-                                         .share = share_of(total.main, all),
-                                         .side = total.side};
-            row->frame.line = by == FRAMESUMS_LINE ? row->frame.line : 0;
-            row->frame.inlined = false;
-        }
-    }
-    return rows;
-}
-
-/* The table of an array of rows. */
-static int put_array(struct api_call *call, const struct apitable_rows *shown, const void *rows,
-                     size_t size, size_t count, struct error *error) {
-    const void **records = calloc(count + 1, sizeof *records);
-    const struct rows_of of = rows_of_report(&call->report);
-    int result;
-    if (records == NULL) {
-        return out_of_memory(error);
-    }
-    for (size_t i = 0; i < count; i++) {
-        records[i] = (const char *)rows + i * size;
-    }
-    result = apitable_records(call, NULL, shown, &of, records, count, error);
-    free(records);
-    return result;
-}
-
 /* All unnamed functions of a module are one to diff_function(): here each has a row of its own, and
  * is matched by where it is. */
 static uint64_t row_key(struct diff_functions *functions, const struct names_frame *frame) {
@@ -162,63 +115,62 @@ static void match_functions(struct api_call *call, const struct function_row *ea
     }
 }
 
-/* The rows of one side. NULL: error is set. */
+/* Rows of one side: of what has a cost. */
 static struct function_row *functions_of(struct api_call *call, const struct answer *view,
-                                         size_t *count, struct error *error) {
+                                         size_t *count) {
+    enum metric metric = call->metric;
+    enum framesums_by by =
+        call->report.options.by_line && call->base == NULL ? FRAMESUMS_LINE : FRAMESUMS_FUNCTION;
     struct report report = call->report;
+    struct framesums sums;
+    struct function_row *rows;
+    uint64_t all;
     report.names = view->names;
-    report.model = apimetric_model(call, view, error);
-    if (report.model == NULL) {
-        return NULL;
+    report.model = apimetric_model(call, view);
+    sums = framesums_make(&report, by);
+    rows = job_array(sums.count, sizeof *rows);
+    all = metric_total(metric, report.model).main;
+    *count = 0;
+    for (size_t i = 0; i < sums.count; i++) {
+        const struct framesums_item *item = &sums.items[i];
+        if (is_shown(&report, item, metric)) {
+            struct function_row *row = &rows[(*count)++];
+            struct cost total = framesums_cost(metric, &item->inclusive);
+            *row = (struct function_row){.frame = *item->frame,
+                                         .self = framesums_cost(metric, &item->self).main,
+                                         .total = total.main,
+                                         .share = share_of(total.main, all),
+                                         .side = total.side};
+            row->frame.line = by == FRAMESUMS_LINE ? row->frame.line : 0;
+            row->frame.inlined = false;
+        }
     }
-    report.options.by_line = report.options.by_line && call->base == NULL;
-    return make_functions(&report, call->metric, count);
-}
-
-/* As it is shown: of a difference with both sides. NULL: error is set. */
-static struct function_row *find_functions(struct api_call *call, size_t *count,
-                                           struct error *error) {
-    struct function_row *rows = functions_of(call, call->view, count, error);
-    struct function_row *earlier;
-    size_t room = *count;
-    size_t earlier_count;
-    if (rows == NULL || call->base == NULL) {
-        return rows;
-    }
-    earlier = functions_of(call, call->base, &earlier_count, error);
-    if (earlier == NULL) {
-        return NULL;
-    }
-    job_reserve(&rows, &room, *count + earlier_count, sizeof *rows);
-    match_functions(call, earlier, earlier_count, rows, count);
     return rows;
 }
 
-int api_functions(struct api_call *call, struct error *error) {
-    static const unsigned char places[] = {FUNCTION_FRAME,      FUNCTION_SELF, FUNCTION_TOTAL,
-                                           FUNCTION_SHARE,      FUNCTION_SIDE, FUNCTION_BASE_SELF,
-                                           FUNCTION_BASE_TOTAL, FUNCTION_DELTA};
+void api_functions(struct api_call *call) {
     struct table_column columns[FUNCTION_ALL];
     const struct rows rows = {.columns = columns, .column_count = FUNCTION_ALL};
     const struct apitable_rows shown = {.rows = &rows,
-                                        .shown = places,
                                         .count =
                                             call->base != NULL ? FUNCTION_ALL : FUNCTION_COLUMNS,
                                         .sort = call->base != NULL ? "delta" : "total"};
     size_t count;
-    struct function_row *functions = find_functions(call, &count, error);
-    int result;
-    if (functions == NULL) {
-        return -1;
+    struct function_row *functions = functions_of(call, call->view, &count);
+    if (call->base != NULL) {
+        size_t room = count;
+        size_t earlier_count;
+        const struct function_row *earlier = functions_of(call, call->base, &earlier_count);
+        job_reserve(&functions, &room, count + earlier_count, sizeof *functions);
+        match_functions(call, earlier, earlier_count, functions, &count);
     }
     function_columns(call->metric, columns);
-    result = put_array(call, &shown, functions, sizeof *functions, count, error);
+    apitable_array(call, &shown, functions, sizeof *functions, count);
     if (call->base != NULL) {
         apimetric_diff_command(call, "function");
     } else {
         api_command(call, "report %s --flat", apimetric_option(call));
     }
-    return result;
 }
 
 /* ---- Call paths ---- */
@@ -267,64 +219,50 @@ static const char *column_of(enum metric metric) {
     return columns[metric];
 }
 
-/* Those that bear some of the metric; the caller frees the array. NULL: out of memory. */
-static const void **list_paths(const struct model *model, enum metric metric, size_t *count) {
-    const void **records = calloc(model->context_count + 1, sizeof *records);
-    *count = 0;
-    for (size_t i = 0; records != NULL && i < model->context_count; i++) {
-        const struct model_context *context = &model->contexts[i];
-        if (context->class == MODEL_HEAP && metric_cost(metric, context).main != 0) {
-            records[(*count)++] = context;
-        }
-    }
-    return records;
+/* What they held over time; of the job. */
+static const struct series *series_of(struct api_call *call, const uint32_t *ids, size_t count,
+                                      size_t points) {
+    const struct answer *view = call->view;
+    struct series *series = job_alloc(sizeof *series);
+    struct error error;
+    job_check(series_make(series, view->whole, view->source->parts, view->model->from_ns,
+                          view->model->to_ns, ids, count, points, &call->replay, &error),
+              &error);
+    return series;
 }
 
-/* What they held over time, each path in one array. */
-static int put_graphs(struct api_call *call, const void *const *records, size_t count,
-                      struct error *error) {
+/* Each path in one array. */
+static void put_graphs(struct api_call *call, const void *const *records, size_t count) {
     enum { POINTS = 48, PATHS = 1000 };
-    const struct model *model = call->view->model;
     size_t rows = count < PATHS ? count : PATHS;
-    uint32_t *ids = calloc(rows + 1, sizeof *ids);
-    struct series series = {0};
-    int result = ids != NULL ? 0 : out_of_memory(error);
-    for (size_t i = 0; ids != NULL && i < rows; i++) {
+    uint32_t *ids = job_array(rows, sizeof *ids);
+    const struct series *series;
+    for (size_t i = 0; i < rows; i++) {
         ids[i] = ((const struct model_context *)records[i])->id;
     }
-    if (result == 0) {
-        result = series_make(&series, call->view->whole, call->view->source->parts, model->from_ns,
-                             model->to_ns, ids, rows, POINTS, &call->replay, error);
+    series = series_of(call, ids, rows, POINTS);
+    jsonwriter_map(call->json, "graphs");
+    put_numbers(call->json, "points", series->times, series->points);
+    jsonwriter_array(call->json, "series");
+    for (size_t i = 0; i < rows && series->points != 0; i++) {
+        put_numbers(call->json, NULL, &series->live[i * series->points], series->points);
     }
-    if (result == 0) {
-        jsonwriter_map(call->json, "graphs");
-        put_numbers(call->json, "points", series.times, series.points);
-        jsonwriter_array(call->json, "series");
-        for (size_t i = 0; i < rows && series.points != 0; i++) {
-            put_numbers(call->json, NULL, &series.live[i * series.points], series.points);
-        }
-        jsonwriter_end_array(call->json);
-        jsonwriter_end_map(call->json);
-    }
-    free(ids);
-    return result;
+    jsonwriter_end_array(call->json);
+    jsonwriter_end_map(call->json);
 }
 
 /* How many are left out, and what the others held over time. */
-static int put_beside_paths(struct api_call *call, const void *const *records, size_t count,
-                            struct error *error) {
-    const struct model *model = apimetric_model(call, call->view, error);
+static void put_beside_paths(struct api_call *call, const void *const *records, size_t count) {
+    const struct model *model = apimetric_model(call, call->view);
     uint64_t without = 0;
-    bool has_graphs;
-    if (model == NULL || api_flag(call, "graphs", &has_graphs, error) != 0) {
-        return -1;
-    }
     for (size_t i = 0; i < model->context_count; i++) {
         const struct model_context *context = &model->contexts[i];
         without += context->class == MODEL_HEAP && metric_cost(call->metric, context).main == 0;
     }
     jsonwriter_number(call->json, "without_cost", without);
-    return has_graphs ? put_graphs(call, records, count, error) : 0;
+    if (api_flag(call, "graphs")) {
+        put_graphs(call, records, count);
+    }
 }
 
 /* ---- What changed of them ---- */
@@ -358,53 +296,18 @@ static struct table_cell changed_path(const struct rows_of *of, const void *reco
                              : table_none();
 }
 
-static struct table_cell changed_state(const struct rows_of *of, const void *record) {
-    const struct changed_path *path = record;
-    (void)of;
-    return table_text(!path->row->present[0] ? "new" : !path->row->present[1] ? "gone" : "changed");
-}
+ROWS_CELL(changed_state, struct changed_path, path,
+          table_text(!path->row->present[0]   ? "new"
+                     : !path->row->present[1] ? "gone"
+                                              : "changed"))
+ROWS_CELL(changed_now, struct changed_path, path,
+          table_number(path->row->costs[1].of[path->metric]))
+ROWS_CELL(changed_base, struct changed_path, path,
+          table_number(path->row->costs[0].of[path->metric]))
+ROWS_CELL(changed_delta, struct changed_path, path,
+          table_number((uint64_t)diff_change(path->row->costs, path->metric)))
 
-static struct table_cell changed_now(const struct rows_of *of, const void *record) {
-    const struct changed_path *path = record;
-    (void)of;
-    return table_number(path->row->costs[1].of[path->metric]);
-}
-
-static struct table_cell changed_base(const struct rows_of *of, const void *record) {
-    const struct changed_path *path = record;
-    (void)of;
-    return table_number(path->row->costs[0].of[path->metric]);
-}
-
-static struct table_cell changed_delta(const struct rows_of *of, const void *record) {
-    const struct changed_path *path = record;
-    (void)of;
-    return table_number((uint64_t)diff_change(path->row->costs, path->metric));
-}
-
-/* 0 or -1: the rows that changed in the metric. */
-static int find_changes(struct api_call *call, struct diff *diff, struct changed_path **paths,
-                        size_t *count, struct error *error) {
-    const struct diff_options options = {.by = DIFF_BY_PATH, .line_tolerance = DIFF_ANY_LINE};
-    struct diff_side sides[2];
-    apimetric_sides(call, sides);
-    sides[0].model = apimetric_model(call, call->base, error);
-    sides[1].model = apimetric_model(call, call->view, error);
-    if (sides[0].model == NULL || sides[1].model == NULL) {
-        return -1;
-    }
-    *diff = diff_make(sides, &options);
-    *paths = job_array(diff->row_count, sizeof **paths);
-    *count = 0;
-    for (size_t i = 0; i < diff->row_count; i++) {
-        if (diff_change(diff->rows[i].costs, call->metric) != 0) {
-            (*paths)[(*count)++] = (struct changed_path){diff, &diff->rows[i], call->metric};
-        }
-    }
-    return 0;
-}
-
-static int put_changes(struct api_call *call, struct error *error) {
+static void put_changes(struct api_call *call) {
     enum metric metric = call->metric;
     const struct table_column columns[] = {
         {"hash", "hash", TABLE_HASH, .cell = changed_hash},
@@ -414,29 +317,33 @@ static int put_changes(struct api_call *call, struct error *error) {
         {"base", "before", metric_main_kind(metric), .cell = changed_base},
         {"delta", "change", TABLE_SIGNED, .cell = changed_delta},
     };
-    static const unsigned char places[] = {0, 1, 2, 3, 4, 5};
-    const struct rows rows = {.columns = columns, .column_count = sizeof places};
-    const struct apitable_rows shown = {
-        .rows = &rows, .shown = places, .count = sizeof places, .sort = "delta"};
+    const struct rows rows = {ROWS_COLUMNS(columns)};
+    const struct apitable_rows shown = {.rows = &rows, .count = rows.column_count, .sort = "delta"};
+    const struct diff_options options = {.by = DIFF_BY_PATH, .line_tolerance = DIFF_ANY_LINE};
+    struct diff_side sides[2];
     struct changed_path *paths;
     struct diff diff;
-    size_t count;
-    int result;
+    size_t count = 0;
     if (metric >= METRIC_COUNT) {
-        return api_refuse(call, 400, error, "metric %s has no difference by call path",
-                          metric_name(metric));
+        api_refuse(call, 400, "metric %s has no difference by call path", metric_name(metric));
     }
-    result = find_changes(call, &diff, &paths, &count, error);
-    if (result == 0) {
-        result = put_array(call, &shown, paths, sizeof *paths, count, error);
+    apimetric_sides(call, sides);
+    sides[0].model = apimetric_model(call, call->base);
+    sides[1].model = apimetric_model(call, call->view);
+    diff = diff_make(sides, &options);
+    paths = job_array(diff.row_count, sizeof *paths);
+    for (size_t i = 0; i < diff.row_count; i++) {
+        if (diff_change(diff.rows[i].costs, metric) != 0) {
+            paths[count++] = (struct changed_path){&diff, &diff.rows[i], metric};
+        }
     }
+    apitable_array(call, &shown, paths, sizeof *paths, count);
     apimetric_diff_command(call, "path");
-    return result;
 }
 
 /* ---- Both ---- */
 
-int api_paths(struct api_call *call, struct error *error) {
+void api_paths(struct api_call *call) {
     struct table_column columns[CONTEXT_COLUMNS];
     const struct rows rows = {.columns = columns, .column_count = CONTEXT_COLUMNS};
     const struct apitable_rows shown = {.rows = &rows,
@@ -444,42 +351,30 @@ int api_paths(struct api_call *call, struct error *error) {
                                         .count = APIPATHS_SHOWN,
                                         .sort = column_of(call->metric),
                                         .more = put_beside_paths};
-    const struct model *model = apimetric_model(call, call->view, error);
     struct rows_of of = rows_of_report(&call->report);
+    const struct model *model;
     const void **records;
-    size_t count;
-    int result;
+    size_t count = 0;
     if (call->base != NULL) {
-        return put_changes(call, error);
+        put_changes(call);
+        return;
     }
-    if (model == NULL) {
-        return -1;
-    }
+    model = apimetric_model(call, call->view);
     of.model = model;
     of.whole = call->view->whole;
     apipaths_columns(columns);
-    records = list_paths(model, call->metric, &count);
-    if (records == NULL) {
-        return out_of_memory(error);
+    records = job_array(model->context_count, sizeof *records);
+    for (size_t i = 0; i < model->context_count; i++) {
+        const struct model_context *context = &model->contexts[i];
+        if (context->class == MODEL_HEAP && metric_cost(call->metric, context).main != 0) {
+            records[count++] = context;
+        }
     }
-    result = apitable_records(call, NULL, &shown, &of, records, count, error);
-    free(records);
+    apitable_records(call, NULL, &shown, &of, records, count);
     api_command(call, "report %s --paths", apimetric_option(call));
-    return result;
 }
 
 /* ---- One call path ---- */
-
-/* Costs are of the heap, or of what filters make of it; paths that a filter leaves out have none.
- */
-static const struct model_context *find_path(const struct model *model, uint64_t hash) {
-    for (size_t i = 0; i < model->context_count; i++) {
-        if (model_hash(model, model->contexts[i].id) == hash) {
-            return &model->contexts[i];
-        }
-    }
-    return NULL;
-}
 
 static void put_totals(struct api_call *call, const struct model_context *context) {
     struct jsonwriter *json = call->json;
@@ -494,21 +389,17 @@ static void put_totals(struct api_call *call, const struct model_context *contex
     jsonwriter_number(json, "temporary", context->temporary);
 }
 
-static int put_timeline(struct api_call *call, uint32_t id, struct error *error) {
+static void put_timeline(struct api_call *call, uint32_t id) {
     enum { POINTS = 200 };
-    const struct model *model = call->view->model;
-    struct series series;
-    int result = series_make(&series, call->view->whole, call->view->source->parts, model->from_ns,
-                             model->to_ns, &id, 1, POINTS, &call->replay, error);
-    if (result == 0 && series.points != 0) {
-        jsonwriter_map(call->json, "timeline");
-        put_numbers(call->json, "time_ns", series.times, series.points);
-        put_numbers(call->json, "live", series.live, series.points);
-        jsonwriter_end_map(call->json);
-    } else if (result == 0) {
+    const struct series *series = series_of(call, &id, 1, POINTS);
+    if (series->points == 0) {
         jsonwriter_string(call->json, "timeline", NULL);
+        return;
     }
-    return result;
+    jsonwriter_map(call->json, "timeline");
+    put_numbers(call->json, "time_ns", series->times, series->points);
+    put_numbers(call->json, "live", series->live, series->points);
+    jsonwriter_end_map(call->json);
 }
 
 /* Of the blocks that were freed: the model has them in 16 buckets. */
@@ -537,7 +428,21 @@ static void put_lifetimes(struct api_call *call, const struct model_context *con
     jsonwriter_end_array(call->json);
 }
 
-static void put_size_classes(struct api_call *call, const struct detail *detail) {
+/* They take a pass: where that is short, or asked for. */
+static void put_sizes(struct api_call *call, const struct model_context *context, uint64_t hash) {
+    const struct answer *view = call->view;
+    const struct detail_wish wish = {
+        .parts = DETAIL_SIZES, .classes = 1u << context->class, .limit = 1};
+    struct selection selection = *view->selection; /* not to be freed */
+    const struct detail *detail;
+    bool is_asked = api_flag(call, "sizes");
+    if (view->source->parts.count == 0 ||
+        (!is_asked && view->whole->recording.events > SERIES_PASS_EVENTS)) {
+        jsonwriter_string(call->json, "sizes", NULL);
+        return;
+    }
+    selection.path = hash;
+    detail = apidetail_gather(view, &wish, &selection, &call->replay);
     jsonwriter_array(call->json, "sizes");
     for (size_t i = 0; i < DETAIL_SIZE_BUCKETS; i++) {
         if (detail->sizes[i].allocations != 0) {
@@ -549,68 +454,25 @@ static void put_size_classes(struct api_call *call, const struct detail *detail)
         }
     }
     jsonwriter_end_array(call->json);
-}
-
-/* They take a pass: where that is short, or asked for. */
-static int put_sizes(struct api_call *call, const struct model_context *context, uint64_t hash,
-                     struct error *error) {
-    const struct answer *view = call->view;
-    const struct detail_wish wish = {
-        .parts = DETAIL_SIZES, .classes = 1u << context->class, .limit = 1};
-    struct selection selection = *view->selection; /* not to be freed */
-    struct detail *detail;
-    bool is_asked;
-    if (api_flag(call, "sizes", &is_asked, error) != 0) {
-        return -1;
-    }
-    if (view->source->parts.count == 0 ||
-        (!is_asked && view->whole->recording.events > SERIES_PASS_EVENTS)) {
-        jsonwriter_string(call->json, "sizes", NULL);
-        return 0;
-    }
-    selection.path = hash;
-    detail = detail_gather(&wish, &selection, view->whole, view->source->parts, view->names,
-                           &call->replay, error);
-    if (detail == NULL) {
-        return -1;
-    }
-    put_size_classes(call, detail);
-    detail_free(detail);
     call->told.via = API_VIA_PASS;
-    return 0;
 }
 
-static int put_one(struct api_call *call, const struct model_context *known,
-                   const struct model_context *context, uint64_t hash, struct error *error) {
-    char text[24];
-    int result;
-    snprintf(text, sizeof text, "%016" PRIx64, hash);
-    jsonwriter_map(call->json, NULL);
-    jsonwriter_string(call->json, "hash", text);
-    apiframes_write_path(&call->report, call->json, "frames", known->path);
-    put_totals(call, context);
-    result = put_timeline(call, known->id, error);
-    if (result == 0) {
-        put_lifetimes(call, context);
-        result = put_sizes(call, context, hash, error);
-    }
-    jsonwriter_end_map(call->json);
-    return result;
-}
-
-int api_path(struct api_call *call, struct error *error) {
+/* Costs are of the heap, or of what filters make of it; paths that a filter leaves out have none.
+ */
+void api_path(struct api_call *call) {
     const struct model *whole = call->view->whole;
-    const struct model_context *known;
+    const struct model_context *known = NULL;
     const struct model_context *context;
     struct model_context nothing;
-    char *end;
-    uint64_t hash = strtoull(call->rest, &end, 16);
+    uint64_t hash = strtoull(call->rest, NULL, 16);
     if (strlen(call->rest) != 16 || strspn(call->rest, "0123456789abcdef") != 16) {
-        return api_refuse(call, 404, error, "'%s' is not the hash of a call path", call->rest);
+        api_refuse(call, 404, "'%s' is not the hash of a call path", call->rest);
     }
-    known = find_path(whole, hash);
+    for (size_t i = 0; i < whole->context_count && known == NULL; i++) {
+        known = model_hash(whole, whole->contexts[i].id) == hash ? &whole->contexts[i] : NULL;
+    }
     if (known == NULL) {
-        return api_refuse(call, 404, error, "there is no call path %s", call->rest);
+        api_refuse(call, 404, "there is no call path %s", call->rest);
     }
     nothing = (struct model_context){.id = known->id,
                                      .path = known->path,
@@ -618,6 +480,14 @@ int api_path(struct api_call *call, struct error *error) {
                                      .pool = known->pool,
                                      .lifetimes = MODEL_NO_LIFETIMES};
     context = model_find(call->view->model, known->id);
+    context = context != NULL ? context : &nothing;
     api_command(call, "report --show-peak --paths --path %s", call->rest);
-    return put_one(call, known, context != NULL ? context : &nothing, hash, error);
+    jsonwriter_map(call->json, NULL);
+    jsonwriter_string(call->json, "hash", call->rest);
+    apiframes_write_path(&call->report, call->json, "frames", known->path);
+    put_totals(call, context);
+    put_timeline(call, known->id);
+    put_lifetimes(call, context);
+    put_sizes(call, context, hash);
+    jsonwriter_end_map(call->json);
 }

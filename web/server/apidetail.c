@@ -4,7 +4,6 @@
 
 #include "web/server/apicache.h"
 
-#include "analyze/base/job.h"
 #include "analyze/profile/load.h"
 #include "analyze/replay/accounts.h"
 
@@ -21,14 +20,14 @@ struct gathering {
     bool is_full; /* the store took no more */
 };
 
-int apidetail_check(struct api_call *call, const char *what, struct error *error) {
+void apidetail_check(struct api_call *call, const char *what) {
     const struct source *source = call->view->source;
-    return source->parts.count != 0
-               ? 0
-               : api_refuse(call, 400, error,
-                            "%s needs single blocks, and %s is a profile: make a recording with "
-                            "`memtrace record`",
-                            what, source->path);
+    if (source->parts.count == 0) {
+        api_refuse(call, 400,
+                   "%s needs single blocks, and %s is a profile: make a recording with "
+                   "`memtrace record`",
+                   what, source->path);
+    }
 }
 
 struct selection_times apidetail_window(const struct answer *view) {
@@ -100,50 +99,45 @@ static int apidetail_take_life(void *context, const struct life *life) {
     return 0;
 }
 
-static int apidetail_gather(struct apidetail *into, const struct wish *wish,
-                            const struct replay_options *replay, struct error *error) {
+static void close_detail(void *value) {
+    struct apidetail *detail = value;
+    detail_free(detail->detail);
+    blockstore_free(&detail->blocks);
+}
+
+static void *make_detail(const void *asked, const struct replay_options *replay) {
+    const struct wish *wish = asked;
     const struct answer *view = wish->view;
-    struct gathering gathering = {.into = into, .all = wish->all};
-    const struct lives_visitor also = {
-        .end = apidetail_take_life, .context = &gathering, .scopes = into->scopes};
-    const struct detail_wish asked = {
+    struct selection_times window = apidetail_window(view);
+    struct apidetail *made = job_alloc(sizeof *made);
+    struct gathering gathering = {.into = made, .all = wish->all};
+    struct lives_visitor also = {.end = apidetail_take_life, .context = &gathering};
+    const struct detail_wish parts = {
         .parts = DETAIL_LIFETIMES | DETAIL_SIZES | DETAIL_GROUPS | DETAIL_HEAP,
         .classes = selection_classes(view->selection),
         .shutdown_ns = UINT64_MAX,
         .limit = 1,
         .also = &also,
     };
-    into->detail = detail_gather(&asked, view->selection, view->whole, view->source->parts,
-                                 view->names, replay, error);
-    if (gathering.is_full) {
-        return blockstore_explain(&into->blocks, error);
-    }
-    return into->detail != NULL ? blockstore_finish(&into->blocks, error) : -1;
-}
-
-static void free_detail(void *value) {
-    struct apidetail *detail = value;
-    detail_free(detail->detail);
-    blockstore_free(&detail->blocks);
-}
-
-static void *apidetail_make(const void *asked, const struct replay_options *replay,
-                            struct error *error) {
-    const struct wish *wish = asked;
-    struct apidetail *made = job_alloc(sizeof *made);
-    struct selection_times window = apidetail_window(wish->view);
+    struct error error;
     blockstore_start(&made->blocks);
+    job_undo(close_detail, made);
     made->from_ns = window.from_ns;
     made->to_ns = window.to_ns;
-    made->scopes = scopes_new();
-    if (apidetail_gather(made, wish, replay, error) == 0) {
-        return made;
+    made->scopes = also.scopes = scopes_new();
+    made->detail = detail_gather(&parts, view->selection, view->whole, view->source->parts,
+                                 view->names, replay, &error);
+    if (gathering.is_full) {
+        blockstore_explain(&made->blocks, &error);
     }
-    free_detail(made);
-    return NULL;
+    if (made->detail == NULL || gathering.is_full) {
+        job_fail_as(&error);
+    }
+    job_check(blockstore_finish(&made->blocks, &error), &error);
+    return made;
 }
 
-static size_t apidetail_bytes(const void *value) {
+static size_t detail_bytes(const void *value) {
     const struct apidetail *detail = value;
     size_t bytes = sizeof *detail + blockstore_bytes(&detail->blocks) +
                    detail->detail->live_count * sizeof *detail->detail->live;
@@ -155,29 +149,53 @@ static size_t apidetail_bytes(const void *value) {
     return bytes;
 }
 
-static const struct apicache_kind kind = {
-    .make = apidetail_make, .free = free_detail, .bytes = apidetail_bytes};
+static const struct apicache_kind detail_kind = {.make = make_detail, .bytes = detail_bytes};
 
-const struct apidetail *apidetail_get(struct api_call *call, bool all, struct error *error) {
+const struct apidetail *apidetail_get(struct api_call *call, bool all) {
     const struct wish wish = {call->view, all};
-    bool was_there = false;
+    bool was_there;
     const struct apidetail *found =
-        apicache_get(call->view->cache, all ? "detail of all" : "detail", &kind, &wish,
-                     &call->replay, &was_there, error);
+        apicache_get(call->view->cache, all ? "detail of all" : "detail", &detail_kind, &wish,
+                     &call->replay, &was_there);
     call->told.via = was_there ? API_VIA_CACHE : API_VIA_PASS;
     return found;
 }
 
-/* ---- Sums, where they were left out ---- */
+/* ---- Others ---- */
 
-static void *make_sums(const void *wish, const struct replay_options *replay, struct error *error) {
-    const struct answer *view = wish;
-    return selection_model(view->selection, view->whole, view->source->parts, view->names, replay,
-                           error);
+static void close_gathered(void *detail) {
+    detail_free(detail);
 }
 
-static void free_sums(void *value) {
+const struct detail *apidetail_gather(const struct answer *view, const struct detail_wish *wish,
+                                      const struct selection *selection,
+                                      const struct replay_options *replay) {
+    struct error error;
+    struct detail *detail = detail_gather(wish, selection, view->whole, view->source->parts,
+                                          view->names, replay, &error);
+    if (detail == NULL) {
+        job_fail_as(&error);
+    }
+    job_undo(close_gathered, detail);
+    return detail;
+}
+
+/* ---- Sums, where they were left out ---- */
+
+static void close_sums(void *value) {
     model_free(value);
+}
+
+static void *make_sums(const void *wish, const struct replay_options *replay) {
+    const struct answer *view = wish;
+    struct error error;
+    struct model *sums = selection_model(view->selection, view->whole, view->source->parts,
+                                         view->names, replay, &error);
+    if (sums == NULL) {
+        job_fail_as(&error);
+    }
+    job_undo(close_sums, sums);
+    return sums;
 }
 
 static size_t sums_bytes(const void *value) {
@@ -185,13 +203,12 @@ static size_t sums_bytes(const void *value) {
     return sizeof *model + model->context_count * sizeof *model->contexts;
 }
 
-static const struct apicache_kind sums_kind = {
-    .make = make_sums, .free = free_sums, .bytes = sums_bytes};
+static const struct apicache_kind sums_kind = {.make = make_sums, .bytes = sums_bytes};
 
-const struct model *apidetail_sums(struct api_call *call, struct error *error) {
+const struct model *apidetail_sums(struct api_call *call) {
     const struct answer *view = call->view;
     return view->lacks_sums && !selection_is_all(view->selection)
-               ? apicache_get(view->cache, "sums", &sums_kind, view, &call->replay, NULL, error)
+               ? apicache_get(view->cache, "sums", &sums_kind, view, &call->replay, NULL)
                : view->model;
 }
 

@@ -27,12 +27,16 @@ struct apidetail {
     uint64_t sizes[APIDETAIL_BINS][DETAIL_SIZE_BUCKETS];
 };
 
-/* -1 where the view is of a profile, which has no single blocks: error says so of `what`. */
-int apidetail_check(struct api_call *call, const char *what, struct error *error);
+/* Refuses a view of a profile, which has no single blocks: "WHAT needs single blocks ...". */
+void apidetail_check(struct api_call *call, const char *what);
 
-/* all: blocks that were freed are kept, too. Tells whether it came by a pass. NULL: error is set.
- */
-const struct apidetail *apidetail_get(struct api_call *call, bool all, struct error *error);
+/* all: blocks that were freed are kept, too. Tells whether it came by a pass. */
+const struct apidetail *apidetail_get(struct api_call *call, bool all);
+
+/* What single blocks of a view tell: those of the selection (most often the view's). Of the job. */
+const struct detail *apidetail_gather(const struct answer *view, const struct detail_wish *wish,
+                                      const struct selection *selection,
+                                      const struct replay_options *replay);
 
 /* The time at which a bin begins; APIDETAIL_BINS: where the last one ends. */
 uint64_t apidetail_bin_ns(const struct apidetail *detail, size_t bin);
@@ -46,8 +50,8 @@ uint64_t apidetail_count(uint64_t units);
 /* What `report` and `rows` need for cells of single blocks. */
 struct report apidetail_report(const struct api_call *call, const struct apidetail *detail);
 
-/* The sums of what is selected, made now if the view lacks them. NULL: error is set. */
-const struct model *apidetail_sums(struct api_call *call, struct error *error);
+/* The sums of what is selected, made now if the view lacks them. */
+const struct model *apidetail_sums(struct api_call *call);
 
 /* Arrays of {from_ns, to_ns} and of counts, as members. */
 void apidetail_write_bins(struct api_call *call, const struct apidetail *detail);

@@ -18,55 +18,17 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { DEPTH_MOST = 1 << 20 };
-
-/* ---- What is asked ---- */
-
-static int check_cost(struct api_call *call, const struct exportformat *format,
-                      struct error *error) {
-    bool is_given = api_param(call, "metric") != NULL;
-    if (is_given && (format->traits & EXPORTFORMAT_COST) == 0) {
-        return api_refuse(call, 400, error, "%s holds all costs: metric has no effect",
-                          format->name);
-    }
-    return call->metric < EXPORT_COSTS
-               ? 0
-               : api_refuse(call, 400, error, "an export has no such metric");
-}
-
-static int read_depth(struct api_call *call, const struct exportformat *format,
-                      struct export *export, struct error *error) {
-    uint64_t depth;
-    export->is_depth_given = api_param(call, "depth") != NULL;
-    if (export->is_depth_given && (format->traits & EXPORTFORMAT_DEPTH) == 0) {
-        return api_refuse(call, 400, error,
-                          "%s does not write each call path whole: depth has no effect",
-                          format->name);
-    }
-    if (api_number(call, "depth", 0, 0, DEPTH_MOST, &depth, error) != 0) {
-        return -1;
-    }
-    export->depth = (size_t)depth;
-    return 0;
-}
-
-static const struct exportformat *find_format(struct api_call *call, struct error *error) {
-    const struct exportformat *format = exportformat_named(call->rest);
-    if (format == NULL) {
-        api_refuse(call, 404, error, "there is no format '%s'", call->rest);
-    }
-    return format;
-}
+enum { DEPTH_MOST = 1 << 20, PATH_ROOM = 512 };
 
 /* ---- The file ---- */
 
 /* The source's name with the format's ending; of other characters than these nothing is left that
- * a header or a file system could take for something. NULL: out of memory. */
+ * a header or a file system could take for something. malloc'd: the reply takes it along. */
 static char *name_file(const char *source, const char *ending) {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
     char *name = NULL;
     if (asprintf(&name, "%s%s", pathname_base(source), ending) < 0) {
-        return NULL;
+        job_fail_memory();
     }
     for (char *at = name; *at != '\0'; at++) {
         *at = strchr(plain, *at) != NULL ? *at : '_';
@@ -75,9 +37,8 @@ static char *name_file(const char *source, const char *ending) {
 }
 
 /* A trouble of ours: anything else that is wrong is what the source lacks for the format. */
-static noreturn void fail(struct api_call *call, const char *path) {
-    call->status = 500;
-    job_fail("cannot write %s: %s", path, strerror(errno));
+static noreturn void fail_writing(struct api_call *call, const char *path) {
+    api_refuse(call, 500, "cannot write %s: %s", path, strerror(errno));
 }
 
 /* A format that makes its own file, in a folder where nobody else can make one of that name. */
@@ -95,7 +56,7 @@ static void write_named(void *what) {
     named->format->write(named->export);
     named->call->file = fopen(named->path, "re");
     if (named->call->file == NULL) {
-        fail(named->call, named->path);
+        fail_writing(named->call, named->path);
     }
 }
 
@@ -105,8 +66,9 @@ static void remove_named(void *what) {
     rmdir(named->folder);
 }
 
-/* The page with the view inside. */
-static void write_page(struct api_call *call, FILE *file) {
+/* The page has the view inside. */
+static void write_stream(struct api_call *call, const struct exportformat *format,
+                         struct export *export, char *path) {
     const struct report_options *options = &call->report.options;
     const struct onefile page = {.view = call->view,
                                  .metric = call->metric,
@@ -114,52 +76,26 @@ static void write_page(struct api_call *call, FILE *file) {
                                  .by_line = options->by_line,
                                  .all_frames = options->all_frames,
                                  .replay = call->replay};
-    struct error error;
-    job_check(onefile_write(&page, file, &error), &error);
-}
-
-static void write_stream(struct api_call *call, const struct exportformat *format,
-                         struct export *export, char *path) {
     int made = mkostemp(path, O_CLOEXEC);
     call->file = made >= 0 ? fdopen(made, "w+e") : NULL;
     if (call->file == NULL) {
-        fail(call, path);
+        fail_writing(call, path);
     }
     unlink(path);
     export->out = call->file;
     if (format->write != NULL) {
         format->write(export);
     } else {
-        write_page(call, call->file);
+        onefile_write(&page, call->file);
     }
     if (ferror(call->file) || fflush(call->file) != 0) {
-        fail(call, path);
+        fail_writing(call, path);
     }
 }
 
-/* call->file is to be sent. */
-static void write_file(struct api_call *call, const struct exportformat *format,
-                       struct export *export) {
-    char path[512];
-    struct named_file named = {call, format, export, path, ""};
-    if (source_temporary(path, sizeof path, "export", "XXXXXX") != 0) {
-        errno = ENAMETOOLONG;
-        fail(call, "a temporary file");
-    }
-    if ((format->traits & EXPORTFORMAT_FILE) == 0) {
-        write_stream(call, format, export, path);
-        return;
-    }
-    if (mkdtemp(path) == NULL) {
-        fail(call, path);
-    }
-    snprintf(named.path, sizeof named.path, "%s/export%s", path, format->ending);
-    job_finally(write_named, remove_named, &named);
-}
-
-int api_export(struct api_call *call, struct error *error) {
+void api_export(struct api_call *call) {
     const struct answer *view = call->view;
-    const struct exportformat *format = find_format(call, error);
+    const struct exportformat *format = exportformat_named(call->rest);
     bool is_given = filters_given(&view->question->filters);
     struct export export = {.model = view->model,
                             .names = view->names,
@@ -172,19 +108,39 @@ int api_export(struct api_call *call, struct error *error) {
                             .selection = is_given ? view->selection : NULL,
                             .selected = is_given ? view->question->filters.text : NULL,
                             .progress = &call->replay,
-                            .source = view->source->path};
-    if (format == NULL || check_cost(call, format, error) != 0 ||
-        read_depth(call, format, &export, error) != 0) {
-        return -1;
+                            .source = view->source->path,
+                            .is_depth_given = api_param(call, "depth") != NULL};
+    char path[PATH_ROOM];
+    struct named_file named = {call, format, &export, path, ""};
+    if (format == NULL) {
+        api_refuse(call, 404, "there is no format '%s'", call->rest);
     }
+    if (api_param(call, "metric") != NULL && (format->traits & EXPORTFORMAT_COST) == 0) {
+        api_refuse(call, 400, "%s holds all costs: metric has no effect", format->name);
+    }
+    if (call->metric >= EXPORT_COSTS) {
+        api_refuse(call, 400, "an export has no such metric");
+    }
+    if (export.is_depth_given && (format->traits & EXPORTFORMAT_DEPTH) == 0) {
+        api_refuse(call, 400, "%s does not write each call path whole: depth has no effect",
+                   format->name);
+    }
+    export.depth = (size_t)api_number(call, "depth", 0, 0, DEPTH_MOST);
     exportformat_choose(format, view->selection, &export);
     call->type = "application/octet-stream";
     call->status = 400;
-    call->file_name = name_file(view->source->path, format->ending);
-    if (call->file_name == NULL) {
-        job_fail_memory();
+    export.name = call->file_name = name_file(view->source->path, format->ending);
+    if (source_temporary(path, PATH_ROOM, "export", "XXXXXX") != 0) {
+        errno = ENAMETOOLONG;
+        fail_writing(call, "a temporary file");
     }
-    export.name = call->file_name;
-    write_file(call, format, &export);
-    return 0;
+    if ((format->traits & EXPORTFORMAT_FILE) == 0) {
+        write_stream(call, format, &export, path);
+        return;
+    }
+    if (mkdtemp(path) == NULL) {
+        fail_writing(call, path);
+    }
+    snprintf(named.path, sizeof named.path, "%s/export%s", path, format->ending);
+    job_finally(write_named, remove_named, &named);
 }

@@ -2,43 +2,32 @@
 /* apifindings.c: what looks wrong, the gravest first. Listed in routes.c. */
 #include "analyze/report/findings.h"
 
-#include "analyze/base/job.h"
 #include "analyze/rows/safetext.h"
 #include "web/server/apicache.h"
 #include "web/server/apilist.h"
+#include "web/server/apimetric.h"
 #include "web/server/hub.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 struct wish {
     const struct api_call *call;
     bool has_passes;
 };
 
-static void end_suppressions(void *list) {
-    suppressions_free(list);
-}
-
 /* Leaks that are suppressed are none. */
-static void *make_findings(const void *made_of, const struct replay_options *replay,
-                           struct error *error) {
+static void *make_findings(const void *made_of, const struct replay_options *replay) {
     const struct wish *wish = made_of;
     const struct answer *view = wish->call->view;
     struct findings *findings = job_alloc(sizeof *findings);
-    struct suppressions *list = job_alloc(sizeof *list);
     struct report report = wish->call->report;
     const struct findings_wish asked = {.report = &report,
                                         .whole = view->whole,
                                         .selection = view->selection,
                                         .has_passes = wish->has_passes,
                                         .replay = replay};
-    job_undo(end_suppressions, list);
-    if (question_suppressions(view->question, view->model, list, error) != 0) {
-        return NULL;
-    }
-    report.suppressions = list;
+    report.suppressions = apimetric_suppressions(view);
     findings_make(findings, &asked);
     return findings;
 }
@@ -48,41 +37,30 @@ static size_t bytes_of_findings(const void *value) {
     return sizeof *findings + findings->room * (sizeof *findings->items + 1024);
 }
 
-static const struct apicache_kind findings_kind = {make_findings, NULL, bytes_of_findings};
+static const struct apicache_kind findings_kind = {make_findings, bytes_of_findings};
 
 /* As a command line has it: a running program by its number, of a run the process. */
-struct asked {
-    struct report report;
-    char pid[16];
-    char *selected;
-};
-
-static void name_part(struct asked *asked, const struct api_call *call) {
+static struct report report_as_asked(const struct api_call *call) {
     const struct answer *view = call->view;
     const struct question *question = view->question;
-    size_t size;
-    FILE *out;
-    *asked = (struct asked){.report = call->report};
-    asked->report.source = hub_path(view->source);
-    if (view->whole->live && view->source->parts.count == 0) {
-        snprintf(asked->pid, sizeof asked->pid, "%" PRIu32, view->whole->header.pid);
-        asked->report.source = asked->pid;
-    }
+    struct report report = call->report;
+    struct job_printing *selected;
+    report.source = view->whole->live && view->source->parts.count == 0
+                        ? job_text("%" PRIu32, view->whole->header.pid)
+                        : hub_path(view->source);
     if (question->choice.process == NULL && !question->choice.all) {
-        return;
+        return report;
     }
-    out = open_memstream(&asked->selected, &size);
-    if (out == NULL) {
-        return;
-    }
-    fputs(question->choice.all ? "--all-processes" : "--process ", out);
+    selected = job_print();
+    fputs(question->choice.all ? "--all-processes" : "--process ", selected->out);
     if (!question->choice.all) {
-        shellword_put(out, question->choice.process);
+        shellword_put(selected->out, question->choice.process);
     }
     if (question->filters.text != NULL) {
-        fprintf(out, " %s", question->filters.text);
+        fprintf(selected->out, " %s", question->filters.text);
     }
-    asked->report.selected = fclose(out) == 0 ? asked->selected : NULL;
+    report.selected = job_printed(selected);
+    return report;
 }
 
 static void put_finding(struct api_call *call, const struct report *report,
@@ -111,34 +89,24 @@ static void put_finding(struct api_call *call, const struct report *report,
     jsonwriter_end_map(json);
 }
 
-int api_findings(struct api_call *call, struct error *error) {
-    struct wish wish = {.call = call};
+void api_findings(struct api_call *call) {
+    uint64_t limit = api_number(call, "limit", 20, 1, 1000);
+    const struct wish wish = {.call = call, .has_passes = api_flag(call, "passes")};
+    const struct report report = report_as_asked(call);
     const struct findings *findings;
-    struct asked asked;
     char key[32];
-    uint64_t limit;
     bool was_there;
-    if (api_number(call, "limit", 20, 1, 1000, &limit, error) != 0 ||
-        api_flag(call, "passes", &wish.has_passes, error) != 0) {
-        return -1;
-    }
     /* their sentences name functions */
     snprintf(key, sizeof key, "findings %d %d", wish.has_passes, call->report.options.full_names);
-    findings = apicache_get(call->view->cache, key, &findings_kind, &wish, &call->replay,
-                            &was_there, error);
-    if (findings == NULL) {
-        return -1;
-    }
+    findings =
+        apicache_get(call->view->cache, key, &findings_kind, &wish, &call->replay, &was_there);
     call->told.via = was_there ? API_VIA_CACHE : wish.has_passes ? API_VIA_PASS : API_VIA_SLICES;
-    name_part(&asked, call);
     jsonwriter_map(call->json, NULL);
     jsonwriter_array(call->json, "findings");
     for (size_t i = 0; i < findings->count && i < limit; i++) {
-        put_finding(call, &asked.report, &findings->items[i]);
+        put_finding(call, &report, &findings->items[i]);
     }
     jsonwriter_end_array(call->json);
     jsonwriter_end_map(call->json);
-    free(asked.selected);
     api_command(call, "report --show-findings");
-    return 0;
 }

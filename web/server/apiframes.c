@@ -2,45 +2,37 @@
 /* apiframes.c: see apiframes.h. */
 #include "web/server/apiframes.h"
 
-#include "analyze/base/array.h"
+#include "analyze/base/job.h"
 #include "analyze/base/pathname.h"
 #include "analyze/model/names.h"
 #include "analyze/read/run.h"
 #include "analyze/rows/framekind.h"
 #include "analyze/rows/pathwalk.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 struct apiframes apiframes_start(const struct report *report) {
     return (struct apiframes){.report = report};
 }
 
-void apiframes_free(struct apiframes *frames) {
-    numbermap_free(&frames->places);
-    free(frames->items);
-    *frames = (struct apiframes){0};
-}
-
-static int64_t add(struct apiframes *frames, const struct names_frame *frame, uint64_t key) {
-    void *place = numbermap_get(&frames->places, key);
-    if (place != NULL) {
-        return (int64_t)(uintptr_t)place - 1;
+static uint32_t apiframes_number(struct apiframes *frames, const struct names_frame *frame,
+                                 uint64_t key) {
+    uintptr_t place = (uintptr_t)numbermap_get(&frames->places, key);
+    if (place != 0) {
+        return (uint32_t)(place - 1);
     }
-    if (array_grow(&frames->items, &frames->room, frames->count, sizeof *frames->items) != 0 ||
-        numbermap_put(&frames->places, key, (void *)(uintptr_t)(frames->count + 1)) != 0) {
-        return -1;
-    }
+    job_grow(&frames->items, &frames->room, frames->count, sizeof *frames->items);
+    numbermap_set(&frames->places, key, (void *)(frames->count + 1));
     frames->items[frames->count] = frame;
-    return (int64_t)frames->count++;
+    return (uint32_t)frames->count++;
 }
 
-int64_t apiframes_add(struct apiframes *frames, const struct names_frame *frame) {
-    return frame != NULL ? add(frames, frame, frame->place_key) : -1;
+uint32_t apiframes_add(struct apiframes *frames, const struct names_frame *frame) {
+    return apiframes_number(frames, frame, frame->place_key);
 }
 
-int64_t apiframes_add_function(struct apiframes *frames, const struct names_frame *frame) {
-    return frame != NULL ? add(frames, frame, frame->function_key) : -1;
+uint32_t apiframes_add_function(struct apiframes *frames, const struct names_frame *frame) {
+    return apiframes_number(frames, frame, frame->function_key);
 }
 
 const char *apiframes_spell(const struct report *report, const struct names_frame *frame,

@@ -3,7 +3,7 @@
  * apiframes.h: the frames that an answer names, each once: tables and trees refer to them by
  * number, and they stand at its end as "frames".
  *
- * Called by whoever writes answers. One thread at a time.
+ * Called by whoever writes answers, in a job. One thread at a time.
  */
 #ifndef WEB_SERVER_APIFRAMES_H
 #define WEB_SERVER_APIFRAMES_H
@@ -20,12 +20,11 @@ struct apiframes {
 };
 
 struct apiframes apiframes_start(const struct report *report);
-void apiframes_free(struct apiframes *frames);
 
-/* The number of this frame (of its line, too). -1: out of memory, or NULL was given. */
-int64_t apiframes_add(struct apiframes *frames, const struct names_frame *frame);
+/* The number of this frame (of its line, too). */
+uint32_t apiframes_add(struct apiframes *frames, const struct names_frame *frame);
 /* The number of its function, whatever the line: the first that was met stands for it. */
-int64_t apiframes_add_function(struct apiframes *frames, const struct names_frame *frame);
+uint32_t apiframes_add_function(struct apiframes *frames, const struct names_frame *frame);
 
 /* "own", "library", "system": whose code the frame is, or the file in which it lies. */
 const char *apiframes_kind(const struct report *report, const struct names_frame *frame,

@@ -23,20 +23,26 @@ enum { CELLS_USUAL = 16384, CELLS_MOST = 65536 };
 
 /* ---- History ---- */
 
-static void *make_history(const void *asked, const struct replay_options *replay,
-                          struct error *error) {
+static void close_history(void *value) {
+    heaphistory_free(value);
+}
+
+static void *make_history(const void *asked, const struct replay_options *replay) {
     const struct answer *view = asked;
     struct selection_times window = apidetail_window(view);
     struct replay_options options = *replay;
+    struct heaphistory *history;
+    struct error error;
     if (view->selection->view.to_ns != UINT64_MAX) {
         options.until_ns = window.to_ns;
     }
-    return heaphistory_make(view->whole, view->source->parts, window.from_ns, window.to_ns,
-                            &options, error);
-}
-
-static void free_history(void *value) {
-    heaphistory_free(value);
+    history = heaphistory_make(view->whole, view->source->parts, window.from_ns, window.to_ns,
+                               &options, &error);
+    if (history == NULL) {
+        job_fail_as(&error);
+    }
+    job_undo(close_history, history);
+    return history;
 }
 
 static size_t history_bytes(const void *value) {
@@ -44,14 +50,12 @@ static size_t history_bytes(const void *value) {
     return sizeof *history + history->cell_room * sizeof *history->cells;
 }
 
-static const struct apicache_kind history_kind = {
-    .make = make_history, .free = free_history, .bytes = history_bytes};
+static const struct apicache_kind history_kind = {.make = make_history, .bytes = history_bytes};
 
-static const struct heaphistory *get_history(struct api_call *call, struct error *error) {
-    bool was_there = false;
-    const struct heaphistory *history =
-        apicache_get(call->view->cache, "heap history", &history_kind, call->view, &call->replay,
-                     &was_there, error);
+static const struct heaphistory *get_history(struct api_call *call) {
+    bool was_there;
+    const struct heaphistory *history = apicache_get(
+        call->view->cache, "heap history", &history_kind, call->view, &call->replay, &was_there);
     call->told.via = was_there ? API_VIA_CACHE : API_VIA_PASS;
     if (selection_needs_lives(call->view->selection) ||
         selection_asks_contexts(call->view->selection)) {
@@ -90,28 +94,19 @@ static void write_resident(struct jsonwriter *json, const struct heaphistory *hi
     jsonwriter_end_array(json);
 }
 
-static void write_spread(struct jsonwriter *json, const struct heaphistory *history) {
-    jsonwriter_array(json, "spread");
-    for (size_t i = 0; i < history->count; i++) {
-        jsonwriter_number(json, NULL, history->moments[i].pages * HEAPMAP_PAGE);
-    }
-    jsonwriter_end_array(json);
-}
-
-int api_heap_history(struct api_call *call, struct error *error) {
+void api_heap_history(struct api_call *call) {
     const struct heaphistory *history;
-    if (apidetail_check(call, "the heap's history", error) != 0) {
-        return -1;
-    }
-    history = get_history(call, error);
-    if (history == NULL) {
-        return -1;
-    }
+    apidetail_check(call, "the heap's history");
+    history = get_history(call);
     jsonwriter_map(call->json, NULL);
     write_series(call->json, "time_ns", history, offsetof(struct heaphistory_moment, time_ns));
     write_series(call->json, "live", history, offsetof(struct heaphistory_moment, live_bytes));
     write_resident(call->json, history, call->view->whole);
-    write_spread(call->json, history);
+    jsonwriter_array(call->json, "spread");
+    for (size_t i = 0; i < history->count; i++) {
+        jsonwriter_number(call->json, NULL, history->moments[i].pages * HEAPMAP_PAGE);
+    }
+    jsonwriter_end_array(call->json);
     write_series(call->json, "holes", history, offsetof(struct heaphistory_moment, unused_bytes));
     jsonwriter_map(call->json, "most");
     jsonwriter_number(call->json, "time_ns", history->most.time_ns);
@@ -120,7 +115,6 @@ int api_heap_history(struct api_call *call, struct error *error) {
     jsonwriter_end_map(call->json);
     jsonwriter_end_map(call->json);
     api_command(call, "report --show-fragmentation");
-    return 0;
 }
 
 /* ---- The map: what part of it, in which cells ---- */
@@ -130,27 +124,19 @@ struct part {
     uint64_t cells;      /* at most so many */
 };
 
-static int read_address(struct api_call *call, const char *name, uint64_t usual, uint64_t *address,
-                        struct error *error) {
+static uint64_t read_address(struct api_call *call, const char *name, uint64_t usual) {
     const char *text = api_param(call, name);
+    uint64_t address;
     char *end;
-    *address = usual;
     if (text == NULL) {
-        return 0;
+        return usual;
     }
     errno = 0;
-    *address = strtoull(text, &end, strncmp(text, "0x", 2) == 0 ? 16 : 10);
-    return errno == 0 && end != text && *end == '\0' && text[0] != '-' && text[0] != '+'
-               ? 0
-               : api_refuse(call, 400, error, "%s: '%s' is not an address", name, text);
-}
-
-static int read_part(struct api_call *call, struct part *part, struct error *error) {
-    return read_address(call, "start", 0, &part->start, error) != 0 ||
-                   read_address(call, "end", UINT64_MAX, &part->end, error) != 0 ||
-                   api_number(call, "cells", CELLS_USUAL, 1, CELLS_MOST, &part->cells, error) != 0
-               ? -1
-               : 0;
+    address = strtoull(text, &end, strncmp(text, "0x", 2) == 0 ? 16 : 10);
+    if (errno != 0 || end == text || *end != '\0' || text[0] == '-' || text[0] == '+') {
+        api_refuse(call, 400, "%s: '%s' is not an address", name, text);
+    }
+    return address;
 }
 
 /* A region, cut to the part. false: nothing of it is in there. */
@@ -193,21 +179,18 @@ static uint64_t level_of(uint64_t bytes, uint64_t step) {
     return level != 0 || bytes == 0 ? level : 1;
 }
 
-static int write_region(struct api_call *call, const struct detail *detail,
-                        const struct heapmap_region *region, const struct part *part,
-                        uint64_t step) {
+static void write_region(struct api_call *call, const struct detail *detail,
+                         const struct heapmap_region *region, const struct part *part,
+                         uint64_t step) {
     uint64_t start = region->start;
     uint64_t end = region->end;
     uint64_t *cells;
     size_t count;
     if (!cut(&start, &end, part)) {
-        return 0;
+        return;
     }
     count = (size_t)cells_of(start, end, step);
-    cells = calloc(count, sizeof *cells);
-    if (cells == NULL) {
-        return -1;
-    }
+    cells = job_array(count, sizeof *cells);
     heapmap_fill(detail, start, step, cells, count);
     jsonwriter_map(call->json, NULL);
     write_address(call->json, "start", start);
@@ -223,56 +206,42 @@ static int write_region(struct api_call *call, const struct detail *detail,
     }
     jsonwriter_end_array(call->json);
     jsonwriter_end_map(call->json);
-    free(cells);
-    return 0;
+    job_release(cells);
 }
 
 /* ---- The exact map ---- */
 
-static int write_map(struct api_call *call, const struct detail *detail, const struct heapmap *map,
-                     const struct part *part) {
-    uint64_t step = step_of(map, part);
+static void write_exact(struct api_call *call, const struct part *part) {
+    const struct detail *detail = apidetail_get(call, false)->detail;
+    const struct heapmap map =
+        heapmap_make(detail, report_smaps(&call->report, call->view->model->to_ns));
+    uint64_t step = step_of(&map, part);
     uint64_t live = 0;
     uint64_t slack = 0;
     for (size_t i = 0; i < detail->live_count; i++) {
         live += detail->live[i].size;
         slack += detail->live[i].slack;
     }
+    jsonwriter_map(call->json, NULL);
     jsonwriter_number(call->json, "at_ns", detail->end_ns);
     jsonwriter_number(call->json, "live_blocks", detail->live_count);
     jsonwriter_number(call->json, "live_bytes", live);
     jsonwriter_number(call->json, "slack_bytes", slack);
-    jsonwriter_number(call->json, "holes", map->all_holes);
-    jsonwriter_number(call->json, "holes_bytes", map->all_hole_bytes);
-    jsonwriter_number(call->json, "pages", map->pages);
-    jsonwriter_number(call->json, "nearly_empty_pages", map->nearly_empty);
+    jsonwriter_number(call->json, "holes", map.all_holes);
+    jsonwriter_number(call->json, "holes_bytes", map.all_hole_bytes);
+    jsonwriter_number(call->json, "pages", map.pages);
+    jsonwriter_number(call->json, "nearly_empty_pages", map.nearly_empty);
     jsonwriter_number(call->json, "cell_bytes", step);
     jsonwriter_array(call->json, "regions");
-    for (size_t i = 0; i < map->region_count; i++) {
-        if (write_region(call, detail, &map->regions[i], part, step) != 0) {
-            return -1;
-        }
+    for (size_t i = 0; i < map.region_count; i++) {
+        write_region(call, detail, &map.regions[i], part, step);
     }
     jsonwriter_end_array(call->json);
-    return 0;
-}
-
-static int write_exact(struct api_call *call, const struct part *part, struct error *error) {
-    const struct apidetail *gathered = apidetail_get(call, false, error);
-    struct heapmap map;
-    int result;
-    if (gathered == NULL) {
-        return -1;
-    }
-    map = heapmap_make(gathered->detail, report_smaps(&call->report, call->view->model->to_ns));
-    jsonwriter_map(call->json, NULL);
-    result = write_map(call, gathered->detail, &map, part);
     jsonwriter_end_map(call->json);
-    if (gathered->detail->live_without_address != 0) {
+    if (detail->live_without_address != 0) {
         api_note(call, "Without an address in the file, and left out: %" PRIu64 " blocks.",
-                 gathered->detail->live_without_address);
+                 detail->live_without_address);
     }
-    return result == 0 ? 0 : error_set(error, "out of memory");
 }
 
 /* ---- The coarse map ---- */
@@ -314,15 +283,10 @@ static void write_coarse_region(struct jsonwriter *json, const struct heaphistor
     jsonwriter_end_map(json);
 }
 
-static int write_coarse(struct api_call *call, uint64_t time_ns, const struct part *part,
-                        struct error *error) {
-    const struct heaphistory *history = get_history(call, error);
-    const struct heaphistory_moment *moment;
+static void write_coarse(struct api_call *call, uint64_t time_ns, const struct part *part) {
+    const struct heaphistory *history = get_history(call);
+    const struct heaphistory_moment *moment = heaphistory_at(history, time_ns);
     size_t end;
-    if (history == NULL) {
-        return -1;
-    }
-    moment = heaphistory_at(history, time_ns);
     jsonwriter_map(call->json, NULL);
     jsonwriter_number(call->json, "at_ns", moment->time_ns);
     jsonwriter_number(call->json, "live_bytes", moment->live_bytes);
@@ -337,65 +301,59 @@ static int write_coarse(struct api_call *call, uint64_t time_ns, const struct pa
     jsonwriter_end_array(call->json);
     jsonwriter_end_map(call->json);
     call->told.exact = API_SNAPPED;
-    return 0;
 }
 
-int api_heap(struct api_call *call, struct error *error) {
+void api_heap(struct api_call *call) {
     const char *moment = api_param(call, "moment");
     struct part part;
     struct error why;
     uint64_t time_ns;
-    if (apidetail_check(call, "the heap", error) != 0 || read_part(call, &part, error) != 0) {
-        return -1;
-    }
+    apidetail_check(call, "the heap");
+    part.start = read_address(call, "start", 0);
+    part.end = read_address(call, "end", UINT64_MAX);
+    part.cells = api_number(call, "cells", CELLS_USUAL, 1, CELLS_MOST);
     api_command(call, "report --show-fragmentation%s",
                 call->view->selection->view.to_ns == UINT64_MAX && moment == NULL ? " --to end"
                                                                                   : "");
     if (moment == NULL) {
-        return write_exact(call, &part, error);
+        write_exact(call, &part);
+        return;
     }
     if (filtervalue_time(moment, call->view->whole, &time_ns, &why) != 0) {
-        return api_refuse(call, 400, error, "moment: %s", why.message);
+        api_refuse(call, 400, "moment: %s", why.message);
     }
-    return write_coarse(call, time_ns, &part, error);
+    write_coarse(call, time_ns, &part);
 }
 
 /* ---- The tables of the report ---- */
 
-static int write_table(struct api_call *call, const char *name, struct error *error) {
-    const struct apidetail *detail;
+static void write_table(struct api_call *call, const char *name) {
     struct report report;
-    if (apidetail_check(call, "the heap", error) != 0) {
-        return -1;
-    }
-    detail = apidetail_get(call, false, error);
-    if (detail == NULL) {
-        return -1;
-    }
+    apidetail_check(call, "the heap");
+    report = apidetail_report(call, apidetail_get(call, false));
     api_command(call, "report --show-fragmentation%s",
                 call->view->selection->view.to_ns == UINT64_MAX ? " --to end" : "");
-    report = apidetail_report(call, detail);
-    return apireport_one(call, &report, report_fragmentation, name, error);
+    apireport_one(call, &report, report_fragmentation, name);
 }
 
-int api_heap_pages(struct api_call *call, struct error *error) {
-    return write_table(call, "pages", error);
+void api_heap_pages(struct api_call *call) {
+    write_table(call, "pages");
 }
 
-int api_heap_holes(struct api_call *call, struct error *error) {
-    return write_table(call, "holes", error);
+void api_heap_holes(struct api_call *call) {
+    write_table(call, "holes");
 }
 
-int api_heap_pins(struct api_call *call, struct error *error) {
-    return write_table(call, "pins", error);
+void api_heap_pins(struct api_call *call) {
+    write_table(call, "pins");
 }
 
 /* It has what each call path holds, too. */
-int api_heap_slack(struct api_call *call, struct error *error) {
-    call->report.model = apidetail_sums(call, error);
-    return call->report.model != NULL ? write_table(call, "slack", error) : -1;
+void api_heap_slack(struct api_call *call) {
+    call->report.model = apidetail_sums(call);
+    write_table(call, "slack");
 }
 
-int api_heap_regions(struct api_call *call, struct error *error) {
-    return write_table(call, "regions", error);
+void api_heap_regions(struct api_call *call) {
+    write_table(call, "regions");
 }

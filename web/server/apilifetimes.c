@@ -14,8 +14,6 @@
 #include "analyze/report/reports.h"
 #include "analyze/window/index.h"
 
-#include <stdlib.h>
-
 /* ---- From slices ---- */
 
 /* Slices of a view, those that follow each other taken together until few rows are left. */
@@ -46,7 +44,7 @@ static struct run_of_slices find_slices(const struct index *index, struct select
 }
 
 /* Those of the contexts that are selected: they alone are in the view's model. */
-static int add_slice(uint64_t *counts, const struct slice *slice, const struct model *model) {
+static void add_slice(uint64_t *counts, const struct slice *slice, const struct model *model) {
     struct slice_reader reader;
     struct slice_context context;
     slice_read(&reader, slice);
@@ -57,30 +55,24 @@ static int add_slice(uint64_t *counts, const struct slice *slice, const struct m
             counts[i] += context.lifetimes[i];
         }
     }
-    return reader.failed ? -1 : 0;
+    if (reader.failed) {
+        job_fail("the recording's index is damaged");
+    }
 }
 
-static void *make_overtime(const void *asked, const struct replay_options *replay,
-                           struct error *error) {
+static void *make_overtime(const void *asked, const struct replay_options *replay) {
     const struct answer *view = asked;
     const struct index *index = view->whole->index;
     struct selection_times window = apidetail_window(view);
     struct run_of_slices run = find_slices(index, window);
-    struct overtime *made = calloc(1, sizeof *made);
+    struct overtime *made = job_alloc(sizeof *made);
     size_t each = (run.end - run.first + APIDETAIL_BINS - 1) / APIDETAIL_BINS;
-    if (made == NULL) {
-        error_set(error, "out of memory");
-        return NULL;
-    }
     for (size_t at = run.first; at < run.end; at++) {
         size_t row = (at - run.first) / each;
-        if (replay_is_cancelled(replay) ||
-            add_slice(made->counts[row], &index->entries[at].slice, view->model) != 0) {
-            error_set(error, replay_is_cancelled(replay) ? "cancelled"
-                                                         : "the recording's index is damaged");
-            free(made);
-            return NULL;
+        if (replay_is_cancelled(replay)) {
+            job_fail("cancelled");
         }
+        add_slice(made->counts[row], &index->entries[at].slice, view->model);
         if ((at - run.first) % each == 0) {
             made->from_ns[row] = index->entries[at].start_ns;
         }
@@ -95,8 +87,7 @@ static size_t overtime_bytes(const void *value) {
     return sizeof(struct overtime);
 }
 
-static const struct apicache_kind overtime_kind = {
-    .make = make_overtime, .free = free, .bytes = overtime_bytes};
+static const struct apicache_kind overtime_kind = {.make = make_overtime, .bytes = overtime_bytes};
 
 /* ---- What is written ---- */
 
@@ -129,14 +120,11 @@ static void write_counts(struct jsonwriter *json, const uint64_t *units, size_t 
     jsonwriter_end_array(json);
 }
 
-static int write_overtime(struct api_call *call, struct error *error) {
+static void write_overtime(struct api_call *call) {
     struct selection_times window = apidetail_window(call->view);
     bool was_there;
     const struct overtime *overtime = apicache_get(call->view->cache, "lifetimes", &overtime_kind,
-                                                   call->view, &call->replay, &was_there, error);
-    if (overtime == NULL) {
-        return -1;
-    }
+                                                   call->view, &call->replay, &was_there);
     jsonwriter_array(call->json, "time");
     for (size_t row = 0; row < overtime->count; row++) {
         jsonwriter_map(call->json, NULL);
@@ -151,7 +139,6 @@ static int write_overtime(struct api_call *call, struct error *error) {
                                  overtime->from_ns[overtime->count] > window.to_ns)) {
         call->told.exact = API_SNAPPED;
     }
-    return 0;
 }
 
 enum { FEW_SLICES = 10 };
@@ -160,39 +147,16 @@ static bool needs_pass(const struct answer *view) {
     return selection_needs_lives(view->selection) || view->whole->index->count < FEW_SLICES;
 }
 
-static int write_binned(struct api_call *call, struct error *error) {
-    const struct apidetail *detail = apidetail_get(call, false, error);
-    if (detail == NULL) {
-        return -1;
-    }
-    apidetail_write_bins(call, detail);
-    write_counts(call->json, detail->lifetimes[0], APIDETAIL_BINS, MEMTRACE_LIFETIME_BUCKETS);
-    return 0;
+/* The parameter has one word. */
+static bool is_asked(struct api_call *call, const char *name, const char *word) {
+    return api_word(call, name, word, 0) == 0 && api_param(call, name) != NULL;
 }
 
-static bool is_asked(const struct api_call *call, const char *name) {
-    return api_param(call, name) != NULL;
-}
-
-static void *make_percentiles(const void *asked, const struct replay_options *replay,
-                              struct error *error) {
-    struct apireport *made = calloc(1, sizeof *made);
+static void *make_percentiles(const void *asked, const struct replay_options *replay) {
+    struct apireport *made = job_alloc(sizeof *made);
     (void)replay;
-    if (made == NULL) {
-        error_set(error, "out of memory");
-        return NULL;
-    }
-    if (apireport_take(made, asked, report_lifetimes, error) != 0) {
-        apireport_free(made);
-        free(made);
-        return NULL;
-    }
+    *made = apireport_take(asked, report_lifetimes);
     return made;
-}
-
-static void free_percentiles(void *value) {
-    apireport_free(value);
-    free(value);
 }
 
 static size_t percentiles_bytes(const void *value) {
@@ -205,61 +169,43 @@ static size_t percentiles_bytes(const void *value) {
 }
 
 /* Of thousands of call paths: that is not made for each who asks again. */
-static const struct apicache_kind percentiles_kind = {
-    .make = make_percentiles, .free = free_percentiles, .bytes = percentiles_bytes};
+static const struct apicache_kind percentiles_kind = {.make = make_percentiles,
+                                                      .bytes = percentiles_bytes};
 
 /* The tables of a report that also a profile has. */
-static int write_percentiles(struct api_call *call, struct error *error) {
+static void write_percentiles(struct api_call *call) {
     struct report report = call->report;
     const struct apireport *taken;
     if (call->view->source->parts.count != 0) {
-        const struct apidetail *detail = apidetail_get(call, false, error);
-        if (detail == NULL) {
-            return -1;
-        }
-        report = apidetail_report(call, detail);
+        report = apidetail_report(call, apidetail_get(call, false));
         jsonwriter_number(call->json, "finest_ns", report_finest_lifetime(report.model));
     }
     taken = apicache_get(call->view->cache, "percentiles", &percentiles_kind, &report,
-                         &call->replay, NULL, error);
-    return taken == NULL ||
-                   apireport_write(call, "all", apireport_find(taken, "lifetimes-all"), error) !=
-                       0 ||
-                   apireport_write(call, "percentiles", apireport_find(taken, "lifetimes"),
-                                   error) != 0
-               ? -1
-               : 0;
+                         &call->replay, NULL);
+    apireport_write(call, "all", apireport_find(taken, "lifetimes-all"));
+    apireport_write(call, "percentiles", apireport_find(taken, "lifetimes"));
 }
 
-static int check_word(struct api_call *call, const char *name, const char *word,
-                      struct error *error) {
-    int place;
-    return api_word(call, name, word, 0, &place, error);
-}
-
-int api_lifetimes(struct api_call *call, struct error *error) {
-    bool is_recording = call->view->source->parts.count != 0;
-    int result = check_word(call, "over", "time", error);
-    if (result == 0) {
-        result = check_word(call, "per", "path", error);
-    }
-    if (result == 0 && is_asked(call, "over") && !is_recording) {
-        result = apidetail_check(call, "over=time", error);
-    }
-    if (result != 0) {
-        return -1;
+void api_lifetimes(struct api_call *call) {
+    bool is_over = is_asked(call, "over", "time");
+    bool is_per = is_asked(call, "per", "path");
+    if (is_over) {
+        apidetail_check(call, "over=time");
     }
     api_command(call, "report --show-lifetimes");
     jsonwriter_map(call->json, NULL);
     write_buckets(call->json);
-    if (is_asked(call, "over")) {
-        result = needs_pass(call->view) ? write_binned(call, error) : write_overtime(call, error);
+    if (is_over && needs_pass(call->view)) {
+        const struct apidetail *detail = apidetail_get(call, false);
+        apidetail_write_bins(call, detail);
+        write_counts(call->json, detail->lifetimes[0], APIDETAIL_BINS, MEMTRACE_LIFETIME_BUCKETS);
+    } else if (is_over) {
+        write_overtime(call);
     }
-    if (result == 0 && (is_asked(call, "per") || !is_asked(call, "over"))) {
-        result = write_percentiles(call, error);
+    if (is_per || !is_over) {
+        write_percentiles(call);
     }
     jsonwriter_end_map(call->json);
-    return result;
 }
 
 /* ---- Sizes ---- */
@@ -284,40 +230,23 @@ static void write_classes(struct jsonwriter *json, const struct detail *detail) 
     jsonwriter_end_array(json);
 }
 
-static int write_size_paths(struct api_call *call, const struct apidetail *detail,
-                            struct error *error) {
-    struct apireport taken = {0};
-    struct report report = apidetail_report(call, detail);
-    int result = apireport_take(&taken, &report, report_sizes, error);
-    if (result == 0) {
-        result = apireport_write(call, "paths", apireport_find(&taken, "sizes-by-path"), error);
-    }
-    apireport_free(&taken);
-    return result;
-}
-
-int api_sizes(struct api_call *call, struct error *error) {
+void api_sizes(struct api_call *call) {
     const struct apidetail *detail;
-    int result = 0;
-    if (apidetail_check(call, "sizes", error) != 0 ||
-        check_word(call, "over", "time", error) != 0 ||
-        check_word(call, "per", "path", error) != 0) {
-        return -1;
-    }
-    detail = apidetail_get(call, false, error);
-    if (detail == NULL) {
-        return -1;
-    }
+    bool is_over = is_asked(call, "over", "time");
+    bool is_per = is_asked(call, "per", "path");
+    apidetail_check(call, "sizes");
+    detail = apidetail_get(call, false);
     api_command(call, "report --show-sizes");
     jsonwriter_map(call->json, NULL);
     write_classes(call->json, detail->detail);
-    if (is_asked(call, "over")) {
+    if (is_over) {
         apidetail_write_bins(call, detail);
         write_counts(call->json, detail->sizes[0], APIDETAIL_BINS, DETAIL_SIZE_BUCKETS);
     }
-    if (is_asked(call, "per")) {
-        result = write_size_paths(call, detail, error);
+    if (is_per) {
+        const struct report report = apidetail_report(call, detail);
+        const struct apireport taken = apireport_take(&report, report_sizes);
+        apireport_write(call, "paths", apireport_find(&taken, "sizes-by-path"));
     }
     jsonwriter_end_map(call->json);
-    return result;
 }

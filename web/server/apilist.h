@@ -5,65 +5,65 @@
 
 #include "web/server/api.h"
 
-int api_session(struct api_call *call, struct error *error); /* apisession.c */
-int api_sources(struct api_call *call, struct error *error);
-int api_open_source(struct api_call *call, struct error *error);
+void api_session(struct api_call *call); /* apisession.c */
+void api_sources(struct api_call *call);
+void api_open_source(struct api_call *call);
 
-int api_openapi(struct api_call *call, struct error *error); /* openapi.c */
+void api_openapi(struct api_call *call); /* openapi.c */
 
-int api_command_of(struct api_call *call, struct error *error); /* apicommand.c */
-int api_budget(struct api_call *call, struct error *error);
+void api_command_of(struct api_call *call); /* apicommand.c */
+void api_budget(struct api_call *call);
 
-int api_summary(struct api_call *call, struct error *error);  /* apisummary.c */
-int api_timeline(struct api_call *call, struct error *error); /* apitimeline.c */
+void api_summary(struct api_call *call);  /* apisummary.c */
+void api_timeline(struct api_call *call); /* apitimeline.c */
 /* Whether these series, as the parameter has them, take a pass over all blocks. */
 bool apitimeline_is_pass(const char *series);
 
-int api_marks(struct api_call *call, struct error *error); /* apirows.c */
-int api_scopes(struct api_call *call, struct error *error);
-int api_threads(struct api_call *call, struct error *error);
-int api_foreign(struct api_call *call, struct error *error);
-int api_modules(struct api_call *call, struct error *error);
-int api_processes(struct api_call *call, struct error *error);
-int api_suppressed(struct api_call *call, struct error *error);
+void api_marks(struct api_call *call); /* apirows.c */
+void api_scopes(struct api_call *call);
+void api_threads(struct api_call *call);
+void api_foreign(struct api_call *call);
+void api_modules(struct api_call *call);
+void api_processes(struct api_call *call);
+void api_suppressed(struct api_call *call);
 
-int api_running(struct api_call *call, struct error *error); /* apirunning.c */
+void api_running(struct api_call *call); /* apirunning.c */
 
-int api_tree(struct api_call *call, struct error *error); /* apitree.c */
-int api_callers(struct api_call *call, struct error *error);
-int api_search(struct api_call *call, struct error *error);
+void api_tree(struct api_call *call); /* apitree.c */
+void api_callers(struct api_call *call);
+void api_search(struct api_call *call);
 
-int api_functions(struct api_call *call, struct error *error); /* apicosts.c */
-int api_paths(struct api_call *call, struct error *error);
-int api_path(struct api_call *call, struct error *error);
+void api_functions(struct api_call *call); /* apicosts.c */
+void api_paths(struct api_call *call);
+void api_path(struct api_call *call);
 
-int api_files(struct api_call *call, struct error *error); /* apisource.c */
-int api_file(struct api_call *call, struct error *error);
-int api_file_text(struct api_call *call, struct error *error);
+void api_files(struct api_call *call); /* apisource.c */
+void api_file(struct api_call *call);
+void api_file_text(struct api_call *call);
 
-int api_findings(struct api_call *call, struct error *error); /* apifindings.c */
+void api_findings(struct api_call *call); /* apifindings.c */
 
-int api_blocks(struct api_call *call, struct error *error); /* apiblocks.c */
-int api_block(struct api_call *call, struct error *error);
-int api_block_at(struct api_call *call, struct error *error);
+void api_blocks(struct api_call *call); /* apiblocks.c */
+void api_block(struct api_call *call);
+void api_block_at(struct api_call *call);
 
-int api_lifetimes(struct api_call *call, struct error *error); /* apilifetimes.c */
-int api_sizes(struct api_call *call, struct error *error);
+void api_lifetimes(struct api_call *call); /* apilifetimes.c */
+void api_sizes(struct api_call *call);
 
-int api_heap(struct api_call *call, struct error *error); /* apiheap.c */
-int api_heap_history(struct api_call *call, struct error *error);
-int api_heap_pages(struct api_call *call, struct error *error);
-int api_heap_holes(struct api_call *call, struct error *error);
-int api_heap_pins(struct api_call *call, struct error *error);
-int api_heap_slack(struct api_call *call, struct error *error);
-int api_heap_regions(struct api_call *call, struct error *error);
+void api_heap(struct api_call *call); /* apiheap.c */
+void api_heap_history(struct api_call *call);
+void api_heap_pages(struct api_call *call);
+void api_heap_holes(struct api_call *call);
+void api_heap_pins(struct api_call *call);
+void api_heap_slack(struct api_call *call);
+void api_heap_regions(struct api_call *call);
 
-int api_mappings(struct api_call *call, struct error *error); /* apimappings.c */
-int api_mapping(struct api_call *call, struct error *error);
+void api_mappings(struct api_call *call); /* apimappings.c */
+void api_mapping(struct api_call *call);
 
-int api_schema(struct api_call *call, struct error *error); /* apiquery.c */
-int api_query(struct api_call *call, struct error *error);
+void api_schema(struct api_call *call); /* apiquery.c */
+void api_query(struct api_call *call);
 
-int api_export(struct api_call *call, struct error *error); /* apiexport.c */
+void api_export(struct api_call *call); /* apiexport.c */
 
 #endif

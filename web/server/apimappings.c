@@ -15,12 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the view has of them; see mappinghistory.h. */
-struct mapcache {
-    const struct answer *view;
-    struct mappinghistory history;
-};
-
 /* ---- Who mapped them ---- */
 
 /* What the program has mapped when the view ends; a pass. */
@@ -46,77 +40,55 @@ static int take_event(void *context, const struct timeorder_event *event) {
                : 0;
 }
 
-static int find_callers(struct mapcache *cache, const struct replay_options *replay,
-                        struct error *error) {
-    const struct answer *view = cache->view;
+static void find_callers(const struct answer *view, struct mappinghistory *history,
+                         const struct replay_options *replay) {
     struct callers callers = {.to_ns = view->selection->view.to_ns};
     const struct lives_visitor visitor = {.other = take_event, .context = &callers};
     struct replay_options options = *replay;
+    struct error error = {"out of memory"};
     int result;
     if (callers.to_ns != UINT64_MAX) {
         options.until_ns = callers.to_ns;
     }
-    error_set(error, "out of memory");
-    result = lives_visit(view->source->parts, view->whole, &visitor, &options, error);
+    result = lives_visit(view->source->parts, view->whole, &visitor, &options, &error);
     if (result == 0) {
-        result =
-            mappinghistory_name_callers(&cache->history, &callers.mappings, view->whole, replay);
+        result = mappinghistory_name_callers(history, &callers.mappings, view->whole, replay);
     }
     if (result == REPLAY_CANCELLED) {
-        error_set(error, "cancelled");
+        error_set(&error, "cancelled");
     }
-    return result == 0 ? 0 : -1;
+    job_check(result, &error);
 }
 
 /* ---- The cache ---- */
 
-static void free_cache(void *value) {
-    struct mapcache *cache = value;
-    free(cache);
-}
-
-static void *make_cache(const void *asked, const struct replay_options *replay,
-                        struct error *error) {
+static void *make_history(const void *asked, const struct replay_options *replay) {
     const struct answer *view = asked;
-    struct mapcache *cache = calloc(1, sizeof *cache);
-    if (cache == NULL) {
-        error_set(error, "out of memory");
-        return NULL;
-    }
-    cache->view = view;
-    mappinghistory_read(view->source->parts, view->selection->view.to_ns, &cache->history);
-    if (find_callers(cache, replay, error) != 0) {
-        free_cache(cache);
-        return NULL;
-    }
-    return cache;
+    struct mappinghistory *history = job_alloc(sizeof *history);
+    mappinghistory_read(view->source->parts, view->selection->view.to_ns, history);
+    find_callers(view, history, replay);
+    return history;
 }
 
-static size_t cache_bytes(const void *value) {
-    const struct mapcache *cache = value;
-    return sizeof *cache + cache->history.room * sizeof *cache->history.items +
-           cache->history.sample_room * sizeof *cache->history.samples;
+static size_t history_bytes(const void *value) {
+    const struct mappinghistory *history = value;
+    return sizeof *history + history->room * sizeof *history->items +
+           history->sample_room * sizeof *history->samples;
 }
 
-static const struct apicache_kind kind = {
-    .make = make_cache, .free = free_cache, .bytes = cache_bytes};
+static const struct apicache_kind history_kind = {.make = make_history, .bytes = history_bytes};
 
-static const struct mapcache *get_cache(struct api_call *call, struct error *error) {
-    bool was_there = false;
-    const struct mapcache *cache = apicache_get(call->view->cache, "mappings", &kind, call->view,
-                                                &call->replay, &was_there, error);
+static const struct mappinghistory *get_history(struct api_call *call) {
+    bool was_there;
+    const struct mappinghistory *history = apicache_get(
+        call->view->cache, "mappings", &history_kind, call->view, &call->replay, &was_there);
     call->told.via = was_there ? API_VIA_CACHE : API_VIA_PASS;
-    return cache;
+    return history;
 }
 
 /* ---- The table ---- */
 
-#define CELL(name, value)                                                                          \
-    static struct table_cell mapped_##name(const struct rows_of *of, const void *record) {         \
-        const struct mapping_seen *mapped = record;                                                \
-        (void)of;                                                                                  \
-        return value;                                                                              \
-    }
+#define CELL(name, value) ROWS_CELL(mapped_##name, struct mapping_seen, mapped, value)
 CELL(size, table_number(mapped->end - mapped->start))
 CELL(there, table_number(mapped->is_there))
 CELL(kind, table_text(report_mapping_kind(mapped->name)))
@@ -149,67 +121,49 @@ static const struct table_column columns[] = {
      .cell = mapped_caller},
 };
 #undef OF
-enum { COLUMNS = sizeof columns / sizeof columns[0] };
-
 static const struct rows mapped_rows = {
     .name = "mapped", .about = "mappings of the process", ROWS_COLUMNS(columns)};
 
-static int write_mapped(struct api_call *call, const struct mapcache *cache, bool all,
-                        struct error *error) {
-    static const unsigned char shown[COLUMNS] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14};
+static void write_mapped(struct api_call *call, const struct mappinghistory *history, bool all) {
     const struct apitable_rows rows = {
-        .rows = &mapped_rows, .shown = shown, .count = COLUMNS, .sort = "rss"};
+        .rows = &mapped_rows, .count = mapped_rows.column_count, .sort = "rss"};
     struct rows_of of = rows_of_report(&call->report);
     const struct selection_mappings *chosen = &call->view->selection->mappings;
-    const void **records = calloc(cache->history.count + 1, sizeof *records);
+    const void **records = job_array(history->count, sizeof *records);
     size_t count = 0;
-    int result;
-    if (records == NULL) {
-        return error_set(error, "out of memory");
-    }
-    for (size_t i = 0; i < cache->history.count; i++) {
-        const struct mapping_seen *seen = &cache->history.items[i];
+    for (size_t i = 0; i < history->count; i++) {
+        const struct mapping_seen *seen = &history->items[i];
         if ((all || seen->is_there) && selection_has_mapping(chosen, seen->id)) {
             records[count++] = seen;
         }
     }
     of.whole = call->view->whole;
-    result = apitable_records(call, NULL, &rows, &of, records, count, error);
-    free(records);
-    return result;
+    apitable_records(call, NULL, &rows, &of, records, count);
 }
 
-/* A profile knows only who called mmap. */
-static int write_callers(struct api_call *call, struct error *error) {
-    struct report report = call->report;
-    return apireport_one(call, &report, report_mappings, "mapping-paths", error);
-}
-
-int api_mappings(struct api_call *call, struct error *error) {
-    const struct mapcache *cache;
-    bool all = false;
+void api_mappings(struct api_call *call) {
+    bool all = api_flag(call, "all");
+    const struct mappinghistory *history;
     api_command(call, "report --show-mappings");
-    if (api_flag(call, "all", &all, error) != 0) {
-        return -1;
+    if (call->view->source->parts.count == 0) { /* a profile knows only who called mmap */
+        apireport_one(call, &call->report, report_mappings, "mapping-paths");
+        return;
     }
-    if (call->view->source->parts.count == 0) {
-        return write_callers(call, error);
-    }
-    cache = get_cache(call, error);
-    if (cache != NULL && cache->history.sample_count == 0) {
+    history = get_history(call);
+    if (history->sample_count == 0) {
         api_note(call, "The recording has no mappings of the process: it was too short.");
     }
     api_sql(call, "SELECT * FROM smaps");
-    return cache != NULL ? write_mapped(call, cache, all, error) : -1;
+    write_mapped(call, history, all);
 }
 
 /* ---- One mapping, or all together, over time ---- */
 
-static const struct mapping_seen *find_mapped(const struct mapcache *cache, const char *id) {
+static const struct mapping_seen *find_mapped(const struct mappinghistory *history,
+                                              const char *id) {
     char *end;
     unsigned long number = strtoul(id, &end, 10);
-    return *id >= '0' && *id <= '9' && *end == '\0' ? mappinghistory_find(&cache->history, number)
-                                                    : NULL;
+    return *id >= '0' && *id <= '9' && *end == '\0' ? mappinghistory_find(history, number) : NULL;
 }
 
 /* Of which mappings something is told: of one, or, where that is NULL, of all that are chosen. */
@@ -263,21 +217,14 @@ static void write_times(struct jsonwriter *json, const struct asked_mappings *as
     jsonwriter_end_array(json);
 }
 
-int api_mapping(struct api_call *call, struct error *error) {
-    const struct mapcache *cache;
+void api_mapping(struct api_call *call) {
     struct asked_mappings asked = {.chosen = &call->view->selection->mappings};
     bool are_all = strcmp(call->rest, "0") == 0;
-    if (apidetail_check(call, "the history of a mapping", error) != 0) {
-        return -1;
-    }
-    cache = get_cache(call, error);
-    if (cache == NULL) {
-        return -1;
-    }
-    asked.history = &cache->history;
-    asked.mapped = find_mapped(cache, call->rest);
+    apidetail_check(call, "the history of a mapping");
+    asked.history = get_history(call);
+    asked.mapped = find_mapped(asked.history, call->rest);
     if (asked.mapped == NULL && !are_all) {
-        return api_refuse(call, 404, error, "there is no mapping %s", call->rest);
+        api_refuse(call, 404, "there is no mapping %s", call->rest);
     }
     jsonwriter_map(call->json, NULL);
     jsonwriter_string(call->json, "name", are_all ? "(all)" : asked.mapped->name);
@@ -298,5 +245,4 @@ int api_mapping(struct api_call *call, struct error *error) {
                 "address = %" PRIu64,
                 asked.mapped->start);
     }
-    return 0;
 }

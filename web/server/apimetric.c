@@ -3,10 +3,10 @@
 #include "web/server/apimetric.h"
 
 #include "analyze/base/job.h"
-#include "analyze/blocks/detail.h"
 #include "analyze/filter/selection.h"
 #include "ask/quantity.h"
 #include "web/server/apicache.h"
+#include "web/server/apidetail.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,45 +20,45 @@ static size_t bytes_of_contexts(const void *value) {
 
 /* ---- Pools and mappings, where filters ask for them ---- */
 
-static void *make_heap(const void *wish, const struct replay_options *replay, struct error *error) {
+static void *make_heap(const void *wish, const struct replay_options *replay) {
     (void)replay;
-    (void)error;
     return (void *)(uintptr_t)answer_counted(wish);
 }
 
 static const struct apicache_kind heap_kind = {.make = make_heap, .bytes = bytes_of_contexts};
 
-const struct model *apimetric_heap(struct api_call *call, const struct answer *view,
-                                   struct error *error) {
+const struct model *apimetric_heap(struct api_call *call, const struct answer *view) {
     uint32_t classes = selection_classes(view->selection);
     if (classes == 0 || classes == 1u << MODEL_HEAP) {
         return view->model;
     }
-    return apicache_get(view->cache, "as heap", &heap_kind, view, &call->replay, NULL, error);
+    return apicache_get(view->cache, "as heap", &heap_kind, view, &call->replay, NULL);
 }
 
 /* ---- Leaks without those that are suppressed ---- */
+
+static void close_suppressions(void *list) {
+    suppressions_free(list);
+}
+
+struct suppressions *apimetric_suppressions(const struct answer *view) {
+    struct suppressions *list = job_alloc(sizeof *list);
+    struct error error;
+    job_undo(close_suppressions, list);
+    job_check(question_suppressions(view->question, view->model, list, &error), &error);
+    return list;
+}
 
 struct leaks_wish {
     const struct answer *view;
     const struct model *heap;
 };
 
-static void end_suppressions(void *list) {
-    suppressions_free(list);
-}
-
-static void *make_unsuppressed(const void *asked, const struct replay_options *replay,
-                               struct error *error) {
+static void *make_unsuppressed(const void *asked, const struct replay_options *replay) {
     const struct leaks_wish *wish = asked;
-    const struct answer *view = wish->view;
-    struct suppressions *list = job_alloc(sizeof *list);
     (void)replay;
-    job_undo(end_suppressions, list);
-    if (question_suppressions(view->question, view->model, list, error) != 0) {
-        return NULL;
-    }
-    return (void *)(uintptr_t)suppressions_leave(list, wish->heap, view->names);
+    return (void *)(uintptr_t)suppressions_leave(apimetric_suppressions(wish->view), wish->heap,
+                                                 wish->view->names);
 }
 
 static const struct apicache_kind unsuppressed_kind = {.make = make_unsuppressed,
@@ -66,13 +66,11 @@ static const struct apicache_kind unsuppressed_kind = {.make = make_unsuppressed
 
 /* `heap`: all of them; `key`: which. */
 static const struct model *without_suppressed(struct api_call *call, const struct answer *view,
-                                              const struct model *heap, const char *key,
-                                              struct error *error) {
+                                              const struct model *heap, const char *key) {
     const struct leaks_wish wish = {view, heap};
-    if (heap == NULL || !model_has_leaks(view->model)) {
-        return heap;
-    }
-    return apicache_get(view->cache, key, &unsuppressed_kind, &wish, &call->replay, NULL, error);
+    return model_has_leaks(view->model)
+               ? apicache_get(view->cache, key, &unsuppressed_kind, &wish, &call->replay, NULL)
+               : heap;
 }
 
 /* ---- What single blocks tell ---- */
@@ -85,27 +83,16 @@ struct part_wish {
 };
 
 struct part {
-    struct detail *detail;
+    const struct detail *detail;
     const struct model *model;
 };
 
-static void end_detail(void *detail) {
-    detail_free(detail);
-}
-
-static void *make_part(const void *asked, const struct replay_options *replay,
-                       struct error *error) {
+static void *make_part(const void *asked, const struct replay_options *replay) {
     const struct part_wish *wish = asked;
-    const struct answer *view = wish->view;
     const struct detail_wish parts = {
         .parts = wish->part, .shutdown_ns = UINT64_MAX, .short_ns = wish->short_ns, .limit = 1};
     struct part *part = job_alloc(sizeof *part);
-    part->detail = detail_gather(&parts, view->selection, view->whole, view->source->parts,
-                                 view->names, replay, error);
-    if (part->detail == NULL) {
-        return NULL;
-    }
-    job_undo(end_detail, part->detail);
+    part->detail = apidetail_gather(wish->view, &parts, wish->view->selection, replay);
     part->model = detail_submodel(part->detail, wish->part, wish->heap);
     return part;
 }
@@ -116,70 +103,55 @@ static size_t bytes_of_part(const void *value) {
            part->detail->context_count * sizeof *part->detail->contexts;
 }
 
-static const struct apicache_kind part_kind = {make_part, NULL, bytes_of_part};
-
-static int read_short(struct api_call *call, uint64_t *short_ns, struct error *error) {
-    const char *within = api_param(call, "within");
-    *short_ns = SHORT_NS;
-    if (within != NULL && quantity_duration(within, short_ns) != 0) {
-        return api_refuse(call, 400, error, "within is a duration such as 10ms, not '%s'", within);
-    }
-    return 0;
-}
+static const struct apicache_kind part_kind = {.make = make_part, .bytes = bytes_of_part};
 
 static const struct model *of_single_blocks(struct api_call *call, const struct answer *view,
-                                            enum metric metric, struct error *error) {
+                                            enum metric metric) {
     struct part_wish wish = {.view = view,
-                             .heap = apimetric_heap(call, view, error),
-                             .part = metric == METRIC_SHORT ? DETAIL_SHORT : DETAIL_SHUTDOWN};
+                             .heap = apimetric_heap(call, view),
+                             .part = metric == METRIC_SHORT ? DETAIL_SHORT : DETAIL_SHUTDOWN,
+                             .short_ns = SHORT_NS};
+    const char *within = api_param(call, "within");
     char key[64];
     bool was_there;
     const struct part *part;
-    if (wish.heap == NULL) {
-        return NULL;
-    }
     if (view->source->parts.count == 0) {
-        api_refuse(call, 400, error,
+        api_refuse(call, 400,
                    "metric %s needs single blocks, which a profile does not have; make a recording "
                    "with `memtrace record`",
                    apimetric_name(metric));
-        return NULL;
     }
-    if (read_short(call, &wish.short_ns, error) != 0) {
-        return NULL;
+    if (within != NULL && quantity_duration(within, &wish.short_ns) != 0) {
+        api_refuse(call, 400, "within is a duration such as 10ms, not '%s'", within);
     }
     snprintf(key, sizeof key, "metric %s %" PRIu64, metric_name(metric), wish.short_ns);
-    part = apicache_get(view->cache, key, &part_kind, &wish, &call->replay, &was_there, error);
-    if (part == NULL) {
-        return NULL;
-    }
+    part = apicache_get(view->cache, key, &part_kind, &wish, &call->replay, &was_there);
     call->told.via = was_there ? API_VIA_CACHE : API_VIA_PASS;
     return part->model;
 }
 
 const struct model *apimetric_all(struct api_call *call, const struct answer *view,
-                                  enum metric metric, struct error *error) {
+                                  enum metric metric) {
     return metric == METRIC_SHUTDOWN || metric == METRIC_SHORT
-               ? of_single_blocks(call, view, metric, error)
-               : apimetric_heap(call, view, error);
+               ? of_single_blocks(call, view, metric)
+               : apimetric_heap(call, view);
 }
 
 const struct model *apimetric_of(struct api_call *call, const struct answer *view,
-                                 enum metric metric, struct error *error) {
-    const struct model *all = apimetric_all(call, view, metric, error);
+                                 enum metric metric) {
+    const struct model *all = apimetric_all(call, view, metric);
     switch (metric) {
     case METRIC_LEAKED:
-        return without_suppressed(call, view, all, "unsuppressed", error);
+        return without_suppressed(call, view, all, "unsuppressed");
     case METRIC_SHUTDOWN:
-        return without_suppressed(call, view, all, "unsuppressed at shutdown", error);
+        return without_suppressed(call, view, all, "unsuppressed at shutdown");
     default:
         return all;
     }
 }
 
-const struct model *apimetric_model(struct api_call *call, const struct answer *view,
-                                    struct error *error) {
-    return apimetric_of(call, view, call->metric, error);
+const struct model *apimetric_model(struct api_call *call, const struct answer *view) {
+    return apimetric_of(call, view, call->metric);
 }
 
 const char *apimetric_name(enum metric metric) {

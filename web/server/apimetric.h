@@ -12,21 +12,22 @@
 #include "web/server/api.h"
 
 /* What the call's metric is of in a view of the call; it lives as long as the view. Notes where it
- * came from, and what a command is to be told. NULL: error is set. */
-const struct model *apimetric_model(struct api_call *call, const struct answer *view,
-                                    struct error *error);
+ * came from, and what a command is to be told. */
+const struct model *apimetric_model(struct api_call *call, const struct answer *view);
 
 /* The same for this metric, whatever the call's. */
 const struct model *apimetric_of(struct api_call *call, const struct answer *view,
-                                 enum metric metric, struct error *error);
+                                 enum metric metric);
 
 /* The same with the leaks that are suppressed. */
 const struct model *apimetric_all(struct api_call *call, const struct answer *view,
-                                  enum metric metric, struct error *error);
+                                  enum metric metric);
 
 /* The model of a view in which the pools or mappings that its filters ask for are the heap. */
-const struct model *apimetric_heap(struct api_call *call, const struct answer *view,
-                                   struct error *error);
+const struct model *apimetric_heap(struct api_call *call, const struct answer *view);
+
+/* The suppressions that the view is asked with; of the job. */
+struct suppressions *apimetric_suppressions(const struct answer *view);
 
 /* The two sides of a difference, as diff.h has them: what is the base, and what is compared with
  * it. Without suppressions: models of apimetric_model() have none. */

@@ -11,12 +11,11 @@
 #include "ask/runregions.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 struct running {
     uint32_t pid;
     uint32_t parent_pid;
-    char *name;
+    const char *name;
     uint64_t live_bytes;
     uint64_t live_blocks;
     uint64_t allocations;
@@ -32,8 +31,6 @@ static const struct table_column columns[] = {
     {"allocations", "allocations", TABLE_COUNT, 0, "allocations", "", OF(allocations)},
 };
 #undef OF
-enum { COLUMNS = sizeof columns / sizeof columns[0] };
-
 static const struct rows running_rows = {
     .name = "running", .about = "processes that run now", ROWS_COLUMNS(columns)};
 
@@ -47,77 +44,37 @@ static bool look(const struct region *region, struct running *running) {
     }
     *running = (struct running){.pid = (uint32_t)region->pid,
                                 .parent_pid = model->header.parent_pid,
-                                .name = strdup(memtrace_program(&model->header)),
+                                .name = job_string(memtrace_program(&model->header)),
                                 .live_bytes = model->totals.live_bytes,
                                 .live_blocks = model->totals.live_blocks,
                                 .allocations = model->totals.allocations};
     model_free(model);
-    return running->name != NULL;
-}
-
-static int write_running(struct api_call *call, struct running *all, size_t count,
-                         struct error *error) {
-    static const unsigned char shown[COLUMNS] = {0, 1, 2, 3, 4, 5};
-    const struct apitable_rows rows = {
-        .rows = &running_rows, .shown = shown, .count = COLUMNS, .sort = "live_bytes"};
-    const struct rows_of of = rows_of_report(&call->report);
-    const void **records = calloc(count + 1, sizeof *records);
-    int result;
-    if (records == NULL) {
-        return error_set(error, "out of memory");
-    }
-    for (size_t i = 0; i < count; i++) {
-        records[i] = &all[i];
-    }
-    result = apitable_records(call, NULL, &rows, &of, records, count, error);
-    free(records);
-    return result;
+    return true;
 }
 
 /* The region of the program that the view is of, which may be shown by its recording, and those of
  * its run; alone where it lies in another container's folder. */
-static int find_regions(const struct answer *view, struct region **list, size_t *count,
-                        struct error *error) {
+void api_running(struct api_call *call) {
+    const struct apitable_rows rows = {
+        .rows = &running_rows, .count = running_rows.column_count, .sort = "live_bytes"};
+    const struct model *whole = call->view->whole;
+    struct region *regions = NULL;
+    struct running *all;
     struct region own;
-    *list = NULL;
-    *count = 0;
-    if (!view->whole->live || region_find((pid_t)view->whole->header.pid, &own, NULL) != 0) {
-        return 0;
-    }
-    if (runregions_find(own.path, list, count, error) != 0) {
-        return -1;
-    }
-    if (*count == 0) {
-        free(*list);
-        *list = malloc(sizeof own);
-        if (*list == NULL) {
-            return error_set(error, "out of memory");
-        }
-        **list = own;
-        *count = 1;
-    }
-    return 0;
-}
-
-int api_running(struct api_call *call, struct error *error) {
-    struct region *regions;
-    struct running *all = NULL;
-    size_t count;
+    struct error error;
+    size_t count = 0;
     size_t seen = 0;
-    int result = find_regions(call->view, &regions, &count, error);
     call->told.command = "memtrace list";
     call->told.is_whole = true;
-    if (result == 0 && (all = calloc(count + 1, sizeof *all)) == NULL) {
-        result = error_set(error, "out of memory");
+    if (whole->live && region_find((pid_t)whole->header.pid, &own, NULL) == 0) {
+        job_check(runregions_find(own.path, &regions, &count, &error), &error);
+        job_undo(free, regions);
+        regions = count != 0 ? regions : &own;
+        count = count != 0 ? count : 1;
     }
-    for (size_t i = 0; result == 0 && i < count; i++) {
+    all = job_array(count, sizeof *all);
+    for (size_t i = 0; i < count; i++) {
         seen += look(&regions[i], &all[seen]);
     }
-    result = result == 0 ? write_running(call, all, seen, error) : -1;
-    for (size_t i = 0; i < seen; i++) {
-        free(all[i].name);
-    }
-    free(all);
-    free(regions);
-    return result;
+    apitable_array(call, &rows, all, sizeof *all, seen);
 }

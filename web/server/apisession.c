@@ -2,7 +2,6 @@
 /* apisession.c: what this server is, what is open and what may be. */
 #include "web/server/apisession.h"
 
-#include "analyze/read/jsontree.h"
 #include "memtrace/version.h"
 #include "web/server/apilist.h"
 #include "web/server/apitable.h"
@@ -11,7 +10,6 @@
 #include "web/server/request.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const char *const kinds[] = {"profile", "recording", "run", "live"};
@@ -61,11 +59,10 @@ static void put_sources(struct api_call *call, const char *name) {
     jsonwriter_end_array(call->json);
 }
 
-int api_session(struct api_call *call, struct error *error) {
+void api_session(struct api_call *call) {
     static const char *const capabilities[] = {"sources", "timeline", "tables", "events"};
     const struct hub_options *options = hub_options(call->hub);
     struct jsonwriter *json = call->json;
-    (void)error;
     jsonwriter_map(json, NULL);
     jsonwriter_string(json, "version", MEMTRACE_VERSION);
     jsonwriter_array(json, "capabilities");
@@ -86,16 +83,11 @@ int api_session(struct api_call *call, struct error *error) {
         jsonwriter_string(json, "view", options->view);
     }
     jsonwriter_end_map(json);
-    return 0;
 }
 
-int api_sources(struct api_call *call, struct error *error) {
+void api_sources(struct api_call *call) {
     struct jsonwriter *json = call->json;
-    struct found_list list;
-    if (found_look(hub_options(call->hub), &list) != 0) {
-        found_free(&list);
-        return error_set(error, "out of memory");
-    }
+    const struct found_list list = found_look(hub_options(call->hub));
     jsonwriter_map(json, NULL);
     put_sources(call, "opened");
     jsonwriter_array(json, "found");
@@ -121,64 +113,52 @@ int api_sources(struct api_call *call, struct error *error) {
     }
     jsonwriter_end_array(json);
     jsonwriter_end_map(json);
-    found_free(&list);
-    return 0;
 }
 
 /* ---- Opening one of them ---- */
 
 /* The one that the body names, if it is in the list. NULL: it is not. */
 static const struct found_item *find_wanted(const struct found_list *list, yajl_val body) {
-    static const char *const path_key[] = {"path", NULL};
-    static const char *const pid_key[] = {"pid", NULL};
-    const char *path = YAJL_GET_STRING(yajl_tree_get(body, (const char **)path_key, yajl_t_string));
-    yajl_val pid = yajl_tree_get(body, (const char **)pid_key, yajl_t_number);
+    const char *path = YAJL_GET_STRING(jsontree_member(body, "path"));
+    yajl_val pid = jsontree_member(body, "pid");
     for (size_t i = 0; i < list->count; i++) {
         const struct found_item *item = &list->items[i];
         if ((path != NULL && strcmp(item->path, path) == 0) ||
-            (path == NULL && pid != NULL && (pid->u.number.flags & YAJL_NUMBER_INT_VALID) != 0 &&
-             item->pid != 0 && (long long)item->pid == YAJL_GET_INTEGER(pid))) {
+            (path == NULL && YAJL_IS_INTEGER(pid) && item->pid != 0 &&
+             (long long)item->pid == YAJL_GET_INTEGER(pid))) {
             return item;
         }
     }
     return NULL;
 }
 
-static int open_wanted(struct api_call *call, const struct found_item *item, struct error *error) {
-    char pid[24];
-    struct hub_status status;
-    unsigned number;
-    snprintf(pid, sizeof pid, "%" PRIu32, item->pid);
-    number = hub_find(call->hub, item->path, item->pid);
-    if (number == 0) {
-        number = hub_add(call->hub, item->pid != 0 ? pid : item->path, error);
-    }
-    if (number == 0 || !hub_status(call->hub, number, &status)) {
-        call->status = 503;
-        return -1;
-    }
-    apisession_put_source(call->json, &status);
-    hub_status_free(&status);
-    return 0;
+static void close_status(void *status) {
+    hub_status_free(status);
 }
 
-int api_open_source(struct api_call *call, struct error *error) {
-    yajl_val body = call->body != NULL ? jsontree_parse(call->body) : NULL;
+void api_open_source(struct api_call *call) {
+    yajl_val body = api_body(call);
+    struct hub_status *status = job_alloc(sizeof *status);
     const struct found_item *wanted;
     struct found_list list;
-    int result;
-    if (body == NULL || !YAJL_IS_OBJECT(body)) {
-        yajl_tree_free(body);
-        return api_refuse(call, 400, error, "the body is {\"path\": TEXT} or {\"pid\": NUMBER}");
+    struct error error = {""};
+    unsigned number;
+    if (body == NULL) {
+        api_refuse(call, 400, "the body is {\"path\": TEXT} or {\"pid\": NUMBER}");
     }
-    if (found_look(hub_options(call->hub), &list) != 0) {
-        result = error_set(error, "out of memory");
-    } else if ((wanted = find_wanted(&list, body)) == NULL) {
-        result = api_refuse(call, 403, error, "only what GET /sources lists can be opened");
-    } else {
-        result = open_wanted(call, wanted, error);
+    list = found_look(hub_options(call->hub));
+    wanted = find_wanted(&list, body);
+    if (wanted == NULL) {
+        api_refuse(call, 403, "only what GET /sources lists can be opened");
     }
-    found_free(&list);
-    yajl_tree_free(body);
-    return result;
+    number = hub_find(call->hub, wanted->path, wanted->pid);
+    if (number == 0) {
+        number = hub_add(
+            call->hub, wanted->pid != 0 ? job_text("%" PRIu32, wanted->pid) : wanted->path, &error);
+    }
+    if (number == 0 || !hub_status(call->hub, number, status)) {
+        api_refuse(call, 503, "%s", error.message);
+    }
+    job_undo(close_status, status);
+    apisession_put_source(call->json, status);
 }

@@ -2,8 +2,6 @@
 /* apisource.c: source files: what their lines cost, and their text. Listed in routes.c. */
 #include "web/server/apilist.h"
 
-#include "analyze/base/array.h"
-#include "analyze/base/job.h"
 #include "analyze/base/pathname.h"
 #include "analyze/report/framesums.h"
 #include "analyze/rows/style.h"
@@ -17,10 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int out_of_memory(struct error *error) {
-    return error_set(error, "out of memory");
-}
-
 /* ---- Their numbers: 0, 1, ... in the order of the source's nodes, whatever is selected ---- */
 
 struct sourcefiles {
@@ -29,49 +23,25 @@ struct sourcefiles {
     struct numbermap numbers; /* by framesums_key(): the number + 1 */
 };
 
-static void free_files(void *value) {
-    struct sourcefiles *files = value;
-    numbermap_free(&files->numbers);
-    free(files->items);
-    free(files);
-}
-
-static int add_file(struct sourcefiles *files, const struct names_frame *frame) {
-    uint64_t key = framesums_key(FRAMESUMS_FILE, frame);
-    if (key == 0 || numbermap_get(&files->numbers, key) != NULL) {
-        return 0;
-    }
-    if (array_grow(&files->items, &files->room, files->count, sizeof *files->items) != 0 ||
-        numbermap_put(&files->numbers, key, (void *)(files->count + 1)) != 0) {
-        return -1;
-    }
-    files->items[files->count++] = frame;
-    return 0;
-}
-
-static void *make_files(const void *wish, const struct replay_options *replay,
-                        struct error *error) {
+static void *make_files(const void *wish, const struct replay_options *replay) {
     const struct answer *view = wish;
-    struct sourcefiles *files = calloc(1, sizeof *files);
-    int result = files != NULL ? 0 : -1;
+    struct sourcefiles *files = job_alloc(sizeof *files);
     (void)replay;
-    for (size_t id = 1; result == 0 && id < view->whole->node_count; id++) {
+    for (size_t id = 1; id < view->whole->node_count; id++) {
         uint64_t recorded = view->whole->nodes[id].frame;
         size_t count = 0;
         const struct names_frame *frames = NULL;
         if (recorded >= MEMTRACE_FRAME_CLASSES) {
             frames = names_frames(view->names, recorded, &count);
         }
-        for (size_t i = 0; result == 0 && i < count; i++) {
-            result = add_file(files, &frames[i]);
+        for (size_t i = 0; i < count; i++) {
+            uint64_t key = framesums_key(FRAMESUMS_FILE, &frames[i]);
+            if (key != 0 && numbermap_get(&files->numbers, key) == NULL) {
+                job_grow(&files->items, &files->room, files->count, sizeof *files->items);
+                numbermap_set(&files->numbers, key, (void *)(files->count + 1));
+                files->items[files->count++] = &frames[i];
+            }
         }
-    }
-    if (result != 0) {
-        out_of_memory(error);
-        if (files != NULL) {
-            free_files(files);
-        }
-        return NULL;
     }
     return files;
 }
@@ -82,24 +52,19 @@ static size_t bytes_of_files(const void *value) {
            files->numbers.places * sizeof *files->numbers.entries;
 }
 
-static const struct apicache_kind files_kind = {make_files, free_files, bytes_of_files};
+static const struct apicache_kind files_kind = {make_files, bytes_of_files};
 
-/* NULL: error is set. */
-static const struct sourcefiles *files_of(struct api_call *call, struct error *error) {
+static const struct sourcefiles *files_of(struct api_call *call) {
     return apicache_get(call->view->cache, "source files", &files_kind, call->view, &call->replay,
-                        NULL, error);
+                        NULL);
 }
 
-/* The frame of the file that the path of the request names. NULL: there is none. */
-static const struct names_frame *asked_file(struct api_call *call, struct error *error) {
-    const struct sourcefiles *files = files_of(call, error);
+/* The frame of the file that the path of the request names. */
+static const struct names_frame *asked_file(struct api_call *call) {
+    const struct sourcefiles *files = files_of(call);
     uint64_t number;
-    if (files == NULL) {
-        return NULL;
-    }
     if (quantity_u64(call->rest, &number) != 0 || number >= files->count) {
-        api_refuse(call, 404, error, "there is no source file '%s'", call->rest);
-        return NULL;
+        api_refuse(call, 404, "there is no source file '%s'", call->rest);
     }
     return files->items[number];
 }
@@ -153,30 +118,24 @@ static const struct framesums_item *find_file(const struct framesums *sums, cons
     return count == 1 ? named : NULL;
 }
 
-/* The report of the other side. 0 or -1. */
-static int base_report(struct api_call *call, struct report *report, struct error *error) {
-    *report = call->report;
-    report->names = call->base->names;
-    report->model = apimetric_of(call, call->base, METRIC_LEAKED, error);
-    return report->model != NULL ? 0 : -1;
+/* Of the other side. */
+static struct report base_report(struct api_call *call) {
+    struct report report = call->report;
+    report.names = call->base->names;
+    report.model = apimetric_of(call, call->base, METRIC_LEAKED);
+    return report;
 }
 
-/* Fills base and delta of the rows; files that only the other side has are not shown. 0 or -1. */
-static int compare_files(struct api_call *call, struct file_row *rows, size_t count,
-                         struct error *error) {
+/* Fills base and delta of the rows; files that only the other side has are not shown. */
+static void compare_files(struct api_call *call, struct file_row *rows, size_t count) {
     enum metric metric = call->metric < METRIC_COUNT ? call->metric : METRIC_LEAKED;
-    struct framesums sums;
-    struct report report;
-    if (base_report(call, &report, error) != 0) {
-        return -1;
-    }
-    sums = framesums_make(&report, FRAMESUMS_FILE);
+    const struct report report = base_report(call);
+    const struct framesums sums = framesums_make(&report, FRAMESUMS_FILE);
     for (size_t i = 0; i < count; i++) {
         const struct framesums_item *item = find_file(&sums, rows[i].file);
         rows[i].base = item != NULL ? item->inclusive.of[metric].main : 0;
         rows[i].delta = (int64_t)(rows[i].costs[metric] - rows[i].base);
     }
-    return 0;
 }
 
 /* A row for each file, by number; those without costs have no functions, either. */
@@ -211,54 +170,32 @@ static bool is_shown(const struct report *report, const struct file_row *row,
            (report->options.all_frames || !pathwalk_is_startup(frame));
 }
 
-static int put_files(struct api_call *call, const struct sourcefiles *files_of_source,
-                     const struct file_row *rows, struct error *error) {
-    static const unsigned char places[FILE_ALL] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
-    const struct rows files = {.columns = file_columns, .column_count = FILE_ALL};
+void api_files(struct api_call *call) {
+    static const struct rows file_rows = {ROWS_COLUMNS(file_columns)};
     const struct apitable_rows shown = {
-        .rows = &files,
-        .shown = places,
+        .rows = &file_rows,
         .count = call->base != NULL ? FILE_ALL : FILE_COLUMNS,
         .sort = call->metric < METRIC_COUNT ? metric_name(call->metric) : "leaked"};
     const struct rows_of of = rows_of_report(&call->report);
-    size_t count = files_of_source->count;
-    const void **records = calloc(count + 1, sizeof *records);
-    size_t kept = 0;
-    int result;
-    if (records == NULL) {
-        return out_of_memory(error);
-    }
-    for (size_t i = 0; i < count; i++) {
-        if (is_shown(&call->report, &rows[i], files_of_source->items[i])) {
-            records[kept++] = &rows[i];
-        }
-    }
-    result = apitable_records(call, NULL, &shown, &of, records, kept, error);
-    free(records);
-    return result;
-}
-
-int api_files(struct api_call *call, struct error *error) {
-    const struct sourcefiles *files = files_of(call, error);
+    const struct sourcefiles *files = files_of(call);
+    struct file_row *rows = job_array(files->count, sizeof *rows);
+    const void **records = job_array(files->count, sizeof *records);
     struct report report = call->report;
-    struct file_row *rows;
-    int result;
-    report.model = apimetric_of(call, call->view, METRIC_LEAKED, error);
-    if (files == NULL || report.model == NULL) {
-        return -1;
-    }
+    size_t count = 0;
+    report.model = apimetric_of(call, call->view, METRIC_LEAKED);
+    fill_files(&report, files, rows);
     if (call->base != NULL) {
         apimetric_diff_command(call, "file");
+        compare_files(call, rows, files->count);
     } else {
         api_command(call, "report %s --flat --by line", apimetric_option(call));
     }
-    rows = job_array(files->count, sizeof *rows);
-    fill_files(&report, files, rows);
-    result = call->base != NULL ? compare_files(call, rows, files->count, error) : 0;
-    if (result == 0) {
-        result = put_files(call, files, rows, error);
+    for (size_t i = 0; i < files->count; i++) {
+        if (is_shown(&call->report, &rows[i], files->items[i])) {
+            records[count++] = &rows[i];
+        }
     }
-    return result;
+    apitable_records(call, NULL, &shown, &of, records, count);
 }
 
 /* ---- The lines of one ---- */
@@ -303,15 +240,10 @@ struct lines {
     size_t count;
 };
 
-/* file: as that side names it; NULL: it has none. */
+/* Those of one file, by line. */
 static struct lines make_lines(const struct report *report, const char *file) {
-    struct framesums sums;
-    struct lines lines = {0};
-    if (file == NULL) {
-        return lines;
-    }
-    sums = framesums_make(report, FRAMESUMS_LINE);
-    lines.items = job_array(sums.count, sizeof *lines.items);
+    const struct framesums sums = framesums_make(report, FRAMESUMS_LINE);
+    struct lines lines = {.items = job_array(sums.count, sizeof *lines.items)};
     for (size_t i = 0; i < sums.count; i++) {
         if (strcmp(sums.items[i].frame->file, file) == 0) {
             lines.items[lines.count++] = &sums.items[i];
@@ -339,53 +271,26 @@ static void put_lines(struct api_call *call, const char *file, const struct line
     jsonwriter_end_map(call->json);
 }
 
-int api_file(struct api_call *call, struct error *error) {
-    const struct names_frame *file = asked_file(call, error);
+void api_file(struct api_call *call) {
+    const struct names_frame *file = asked_file(call);
     struct report report = call->report;
     struct lines lines;
     struct lines earlier = {0};
-    if (file == NULL) {
-        return -1;
-    }
-    report.model = apimetric_of(call, call->view, METRIC_LEAKED, error);
-    if (report.model == NULL) {
-        return -1;
-    }
+    report.model = apimetric_of(call, call->view, METRIC_LEAKED);
     lines = make_lines(&report, file->file);
     if (call->base != NULL) {
-        struct framesums sums;
-        const struct framesums_item *item;
-        if (base_report(call, &report, error) != 0) {
-            return -1;
+        const struct report base = base_report(call);
+        const struct framesums files = framesums_make(&base, FRAMESUMS_FILE);
+        const struct framesums_item *other = find_file(&files, file->file);
+        if (other != NULL) {
+            earlier = make_lines(&base, other->frame->file);
         }
-        sums = framesums_make(&report, FRAMESUMS_FILE);
-        item = find_file(&sums, file->file);
-        earlier = make_lines(&report, item != NULL ? item->frame->file : NULL);
         api_note(call, "Lines are compared by their numbers.");
     }
     put_lines(call, file->file, &lines, &earlier);
-    return 0;
 }
 
 /* ---- The text of one ---- */
-
-/* Its names stand for others, and say where nothing is. */
-static bool is_anonymised(const struct model *model) {
-    return strncmp(model->header.executable, "module_", strlen("module_")) == 0;
-}
-
-static void put_text(struct api_call *call, const char *file, const struct sourcetext *text) {
-    static const char *const states[] = {"current", "newer", "differs", "missing", "forbidden"};
-    jsonwriter_map(call->json, NULL);
-    jsonwriter_string(call->json, "file", file);
-    jsonwriter_string(call->json, "state", states[text->state]);
-    jsonwriter_string(call->json, "text", text->text);
-    jsonwriter_string(call->json, "language", sourcetext_language(file));
-    if (text->note != NULL) {
-        jsonwriter_string(call->json, "note", text->note);
-    }
-    jsonwriter_end_map(call->json);
-}
 
 /* NULL: the file is of none of them. */
 static const struct model_module *module_named(const struct model *model, const char *path) {
@@ -397,16 +302,16 @@ static const struct model_module *module_named(const struct model *model, const 
     return NULL;
 }
 
-int api_file_text(struct api_call *call, struct error *error) {
-    const struct names_frame *file = asked_file(call, error);
+void api_file_text(struct api_call *call) {
+    static const char *const states[] = {"current", "newer", "differs", "missing", "forbidden"};
+    const struct names_frame *file = asked_file(call);
     const struct model *model = call->view->whole;
     const struct hub_options *options = hub_options(call->hub);
     struct sourcetext text = {.state = SOURCETEXT_FORBIDDEN,
                               .note = "The names of this recording are made up."};
-    if (file == NULL) {
-        return -1;
-    }
-    if (!is_anonymised(model)) {
+    struct jsonwriter *json = call->json;
+    /* What was anonymised names things that are not, and says where nothing is. */
+    if (strncmp(model->header.executable, "module_", strlen("module_")) != 0) {
         const struct model_module *module = module_named(model, file->module);
         const struct sourcetext_wish wish = {.file = file->file,
                                              .module = file->module,
@@ -421,11 +326,15 @@ int api_file_text(struct api_call *call, struct error *error) {
                                              .folder_count = options->source_folder_count,
                                              .only_named = options->only_named_sources,
                                              .served = hub_path(call->view->source)};
-        if (sourcetext_read(&wish, &text) != 0) {
-            return out_of_memory(error);
-        }
+        text = sourcetext_read(&wish);
     }
-    put_text(call, file->file, &text);
-    sourcetext_free(&text);
-    return 0;
+    jsonwriter_map(json, NULL);
+    jsonwriter_string(json, "file", file->file);
+    jsonwriter_string(json, "state", states[text.state]);
+    jsonwriter_string(json, "text", text.text);
+    jsonwriter_string(json, "language", sourcetext_language(file->file));
+    if (text.note != NULL) {
+        jsonwriter_string(json, "note", text.note);
+    }
+    jsonwriter_end_map(json);
 }

@@ -9,24 +9,20 @@
 #include "web/server/apitable.h"
 #include "web/server/hub.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-/* The arguments as one line for a shell. NULL: out of memory. */
-static char *spell_arguments(const struct memtrace_header *header) {
+/* The arguments as one line for a shell; the program where there are none. */
+static const char *spell_arguments(const struct memtrace_header *header) {
     struct arguments left = arguments_of(header);
+    struct job_printing *text = job_print();
+    const char *spelled;
     const char *at;
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    if (out == NULL) {
-        return NULL;
-    }
     while ((at = arguments_next(&left)) != NULL) {
-        fputs(at != header->command ? " " : "", out);
-        shellword_put(out, at);
+        fputs(at != header->command ? " " : "", text->out);
+        shellword_put(text->out, at);
     }
-    return fclose(out) == 0 ? text : NULL;
+    spelled = job_printed(text);
+    return spelled[0] != '\0' ? spelled : header->executable;
 }
 
 static void put_totals(struct jsonwriter *json, const struct model_totals *totals) {
@@ -202,7 +198,7 @@ static void put_has(struct jsonwriter *json, const struct answer *view) {
 
 /* ---- All of it ---- */
 
-int api_summary(struct api_call *call, struct error *error) {
+void api_summary(struct api_call *call) {
     static const char *const kinds[] = {[HUB_PROFILE] = "profile",
                                         [HUB_RECORDING] = "recording",
                                         [HUB_RUN] = "run",
@@ -216,19 +212,12 @@ int api_summary(struct api_call *call, struct error *error) {
     const struct model *model = call->view->model;
     const struct memtrace_header *header = &model->header;
     /* Where filters ask for pools or mappings, the totals are theirs, as in the report. */
-    const struct model *chosen = apimetric_heap(call, call->view, error);
+    const struct model *chosen = apimetric_heap(call, call->view);
     struct jsonwriter *json = call->json;
-    char *arguments;
-    int result = 0;
-    if (chosen == NULL) {
-        return -1;
-    }
-    arguments = spell_arguments(header);
     api_command(call, "report");
     jsonwriter_map(json, NULL);
     jsonwriter_string(json, "program", header->executable);
-    jsonwriter_string(json, "command_line",
-                      arguments != NULL && arguments[0] != '\0' ? arguments : header->executable);
+    jsonwriter_string(json, "command_line", spell_arguments(header));
     jsonwriter_number(json, "pid", header->pid);
     jsonwriter_string(json, "kind", kinds[hub_kind_of(call->view->source)]);
     jsonwriter_number(json, "started_unix_ns", header->start_realtime_ns);
@@ -242,11 +231,9 @@ int api_summary(struct api_call *call, struct error *error) {
     put_lost(json, model);
     put_has(json, call->view);
     if (call->view->source->run != NULL || model->child_count != 0) {
-        result = apitable_rows(call, "processes", &processes, error);
+        apitable_rows(call, "processes", &processes);
     }
     jsonwriter_number(json, "slices",
                       call->view->whole->index != NULL ? call->view->whole->index->count : 0);
     jsonwriter_end_map(json);
-    free(arguments);
-    return result;
 }

@@ -40,13 +40,16 @@ struct apitable {
     uint64_t total; /* to be set before apitable_end(): UINT64_MAX is the number of rows written */
     uint64_t next;  /* cursor of what follows; 0: nothing does */
     bool is_ended;  /* no more rows come */
-    bool is_failed; /* out of memory */
 };
 
 /* Reads sort, order, limit and cursor. usual_sort: a column's name, or NULL: as rows come. Numbers
- * are sorted downwards unless `order` says otherwise, texts upwards. 0 or -1. */
-int apitable_wish(struct api_call *call, const struct table_column *columns, size_t count,
-                  const char *usual_sort, struct apitable_wish *wish, struct error *error);
+ * are sorted downwards unless `order` says otherwise, texts upwards. */
+struct apitable_wish apitable_wish(struct api_call *call, const struct table_column *columns,
+                                   size_t count, const char *usual_sort);
+
+/* Columns that only SQL names go by that name: what apitable_begin() and apitable_wish() take. */
+void apitable_columns(const struct rows *rows, const unsigned char *shown, size_t count,
+                      struct table_column *columns);
 
 /* The table as the value of the member `name` (NULL: of "data"). Columns without a name are not
  * shown to programs: theirs is made of the heading. */
@@ -56,27 +59,31 @@ void apitable_begin(struct apitable *table, struct api_call *call, const char *n
 void apitable_row(struct apitable *table, struct table_cell *cells);
 /* No more rows come: other members may follow. For whoever writes such. */
 void apitable_end_rows(struct apitable *table);
-/* 0, or -1: out of memory. */
-int apitable_end(struct apitable *table, struct error *error);
+void apitable_end(struct apitable *table);
 
-/* The whole of a thing's rows (rows.h), some of its columns, sorted and cut as was asked.
- * is_wanted: NULL, all are. */
+/* One cell as a member, in the same form: of what is no frame and no path. */
+void apitable_cell(struct jsonwriter *json, const char *name, enum table_kind kind,
+                   const struct table_cell *cell);
+
+/* Whether such values are sorted as texts. */
+bool apitable_is_text(enum table_kind kind);
+
+/* The whole of a thing's rows (rows.h), some of its columns, sorted and cut as was asked. */
 struct apitable_rows {
     const struct rows *rows;
-    const unsigned char *shown; /* places in rows->columns */
+    const unsigned char *shown; /* places in rows->columns; NULL: the first ones */
     size_t count;
     const char *sort; /* the usual one, by name; NULL: as rows come */
-    bool (*is_wanted)(const void *record);
     /* Writes what belongs to the rows that were written, as further members of the table: their
-     * records in that order. NULL: nothing. 0 or -1. */
-    int (*more)(struct api_call *call, const void *const *records, size_t count,
-                struct error *error);
+     * records in that order. NULL: nothing. */
+    void (*more)(struct api_call *call, const void *const *records, size_t count);
 };
-int apitable_rows(struct api_call *call, const char *name, const struct apitable_rows *rows,
-                  struct error *error);
+void apitable_rows(struct api_call *call, const char *name, const struct apitable_rows *rows);
 /* The same of records that were made elsewhere, an array of pointers; `of` fills their cells. */
-int apitable_records(struct api_call *call, const char *name, const struct apitable_rows *rows,
-                     const struct rows_of *of, const void *const *records, size_t count,
-                     struct error *error);
+void apitable_records(struct api_call *call, const char *name, const struct apitable_rows *rows,
+                      const struct rows_of *of, const void *const *records, size_t count);
+/* The same of an array of records that the call's report is of. */
+void apitable_array(struct api_call *call, const struct apitable_rows *rows, const void *records,
+                    size_t record_size, size_t count);
 
 #endif

@@ -6,7 +6,6 @@
 #include "web/server/apilist.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 enum { USUAL_POINTS = 1000, MOST_POINTS = 100000, USUAL_INTERVALS = 160, MOST_INTERVALS = 10000 };
 
@@ -25,24 +24,6 @@ struct curves {
     double *values[ACTIVITY_AT_POINTS];
     size_t count;
 };
-
-static void free_curves(struct curves *curves) {
-    free(curves->time_ns);
-    for (size_t i = 0; i < ACTIVITY_AT_POINTS; i++) {
-        free(curves->values[i]);
-    }
-}
-
-static int make_room(struct curves *curves, size_t count) {
-    curves->time_ns = calloc(count + 1, sizeof *curves->time_ns);
-    for (size_t i = 0; i < ACTIVITY_AT_POINTS; i++) {
-        curves->values[i] = calloc(count + 1, sizeof *curves->values[i]);
-        if (curves->values[i] == NULL) {
-            return -1;
-        }
-    }
-    return curves->time_ns != NULL ? 0 : -1;
-}
 
 /* Points [first, end) become one: where most was live. */
 static void join(const struct model *model, const struct activity *activity, size_t first,
@@ -95,13 +76,11 @@ struct wish {
     size_t intervals;
 };
 
-static void free_activity(void *value) {
+static void close_activity(void *value) {
     activity_free(value);
-    free(value);
 }
 
-static void *make_activity(const void *asked, const struct replay_options *replay,
-                           struct error *error) {
+static void *make_activity(const void *asked, const struct replay_options *replay) {
     const struct wish *wish = asked;
     const struct answer *view = wish->view;
     const struct activity_wish activity_wish = {.parts = wish->parts,
@@ -111,34 +90,31 @@ static void *make_activity(const void *asked, const struct replay_options *repla
                                                 .model = view->model,
                                                 .recording = view->source->parts,
                                                 .names = view->names};
-    struct activity *activity = calloc(1, sizeof *activity);
-    if (activity == NULL) {
-        error_set(error, "out of memory");
-    } else if (activity_make(activity, &activity_wish, replay, error) != 0) {
-        free_activity(activity);
-        activity = NULL;
-    }
+    struct activity *activity = job_alloc(sizeof *activity);
+    struct error error;
+    job_undo(close_activity, activity);
+    job_check(activity_make(activity, &activity_wish, replay, &error), &error);
     return activity;
 }
 
-static size_t bytes_of(const void *value) {
+static size_t activity_bytes(const void *value) {
     const struct activity *activity = value;
     return sizeof *activity + activity->count * 4 * sizeof(double) +
            activity->process_count * sizeof *activity->process;
 }
 
-static const struct apicache_kind kind = {
-    .make = make_activity, .free = free_activity, .bytes = bytes_of};
+static const struct apicache_kind activity_kind = {.make = make_activity, .bytes = activity_bytes};
 
-static const struct activity *get_activity(struct api_call *call, unsigned wanted, size_t intervals,
-                                           struct error *error) {
+static const struct activity *get_activity(struct api_call *call, unsigned wanted,
+                                           size_t intervals) {
     const struct wish wish = {call->view, activity_parts(wanted), intervals};
     const struct activity *activity;
-    bool was_there = false;
+    bool was_there;
     char key[64];
     snprintf(key, sizeof key, "timeline %u %zu", wish.parts, intervals);
-    activity = apicache_get(call->view->cache, key, &kind, &wish, &call->replay, &was_there, error);
-    if (activity != NULL && activity->is_pass) {
+    activity =
+        apicache_get(call->view->cache, key, &activity_kind, &wish, &call->replay, &was_there);
+    if (activity->is_pass) {
         call->told.via = was_there ? API_VIA_CACHE : API_VIA_PASS;
     }
     return activity;
@@ -157,57 +133,64 @@ static void put_missing(struct api_call *call, const struct activity *activity, 
     jsonwriter_end_array(call->json);
 }
 
-static int put_rates(struct api_call *call, const char *name, const struct activity *activity,
-                     const double *counts) {
-    double *rates = calloc(activity->count + 1, sizeof *rates);
-    int result = -1;
-    for (size_t i = 0; rates != NULL && i < activity->count; i++) {
+static void put_rates(struct api_call *call, const char *name, const struct activity *activity,
+                      const double *counts) {
+    double *rates = job_array(activity->count, sizeof *rates);
+    for (size_t i = 0; i < activity->count; i++) {
         rates[i] = activity_rate(activity, counts, i);
     }
-    if (rates != NULL) {
-        result = api_column(call, name, API_F64, rates, activity->count);
-    }
-    free(rates);
-    return result;
+    api_column(call, name, API_F64, rates, activity->count);
 }
 
 /* As many values as intervals, and one edge more. */
-static int put_intervals(struct api_call *call, const struct activity *activity, unsigned wanted) {
-    int result = 0;
+static void put_intervals(struct api_call *call, const struct activity *activity, unsigned wanted) {
     if (activity->count == 0) {
-        return 0;
+        return;
     }
     jsonwriter_map(call->json, "intervals");
-    result = api_column(call, "time_ns", API_U64, activity->edges, activity->count + 1);
-    if (result == 0 && (wanted & 1u << ACTIVITY_RATE) != 0) {
-        result = put_rates(call, "rate", activity, activity->allocations);
+    api_column(call, "time_ns", API_U64, activity->edges, activity->count + 1);
+    if ((wanted & 1u << ACTIVITY_RATE) != 0) {
+        put_rates(call, "rate", activity, activity->allocations);
     }
-    if (result == 0 && (wanted & 1u << ACTIVITY_FREES) != 0 && activity->frees != NULL) {
-        result = put_rates(call, "frees", activity, activity->frees);
+    if ((wanted & 1u << ACTIVITY_FREES) != 0 && activity->frees != NULL) {
+        put_rates(call, "frees", activity, activity->frees);
     }
-    if (result == 0 && activity->leaked != NULL) {
-        result = api_column(call, "leaked", API_U64, activity->leaked, activity->count);
+    if (activity->leaked != NULL) {
+        api_column(call, "leaked", API_U64, activity->leaked, activity->count);
     }
     jsonwriter_end_map(call->json);
-    return result;
 }
 
-static int put(struct api_call *call, const struct curves *curves, const struct activity *activity,
-               unsigned wanted) {
+void api_timeline(struct api_call *call) {
+    const char *list = api_param(call, "series");
+    size_t points = (size_t)api_number(call, "points", USUAL_POINTS, 3, MOST_POINTS);
+    size_t intervals = (size_t)api_number(call, "intervals", USUAL_INTERVALS, 1, MOST_INTERVALS);
     const struct model *model = call->view->model;
     const struct model_totals *totals = &model->totals;
+    const struct activity *activity;
     struct jsonwriter *json = call->json;
-    int result;
+    struct curves curves = {.time_ns = job_array(model->timeline_count, sizeof *curves.time_ns)};
+    unsigned wanted;
+    if (activity_parse(list != NULL ? list : usual, &wanted) != 0) {
+        api_refuse(call, 400, "series is some of " ACTIVITY_SERIES_NAMES ", not '%s'", list);
+    }
+    api_command(call, "report --show-timeline");
+    api_sql(call, "SELECT * FROM timeline");
+    activity = get_activity(call, wanted, intervals);
+    for (size_t i = 0; i < ACTIVITY_AT_POINTS; i++) {
+        curves.values[i] = job_array(model->timeline_count, sizeof *curves.values[i]);
+    }
+    thin_out(model, activity, points, &curves);
     jsonwriter_map(json, NULL);
-    result = api_column(call, "time_ns", API_U64, curves->time_ns, curves->count);
+    api_column(call, "time_ns", API_U64, curves.time_ns, curves.count);
     jsonwriter_map(json, "series");
-    for (size_t i = 0; i < ACTIVITY_AT_POINTS && result == 0; i++) {
+    for (size_t i = 0; i < ACTIVITY_AT_POINTS; i++) {
         if ((wanted & 1u << i) != 0 && activity_knows(activity, model, i)) {
-            result = api_column(call, activity_names[i], API_F64, curves->values[i], curves->count);
+            api_column(call, activity_names[i], API_F64, curves.values[i], curves.count);
         }
     }
     jsonwriter_end_map(json);
-    result = result == 0 ? put_intervals(call, activity, wanted) : result;
+    put_intervals(call, activity, wanted);
     put_missing(call, activity, wanted);
     if (totals->maximum_bytes != 0 && !call->view->question->choice.all) { /* of a sum: no moment */
         jsonwriter_map(json, "maximum");
@@ -216,36 +199,4 @@ static int put(struct api_call *call, const struct curves *curves, const struct 
         jsonwriter_end_map(json);
     }
     jsonwriter_end_map(json);
-    return result;
-}
-
-int api_timeline(struct api_call *call, struct error *error) {
-    const char *list = api_param(call, "series");
-    const struct activity *activity;
-    struct curves curves = {0};
-    uint64_t points;
-    uint64_t intervals;
-    unsigned wanted;
-    int result;
-    if (api_number(call, "points", USUAL_POINTS, 3, MOST_POINTS, &points, error) != 0 ||
-        api_number(call, "intervals", USUAL_INTERVALS, 1, MOST_INTERVALS, &intervals, error) != 0) {
-        return -1;
-    }
-    if (activity_parse(list != NULL ? list : usual, &wanted) != 0) {
-        return api_refuse(call, 400, error, "series is some of " ACTIVITY_SERIES_NAMES ", not '%s'",
-                          list);
-    }
-    api_command(call, "report --show-timeline");
-    api_sql(call, "SELECT * FROM timeline");
-    activity = get_activity(call, wanted, (size_t)intervals, error);
-    if (activity == NULL) {
-        return -1;
-    }
-    result = make_room(&curves, call->view->model->timeline_count);
-    if (result == 0) {
-        thin_out(call->view->model, activity, (size_t)points, &curves);
-        result = put(call, &curves, activity, wanted);
-    }
-    free_curves(&curves);
-    return result == 0 ? 0 : error_set(error, "out of memory");
 }

@@ -3,7 +3,6 @@
  * and which functions a regular expression finds. Listed in routes.c. */
 #include "web/server/apilist.h"
 
-#include "analyze/base/array.h"
 #include "analyze/model/roles.h"
 #include "analyze/report/reports.h"
 #include "analyze/report/treediff.h"
@@ -18,10 +17,6 @@
 
 enum { LONGEST_NAME = 4096, MOST_FOUND = 1000 };
 
-static int out_of_memory(struct error *error) {
-    return error_set(error, "out of memory");
-}
-
 /* ---- What is asked for ---- */
 
 struct tree_wish {
@@ -31,30 +26,21 @@ struct tree_wish {
     uint64_t limit;     /* calls; 0: all */
 };
 
-static int read_share(struct api_call *call, double *share, struct error *error) {
-    const char *text = api_param(call, "min-share");
-    char *end;
-    *share = 0;
-    if (text == NULL) {
-        return 0;
+static struct tree_wish read_wish(struct api_call *call) {
+    struct tree_wish wish = {.is_up = api_word(call, "direction", "down|up", 0) == 1};
+    const char *share = api_param(call, "min-share");
+    if (share != NULL) {
+        char *end;
+        errno = 0;
+        wish.least_share = strtod(share, &end);
+        if (errno != 0 || end == share || *end != '\0' ||
+            !(wish.least_share >= 0 && wish.least_share <= 1)) {
+            api_refuse(call, 400, "min-share is a number from 0 to 1, not '%s'", share);
+        }
     }
-    errno = 0;
-    *share = strtod(text, &end);
-    return errno == 0 && end != text && *end == '\0' && *share >= 0 && *share <= 1
-               ? 0
-               : api_refuse(call, 400, error, "min-share is a number from 0 to 1, not '%s'", text);
-}
-
-static int read_wish(struct api_call *call, struct tree_wish *wish, struct error *error) {
-    int direction;
-    if (api_word(call, "direction", "down|up", 0, &direction, error) != 0 ||
-        read_share(call, &wish->least_share, error) != 0 ||
-        api_number(call, "depth", 0, 1, UINT32_MAX, &wish->depth, error) != 0 ||
-        api_number(call, "limit", 0, 1, UINT32_MAX, &wish->limit, error) != 0) {
-        return -1;
-    }
-    wish->is_up = direction == 1;
-    return 0;
+    wish.depth = api_number(call, "depth", 0, 1, UINT32_MAX);
+    wish.limit = api_number(call, "limit", 0, 1, UINT32_MAX);
+    return wish;
 }
 
 /* The report that a tree is made of: all functions, as programs get them. */
@@ -84,33 +70,18 @@ struct columns {
     uint64_t cut; /* calls that are left out */
 };
 
-static void columns_free(struct columns *columns) {
-    free(columns->parent);
-    free(columns->frame);
-    free(columns->main);
-    free(columns->side);
-    free(columns->self);
-    free(columns->base);
-    free(columns->base_self);
-    free(columns->places);
-}
-
-static int columns_make(struct columns *columns, size_t most, bool has_base) {
-    *columns = (struct columns){.parent = calloc(most, sizeof *columns->parent),
-                                .frame = calloc(most, sizeof *columns->frame),
-                                .main = calloc(most, sizeof *columns->main),
-                                .side = calloc(most, sizeof *columns->side),
-                                .self = calloc(most, sizeof *columns->self),
-                                .places = calloc(most, sizeof *columns->places)};
+static struct columns columns_make(size_t most, bool has_base) {
+    struct columns columns = {.parent = job_array(most, sizeof *columns.parent),
+                              .frame = job_array(most, sizeof *columns.frame),
+                              .main = job_array(most, sizeof *columns.main),
+                              .side = job_array(most, sizeof *columns.side),
+                              .self = job_array(most, sizeof *columns.self),
+                              .places = job_array(most, sizeof *columns.places)};
     if (has_base) {
-        columns->base = calloc(most, sizeof *columns->base);
-        columns->base_self = calloc(most, sizeof *columns->base_self);
+        columns.base = job_array(most, sizeof *columns.base);
+        columns.base_self = job_array(most, sizeof *columns.base_self);
     }
-    return columns->parent != NULL && columns->frame != NULL && columns->main != NULL &&
-                   columns->side != NULL && columns->self != NULL && columns->places != NULL &&
-                   (!has_base || (columns->base != NULL && columns->base_self != NULL))
-               ? 0
-               : -1;
+    return columns;
 }
 
 /* A tree, and of a difference what both sides have of it. */
@@ -121,21 +92,16 @@ struct shown {
     uint64_t base_total;
 };
 
-static int add_call(struct columns *columns, struct apiframes *frames, const struct shown *shown,
-                    uint32_t at) {
+static void add_call(struct columns *columns, struct apiframes *frames, const struct shown *shown,
+                     uint32_t at) {
     const struct call *call = &shown->tree->calls[at];
     size_t place = columns->count++;
-    int64_t frame = -1;
-    if (at != 0) {
-        frame = frames->report->options.by_line ? apiframes_add(frames, call->frame)
-                                                : apiframes_add_function(frames, call->frame);
-        if (frame < 0) {
-            return -1;
-        }
-    }
     columns->places[at] = (uint32_t)place;
     columns->parent[place] = columns->places[call->parent];
-    columns->frame[place] = at == 0 ? UINT32_MAX : (uint32_t)frame;
+    columns->frame[place] = at == 0 ? UINT32_MAX
+                            : frames->report->options.by_line
+                                ? apiframes_add(frames, call->frame)
+                                : apiframes_add_function(frames, call->frame);
     columns->main[place] = call->cost.main;
     columns->side[place] = call->cost.side;
     columns->self[place] = call->self.main;
@@ -147,18 +113,15 @@ static int add_call(struct columns *columns, struct apiframes *frames, const str
         columns->base[place] = costs->cost[0].main;
         columns->base_self[place] = costs->self[0];
     }
-    return 0;
 }
 
 /* The calls that are dear enough, the dearest of siblings first, each behind its caller. */
-static int fill(struct columns *columns, struct apiframes *frames, const struct shown *shown,
-                uint64_t least, uint64_t depth_limit) {
+static void fill(struct columns *columns, struct apiframes *frames, const struct shown *shown,
+                 uint64_t least, uint64_t depth_limit) {
     const struct calltree *tree = shown->tree;
     uint32_t at = 0;
     uint64_t depth = 0;
-    if (add_call(columns, frames, shown, 0) != 0) {
-        return -1;
-    }
+    add_call(columns, frames, shown, 0);
     for (;;) {
         bool goes_in = tree->calls[at].first_child != 0 &&
                        (depth_limit == 0 || depth < depth_limit) &&
@@ -178,12 +141,9 @@ static int fill(struct columns *columns, struct apiframes *frames, const struct 
             }
             at = tree->calls[at].next;
         }
-        if (add_call(columns, frames, shown, at) != 0) {
-            return -1;
-        }
+        add_call(columns, frames, shown, at);
     }
     columns->cut = tree->count - columns->count;
-    return 0;
 }
 
 /* The cost that `nth` others are dearer than or as dear as: from its highest byte on, by counting.
@@ -206,108 +166,84 @@ static uint64_t nth_dearest(const uint64_t *costs, size_t count, size_t nth) {
     return found;
 }
 
-/* What calls bear at least of which at most `limit` are written. 0 or -1. */
-static int least_of(const struct calltree *tree, const struct tree_wish *wish, uint64_t *least) {
-    *least = (uint64_t)((double)tree->calls[0].cost.main * wish->least_share);
+/* What calls bear at least of which at most `limit` are written. */
+static uint64_t least_of(const struct calltree *tree, const struct tree_wish *wish) {
+    uint64_t least = (uint64_t)((double)tree->calls[0].cost.main * wish->least_share);
     if (wish->limit != 0 && tree->count > wish->limit) {
-        uint64_t *costs = calloc(tree->count, sizeof *costs);
+        uint64_t *costs = job_array(tree->count, sizeof *costs);
         uint64_t limit;
-        if (costs == NULL) {
-            return -1;
-        }
         for (size_t i = 0; i < tree->count; i++) {
             costs[i] = tree->calls[i].cost.main;
         }
         /* those that are as dear as the first one left out go, too */
         limit = nth_dearest(costs, tree->count, wish->limit) + 1;
-        *least = limit > *least ? limit : *least;
-        free(costs);
+        least = limit > least ? limit : least;
+        job_release(costs);
     }
-    return 0;
+    return least;
 }
 
-/* The root has none: -1, or as an unsigned number of 32 bits 2^32 - 1. */
-static int put_frames(struct api_call *call, const struct columns *columns) {
-    if (call->columns != NULL) {
-        return api_column(call, "frame", API_U32, columns->frame, columns->count);
-    }
-    jsonwriter_array(call->json, "frame");
-    for (size_t i = 0; i < columns->count; i++) {
-        jsonwriter_integer(call->json, NULL, i == 0 ? -1 : (int64_t)columns->frame[i]);
-    }
-    jsonwriter_end_array(call->json);
-    return 0;
-}
-
-static int put_nodes(struct api_call *call, const struct columns *columns, bool has_base) {
-    int result;
+/* The root has no frame: -1, or as an unsigned number of 32 bits 2^32 - 1. */
+static void put_nodes(struct api_call *call, const struct columns *columns) {
+    size_t count = columns->count;
     jsonwriter_map(call->json, "nodes");
-    result = api_column(call, "parent", API_U32, columns->parent, columns->count) |
-             put_frames(call, columns) |
-             api_column(call, "main", API_U64, columns->main, columns->count) |
-             api_column(call, "side", API_U64, columns->side, columns->count) |
-             api_column(call, "self", API_U64, columns->self, columns->count);
-    if (has_base) {
-        result |= api_column(call, "base", API_U64, columns->base, columns->count) |
-                  api_column(call, "base_self", API_U64, columns->base_self, columns->count);
+    api_column(call, "parent", API_U32, columns->parent, count);
+    if (call->columns != NULL) {
+        api_column(call, "frame", API_U32, columns->frame, count);
+    } else {
+        jsonwriter_array(call->json, "frame");
+        for (size_t i = 0; i < count; i++) {
+            jsonwriter_integer(call->json, NULL, i == 0 ? -1 : (int64_t)columns->frame[i]);
+        }
+        jsonwriter_end_array(call->json);
+    }
+    api_column(call, "main", API_U64, columns->main, count);
+    api_column(call, "side", API_U64, columns->side, count);
+    api_column(call, "self", API_U64, columns->self, count);
+    if (columns->base != NULL) {
+        api_column(call, "base", API_U64, columns->base, count);
+        api_column(call, "base_self", API_U64, columns->base_self, count);
     }
     jsonwriter_end_map(call->json);
-    return result;
 }
 
 /* name: of the member that the tree is, NULL: the value of "data". */
-static int put_shown(struct api_call *call, const struct report *report, const char *name,
-                     const struct shown *shown, const struct tree_wish *wish, struct error *error) {
+static void put_shown(struct api_call *call, const struct report *report, const char *name,
+                      const struct shown *shown, const struct tree_wish *wish) {
     enum metric metric = call->metric;
     struct apiframes frames = apiframes_start(report);
-    struct columns columns;
-    uint64_t least;
-    int result = columns_make(&columns, shown->tree->count, shown->costs != NULL);
-    if (result == 0) {
-        result = least_of(shown->tree, wish, &least);
+    struct columns columns = columns_make(shown->tree->count, shown->costs != NULL);
+    fill(&columns, &frames, shown, least_of(shown->tree, wish), wish->depth);
+    jsonwriter_map(call->json, name);
+    jsonwriter_string(call->json, "metric", apimetric_name(metric));
+    jsonwriter_string(call->json, "unit", metric_main_is_bytes(metric) ? "bytes" : "count");
+    jsonwriter_string(call->json, "side_unit", metric_side_is_bytes(metric) ? "bytes" : "count");
+    jsonwriter_number(call->json, "total", shown->total);
+    if (shown->costs != NULL) {
+        jsonwriter_number(call->json, "base_total", shown->base_total);
     }
-    if (result == 0) {
-        result = fill(&columns, &frames, shown, least, wish->depth);
-    }
-    if (result == 0) {
-        jsonwriter_map(call->json, name);
-        jsonwriter_string(call->json, "metric", apimetric_name(metric));
-        jsonwriter_string(call->json, "unit", metric_main_is_bytes(metric) ? "bytes" : "count");
-        jsonwriter_string(call->json, "side_unit",
-                          metric_side_is_bytes(metric) ? "bytes" : "count");
-        jsonwriter_number(call->json, "total", shown->total);
-        if (shown->costs != NULL) {
-            jsonwriter_number(call->json, "base_total", shown->base_total);
-        }
-        apiframes_write(&frames, call->json, "frames");
-        result = put_nodes(call, &columns, shown->costs != NULL);
-        jsonwriter_number(call->json, "cut", columns.cut);
-        jsonwriter_end_map(call->json);
-    }
-    columns_free(&columns);
-    apiframes_free(&frames);
-    return result == 0 ? 0 : out_of_memory(error);
+    apiframes_write(&frames, call->json, "frames");
+    put_nodes(call, &columns);
+    jsonwriter_number(call->json, "cut", columns.cut);
+    jsonwriter_end_map(call->json);
 }
 
-static int put_tree(struct api_call *call, const struct report *report, const char *name,
-                    const struct calltree *tree, const struct tree_wish *wish,
-                    struct error *error) {
+static void put_tree(struct api_call *call, const struct report *report, const char *name,
+                     const struct calltree *tree, const struct tree_wish *wish) {
     const struct shown shown = {.tree = tree,
                                 .total = metric_total(call->metric, report->model).main};
-    return put_shown(call, report, name, &shown, wish, error);
+    put_shown(call, report, name, &shown, wish);
 }
 
 /* ---- A tree, and two ---- */
 
-/* Of a difference no side is cut before both are known. */
 static struct calltree make_tree(const struct report *report, enum metric metric,
                                  const struct tree_wish *wish) {
     return (wish->is_up ? calltree_bottom_up : calltree_top_down)(report, metric);
 }
 
-static int put_difference(struct api_call *call, const struct report reports[2], const char *name,
-                          const struct calltree trees[2], const struct tree_wish *wish,
-                          struct error *error) {
+static void put_difference(struct api_call *call, const struct report reports[2], const char *name,
+                           const struct calltree trees[2], const struct tree_wish *wish) {
     struct diff_side sides[2];
     struct treediff diff;
     struct shown shown = {.total = metric_total(call->metric, reports[1].model).main,
@@ -316,56 +252,35 @@ static int put_difference(struct api_call *call, const struct report reports[2],
     diff = treediff_make(trees, diff_functions_open(sides), reports[1].options.by_line);
     shown.tree = &diff.tree;
     shown.costs = diff.costs;
-    return put_shown(call, &reports[1], name, &shown, wish, error);
+    put_shown(call, &reports[1], name, &shown, wish);
 }
 
-static int tree_of_two(struct api_call *call, const struct tree_wish *wish, struct error *error) {
+/* No side is cut before both are known. */
+static void tree_of_two(struct api_call *call, const struct tree_wish *wish) {
     const struct answer *views[2] = {call->base, call->view};
     struct tree_wish whole = *wish;
     struct report reports[2];
     struct calltree trees[2];
-    int result;
     whole.least_share = 0;
     for (size_t side = 0; side < 2; side++) {
-        const struct model *model = apimetric_model(call, views[side], error);
-        if (model == NULL) {
-            return -1;
-        }
-        reports[side] = report_of(call, views[side], model, &whole);
+        reports[side] = report_of(call, views[side], apimetric_model(call, views[side]), &whole);
         trees[side] = make_tree(&reports[side], call->metric, &whole);
     }
-    result = put_difference(call, reports, NULL, trees, wish, error);
+    put_difference(call, reports, NULL, trees, wish);
     apimetric_diff_command(call, "path");
-    return result;
 }
 
 /* As the command writes leaks: without those that are suppressed, which are told behind them. */
-static int put_leaks(struct api_call *call, struct report report, struct error *error) {
-    const struct answer *view = call->view;
-    struct suppressions list = {0};
-    struct model applied;
-    int result = question_suppressions(view->question, view->model, &list, error);
-    if (result == 0) {
-        result = suppressions_apply(&list, report.model, report.names, &applied, error);
-    }
-    if (result == 0) {
-        report.model = &applied;
-        report.suppressions = &list;
-        report_tree(&report, call->metric);
-        report_suppressed(&report);
-        suppressions_applied_free(&applied);
-    }
-    suppressions_free(&list);
-    return result;
+static void put_leaks(struct api_call *call, struct report report) {
+    report.suppressions = apimetric_suppressions(call->view);
+    report.model = suppressions_leave(report.suppressions, report.model, report.names);
+    report_tree(&report, call->metric);
+    report_suppressed(&report);
 }
 
 /* The lines of `memtrace report --show-METRIC`, with its usual bounds where none are asked for. */
-static int put_text(struct api_call *call, struct report report, const struct tree_wish *wish,
-                    struct error *error) {
-    bool is_of_leaks = (call->metric == METRIC_LEAKED || call->metric == METRIC_SHUTDOWN) &&
-                       model_has_leaks(call->view->model);
+static void put_text(struct api_call *call, struct report report, const struct tree_wish *wish) {
     struct table_document document;
-    int result = 0;
     report.out = call->out;
     report.options.format = REPORT_TEXT;
     report.options.bottom_up = wish->is_up;
@@ -373,65 +288,49 @@ static int put_text(struct api_call *call, struct report report, const struct tr
         api_param(call, "min-share") != NULL ? wish->least_share * 100 : REPORT_TREE_PERCENT;
     report.options.limit = wish->limit != 0 ? (size_t)wish->limit : REPORT_TREE_LIMIT;
     report.options.depth = wish->depth != 0 ? (size_t)wish->depth : REPORT_TREE_DEPTH;
-    report.model = apimetric_all(call, call->view, call->metric, error);
-    if (report.model == NULL) {
-        return -1;
-    }
+    report.model = apimetric_all(call, call->view, call->metric);
     table_document_open(&document, &report);
     report.document = &document;
     report_selected(&report);
     report_warnings(&report);
-    if (is_of_leaks) {
-        result = put_leaks(call, report, error);
+    if ((call->metric == METRIC_LEAKED || call->metric == METRIC_SHUTDOWN) &&
+        model_has_leaks(call->view->model)) {
+        put_leaks(call, report);
     } else {
         report_tree(&report, call->metric);
     }
     table_document_close(&document, &report);
     call->type = "text/plain; charset=utf-8";
-    return result;
 }
 
-int api_tree(struct api_call *call, struct error *error) {
-    struct calltree tree;
-    struct tree_wish wish;
+void api_tree(struct api_call *call) {
+    const struct tree_wish wish = read_wish(call);
     struct report report;
-    const struct model *model;
-    if (read_wish(call, &wish, error) != 0) {
-        return -1;
-    }
+    struct calltree tree;
     if (call->base != NULL && call->request->wants_text) {
-        return api_refuse(call, 400, error, "a difference is not told as text: `memtrace diff`");
+        api_refuse(call, 400, "a difference is not told as text: `memtrace diff`");
     }
     if (call->base != NULL) {
-        return tree_of_two(call, &wish, error);
+        tree_of_two(call, &wish);
+        return;
     }
-    model = apimetric_model(call, call->view, error);
-    if (model == NULL) {
-        return -1;
-    }
-    report = report_of(call, call->view, model, &wish);
+    report = report_of(call, call->view, apimetric_model(call, call->view), &wish);
     if (call->request->wants_text) {
-        return put_text(call, report, &wish, error);
+        put_text(call, report, &wish);
+        return;
     }
     tree = make_tree(&report, call->metric, &wish);
     api_command(call, "report %s%s", apimetric_option(call), wish.is_up ? " --bottom-up" : "");
-    return put_tree(call, &report, NULL, &tree, &wish, error);
+    put_tree(call, &report, NULL, &tree, &wish);
 }
 
 /* ---- Words of commands ---- */
 
 /* The command has a value that a shell sees as one word. */
 static void tell_command(struct api_call *call, const char *option, const char *value) {
-    char *word = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&word, &size);
-    if (out != NULL) {
-        shellword_put(out, value);
-        if (fclose(out) == 0) {
-            api_command(call, "report %s %s %s", apimetric_option(call), option, word);
-        }
-        free(word);
-    }
+    struct job_printing *word = job_print();
+    shellword_put(word->out, value);
+    api_command(call, "report %s %s %s", apimetric_option(call), option, job_printed(word));
 }
 
 /* ---- Around one function ---- */
@@ -443,23 +342,19 @@ struct around {
     struct calltree callees[2];
 };
 
-static int around_make(struct api_call *call, struct around *around, struct tree_wish *wish,
-                       const char *name, struct error *error) {
+static void around_make(struct api_call *call, struct around *around, struct tree_wish *wish,
+                        const char *name) {
     const struct callers_of of = {.function = name, .text = name};
     const struct answer *views[2] = {call->base, call->view};
     if (call->base != NULL) {
         wish->least_share = 0; /* no side is cut before both are known */
     }
     for (size_t side = call->base != NULL ? 0 : 1; side < 2; side++) {
-        const struct model *model = apimetric_model(call, views[side], error);
-        if (model == NULL) {
-            return -1;
-        }
-        around->reports[side] = report_of(call, views[side], model, wish);
+        around->reports[side] =
+            report_of(call, views[side], apimetric_model(call, views[side]), wish);
         calltree_around(&around->callers[side], &around->callees[side], &around->reports[side],
                         call->metric, &of);
     }
-    return 0;
 }
 
 /* As one of its calls is, after or before; NULL: there is none. */
@@ -489,56 +384,43 @@ static void put_focus(struct api_call *call, const struct around *around, const 
     }
 }
 
-static int put_side(struct api_call *call, const struct around *around, const char *name,
-                    const struct calltree trees[2], const struct tree_wish *wish,
-                    struct error *error) {
-    return call->base != NULL ? put_difference(call, around->reports, name, trees, wish, error)
-                              : put_tree(call, &around->reports[1], name, &trees[1], wish, error);
-}
-
-static int put_around(struct api_call *call, const struct around *around, const char *name,
-                      const struct tree_wish *wish, struct error *error) {
-    int result;
-    jsonwriter_map(call->json, NULL);
-    put_focus(call, around, name);
-    result = put_side(call, around, "callers", around->callers, wish, error);
-    if (result == 0) {
-        result = put_side(call, around, "callees", around->callees, wish, error);
+static void put_side(struct api_call *call, const struct around *around, const char *name,
+                     const struct calltree trees[2], const struct tree_wish *wish) {
+    if (call->base != NULL) {
+        put_difference(call, around->reports, name, trees, wish);
+    } else {
+        put_tree(call, &around->reports[1], name, &trees[1], wish);
     }
-    jsonwriter_end_map(call->json);
-    return result;
 }
 
-int api_callers(struct api_call *call, struct error *error) {
+void api_callers(struct api_call *call) {
     const char *name = api_param(call, "focus");
     struct around around = {.callers = {{0}, {0}}, .callees = {{0}, {0}}};
     struct tree_wish wish;
-    int result;
     if (name == NULL || name[0] == '\0') {
-        return api_refuse(call, 400, error, "focus is to be the name of a function");
+        api_refuse(call, 400, "focus is to be the name of a function");
     }
-    if (read_wish(call, &wish, error) != 0) {
-        return -1;
+    wish = read_wish(call);
+    around_make(call, &around, &wish, name);
+    jsonwriter_map(call->json, NULL);
+    put_focus(call, &around, name);
+    put_side(call, &around, "callers", around.callers, &wish);
+    put_side(call, &around, "callees", around.callees, &wish);
+    jsonwriter_end_map(call->json);
+    if (call->base != NULL) {
+        apimetric_diff_command(call, "function"); /* the nearest: it has no callers */
+    } else {
+        tell_command(call, "--show-caller-callee", name);
     }
-    result = around_make(call, &around, &wish, name, error);
-    if (result == 0) {
-        result = put_around(call, &around, name, &wish, error);
-        if (call->base != NULL) {
-            apimetric_diff_command(call, "function"); /* the nearest: it has no callers */
-        } else {
-            tell_command(call, "--show-caller-callee", name);
-        }
-    }
-    if (result == 0 && focus_of(call, &around) == NULL) {
+    if (focus_of(call, &around) == NULL) {
         api_note(call, "No call path with such a cost goes through this function.");
     }
-    return result;
 }
 
 /* ---- Search ---- */
 
 struct found {
-    const char **names; /* malloc'd, in the order of the tree: the dearest first */
+    const char **names; /* in the order of the tree: the dearest first */
     size_t count, room; /* names: at most MOST_FOUND */
     size_t functions;
     struct numbermap known; /* by function_key: one of the two below */
@@ -546,112 +428,77 @@ struct found {
 };
 static char does_match, does_not_match;
 
-static int note_found(struct found *found, const char *name) {
-    char *copy;
-    found->functions++;
-    if (found->count >= MOST_FOUND) {
-        return 0;
-    }
-    copy = strdup(name);
-    if (copy == NULL ||
-        array_grow(&found->names, &found->room, found->count, sizeof *found->names) != 0) {
-        free(copy);
-        return -1;
-    }
-    found->names[found->count++] = copy;
-    return 0;
-}
-
-/* 1, 0, or -1: out of memory. The regex is asked for the whole name, as --function does. */
-static int is_found(struct found *found, const struct report *report, const regex_t *regex,
-                    const struct names_frame *frame) {
+/* The regex is asked for the whole name, as --function does. */
+static bool is_found(struct found *found, const struct report *report, const regex_t *regex,
+                     const struct names_frame *frame) {
     void *known = numbermap_get(&found->known, frame->function_key);
     if (known == NULL) {
         char name[LONGEST_NAME];
-        bool matches = regexec(regex, names_spell(frame, name, sizeof name), 0, NULL, 0) == 0;
-        known = matches ? &does_match : &does_not_match;
-        if (numbermap_put(&found->known, frame->function_key, known) != 0 ||
-            (matches &&
-             note_found(found, apiframes_spell(report, frame, name, sizeof name)) != 0)) {
-            return -1;
+        known = regexec(regex, names_spell(frame, name, sizeof name), 0, NULL, 0) == 0
+                    ? &does_match
+                    : &does_not_match;
+        numbermap_set(&found->known, frame->function_key, known);
+        found->functions += known == &does_match;
+        if (known == &does_match && found->count < MOST_FOUND) {
+            job_grow(&found->names, &found->room, found->count, sizeof *found->names);
+            found->names[found->count++] =
+                job_string(apiframes_spell(report, frame, name, sizeof name));
         }
     }
     return known == &does_match;
 }
 
-/* A path counts once: below a call that was found nothing is added. */
-static int look_through(struct found *found, const struct report *report,
-                        const struct calltree *tree, const regex_t *regex,
-                        const struct replay_options *replay, struct error *error) {
-    bool *is_below = calloc(tree->count, sizeof *is_below);
-    int result = is_below != NULL ? 0 : out_of_memory(error);
-    for (size_t i = 1; result == 0 && i < tree->count; i++) {
-        const struct call *call = &tree->calls[i];
-        int matches = is_found(found, report, regex, call->frame);
-        if (matches < 0) {
-            result = out_of_memory(error);
-        } else if (replay_is_cancelled(replay)) {
-            result = error_set(error, "cancelled");
-        }
-        is_below[i] = is_below[call->parent] || matches > 0;
-        if (is_below[i] && !is_below[call->parent]) {
-            metric_add(&found->cost, call->cost);
-        }
-    }
-    free(is_below);
-    return result;
+static void close_selection(void *selection) {
+    selection_free(selection);
 }
 
-static void put_found(struct api_call *call, const struct found *found, uint64_t total) {
+/* A path counts once: below a call that was found nothing is added. */
+void api_search(struct api_call *call) {
+    static const struct tree_wish everything;
+    const char *text = api_param(call, "regex");
+    struct selection *selection = job_alloc(sizeof *selection);
+    const struct model *model;
+    struct found found = {0};
+    struct calltree tree;
+    struct report report;
+    struct error why;
+    bool *is_below;
+    uint64_t total;
+    if (text == NULL) {
+        api_refuse(call, 400, "regex is to be given");
+    }
+    *selection = selection_all();
+    job_undo(close_selection, selection);
+    if (selection_add_pattern(selection, SELECTION_FUNCTION, false, text, &why) != 0) {
+        api_refuse(call, 400, "regex: %s", why.message);
+    }
+    model = apimetric_model(call, call->view);
+    report = report_of(call, call->view, model, &everything);
+    tree = calltree_top_down(&report, call->metric);
+    is_below = job_array(tree.count, sizeof *is_below);
+    for (size_t i = 1; i < tree.count; i++) {
+        const struct call *at = &tree.calls[i];
+        bool matches = is_found(&found, &report, &selection->patterns[0].regex, at->frame);
+        if (replay_is_cancelled(&call->replay)) {
+            job_fail("cancelled");
+        }
+        is_below[i] = is_below[at->parent] || matches;
+        if (is_below[i] && !is_below[at->parent]) {
+            metric_add(&found.cost, at->cost);
+        }
+    }
+    total = metric_total(call->metric, model).main;
     jsonwriter_map(call->json, NULL);
     jsonwriter_array(call->json, "functions");
-    for (size_t i = 0; i < found->count; i++) {
-        jsonwriter_string(call->json, NULL, found->names[i]);
+    for (size_t i = 0; i < found.count; i++) {
+        jsonwriter_string(call->json, NULL, found.names[i]);
     }
     jsonwriter_end_array(call->json);
-    jsonwriter_number(call->json, "count", found->functions);
-    jsonwriter_number(call->json, "main", found->cost.main);
+    jsonwriter_number(call->json, "count", found.functions);
+    jsonwriter_number(call->json, "main", found.cost.main);
     jsonwriter_number(call->json, "total", total);
     jsonwriter_double(call->json, "share",
-                      total != 0 ? (double)found->cost.main / (double)total : 0);
+                      total != 0 ? (double)found.cost.main / (double)total : 0);
     jsonwriter_end_map(call->json);
-}
-
-static int search(struct api_call *call, const struct model *model, const regex_t *regex,
-                  struct error *error) {
-    const struct tree_wish everything = {0};
-    struct report report = report_of(call, call->view, model, &everything);
-    struct calltree tree = calltree_top_down(&report, call->metric);
-    struct found found = {0};
-    int result = look_through(&found, &report, &tree, regex, &call->replay, error);
-    if (result == 0) {
-        put_found(call, &found, metric_total(call->metric, model).main);
-    }
-    for (size_t i = 0; i < found.count; i++) {
-        free((char *)found.names[i]);
-    }
-    free(found.names);
-    numbermap_free(&found.known);
-    return result;
-}
-
-int api_search(struct api_call *call, struct error *error) {
-    const char *text = api_param(call, "regex");
-    const struct model *model;
-    struct selection selection = selection_all();
-    struct error why;
-    int result = -1;
-    if (text == NULL) {
-        return api_refuse(call, 400, error, "regex is to be given");
-    }
-    if (selection_add_pattern(&selection, SELECTION_FUNCTION, false, text, &why) != 0) {
-        return api_refuse(call, 400, error, "regex: %s", why.message);
-    }
-    model = apimetric_model(call, call->view, error);
-    if (model != NULL) {
-        result = search(call, model, &selection.patterns[0].regex, error);
-        tell_command(call, "--function", text);
-    }
-    selection_free(&selection);
-    return result;
+    tell_command(call, "--function", text);
 }

@@ -88,54 +88,45 @@ static bool is_base_filter(const char *name) {
     return strncmp(name, "base-", 5) == 0 && hub_is_filter(name + 5);
 }
 
-/* 0, or -1: a parameter that the route does not take, or one that is given twice. */
-static int check_parameters(struct dispatch *self, struct error *error) {
+/* Refuses a parameter that the route does not take, and one that is given twice. */
+static void check_parameters(struct dispatch *self) {
     const struct request *request = self->call.request;
     bool is_plain = (self->route->flags & ROUTE_PLAIN) != 0;
     for (size_t i = 0; i < request->parameter_count; i++) {
         const char *name = request->parameters[i].name;
         bool is_own = route_takes(self->route, name);
         if (!is_own && (is_plain || !(hub_is_filter(name) || is_base_filter(name)))) {
-            return api_refuse(&self->call, 400, error, "there is no parameter '%s' here", name);
+            api_refuse(&self->call, 400, "there is no parameter '%s' here", name);
         }
         for (size_t j = 0; j < i && is_own; j++) {
             if (strcmp(request->parameters[j].name, name) == 0) {
-                return api_refuse(&self->call, 400, error, "%s is given twice", name);
+                api_refuse(&self->call, 400, "%s is given twice", name);
             }
         }
         if (is_base_filter(name) && !is_own && api_param(&self->call, "base") == NULL) {
-            return api_refuse(&self->call, 400, error, "%s needs base=SOURCE", name);
+            api_refuse(&self->call, 400, "%s needs base=SOURCE", name);
         }
     }
-    return 0;
 }
 
-static int dispatch_take_metric(struct api_call *call, struct error *error) {
+static void dispatch_take_metric(struct api_call *call) {
     const char *text = api_param(call, "metric");
     if (text == NULL || metric_named(text, &call->metric)) {
-        return 0;
+        return;
     }
-    if (strcmp(text, "shutdown") == 0 || strcmp(text, "short") == 0) {
-        call->metric = text[1] == 'h' && text[2] == 'o' ? METRIC_SHORT : METRIC_SHUTDOWN;
-        return 0;
+    if (strcmp(text, "shutdown") != 0 && strcmp(text, "short") != 0) {
+        api_refuse(call, 400, "metric is " METRIC_WORDS ", shutdown or short, not '%s'", text);
     }
-    return api_refuse(call, 400, error, "metric is " METRIC_WORDS ", shutdown or short, not '%s'",
-                      text);
+    call->metric = strcmp(text, "short") == 0 ? METRIC_SHORT : METRIC_SHUTDOWN;
 }
 
 /* How names and paths are shown. */
-static int take_options(struct api_call *call, struct report_options *options,
-                        struct error *error) {
-    int by_line;
-    if (api_flag(call, "full-names", &options->full_names, error) != 0 ||
-        api_flag(call, "all-frames", &options->all_frames, error) != 0 ||
-        api_word(call, "by", "function|line", 0, &by_line, error) != 0) {
-        return -1;
-    }
-    options->by_line = by_line != 0;
+static void take_options(struct api_call *call, struct report_options *options) {
+    options->full_names = api_flag(call, "full-names");
+    options->all_frames = api_flag(call, "all-frames");
+    options->by_line = api_word(call, "by", "function|line", 0) != 0;
     options->format = REPORT_JSON;
     options->unicode = true;
-    return 0;
 }
 
 static void guess_told(struct api_call *call, const struct route *route) {
@@ -160,7 +151,18 @@ static void guess_told(struct api_call *call, const struct route *route) {
 }
 
 /* Of the hub. */
-static int get_views(struct dispatch *self, struct error *error) {
+static const struct answer *get_view(struct dispatch *self, const struct hub_question *question) {
+    struct api_call *call = &self->call;
+    struct error error;
+    const struct answer *view = hub_view(call->hub, question, &call->replay, &call->status, &error);
+    if (view == NULL) {
+        job_fail_as(&error);
+    }
+    call->status = 0;
+    return view;
+}
+
+static void get_views(struct dispatch *self) {
     struct api_call *call = &self->call;
     struct hub_question question = {.source = call->source,
                                     .request = call->request,
@@ -168,22 +170,13 @@ static int get_views(struct dispatch *self, struct error *error) {
                                     .own = self->route->own,
                                     .wants_threads = (self->route->flags & ROUTE_THREADS) != 0,
                                     .wants_blocks = (self->route->flags & ROUTE_BLOCKS) != 0};
-    uint64_t base;
-    call->view = hub_view(call->hub, &question, &call->replay, &call->status, error);
-    if (call->view == NULL || api_number(call, "base", 0, 1, HUB_SOURCES, &base, error) != 0) {
-        return -1;
-    }
-    if (base != 0) {
-        question.source = (unsigned)base;
+    call->view = get_view(self, &question);
+    question.source = (unsigned)api_number(call, "base", 0, 1, HUB_SOURCES);
+    if (question.source != 0) {
         question.prefix = "base-";
         question.own = NULL;
-        call->base = hub_view(call->hub, &question, &call->replay, &call->status, error);
-        if (call->base == NULL) {
-            return -1;
-        }
+        call->base = get_view(self, &question);
     }
-    call->status = 0;
-    return 0;
 }
 
 /* ---- Around the data ---- */
@@ -335,28 +328,26 @@ static void tell_progress(void *context, uint64_t done, uint64_t total) {
     hub_tell(self->call.hub, self->call.source, api_param(&self->call, "job"), "progress", data);
 }
 
-static int dispatch_prepare(struct dispatch *self, struct error *error) {
+static void dispatch_prepare(struct dispatch *self) {
     struct api_call *call = &self->call;
     struct report_options options = {0};
-    if (check_parameters(self, error) != 0 || dispatch_take_metric(call, error) != 0) {
-        return -1;
-    }
+    check_parameters(self);
+    dispatch_take_metric(call);
     if (api_param(call, "job") != NULL) {
         call->replay.progress = tell_progress;
         call->replay.context = self;
         self->told_ms = watch_now_ms() - TELL_MS; /* the first word at once */
     }
     if ((self->route->flags & ROUTE_PLAIN) != 0) {
-        return 0;
+        return;
     }
-    if (take_options(call, &options, error) != 0 ||
-        (call->view == NULL && get_views(self, error) != 0)) {
-        return -1;
+    take_options(call, &options);
+    if (call->view == NULL) {
+        get_views(self);
     }
     call->report = answer_report(call->view, 0);
     call->report.options = options;
     guess_told(call, self->route);
-    return 0;
 }
 
 /* 0 or -1: not all was written. */
@@ -405,8 +396,8 @@ static uint32_t end_envelope(struct dispatch *self) {
     return (uint32_t)size;
 }
 
-/* The answer, as text in self->data. 0 or -1. */
-static int dispatch_handle(struct dispatch *self, struct error *error) {
+/* The answer, as text in self->data. */
+static void dispatch_handle(struct dispatch *self) {
     struct api_call *call = &self->call;
     size_t before = 0; /* bytes that are not to be told */
     uint32_t json_size;
@@ -416,23 +407,20 @@ static int dispatch_handle(struct dispatch *self, struct error *error) {
         job_fail_memory();
     }
     before = begin_envelope(self);
-    if (self->route->handler(call, error) != 0) {
-        return -1;
-    }
+    self->route->handler(call);
     json_size = end_envelope(self);
     if (dispatch_close_writer(call) != 0) {
         job_fail_memory();
     }
     if (self->columns.is_used) {
         memcpy(self->data + sizeof json_size, &json_size, sizeof json_size);
-        return 0;
+        return;
     }
     if (json_size != 0) {
         before = call->columns != NULL ? COLUMNS_HEAD_SIZE : 0;
     }
     self->size -= before;
     memmove(self->data, self->data + before, self->size);
-    return 0;
 }
 
 static void dispatch_give(struct dispatch *self, struct reply *reply) {
@@ -450,30 +438,31 @@ static void dispatch_give(struct dispatch *self, struct reply *reply) {
     call->file_name = NULL;
 }
 
-static int find_route(struct dispatch *self, struct error *error) {
+static void find_route(struct dispatch *self) {
     struct api_call *call = &self->call;
     bool is_path;
     self->path = call->request->path + sizeof API - 1;
     self->route =
         route_find(call->request->method, self->path, &call->source, &self->rest, &is_path);
     call->rest = self->rest;
-    if (self->route == NULL) {
-        return is_path ? api_refuse(call, 405, error, "only %s is answered here",
-                                    strcmp(call->request->method, "GET") == 0 ? "POST" : "GET")
-                       : api_refuse(call, 404, error, "there is nothing at %s", self->path);
+    if (self->route == NULL && is_path) {
+        api_refuse(call, 405, "only %s is answered here",
+                   strcmp(call->request->method, "GET") == 0 ? "POST" : "GET");
     }
-    return 0;
+    if (self->route == NULL) {
+        api_refuse(call, 404, "there is nothing at %s", self->path);
+    }
 }
 
 /* A request is a job (analyze/base/job.h): what is allocated for it goes with it. What the reply
  * and the call take along is malloc'd. */
 static void dispatch_work(void *what) {
     struct dispatch *self = what;
-    struct error error = {""};
-    if ((self->route == NULL && find_route(self, &error) != 0) ||
-        dispatch_prepare(self, &error) != 0 || dispatch_handle(self, &error) != 0) {
-        job_fail_as(&error);
+    if (self->route == NULL) {
+        find_route(self);
     }
+    dispatch_prepare(self);
+    dispatch_handle(self);
     dispatch_give(self, self->reply);
 }
 
@@ -509,11 +498,20 @@ void dispatch(struct hub *hub, const struct request *request, const atomic_bool 
     hub_release(hub, self.call.view);
 }
 
+static void look_for_stream(void *what) {
+    struct dispatch *self = what;
+    find_route(self);
+    if ((self->route->flags & ROUTE_STREAM) != 0) {
+        check_parameters(self);
+    }
+}
+
 bool dispatch_is_stream(const struct request *request, unsigned *source, struct reply *reply) {
     struct dispatch self = {.call = {.request = request}};
     struct error error = {""};
-    bool is_stream = find_route(&self, &error) == 0 && (self.route->flags & ROUTE_STREAM) != 0;
-    if (is_stream && check_parameters(&self, &error) != 0) {
+    bool is_right = job_run(look_for_stream, &self, NULL, &error) == 0;
+    bool is_stream = self.route != NULL && (self.route->flags & ROUTE_STREAM) != 0;
+    if (is_stream && !is_right) {
         dispatch_problem(reply, self.call.status, error.message);
     }
     *source = self.call.source;

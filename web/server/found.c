@@ -2,7 +2,7 @@
 /* found.c: see found.h. */
 #include "web/server/found.h"
 
-#include "analyze/base/array.h"
+#include "analyze/base/job.h"
 #include "analyze/base/pathname.h"
 #include "analyze/read/recording.h"
 #include "analyze/read/region.h"
@@ -17,88 +17,82 @@
 enum { MOST_FILES = 10000 };
 
 /* Called by the last part of `named`. */
-static int add(struct found_list *list, struct found_item item, const char *path,
-               const char *named) {
-    if (array_grow(&list->items, &list->room, list->count, sizeof item) != 0) {
-        return -1;
-    }
-    item.path = strdup(path);
-    item.name = strdup(pathname_base(named));
+static void found_add(struct found_list *list, struct found_item item, const char *path,
+                      const char *named) {
+    item.path = job_string(path);
+    item.name = job_string(pathname_base(named));
+    job_grow(&list->items, &list->room, list->count, sizeof item);
     list->items[list->count++] = item;
-    return item.path != NULL && item.name != NULL ? 0 : -1;
 }
 
 static uint64_t modified_of(const struct stat *status) {
     return (uint64_t)status->st_mtim.tv_sec * 1000000000u + (uint64_t)status->st_mtim.tv_nsec;
 }
 
-static int add_file(struct found_list *list, const char *path) {
+static void add_file(struct found_list *list, const char *path) {
     struct found_item item = {0};
     struct stat status;
     if (stat(path, &status) != 0) {
-        return 0;
+        return;
     }
     if (S_ISDIR(status.st_mode)) {
         char summary[4096];
         struct stat ignored;
         snprintf(summary, sizeof summary, "%s/" RUN_SUMMARY, path);
         if (stat(summary, &ignored) != 0 && !pathname_is_ours(path)) {
-            return 0;
+            return;
         }
         item.kind = HUB_RUN;
     } else if (S_ISREG(status.st_mode) && pathname_is_ours(path)) {
         item.kind = recording_is(path) ? HUB_RECORDING : HUB_PROFILE;
     } else {
-        return 0;
+        return;
     }
     item.bytes = (uint64_t)status.st_size;
     item.modified_ns = modified_of(&status);
-    return add(list, item, path, path);
+    found_add(list, item, path, path);
 }
 
 /* Hands on what stands in a folder. 0 or -1. */
-static int each(const char *folder, int (*take)(struct found_list *list, const char *path),
-                struct found_list *list) {
+static void close_folder(void *folder) {
+    closedir(folder);
+}
+
+/* Hands on what stands in a folder. */
+static void found_each(const char *folder, void (*take)(struct found_list *list, const char *path),
+                       struct found_list *list) {
     DIR *opened = opendir(folder);
     const struct dirent *entry;
-    int result = 0;
-    for (size_t i = 0;
-         opened != NULL && result == 0 && i < MOST_FILES && (entry = readdir(opened)) != NULL;
-         i++) {
+    if (opened == NULL) {
+        return;
+    }
+    job_undo(close_folder, opened);
+    for (size_t i = 0; i < MOST_FILES && (entry = readdir(opened)) != NULL; i++) {
         char path[4096];
         int size = entry->d_name[0] == '.'
                        ? -1
                        : snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
         if (size > 0 && (size_t)size < sizeof path) {
-            result = take(list, path);
+            take(list, path);
         }
     }
-    if (opened != NULL) {
-        closedir(opened);
-    }
-    return result;
 }
 
-static int add_machine(struct found_list *list, const char *path) {
+static void add_machine(struct found_list *list, const char *path) {
     struct stat status;
-    return lstat(path, &status) == 0 && S_ISDIR(status.st_mode) ? each(path, add_file, list) : 0;
+    if (lstat(path, &status) == 0 && S_ISDIR(status.st_mode)) {
+        found_each(path, add_file, list);
+    }
 }
 
-/* What `memtrace gather` receives lies in a folder for each machine. */
-static int add_folder(struct found_list *list, const char *folder) {
-    size_t before = list->count;
-    int result = each(folder, add_file, list);
-    return result == 0 && list->count == before ? each(folder, add_machine, list) : result;
-}
-
-static int add_programs(struct found_list *list) {
+static void add_programs(struct found_list *list) {
     struct region *regions;
     size_t count;
-    int result = 0;
     if (region_list(&regions, &count, NULL) != 0) {
-        return 0;
+        return;
     }
-    for (size_t i = 0; i < count && result == 0; i++) {
+    job_undo(free, regions);
+    for (size_t i = 0; i < count; i++) {
         struct found_item item = {.kind = HUB_LIVE,
                                   .pid = (uint32_t)regions[i].pid,
                                   .is_running = regions[i].alive,
@@ -114,10 +108,8 @@ static int add_programs(struct found_list *list) {
         item.parent_pid = header.parent_pid;
         item.has_ended =
             header.state == MEMTRACE_STATE_ENDED || header.state == MEMTRACE_STATE_EXECED;
-        result = add(list, item, regions[i].path, header.executable);
+        found_add(list, item, regions[i].path, header.executable);
     }
-    free(regions);
-    return result;
 }
 
 static int newest_first(const void *left, const void *right) {
@@ -129,24 +121,19 @@ static int newest_first(const void *left, const void *right) {
     return strcmp(a->path, b->path);
 }
 
-int found_look(const struct hub_options *options, struct found_list *list) {
-    int result = 0;
-    *list = (struct found_list){0};
-    for (size_t i = 0; i < options->folder_count && result == 0; i++) {
-        result = add_folder(list, options->folders[i]);
+/* What `memtrace gather` receives lies in a folder for each machine. */
+struct found_list found_look(const struct hub_options *options) {
+    struct found_list list = {0};
+    for (size_t i = 0; i < options->folder_count; i++) {
+        size_t before = list.count;
+        found_each(options->folders[i], add_file, &list);
+        if (list.count == before) {
+            found_each(options->folders[i], add_machine, &list);
+        }
     }
-    result = result == 0 ? add_programs(list) : result;
-    if (list->count != 0) {
-        qsort(list->items, list->count, sizeof *list->items, newest_first);
+    add_programs(&list);
+    if (list.count != 0) {
+        qsort(list.items, list.count, sizeof *list.items, newest_first);
     }
-    return result;
-}
-
-void found_free(struct found_list *list) {
-    for (size_t i = 0; i < list->count; i++) {
-        free(list->items[i].path);
-        free(list->items[i].name);
-    }
-    free(list->items);
-    *list = (struct found_list){0};
+    return list;
 }

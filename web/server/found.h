@@ -11,8 +11,8 @@
 #include "web/server/hub.h"
 
 struct found_item {
-    char *path; /* of a program: its region */
-    char *name; /* of the file, or of the program */
+    const char *path; /* of a program: its region */
+    const char *name; /* of the file, or of the program */
     enum hub_kind kind;
     uint64_t bytes;
     uint64_t modified_ns;
@@ -27,8 +27,7 @@ struct found_list {
     size_t count, room;
 };
 
-/* Newest first. 0, or -1: out of memory. found_free() in any case. */
-int found_look(const struct hub_options *options, struct found_list *list);
-void found_free(struct found_list *list);
+/* Newest first; of the job. */
+struct found_list found_look(const struct hub_options *options);
 
 #endif

@@ -2,6 +2,7 @@
 /* onefile.c: see onefile.h. */
 #include "web/server/onefile.h"
 
+#include "analyze/base/job.h"
 #include "analyze/base/pathname.h"
 #include "analyze/window/series.h"
 #include "memtrace/version.h"
@@ -117,71 +118,63 @@ static void put_session(struct jsonwriter *json, const struct onefile *page) {
     jsonwriter_end_map(json);
 }
 
-/* The document that the page has inside. 0, or -1: out of memory. */
-static int write_document(const struct onefile *page, size_t most_paths, char **text,
-                          size_t *size) {
-    struct writer writer = {.page = page, .out = open_memstream(text, size)};
-    struct jsonwriter *json =
-        writer.out != NULL ? jsonwriter_open(writer.out, JSONWRITER_COMPACT) : NULL;
-    char path[64];
-    bool is_good = json != NULL;
+static void close_json(void *json) {
+    jsonwriter_close(json);
+}
+
+/* The document that the page has inside. */
+static void write_document(const struct onefile *page, size_t most_paths, FILE *out) {
+    struct writer writer = {.page = page, .out = out};
+    struct jsonwriter *json = jsonwriter_open(out, JSONWRITER_COMPACT);
+    if (json == NULL) {
+        job_fail_memory();
+    }
+    job_undo(close_json, json);
     snprintf(writer.names, sizeof writer.names, "%s%s%s", page->full_names ? "&full-names" : "",
              page->all_frames ? "&all-frames" : "", page->by_line ? "&by=line" : "");
-    if (is_good) {
-        fputs("{\"session\":", writer.out);
-        put_session(json, page);
-        fputs(",\"answers\":{", writer.out);
-        put_answers(&writer);
-        put_heads(&writer);
-        snprintf(path, sizeof path, "/sums?limit=%zu", most_paths);
-        put_answer(&writer, "sums", path, onefilesums);
-        fputs("}}", writer.out);
-        is_good = ferror(writer.out) == 0;
-    }
-    jsonwriter_close(json);
-    if (writer.out != NULL && fclose(writer.out) != 0) {
-        is_good = false;
-    }
-    return is_good ? 0 : -1;
+    fputs("{\"session\":", out);
+    put_session(json, page);
+    fputs(",\"answers\":{", out);
+    put_answers(&writer);
+    put_heads(&writer);
+    put_answer(&writer, "sums", job_text("/sums?limit=%zu", most_paths), onefilesums);
+    fputs("}}", out);
 }
 
 /* ---- Packing ---- */
 
-/* As DecompressionStream("deflate") reads it; the caller frees it. 0, or -1: out of memory. */
-static int pack(const char *text, size_t size, unsigned char **packed, size_t *packed_size) {
-    uLongf room = compressBound(size);
-    *packed = malloc(room);
-    if (*packed == NULL || compress2(*packed, &room, (const Bytef *)text, size, 9) != Z_OK) {
-        return -1;
+/* Of a document with so many paths; the text is not kept. */
+struct packing {
+    const struct onefile *page;
+    size_t most_paths;
+    unsigned char *bytes; /* as DecompressionStream("deflate") reads it */
+    size_t size, room;
+};
+
+static void pack_document(void *what) {
+    struct packing *packing = what;
+    struct job_printing *text = job_print();
+    uLongf size;
+    write_document(packing->page, packing->most_paths, text->out);
+    job_printed(text);
+    size = compressBound(text->size);
+    job_reserve(&packing->bytes, &packing->room, size, 1);
+    if (compress2(packing->bytes, &size, (const Bytef *)text->text, text->size, 9) != Z_OK) {
+        job_fail_memory();
     }
-    *packed_size = room;
-    return 0;
+    packing->size = size;
 }
 
-static int pack_document(const struct onefile *page, size_t most_paths, unsigned char **packed,
-                         size_t *size) {
-    char *text = NULL;
-    size_t text_size = 0;
-    int result = write_document(page, most_paths, &text, &text_size);
-    if (result == 0) {
-        result = pack(text, text_size, packed, size);
-    }
-    free(text);
-    return result;
-}
-
-/* Of as many paths as the file has room for. 0, or -1: out of memory. */
-static int pack_fitting(const struct onefile *page, unsigned char **packed, size_t *size) {
-    for (size_t most = MOST_PATHS;; most /= 2) {
-        *packed = NULL;
-        if (pack_document(page, most, packed, size) != 0) {
-            free(*packed);
-            return -1;
+/* Of as many paths as the file has room for. */
+static struct packing pack_fitting(const struct onefile *page) {
+    struct packing packing = {.page = page, .bytes = job_array(1, 1), .most_paths = MOST_PATHS};
+    struct error error;
+    for (;;) {
+        job_check(job_run(pack_document, &packing, NULL, &error), &error);
+        if (packing.size <= PACKED_LIMIT || packing.most_paths / 2 < LEAST_PATHS) {
+            return packing;
         }
-        if (*size <= PACKED_LIMIT || most / 2 < LEAST_PATHS) {
-            return 0;
-        }
-        free(*packed);
+        packing.most_paths /= 2;
     }
 }
 
@@ -200,41 +193,47 @@ static void put_base64(FILE *out, const unsigned char *bytes, size_t size) {
 
 /* ---- The page ---- */
 
-int onefile_write(const struct onefile *page, FILE *out, struct error *error) {
+void onefile_write(const struct onefile *page, FILE *out) {
     const struct uifile *file = uifiles_find("onefile.html");
     const char *html = file != NULL ? (const char *)file->bytes : NULL;
     const char *place = html != NULL ? memmem(html, file->size, PLACE, sizeof PLACE - 1) : NULL;
-    unsigned char *packed;
-    size_t size;
+    struct packing packing;
     if (place == NULL) {
-        return error_set(error, "this memtrace was built without the page: no html");
+        job_fail("this memtrace was built without the page: no html");
     }
-    if (pack_fitting(page, &packed, &size) != 0) {
-        return error_set(error, "out of memory");
-    }
+    packing = pack_fitting(page);
     if (replay_is_cancelled(&page->replay)) {
-        free(packed);
-        return error_set(error, "cancelled");
+        job_fail("cancelled");
     }
     fwrite(html, 1, (size_t)(place - html), out);
-    put_base64(out, packed, size);
+    put_base64(out, packing.bytes, packing.size);
     place += sizeof PLACE - 1;
     fwrite(place, 1, file->size - (size_t)(place - html), out);
-    free(packed);
-    return 0;
+}
+
+static void close_cache(void *cache) {
+    apicache_free(cache);
+}
+
+struct saving {
+    struct onefile *page;
+    struct answer view;
+    FILE *out;
+};
+
+static void save_answer(void *what) {
+    struct saving *saving = what;
+    saving->view.cache = apicache_new();
+    if (saving->view.cache == NULL) {
+        job_fail_memory();
+    }
+    job_undo(close_cache, saving->view.cache);
+    saving->page->view = &saving->view;
+    onefile_write(saving->page, saving->out);
 }
 
 int onefile_write_answer(struct onefile *page, const struct answer *answer, FILE *out,
                          struct error *error) {
-    struct answer view = *answer;
-    int result;
-    view.cache = apicache_new();
-    if (view.cache == NULL) {
-        return error_set(error, "out of memory");
-    }
-    page->view = &view;
-    result = onefile_write(page, out, error);
-    page->view = NULL;
-    apicache_free(view.cache);
-    return result;
+    struct saving saving = {page, *answer, out};
+    return job_run(save_answer, &saving, NULL, error);
 }

@@ -18,9 +18,9 @@ struct onefile {
     struct replay_options replay;
 };
 
-/* 0 or -1. Whether writing worked the caller asks ferror(). */
-int onefile_write(const struct onefile *page, FILE *out, struct error *error);
-/* The same of what a command asked for. */
+/* In a job. Whether writing worked the caller asks ferror(). */
+void onefile_write(const struct onefile *page, FILE *out);
+/* The same of what a command asked for, in a job of its own. 0 or -1. */
 int onefile_write_answer(struct onefile *page, const struct answer *answer, FILE *out,
                          struct error *error);
 

@@ -2,15 +2,13 @@
 /* onefilesums.c: see onefilesums.h. */
 #include "web/server/onefilesums.h"
 
-#include "analyze/base/array.h"
 #include "analyze/base/numbermap.h"
 #include "analyze/model/names.h"
 #include "analyze/rows/pathwalk.h"
-#include "web/server/apiframes.h"
 #include "web/server/apimetric.h"
 #include "web/server/apipaths.h"
+#include "web/server/apitable.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 
 enum { MOST_PATHS = 1 << 20 };
@@ -59,18 +57,6 @@ static const struct names_frame rest_frame = {.function = "(smaller call paths)"
                                               .function_key = UINT64_MAX,
                                               .place_key = UINT64_MAX};
 
-static void sums_free(struct sums *sums) {
-    apiframes_free(&sums->frames);
-    numbermap_free(&sums->children);
-    free(sums->nodes);
-    free(sums->paths);
-    free(sums->ends);
-    free(sums->rests);
-    free(sums->known);
-    free(sums->above);
-    free(sums->depths);
-}
-
 /* ---- Which paths ---- */
 
 /* The largest of its shares of what a metric counts. */
@@ -98,15 +84,10 @@ static int heaviest_first(const void *left, const void *right) {
                                   : (a->context > b->context) - (a->context < b->context);
 }
 
-/* Those that cost something, the dearest first. 0, or -1: out of memory. */
-static int list_paths(struct sums *sums) {
+/* Those that cost something, the dearest first. */
+static void list_paths(struct sums *sums) {
     const struct model *model = sums->model;
-    struct weighed *weighed = calloc(model->context_count + 1, sizeof *weighed);
-    sums->paths = calloc(model->context_count + 1, sizeof *sums->paths);
-    if (weighed == NULL || sums->paths == NULL) {
-        free(weighed);
-        return -1;
-    }
+    struct weighed *weighed = job_array(model->context_count, sizeof *weighed);
     for (size_t i = 0; i < model->context_count; i++) {
         const struct model_context *context = &model->contexts[i];
         double weight = context->class == MODEL_HEAP ? weight_of(context, model) : 0;
@@ -115,11 +96,11 @@ static int list_paths(struct sums *sums) {
         }
     }
     qsort(weighed, sums->path_count, sizeof *weighed, heaviest_first);
+    sums->paths = job_array(sums->path_count, sizeof *sums->paths);
     for (size_t i = 0; i < sums->path_count; i++) {
         sums->paths[i] = weighed[i].context;
     }
-    free(weighed);
-    return 0;
+    job_release(weighed);
 }
 
 /* ---- Their tree ---- */
@@ -128,18 +109,10 @@ static uint64_t child_key(uint32_t node, uint32_t frame) {
     return (uint64_t)node << 32 | frame;
 }
 
-/* 0: it has none of this frame. */
-static uint32_t find_child(const struct sums *sums, uint32_t node, uint32_t frame) {
-    return (uint32_t)(uintptr_t)numbermap_get(&sums->children, child_key(node, frame));
-}
-
-/* 0: out of memory. */
 static uint32_t add_child(struct sums *sums, uint32_t node, uint32_t frame) {
     uint32_t child = (uint32_t)sums->node_count;
-    if (array_grow(&sums->nodes, &sums->node_room, child, sizeof *sums->nodes) != 0 ||
-        numbermap_put(&sums->children, child_key(node, frame), (void *)(uintptr_t)child) != 0) {
-        return 0;
-    }
+    job_grow(&sums->nodes, &sums->node_room, child, sizeof *sums->nodes);
+    numbermap_set(&sums->children, child_key(node, frame), (void *)(uintptr_t)child);
     sums->nodes[child] = (struct node){.frame = frame, .next = sums->nodes[node].first_child};
     sums->nodes[node].first_child = child;
     sums->node_count++;
@@ -147,15 +120,14 @@ static uint32_t add_child(struct sums *sums, uint32_t node, uint32_t frame) {
 }
 
 /* From a place on to the functions of a frame, the outermost first; calls that are not there are
- * added, or end the way. Start-up code is shown where it allocates itself, as in other trees. 0, or
- * -1: out of memory. */
-static int extend(struct sums *sums, struct known *at, uint64_t recorded, bool is_end, bool adds) {
+ * added, or end the way. Start-up code is shown where it allocates itself, as in other trees. */
+static void extend(struct sums *sums, struct known *at, uint64_t recorded, bool is_end, bool adds) {
     bool all = sums->report->options.all_frames;
     size_t count;
     const struct names_frame *frames = names_frames(sums->report->names, recorded, &count);
     while (count-- > 0 && !at->is_left) {
         const struct names_frame *frame = &frames[count];
-        int64_t number;
+        uint32_t number;
         uint32_t child;
         if (!all && !is_end &&
             (pathwalk_is_startup(frame) || (at->node == 0 && pathwalk_is_unnamed_libc(frame)))) {
@@ -164,55 +136,45 @@ static int extend(struct sums *sums, struct known *at, uint64_t recorded, bool i
         }
         at->node = !all && pathwalk_is_main(frame) ? 0 : at->node;
         number = apiframes_add(&sums->frames, frame);
-        child = number >= 0 ? find_child(sums, at->node, (uint32_t)number) : 0;
-        if (child == 0 && number >= 0 && adds) {
-            child = add_child(sums, at->node, (uint32_t)number);
-        }
-        if (number < 0 || (child == 0 && adds)) {
-            return -1;
+        child = (uint32_t)(uintptr_t)numbermap_get(&sums->children, child_key(at->node, number));
+        if (child == 0 && adds) {
+            child = add_child(sums, at->node, number);
         }
         at->is_left = child == 0;
         at->node = child != 0 ? child : at->node;
     }
-    return 0;
 }
 
-/* Where a path is, or leaves the tree. 0, or -1: out of memory. */
-static int find_path(struct sums *sums, uint32_t path, bool adds, struct known *at) {
+/* Where a path is, or leaves the tree. */
+static struct known find_path(struct sums *sums, uint32_t path, bool adds) {
     const struct model_node *nodes = sums->model->nodes;
+    struct known at = {.is_known = true};
     size_t count = 0;
-    *at = (struct known){.is_known = true};
     for (uint32_t id = nodes[path].parent; id != 0; id = nodes[id].parent) {
         if (sums->known[id].is_known) {
-            *at = sums->known[id];
+            at = sums->known[id];
             break;
         }
-        if (array_grow(&sums->above, &sums->above_room, count, sizeof *sums->above) != 0) {
-            return -1;
-        }
+        job_grow(&sums->above, &sums->above_room, count, sizeof *sums->above);
         sums->above[count++] = id;
     }
     while (count-- > 0) {
         uint32_t id = sums->above[count];
-        if (nodes[id].frame >= MEMTRACE_FRAME_CLASSES &&
-            extend(sums, at, nodes[id].frame, false, adds) != 0) {
-            return -1;
+        if (nodes[id].frame >= MEMTRACE_FRAME_CLASSES) {
+            extend(sums, &at, nodes[id].frame, false, adds);
         }
-        sums->known[id] = *at;
+        sums->known[id] = at;
     }
-    return path != 0 ? extend(sums, at, nodes[path].frame, true, adds) : 0;
+    if (path != 0) {
+        extend(sums, &at, nodes[path].frame, true, adds);
+    }
+    return at;
 }
 
 /* Adds a path that is left out to the rest of where it leaves the tree. */
-static int leave_out(struct sums *sums, const struct model_context *context) {
-    struct known at;
-    uint32_t node;
-    struct model_context *rest;
-    if (find_path(sums, context->path, false, &at) != 0) {
-        return -1;
-    }
-    node = at.node;
-    rest = sums->nodes[node].rest;
+static void leave_out(struct sums *sums, const struct model_context *context) {
+    uint32_t node = find_path(sums, context->path, false).node;
+    struct model_context *rest = sums->nodes[node].rest;
     if (rest == NULL) {
         rest = &sums->rests[sums->rest_count++];
         sums->nodes[node].rest = rest;
@@ -225,73 +187,41 @@ static int leave_out(struct sums *sums, const struct model_context *context) {
     rest->allocations += context->allocations;
     rest->frees += context->frees;
     rest->temporary += context->temporary;
-    return 0;
 }
 
-/* Rests end in a call of their own. */
-static int end_rests(struct sums *sums) {
-    int64_t frame = sums->rest_count != 0 ? apiframes_add(&sums->frames, &rest_frame) : 0;
-    for (size_t i = 0; i < sums->rest_count; i++) {
-        uint32_t *end = &sums->ends[sums->kept + i];
-        *end = frame >= 0 ? add_child(sums, *end, (uint32_t)frame) : 0;
-        if (*end == 0) {
-            return -1;
-        }
+static void make_tree(struct sums *sums) {
+    const struct model *model = sums->model;
+    sums->ends = job_array(sums->path_count, sizeof *sums->ends);
+    sums->rests = job_array(sums->path_count - sums->kept, sizeof *sums->rests);
+    sums->known = job_array(model->node_count, sizeof *sums->known);
+    sums->depths = job_array(model->node_count, sizeof *sums->depths);
+    for (size_t id = 1; id < model->node_count; id++) {
+        sums->depths[id] = sums->depths[model->nodes[id].parent] + 1;
     }
-    return 0;
-}
-
-/* Of each node of the model, how many frames deep it is. NULL: out of memory. */
-static uint32_t *count_depths(const struct model *model) {
-    uint32_t *depths = calloc(model->node_count, sizeof *depths);
-    for (size_t id = 1; depths != NULL && id < model->node_count; id++) {
-        depths[id] = depths[model->nodes[id].parent] + 1;
-    }
-    return depths;
-}
-
-static int make_tree(struct sums *sums) {
-    size_t out = sums->path_count - sums->kept;
-    sums->ends = calloc(sums->path_count + 1, sizeof *sums->ends);
-    sums->rests = calloc(out + 1, sizeof *sums->rests);
-    sums->known = calloc(sums->model->node_count, sizeof *sums->known);
-    sums->depths = count_depths(sums->model);
-    if (sums->ends == NULL || sums->rests == NULL || sums->known == NULL || sums->depths == NULL ||
-        array_grow(&sums->nodes, &sums->node_room, 0, sizeof *sums->nodes) != 0) {
-        return -1;
-    }
+    job_grow(&sums->nodes, &sums->node_room, 0, sizeof *sums->nodes);
     sums->nodes[0] = (struct node){.frame = 0};
     sums->node_count = 1;
     for (size_t i = 0; i < sums->kept; i++) {
-        struct known at;
-        if (find_path(sums, sums->paths[i]->path, true, &at) != 0) {
-            return -1;
-        }
-        sums->ends[i] = at.node;
+        sums->ends[i] = find_path(sums, sums->paths[i]->path, true).node;
     }
     for (size_t i = sums->kept; i < sums->path_count; i++) {
-        if (leave_out(sums, sums->paths[i]) != 0) {
-            return -1;
-        }
+        leave_out(sums, sums->paths[i]);
     }
-    return end_rests(sums);
+    for (size_t i = 0; i < sums->rest_count; i++) { /* they end in a call of their own */
+        uint32_t *end = &sums->ends[sums->kept + i];
+        *end = add_child(sums, *end, apiframes_add(&sums->frames, &rest_frame));
+    }
 }
 
 /* ---- Writing ---- */
 
-/* The nodes in their order, each behind its caller; without the root. 0 or -1. */
-static int put_nodes(struct api_call *call, struct sums *sums) {
-    uint32_t *stack = calloc(sums->node_count + 1, sizeof *stack);
-    uint32_t *order = calloc(sums->node_count + 1, sizeof *order);
-    uint32_t *depths = calloc(sums->node_count + 1, sizeof *depths);
+/* The nodes in their order, each behind its caller; without the root. */
+static void put_nodes(struct api_call *call, struct sums *sums) {
+    uint32_t *stack = job_array(sums->node_count, sizeof *stack);
+    uint32_t *order = job_array(sums->node_count, sizeof *order);
+    uint32_t *depths = job_array(sums->node_count, sizeof *depths);
     size_t waiting = 0;
     uint32_t count = 0;
-    if (stack == NULL || order == NULL || depths == NULL) {
-        free(stack);
-        free(order);
-        free(depths);
-        return -1;
-    }
     stack[waiting++] = 0;
     while (waiting != 0) {
         uint32_t at = stack[--waiting];
@@ -315,47 +245,23 @@ static int put_nodes(struct api_call *call, struct sums *sums) {
     }
     jsonwriter_end_array(call->json);
     jsonwriter_end_map(call->json);
-    free(stack);
-    free(order);
-    free(depths);
-    return 0;
 }
 
-/* One number a frame: frames of one function have the same. 0 or -1. */
-static int put_functions(struct api_call *call, const struct sums *sums) {
+/* One number a frame: frames of one function have the same. */
+static void put_functions(struct api_call *call, const struct sums *sums) {
     struct numbermap known = {0};
     size_t count = 0;
-    int result = 0;
     jsonwriter_array(call->json, "functions");
     for (size_t i = 0; i < sums->frames.count; i++) {
         uint64_t key = sums->frames.items[i]->function_key;
         uintptr_t number = (uintptr_t)numbermap_get(&known, key);
         if (number == 0) {
             number = ++count;
-            result |= numbermap_put(&known, key, (void *)number);
+            numbermap_set(&known, key, (void *)number);
         }
         jsonwriter_number(call->json, NULL, number - 1);
     }
     jsonwriter_end_array(call->json);
-    numbermap_free(&known);
-    return result;
-}
-
-static void put_cell(struct jsonwriter *json, const struct table_column *column,
-                     const struct table_cell *cell) {
-    char text[24];
-    if (!cell->is_known) {
-        jsonwriter_string(json, NULL, NULL);
-    } else if (column->kind == TABLE_TEXT || column->kind == TABLE_WORD) {
-        jsonwriter_string(json, NULL, cell->text);
-    } else if (column->kind == TABLE_HASH) {
-        snprintf(text, sizeof text, "%016" PRIx64, cell->number);
-        jsonwriter_string(json, NULL, text);
-    } else if (column->kind == TABLE_REAL || column->kind == TABLE_PERCENT) {
-        jsonwriter_double(json, NULL, cell->real);
-    } else {
-        jsonwriter_number(json, NULL, cell->number);
-    }
 }
 
 /* Whether there is time for the hash of this path; left: frames of deep ones. */
@@ -382,7 +288,7 @@ static void put_column(struct api_call *call, const struct sums *sums, const str
         if (place != CONTEXT_HASH || has_hash(sums, i, &left)) {
             cell = rows_cell(rows, &of, sums->paths[i], place);
         }
-        put_cell(call->json, column, &cell);
+        apitable_cell(call->json, NULL, column->kind, &cell);
         if (cell.is_owned) {
             free((char *)(uintptr_t)cell.text);
         }
@@ -392,7 +298,7 @@ static void put_column(struct api_call *call, const struct sums *sums, const str
         if (column->size != 0 && place != CONTEXT_ID && place != CONTEXT_DEPTH) {
             cell = rows_cell(rows, &of, &sums->rests[i], place);
         }
-        put_cell(call->json, column, &cell);
+        apitable_cell(call->json, NULL, column->kind, &cell);
     }
     jsonwriter_end_array(call->json);
 }
@@ -434,45 +340,29 @@ static void put_leaks(struct api_call *call, const struct sums *sums) {
     jsonwriter_end_array(call->json);
 }
 
-static int put_sums(struct api_call *call, struct sums *sums) {
+void onefilesums(struct api_call *call) {
+    struct sums sums = {.report = &call->report, .frames = apiframes_start(&call->report)};
+    size_t limit = (size_t)api_number(call, "limit", MOST_PATHS, 1, MOST_PATHS);
     struct jsonwriter *json = call->json;
-    int result;
+    sums.model = apimetric_of(call, call->view, METRIC_MAXIMUM);
+    sums.leaks = apimetric_of(call, call->view, METRIC_LEAKED);
+    list_paths(&sums);
+    sums.kept = sums.path_count < limit ? sums.path_count : limit;
+    make_tree(&sums);
     jsonwriter_map(json, NULL);
-    put_columns(call, sums);
-    if (sums->leaks != sums->model) {
-        put_leaks(call, sums);
+    put_columns(call, &sums);
+    if (sums.leaks != sums.model) {
+        put_leaks(call, &sums);
     }
-    result = put_nodes(call, sums);
+    put_nodes(call, &sums);
     jsonwriter_array(json, "ends");
-    for (size_t i = 0; i < sums->kept + sums->rest_count; i++) {
-        jsonwriter_number(json, NULL, sums->nodes[sums->ends[i]].number);
+    for (size_t i = 0; i < sums.kept + sums.rest_count; i++) {
+        jsonwriter_number(json, NULL, sums.nodes[sums.ends[i]].number);
     }
     jsonwriter_end_array(json);
-    apiframes_write(&sums->frames, json, "frames");
-    result |= put_functions(call, sums);
-    jsonwriter_number(json, "left_out", sums->path_count - sums->kept);
-    jsonwriter_number(json, "rests", sums->rest_count);
+    apiframes_write(&sums.frames, json, "frames");
+    put_functions(call, &sums);
+    jsonwriter_number(json, "left_out", sums.path_count - sums.kept);
+    jsonwriter_number(json, "rests", sums.rest_count);
     jsonwriter_end_map(json);
-    return result;
-}
-
-int onefilesums(struct api_call *call, struct error *error) {
-    struct sums sums = {.report = &call->report, .frames = apiframes_start(&call->report)};
-    uint64_t limit;
-    int result;
-    if (api_number(call, "limit", MOST_PATHS, 1, MOST_PATHS, &limit, error) != 0) {
-        return -1;
-    }
-    sums.model = apimetric_of(call, call->view, METRIC_MAXIMUM, error);
-    sums.leaks = apimetric_of(call, call->view, METRIC_LEAKED, error);
-    if (sums.model == NULL || sums.leaks == NULL) {
-        return -1;
-    }
-    result = list_paths(&sums);
-    sums.kept = sums.path_count < limit ? sums.path_count : (size_t)limit;
-    if (result != 0 || make_tree(&sums) != 0 || put_sums(call, &sums) != 0) {
-        result = error_set(error, "out of memory");
-    }
-    sums_free(&sums);
-    return result;
 }

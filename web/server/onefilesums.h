@@ -19,6 +19,6 @@
  *   left_out, rests     the paths that are not here; the last so many stand for them: each for
  * those that are alike up to there, so that sums are of all
  */
-int onefilesums(struct api_call *call, struct error *error);
+void onefilesums(struct api_call *call);
 
 #endif

@@ -17,11 +17,6 @@
 
 #include <string.h>
 
-static yajl_val openapi_member(yajl_val object, const char *name) {
-    const char *const path[] = {name, NULL};
-    return yajl_tree_get(object, (const char **)path, yajl_t_any);
-}
-
 static void openapi_pair(struct jsonwriter *json, const char *name, const char *member,
                          const char *value) {
     jsonwriter_map(json, name);
@@ -116,7 +111,7 @@ static void openapi_properties(struct jsonwriter *json, yajl_val schema, yajl_va
         }
     }
     jsonwriter_end_array(json);
-    if (openapi_member(schema, "additionalProperties") == NULL) {
+    if (jsontree_member(schema, "additionalProperties") == NULL) {
         jsonwriter_bool(json, "additionalProperties", false);
     }
 }
@@ -124,7 +119,7 @@ static void openapi_properties(struct jsonwriter *json, yajl_val schema, yajl_va
 /* "properties": "filters" stands for those of the options. */
 static void openapi_value(struct jsonwriter *json, const char *name, yajl_val value) {
     if (YAJL_IS_OBJECT(value)) {
-        yajl_val properties = openapi_member(value, "properties");
+        yajl_val properties = jsontree_member(value, "properties");
         jsonwriter_map(json, name);
         if (YAJL_IS_OBJECT(properties)) {
             openapi_properties(json, value, properties);
@@ -153,15 +148,15 @@ static void openapi_value(struct jsonwriter *json, const char *name, yajl_val va
 /* As its endpoint's own, "findings limit", or as all have it, "limit". */
 static void openapi_parameter(struct jsonwriter *json, yajl_val parts, const struct route *route,
                               const char *name, bool is_in_path) {
-    yajl_val all = openapi_member(parts, "parameters");
+    yajl_val all = jsontree_member(parts, "parameters");
     yajl_val described;
     char own[64];
     snprintf(own, sizeof own, "%s %s", route->id, name);
-    described = openapi_member(all, own);
+    described = jsontree_member(all, own);
     jsonwriter_map(json, NULL);
     jsonwriter_string(json, "name", name);
     jsonwriter_string(json, "in", is_in_path ? "path" : "query");
-    openapi_members(json, described != NULL ? described : openapi_member(all, name));
+    openapi_members(json, described != NULL ? described : jsontree_member(all, name));
     if (is_in_path) {
         jsonwriter_bool(json, "required", true);
     }
@@ -211,8 +206,8 @@ static void openapi_schema(struct jsonwriter *json, const char *name, const stru
 }
 
 static void openapi_answer(struct jsonwriter *json, yajl_val parts, const struct route *route) {
-    yajl_val described = openapi_member(openapi_member(parts, "answers"), route->id);
-    yajl_val others = openapi_member(openapi_member(parts, "contents"), route->id);
+    yajl_val described = jsontree_member(jsontree_member(parts, "answers"), route->id);
+    yajl_val others = jsontree_member(jsontree_member(parts, "contents"), route->id);
     jsonwriter_map(json, "content");
     if (route->answer != NULL || described != NULL) {
         jsonwriter_map(json, "application/json");
@@ -239,7 +234,7 @@ static void openapi_answer(struct jsonwriter *json, yajl_val parts, const struct
 }
 
 static void openapi_operation(struct jsonwriter *json, yajl_val parts, const struct route *route) {
-    yajl_val body = openapi_member(openapi_member(parts, "bodies"), route->id);
+    yajl_val body = jsontree_member(jsontree_member(parts, "bodies"), route->id);
     jsonwriter_map(json, strcmp(route->method, "GET") == 0 ? "get" : "post");
     jsonwriter_string(json, "operationId", route->id);
     jsonwriter_array(json, "tags");
@@ -273,7 +268,7 @@ void openapi_write(struct jsonwriter *json) {
     const struct route *route;
     const char *path = "";
     jsonwriter_map(json, NULL);
-    openapi_members(json, openapi_member(parts, "head"));
+    openapi_members(json, jsontree_member(parts, "head"));
     jsonwriter_map(json, "paths");
     for (size_t i = 0; (route = route_at(i)) != NULL; i++) {
         if (strcmp(route->path, path) != 0) {
@@ -287,13 +282,11 @@ void openapi_write(struct jsonwriter *json) {
     }
     jsonwriter_end_map(json);
     jsonwriter_end_map(json);
-    openapi_value(json, "components", openapi_member(parts, "components"));
+    openapi_value(json, "components", jsontree_member(parts, "components"));
     jsonwriter_end_map(json);
     yajl_tree_free(parts);
 }
 
-int api_openapi(struct api_call *call, struct error *error) {
-    (void)error;
+void api_openapi(struct api_call *call) {
     openapi_write(call->json);
-    return 0;
 }

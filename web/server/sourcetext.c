@@ -2,6 +2,7 @@
 /* sourcetext.c: see sourcetext.h. */
 #include "web/server/sourcetext.h"
 
+#include "analyze/base/job.h"
 #include "analyze/symbol/sourceinfo.h"
 #include "web/server/sourcefolders.h"
 
@@ -10,26 +11,22 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 /* ---- Where it is ---- */
 
-/* NULL: out of memory. */
-static char *place_of(const struct sourcetext_wish *wish, bool *is_mapped) {
+static const char *place_of(const struct sourcetext_wish *wish, bool *is_mapped) {
     for (size_t i = 0; i < wish->map_count; i++) {
         const char *equals = strchr(wish->maps[i], '=');
         size_t length = equals != NULL ? (size_t)(equals - wish->maps[i]) : 0;
-        char *place;
-        if (length == 0 || strncmp(wish->file, wish->maps[i], length) != 0) {
-            continue;
+        if (length != 0 && strncmp(wish->file, wish->maps[i], length) == 0) {
+            *is_mapped = true;
+            return job_text("%s%s", equals + 1, wish->file + length);
         }
-        *is_mapped = true;
-        return asprintf(&place, "%s%s", equals + 1, wish->file + length) >= 0 ? place : NULL;
     }
-    return strdup(wish->file);
+    return wish->file;
 }
 
 /* What lies there are no sources, whatever a recording says. */
@@ -49,27 +46,8 @@ static uint64_t ns_of(struct timespec time) {
     return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
 
-/* All of the file, or up to what it had when it was looked at. 0 or -1. */
-static int read_all(int fd, struct sourcetext *text) {
-    size_t done = 0;
-    while (done < text->size) {
-        ssize_t got = read(fd, text->text + done, text->size - done);
-        if (got < 0 && errno == EINTR) {
-            continue;
-        }
-        if (got <= 0) {
-            break;
-        }
-        done += (size_t)got;
-    }
-    text->size = done;
-    text->text[done] = '\0';
-    return 0;
-}
-
-static void refuse(struct sourcetext *text, enum sourcetext_state state, const char *note) {
-    free(text->text);
-    *text = (struct sourcetext){.state = state, .note = note};
+static struct sourcetext refuse_text(enum sourcetext_state state, const char *note) {
+    return (struct sourcetext){.state = state, .note = note};
 }
 
 /* Whether it was written after what was compiled from it. */
@@ -112,68 +90,57 @@ static bool is_allowed(int fd, const struct stat *status, const struct sourcetex
            sourcefolders_allow(wish, path, status, is_mapped);
 }
 
-static int read_open(int fd, const struct sourcetext_wish *wish, bool is_mapped,
-                     struct sourcetext *text) {
+static struct sourcetext read_open(FILE *file, const struct sourcetext_wish *wish, bool is_mapped) {
+    struct sourcetext text = {.state = SOURCETEXT_CURRENT};
     struct stat stat;
-    if (fstat(fd, &stat) != 0 || !S_ISREG(stat.st_mode)) {
-        refuse(text, SOURCETEXT_FORBIDDEN, "This is not a regular file.");
-        return 0;
+    if (fstat(fileno(file), &stat) != 0 || !S_ISREG(stat.st_mode)) {
+        return refuse_text(SOURCETEXT_FORBIDDEN, "This is not a regular file.");
     }
-    if (!is_allowed(fd, &stat, wish, is_mapped)) {
-        refuse(text, SOURCETEXT_FORBIDDEN,
-               wish->only_named ? "Where others than this machine may ask, only files below the "
-                                  "folders of --sources and --source-map are shown."
-                                : "The file is outside of what belongs to the program. `memtrace "
-                                  "serve --sources FOLDER` shows what lies below a folder.");
-        return 0;
+    if (!is_allowed(fileno(file), &stat, wish, is_mapped)) {
+        return refuse_text(SOURCETEXT_FORBIDDEN,
+                           wish->only_named
+                               ? "Where others than this machine may ask, only files below the "
+                                 "folders of --sources and --source-map are shown."
+                               : "The file is outside of what belongs to the program. `memtrace "
+                                 "serve --sources FOLDER` shows what lies below a folder.");
     }
     if (stat.st_size > SOURCETEXT_MOST) {
-        refuse(text, SOURCETEXT_FORBIDDEN, "The file has more than 8 MiB.");
-        return 0;
+        return refuse_text(SOURCETEXT_FORBIDDEN, "The file has more than 8 MiB.");
     }
-    text->size = (size_t)stat.st_size;
-    text->text = malloc(text->size + 1);
-    if (text->text == NULL) {
-        return -1;
+    text.text = job_alloc((size_t)stat.st_size + 1);
+    text.size = fread(text.text, 1, (size_t)stat.st_size, file);
+    if (memchr(text.text, '\0', text.size) != NULL) {
+        return refuse_text(SOURCETEXT_FORBIDDEN, "This is not text.");
     }
-    read_all(fd, text);
-    if (memchr(text->text, '\0', text->size) != NULL) {
-        refuse(text, SOURCETEXT_FORBIDDEN, "This is not text.");
-        return 0;
-    }
-    judge(wish, ns_of(stat.st_mtim), text);
-    return 0;
+    judge(wish, ns_of(stat.st_mtim), &text);
+    return text;
 }
 
-int sourcetext_read(const struct sourcetext_wish *wish, struct sourcetext *text) {
+static void close_text(void *file) {
+    fclose(file);
+}
+
+struct sourcetext sourcetext_read(const struct sourcetext_wish *wish) {
     bool is_mapped = false;
-    char *path = place_of(wish, &is_mapped);
-    int result = 0;
+    const char *path = place_of(wish, &is_mapped);
+    FILE *file;
     int fd;
-    *text = (struct sourcetext){.state = SOURCETEXT_CURRENT};
-    if (path == NULL) {
-        return -1;
-    }
     if (path[0] != '/' || is_kernels(path)) {
-        refuse(text, path[0] == '/' ? SOURCETEXT_FORBIDDEN : SOURCETEXT_MISSING, NULL);
-        free(path);
-        return 0;
+        return refuse_text(path[0] == '/' ? SOURCETEXT_FORBIDDEN : SOURCETEXT_MISSING, NULL);
     }
     fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (fd >= 0) {
-        result = read_open(fd, wish, is_mapped, text);
-        close(fd);
-    } else {
-        refuse(text, SOURCETEXT_MISSING,
-               errno == EACCES ? "The file may not be read." : "The file is not on this machine.");
+    if (fd < 0) {
+        return refuse_text(SOURCETEXT_MISSING, errno == EACCES
+                                                   ? "The file may not be read."
+                                                   : "The file is not on this machine.");
     }
-    free(path);
-    return result;
-}
-
-void sourcetext_free(struct sourcetext *text) {
-    free(text->text);
-    *text = (struct sourcetext){0};
+    file = fdopen(fd, "re");
+    if (file == NULL) {
+        close(fd);
+        job_fail_memory();
+    }
+    job_undo(close_text, file);
+    return read_open(file, wish, is_mapped);
 }
 
 /* ---- Its language ---- */

@@ -40,14 +40,12 @@ struct sourcetext_wish {
 
 struct sourcetext {
     enum sourcetext_state state;
-    char *text; /* malloc'd; NULL: only where it is missing or forbidden */
+    char *text; /* of the job; NULL: only where it is missing or forbidden */
     size_t size;
     const char *note; /* what is to be said of it; static, NULL: nothing */
 };
 
-/* 0, or -1: out of memory. */
-int sourcetext_read(const struct sourcetext_wish *wish, struct sourcetext *text);
-void sourcetext_free(struct sourcetext *text);
+struct sourcetext sourcetext_read(const struct sourcetext_wish *wish);
 
 /* "c", "cpp", "rust", ... by the name's end; "text": none that is known. */
 const char *sourcetext_language(const char *file);
