@@ -9,7 +9,6 @@
 struct opened {
     struct source source;
     struct names *names;
-    struct suppressions suppressions;
 };
 
 struct selected {
@@ -21,7 +20,6 @@ struct selected {
 
 static void opened_close(void *what) {
     struct opened *opened = what;
-    suppressions_free(&opened->suppressions);
     names_close(opened->names);
     source_close(&opened->source);
 }
@@ -88,9 +86,7 @@ void answer_open(struct answer *answer, const char *name, const struct question 
     }
     answer_select(answer, source, opened->names, question, 0, &progress->replay);
     if (question->has_leaks) {
-        job_check(question_suppressions(question, source->model, &opened->suppressions, &error),
-                  &error);
-        answer->suppressions = &opened->suppressions;
+        answer->suppressions = question_suppressions(question, source->model);
     }
 }
 

@@ -93,18 +93,19 @@ bool question_narrows(const struct question *question) {
            question->choice.all;
 }
 
-int question_suppressions(const struct question *question, const struct model *model,
-                          struct suppressions *list, struct error *error) {
+struct suppressions *question_suppressions(const struct question *question,
+                                           const struct model *model) {
     const struct suppressing *suppressing = &question->suppressing;
-    *list = (struct suppressions){0};
+    struct suppressions *list = job_alloc(sizeof *list);
+    struct error error;
     for (size_t i = 0; i < suppressing->count; i++) {
-        if (suppressions_add_file(list, suppressing->files[i], error) != 0) {
-            return -1;
-        }
+        job_check(suppressions_add_file(list, suppressing->files[i], &error), &error);
     }
-    if (!suppressing->no_embedded &&
-        suppressions_add_embedded(list, model, question->debug_folders, error) != 0) {
-        return -1;
+    if (!suppressing->no_embedded) {
+        job_check(suppressions_add_embedded(list, model, question->debug_folders, &error), &error);
     }
-    return suppressing->no_builtin ? 0 : suppressions_add_builtin(list, error);
+    if (!suppressing->no_builtin) {
+        suppressions_add_builtin(list);
+    }
+    return list;
 }

@@ -40,9 +40,8 @@ extern const struct option suppressing_options[];
 /* Whether it asks for a part: of the processes of a run, or by filters. */
 bool question_narrows(const struct question *question);
 
-/* Suppressions of files first, then the program's own, then the built-in list. The caller frees the
- * list in any case. 0 or -1. */
-int question_suppressions(const struct question *question, const struct model *model,
-                          struct suppressions *list, struct error *error);
+/* Suppressions of files first, then the program's own, then the built-in list. Of the job. */
+struct suppressions *question_suppressions(const struct question *question,
+                                           const struct model *model);
 
 #endif

@@ -2,7 +2,6 @@
 /* suppressions.c: reading suppressions, and what their patterns mean. See suppressions.h. */
 #include "analyze/filter/suppressions.h"
 
-#include "analyze/base/array.h"
 #include "analyze/base/job.h"
 #include "analyze/base/numbermap.h"
 #include "analyze/profile/load.h"
@@ -18,24 +17,25 @@ enum { FILE_MOST = 16 << 20 };
 /* ---- Patterns ---- */
 
 /* The first place where `piece`, `size` bytes of a pattern, stands in the text; NULL: nowhere. */
-static const char *find_piece(const char *text, const char *piece, size_t size) {
+static const char *suppressions_find_piece(const char *text, const char *piece, size_t size) {
     return memmem(text, strlen(text), piece, size);
 }
 
-static bool ends_with(const char *text, const char *piece, size_t size) {
+static bool suppressions_ends_with(const char *text, const char *piece, size_t size) {
     size_t length = strlen(text);
     return length >= size && memcmp(text + length - size, piece, size) == 0;
 }
 
 /* The last piece of a pattern; `tied`: it begins where the text does, `closed`: and ends there. */
-static bool match_last(const char *text, const char *piece, size_t size, bool tied, bool closed) {
+static bool suppressions_match_last(const char *text, const char *piece, size_t size, bool tied,
+                                    bool closed) {
     if (tied && strncmp(text, piece, size) != 0) {
         return false;
     }
     if (closed) {
-        return tied ? strlen(text) == size : ends_with(text, piece, size);
+        return tied ? strlen(text) == size : suppressions_ends_with(text, piece, size);
     }
-    return tied || find_piece(text, piece, size) != NULL;
+    return tied || suppressions_find_piece(text, piece, size) != NULL;
 }
 
 bool suppressions_match(const char *pattern, const char *text) {
@@ -46,66 +46,33 @@ bool suppressions_match(const char *pattern, const char *text) {
     const char *at = pattern + tied;
     for (const char *star; (star = memchr(at, '*', (size_t)(end - at))) != NULL; at = star + 1) {
         size_t size = (size_t)(star - at);
-        const char *found =
-            tied ? (strncmp(text, at, size) == 0 ? text : NULL) : find_piece(text, at, size);
+        const char *found = tied ? (strncmp(text, at, size) == 0 ? text : NULL)
+                                 : suppressions_find_piece(text, at, size);
         if (found == NULL) {
             return false;
         }
         text = found + size;
         tied = false;
     }
-    return match_last(text, at, (size_t)(end - at), tied, closed);
+    return suppressions_match_last(text, at, (size_t)(end - at), tied, closed);
 }
 
 /* ---- Lists ---- */
 
-static int out_of_memory(struct error *error) {
-    return error_set(error, "out of memory while reading suppressions");
-}
-
-static struct suppression *add(struct suppressions *list, const char *pattern, size_t size,
-                               const char *caller, const char *origin, unsigned line) {
+static struct suppression *suppressions_add(struct suppressions *list, const char *pattern,
+                                            size_t size, const char *origin, unsigned line) {
     struct suppression *item;
-    if (array_grow(&list->items, &list->room, list->count, sizeof *list->items) != 0) {
-        return NULL;
-    }
-    item = &list->items[list->count];
-    *item = (struct suppression){.pattern = strndup(pattern, size),
-                                 .caller = caller != NULL ? strdup(caller) : NULL,
-                                 .origin = origin,
-                                 .line = line};
-    list->count++;
-    return item->pattern != NULL && (caller == NULL || item->caller != NULL) ? item : NULL;
-}
-
-void suppressions_free(struct suppressions *suppressions) {
-    for (size_t i = 0; i < suppressions->count; i++) {
-        free(suppressions->items[i].pattern);
-        free(suppressions->items[i].caller);
-    }
-    for (size_t i = 0; i < suppressions->origin_count; i++) {
-        free(suppressions->origins[i]);
-    }
-    free(suppressions->items);
-    free(suppressions->origins);
-    *suppressions = (struct suppressions){0};
-}
-
-/* A copy that lives as long as the list. */
-static const char *keep_origin(struct suppressions *list, const char *origin) {
-    char **grown = reallocarray(list->origins, list->origin_count + 1, sizeof *grown);
-    if (grown == NULL) {
-        return NULL;
-    }
-    list->origins = grown;
-    grown[list->origin_count] = strdup(origin);
-    return grown[list->origin_count] != NULL ? grown[list->origin_count++] : NULL;
+    job_grow(&list->items, &list->room, list->count, sizeof *list->items);
+    item = &list->items[list->count++];
+    *item = (struct suppression){
+        .pattern = job_text("%.*s", (int)size, pattern), .origin = origin, .line = line};
+    return item;
 }
 
 /* ---- Lines ---- */
 
-static int add_line(struct suppressions *list, const char *line, size_t size, const char *origin,
-                    unsigned number, struct error *error) {
+static int suppressions_add_line(struct suppressions *list, const char *line, size_t size,
+                                 const char *origin, unsigned number, struct error *error) {
     const char *colon;
     while (size != 0 && isspace((unsigned char)line[0])) {
         line++;
@@ -129,19 +96,17 @@ static int add_line(struct suppressions *list, const char *line, size_t size, co
     if (colon + 1 == line + size) {
         return error_set(error, "%s:%u: a pattern is missing after leak:", origin, number);
     }
-    return add(list, colon + 1, size - 5, NULL, origin, number) != NULL ? 0 : out_of_memory(error);
+    suppressions_add(list, colon + 1, size - 5, origin, number);
+    return 0;
 }
 
 int suppressions_add_text(struct suppressions *suppressions, const char *text, const char *origin,
                           struct error *error) {
-    const char *kept = keep_origin(suppressions, origin);
+    const char *kept = job_string(origin);
     unsigned number = 1;
-    if (kept == NULL) {
-        return out_of_memory(error);
-    }
     for (const char *at = text; *at != '\0'; number++) {
         size_t size = strcspn(at, "\n");
-        if (add_line(suppressions, at, size, kept, number, error) != 0) {
+        if (suppressions_add_line(suppressions, at, size, kept, number, error) != 0) {
             return -1;
         }
         at += size + (at[size] == '\n');
@@ -155,21 +120,24 @@ int suppressions_add_file(struct suppressions *suppressions, const char *path,
     char *text = NULL;
     size_t room = 0;
     ssize_t size;
-    int result;
+    bool is_bad;
     if (file == NULL) {
         return error_set(error, "cannot read %s: %m", path);
     }
     size = getdelim(&text, &room, '\0', file);
-    if (size < 0 && ferror(file)) {
-        result = error_set(error, "cannot read %s: %m", path);
-    } else if (size > FILE_MOST || (size > 0 && text[size - 1] == '\0')) {
-        result = error_set(error, "%s is not a suppression file", path);
-    } else {
-        result = suppressions_add_text(suppressions, size > 0 ? text : "", path, error);
+    is_bad = size < 0 && ferror(file);
+    if (is_bad) {
+        error_set(error, "cannot read %s: %m", path);
     }
-    free(text);
     fclose(file);
-    return result;
+    job_take(text); /* even of an empty file there is one */
+    if (is_bad) {
+        return -1;
+    }
+    if (size > FILE_MOST || (size > 0 && text[size - 1] == '\0')) {
+        return error_set(error, "%s is not a suppression file", path);
+    }
+    return suppressions_add_text(suppressions, size > 0 ? text : "", path, error);
 }
 
 /* ---- The other sources ---- */
@@ -214,25 +182,21 @@ static const struct {
     {"^FcConfigParseAndLoad", NULL, "fontconfig's", "/libfontconfig"},
 };
 
-int suppressions_add_builtin(struct suppressions *suppressions, struct error *error) {
+void suppressions_add_builtin(struct suppressions *suppressions) {
     for (size_t i = 0; i < sizeof built_in / sizeof built_in[0]; i++) {
         const char *pattern = built_in[i].pattern;
         struct suppression *item =
-            add(suppressions, pattern, strlen(pattern), built_in[i].caller, "built in", 0);
-        if (item == NULL) {
-            return out_of_memory(error);
-        }
+            suppressions_add(suppressions, pattern, strlen(pattern), "built in", 0);
+        item->caller = built_in[i].caller;
         item->owner = built_in[i].owner;
         item->library = built_in[i].library;
     }
-    return 0;
 }
 
 int suppressions_add_embedded(struct suppressions *suppressions, const struct model *model,
                               const char *debug_folders, struct error *error) {
     const struct model_module *program = NULL;
     char *text;
-    int result;
     for (size_t i = 0; program == NULL && i < model->module_count; i++) {
         if (model->modules[i].path[0] != '\0' &&
             strcmp(model->modules[i].path, model->header.executable) == 0) {
@@ -250,9 +214,7 @@ int suppressions_add_embedded(struct suppressions *suppressions, const struct mo
     if (text == NULL) {
         return 0;
     }
-    result = suppressions_add_text(suppressions, text, "embedded", error);
-    free(text);
-    return result;
+    return suppressions_add_text(suppressions, job_take(text), "embedded", error);
 }
 
 /* ---- Which contexts they take out of a model ---- */
@@ -267,16 +229,16 @@ struct matching {
     unsigned char *node_asked; /* by node: whether something hangs below it */
     struct numbermap frames;   /* by frame (and its caller's where that counts): its match + 1 */
     bool is_static;            /* no C library of its own was loaded: the program has all in it */
-    bool out_of_memory;
 };
 
-static bool matches_frame(const char *pattern, const struct names_frame *frame) {
+static bool suppressions_matches_frame(const char *pattern, const struct names_frame *frame) {
     return (frame->function != NULL && suppressions_match(pattern, frame->function)) ||
            (frame->file != NULL && suppressions_match(pattern, frame->file)) ||
            (frame->module[0] != '\0' && suppressions_match(pattern, frame->module));
 }
 
-static bool matches_any(const struct matching *matching, const char *pattern, uint64_t recorded) {
+static bool suppressions_matches_any(const struct matching *matching, const char *pattern,
+                                     uint64_t recorded) {
     size_t count;
     const struct names_frame *frames;
     if (recorded < MEMTRACE_FRAME_CLASSES) {
@@ -284,7 +246,7 @@ static bool matches_any(const struct matching *matching, const char *pattern, ui
     }
     frames = names_frames(matching->names, recorded, &count);
     for (size_t i = 0; i < count; i++) {
-        if (matches_frame(pattern, &frames[i])) {
+        if (suppressions_matches_frame(pattern, &frames[i])) {
             return true;
         }
     }
@@ -292,14 +254,14 @@ static bool matches_any(const struct matching *matching, const char *pattern, ui
 }
 
 /* No names are needed of modules that an entry of the built-in list does not speak of. */
-static bool may_match(const struct matching *matching, const struct suppression *item,
-                      uint64_t frame) {
+static bool suppressions_may_match(const struct matching *matching, const struct suppression *item,
+                                   uint64_t frame) {
     const struct model *model = matching->model;
     return item->library == NULL || matching->is_static ||
            strstr(model->modules[model_place(model, frame).module].path, item->library) != NULL;
 }
 
-static bool has_libc(const struct model *model) {
+static bool suppressions_has_libc(const struct model *model) {
     for (size_t i = 1; i < model->module_count; i++) {
         const char *path = model->modules[i].path;
         if (strstr(path, "/libc.") != NULL || strstr(path, "/libc-") != NULL ||
@@ -310,12 +272,14 @@ static bool has_libc(const struct model *model) {
     return false;
 }
 
-static uint32_t look_up(const struct matching *matching, uint64_t frame, uint64_t caller) {
+static uint32_t suppressions_look_up(const struct matching *matching, uint64_t frame,
+                                     uint64_t caller) {
     const struct suppressions *list = matching->list;
     for (size_t i = 0; i < list->count; i++) {
         const struct suppression *item = &list->items[i];
-        if (may_match(matching, item, frame) && matches_any(matching, item->pattern, frame) &&
-            (item->caller == NULL || matches_any(matching, item->caller, caller))) {
+        if (suppressions_may_match(matching, item, frame) &&
+            suppressions_matches_any(matching, item->pattern, frame) &&
+            (item->caller == NULL || suppressions_matches_any(matching, item->caller, caller))) {
             return (uint32_t)i + 1;
         }
     }
@@ -323,25 +287,25 @@ static uint32_t look_up(const struct matching *matching, uint64_t frame, uint64_
 }
 
 /* Frames come again and again, with a few callers each. */
-static uint32_t match_of(struct matching *matching, uint64_t frame, uint64_t caller) {
+static uint32_t suppressions_match_of(struct matching *matching, uint64_t frame, uint64_t caller) {
     uint64_t key = frame * UINT64_C(0x9e3779b97f4a7c15) ^ caller;
     uintptr_t known = (uintptr_t)numbermap_get(&matching->frames, key);
     if (known == 0) {
-        known = (uintptr_t)look_up(matching, frame, caller) + 1;
-        matching->out_of_memory |= numbermap_put(&matching->frames, key, (void *)known) != 0;
+        known = (uintptr_t)suppressions_look_up(matching, frame, caller) + 1;
+        numbermap_set(&matching->frames, key, (void *)known);
     }
     return (uint32_t)(known - 1);
 }
 
-static bool may_leak(const struct model_context *context) {
+static bool suppressions_may_leak(const struct model_context *context) {
     return context->class == MODEL_HEAP && (context->live_bytes | context->live_blocks) != 0;
 }
 
 /* Only paths of leaks are looked at: names are found when they are asked for. */
-static void mark_asked(struct matching *matching) {
+static void suppressions_mark_asked(struct matching *matching) {
     const struct model *model = matching->model;
     for (size_t i = 0; i < model->context_count; i++) {
-        if (may_leak(&model->contexts[i])) {
+        if (suppressions_may_leak(&model->contexts[i])) {
             matching->node_asked[model->contexts[i].path] = 1;
         }
     }
@@ -351,24 +315,26 @@ static void mark_asked(struct matching *matching) {
 }
 
 /* The innermost frame that matches counts. Parents come first, so each node is one step. */
-static void match_nodes(struct matching *matching) {
+static void suppressions_match_nodes(struct matching *matching) {
     const struct model_node *nodes = matching->model->nodes;
-    for (size_t id = 1; id < matching->model->node_count && !matching->out_of_memory; id++) {
+    for (size_t id = 1; id < matching->model->node_count; id++) {
         uint32_t parent = nodes[id].parent;
         uint32_t own;
         if (!matching->node_asked[id]) {
             continue;
         }
-        own = match_of(matching, nodes[id].frame, parent != 0 ? nodes[parent].frame : 0);
+        own =
+            suppressions_match_of(matching, nodes[id].frame, parent != 0 ? nodes[parent].frame : 0);
         matching->node_match[id] = own != NO_MATCH ? own : matching->node_match[parent];
     }
 }
 
-static void suppress(struct matching *matching, struct model *applied) {
+static void suppressions_take_out(struct matching *matching, struct model *applied) {
     struct suppressions *list = matching->list;
     for (size_t i = 0; i < applied->context_count; i++) {
         struct model_context *context = &applied->contexts[i];
-        uint32_t match = may_leak(context) ? matching->node_match[context->path] : NO_MATCH;
+        uint32_t match =
+            suppressions_may_leak(context) ? matching->node_match[context->path] : NO_MATCH;
         struct suppression *item = match != NO_MATCH ? &list->items[match - 1] : NULL;
         if (item == NULL) {
             continue;
@@ -385,80 +351,53 @@ static void suppress(struct matching *matching, struct model *applied) {
     }
 }
 
-static void forget_counts(struct suppressions *list) {
-    list->bytes = 0;
-    list->blocks = 0;
-    for (size_t i = 0; i < list->count; i++) {
-        list->items[i].bytes = 0;
-        list->items[i].blocks = 0;
-        list->items[i].contexts = 0;
-    }
-}
-
-int suppressions_apply(struct suppressions *suppressions, const struct model *model,
-                       const struct names *names, struct model *applied, struct error *error) {
+const struct model *suppressions_leave(struct suppressions *suppressions, const struct model *model,
+                                       const struct names *names) {
     struct matching matching = {.list = suppressions,
                                 .model = model,
                                 .names = names,
-                                .is_static = !has_libc(model),
-                                .node_match = calloc(model->node_count, sizeof(uint32_t)),
-                                .node_asked = calloc(model->node_count, 1)};
-    struct model_context *contexts = calloc(model->context_count + 1, sizeof *contexts);
-    bool is_good = contexts != NULL && matching.node_match != NULL && matching.node_asked != NULL;
-    forget_counts(suppressions);
-    *applied = *model;
-    applied->contexts = contexts;
-    if (is_good) {
-        memcpy(contexts, model->contexts, model->context_count * sizeof *contexts);
-        mark_asked(&matching);
-        match_nodes(&matching);
-        is_good = !matching.out_of_memory;
-    }
-    if (is_good) {
-        suppress(&matching, applied);
-    } else {
-        suppressions_applied_free(applied);
-    }
-    free(matching.node_match);
-    free(matching.node_asked);
-    numbermap_free(&matching.frames);
-    return is_good ? 0 : error_set(error, "out of memory while looking for suppressed leaks");
-}
-
-void suppressions_applied_free(struct model *applied) {
-    free(applied->contexts);
-    *applied = (struct model){0};
-}
-
-static void end_applied(void *applied) {
-    suppressions_applied_free(applied);
-}
-
-const struct model *suppressions_leave(struct suppressions *suppressions, const struct model *model,
-                                       const struct names *names) {
+                                .is_static = !suppressions_has_libc(model),
+                                .node_match = job_array(model->node_count, sizeof(uint32_t)),
+                                .node_asked = job_array(model->node_count, 1)};
     struct model *applied = job_alloc(sizeof *applied);
-    struct error error;
-    job_undo(end_applied, applied);
-    job_check(suppressions_apply(suppressions, model, names, applied, &error), &error);
+    suppressions->bytes = 0;
+    suppressions->blocks = 0;
+    for (size_t i = 0; i < suppressions->count; i++) {
+        suppressions->items[i].bytes = 0;
+        suppressions->items[i].blocks = 0;
+        suppressions->items[i].contexts = 0;
+    }
+    *applied = *model;
+    applied->contexts = job_array(model->context_count, sizeof *applied->contexts);
+    if (model->context_count != 0) {
+        memcpy(applied->contexts, model->contexts,
+               model->context_count * sizeof *applied->contexts);
+    }
+    suppressions_mark_asked(&matching);
+    suppressions_match_nodes(&matching);
+    suppressions_take_out(&matching, applied);
+    job_release(matching.node_match);
+    job_release(matching.node_asked);
+    job_release(matching.frames.entries);
     return applied;
 }
 
-int suppressions_apply_usual(struct suppressions *suppressions, const struct model *model) {
-    struct model applied;
-    struct error ignored;
-    struct names *names;
-    int status = -1;
-    if (!model_has_leaks(model) || model->totals.live_blocks == 0) {
-        return 0;
-    }
-    names = names_open(model, NULL, &ignored);
-    if (names != NULL && suppressions_add_embedded(suppressions, model, NULL, &ignored) == 0 &&
-        suppressions_add_builtin(suppressions, &ignored) == 0) {
-        status = suppressions_apply(suppressions, model, names, &applied, &ignored);
-    }
-    if (status == 0) {
-        suppressions_applied_free(&applied);
-    }
+static void suppressions_close_names(void *names) {
     names_close(names);
-    return status;
+}
+
+void suppressions_apply_usual(struct suppressions *suppressions, const struct model *model) {
+    struct error error;
+    struct names *names;
+    if (!model_has_leaks(model) || model->totals.live_blocks == 0) {
+        return;
+    }
+    names = names_open(model, NULL, &error);
+    if (names == NULL) {
+        job_fail_as(&error);
+    }
+    job_undo(suppressions_close_names, names);
+    job_check(suppressions_add_embedded(suppressions, model, NULL, &error), &error);
+    suppressions_add_builtin(suppressions);
+    suppressions_leave(suppressions, model, names);
 }

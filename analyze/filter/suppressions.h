@@ -10,7 +10,8 @@
  * of its call path. `*` stands for any text; `^` at the start and `$` at the end tie the pattern to
  * the ends of the name. Lines of other kinds (`race:`, ...) are counted and ignored.
  *
- * Called by cli (report, check). One thread at a time.
+ * Called by ask, analyze/report and collect/leftout, in a job, to which lists and models belong.
+ * One thread at a time.
  */
 #ifndef ANALYZE_FILTER_SUPPRESSIONS_H
 #define ANALYZE_FILTER_SUPPRESSIONS_H
@@ -19,8 +20,8 @@
 #include "analyze/model/names.h"
 
 struct suppression {
-    char *pattern;
-    char *caller;        /* of the built-in list: the frame's caller must match this; NULL: any */
+    const char *pattern;
+    const char *caller;  /* of the built-in list: the frame's caller must match this; NULL: any */
     const char *owner;   /* of the built-in list: whose they are, "GLib's"; NULL: a file's */
     const char *library; /* of the built-in list: the frame's module has this in its path, unless
                             the program is linked statically; NULL: any */
@@ -37,41 +38,33 @@ struct suppressions {
     size_t count;
     size_t room;
     size_t ignored; /* lines of other kinds */
-    char **origins; /* names of files, owned */
-    size_t origin_count;
     uint64_t bytes; /* of all items */
     uint64_t blocks;
 };
 
-void suppressions_free(struct suppressions *suppressions);
-
-/* Each returns 0 or -1. Of a text that is no suppression file, the line is in error. */
+/* Each returns 0 or -1: of a text that is no suppression file, the line is in error. */
 int suppressions_add_file(struct suppressions *suppressions, const char *path, struct error *error);
 int suppressions_add_text(struct suppressions *suppressions, const char *text, const char *origin,
                           struct error *error);
-/* Known harmless leaks of common libraries. */
-int suppressions_add_builtin(struct suppressions *suppressions, struct error *error);
 /* What the program's own __lsan_default_suppressions() returns, read from its file; nothing where
  * there is none. See programfile.h for the limits. debug_folders as for the symbolizer. */
 int suppressions_add_embedded(struct suppressions *suppressions, const struct model *model,
                               const char *debug_folders, struct error *error);
+/* Known harmless leaks of common libraries. */
+void suppressions_add_builtin(struct suppressions *suppressions);
 
 /*
  * A model like `model` whose heap contexts hold nothing at the end where that is suppressed; shares
  * all but the contexts with `model`. Also counts what each suppression did. `names` are those of
- * the model. Free with suppressions_applied_free(). 0, or -1: out of memory.
+ * the model.
  */
-int suppressions_apply(struct suppressions *suppressions, const struct model *model,
-                       const struct names *names, struct model *applied, struct error *error);
-void suppressions_applied_free(struct model *applied);
-/* The same in a job, to which the model belongs: without what is suppressed. */
 const struct model *suppressions_leave(struct suppressions *suppressions, const struct model *model,
                                        const struct names *names);
 
 /* The usual lists, of a program that has ended: those embedded in it and the built-in one. Counts
- * what they do, as suppressions_apply(); of what only runs or goes on nothing. Names are looked up
- * for it where a list may hold them, at the end of each program. 0, or -1: out of memory. */
-int suppressions_apply_usual(struct suppressions *suppressions, const struct model *model);
+ * what they do, as suppressions_leave(); of what only runs or goes on nothing. Names are looked up
+ * for it where a list may hold them, at the end of each program. */
+void suppressions_apply_usual(struct suppressions *suppressions, const struct model *model);
 
 /* Whether the text contains what the pattern says. */
 bool suppressions_match(const char *pattern, const char *text);

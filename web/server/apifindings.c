@@ -27,7 +27,7 @@ static void *make_findings(const void *made_of, const struct replay_options *rep
                                         .selection = view->selection,
                                         .has_passes = wish->has_passes,
                                         .replay = replay};
-    report.suppressions = apimetric_suppressions(view);
+    report.suppressions = question_suppressions(view->question, view->model);
     findings_make(findings, &asked);
     return findings;
 }

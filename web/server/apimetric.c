@@ -37,18 +37,6 @@ const struct model *apimetric_heap(struct api_call *call, const struct answer *v
 
 /* ---- Leaks without those that are suppressed ---- */
 
-static void close_suppressions(void *list) {
-    suppressions_free(list);
-}
-
-struct suppressions *apimetric_suppressions(const struct answer *view) {
-    struct suppressions *list = job_alloc(sizeof *list);
-    struct error error;
-    job_undo(close_suppressions, list);
-    job_check(question_suppressions(view->question, view->model, list, &error), &error);
-    return list;
-}
-
 struct leaks_wish {
     const struct answer *view;
     const struct model *heap;
@@ -57,8 +45,9 @@ struct leaks_wish {
 static void *make_unsuppressed(const void *asked, const struct replay_options *replay) {
     const struct leaks_wish *wish = asked;
     (void)replay;
-    return (void *)(uintptr_t)suppressions_leave(apimetric_suppressions(wish->view), wish->heap,
-                                                 wish->view->names);
+    return (void *)(uintptr_t)suppressions_leave(
+        question_suppressions(wish->view->question, wish->view->model), wish->heap,
+        wish->view->names);
 }
 
 static const struct apicache_kind unsuppressed_kind = {.make = make_unsuppressed,

@@ -26,9 +26,6 @@ const struct model *apimetric_all(struct api_call *call, const struct answer *vi
 /* The model of a view in which the pools or mappings that its filters ask for are the heap. */
 const struct model *apimetric_heap(struct api_call *call, const struct answer *view);
 
-/* The suppressions that the view is asked with; of the job. */
-struct suppressions *apimetric_suppressions(const struct answer *view);
-
 /* The two sides of a difference, as diff.h has them: what is the base, and what is compared with
  * it. Without suppressions: models of apimetric_model() have none. */
 void apimetric_sides(const struct api_call *call, struct diff_side sides[2]);

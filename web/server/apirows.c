@@ -102,7 +102,7 @@ void api_suppressed(struct api_call *call) {
     if (api_param(call, "sort") != NULL) {
         api_refuse(call, 400, "sort: suppressions stand in the order they apply");
     }
-    list = apimetric_suppressions(view);
+    list = question_suppressions(view->question, view->model);
     suppressions_leave(list, heap, view->names);
     api_command(call, is_shutdown ? "report --show-shutdown" : "report --show-leaked");
     records = job_array(list->count, sizeof *records);

@@ -272,7 +272,7 @@ static void tree_of_two(struct api_call *call, const struct tree_wish *wish) {
 
 /* As the command writes leaks: without those that are suppressed, which are told behind them. */
 static void put_leaks(struct api_call *call, struct report report) {
-    report.suppressions = apimetric_suppressions(call->view);
+    report.suppressions = question_suppressions(call->view->question, call->view->model);
     report.model = suppressions_leave(report.suppressions, report.model, report.names);
     report_tree(&report, call->metric);
     report_suppressed(&report);
