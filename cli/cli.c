@@ -489,23 +489,6 @@ int cli_one(const struct command *command, int argc, char **argv, const char *wh
     return argc == 1 || what == NULL ? CLI_OK : cli_usage(command->name, "%s is needed", what);
 }
 
-/* Whether --help stands where options do. */
-static bool wants_help(const struct command *command, int argc, char **argv) {
-    char **copy = calloc((size_t)argc + 1, sizeof *copy);
-    struct scan scan = start(command, argc, copy);
-    bool wanted = false;
-    if (copy == NULL) {
-        return false;
-    }
-    memcpy(copy, argv, (size_t)argc * sizeof *copy);
-    scan.is_quiet = true;
-    while (!wanted && next(&scan) > 0) {
-        wanted = scan.option->key == OPTION_HELP;
-    }
-    free(copy);
-    return wanted;
-}
-
 struct call {
     const struct command *command;
     int argc;
@@ -513,18 +496,33 @@ struct call {
     int status;
 };
 
+/* Whether --help stands where options do. */
+static bool call_wants_help(const struct call *call) {
+    char **copy = job_array((size_t)call->argc + 1, sizeof *copy);
+    struct scan scan = start(call->command, call->argc, copy);
+    memcpy(copy, call->argv, (size_t)call->argc * sizeof *copy);
+    scan.is_quiet = true;
+    while (next(&scan) > 0) {
+        if (scan.option->key == OPTION_HELP) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void call_command(void *what) {
     struct call *call = what;
-    call->status = call->command->run(call->argc, call->argv);
+    if (call_wants_help(call)) {
+        help_print(call->command);
+        call->status = cli_finish(CLI_OK);
+    } else {
+        call->status = call->command->run(call->argc, call->argv);
+    }
 }
 
 int cli_run(const struct command *command, int argc, char **argv) {
     struct call call = {command, argc, argv, CLI_OK};
     struct error error;
-    if (wants_help(command, argc, argv)) {
-        help_print(command);
-        return cli_finish(CLI_OK);
-    }
     if (job_run(call_command, &call, NULL, &error) != 0) {
         call.status = command->failure != 0 ? command->failure : CLI_FAILURE;
         cleanup_remove_all();

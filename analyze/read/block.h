@@ -72,7 +72,8 @@ enum block_status block_load(int fd, uint64_t file_size, uint64_t offset,
 enum block_status block_search(int fd, uint64_t file_size, uint64_t *offset,
                                struct recording_buffer *buffer);
 
-/* buffer->stored into buffer->bytes. 0, or -1: damaged, or no memory. */
+/* buffer->stored into buffer->bytes. 0, or -1: damaged, or no memory (errno
+ * ENOMEM). */
 int block_unpack(const struct memtrace_block_header *block, struct recording_buffer *buffer);
 
 /* ---- Compressing: any zstd frame will do for a reader; this one begins something new with each

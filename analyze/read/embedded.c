@@ -66,9 +66,12 @@ static int visit_pieces(const struct recording *recording, struct error *error,
     int result = 0;
     for (size_t i = 0; i < recording->block_count && result == 0; i++) {
         struct piece piece;
-        if (recording->blocks[i].block.kind == MEMTRACE_BLOCK_FILE &&
-            recording_payload(recording, i, &buffer, NULL) == 0 &&
-            read_piece(&buffer, &piece) == 0) {
+        if (recording->blocks[i].block.kind != MEMTRACE_BLOCK_FILE) {
+            continue;
+        }
+        if (recording_payload(recording, i, &buffer, NULL) != 0) {
+            result = errno == ENOMEM ? error_set(error, "out of memory") : 0;
+        } else if (read_piece(&buffer, &piece) == 0) {
             result = take(context, &piece, error);
         }
     }

@@ -63,7 +63,8 @@ bool recording_is_unfinished(const struct recording *recording);
 /* Looks for blocks appended since. 0 or -1. */
 int recording_refresh(struct recording *recording, struct error *error);
 
-/* Reads block i, checks it and unpacks it into the buffer. 0; -1: damaged (error says where). Any
+/* Reads block i, checks it and unpacks it into the buffer. 0; -1: damaged (error says where), or
+ * errno is ENOMEM. Any
  * thread, each with a buffer of its own. */
 int recording_payload(const struct recording *recording, size_t i, struct recording_buffer *buffer,
                       struct error *error);
