@@ -37,8 +37,7 @@ struct runtime {
     uint32_t unknown_context;              /* no backtrace: MEMTRACE_FRAME_UNKNOWN */
     struct memtrace_malloc malloc_by;      /* for the header of each region */
     /* What the runtime itself does where no collector is: */
-    int has_companion;    /* one was started */
-    uint32_t is_attached; /* the program was running, and `memtrace attach` came, ever */
+    int has_companion; /* one was started */
     uint32_t snapshots_done;
     uint64_t snapshots_answered;
     uint64_t churn_printed;
@@ -51,6 +50,8 @@ struct runtime {
 };
 
 extern HIDDEN struct runtime runtime;
+/* The program was running, and `memtrace attach` came, ever: runtime_forget() leaves it. */
+extern HIDDEN uint32_t runtime_attached;
 
 /* It is up in this very process: not before a forked child's first event, nor past the end. */
 INLINE int runtime_is_ready(void) {
@@ -58,7 +59,7 @@ INLINE int runtime_is_ready(void) {
 }
 
 INLINE int runtime_is_attached(void) {
-    return LOAD_RELAXED(&runtime.is_attached) != 0;
+    return LOAD_RELAXED(&runtime_attached) != 0;
 }
 
 /* Sets the process up, or the forked child anew. 1: ready, 0: not (yet). */

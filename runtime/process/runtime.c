@@ -45,6 +45,7 @@
 #include <unistd.h>
 
 struct runtime runtime;
+uint32_t runtime_attached;
 
 static void no_more(void) {
     STORE_RELAXED(&runtime.gate, (uintptr_t)GATE_NONE);

@@ -123,7 +123,7 @@ static int attach(const char *settings) {
     if (attach_prepare() != 0) {
         return MEMTRACE_ATTACH_FAILED;
     }
-    STORE_RELAXED(&runtime.is_attached, 1u);
+    STORE_RELAXED(&runtime_attached, 1u);
     if (!runtime_attach(array)) {
         return MEMTRACE_ATTACH_FAILED;
     }
