@@ -3,9 +3,10 @@
 """plain.py [CASE]: `memtrace top` where there is no terminal: one screen as text, or one line that says why not."""
 
 import json
+import os
 import subprocess
 
-from terminal import MEMTRACE, Subject, build, check, environment, equal, folder, run_cases
+from terminal import MEMTRACE, Subject, build, check, environment, equal, folder, run_cases, shared
 
 PROGRAM = build("heap.c")
 
@@ -53,6 +54,19 @@ def test_a_file():
     lines = done.stdout.splitlines()
     check(lines[0].endswith("[file]"), lines[0])
     check(lines[3].startswith("    100.6K        0   100.6K        -    0%       4   100.6K          -    -  ▸ keep"), lines[3])
+
+
+def test_without_programs():
+    """A user of whom no program was ever profiled looks at a file."""
+    if os.geteuid() != 0:
+        return
+    with Subject(PROGRAM):
+        pass
+    command, profile = shared(MEMTRACE, folder + "/subject.mtp")
+    done = subprocess.run([command, "top", "--once", "--interval", "100ms", profile], stdin=subprocess.DEVNULL, capture_output=True,
+                          text=True, cwd="/", env=environment, user=64123, timeout=60)
+    equal((done.returncode, done.stderr), (0, ""))
+    check(done.stdout.splitlines()[0].endswith("[file]"), done.stdout)
 
 
 def test_own_names():

@@ -15,7 +15,7 @@ sys.path.insert(0, os.path.join(HERE, "screen"))
 
 import emulated  # noqa: E402
 from emulated import HEIGHT, PATIENCE, WIDTH  # noqa: E402
-from harness import MEMTRACE  # noqa: E402
+from harness import MEMTRACE, shared  # noqa: E402, F401
 
 SKIP = 77
 UP, DOWN, RIGHT, LEFT = (b"\x1b[" + letter for letter in (b"A", b"B", b"C", b"D"))
