@@ -125,7 +125,7 @@ void vtable_put(const struct query *query, const struct rows *rows, const void *
 void vtable_put_text(sqlite3_context *out, const char *text);
 /* The same of a text that lasts as long as the session: SQLite makes no copy. */
 void vtable_put_lasting(sqlite3_context *out, const char *text);
-/* "rw-", of PROT_*; mappingstable.c */
+/* "rw-", of PROT_*; blocktables.c */
 struct table_cell vtable_protection(uint32_t protection);
 
 /* ---- callpaths.c: names of functions and call paths as texts, and the SQL functions of a session.

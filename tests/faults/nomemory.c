@@ -24,7 +24,7 @@ static struct plan {
     uint64_t asked;
     uint64_t only;
     uint64_t from;
-} *plan;
+} * plan;
 static uintptr_t text_begin;
 static uintptr_t text_end;
 
@@ -85,8 +85,8 @@ static int note_text(struct dl_phdr_info *info, size_t size, void *unused) {
 __attribute__((constructor)) static void begin(void) {
     const char *path = getenv("NOMEMORY");
     int fd = path != NULL ? open(path, O_RDWR | O_CLOEXEC) : -1;
-    void *mapped = fd >= 0 ? mmap(NULL, sizeof *plan, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)
-                           : MAP_FAILED;
+    void *mapped =
+        fd >= 0 ? mmap(NULL, sizeof *plan, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
     unsetenv("LD_PRELOAD"); /* its children have all the memory they want */
     if (fd >= 0) {
         close(fd);

@@ -3,7 +3,7 @@
  * http.h: HTTP by libmicrohttpd: connections, what may be asked at all, and answers.
  *
  * Called by server.c. The daemon's own threads read requests, refuse what must not be answered, and
- * hand the rest to the workers (jobs.h); connections are suspended meanwhile. Bodies are made in
+ * hand the rest to the workers (workers.h); connections are suspended meanwhile. Bodies are made in
  * memory, whole, by dispatch.c; streams of events come from stream.c.
  */
 #ifndef WEB_SERVER_HTTP_H
