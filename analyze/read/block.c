@@ -134,18 +134,20 @@ enum block_status block_search(int fd, uint64_t file_size, uint64_t *offset,
 
 int block_unpack(const struct memtrace_block_header *block, struct recording_buffer *buffer) {
     size_t size;
-    if (block_reserve(&buffer->bytes, &buffer->capacity, block->raw_size) != 0 ||
-        (buffer->context == NULL && (buffer->context = ZSTD_createDCtx()) == NULL)) {
+    if (block_reserve(&buffer->bytes, &buffer->capacity, block->raw_size) != 0) {
         errno = ENOMEM;
         return -1;
     }
-    errno = 0; /* what fails now is damaged */
     buffer->size = block->raw_size;
     if (block->stored_size == block->raw_size) {
         if (block->raw_size != 0) {
             memcpy(buffer->bytes, buffer->stored, block->raw_size);
         }
         return 0;
+    }
+    if (buffer->context == NULL && (buffer->context = ZSTD_createDCtx()) == NULL) {
+        errno = ENOMEM;
+        return -1;
     }
     size = ZSTD_decompressDCtx(buffer->context, buffer->bytes, buffer->capacity, buffer->stored,
                                block->stored_size);

@@ -399,8 +399,9 @@ int recording_payload(const struct recording *recording, size_t i, struct record
                       struct error *error) {
     const struct recording_entry *entry = &recording->blocks[i];
     struct memtrace_block_header block;
-    enum block_status found =
-        block_load(recording->fd, recording->size, entry->offset, &block, buffer);
+    enum block_status found;
+    errno = 0; /* so that ENOMEM tells want of memory from damage */
+    found = block_load(recording->fd, recording->size, entry->offset, &block, buffer);
     if (found == BLOCK_ERROR) {
         return error_set(error, "cannot read %s: %s", recording->path, strerror(errno));
     }
