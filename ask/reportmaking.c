@@ -104,10 +104,6 @@ static void reportmaking_check(const struct making *making) {
     }
 }
 
-static void detail_undo(void *detail) {
-    detail_free(detail);
-}
-
 /* What single blocks of the selection tell. */
 static struct detail *reportmaking_gather(const struct making *making,
                                           const struct detail_wish *wish,
@@ -119,7 +115,7 @@ static struct detail *reportmaking_gather(const struct making *making,
     if (detail == NULL) {
         job_fail_as(&error);
     }
-    job_undo(detail_undo, detail);
+    detail_goes_with_job(detail);
     return detail;
 }
 
@@ -170,10 +166,6 @@ static bool is_trouble(const struct holes *holes, const struct model *model) {
            holes->unused_bytes >= model->totals.maximum_bytes / PEAK_SHARE;
 }
 
-static void model_undo(void *model) {
-    model_free(model);
-}
-
 static void gather_holes(const struct making *making, uint64_t to_ns) {
     const struct answer *answer = making->answer;
     struct report_holes *holes = job_alloc(sizeof *holes);
@@ -187,7 +179,7 @@ static void gather_holes(const struct making *making, uint64_t to_ns) {
     if (holes->model == NULL) {
         job_fail_as(&error);
     }
-    job_undo(model_undo, holes->model);
+    model_goes_with_job(holes->model);
     holes->detail = reportmaking_gather(making, &wish, &selection);
     making->report->holes = holes;
 }

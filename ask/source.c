@@ -599,14 +599,12 @@ static void sum_file(void *what) {
     summing->is_running = false;
     job_check(runregions_find(source->path, &regions, &count, &error), &error);
     summing->is_running = count != 0;
+    job_undo(free, regions);
     if (count != 0) {
-        job_take(regions);
         inputs = (struct inputs){.paths = job_array(count, sizeof *inputs.paths), .count = count};
         for (size_t i = 0; i < count; i++) {
             inputs.paths[i] = regions[i].path;
         }
-    } else {
-        free(regions);
     }
     if (count != 0 || !recording_is(source->path)) {
         sum_inputs(source, &inputs);

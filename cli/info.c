@@ -354,17 +354,13 @@ static const char *const segment_names[] = {
 };
 enum { SEGMENT_KINDS = sizeof segment_names / sizeof segment_names[0] };
 
-static void info_end_profile(void *profile) {
-    profile_close(profile);
-}
-
 static void info_tell_profile(const char *name, bool json) {
     struct error error = {""};
     struct profile *profile = profile_open(name, &error);
     struct kind_sum kinds[SEGMENT_KINDS] = {{0}};
     struct writer writer;
     job_check(profile != NULL ? 0 : -1, &error);
-    job_undo(info_end_profile, profile);
+    profile_goes_with_job(profile);
     for (size_t i = 0; i < profile->segment_count; i++) {
         const struct profile_segment *segment = &profile->segments[i];
         struct kind_sum *kind = &kinds[segment->kind < SEGMENT_KINDS ? segment->kind : 0];

@@ -44,10 +44,6 @@ static bool leave_out_files(void *context, enum memtrace_block_kind kind,
     return kind != MEMTRACE_BLOCK_FILE;
 }
 
-static void end_profile(void *profile) {
-    profile_close(profile);
-}
-
 /* Half a profile would look like a whole one afterwards. */
 static void repack_profile(const struct request *request) {
     const char *output = request->rewriting.output;
@@ -62,7 +58,7 @@ static void repack_profile(const struct request *request) {
     if (profile == NULL) {
         job_fail_as(&error);
     }
-    job_undo(end_profile, profile);
+    profile_goes_with_job(profile);
     if (profile->is_broken || profile->live) {
         job_fail("%s stays as it is: %s", request->file,
                  profile->live ? "its program is running" : profile->damage);

@@ -138,14 +138,6 @@ static void trace_write_path(const struct model *model, uint32_t context) {
     frames_warn(symbolizer);
 }
 
-static void close_profile(void *profile) {
-    profile_close(profile);
-}
-
-static void free_model(void *model) {
-    model_free(model);
-}
-
 /* The block is found first and the profile read then, so that its context is in there. */
 static int trace(pid_t pid, uint64_t address) {
     struct error error;
@@ -160,7 +152,7 @@ static int trace(pid_t pid, uint64_t address) {
     profile = profile_open(region.path, &error);
     if (!profile)
         job_fail_as(&error);
-    job_undo(close_profile, profile);
+    profile_goes_with_job(profile);
     found = liveheap_find(region.pid, &profile->header, address, clock_now_ns(), &block, &error);
     if (found < 0)
         job_fail_as(&error);
@@ -170,7 +162,7 @@ static int trace(pid_t pid, uint64_t address) {
     model = model_load(profile, &error);
     if (!model)
         job_fail_as(&error);
-    job_undo(free_model, model);
+    model_goes_with_job(model);
     trace_write_block(model, &block, address);
     trace_write_path(model, block.context);
     return cli_finish(CLI_OK);

@@ -306,9 +306,7 @@ static void list_look(void *what) {
     size_t count;
     char growing[PATH_MAX];
     job_check(region_list(&regions, &count, &error), &error);
-    if (count != 0) { /* else there is no array */
-        job_take(regions);
-    }
+    job_undo(free, regions);
     for (size_t i = 0; i < count; i++) {
         list_add_region(look, &regions[i]);
     }

@@ -5,7 +5,6 @@
 #include <setjmp.h>
 #include <stdalign.h>
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -250,6 +249,11 @@ void *job_array(size_t count, size_t item_size) {
     return ((struct job_block *)job_have(block_new(size)))->bytes;
 }
 
+void *job_copy(const void *items, size_t count, size_t item_size) {
+    void *copy = job_array(count, item_size);
+    return count != 0 ? memcpy(copy, items, count * item_size) : copy;
+}
+
 char *job_string(const char *text) {
     size_t size = strlen(text) + 1;
     return memcpy(job_alloc(size), text, size);
@@ -314,21 +318,15 @@ void job_release(void *items) {
     }
 }
 
-static bool job_note(void (*undo)(void *what), void *what) {
+void job_undo(void (*undo)(void *what), void *what) {
     struct job_undo *entry = job_try(sizeof *entry);
     struct job_memory *memory = job_memory();
-    if (entry != NULL) {
-        *entry = (struct job_undo){memory->undos, undo, what};
-        memory->undos = entry;
-    }
-    return entry != NULL;
-}
-
-void job_undo(void (*undo)(void *what), void *what) {
-    if (!job_note(undo, what)) {
+    if (entry == NULL) {
         undo(what);
         job_fail_memory();
     }
+    *entry = (struct job_undo){memory->undos, undo, what};
+    memory->undos = entry;
 }
 
 void job_undo_now(const void *what) {

@@ -66,6 +66,9 @@ noreturn void job_fail_memory(void);
 void *job_alloc(size_t size) __attribute__((malloc, returns_nonnull, alloc_size(1)));
 void *job_array(size_t count, size_t item_size)
     __attribute__((malloc, returns_nonnull, alloc_size(1, 2)));
+/* A copy of an array. items may be NULL where there are none. */
+void *job_copy(const void *items, size_t count, size_t item_size)
+    __attribute__((malloc, returns_nonnull));
 char *job_string(const char *text) __attribute__((malloc, returns_nonnull));
 char *job_text(const char *format, ...)
     __attribute__((malloc, returns_nonnull, format(printf, 1, 2)));

@@ -232,10 +232,6 @@ static bool detail_is_view(const struct selection *selection) {
     return selection_is_all(&all);
 }
 
-static uint64_t detail_whole_count(uint64_t units) {
-    return (units + ACCOUNTS_ONE / 2) / ACCOUNTS_ONE;
-}
-
 static int detail_by_id(const void *left, const void *right) {
     const struct detail_context *a = left;
     const struct detail_context *b = right;
@@ -270,14 +266,14 @@ static void detail_finish(struct gathering *gathering) {
             context->shutdown_bytes += context->late_bytes;
             context->shutdown_blocks += context->late_blocks;
         }
-        context->allocations = detail_whole_count(context->allocations);
-        context->shutdown_blocks = detail_whole_count(context->shutdown_blocks);
-        context->short_blocks = detail_whole_count(context->short_blocks);
+        context->allocations = slice_whole_count(context->allocations);
+        context->shutdown_blocks = slice_whole_count(context->shutdown_blocks);
+        context->short_blocks = slice_whole_count(context->short_blocks);
         context->lifetime_sum_ns /= (double)ACCOUNTS_ONE;
     }
     for (size_t i = 0; i < DETAIL_SIZE_BUCKETS; i++) {
-        detail->sizes[i].allocations = detail_whole_count(detail->sizes[i].allocations);
-        detail->sizes[i].live_blocks = detail_whole_count(detail->sizes[i].live_blocks);
+        detail->sizes[i].allocations = slice_whole_count(detail->sizes[i].allocations);
+        detail->sizes[i].live_blocks = slice_whole_count(detail->sizes[i].live_blocks);
     }
     if (detail->context_count != 0) {
         qsort(detail->contexts, detail->context_count, sizeof *detail->contexts, detail_by_id);
@@ -358,6 +354,14 @@ struct detail *detail_gather(const struct detail_wish *wish, const struct select
 void detail_free(struct detail *detail) {
     struct job_memory *memory = detail != NULL ? detail->memory : NULL;
     job_free(&memory);
+}
+
+static void detail_undo(void *detail) {
+    detail_free(detail);
+}
+
+void detail_goes_with_job(struct detail *detail) {
+    job_undo(detail_undo, detail);
 }
 
 const struct detail_context *detail_find(const struct detail *detail, uint32_t id) {

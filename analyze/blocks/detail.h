@@ -104,6 +104,8 @@ struct detail *detail_gather(const struct detail_wish *wish, const struct select
                              const struct names *names, const struct replay_options *options,
                              struct error *error);
 void detail_free(struct detail *detail); /* NULL is allowed */
+/* detail_free() when the present job ends. */
+void detail_goes_with_job(struct detail *detail);
 
 /* NULL: nothing of this context was seen. */
 const struct detail_context *detail_find(const struct detail *detail, uint32_t id);

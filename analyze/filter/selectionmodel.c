@@ -189,18 +189,14 @@ static void sums_take(struct sums *sums, const struct life *life) {
     }
 }
 
-static uint64_t whole_of(uint64_t units) {
-    return (units + ACCOUNTS_ONE / 2) / ACCOUNTS_ONE;
-}
-
 static double root(double variance) {
     return variance > 0 ? sqrt(variance) : 0;
 }
 
 /* So that they are what came and did not go, also where estimates were rounded. */
 static uint64_t live_blocks(const struct sums_cell *cell) {
-    uint64_t came = whole_of(cell->base_units) + whole_of(cell->sum.alloc_count);
-    uint64_t gone = whole_of(cell->sum.free_count);
+    uint64_t came = slice_whole_count(cell->base_units) + slice_whole_count(cell->sum.alloc_count);
+    uint64_t gone = slice_whole_count(cell->sum.free_count);
     return came > gone ? came - gone : 0;
 }
 
@@ -219,10 +215,10 @@ static struct model_context context_from(const struct sums *sums, const struct m
         .live_blocks = live_blocks(cell),
         .peak_bytes = cell->live_bytes + (is_adjusted ? cell->adjust : 0),
         .total_bytes = cell->sum.alloc_bytes,
-        .allocations = whole_of(cell->sum.alloc_count),
+        .allocations = slice_whole_count(cell->sum.alloc_count),
         .freed_bytes = cell->sum.free_bytes,
-        .frees = whole_of(cell->sum.free_count),
-        .temporary = whole_of(cell->sum.temporary),
+        .frees = slice_whole_count(cell->sum.free_count),
+        .temporary = slice_whole_count(cell->sum.temporary),
         .lifetimes = cell->sum.lifetimes != 0
                          ? (uint64_t)(cell->sum.lifetimes - 1) * MEMTRACE_LIFETIME_BUCKETS
                          : MODEL_NO_LIFETIMES,
@@ -260,7 +256,7 @@ static void sums_finish(struct sums *sums) {
         }
     }
     for (size_t i = 0; i < model->lifetime_count * MEMTRACE_LIFETIME_BUCKETS; i++) {
-        model->lifetimes[i] = whole_of(model->lifetimes[i]);
+        model->lifetimes[i] = slice_whole_count(model->lifetimes[i]);
     }
     set_errors(sums);
 }
@@ -325,7 +321,7 @@ static void finish_timeline(struct threads *threads) {
         sum.alloc_units += threads->steps[i].alloc_units;
         point->live_bytes = sum.live_bytes;
         point->alloc_bytes = sum.alloc_bytes;
-        point->alloc_count = whole_of(sum.alloc_units);
+        point->alloc_count = slice_whole_count(sum.alloc_units);
     }
 }
 
@@ -363,11 +359,11 @@ static void threads_take(struct threads *threads, const struct life *life, struc
 }
 
 static void finish_thread(struct model_thread *thread, const struct counts *counts) {
-    thread->allocations = whole_of(counts->alloc_units);
+    thread->allocations = slice_whole_count(counts->alloc_units);
     thread->total_bytes = counts->alloc_bytes;
-    thread->frees = whole_of(counts->free_units);
+    thread->frees = slice_whole_count(counts->free_units);
     thread->freed_bytes = counts->free_bytes;
-    thread->foreign_frees = whole_of(counts->foreign_units);
+    thread->foreign_frees = slice_whole_count(counts->foreign_units);
     thread->foreign_freed_bytes = counts->foreign_bytes;
     thread->live_bytes = (int64_t)counts->live_bytes;
 }
@@ -396,7 +392,7 @@ static void threads_finish(struct threads *threads) {
     foreign_sort(&threads->foreign);
     for (size_t i = 0; i < threads->foreign.count; i++) {
         struct model_foreign foreign = threads->foreign.pairs[i];
-        foreign.blocks = whole_of(foreign.blocks);
+        foreign.blocks = slice_whole_count(foreign.blocks);
         records_take_foreign(threads->model, foreign);
     }
 }
@@ -417,14 +413,6 @@ static void finish(struct model *model) {
 
 /* ---- Filters of contexts ---- */
 
-static void *copy_of(const void *items, size_t count, size_t size) {
-    void *copy = job_array(count + 1, size);
-    if (count != 0) {
-        memcpy(copy, items, count * size);
-    }
-    return copy;
-}
-
 struct choosing {
     const struct selection *selection;
     const struct model *from;
@@ -442,12 +430,12 @@ static void choose_in_job(struct model *model, void *what) {
             model->contexts[model->context_count++] = from->contexts[i];
         }
     }
-    model->lifetimes = copy_of(from->lifetimes, from->lifetime_count,
-                               MEMTRACE_LIFETIME_BUCKETS * sizeof *model->lifetimes);
+    model->lifetimes = job_copy(from->lifetimes, from->lifetime_count,
+                                MEMTRACE_LIFETIME_BUCKETS * sizeof *model->lifetimes);
     model->lifetime_count = from->lifetime_count;
     if (selection_is_all(choosing->selection)) { /* everything */
         memcpy(model->threads, from->threads, from->thread_count * sizeof *model->threads);
-        model->foreign = copy_of(from->foreign, from->foreign_count, sizeof *model->foreign);
+        model->foreign = job_copy(from->foreign, from->foreign_count, sizeof *model->foreign);
         model->foreign_count = from->foreign_count;
         model->totals = from->totals;
         model->recording = from->recording;
@@ -536,11 +524,11 @@ static void take_threads(void *what) {
     const struct taking_threads *taking = what;
     struct model *model = taking->model;
     const struct model *from = taking->from;
-    model->threads = copy_of(from->threads, from->thread_count, sizeof *model->threads);
+    model->threads = job_copy(from->threads, from->thread_count, sizeof *model->threads);
     model->thread_count = from->thread_count;
-    model->foreign = copy_of(from->foreign, from->foreign_count, sizeof *model->foreign);
+    model->foreign = job_copy(from->foreign, from->foreign_count, sizeof *model->foreign);
     model->foreign_count = from->foreign_count;
-    model->timeline = copy_of(from->timeline, from->timeline_count, sizeof *model->timeline);
+    model->timeline = job_copy(from->timeline, from->timeline_count, sizeof *model->timeline);
     model->timeline_count = from->timeline_count;
 }
 

@@ -2,6 +2,8 @@
 /* model.c: see model.h. */
 #include "analyze/model/model.h"
 
+#include "analyze/base/job.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,6 +38,14 @@ struct model *model_make(void (*make)(struct model *model, void *what), void *wh
 void model_free(struct model *model) {
     struct job_memory *memory = model != NULL ? model->memory : NULL;
     job_free(&memory);
+}
+
+static void model_undo(void *model) {
+    model_free(model);
+}
+
+void model_goes_with_job(struct model *model) {
+    job_undo(model_undo, model);
 }
 
 /* ---- Look-ups ---- */

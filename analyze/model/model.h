@@ -267,6 +267,8 @@ struct model *model_load_records(const struct profile *profile, struct error *er
 
 /* NULL is allowed. One without memory of its own goes with its job. */
 void model_free(struct model *model);
+/* model_free() when the present job ends. */
+void model_goes_with_job(struct model *model);
 
 /* The context with this id, or NULL if it has no counts. NULL model: NULL. */
 const struct model_context *model_find(const struct model *model, uint32_t id);

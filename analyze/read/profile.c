@@ -3,6 +3,7 @@
 #include "analyze/read/profile.h"
 
 #include "analyze/base/array.h"
+#include "analyze/base/job.h"
 #include "analyze/read/block.h"
 #include "analyze/read/byteorder.h"
 #include "analyze/read/compressed.h"
@@ -451,6 +452,14 @@ void profile_close(struct profile *profile) {
     free(profile->segments);
     free(profile->path);
     free(profile);
+}
+
+static void profile_undo(void *profile) {
+    profile_close(profile);
+}
+
+void profile_goes_with_job(struct profile *profile) {
+    job_undo(profile_undo, profile);
 }
 
 const void *profile_item(const struct profile *profile, const struct profile_segment *segment,

@@ -98,6 +98,8 @@ bool profile_reaches(const struct profile *profile, uint64_t end);
 
 /* NULL is allowed. */
 void profile_close(struct profile *profile);
+/* profile_close() when the present job ends. */
+void profile_goes_with_job(struct profile *profile);
 
 /* Item `place` of a segment, or NULL if it lies under the segment's header or past its end.
  * Aligned as the item needs. Live items change under the reader. */

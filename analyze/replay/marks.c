@@ -65,7 +65,5 @@ void marks_copy(struct model *model, const struct model_mark *marks, size_t coun
     model->mark_names_size = texts.used;
     texts.bytes = NULL; /* they are the model's from here on */
     texts_free(&texts);
-    if (model->mark_names != NULL) {
-        job_take(model->mark_names);
-    }
+    job_undo(free, model->mark_names);
 }

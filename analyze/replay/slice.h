@@ -22,6 +22,11 @@
 
 #define ACCOUNTS_ONE UINT64_C(65536)
 
+/* Of units of 1 / ACCOUNTS_ONE, rounded. */
+static inline uint64_t slice_whole_count(uint64_t units) {
+    return (units + ACCOUNTS_ONE / 2) / ACCOUNTS_ONE;
+}
+
 struct slice_variance {
     double total, allocations, live, maximum; /* live: the change; maximum: that at the maximum */
 };

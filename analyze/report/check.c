@@ -40,8 +40,7 @@ struct counting {
 };
 
 static uint64_t scope_whole(const struct counting *counting, uint64_t cost) {
-    return counting->budget->metric == METRIC_ALLOCATIONS ? (cost + ACCOUNTS_ONE / 2) / ACCOUNTS_ONE
-                                                          : cost;
+    return counting->budget->metric == METRIC_ALLOCATIONS ? slice_whole_count(cost) : cost;
 }
 
 static void scope_close(struct counting *counting, size_t index) {

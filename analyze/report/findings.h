@@ -65,6 +65,10 @@ const char *findings_command(const struct report *report, const struct finding *
 /* Appends. Texts belong to the job. */
 void findings_add(struct findings *findings, struct finding finding);
 
+static inline double finding_share(uint64_t part, uint64_t whole) {
+    return whole != 0 ? (double)part / (double)whole : 0;
+}
+
 /* Code that is to blame for some call paths: the innermost function of the program's own. */
 struct culprit {
     const struct names_frame *frame; /* NULL: no code is known */

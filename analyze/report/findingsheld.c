@@ -16,10 +16,6 @@ enum {
     LEAKS = 5, /* functions that are named */
 };
 
-static double held_share(uint64_t part, uint64_t whole) {
-    return whole != 0 ? (double)part / (double)whole : 0;
-}
-
 /* ---- When it is judged ---- */
 
 /* When the program began to end: almost all of its allocations had been made, and the rest of its
@@ -247,11 +243,11 @@ static void held_add_leak(struct holding *holding, const struct culprit *culprit
     const struct model *model = holding->model;
     bool is_growth = growth_is_steady(growth, &holding->moments);
     bool is_large = culprit->cost.main >= LEAK_LEAST ||
-                    held_share(culprit->cost.main, model->totals.maximum_bytes) >= 0.1;
+                    finding_share(culprit->cost.main, model->totals.maximum_bytes) >= 0.1;
     struct finding finding = {.kind = is_growth ? FINDING_GROWTH : FINDING_LEAK,
                               .bytes = culprit->cost.main,
                               .count = culprit->cost.side,
-                              .share = held_share(culprit->cost.main, model->totals.live_bytes)};
+                              .share = finding_share(culprit->cost.main, model->totals.live_bytes)};
     struct number numbers[4];
     char name[CULPRIT_NAME];
     char place[CULPRIT_NAME];
@@ -261,7 +257,7 @@ static void held_add_leak(struct holding *holding, const struct culprit *culprit
     }
     culprit_name(report, culprit, name);
     culprit_place(report, culprit, place);
-    finding.weight = 0.35 + 0.65 * held_share(culprit->cost.main, model->totals.maximum_bytes) +
+    finding.weight = 0.35 + 0.65 * finding_share(culprit->cost.main, model->totals.maximum_bytes) +
                      (is_growth ? 0.3 : 0) + 0.1 * finding.share;
     finding.title = model_has_leaks(model)
                         ? job_text(is_growth ? "%s leaks more and more" : "%s leaks", name)
@@ -294,7 +290,7 @@ static void held_add_grown(struct holding *holding, const struct culprit *culpri
     const struct report *report = holding->wish->report;
     uint64_t live = held_live_at(holding->wish->whole, holding->end_ns);
     struct finding finding = {
-        .kind = FINDING_GROWTH, .bytes = growth->end, .share = held_share(growth->end, live)};
+        .kind = FINDING_GROWTH, .bytes = growth->end, .share = finding_share(growth->end, live)};
     struct number numbers[3];
     char name[CULPRIT_NAME];
     char place[CULPRIT_NAME];
@@ -306,7 +302,7 @@ static void held_add_grown(struct holding *holding, const struct culprit *culpri
     }
     culprit_name(report, culprit, name);
     culprit_place(report, culprit, place);
-    finding.weight = 0.25 + 0.4 * held_share(growth->end, holding->model->totals.maximum_bytes);
+    finding.weight = 0.25 + 0.4 * finding_share(growth->end, holding->model->totals.maximum_bytes);
     snprintf(at, sizeof at, "%.9fs", (double)holding->end_ns / 1e9);
     finding.title = job_text("Memory held by %s grows", name);
     finding.sentence = job_text(

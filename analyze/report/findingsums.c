@@ -37,10 +37,6 @@ enum {
                               moment: so are all the blocks that a vector grows through */
 };
 
-static double finding_share(uint64_t part, uint64_t whole) {
-    return whole != 0 ? (double)part / (double)whole : 0;
-}
-
 /* ---- Allocations for a moment ---- */
 
 /* Who allocates for a moment, by how much of it each call path did. */
@@ -455,10 +451,6 @@ static void finding_add_slack(struct findings *findings, const struct report *re
     findings_add(findings, finding);
 }
 
-static void finding_end_detail(void *detail) {
-    detail_free(detail);
-}
-
 static void finding_find_holes(struct findings *findings, const struct findings_wish *wish) {
     const struct detail_wish parts = {.parts = DETAIL_HEAP, .limit = 1};
     struct selection selection = selection_all();
@@ -476,7 +468,7 @@ static void finding_find_holes(struct findings *findings, const struct findings_
     moment.detail = detail_gather(&parts, &selection, wish->whole, report.parts, report.names,
                                   wish->replay, &error);
     job_check(moment.detail != NULL ? 0 : -1, &error);
-    job_undo(finding_end_detail, moment.detail);
+    detail_goes_with_job(moment.detail);
     moment.map = heapmap_make(moment.detail, report_smaps(&report, selection.view.to_ns));
     finding_add_slack(findings, &report, &moment);
     pins = moment.map.pins;

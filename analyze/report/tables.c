@@ -238,7 +238,7 @@ static struct table_cell lifetimes_cell(const struct report *report, const struc
 
 static struct lifetimes lifetimes_of_sketch(const struct report *report,
                                             const struct sketch *sketch) {
-    struct lifetimes told = {.freed = (sketch->count + ACCOUNTS_ONE / 2) / ACCOUNTS_ONE};
+    struct lifetimes told = {.freed = slice_whole_count(sketch->count)};
     for (size_t i = 0; i < 3; i++) {
         told.percentile[i] = lifetimes_cell(report, sketch, sketch_percentile(sketch, percents[i]));
     }

@@ -6,22 +6,13 @@
 
 #include <string.h>
 
-/* count may be 0. */
-static void *submodel_copy(const void *items, size_t count, size_t size) {
-    void *copy = job_array(count + 1, size);
-    if (count != 0) {
-        memcpy(copy, items, count * size);
-    }
-    return copy;
-}
-
 static void submodel_copy_modules(struct model *model, const struct model *whole) {
     size_t size = 0;
     size_t used = 0;
     for (size_t i = 0; i < whole->module_count; i++) {
         size += strlen(whole->modules[i].path) + 1;
     }
-    model->modules = submodel_copy(whole->modules, whole->module_count, sizeof *model->modules);
+    model->modules = job_copy(whole->modules, whole->module_count, sizeof *model->modules);
     model->strings = job_array(size + 1, 1);
     for (size_t i = 0; i < whole->module_count; i++) {
         size_t length = strlen(whole->modules[i].path) + 1;
@@ -48,22 +39,22 @@ static void submodel_copy_threads(struct model *model, const struct model *whole
 void submodel_start(struct model *model, const struct model *whole) {
     *model = (struct model){
         .header = whole->header,
-        .nodes = submodel_copy(whole->nodes, whole->node_count, sizeof *model->nodes),
+        .nodes = job_copy(whole->nodes, whole->node_count, sizeof *model->nodes),
         .node_count = whole->node_count,
         .before_node = whole->before_node,
         .thread_count = whole->thread_count,
         .module_count = whole->module_count,
-        .pools = submodel_copy(whole->pools, whole->pool_count, sizeof *model->pools),
+        .pools = job_copy(whole->pools, whole->pool_count, sizeof *model->pools),
         .pool_count = whole->pool_count,
         .pool_rooms =
-            submodel_copy(whole->pool_rooms, whole->pool_room_count, sizeof *model->pool_rooms),
+            job_copy(whole->pool_rooms, whole->pool_room_count, sizeof *model->pool_rooms),
         .pool_room_count = whole->pool_room_count,
-        .timeline = submodel_copy(whole->timeline, whole->timeline_count, sizeof *model->timeline),
+        .timeline = job_copy(whole->timeline, whole->timeline_count, sizeof *model->timeline),
         .timeline_count = whole->timeline_count,
         .mark_total = whole->mark_total,
-        .gaps = submodel_copy(whole->gaps, whole->gap_count, sizeof *model->gaps),
+        .gaps = job_copy(whole->gaps, whole->gap_count, sizeof *model->gaps),
         .gap_count = whole->gap_count,
-        .thinned = submodel_copy(whole->thinned, whole->thinned_count, sizeof *model->thinned),
+        .thinned = job_copy(whole->thinned, whole->thinned_count, sizeof *model->thinned),
         .thinned_count = whole->thinned_count,
         .from_ns = whole->from_ns,
         .to_ns = whole->to_ns,

@@ -214,28 +214,24 @@ void sums_pack(struct sums *sums, struct slice *slice) {
 
 /* ---- The model ---- */
 
-static uint64_t sums_whole(uint64_t units) {
-    return (units + ACCOUNTS_ONE / 2) / ACCOUNTS_ONE;
-}
-
 static double sums_root(double variance) {
     return variance > 0 ? sqrt(variance) : 0;
 }
 
 struct sums_thread sums_thread(const struct sums *sums, uint32_t id) {
     struct sums_thread thread = sums->threads[id];
-    thread.alloc_units = sums_whole(thread.alloc_units);
-    thread.free_units = sums_whole(thread.free_units);
-    thread.foreign_units = sums_whole(thread.foreign_units);
+    thread.alloc_units = slice_whole_count(thread.alloc_units);
+    thread.free_units = slice_whole_count(thread.free_units);
+    thread.foreign_units = slice_whole_count(thread.foreign_units);
     return thread;
 }
 
 static void sums_finish_cell(const struct sums *sums, struct sum *sum) {
     sum->peak_bytes = sum->base_bytes + sums_peak_of(sums, sum);
-    sum->alloc_count = sums_whole(sum->alloc_count);
-    sum->free_count = sums_whole(sum->free_count);
-    sum->base_count = sums_whole(sum->base_count);
-    sum->temporary = sums_whole(sum->temporary);
+    sum->alloc_count = slice_whole_count(sum->alloc_count);
+    sum->free_count = slice_whole_count(sum->free_count);
+    sum->base_count = slice_whole_count(sum->base_count);
+    sum->temporary = slice_whole_count(sum->temporary);
     sum->total_variance = sums_root(sum->total_variance);
     sum->live_variance = sums_root(sum->live_variance);
 }
@@ -244,7 +240,7 @@ void sums_finish(struct sums *sums) {
     const struct slice_variance *variance = &sums->all.variance;
     struct model *model = sums->model;
     for (size_t i = 0; i < model->lifetime_count * MEMTRACE_LIFETIME_BUCKETS; i++) {
-        model->lifetimes[i] = sums_whole(model->lifetimes[i]);
+        model->lifetimes[i] = slice_whole_count(model->lifetimes[i]);
     }
     for (size_t id = 1; id < model->node_count; id++) {
         struct sum *sum = &sums->cells[id];
@@ -265,7 +261,7 @@ void sums_finish(struct sums *sums) {
     foreign_sort(&sums->foreign);
     for (size_t i = 0; i < sums->foreign.count; i++) {
         struct model_foreign foreign = sums->foreign.pairs[i];
-        foreign.blocks = sums_whole(foreign.blocks);
+        foreign.blocks = slice_whole_count(foreign.blocks);
         records_take_foreign(model, foreign);
     }
 }

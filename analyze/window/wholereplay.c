@@ -65,7 +65,7 @@ static struct memtrace_point wholereplay_point_of(const struct wholereplay *repl
     return (struct memtrace_point){
         .time_ns = state.time_ns,
         .live_bytes = (uint64_t)wrap_add(replay->live, state.live),
-        .alloc_count = (state.alloc_units + ACCOUNTS_ONE / 2) / ACCOUNTS_ONE,
+        .alloc_count = slice_whole_count(state.alloc_units),
         .alloc_bytes = state.alloc_bytes,
     };
 }

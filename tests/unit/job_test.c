@@ -180,6 +180,8 @@ static void take(void *what) {
     struct error error;
     (void)what;
     assert_string_equal(job_take(strdup("text")), "text");
+    assert_memory_equal(job_copy("copy", 5, 1), "copy", 5);
+    assert_non_null(job_copy(NULL, 0, 100));
     error_set(&error, "why");
     job_check(0, &error);
     job_check(-1, &error);

@@ -3,6 +3,7 @@
 #include "web/server/apidetail.h"
 
 #include "web/server/apicache.h"
+#include "web/server/apimetric.h"
 
 #include "analyze/profile/load.h"
 #include "analyze/replay/accounts.h"
@@ -37,10 +38,6 @@ struct selection_times apidetail_window(const struct answer *view) {
             view->whole->now_ns > window.from_ns ? view->whole->now_ns : window.from_ns + 1;
     }
     return window;
-}
-
-uint64_t apidetail_count(uint64_t units) {
-    return (units + ACCOUNTS_ONE / 2) / ACCOUNTS_ONE;
 }
 
 /* ---- Bins ---- */
@@ -163,10 +160,6 @@ const struct apidetail *apidetail_get(struct api_call *call, bool all) {
 
 /* ---- Others ---- */
 
-static void close_gathered(void *detail) {
-    detail_free(detail);
-}
-
 const struct detail *apidetail_gather(const struct answer *view, const struct detail_wish *wish,
                                       const struct selection *selection,
                                       const struct replay_options *replay) {
@@ -176,15 +169,11 @@ const struct detail *apidetail_gather(const struct answer *view, const struct de
     if (detail == NULL) {
         job_fail_as(&error);
     }
-    job_undo(close_gathered, detail);
+    detail_goes_with_job(detail);
     return detail;
 }
 
 /* ---- Sums, where they were left out ---- */
-
-static void close_sums(void *value) {
-    model_free(value);
-}
 
 static void *make_sums(const void *wish, const struct replay_options *replay) {
     const struct answer *view = wish;
@@ -194,16 +183,11 @@ static void *make_sums(const void *wish, const struct replay_options *replay) {
     if (sums == NULL) {
         job_fail_as(&error);
     }
-    job_undo(close_sums, sums);
+    model_goes_with_job(sums);
     return sums;
 }
 
-static size_t sums_bytes(const void *value) {
-    const struct model *model = value;
-    return sizeof *model + model->context_count * sizeof *model->contexts;
-}
-
-static const struct apicache_kind sums_kind = {.make = make_sums, .bytes = sums_bytes};
+static const struct apicache_kind sums_kind = {.make = make_sums, .bytes = apimetric_bytes};
 
 const struct model *apidetail_sums(struct api_call *call) {
     const struct answer *view = call->view;

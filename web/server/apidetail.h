@@ -44,9 +44,6 @@ uint64_t apidetail_bin_ns(const struct apidetail *detail, size_t bin);
 /* [from, to) of the view in the time of its recording. */
 struct selection_times apidetail_window(const struct answer *view);
 
-/* Whole counts of units. */
-uint64_t apidetail_count(uint64_t units);
-
 /* What `report` and `rows` need for cells of single blocks. */
 struct report apidetail_report(const struct api_call *call, const struct apidetail *detail);
 

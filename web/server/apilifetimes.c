@@ -113,7 +113,7 @@ static void write_counts(struct jsonwriter *json, const uint64_t *units, size_t 
     for (size_t row = 0; row < rows; row++) {
         jsonwriter_array(json, NULL);
         for (size_t i = 0; i < columns; i++) {
-            jsonwriter_number(json, NULL, apidetail_count(units[row * columns + i]));
+            jsonwriter_number(json, NULL, slice_whole_count(units[row * columns + i]));
         }
         jsonwriter_end_array(json);
     }

@@ -13,7 +13,7 @@
 
 enum { SHORT_NS = 10000000 }; /* what is short-lived, where nobody says how short */
 
-static size_t bytes_of_contexts(const void *value) {
+size_t apimetric_bytes(const void *value) {
     const struct model *model = value;
     return sizeof *model + model->context_count * sizeof *model->contexts;
 }
@@ -25,7 +25,7 @@ static void *make_heap(const void *wish, const struct replay_options *replay) {
     return (void *)(uintptr_t)answer_counted(wish);
 }
 
-static const struct apicache_kind heap_kind = {.make = make_heap, .bytes = bytes_of_contexts};
+static const struct apicache_kind heap_kind = {.make = make_heap, .bytes = apimetric_bytes};
 
 const struct model *apimetric_heap(struct api_call *call, const struct answer *view) {
     uint32_t classes = selection_classes(view->selection);
@@ -51,7 +51,7 @@ static void *make_unsuppressed(const void *asked, const struct replay_options *r
 }
 
 static const struct apicache_kind unsuppressed_kind = {.make = make_unsuppressed,
-                                                       .bytes = bytes_of_contexts};
+                                                       .bytes = apimetric_bytes};
 
 /* `heap`: all of them; `key`: which. */
 static const struct model *without_suppressed(struct api_call *call, const struct answer *view,
@@ -88,7 +88,7 @@ static void *make_part(const void *asked, const struct replay_options *replay) {
 
 static size_t bytes_of_part(const void *value) {
     const struct part *part = value;
-    return sizeof *part + bytes_of_contexts(part->model) +
+    return sizeof *part + apimetric_bytes(part->model) +
            part->detail->context_count * sizeof *part->detail->contexts;
 }
 

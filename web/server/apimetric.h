@@ -15,6 +15,9 @@
  * came from, and what a command is to be told. */
 const struct model *apimetric_model(struct api_call *call, const struct answer *view);
 
+/* The bytes of a kept model: of it and its contexts. */
+size_t apimetric_bytes(const void *value);
+
 /* The same for this metric, whatever the call's. */
 const struct model *apimetric_of(struct api_call *call, const struct answer *view,
                                  enum metric metric);

@@ -107,10 +107,6 @@ static const char *follow_place(const struct profile *profile, const struct mode
     return access(profile->path, F_OK) != 0 && access(output, F_OK) == 0 ? output : profile->path;
 }
 
-static void free_model(void *model) {
-    model_free(model);
-}
-
 static int follow_load_region(struct follow *follow, struct loaded *loaded, bool runs,
                               struct error *error) {
     struct source *file = &loaded->file;
@@ -119,7 +115,7 @@ static int follow_load_region(struct follow *follow, struct loaded *loaded, bool
         (file->model = model_load(follow->profile, error)) == NULL) {
         return -1;
     }
-    job_undo(free_model, file->model);
+    model_goes_with_job(file->model);
     job_undo(loaded_undo, loaded);
     file->path = job_string(follow_place(follow->profile, file->model));
     file->model->live = runs;
@@ -434,15 +430,11 @@ static void run_follow(struct follow *follow) {
     open_successor(follow);
 }
 
-static void follow_close_region(void *profile) {
-    profile_close(profile);
-}
-
 static void follow_open_region(void *what) {
     struct follow *follow = what;
     follow->profile = profile_open(follow->source->whole->file.path, NULL);
     if (follow->profile != NULL) {
-        job_undo(follow_close_region, follow->profile);
+        profile_goes_with_job(follow->profile);
     }
 }
 
