@@ -154,7 +154,7 @@ static void start(struct program *program, const char *path) {
     struct error error = {""};
     memcpy(header.magic, MEMTRACE_RECORDING_MAGIC, sizeof header.magic);
     *program = (struct program){.file = RECORDFILE_NONE, .random = 88172645463325252u};
-    if (recordfile_create(&program->file, path, &header, &error) != 0) {
+    if (recordfile_create(&program->file, path, RECORDFILE_REPLACE, &header, &error) != 0) {
         fail(error.message);
     }
     for (int i = 0; i < THREADS; i++) {
