@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Checks the rules of the house that a compiler does not: lint.py CHECK [options].
 
-CHECK: includes, conditionals, exports, needed, waits, text, names, links,
+CHECK: includes, circles, conditionals, exports, needed, waits, text, names, links,
 documented, format, tidy.
 """
 import argparse
@@ -143,6 +143,43 @@ def decoder_includes():
     return ["%s: includes Zydis, and is not left out by memtrace_without_patching()" % path for path in included
             if path.startswith("collect/") and path.endswith(".c") and sees(path, set())
             and not re.search(left_out.replace("\\\\", "\\"), "/" + path)]
+
+
+# Modules that include each other, by whom it is right. A module is a .c with its .h.
+CIRCLES = {
+}
+
+
+def included_modules():
+    """Of each module, which others its files include."""
+    files = sources("*.c", "*.h", "*.S")
+    found = {os.path.splitext(path)[0]: set() for path in files}
+    for path in files:
+        module = os.path.splitext(path)[0]
+        for line in lines_of(path):
+            name = re.match(r'\s*#\s*include\s*"([^"]+)\.h"', line)
+            if name and name.group(1) in found and name.group(1) != module:
+                found[module].add(name.group(1))
+    return found
+
+
+def check_circles():
+    """Two modules that need each other are one module in two places, or one of them is two."""
+    included = included_modules()
+
+    def reach(start):
+        seen, waiting = set(), [start]
+        while waiting:
+            for name in included[waiting.pop()] - seen:
+                seen.add(name)
+                waiting.append(name)
+        return seen
+
+    reached = {module: reach(module) for module in included}
+    circles = {tuple(sorted(other for other in reached[module] if module in reached[other]))
+               for module in included if module in reached[module]}
+    wrong = ["include each other: " + " ".join(circle) for circle in sorted(circles - set(CIRCLES))]
+    return wrong + ["lint.py defends a circle that is none: " + " ".join(circle) for circle in sorted(set(CIRCLES) - circles)]
 
 
 def check_conditionals():
