@@ -11,7 +11,8 @@
 #include "analyze/base/threadstart.h"
 #include "analyze/read/block.h"
 #include "analyze/read/budget.h"
-#include "analyze/read/compressed.h"
+#include "analyze/read/profile.h"
+#include "analyze/read/segmentpack.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -266,7 +267,7 @@ static void work_together(struct job *job) {
 
 /* Last, since it says how long the file is. */
 static enum compress_status write_header(struct job *job, struct memtrace_header *header) {
-    if (job->from->size > compressed_most(job->written) ||
+    if (job->from->size > profile_compressed_most(job->written) ||
         (job->pages + 1) * MEMTRACE_PAGE_SIZE > budget_honest(BUDGET_PROFILE, job->written)) {
         return COMPRESS_SMALL;
     }

@@ -207,7 +207,7 @@ static int recordask_write_wish(struct memtrace_header *header, const struct reg
                                 struct error *error) {
     struct memtrace_recording *recording = recording_of(header);
     struct memtrace_header copy = *header; /* of one moment, with strings that end */
-    profile_end_strings(&copy);
+    region_end_strings(&copy);
     if (recordask_check(&copy, (long)region->pid, error) != 0 ||
         choose_path(&copy, output, path, RECORDASK_PATH, error) != 0) {
         return -1;

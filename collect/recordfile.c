@@ -218,22 +218,28 @@ int recordfile_create(struct recordfile *file, const char *path, enum recordfile
     return 0;
 }
 
-/* The blocks to go on behind: without an index, and without a last one that does not add up. */
+/* The blocks to go on behind: without an index, and without a last one that does not add up.
+ * SIZE_MAX: there is no memory to see which. */
 static size_t count_kept(const struct recording *there) {
     struct recording_buffer buffer = {0};
     size_t count = there->block_count;
+    int result = 0;
     while (count > there->sent_blocks &&
            (there->blocks[count - 1].block.kind == MEMTRACE_BLOCK_INDEX ||
-            recording_payload(there, count - 1, &buffer, NULL) != 0)) {
+            (result = recording_payload(there, count - 1, &buffer, NULL)) < 0)) {
         count--;
     }
     recording_buffer_free(&buffer);
-    return count;
+    return result == RECORDING_NO_MEMORY ? SIZE_MAX : count;
 }
 
 /* Cuts the file behind its last good block and takes over what is known of the others. */
 static int recordfile_take_over(struct recordfile *file, const struct recording *there) {
     size_t count = count_kept(there);
+    if (count == SIZE_MAX) {
+        errno = ENOMEM;
+        return -1;
+    }
     file->size = sizeof(struct memtrace_recording_header);
     for (size_t i = 0; i < count; i++) {
         const struct recording_entry *entry = &there->blocks[i];

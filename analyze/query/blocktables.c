@@ -290,6 +290,7 @@ struct blocks_cursor {
     size_t item;
     size_t items; /* of the block; 0: none is loaded */
     struct recording_buffer buffer;
+    bool no_memory;
     sqlite3_int64 row;
 };
 
@@ -303,9 +304,13 @@ static const struct recording_entry *blocks_entry_of(const struct blocks_cursor 
 static size_t blocks_load_block(struct blocks_cursor *cursor) {
     const struct memtrace_block_header *block = &blocks_entry_of(cursor)->block;
     size_t most;
-    if (block->kind != cursor->kind ||
-        recording_payload(cursor->source->parts.items[cursor->part], cursor->block, &cursor->buffer,
-                          NULL) != 0) {
+    int result = -1;
+    if (block->kind == cursor->kind) {
+        result = recording_payload(cursor->source->parts.items[cursor->part], cursor->block,
+                                   &cursor->buffer, NULL);
+        cursor->no_memory |= result == RECORDING_NO_MEMORY;
+    }
+    if (result != 0) {
         return 0;
     }
     most = cursor->buffer.size / cursor->record_size;
@@ -395,7 +400,7 @@ static int blocks_filter(sqlite3_vtab_cursor *base, int number, const char *text
     cursor->row = 1;
     blocks_find_block(cursor);
     blocks_find_record(cursor);
-    return SQLITE_OK;
+    return cursor->no_memory ? SQLITE_NOMEM : SQLITE_OK;
 }
 
 static int blocks_next(sqlite3_vtab_cursor *base) {
@@ -406,7 +411,7 @@ static int blocks_next(sqlite3_vtab_cursor *base) {
         blocks_find_block(cursor);
     }
     blocks_find_record(cursor);
-    return SQLITE_OK;
+    return cursor->no_memory ? SQLITE_NOMEM : SQLITE_OK;
 }
 
 static int blocks_at_end(sqlite3_vtab_cursor *cursor) {

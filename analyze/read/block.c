@@ -2,9 +2,10 @@
 /* block.c: see block.h. */
 #include "analyze/read/block.h"
 
-#include "analyze/read/compressed.h"
+#include "analyze/base/job.h"
 #include "analyze/read/nodecode.h"
 #include "analyze/read/predict.h"
+#include "analyze/read/segmentpack.h"
 
 #include <errno.h>
 #include <stdint.h>
@@ -77,6 +78,16 @@ void recording_buffer_free(struct recording_buffer *buffer) {
     free(buffer->stored);
     ZSTD_freeDCtx(buffer->context);
     *buffer = (struct recording_buffer){0};
+}
+
+static void recording_buffer_undo(void *buffer) {
+    recording_buffer_free(buffer);
+}
+
+struct recording_buffer *recording_buffer_new(void) {
+    struct recording_buffer *buffer = job_alloc(sizeof *buffer);
+    job_undo(recording_buffer_undo, buffer);
+    return buffer;
 }
 
 enum block_status block_load(int fd, uint64_t file_size, uint64_t offset,

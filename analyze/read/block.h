@@ -53,6 +53,8 @@ struct recording_buffer {
     void *context; /* zstd's */
 };
 void recording_buffer_free(struct recording_buffer *buffer);
+/* One that is freed when the present job ends; or by job_undo_now(). */
+struct recording_buffer *recording_buffer_new(void);
 
 enum block_status {
     BLOCK_WHOLE,

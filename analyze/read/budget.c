@@ -2,6 +2,8 @@
 /* budget.c: see budget.h. */
 #include "analyze/read/budget.h"
 
+#include "analyze/base/job.h"
+
 static uint64_t allowed_bytes; /* 0: what is honest */
 
 uint64_t budget_honest(enum budget_of of, uint64_t file_bytes) {
@@ -19,10 +21,8 @@ void budget_allow(uint64_t bytes) {
     allowed_bytes = bytes;
 }
 
-int budget_refuse(enum budget_of of, const char *path, uint64_t file_bytes, struct error *error) {
-    return error_set(
-        error,
-        "%s is compressed so much that its tables would take more than %.1f MiB, which "
-        "is more than a file of %.1f KiB can need; --memory-limit SIZE reads it",
-        path, (double)budget_allowed(of, file_bytes) / (1 << 20), (double)file_bytes / 1024);
+noreturn void budget_refuse(enum budget_of of, const char *path, uint64_t file_bytes) {
+    job_fail("%s is compressed so much that its tables would take more than %.1f MiB, which is "
+             "more than a file of %.1f KiB can need; --memory-limit SIZE reads it",
+             path, (double)budget_allowed(of, file_bytes) / (1 << 20), (double)file_bytes / 1024);
 }

@@ -10,9 +10,8 @@
 #ifndef ANALYZE_READ_BUDGET_H
 #define ANALYZE_READ_BUDGET_H
 
-#include "analyze/base/error.h"
-
 #include <stdint.h>
+#include <stdnoreturn.h>
 
 /* MiB that small files may have: the counters of a program alone may be 128 MiB of almost nothing
  * but zeros. A recording's tables are what the program did; they stand in memory several times. */
@@ -25,7 +24,7 @@ uint64_t budget_allowed(enum budget_of of, uint64_t file_bytes);
 /* What the user allows all files from now on. Before files are read. */
 void budget_allow(uint64_t bytes);
 
-/* One line: what is so large, and how it is read all the same. Always -1. */
-int budget_refuse(enum budget_of of, const char *path, uint64_t file_bytes, struct error *error);
+/* Ends the job: what is so large, and how it is read all the same. */
+noreturn void budget_refuse(enum budget_of of, const char *path, uint64_t file_bytes);
 
 #endif

@@ -58,7 +58,8 @@ static int read_piece(const struct recording_buffer *buffer, struct piece *piece
     return head.offset <= head.size && piece->size <= head.size - head.offset ? 0 : -1;
 }
 
-/* Calls back for each piece in the recording; damaged ones are left out. 0, or what it returned. */
+/* Calls back for each piece in the recording; damaged ones are left out. 0, or what it returned; or
+ * RECORDING_NO_MEMORY. */
 static int visit_pieces(const struct recording *recording, struct error *error,
                         int (*take)(void *context, const struct piece *piece, struct error *error),
                         void *context) {
@@ -69,10 +70,11 @@ static int visit_pieces(const struct recording *recording, struct error *error,
         if (recording->blocks[i].block.kind != MEMTRACE_BLOCK_FILE) {
             continue;
         }
-        if (recording_payload(recording, i, &buffer, NULL) != 0) {
-            result = errno == ENOMEM ? error_set(error, "out of memory") : 0;
-        } else if (read_piece(&buffer, &piece) == 0) {
+        result = recording_payload(recording, i, &buffer, error);
+        if (result == 0 && read_piece(&buffer, &piece) == 0) {
             result = take(context, &piece, error);
+        } else if (result != RECORDING_NO_MEMORY) {
+            result = 0;
         }
     }
     recording_buffer_free(&buffer);

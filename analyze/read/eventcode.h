@@ -37,6 +37,7 @@ struct event_decoder {
     size_t size;
     void *state;          /* eventcode.c's */
     bool skips_addresses; /* set after the start: allocations have address 0, which is faster */
+    bool no_memory;       /* it failed for want of it */
     char error[96];       /* empty, or what does not add up */
 };
 

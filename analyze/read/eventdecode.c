@@ -27,6 +27,11 @@ RARELY_DONE static int decoder_fail(struct event_decoder *decoder, const char *w
     return -1;
 }
 
+RARELY_DONE static int decoder_fail_memory(struct event_decoder *decoder) {
+    decoder->no_memory = true;
+    return decoder_fail(decoder, "out of memory");
+}
+
 int event_decoder_start(struct event_decoder *decoder, const struct memtrace_block_header *block,
                         const void *payload, size_t size) {
     struct state *state = atomic_exchange(&spare, NULL);
@@ -37,7 +42,7 @@ int event_decoder_start(struct event_decoder *decoder, const struct memtrace_blo
     }
     *decoder = (struct event_decoder){.payload = payload, .size = size, .state = state};
     if (state == NULL || predict_start(&state->predict, block->thread, block->first_number) != 0) {
-        decoder_fail(decoder, "out of memory");
+        decoder_fail_memory(decoder);
     } else if (varint_split(payload, size, state->column, COLUMNS, &state->damaged) != 0) {
         decoder_fail(decoder, "the sizes of its columns do not add up");
     } else if (block->items > MEMTRACE_BLOCK_EVENTS_MOST) {
@@ -311,7 +316,7 @@ HOT_INLINE int next_event(struct event_decoder *decoder, bool skips_addresses,
         get_alloc(state, op, skips_addresses, event);
     }
     if (state->no_memory) {
-        return decoder_fail(decoder, "out of memory");
+        return decoder_fail_memory(decoder);
     }
     return state->damaged ? decoder_fail(decoder, "its events cannot be") : 1;
 }

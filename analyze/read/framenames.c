@@ -5,7 +5,6 @@
 #include "analyze/base/array.h"
 #include "analyze/base/search.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* While it is read: which block an item is from, and its place there. */
@@ -89,12 +88,9 @@ static void read_names(void *what) {
     struct reading *reading = what;
     for (size_t i = 0; i < reading->part_count; i++) {
         const struct recording *part = reading->parts[i];
-        for (size_t j = 0; j < part->block_count; j++) {
-            const struct memtrace_block_header *block = &part->blocks[j].block;
-            if (block->kind == MEMTRACE_BLOCK_NAMES &&
-                recording_payload(part, j, &reading->buffer, NULL) == 0) {
-                framenames_take_block(reading, block->items);
-            }
+        size_t next = 0;
+        while (recording_next(part, MEMTRACE_BLOCK_NAMES, &next, &reading->buffer)) {
+            framenames_take_block(reading, part->blocks[next - 1].block.items);
         }
     }
     framenames_keep_first(reading);
@@ -106,13 +102,12 @@ int framenames_read(struct framenames *names, const struct recording *const *par
     struct reading reading = {.names = names, .parts = parts, .part_count = count};
     int result;
     *names = (struct framenames){0};
-    result = job_run(read_names, &reading, &names->memory, NULL);
+    result = job_run(read_names, &reading, &names->memory, error);
     recording_buffer_free(&reading.buffer);
     if (result != 0) {
         *names = (struct framenames){0};
-        return error_set(error, "out of memory while reading names");
     }
-    return 0;
+    return result;
 }
 
 void framenames_free(struct framenames *names) {

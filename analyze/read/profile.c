@@ -2,13 +2,13 @@
 /* profile.c: opens profiles and checks what they say. See profile.h. */
 #include "analyze/read/profile.h"
 
-#include "analyze/base/array.h"
 #include "analyze/base/job.h"
 #include "analyze/read/block.h"
+#include "analyze/read/budget.h"
 #include "analyze/read/byteorder.h"
-#include "analyze/read/compressed.h"
 #include "analyze/read/filemap.h"
 #include "analyze/read/region.h"
+#include "analyze/read/segmentpack.h"
 #include "analyze/read/trust.h"
 #include "memtrace/events.h"
 #include "memtrace/sampled.h"
@@ -85,28 +85,26 @@ static bool looks_unpublished(const struct memtrace_segment *segment, uint64_t r
            segment->size % MEMTRACE_PAGE_SIZE == 0 && segment->size <= room;
 }
 
-static int profile_add_segment(struct profile *profile, const struct memtrace_segment *found,
-                               uint64_t offset, uint64_t room) {
+static void profile_add_segment(struct profile *profile, const struct memtrace_segment *found,
+                                uint64_t offset, uint64_t room) {
     uint64_t size = found->size < room ? found->size : room;
     uint32_t least = item_size_of(found->kind);
     uint64_t places;
     if (least == 0) {
-        return 0;
+        return;
     }
     if (found->header_size != sizeof *found || found->item_size < least ||
         (least > 1 && found->item_size % 8 != 0)) {
         profile_note_damage(profile, "a segment at byte %llu has a damaged header",
                             (unsigned long long)offset);
-        return 0;
+        return;
     }
     places = size / found->item_size;
     if (places > found->item_count) {
         places = found->item_count;
     }
-    if (array_grow(&profile->segments, &profile->segment_room, profile->segment_count,
-                   sizeof *profile->segments) != 0) {
-        return -1;
-    }
+    job_grow(&profile->segments, &profile->segment_room, profile->segment_count,
+             sizeof *profile->segments);
     if (found->kind == MEMTRACE_SEGMENT_AREAS && found->index < MEMTRACE_AREA_LEAVES) {
         profile->area_leaves[found->index] = (uint32_t)profile->segment_count + 1;
     }
@@ -120,10 +118,9 @@ static int profile_add_segment(struct profile *profile, const struct memtrace_se
         .offset = offset,
         .size = size,
     };
-    return 0;
 }
 
-static int scan_segments(struct profile *profile, struct error *error) {
+static void scan_segments(struct profile *profile) {
     uint64_t offset = MEMTRACE_HEADER_SIZE;
     profile->segment_count = 0;
     memset(profile->area_leaves, 0, sizeof profile->area_leaves);
@@ -148,9 +145,7 @@ static int scan_segments(struct profile *profile, struct error *error) {
             offset += MEMTRACE_PAGE_SIZE;
             continue;
         }
-        if (profile_add_segment(profile, &found, offset, room) != 0) {
-            return error_set(error, "out of memory while reading %s", profile->path);
-        }
+        profile_add_segment(profile, &found, offset, room);
         if (found.size > room) {
             profile_note_damage(profile, "the segment at byte %llu is cut off",
                                 (unsigned long long)offset);
@@ -158,53 +153,31 @@ static int scan_segments(struct profile *profile, struct error *error) {
         }
         offset += found.size;
     }
-    return 0;
-}
-
-static void end_string(char *text, size_t size) {
-    text[size - 1] = '\0';
-}
-
-void profile_end_strings(struct memtrace_header *header) {
-    struct memtrace_recording *recording = (void *)header->recording;
-    end_string(recording->path, sizeof recording->path);
-    end_string(header->executable, sizeof header->executable);
-    header->command[sizeof header->command - 2] = '\0';
-    end_string(header->name, sizeof header->name);
-    end_string(header->command, sizeof header->command);
-    end_string(header->output, sizeof header->output);
-    end_string(header->log, sizeof header->log);
 }
 
 /* One line for everything that is not a profile this program can read. */
-static int profile_check_header(const struct memtrace_header *header, const char *path,
-                                struct error *error) {
+static void profile_check_header(const struct memtrace_header *header, const char *path) {
     if (memcmp(header->magic, MEMTRACE_MAGIC, sizeof header->magic) != 0) {
-        return error_set(error, "%s is not a MemTrace profile", path);
+        job_fail("%s is not a MemTrace profile", path);
     }
     if (byteorder_is_other(header)) { /* in memory that is not ours to turn */
-        return error_set(
-            error, "%s was written on a machine with the other byte order; read it there", path);
+        job_fail("%s was written on a machine with the other byte order; read it there", path);
     }
     if (!profile_knows_version(header->version)) {
-        return error_set(
-            error,
-            "%s has profile format %u, this memtrace reads formats up to %u; use the memtrace "
-            "it was made with",
-            path, header->version, MEMTRACE_FORMAT_PACKED);
+        job_fail("%s has profile format %u, this memtrace reads formats up to %u; use the memtrace "
+                 "it was made with",
+                 path, header->version, MEMTRACE_FORMAT_PACKED);
     }
     if (header->byte_order != MEMTRACE_BYTE_ORDER || header->header_size != MEMTRACE_HEADER_SIZE) {
-        return error_set(error, "%s has a damaged header; the profile cannot be read", path);
+        job_fail("%s has a damaged header; the profile cannot be read", path);
     }
-    return 0;
 }
 
 /* file_size: bytes there are; profile->bytes and size are set. */
-static int profile_read_structure(struct profile *profile, uint64_t file_size,
-                                  struct error *error) {
+static void profile_read_structure(struct profile *profile, uint64_t file_size) {
     memcpy(&profile->header, profile->bytes, sizeof profile->header);
     profile->header.end = profile_load_u64(&profile_header(profile)->end);
-    profile_end_strings(&profile->header);
+    region_end_strings(&profile->header);
     if (profile->header.end < profile->size) {
         profile->size =
             profile->header.end < MEMTRACE_HEADER_SIZE ? MEMTRACE_HEADER_SIZE : profile->header.end;
@@ -215,111 +188,185 @@ static int profile_read_structure(struct profile *profile, uint64_t file_size,
         profile_note_damage(profile, "cut off at byte %llu of %llu", (unsigned long long)file_size,
                             (unsigned long long)profile->header.end);
     }
-    if (scan_segments(profile, error) != 0) {
-        return -1;
-    }
+    scan_segments(profile);
     profile->is_broken = profile->damage[0] != '\0';
     if ((profile->header.flags & MEMTRACE_FLAG_INCOMPLETE) != 0) {
         profile_note_damage(profile, PROFILE_INCOMPLETE);
     }
-    return 0;
 }
 
-static struct profile *new_profile(const char *path, struct error *error) {
-    struct profile *profile = calloc(1, sizeof *profile);
-    if (profile != NULL) {
-        profile->fd = -1;
-        profile->path = strdup(path);
+/* ---- Compressed ones ---- */
+
+/* Steps from block to block. Returns where the first break is; 0: there is none. No writer makes
+ * more than 10 bytes of 8 before they are compressed: a few small blocks shall not keep us busy. */
+static uint64_t profile_read_blocks(int fd, uint64_t file_size, bool tables_only,
+                                    unsigned char *bytes, uint64_t size, uint64_t *budget) {
+    struct recording_buffer *buffer = recording_buffer_new();
+    struct memtrace_block_header block;
+    uint64_t offset = MEMTRACE_HEADER_SIZE;
+    uint64_t broken = 0;
+    uint64_t left = size * 2;
+    errno = 0;
+    while (offset < file_size && *budget != 0) {
+        enum block_status found = block_load(fd, file_size, offset, &block, buffer);
+        if (found == BLOCK_NONE) {
+            broken = broken == 0 ? offset : broken;
+            offset += 8;
+            found = block_search(fd, file_size, &offset, buffer);
+            if (found == BLOCK_WHOLE) {
+                continue;
+            }
+        }
+        if (found != BLOCK_WHOLE || block.raw_size > left) {
+            broken = broken == 0 ? offset : broken;
+            break;
+        }
+        if (block.kind == MEMTRACE_BLOCK_SEGMENTS && (!tables_only || block.items == 0) &&
+            (block_unpack(&block, buffer) != 0 ||
+             segmentpack_unpack(buffer->bytes, buffer->size, bytes, size, budget) != 0)) {
+            broken = broken == 0 ? offset : broken;
+        }
+        left -= block.raw_size;
+        offset += block_size(&block);
     }
-    if (profile == NULL || profile->path == NULL) {
-        free(profile);
-        error_set(error, "out of memory while opening %s", path);
-        return NULL;
+    if (broken != 0 && errno == ENOMEM) {
+        job_fail_memory();
     }
-    return profile;
+    job_undo_now(buffer);
+    return broken;
 }
 
-static int profile_map(struct profile *profile, int fd, uint64_t size, struct error *error) {
+struct uncompressed {
+    void *bytes;
+    uint64_t size;
+};
+
+static void profile_undo_mapping(void *what) {
+    const struct uncompressed *mapping = what;
+    munmap(mapping->bytes, mapping->size);
+}
+
+unsigned char *profile_uncompress(int fd, const char *path, const struct memtrace_header *header,
+                                  bool tables_only, char *damage, size_t damage_size) {
+    const uint64_t page = MEMTRACE_PAGE_SIZE;
+    struct uncompressed *mapping = job_alloc(sizeof *mapping);
+    struct memtrace_header *copy;
+    struct stat status;
+    uint64_t size = header->whole_bytes;
+    uint64_t file_size;
+    uint64_t broken;
+    uint64_t budget;
+    if (fstat(fd, &status) != 0) {
+        job_fail("cannot read %s: %s", path, strerror(errno));
+    }
+    file_size = (uint64_t)status.st_size;
+    if (size < MEMTRACE_HEADER_SIZE || size > profile_compressed_most(file_size)) {
+        job_fail("%s has a damaged header; the profile cannot be read", path);
+    }
+    budget = budget_allowed(BUDGET_PROFILE, file_size);
+    copy = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+                0);
+    if (copy == MAP_FAILED) {
+        job_fail("out of memory while reading %s", path);
+    }
+    *mapping = (struct uncompressed){copy, size};
+    job_undo(profile_undo_mapping, mapping);
+    broken = profile_read_blocks(fd, file_size, tables_only, (unsigned char *)copy,
+                                 (size + page - 1) / page * page, &budget);
+    if (budget == 0) {
+        budget_refuse(BUDGET_PROFILE, path, file_size);
+    }
+    *copy = *header; /* whatever a block may have put there */
+    copy->version &= ~MEMTRACE_FORMAT_COMPRESSED;
+    copy->stored_bytes = copy->whole_bytes = 0;
+    if (header->stored_bytes > file_size) {
+        snprintf(damage, damage_size, "cut off at byte %llu of %llu", (unsigned long long)file_size,
+                 (unsigned long long)header->stored_bytes);
+    } else if (broken != 0) {
+        snprintf(damage, damage_size, "a block at byte %llu is damaged",
+                 (unsigned long long)broken);
+    }
+    return (unsigned char *)copy;
+}
+
+/* ---- Opening: in a job, whose memory is the profile's ---- */
+
+struct opening {
+    int fd;
+    const char *name;
+    const void *bytes; /* not NULL: they are it, and not a file */
+    size_t size;
+    struct profile *profile;
+};
+
+static void profile_map(struct profile *profile, int fd, uint64_t size) {
     void *bytes = filemap_open(fd, 0, size, FILEMAP_READS);
     if (bytes == NULL) {
-        return error_set(error, "cannot map %s: %s", profile->path, strerror(errno));
+        job_fail("cannot map %s: %s", profile->path, strerror(errno));
     }
     profile->bytes = bytes;
     profile->mapped = size;
     profile->size = size;
-    return 0;
 }
 
-static int copy_file(struct profile *profile, int fd, uint64_t size, struct error *error) {
-    unsigned char *bytes = aligned_alloc(64, (size + 63) & ~(uint64_t)63);
+static void profile_copy(struct profile *profile, int fd, uint64_t size) {
     ssize_t count;
-    if (bytes == NULL) {
-        return error_set(error, "out of memory while reading %s", profile->path);
-    }
-    profile->owned = bytes;
-    profile->bytes = bytes;
-    count = block_read_at(fd, bytes, size, 0);
+    profile->owned = job_take(aligned_alloc(64, (size + 63) & ~(uint64_t)63));
+    profile->bytes = profile->owned;
+    count = block_read_at(fd, profile->owned, size, 0);
     if (count < 0) {
-        return error_set(error, "cannot read %s: %s", profile->path, strerror(errno));
+        job_fail("cannot read %s: %s", profile->path, strerror(errno));
     }
     profile->size = (uint64_t)count; /* less, if it shrank meanwhile */
-    return 0;
 }
 
-/* The header from the file into profile->header: whether to copy or to map depends on it. */
-static int peek(struct profile *profile, int fd, uint64_t *size, struct error *error) {
+/* The header from the file into profile->header: whether to copy or to map depends on it. Returns
+ * the file's size. */
+static uint64_t profile_peek(struct profile *profile, int fd) {
+    const char *path = profile->path;
     struct stat status;
     ssize_t count;
     if (fstat(fd, &status) != 0) {
-        return error_set(error, "cannot read %s: %s", profile->path, strerror(errno));
+        job_fail("cannot read %s: %s", path, strerror(errno));
     }
     if (!S_ISREG(status.st_mode)) {
-        return error_set(error, "%s is %s, not a profile", profile->path,
-                         S_ISDIR(status.st_mode) ? "a folder" : "a special file");
+        job_fail("%s is %s, not a profile", path,
+                 S_ISDIR(status.st_mode) ? "a folder" : "a special file");
     }
-    *size = (uint64_t)status.st_size;
     count = pread(fd, &profile->header, sizeof profile->header, 0);
     if (count < 0) {
-        return error_set(error, "cannot read %s: %s", profile->path, strerror(errno));
+        job_fail("cannot read %s: %s", path, strerror(errno));
     }
     if ((size_t)count < sizeof profile->header) {
         if (count >= 8 && memcmp(profile->header.magic, MEMTRACE_MAGIC, 8) == 0) {
-            return error_set(error,
-                             "%s is cut off inside its header, at byte %zd of %d; nothing of it "
-                             "can be read",
-                             profile->path, count, MEMTRACE_HEADER_SIZE);
+            job_fail("%s is cut off inside its header, at byte %zd of %d; nothing of it can be "
+                     "read",
+                     path, count, MEMTRACE_HEADER_SIZE);
         }
-        return error_set(error, "%s is not a MemTrace profile%s", profile->path,
-                         count == 0 ? ", it is empty" : "");
+        job_fail("%s is not a MemTrace profile%s", path, count == 0 ? ", it is empty" : "");
     }
     profile->is_turned = byteorder_is_other(&profile->header);
     if (profile->is_turned) {
         byteorder_turn_header(&profile->header);
     }
-    return profile_check_header(&profile->header, profile->path, error);
+    profile_check_header(&profile->header, path);
+    return (uint64_t)status.st_size;
 }
 
-static int profile_read_file(struct profile *profile, int fd, struct error *error) {
-    uint64_t size = 0;
+static void profile_read_file(struct profile *profile, int fd) {
+    uint64_t size = profile_peek(profile, fd);
     uint64_t wanted;
-    if (peek(profile, fd, &size, error) != 0) {
-        return -1;
-    }
-    if (compressed_is(&profile->header) && profile->is_turned) {
-        return error_set(error,
-                         "%s was compressed on a machine with the other byte order; read it there",
-                         profile->path);
-    }
-    if (compressed_is(&profile->header)) {
-        /* The program that wrote it is gone, or goes on and this is a copy. */
-        size = profile->header.whole_bytes;
-        profile->bytes = compressed_read(fd, profile->path, &profile->header, false,
-                                         profile->damage, sizeof profile->damage, error);
-        if (profile->bytes == NULL) {
-            return -1;
+    if (profile_is_compressed(&profile->header)) {
+        if (profile->is_turned) {
+            job_fail("%s was compressed on a machine with the other byte order; read it there",
+                     profile->path);
         }
-        profile->uncompressed = profile->size = size;
-        return profile_read_structure(profile, size, error);
+        /* The program that wrote it is gone, or goes on and this is a copy. */
+        profile->bytes = profile_uncompress(fd, profile->path, &profile->header, false,
+                                            profile->damage, sizeof profile->damage);
+        profile->size = profile->header.whole_bytes;
+        profile_read_structure(profile, profile->size);
+        return;
     }
     wanted = profile->header.end < size ? profile->header.end : size;
     if (wanted < MEMTRACE_HEADER_SIZE) {
@@ -328,14 +375,12 @@ static int profile_read_file(struct profile *profile, int fd, struct error *erro
     profile->live = !profile->is_turned && profile->header.state == MEMTRACE_STATE_RUNNING &&
                     region_runs(fd, &profile->header);
     if (profile->live || (wanted > COPY_LIMIT && !profile->is_turned)) {
-        if (profile_map(profile, fd, size, error) != 0) {
-            return -1;
-        }
-    } else if (copy_file(profile, fd, wanted, error) != 0) {
-        return -1;
+        profile_map(profile, fd, size);
+    } else {
+        profile_copy(profile, fd, wanted);
     }
     if (profile->size < MEMTRACE_HEADER_SIZE) {
-        return error_set(error, "%s became shorter while it was read", profile->path);
+        job_fail("%s became shorter while it was read", profile->path);
     }
     if (profile->is_turned) {
         byteorder_turn_file(profile->owned, profile->size);
@@ -343,23 +388,62 @@ static int profile_read_file(struct profile *profile, int fd, struct error *erro
     if (profile->live) {
         profile->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
         if (profile->fd < 0) {
-            return error_set(error, "cannot keep %s open: %s", profile->path, strerror(errno));
+            job_fail("cannot keep %s open: %s", profile->path, strerror(errno));
         }
     }
-    return profile_read_structure(profile, size, error);
+    profile_read_structure(profile, size);
+}
+
+static void profile_read_bytes(struct profile *profile, const void *bytes, size_t size) {
+    profile->bytes = bytes;
+    profile->size = size;
+    if (size < MEMTRACE_HEADER_SIZE) {
+        job_fail("%s is not a MemTrace profile, or is cut off inside its header", profile->path);
+    }
+    if (profile_is_compressed(bytes)) {
+        job_fail("%s is a compressed profile: only files of these can be read", profile->path);
+    }
+    profile_check_header(bytes, profile->path);
+    profile_read_structure(profile, size);
+}
+
+static void profile_undo_file(void *what) {
+    struct profile *profile = what;
+    if (profile->mapped != 0) {
+        filemap_close((void *)profile->bytes, profile->mapped);
+    }
+    if (profile->fd >= 0) {
+        close(profile->fd);
+    }
+}
+
+static void profile_open_in_job(void *what) {
+    struct opening *opening = what;
+    struct profile *profile = opening->profile = job_alloc(sizeof *profile);
+    profile->fd = -1;
+    profile->path = job_string(opening->name);
+    job_undo(profile_undo_file, profile);
+    /* Begun here, since what begins in a refresh goes with that. */
+    job_reserve(&profile->segments, &profile->segment_room, 1, sizeof *profile->segments);
+    if (opening->bytes != NULL) {
+        profile_read_bytes(profile, opening->bytes, opening->size);
+    } else {
+        trust_note_data(opening->fd);
+        profile_read_file(profile, opening->fd);
+    }
+}
+
+static struct profile *profile_make(struct opening opening, struct error *error) {
+    struct job_memory *memory = NULL;
+    if (job_run(profile_open_in_job, &opening, &memory, error) != 0) {
+        return NULL;
+    }
+    opening.profile->memory = memory;
+    return opening.profile;
 }
 
 struct profile *profile_open_file(int fd, const char *name, struct error *error) {
-    struct profile *profile = new_profile(name, error);
-    if (profile == NULL) {
-        return NULL;
-    }
-    trust_note_data(fd);
-    if (profile_read_file(profile, fd, error) != 0) {
-        profile_close(profile);
-        return NULL;
-    }
-    return profile;
+    return profile_make((struct opening){.fd = fd, .name = name}, error);
 }
 
 struct profile *profile_open(const char *path, struct error *error) {
@@ -376,48 +460,35 @@ struct profile *profile_open(const char *path, struct error *error) {
 
 struct profile *profile_wrap(const void *bytes, size_t size, const char *name,
                              struct error *error) {
-    struct profile *profile = new_profile(name, error);
-    if (profile == NULL) {
-        return NULL;
-    }
-    profile->bytes = bytes;
-    profile->size = size;
-    if (size < MEMTRACE_HEADER_SIZE) {
-        error_set(error, "%s is not a MemTrace profile, or is cut off inside its header", name);
-    } else if (compressed_is(bytes)) {
-        error_set(error, "%s is a compressed profile: only files of these can be read", name);
-    } else if (profile_check_header(bytes, name, error) == 0 &&
-               profile_read_structure(profile, size, error) == 0) {
-        return profile;
-    }
-    profile_close(profile);
-    return NULL;
+    return profile_make((struct opening){.name = name, .bytes = bytes, .size = size}, error);
 }
 
-int profile_refresh(struct profile *profile, struct error *error) {
+static void profile_refresh_in_job(void *what) {
+    struct profile *profile = what;
     struct stat status;
     uint64_t size;
-    if (!profile->live) {
-        return 0;
-    }
     if (fstat(profile->fd, &status) != 0) {
-        return error_set(error, "cannot read %s: %s", profile->path, strerror(errno));
+        job_fail("cannot read %s: %s", profile->path, strerror(errno));
     }
     size = (uint64_t)status.st_size;
     if (size < profile->mapped || profile_is_cut(profile)) {
-        return error_set(error, "%s became shorter while it was read", profile->path);
+        job_fail("%s became shorter while it was read", profile->path);
     }
     if (size != profile->mapped) {
         void *bytes = filemap_resize((void *)profile->bytes, profile->mapped, size);
         if (bytes == NULL) {
-            return error_set(error, "cannot map %s: %s", profile->path, strerror(errno));
+            job_fail("cannot map %s: %s", profile->path, strerror(errno));
         }
         profile->bytes = bytes;
         profile->mapped = size;
     }
     profile->size = size;
     profile->damage[0] = '\0';
-    return profile_read_structure(profile, size, error);
+    profile_read_structure(profile, size);
+}
+
+int profile_refresh(struct profile *profile, struct error *error) {
+    return profile->live ? job_run(profile_refresh_in_job, profile, NULL, error) : 0;
 }
 
 void profile_let_go(const struct profile *profile) {
@@ -436,22 +507,8 @@ bool profile_reaches(const struct profile *profile, uint64_t end) {
 }
 
 void profile_close(struct profile *profile) {
-    if (profile == NULL) {
-        return;
-    }
-    if (profile->mapped != 0) {
-        filemap_close((void *)profile->bytes, profile->mapped);
-    }
-    if (profile->uncompressed != 0) {
-        munmap((void *)profile->bytes, profile->uncompressed);
-    }
-    if (profile->fd >= 0) {
-        close(profile->fd);
-    }
-    free(profile->owned);
-    free(profile->segments);
-    free(profile->path);
-    free(profile);
+    struct job_memory *memory = profile != NULL ? profile->memory : NULL;
+    job_free(&memory);
 }
 
 static void profile_undo(void *profile) {

@@ -56,10 +56,10 @@ struct profile {
     bool is_broken;   /* there is damage, and not only in the files that it was made of */
     char *path;
 
-    int fd;                /* live: the mapped file; else -1 */
-    uint64_t mapped;       /* live: bytes mapped; else 0 */
-    void *owned;           /* not live: the copy; NULL for profile_wrap */
-    uint64_t uncompressed; /* not 0: `bytes` are a mapping of so many bytes that no file has */
+    int fd;          /* live: the mapped file; else -1 */
+    uint64_t mapped; /* live: bytes mapped; else 0 */
+    void *owned;     /* not live: the copy; NULL for profile_wrap */
+    struct job_memory *memory;
 };
 
 /* Whether files of this version can be read here: exact ones, those with estimates, and those with
@@ -69,8 +69,24 @@ static inline bool profile_knows_version(uint32_t version) {
     return version >= MEMTRACE_FORMAT_VERSION && version <= MEMTRACE_FORMAT_PACKED;
 }
 
-/* Makes the strings of a header that was read end inside their arrays. */
-void profile_end_strings(struct memtrace_header *header);
+static inline bool profile_is_compressed(const struct memtrace_header *header) {
+    return (header->version & MEMTRACE_FORMAT_COMPRESSED) != 0;
+}
+
+/* A writer does not compress what would become so small that a reader, who sees but the file, would
+ * have to take it for an attempt to take all its memory. */
+static inline uint64_t profile_compressed_most(uint64_t stored_bytes) {
+    return (UINT64_C(64) << 20) + (stored_bytes << 11);
+}
+
+/*
+ * Of a compressed profile (docs/format.md) all header->whole_bytes, in a mapping of their own
+ * (pages of zeros take no memory), which goes with the present job. The header there is that of a
+ * profile that is not compressed. tables_only: without counters and tree. What is missing is zeros;
+ * `damage` gets one phrase about it. The job ends if nothing can be read.
+ */
+unsigned char *profile_uncompress(int fd, const char *path, const struct memtrace_header *header,
+                                  bool tables_only, char *damage, size_t damage_size);
 
 /* Opens a file or a region. NULL on failure: no such file, no profile, another format version,
  * header cut off; error then holds one line. */

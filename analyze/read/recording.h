@@ -13,7 +13,7 @@
 #ifndef ANALYZE_READ_RECORDING_H
 #define ANALYZE_READ_RECORDING_H
 
-#include "analyze/base/error.h"
+#include "analyze/base/job.h"
 #include "analyze/read/block.h"
 #include "analyze/read/eventcode.h"
 
@@ -40,6 +40,7 @@ struct recording {
     uint64_t scanned;      /* recording.c's: where the next block would begin */
     uint64_t first_damage; /* recording.c's: where the first damaged block would be */
     size_t sent_blocks;    /* recording_open_rest(): the first ones, which are elsewhere */
+    struct job_memory *memory; /* of all this */
 };
 
 /* Whether the file at `path` begins as a recording does. */
@@ -63,11 +64,17 @@ bool recording_is_unfinished(const struct recording *recording);
 /* Looks for blocks appended since. 0 or -1. */
 int recording_refresh(struct recording *recording, struct error *error);
 
-/* Reads block i, checks it and unpacks it into the buffer. 0; -1: damaged (error says where), or
- * errno is ENOMEM. Any
- * thread, each with a buffer of its own. */
+/* Reads block i, checks it and unpacks it into the buffer. 0; -1: it is damaged, or cannot be read
+ * (error says where); or there is no memory. Any thread, each with a buffer of its own. */
+enum { RECORDING_NO_MEMORY = 1 };
 int recording_payload(const struct recording *recording, size_t i, struct recording_buffer *buffer,
                       struct error *error);
+/* The same in a job, which ends if there is no memory. false: it is damaged. */
+bool recording_take(const struct recording *recording, size_t i, struct recording_buffer *buffer);
+/* The same of the next block of this kind that is not damaged, from *next on; afterwards that is
+ * the place behind it. false: there is none. */
+bool recording_next(const struct recording *recording, enum memtrace_block_kind kind, size_t *next,
+                    struct recording_buffer *buffer);
 
 /* The nodes of the context tree, by id: of all NODES blocks. The caller frees *nodes. A node that
  * is not there has frame 0. 0, or -1: out of memory. */

@@ -3,9 +3,9 @@
 #include "analyze/read/region.h"
 
 #include "analyze/read/procfile.h"
-#include "analyze/read/profile.h"
 
 #include "analyze/base/array.h"
+#include "memtrace/events.h"
 #include "memtrace/format.h"
 
 #include <dirent.h>
@@ -210,6 +210,21 @@ static int find_by_name(pid_t pid, uint64_t ticks, uid_t uid, struct region *reg
     return result;
 }
 
+static void end_string(char *text, size_t size) {
+    text[size - 1] = '\0';
+}
+
+void region_end_strings(struct memtrace_header *header) {
+    struct memtrace_recording *recording = (void *)header->recording;
+    end_string(recording->path, sizeof recording->path);
+    end_string(header->executable, sizeof header->executable);
+    header->command[sizeof header->command - 2] = '\0';
+    end_string(header->name, sizeof header->name);
+    end_string(header->command, sizeof header->command);
+    end_string(header->output, sizeof header->output);
+    end_string(header->log, sizeof header->log);
+}
+
 enum region_header region_read_header(const char *path, struct memtrace_header *header) {
     int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     ssize_t size = fd < 0 ? -1 : pread(fd, header, sizeof *header, 0);
@@ -223,7 +238,7 @@ enum region_header region_read_header(const char *path, struct memtrace_header *
         memcmp(header->magic, MEMTRACE_MAGIC, sizeof header->magic) != 0) {
         return REGION_NO_HEADER;
     }
-    profile_end_strings(header);
+    region_end_strings(header);
     return REGION_HEADER;
 }
 

@@ -72,6 +72,8 @@ struct region_folders {
 };
 size_t region_folders(uid_t uid, struct region_folders *folders);
 
+/* Makes the strings of a header that was read end inside their arrays. */
+void region_end_strings(struct memtrace_header *header);
 /* The header of a profile or a region as it is now: without a lock, which a collector would take
  * for another collector's. */
 enum region_header { REGION_HEADER, REGION_NO_HEADER /* yet */, REGION_NO_FILE };

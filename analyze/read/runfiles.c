@@ -5,7 +5,6 @@
  * its own, with which what it takes goes.
  */
 #include "analyze/base/job.h"
-#include "analyze/read/compressed.h"
 #include "analyze/read/profile.h"
 #include "analyze/read/recording.h"
 #include "analyze/read/region.h"
@@ -14,7 +13,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -53,7 +51,7 @@ struct look {
     enum run_end end;
     struct memtrace_header header;
     int fd; /* what is open, to be closed at the border */
-    unsigned char *bytes;
+    const unsigned char *bytes;
     struct recording *recording;
     struct recording_buffer buffer;
     uint64_t time_ns; /* of the last point, and what all so far changed */
@@ -172,11 +170,17 @@ static enum run_end process_end(const struct memtrace_header *header,
     }
 }
 
+static void look_uncompress(void *what) {
+    struct look *look = what;
+    char damage[256];
+    look->bytes =
+        profile_uncompress(look->fd, look->file, &look->header, true, damage, sizeof damage);
+}
+
 /* What is no profile is left out. */
 static void look_at_profile(struct look *look, const char *path) {
     struct memtrace_header *header = &look->header;
     struct stat status;
-    char damage[256];
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     look->fd = fd;
     look->is_process = fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
@@ -189,12 +193,11 @@ static void look_at_profile(struct look *look, const char *path) {
         return;
     }
     look->end = process_end(header, NULL);
-    if (!compressed_is(header)) {
+    if (!profile_is_compressed(header)) {
         look_add_points(look, fd, NULL, (uint64_t)status.st_size);
         return;
     }
-    look->bytes = compressed_read(fd, path, header, true, damage, sizeof damage, NULL);
-    if (look->bytes != NULL) { /* else it is damaged, as a timeline may be */
+    if (job_part(look_uncompress, look, NULL) == 0) { /* else it is damaged, as a timeline may be */
         look_add_points(look, -1, look->bytes, header->whole_bytes);
     }
 }
@@ -209,12 +212,8 @@ static void look_at_recording(struct look *look, const char *path) {
     look->is_process = true;
     look->header = recording->program;
     look->end = process_end(&look->header, recording);
-    for (size_t i = 0; i < recording->block_count; i++) {
-        size_t count = recording->blocks[i].block.items;
-        if (recording->blocks[i].block.kind != MEMTRACE_BLOCK_SAMPLES ||
-            recording_payload(recording, i, buffer, NULL) != 0) {
-            continue;
-        }
+    for (size_t next = 0; recording_next(recording, MEMTRACE_BLOCK_SAMPLES, &next, buffer);) {
+        size_t count = recording->blocks[next - 1].block.items;
         for (size_t item = 0; item < count; item++) {
             struct memtrace_sample sample;
             if ((item + 1) * sizeof sample > buffer->size) {
@@ -325,9 +324,6 @@ void runfiles_read(struct run *run) {
         result = job_run(look_run, look, NULL, &error);
         recording_buffer_free(&look->buffer);
         recording_close(look->recording);
-        if (look->bytes != NULL) {
-            munmap(look->bytes, look->header.whole_bytes);
-        }
         if (look->fd >= 0) {
             close(look->fd);
         }

@@ -392,6 +392,9 @@ int pass_run(struct pass *pass, struct timeorder *order, const struct pass_visit
         job_fail_memory();
     }
     job_finally(take_all, stop_ahead, &running);
+    if (order->no_memory) {
+        job_fail_memory();
+    }
     return pass->stop;
 }
 

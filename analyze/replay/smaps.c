@@ -54,24 +54,23 @@ static int smaps_by_start(const void *left, const void *right) {
  * be read there are no mappings. */
 static void smaps_load(struct smaps_place place, struct smaps *smaps) {
     const size_t size = sizeof(struct memtrace_mapping);
-    struct recording_buffer buffer = {0};
+    struct recording_buffer *buffer = recording_buffer_new();
     size_t items = place.recording->blocks[place.block].block.items;
     size_t count;
     size_t names_size;
     *smaps = (struct smaps){0};
-    if (recording_payload(place.recording, place.block, &buffer, NULL) != 0) {
-        recording_buffer_free(&buffer);
+    if (!recording_take(place.recording, place.block, buffer)) {
         return;
     }
-    count = items < buffer.size / size ? items : buffer.size / size;
-    names_size = buffer.size - count * size;
+    count = items < buffer->size / size ? items : buffer->size / size;
+    names_size = buffer->size - count * size;
     smaps->time_ns = smaps_time(place);
     smaps->mappings = job_array(count + 1, sizeof *smaps->mappings);
     smaps->names = job_array(names_size + 1, 1);
-    memcpy(smaps->names, buffer.bytes + count * size, names_size);
+    memcpy(smaps->names, buffer->bytes + count * size, names_size);
     for (size_t i = 0; i < count; i++) {
         struct memtrace_mapping raw;
-        memcpy(&raw, buffer.bytes + i * size, size);
+        memcpy(&raw, buffer->bytes + i * size, size);
         smaps->mappings[i] =
             (struct smaps_mapping){.start = raw.start,
                                    .end = raw.end > raw.start ? raw.end : raw.start,
@@ -83,7 +82,7 @@ static void smaps_load(struct smaps_place place, struct smaps *smaps) {
     }
     smaps->count = count;
     qsort(smaps->mappings, count, sizeof *smaps->mappings, smaps_by_start);
-    recording_buffer_free(&buffer);
+    job_undo_now(buffer);
 }
 
 void smaps_at(struct timeorder_parts parts, uint64_t time_ns, struct smaps *smaps) {

@@ -36,17 +36,18 @@ struct timeorder_wait {
 static bool timestream_open(struct timeorder *order, struct timeorder_stream *stream) {
     while (stream->next_block < stream->end_block) {
         struct timeorder_block place = order->blocks[stream->next_block++];
-        struct error error;
+        int result;
         stream->decoder = (struct event_decoder){0};
-        if (recording_payload(order->parts.items[place.part], place.block, &stream->buffer,
-                              &error) == 0 &&
-            event_decoder_start(&stream->decoder, timeorder_header(order, place),
-                                stream->buffer.bytes, stream->buffer.size) == 0) {
+        result =
+            recording_payload(order->parts.items[place.part], place.block, &stream->buffer, NULL);
+        if (result == 0 && event_decoder_start(&stream->decoder, timeorder_header(order, place),
+                                               stream->buffer.bytes, stream->buffer.size) == 0) {
             stream->decoder.skips_addresses = order->skips_addresses;
             stream->is_open = true;
             return true;
         }
         order->damaged++;
+        order->no_memory |= result == RECORDING_NO_MEMORY || stream->decoder.no_memory;
         event_decoder_end(&stream->decoder);
     }
     recording_buffer_free(&stream->buffer);
@@ -59,6 +60,7 @@ RARELY_DONE static bool timestream_find(struct timeorder *order, struct timeorde
     while (decoded != 1) {
         if (stream->is_open) {
             order->damaged += decoded < 0;
+            order->no_memory |= stream->decoder.no_memory;
             event_decoder_end(&stream->decoder);
             stream->is_open = false;
         }

@@ -82,6 +82,7 @@ struct timeorder {
     uint64_t window;
     uint64_t turn_ns; /* when the turn began: of its first event */
     uint64_t damaged; /* blocks that could not be read to their end */
+    bool no_memory;   /* to read a block: events are missing */
     uint64_t gaps;    /* places where a stream lacks something */
 };
 

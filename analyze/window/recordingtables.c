@@ -18,22 +18,22 @@ typedef void (*record_visitor)(void *argument, const void *record);
  * [from, to); to UINT64_MAX: to the end. */
 static void each_record_in(struct timeorder_parts parts, enum memtrace_block_kind kind, size_t size,
                            uint64_t from_ns, uint64_t to_ns, record_visitor visit, void *argument) {
-    struct recording_buffer buffer = {0};
+    struct recording_buffer *buffer = recording_buffer_new();
     for (size_t part = 0; part < parts.count; part++) {
         const struct recording *recording = parts.items[part];
         for (size_t i = 0; i < recording->block_count; i++) {
             const struct memtrace_block_header *block = &recording->blocks[i].block;
             if (block->kind != kind || block->first_ns < from_ns ||
                 (block->first_ns >= to_ns && to_ns != UINT64_MAX) ||
-                recording_payload(recording, i, &buffer, NULL) != 0) {
+                !recording_take(recording, i, buffer)) {
                 continue;
             }
-            for (size_t at = 0; at + size <= buffer.size; at += size) {
-                visit(argument, buffer.bytes + at);
+            for (size_t at = 0; at + size <= buffer->size; at += size) {
+                visit(argument, buffer->bytes + at);
             }
         }
     }
-    recording_buffer_free(&buffer);
+    job_undo_now(buffer);
 }
 
 static void each_record(struct timeorder_parts parts, enum memtrace_block_kind kind, size_t size,
@@ -65,9 +65,9 @@ static void grow_nodes(struct model *model, size_t count) {
 static void add_nodes(struct model *model, const struct recording *recording) {
     struct memtrace_node *nodes = NULL;
     size_t count = 0;
-    if (recording_nodes(recording, &nodes, &count, NULL) != 0) {
-        job_fail_memory();
-    }
+    struct error error;
+    job_check(recording_nodes(recording, &nodes, &count, &error), &error);
+    job_take(nodes);
     grow_nodes(model, count);
     for (size_t id = 1; id < count; id++) {
         if (nodes[id].frame == 0) {
@@ -82,7 +82,7 @@ static void add_nodes(struct model *model, const struct recording *recording) {
             model->before_node = (uint32_t)id;
         }
     }
-    free(nodes);
+    job_undo_now(nodes);
 }
 
 void recorded_nodes(struct model *model, struct timeorder_parts parts) {
@@ -323,7 +323,7 @@ static size_t find_totals(const struct recording *last) {
 
 bool recorded_totals(struct timeorder_parts parts, struct slice *totals) {
     const struct recording *last = parts.items[parts.count - 1];
-    struct recording_buffer buffer = {0};
+    struct recording_buffer *buffer;
     bool failed = false;
     struct varint_reader reader = {.failed = &failed};
     size_t block = parts.items[0]->header.part == 0 ? find_totals(last) : SIZE_MAX;
@@ -332,13 +332,14 @@ bool recorded_totals(struct timeorder_parts parts, struct slice *totals) {
     if (block == SIZE_MAX) {
         return false;
     }
-    if (recording_payload(last, block, &buffer, NULL) == 0 && buffer.size != 0) {
-        reader.next = buffer.bytes;
-        reader.end = buffer.bytes + buffer.size;
+    buffer = recording_buffer_new();
+    if (recording_take(last, block, buffer) && buffer->size != 0) {
+        reader.next = buffer->bytes;
+        reader.end = buffer->bytes + buffer->size;
         index_get_slice(&reader, totals);
         is_there = !failed;
     }
-    recording_buffer_free(&buffer);
+    job_undo_now(buffer);
     return is_there;
 }
 

@@ -101,6 +101,9 @@ static void cut_survey(struct cut *cut, struct timeorder *order) {
     }
     pairing_free(pairing);
     job_release(events);
+    if (order->no_memory) {
+        job_fail_memory();
+    }
 }
 
 /* The first one that is not before this name. */
@@ -139,7 +142,7 @@ static void cut_read_beginnings(struct cut *cut, struct timeorder_block place, u
     const struct recording *recording = cut->view->parts.items[place.part];
     struct event_decoder decoder = {0};
     struct event event;
-    if (recording_payload(recording, place.block, buffer, NULL) == 0 &&
+    if (recording_take(recording, place.block, buffer) &&
         event_decoder_start(&decoder, &recording->blocks[place.block].block, buffer->bytes,
                             buffer->size) == 0) {
         for (uint32_t i = 0; i < most && event_decoder_next(&decoder, &event) == 1; i++) {
@@ -149,6 +152,9 @@ static void cut_read_beginnings(struct cut *cut, struct timeorder_block place, u
         }
     }
     event_decoder_end(&decoder);
+    if (decoder.no_memory) {
+        job_fail_memory();
+    }
 }
 
 static const struct memtrace_block_header *cut_header(const struct cut *cut,
@@ -169,7 +175,7 @@ static bool cut_is_wanted(const struct cut *cut, const struct timeorder *order, 
 }
 
 static void cut_find_beginnings(struct cut *cut, const struct timeorder *order) {
-    struct recording_buffer buffer = {0};
+    struct recording_buffer *buffer = recording_buffer_new();
     for (size_t i = 0; i < order->stream_count; i++) {
         struct timeorder_before before = timeorder_before(order, i);
         for (size_t at = before.first_block; at <= before.last_block && at < before.end_block;
@@ -179,11 +185,11 @@ static void cut_find_beginnings(struct cut *cut, const struct timeorder *order) 
             }
             uint32_t most = at < before.last_block ? UINT32_MAX : before.events;
             if (most != 0 && cut_is_wanted(cut, order, at, before.end_block)) {
-                cut_read_beginnings(cut, order->blocks[at], most, &buffer);
+                cut_read_beginnings(cut, order->blocks[at], most, buffer);
             }
         }
     }
-    recording_buffer_free(&buffer);
+    job_undo_now(buffer);
 }
 
 /* ---- The slice once more ---- */

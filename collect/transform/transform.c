@@ -44,7 +44,7 @@ static void transform_table(struct transform *transform, const struct recording 
     struct memtrace_block_header block = {
         .kind = from->kind, .first_ns = from->first_ns, .last_ns = from->last_ns};
     struct transform_payload payload = {.items = from->items};
-    if (recording_payload(recording, i, &transform->buffer, NULL) != 0) {
+    if (!recording_take(recording, i, &transform->buffer)) {
         transform_note_damage(transform);
         return;
     }
@@ -187,7 +187,7 @@ static void transform_events(struct transform *transform, const struct timeorder
     struct event_decoder *decoder = &transform->decoder;
     struct event event;
     int found;
-    if (recording_payload(recording, place.block, &transform->buffer, NULL) != 0) {
+    if (!recording_take(recording, place.block, &transform->buffer)) {
         transform_note_damage(transform);
         return; /* what follows does not join: the gap is seen */
     }
@@ -202,6 +202,9 @@ static void transform_events(struct transform *transform, const struct timeorder
         found = event_decoder_next(decoder, &event);
     }
     event_decoder_end(decoder);
+    if (decoder->no_memory) {
+        job_fail_memory();
+    }
     if (found < 0) {
         transform_note_damage(transform);
     }

@@ -4,9 +4,9 @@
  * many, 8 bytes: first number, then columns), of nodes and of a profile's segments. What can be
  * decoded at all is encoded again and must come back as it was. tests/fuzz/run runs it.
  */
-#include "analyze/read/compressed.h"
 #include "analyze/read/eventcode.h"
 #include "analyze/read/nodecode.h"
+#include "analyze/read/segmentpack.h"
 
 #include <stdint.h>
 #include <stdlib.h>

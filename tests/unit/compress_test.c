@@ -10,8 +10,8 @@
 
 #include "analyze/model/model.h"
 #include "analyze/read/block.h"
-#include "analyze/read/compressed.h"
 #include "analyze/read/profile.h"
+#include "analyze/read/segmentpack.h"
 #include "collect/compress.h"
 #include "tests/unit/event_stream.h"
 #include "tests/unit/profile_builder.h"

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * compressed.h: the compressed form of a profile, docs/format.md, "Compressed profiles": reading
- * it, and its segments as columns and back.
+ * segmentpack.h: segments of a profile as columns and back ("Packed profiles" in docs/format.md). A
+ * pack takes pieces, each some pages of a profile, that are alike: arrays whose items have the same
+ * fields. A field is a number of 1 to 8 bytes. What is no such array has no fields and is kept as
+ * it is, without its pages of zeros.
  *
- * Called by collect (pack) and analyze/read (read). Any thread.
+ * Called by collect (pack) and analyze/read/profile (unpack). Any thread.
  */
-#ifndef ANALYZE_READ_COMPRESSED_H
-#define ANALYZE_READ_COMPRESSED_H
+#ifndef ANALYZE_READ_SEGMENTPACK_H
+#define ANALYZE_READ_SEGMENTPACK_H
 
-#include "analyze/base/error.h"
 #include "analyze/base/numbermap.h"
 #include "analyze/read/varint.h"
 #include "memtrace/format.h"
@@ -16,31 +17,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-
-/* A writer does not compress what would become so small that a reader, who sees but the file, would
- * have to take it for an attempt to take all its memory. */
-static inline uint64_t compressed_most(uint64_t stored_bytes) {
-    return (UINT64_C(64) << 20) + (stored_bytes << 11);
-}
-
-static inline bool compressed_is(const struct memtrace_header *header) {
-    return (header->version & MEMTRACE_FORMAT_COMPRESSED) != 0;
-}
-
-/*
- * All header->whole_bytes, in a mapping of their own (pages of zeros take no memory): munmap()
- * them. The header there is that of a profile that is not compressed. tables_only: without counters
- * and tree. What is missing is zeros; `damage` gets one phrase about it. NULL: nothing can be read.
- */
-unsigned char *compressed_read(int fd, const char *path, const struct memtrace_header *header,
-                               bool tables_only, char *damage, size_t damage_size,
-                               struct error *error);
-
-/*
- * Segments as columns ("Packed profiles" in docs/format.md). A pack takes pieces, each some pages
- * of a profile, that are alike: arrays whose items have the same fields. A field is a number of 1
- * to 8 bytes. What is no such array has no fields and is kept as it is, without its pages of zeros.
- */
 
 enum {
     SEGMENTPACK_FIELDS = 16,
