@@ -27,7 +27,6 @@ static void opened_close(void *what) {
 static void selected_close(void *what) {
     struct selected *selected = what;
     model_free(selected->own);
-    selection_free(&selected->selection);
 }
 
 /* A window's sums may take longer than a pass takes to its first word, and who asks for single

@@ -227,16 +227,6 @@ static int apply_moments(struct selection *selection, const struct trait *trait,
     return result;
 }
 
-static int filters_add_thread(uint32_t **ids, size_t *count, uint32_t id) {
-    uint32_t *grown = reallocarray(*ids, *count + 1, sizeof *grown);
-    if (grown == NULL) {
-        return -1;
-    }
-    grown[(*count)++] = id;
-    *ids = grown;
-    return 0;
-}
-
 static int no_such_thread(const struct model *model, const char *value, struct error *error) {
     char names[300] = "";
     size_t used = 0;
@@ -252,8 +242,8 @@ static int no_such_thread(const struct model *model, const char *value, struct e
 }
 
 /* A number is a thread of the report's table, or else the kernel's number; a name may mean many. */
-static int filters_take_thread(uint32_t **ids, size_t *count, const struct model *model,
-                               const char *value, struct error *error) {
+static int filters_take_thread(uint32_t **ids, size_t *count, size_t *room,
+                               const struct model *model, const char *value, struct error *error) {
     size_t before = *count;
     uint64_t number;
     bool is_number = quantity_u64(value, &number) == 0;
@@ -266,8 +256,9 @@ static int filters_take_thread(uint32_t **ids, size_t *count, const struct model
             bool matches = pass == 0 && is_number ? thread->id == number
                            : pass == 1            ? thread->tid == number
                                                   : strcmp(thread->name, value) == 0;
-            if (matches && filters_add_thread(ids, count, thread->id) != 0) {
-                return error_set(error, "out of memory");
+            if (matches) {
+                job_grow(ids, room, *count, sizeof **ids);
+                (*ids)[(*count)++] = thread->id;
             }
         }
     }
@@ -277,14 +268,15 @@ static int filters_take_thread(uint32_t **ids, size_t *count, const struct model
 static int apply_thread(struct selection *selection, const struct trait *trait, const char *value,
                         const struct model *model, struct error *error) {
     (void)trait;
-    return filters_take_thread(&selection->threads, &selection->thread_count, model, value, error);
+    return filters_take_thread(&selection->threads, &selection->thread_count,
+                               &selection->thread_room, model, value, error);
 }
 
 static int apply_freed_by(struct selection *selection, const struct trait *trait, const char *value,
                           const struct model *model, struct error *error) {
     (void)trait;
-    return filters_take_thread(&selection->death_threads, &selection->death_thread_count, model,
-                               value, error);
+    return filters_take_thread(&selection->death_threads, &selection->death_thread_count,
+                               &selection->death_thread_room, model, value, error);
 }
 
 /* ---- The table ---- */
@@ -472,16 +464,13 @@ static int filters_take(void *member, const struct option *option, const char *v
     struct selection scratch = selection_all();
     const char *clash = clash_of(filters, option->key);
     struct error why;
-    int result;
     if (is_repetition(filters, option)) {
         return error_set(error, "--%s is given twice", option->name);
     }
     if (clash != NULL) {
         return error_set(error, "%s", clash);
     }
-    result = filters_apply_one(&scratch, &given, NULL, &why);
-    selection_free(&scratch);
-    if (result != 0) {
+    if (filters_apply_one(&scratch, &given, NULL, &why) != 0) {
         return error_set(error, "--%s: %s", option->name, why.message);
     }
     filters_keep(filters, &given);
@@ -553,12 +542,7 @@ static int filters_find(struct selection *selection, const struct source *source
 int filters_select(const struct filters *filters, const struct source *source,
                    const struct names *names, const struct replay_options *options,
                    struct selection *selection, struct error *error) {
-    int result = filters_resolve(filters, source->model, selection, error);
-    if (result == 0) {
-        result = filters_find(selection, source, names, options, error);
-    }
-    if (result != 0) {
-        selection_free(selection);
-    }
-    return result;
+    return filters_resolve(filters, source->model, selection, error) == 0
+               ? filters_find(selection, source, names, options, error)
+               : -1;
 }

@@ -105,7 +105,6 @@ static int budget_add_where(struct parse *parse, enum selection_part part, bool 
     struct check_budget *budget = parse->budget;
     struct selection trial = selection_all();
     int status = selection_add_pattern(&trial, part, negative, regex, parse->error);
-    selection_free(&trial);
     job_grow(&budget->where, &budget->where_room, budget->where_count, sizeof *budget->where);
     budget->where[budget->where_count++] = (struct check_where){part, negative, regex};
     return status;

@@ -167,10 +167,6 @@ static void open_baseline(struct checking *checking, const char *path) {
     checking->baseline_path = path;
 }
 
-static void end_selection(void *selection) {
-    selection_free(selection);
-}
-
 static struct check_subject make_subject(const struct request *request, struct answer *answer,
                                          const struct replay_options *replay) {
     struct check_subject subject = {.whole = answer->whole,
@@ -182,7 +178,6 @@ static struct check_subject make_subject(const struct request *request, struct a
                                     .options = replay};
     struct error error;
     *subject.selection = selection_all();
-    job_undo(end_selection, subject.selection);
     job_check(filters_select(&request->filters, answer->source, answer->names, replay,
                              subject.selection, &error),
               &error);

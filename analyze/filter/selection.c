@@ -3,6 +3,7 @@
  * one pass over a recording. See selection.h. */
 #include "analyze/filter/selection.h"
 
+#include "analyze/base/job.h"
 #include "analyze/base/pattern.h"
 #include "analyze/replay/chains.h"
 
@@ -39,51 +40,31 @@ struct selection selection_all(void) {
     };
 }
 
-void selection_free(struct selection *selection) {
-    for (size_t i = 0; i < selection->pattern_count; i++) {
-        regfree(&selection->patterns[i].regex);
-    }
-    free(selection->patterns);
-    free(selection->groups);
-    free(selection->where_holds.bits);
-    selection_free_mappings(&selection->mappings);
-    free(selection->threads);
-    free(selection->death_threads);
-    *selection = selection_all();
+static void selection_free_regex(void *regex) {
+    regfree(regex);
 }
 
 int selection_add_pattern(struct selection *selection, enum selection_part part, bool negative,
                           const char *regex, struct error *error) {
-    struct selection_pattern pattern = {.part = part, .negative = negative};
-    struct selection_pattern *grown;
+    struct selection_pattern pattern = {
+        .part = part, .negative = negative, .regex = job_alloc(sizeof *pattern.regex)};
     char why[PATTERN_WHY];
-    if (pattern_compile(&pattern.regex, regex, why) != 0) {
+    if (pattern_compile(pattern.regex, regex, why) != 0) {
         return error_set(error, "'%s' is not a regular expression: %s", regex, why);
     }
-    grown = reallocarray(selection->patterns, selection->pattern_count + 1, sizeof *grown);
-    if (grown == NULL) {
-        regfree(&pattern.regex);
-        return error_set(error, "out of memory");
-    }
-    selection->patterns = grown;
+    job_undo(selection_free_regex, pattern.regex);
+    job_grow(&selection->patterns, &selection->pattern_room, selection->pattern_count,
+             sizeof pattern);
     selection->patterns[selection->pattern_count++] = pattern;
     return 0;
 }
 
-int selection_add_block(struct selection_blocks *blocks, uint64_t birth_order) {
+void selection_add_block(struct selection_blocks *blocks, uint64_t birth_order) {
     size_t place = birth_order / CHAR_BIT;
-    if (place >= blocks->size) {
-        size_t size = place < 512 ? 1024 : place * 2;
-        unsigned char *grown = realloc(blocks->bits, size);
-        if (grown == NULL) {
-            return -1;
-        }
-        memset(grown + blocks->size, 0, size - blocks->size);
-        blocks->bits = grown;
-        blocks->size = size;
-    }
+    size_t before = blocks->size;
+    job_reserve(&blocks->bits, &blocks->size, place + 1, 1);
+    memset(blocks->bits + before, 0, blocks->size - before);
     blocks->bits[place] |= (unsigned char)(1u << birth_order % CHAR_BIT);
-    return 0;
 }
 
 /* ---- The filters: a line each, with whether the selection `s` asks for it, and when it holds ----
@@ -207,7 +188,7 @@ bool selection_is_all(const struct selection *selection) {
  * that each node is looked at once ---- */
 
 static bool found_in(const struct selection_pattern *pattern, const char *text) {
-    return text != NULL && regexec(&pattern->regex, text, 0, NULL, 0) == 0;
+    return text != NULL && regexec(pattern->regex, text, 0, NULL, 0) == 0;
 }
 
 /* A function without a name goes by what reports show in its place. */
@@ -218,18 +199,13 @@ static bool found_in_function(const struct selection_pattern *pattern,
                                                      : names_spell(frame, buffer, sizeof buffer));
 }
 
-static bool found_in_module(const struct selection_pattern *pattern, const struct model *model,
-                            uint64_t frame) {
-    return found_in(pattern, model->modules[model_place(model, frame).module].path);
-}
-
 static bool found_in_frame(const struct selection_pattern *pattern, const struct model *model,
                            const struct names *names, uint64_t frame) {
     size_t count;
     const struct names_frame *frames;
     bool found = false;
     if (pattern->part == SELECTION_MODULE) {
-        return found_in_module(pattern, model, frame);
+        return found_in(pattern, model->modules[model_place(model, frame).module].path);
     }
     frames = names_frames(names, frame, &count);
     for (size_t i = 0; !found && i < count; i++) {
@@ -272,45 +248,39 @@ static size_t match_frames(struct match *matches, const struct selection_pattern
 }
 
 /* rejected[id] is set where the pattern does not hold for the path that ends in node `id`. */
-static int reject_by_pattern(bool *rejected, const struct selection_pattern *pattern,
-                             const struct model *model, const struct names *names) {
-    struct match *matches = calloc(model->node_count, sizeof *matches);
-    bool *found = calloc(model->node_count, sizeof *found);
-    bool can = matches != NULL && found != NULL &&
-               (pattern->part == SELECTION_MODULE || names_prepare_all(names) == 0);
-    if (can) {
-        size_t count = match_frames(matches, pattern, model, names);
-        for (size_t id = 1; id < model->node_count; id++) {
-            struct match key = {.frame = model->nodes[id].frame};
-            found[id] = found[model->nodes[id].parent];
-            if (!found[id]) {
-                const struct match *match =
-                    bsearch(&key, matches, count, sizeof *matches, by_frame);
-                found[id] = match != NULL && match->found;
-            }
-            rejected[id] |= found[id] == pattern->negative;
-        }
+static void reject_by_pattern(bool *rejected, const struct selection_pattern *pattern,
+                              const struct model *model, const struct names *names) {
+    struct match *matches = job_array(model->node_count, sizeof *matches);
+    bool *found = job_array(model->node_count, sizeof *found);
+    size_t count;
+    if (pattern->part != SELECTION_MODULE && names_prepare_all(names) != 0) {
+        job_fail_memory();
     }
-    free(matches);
-    free(found);
-    return can ? 0 : -1;
+    count = match_frames(matches, pattern, model, names);
+    for (size_t id = 1; id < model->node_count; id++) {
+        struct match key = {.frame = model->nodes[id].frame};
+        found[id] = found[model->nodes[id].parent];
+        if (!found[id]) {
+            const struct match *match = bsearch(&key, matches, count, sizeof *matches, by_frame);
+            found[id] = match != NULL && match->found;
+        }
+        rejected[id] |= found[id] == pattern->negative;
+    }
+    job_release(matches);
+    job_release(found);
 }
 
 /* Frames that tell a class are no code and do not count. */
-static int reject_by_depth(bool *rejected, struct selection_range range,
-                           const struct model *model) {
-    uint32_t *depths = calloc(model->node_count, sizeof *depths);
-    if (depths == NULL) {
-        return -1;
-    }
+static void reject_by_depth(bool *rejected, struct selection_range range,
+                            const struct model *model) {
+    uint32_t *depths = job_array(model->node_count, sizeof *depths);
     for (size_t id = 1; id < model->node_count; id++) {
         uint64_t frame = model->nodes[id].frame;
         bool is_frame = frame >= MEMTRACE_FRAME_CLASSES || frame == MEMTRACE_FRAME_UNKNOWN;
         depths[id] = depths[model->nodes[id].parent] + is_frame;
         rejected[id] |= depths[id] < range.least || depths[id] > range.most;
     }
-    free(depths);
-    return 0;
+    job_release(depths);
 }
 
 static bool is_live_share(const struct selection *selection, const struct model_context *context) {
@@ -329,28 +299,15 @@ static bool context_holds(const struct selection *s, const struct model *model,
     return true CONTEXT_FILTERS(CONTEXT_FILTER_HOLDS);
 }
 
-static int reject(bool *rejected, const struct selection *selection, const struct model *model,
-                  const struct names *names) {
-    struct selection_range depth = selection->depth;
-    if (model->node_count < 2) {
-        return 0;
-    }
-    for (size_t i = 0; i < selection->pattern_count; i++) {
-        if (reject_by_pattern(rejected, &selection->patterns[i], model, names) != 0) {
-            return -1;
-        }
-    }
-    return !selection_is_any(depth) ? reject_by_depth(rejected, depth, model) : 0;
-}
-
 uint32_t *selection_contexts(const struct selection *selection, const struct model *whole,
                              const struct names *names) {
-    uint32_t *places = calloc(whole->node_count + 1, sizeof *places);
-    bool *rejected = calloc(whole->node_count + 1, sizeof *rejected);
-    if (places == NULL || rejected == NULL || reject(rejected, selection, whole, names) != 0) {
-        free(places);
-        free(rejected);
-        return NULL;
+    uint32_t *places = job_array(whole->node_count + 1, sizeof *places);
+    bool *rejected = job_array(whole->node_count + 1, sizeof *rejected);
+    for (size_t i = 0; whole->node_count > 1 && i < selection->pattern_count; i++) {
+        reject_by_pattern(rejected, &selection->patterns[i], whole, names);
+    }
+    if (is_asked(selection->depth)) {
+        reject_by_depth(rejected, selection->depth, whole);
     }
     for (size_t i = 0; i < whole->context_count; i++) {
         const struct model_context *context = &whole->contexts[i];
@@ -358,7 +315,7 @@ uint32_t *selection_contexts(const struct selection *selection, const struct mod
             places[context->id] = (uint32_t)i + 1;
         }
     }
-    free(rejected);
+    job_release(rejected);
     return places;
 }
 
@@ -370,13 +327,10 @@ struct filtering {
     const uint32_t *places;
     struct chains *chains; /* NULL: no filter asks for them */
     struct scopes *scopes; /* NULL: nor for scopes */
-    struct scopes *own_scopes;
     const struct model *whole;
     unsigned char *freers; /* of the filter of paths that free: by node, enum freer; NULL: none */
     uint64_t run_ns;       /* how long the run was */
-    bool out_of_memory;
 };
-enum { NO_MEMORY = -1 };
 enum freer { FREER_UNKNOWN, FREER_ASKED_FOR, FREER_OTHER };
 
 /* A life that goes on (LIFE_ALIVE) is one that never ends. */
@@ -515,31 +469,6 @@ static int on_other(void *context, const struct timeorder_event *event) {
     return filtering->visitor->other(filtering->visitor->context, event);
 }
 
-static void start(struct filtering *filtering) {
-    if (selection_asks_chains(filtering->selection)) {
-        filtering->chains = chains_new();
-    }
-    filtering->scopes = filtering->visitor->scopes;
-    if (filtering->selection->scope != NULL && filtering->scopes == NULL) {
-        filtering->scopes = scopes_new();
-    }
-    if (filtering->selection->freed_path != 0) {
-        filtering->freers = job_array(filtering->whole->node_count, 1);
-    }
-}
-
-/* Where nobody asks how lives end nothing behind the view needs to be read. */
-static struct replay_options limited(const struct selection *selection,
-                                     const struct replay_options *options) {
-    struct replay_options limits = options != NULL ? *options : (struct replay_options){0};
-    if (selection->view.to_ns != UINT64_MAX && !selection_asks_deaths(selection) &&
-        !selection_asks_chains(selection) &&
-        (limits.until_ns == 0 || limits.until_ns > selection->view.to_ns)) {
-        limits.until_ns = selection->view.to_ns;
-    }
-    return limits;
-}
-
 int selectionpass_run(const struct selection *selection, const struct model *whole,
                       struct timeorder_parts parts, const uint32_t *places,
                       const struct selectionpass_visitor *visitor,
@@ -548,15 +477,30 @@ int selectionpass_run(const struct selection *selection, const struct model *who
                                   .visitor = visitor,
                                   .places = places,
                                   .whole = whole,
-                                  .run_ns = whole->now_ns};
+                                  .run_ns = whole->now_ns,
+                                  .scopes = visitor->scopes};
     struct lives_visitor lives = {
         .begin = visitor->begin != NULL || visitor->take_begin != NULL ? on_begin : NULL,
         .end = on_end,
         .other = visitor->other != NULL ? on_other : NULL,
         .context = &filtering};
-    struct replay_options limits = limited(selection, options);
+    struct replay_options limits = options != NULL ? *options : (struct replay_options){0};
     int result;
-    start(&filtering);
+    /* Where nobody asks how lives end nothing behind the view needs to be read. */
+    if (selection->view.to_ns != UINT64_MAX && !selection_asks_deaths(selection) &&
+        !selection_asks_chains(selection) &&
+        (limits.until_ns == 0 || limits.until_ns > selection->view.to_ns)) {
+        limits.until_ns = selection->view.to_ns;
+    }
+    if (selection_asks_chains(selection)) {
+        filtering.chains = chains_new();
+    }
+    if (selection->scope != NULL && filtering.scopes == NULL) {
+        filtering.scopes = scopes_new();
+    }
+    if (selection->freed_path != 0) {
+        filtering.freers = job_array(whole->node_count, 1);
+    }
     lives.scopes = filtering.scopes;
     result = lives_visit(parts, whole, &lives, &limits, error);
     chains_free(filtering.chains);
@@ -597,8 +541,7 @@ static int show_end(void *context, const struct life *life) {
 
 static int show_other(void *context, const struct timeorder_event *event) {
     const struct visit *visit = context;
-    uint64_t time_ns = event->event.time_ns;
-    return visit->view.from_ns <= time_ns && time_ns < visit->view.to_ns
+    return is_during(event->event.time_ns, visit->view)
                ? visit->visitor->other(visit->visitor->context, event)
                : 0;
 }
@@ -620,11 +563,8 @@ int selection_visit(const struct selection *selection, const struct model *whole
                                 "`memtrace record`");
     }
     places = selection_contexts(selection, whole, names);
-    if (places == NULL) {
-        return error_set(error, "out of memory while selecting");
-    }
     result = selectionpass_run(selection, whole, parts, places, &pass, options, error);
-    free(places);
+    job_release(places);
     return result;
 }
 

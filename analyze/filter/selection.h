@@ -14,8 +14,8 @@
  * the selected blocks held when the whole process held most in the view: so parts add up to the
  * whole. In a view that does not begin at 0, frees may exceed allocations.
  *
- * Called by cli (and whoever serves questions). A selection is a value that its maker frees with
- * selection_free(); start from selection_all(). One thread at a time.
+ * Called by cli (and whoever serves questions), in a job. A selection is a value whose memory is
+ * that of its maker's job; start from selection_all(). One thread at a time.
  */
 #ifndef ANALYZE_FILTER_SELECTION_H
 #define ANALYZE_FILTER_SELECTION_H
@@ -53,8 +53,7 @@ struct selection_blocks {
     unsigned char *bits;
     size_t size;
 };
-/* 0, or -1: out of memory. */
-int selection_add_block(struct selection_blocks *blocks, uint64_t birth_order);
+void selection_add_block(struct selection_blocks *blocks, uint64_t birth_order);
 
 /* Which mappings of the process (mappinghistory.h): those of which all that is asked holds. */
 struct selection_mappings {
@@ -80,7 +79,7 @@ enum selection_part { SELECTION_FUNCTION, SELECTION_FILE, SELECTION_MODULE };
 struct selection_pattern {
     enum selection_part part;
     bool negative;
-    regex_t regex;
+    regex_t *regex;
 };
 
 enum { SELECTION_LIVE_AT = 2 };
@@ -90,7 +89,7 @@ struct selection {
 
     /* Contexts. */
     struct selection_pattern *patterns;
-    size_t pattern_count;
+    size_t pattern_count, pattern_room;
     struct selection_range depth; /* frames of the recorded path */
     uint32_t classes;             /* bit enum model_class: that class; 0: any */
     const char *pool;             /* name; NULL: any */
@@ -121,9 +120,9 @@ struct selection {
     uint64_t live_at_ns[SELECTION_LIVE_AT]; /* lived at this moment */
     size_t live_at_count;
     uint32_t *threads; /* ids of those who allocated it, any of them; count 0: any */
-    size_t thread_count;
+    size_t thread_count, thread_room;
     uint32_t *death_threads; /* of those who freed it */
-    size_t death_thread_count;
+    size_t death_thread_count, death_thread_room;
     const char *where;   /* an expression of SQL that holds for it; NULL: any */
     const char *scope;   /* born while its thread was in a scope of this name; NULL: any */
     uint64_t freed_path; /* model_hash() of the context that freed it; 0: any */
@@ -143,9 +142,8 @@ struct selection {
 };
 
 struct selection selection_all(void);
-void selection_free(struct selection *selection);
 
-/* Adds a pattern. 0, or -1: no such regex, or no memory (error says which). */
+/* Adds a pattern. 0, or -1: no such regex (error says why). */
 int selection_add_pattern(struct selection *selection, enum selection_part part, bool negative,
                           const char *regex, struct error *error);
 
@@ -215,14 +213,13 @@ void selection_turn_to_heap(const struct selection *selection, struct model *mod
 /* ---- Inside analyze/filter ---- */
 
 /* places[id]: the place of context `id` in whole->contexts, from 1 on, if the filters hold for it;
- * 0: they do not, or it has no counts. As many as the model has nodes; the caller frees it. `names`
- * may be NULL where the selection has no patterns. NULL: out of memory. */
+ * 0: they do not, or it has no counts. As many as the model has nodes; the caller releases it.
+ * `names` may be NULL where the selection has no patterns. */
 uint32_t *selection_contexts(const struct selection *selection, const struct model *whole,
                              const struct names *names);
 
 /* Whether some byte of the block lay in one of them, at some time. */
 bool selection_is_in_mappings(const struct selection_mappings *mappings, const struct life *life);
-void selection_free_mappings(struct selection_mappings *mappings);
 
 /* Who looks on. Functions may be NULL; one that does not return 0 ends the pass with that value. */
 struct selectionpass_visitor {

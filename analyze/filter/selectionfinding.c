@@ -5,6 +5,7 @@
  * over single blocks; and which mappings of the process it is about, with the blocks that lay in
  * one of them. See selection.h.
  */
+#include "analyze/base/job.h"
 #include "analyze/base/search.h"
 #include "analyze/filter/selection.h"
 #include "analyze/replay/mappinghistory.h"
@@ -57,21 +58,15 @@ static bool group_holds(const struct selection *selection, const struct group *g
 int selection_find_groups(struct selection *selection, const struct model *whole,
                           struct timeorder_parts parts, const struct replay_options *options,
                           struct error *error) {
-    struct group *groups = calloc(whole->node_count + 1, sizeof *groups);
+    struct group *groups = job_array(whole->node_count + 1, sizeof *groups);
     const struct lives_visitor visitor = {
         .begin = group_begin, .end = group_end, .context = groups};
-    int result = -1;
-    free(selection->groups);
-    selection->groups = calloc(whole->node_count + 1, 1);
-    if (groups == NULL || selection->groups == NULL) {
-        error_set(error, "out of memory while selecting");
-    } else {
-        result = lives_visit(parts, whole, &visitor, options, error);
-    }
+    int result = lives_visit(parts, whole, &visitor, options, error);
+    selection->groups = job_array(whole->node_count + 1, 1);
     for (size_t id = 0; result == 0 && id < whole->node_count; id++) {
         selection->groups[id] = group_holds(selection, &groups[id]);
     }
-    free(groups);
+    job_release(groups);
     return result == 0 ? 0 : -1;
 }
 
@@ -87,12 +82,6 @@ struct selection_place {
 bool selection_asks_mappings(const struct selection_mappings *mappings) {
     return mappings->number != 0 || mappings->permissions != NULL ||
            !selection_is_any(mappings->peak_resident);
-}
-
-void selection_free_mappings(struct selection_mappings *mappings) {
-    free(mappings->chosen);
-    free(mappings->places);
-    free(mappings->smaps);
 }
 
 /* ---- Finding them ---- */
@@ -119,25 +108,13 @@ static int place_by_least(const void *left, const void *right) {
     return (a->least > b->least) - (a->least < b->least);
 }
 
-static void places_sort(struct selection_mappings *mappings) {
+static void mappings_choose(struct selection_mappings *mappings,
+                            const struct mappinghistory *history) {
     uint64_t furthest = 0;
-    qsort(mappings->places, mappings->place_count, sizeof *mappings->places, place_by_least);
-    for (size_t i = 0; i < mappings->place_count; i++) {
-        struct selection_place *place = &mappings->places[i];
-        furthest = place->most > furthest ? place->most : furthest;
-        place->furthest = furthest;
-    }
-}
-
-static int mappings_choose(struct selection_mappings *mappings,
-                           const struct mappinghistory *history) {
     mappings->count = history->count;
-    mappings->chosen = calloc(history->count, sizeof *mappings->chosen);
-    mappings->places = calloc(history->count, sizeof *mappings->places);
-    mappings->smaps = calloc(history->sample_count, sizeof *mappings->smaps);
-    if (mappings->chosen == NULL || mappings->places == NULL || mappings->smaps == NULL) {
-        return -1;
-    }
+    mappings->chosen = job_array(history->count, sizeof *mappings->chosen);
+    mappings->places = job_array(history->count, sizeof *mappings->places);
+    mappings->smaps = job_array(history->sample_count, sizeof *mappings->smaps);
     for (size_t i = 0; i < history->count; i++) {
         const struct mapping_seen *seen = &history->items[i];
         mappings->chosen[i] = mapping_is_asked_for(mappings, seen);
@@ -156,24 +133,27 @@ static int mappings_choose(struct selection_mappings *mappings,
                 (struct selection_smaps){sample->time_ns, sample->start};
         }
     }
-    places_sort(mappings);
-    return 0;
+    qsort(mappings->places, mappings->place_count, sizeof *mappings->places, place_by_least);
+    for (size_t i = 0; i < mappings->place_count; i++) {
+        struct selection_place *place = &mappings->places[i];
+        furthest = place->most > furthest ? place->most : furthest;
+        place->furthest = furthest;
+    }
 }
 
 int selection_find_mappings(struct selection_mappings *mappings, struct timeorder_parts parts,
                             struct error *error) {
     struct mappinghistory history;
-    int result = 0;
     mappinghistory_read(parts, UINT64_MAX, &history);
     if (history.count == 0) {
-        result = error_set(error, "the recording has no mappings of the process: it was too short");
-    } else if (mappings->number > history.count) {
-        result = error_set(error, "there is no mapping %" PRIu64 "; their numbers are 1 to %zu",
-                           mappings->number, history.count);
-    } else if (mappings_choose(mappings, &history) != 0) {
-        result = error_set(error, "out of memory");
+        return error_set(error, "the recording has no mappings of the process: it was too short");
     }
-    return result;
+    if (mappings->number > history.count) {
+        return error_set(error, "there is no mapping %" PRIu64 "; their numbers are 1 to %zu",
+                         mappings->number, history.count);
+    }
+    mappings_choose(mappings, &history);
+    return 0;
 }
 
 /* ---- What is asked then ---- */

@@ -2,17 +2,29 @@
 /*
  * blocktables.c: the tables that read a recording's blocks: mappings, the address space that the
  * program mapped, by a pass over the events (a session's filters of contexts count, and its view;
- * filters of blocks do not); smaps (what the kernel said of each mapping at some moments) and
- * samples (what it said of the process), whose rows stand in blocks of their own, one of which at a
- * time is in memory. Profiles have none of them.
+ * filters of blocks do not); smaps (what the kernel said of each mapping at some moments, of which
+ * one at a time is in memory) and samples (what it said of the process). Profiles have none of
+ * them.
  */
 #include "analyze/base/job.h"
 #include "analyze/query/vtable.h"
-#include "analyze/replay/lives.h"
 #include "analyze/replay/mappinglist.h"
+#include "analyze/replay/smaps.h"
+#include "analyze/window/recordingtables.h"
 
-#include <string.h>
 #include <sys/mman.h>
+
+static struct table_cell cell_of_protection(uint32_t protection) {
+    static const char *const names[] = {"---", "r--", "-w-", "rw-", "--x", "r-x", "-wx", "rwx"};
+    return table_text(
+        names[((protection & PROT_READ) != 0) | ((protection & PROT_WRITE) != 0) << 1 |
+              ((protection & PROT_EXEC) != 0) << 2]);
+}
+
+static bool is_in_view(const struct query *query, uint64_t time_ns) {
+    const struct selection_times *view = &query->source.selection->view;
+    return time_ns >= view->from_ns && time_ns < view->to_ns;
+}
 
 /* ---- mappings ---- */
 
@@ -29,19 +41,7 @@ static const char *operation_name(uint8_t operation) {
                                              : "mmap";
 }
 
-static struct table_cell cell_of_protection(uint32_t protection) {
-    static const char *const names[] = {"---", "r--", "-w-", "rw-", "--x", "r-x", "-wx", "rwx"};
-    return table_text(
-        names[((protection & PROT_READ) != 0) | ((protection & PROT_WRITE) != 0) << 1 |
-              ((protection & PROT_EXEC) != 0) << 2]);
-}
-
-#define CELL(name, value)                                                                          \
-    static struct table_cell mapping_##name(const struct rows_of *of, const void *record) {        \
-        const struct mapping_life *life = record;                                                  \
-        (void)of;                                                                                  \
-        return value;                                                                              \
-    }
+#define CELL(name, value) ROWS_CELL(mapping_##name, struct mapping_life, life, value)
 CELL(size, table_number(life->piece.end - life->piece.start))
 CELL(lifetime, table_number_if(life->freed_ns != UINT64_MAX, life->freed_ns - life->piece.born_ns))
 CELL(freed_by, table_number_if(life->freed_ns != UINT64_MAX, life->freed_by))
@@ -82,13 +82,11 @@ static const struct rows mappings_rows = {
 };
 
 struct mappings_cursor {
-    sqlite3_vtab_cursor base;
+    struct vtable_cursor cursor;
     struct query *query;
     struct rowqueue *queue;
-    struct rowqueue *out;            /* the same, for the thread inside */
-    struct mappinglist mappings;     /* of the thread inside */
-    const struct mapping_life *life; /* NULL: at the end */
-    sqlite3_int64 row;
+    struct rowqueue *out;        /* the same, for the thread inside */
+    struct mappinglist mappings; /* of the thread inside */
 };
 
 /* ---- The pass of mappings ---- */
@@ -141,7 +139,7 @@ static void mappings_produce(struct rowqueue *queue, void *argument) {
     }
 }
 
-static int mappings_best_index(sqlite3_vtab *view, sqlite3_index_info *info) {
+static int mappings_plan(sqlite3_vtab *view, sqlite3_index_info *info) {
     enum { MAPPINGS = 1000 };
     const struct query *query = ((const struct vtable_view *)view)->query;
     info->estimatedRows = MAPPINGS;
@@ -149,92 +147,63 @@ static int mappings_best_index(sqlite3_vtab *view, sqlite3_index_info *info) {
     return SQLITE_OK;
 }
 
-static int mappings_close(sqlite3_vtab_cursor *base) {
-    rowqueue_close(((struct mappings_cursor *)base)->queue);
-    return vtable_close(base);
-}
-
-/* Mappings pass the session's filters if their call paths do. */
-static int mappings_next(sqlite3_vtab_cursor *base) {
-    struct mappings_cursor *cursor = (struct mappings_cursor *)base;
-    const void *row = NULL;
-    int result;
-    do {
-        result = vtable_next_row(base->pVtab, cursor->queue, &row);
-        cursor->life = row;
-    } while (row != NULL &&
-             model_find(cursor->query->source.model, cursor->life->piece.context) == NULL);
-    cursor->row++;
-    return result;
-}
-
-static int mappings_filter(sqlite3_vtab_cursor *base, int number, const char *text, int argc,
-                           sqlite3_value **argv) {
-    struct mappings_cursor *cursor = (struct mappings_cursor *)base;
+static int mappings_begin(struct vtable_cursor *cursor, int number, const char *text, int argc,
+                          sqlite3_value **argv) {
+    struct mappings_cursor *mine = (struct mappings_cursor *)cursor;
     (void)number;
     (void)text;
     (void)argc;
     (void)argv;
-    rowqueue_close(cursor->queue);
-    *cursor = (struct mappings_cursor){.base = *base,
-                                       .query = ((struct vtable_view *)base->pVtab)->query};
-    if (cursor->query->source.parts.count == 0) {
-        return vtable_fail(base->pVtab,
+    mine->query = vtable_query(cursor);
+    if (mine->query->source.parts.count == 0) {
+        return vtable_fail(cursor->base.pVtab,
                            "a profile has no single mappings, only sums of call paths: "
                            "make a recording with `memtrace record`");
     }
-    cursor->queue = rowqueue_start(sizeof(struct mapping_life), mappings_produce, cursor);
-    return cursor->queue != NULL ? mappings_next(base) : SQLITE_NOMEM;
+    mine->queue = rowqueue_start(sizeof(struct mapping_life), mappings_produce, mine);
+    return mine->queue != NULL ? SQLITE_OK : SQLITE_NOMEM;
 }
 
-static int mappings_at_end(sqlite3_vtab_cursor *cursor) {
-    return ((const struct mappings_cursor *)cursor)->life == NULL;
+/* Mappings pass the session's filters if their call paths do. */
+static int mappings_next(struct vtable_cursor *cursor) {
+    const struct mappings_cursor *mine = (const struct mappings_cursor *)cursor;
+    const struct mapping_life *life;
+    int result;
+    do {
+        result = vtable_next_row(cursor, mine->queue);
+        life = cursor->record;
+    } while (life != NULL && model_find(mine->query->source.model, life->piece.context) == NULL);
+    return result;
 }
 
-static int mappings_column(sqlite3_vtab_cursor *base, sqlite3_context *out, int number) {
-    const struct mappings_cursor *cursor = (const struct mappings_cursor *)base;
-    vtable_put(cursor->query, &mappings_rows, cursor->life, number, out);
-    return SQLITE_OK;
+static void mappings_end(struct vtable_cursor *cursor) {
+    rowqueue_close(((struct mappings_cursor *)cursor)->queue);
 }
-
-static int mappings_rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *id) {
-    *id = ((const struct mappings_cursor *)cursor)->row;
-    return SQLITE_OK;
-}
-
-static const sqlite3_module mappings_module =
-    VTABLE_MODULE(mappings, mappings_close, mappings_column);
 
 static const char *const mappings_indices[] = {"context", NULL};
 
 const struct vtable vtable_mappings = {
     .rows = &mappings_rows,
     .indices = mappings_indices,
-    .module = &mappings_module,
     .cursor_size = sizeof(struct mappings_cursor),
+    .plan = mappings_plan,
+    .begin = mappings_begin,
+    .next = mappings_next,
+    .end = mappings_end,
 };
 
-/* ---- smaps and samples ---- */
+/* ---- smaps: a block after the other ---- */
 
-/* A record of `smaps`. */
 struct smaps_row {
-    struct memtrace_mapping mapping;
     uint64_t time_ns;
-    const char *name; /* NULL: it has none */
-    size_t name_most; /* bytes that the block has from there on */
+    struct smaps_mapping mapping;
 };
 
-#define CELL(name, value)                                                                          \
-    static struct table_cell smaps_##name(const struct rows_of *of, const void *record) {          \
-        const struct smaps_row *row = record;                                                      \
-        (void)of;                                                                                  \
-        return value;                                                                              \
-    }
+#define CELL(name, value) ROWS_CELL(smaps_##name, struct smaps_row, row, value)
 enum { SHARED = 8 };
 CELL(size, table_number(row->mapping.end - row->mapping.start))
 CELL(protection, cell_of_protection(row->mapping.protection))
 CELL(shared, table_number((row->mapping.protection & SHARED) != 0))
-CELL(name, row->name != NULL ? table_made_text(strndup(row->name, row->name_most)) : table_none())
 #undef CELL
 
 #define OF(member) ROWS_FIELD(struct smaps_row, member)
@@ -250,7 +219,8 @@ static const struct table_column smaps_columns[] = {
     {"protection", NULL, TABLE_TEXT, 0, "protection", "rwx", .cell = smaps_protection},
     {"shared", NULL, TABLE_COUNT, 0, "shared", "1: shared with other processes",
      .cell = smaps_shared},
-    {"name", NULL, TABLE_TEXT, 0, "name", "file, [heap], [stack]; NULL: none", .cell = smaps_name},
+    {"name", NULL, TABLE_TEXT, 0, "name", "file, [heap], [stack]; NULL: none", OF(mapping.name),
+     .none = TABLE_ZERO},
 };
 #undef OF
 
@@ -259,6 +229,84 @@ static const struct rows smaps_rows = {
     .about = "what the kernel said of each mapping at some moments of a recording",
     ROWS_COLUMNS(smaps_columns),
 };
+
+struct smaps_cursor {
+    struct vtable_cursor cursor;
+    size_t part, block; /* the next one of that part */
+    struct smaps smaps;
+    size_t item;               /* the next one of these */
+    struct job_memory *memory; /* theirs */
+    struct smaps_row row;
+};
+
+/* The next block that has some; without one there are none. A job of its own, as SQLite calls. */
+static void smaps_load_next(void *what) {
+    struct smaps_cursor *mine = what;
+    const struct timeorder_parts parts = vtable_query(&mine->cursor)->source.parts;
+    mine->smaps.count = 0;
+    mine->item = 0;
+    for (; mine->part < parts.count; mine->part++, mine->block = 0) {
+        const struct recording *recording = parts.items[mine->part];
+        while (mine->block < recording->block_count) {
+            size_t block = mine->block++;
+            if (recording->blocks[block].block.kind == MEMTRACE_BLOCK_SMAPS) {
+                smaps_load(recording, block, &mine->smaps);
+            }
+            if (mine->smaps.count != 0) {
+                return;
+            }
+        }
+    }
+}
+
+static int smaps_next(struct vtable_cursor *cursor) {
+    struct smaps_cursor *mine = (struct smaps_cursor *)cursor;
+    const struct query *query = vtable_query(cursor);
+    cursor->record = NULL;
+    do {
+        for (; mine->item < mine->smaps.count && cursor->record == NULL; mine->item++) {
+            mine->row = (struct smaps_row){mine->smaps.time_ns, mine->smaps.mappings[mine->item]};
+            if (is_in_view(query, mine->row.time_ns) &&
+                selection_has_smaps(&query->source.selection->mappings, mine->row.time_ns,
+                                    mine->row.mapping.start)) {
+                cursor->record = &mine->row;
+            }
+        }
+        if (cursor->record != NULL) {
+            return SQLITE_OK;
+        }
+        job_free(&mine->memory);
+        if (job_run(smaps_load_next, mine, &mine->memory, NULL) != 0) {
+            return SQLITE_NOMEM;
+        }
+    } while (mine->smaps.count != 0);
+    return SQLITE_OK;
+}
+
+static void smaps_end(struct vtable_cursor *cursor) {
+    job_free(&((struct smaps_cursor *)cursor)->memory);
+}
+
+static int blocktables_plan(sqlite3_vtab *view, sqlite3_index_info *info) {
+    enum { RECORDS = 10000 };
+    (void)view;
+    info->estimatedRows = RECORDS;
+    info->estimatedCost = RECORDS;
+    return SQLITE_OK;
+}
+
+static const char *const smaps_indices[] = {"time", NULL};
+
+const struct vtable vtable_smaps = {
+    .rows = &smaps_rows,
+    .indices = smaps_indices,
+    .cursor_size = sizeof(struct smaps_cursor),
+    .plan = blocktables_plan,
+    .next = smaps_next,
+    .end = smaps_end,
+};
+
+/* ---- samples ---- */
 
 #define OF(member) ROWS_FIELD(struct memtrace_sample, member)
 static const struct table_column samples_columns[] = {
@@ -280,193 +328,47 @@ static const struct rows samples_rows = {
     ROWS_COLUMNS(samples_columns),
 };
 
-struct blocks_cursor {
-    sqlite3_vtab_cursor base;
-    const struct query_source *source;
-    enum memtrace_block_kind kind;
-    size_t record_size;
-    size_t part;
-    size_t block; /* of the part */
-    size_t item;
-    size_t items; /* of the block; 0: none is loaded */
-    struct recording_buffer buffer;
-    bool no_memory;
-    sqlite3_int64 row;
+struct samples_cursor {
+    struct vtable_cursor cursor;
+    struct memtrace_sample *samples;
+    size_t count, item; /* the next one */
+    struct job_memory *memory;
 };
 
-/* ---- Blocks ---- */
-
-static const struct recording_entry *blocks_entry_of(const struct blocks_cursor *cursor) {
-    return &cursor->source->parts.items[cursor->part]->blocks[cursor->block];
+static void samples_load(void *what) {
+    struct samples_cursor *mine = what;
+    mine->samples = recorded_process(vtable_query(&mine->cursor)->source.parts, &mine->count);
 }
 
-/* Whole records of the present block; 0: it is of another kind, or damaged. */
-static size_t blocks_load_block(struct blocks_cursor *cursor) {
-    const struct memtrace_block_header *block = &blocks_entry_of(cursor)->block;
-    size_t most;
-    int result = -1;
-    if (block->kind == cursor->kind) {
-        result = recording_payload(cursor->source->parts.items[cursor->part], cursor->block,
-                                   &cursor->buffer, NULL);
-        cursor->no_memory |= result == RECORDING_NO_MEMORY;
-    }
-    if (result != 0) {
-        return 0;
-    }
-    most = cursor->buffer.size / cursor->record_size;
-    return block->items < most ? block->items : most;
-}
-
-/* Goes to the first block that has records, from the present one on. */
-static void blocks_find_block(struct blocks_cursor *cursor) {
-    cursor->item = 0;
-    for (; cursor->part < cursor->source->parts.count; cursor->part++, cursor->block = 0) {
-        const struct recording *recording = cursor->source->parts.items[cursor->part];
-        for (; cursor->block < recording->block_count; cursor->block++) {
-            cursor->items = blocks_load_block(cursor);
-            if (cursor->items != 0) {
-                return;
-            }
-        }
-    }
-    cursor->items = 0;
-}
-
-static uint64_t blocks_time_of(const struct blocks_cursor *cursor) {
-    if (cursor->kind == MEMTRACE_BLOCK_SMAPS) {
-        return blocks_entry_of(cursor)->block.first_ns;
-    }
-    return ((const struct memtrace_sample *)cursor->buffer.bytes)[cursor->item].time_ns;
-}
-
-static struct memtrace_mapping blocks_mapping_of(const struct blocks_cursor *cursor) {
-    struct memtrace_mapping mapping;
-    memcpy(&mapping, cursor->buffer.bytes + cursor->item * sizeof mapping, sizeof mapping);
-    return mapping;
-}
-
-static bool blocks_is_chosen(const struct blocks_cursor *cursor) {
-    return cursor->kind != MEMTRACE_BLOCK_SMAPS ||
-           selection_has_smaps(&cursor->source->selection->mappings, blocks_time_of(cursor),
-                               blocks_mapping_of(cursor).start);
-}
-
-/* Goes to the first record inside the session's view, from the present one on. */
-static void blocks_find_record(struct blocks_cursor *cursor) {
-    const struct selection_times *view = &cursor->source->selection->view;
-    while (cursor->items != 0) {
-        uint64_t time_ns = blocks_time_of(cursor);
-        if (time_ns >= view->from_ns && time_ns < view->to_ns && blocks_is_chosen(cursor)) {
-            return;
-        }
-        if (++cursor->item == cursor->items) {
-            cursor->block++;
-            blocks_find_block(cursor);
-        }
-    }
-}
-
-/* ---- Cursors ---- */
-
-static int blocks_best_index(sqlite3_vtab *view, sqlite3_index_info *info) {
-    enum { RECORDS = 10000 };
-    (void)view;
-    info->estimatedRows = RECORDS;
-    info->estimatedCost = RECORDS;
-    return SQLITE_OK;
-}
-
-static int blocks_close_cursor(sqlite3_vtab_cursor *base) {
-    struct blocks_cursor *cursor = (struct blocks_cursor *)base;
-    recording_buffer_free(&cursor->buffer);
-    return vtable_close(base);
-}
-
-static int blocks_filter(sqlite3_vtab_cursor *base, int number, const char *text, int argc,
+static int samples_begin(struct vtable_cursor *cursor, int number, const char *text, int argc,
                          sqlite3_value **argv) {
-    const struct vtable_view *view = (const struct vtable_view *)base->pVtab;
-    struct blocks_cursor *cursor = (struct blocks_cursor *)base;
-    bool is_smaps = view->table == &vtable_smaps;
+    struct samples_cursor *mine = (struct samples_cursor *)cursor;
     (void)number;
     (void)text;
     (void)argc;
     (void)argv;
-    cursor->source = &view->query->source;
-    cursor->kind = is_smaps ? MEMTRACE_BLOCK_SMAPS : MEMTRACE_BLOCK_SAMPLES;
-    cursor->record_size =
-        is_smaps ? sizeof(struct memtrace_mapping) : sizeof(struct memtrace_sample);
-    cursor->part = 0;
-    cursor->block = 0;
-    cursor->row = 1;
-    blocks_find_block(cursor);
-    blocks_find_record(cursor);
-    return cursor->no_memory ? SQLITE_NOMEM : SQLITE_OK;
+    return job_run(samples_load, mine, &mine->memory, NULL) == 0 ? SQLITE_OK : SQLITE_NOMEM;
 }
 
-static int blocks_next(sqlite3_vtab_cursor *base) {
-    struct blocks_cursor *cursor = (struct blocks_cursor *)base;
-    cursor->row++;
-    if (++cursor->item == cursor->items) {
-        cursor->block++;
-        blocks_find_block(cursor);
+static int samples_next(struct vtable_cursor *cursor) {
+    struct samples_cursor *mine = (struct samples_cursor *)cursor;
+    while (mine->item < mine->count &&
+           !is_in_view(vtable_query(cursor), mine->samples[mine->item].time_ns)) {
+        mine->item++;
     }
-    blocks_find_record(cursor);
-    return cursor->no_memory ? SQLITE_NOMEM : SQLITE_OK;
-}
-
-static int blocks_at_end(sqlite3_vtab_cursor *cursor) {
-    return ((const struct blocks_cursor *)cursor)->items == 0;
-}
-
-static int blocks_rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *id) {
-    *id = ((const struct blocks_cursor *)cursor)->row;
+    cursor->record = mine->item < mine->count ? &mine->samples[mine->item++] : NULL;
     return SQLITE_OK;
 }
 
-/* ---- Values ---- */
-
-static const struct query *blocks_query(const sqlite3_vtab_cursor *cursor) {
-    return ((const struct vtable_view *)cursor->pVtab)->query;
+static void samples_end(struct vtable_cursor *cursor) {
+    job_free(&((struct samples_cursor *)cursor)->memory);
 }
-
-/* Names stand behind the block's array. */
-static int smaps_column(sqlite3_vtab_cursor *base, sqlite3_context *out, int number) {
-    const struct blocks_cursor *cursor = (const struct blocks_cursor *)base;
-    struct smaps_row row = {.mapping = blocks_mapping_of(cursor),
-                            .time_ns = blocks_time_of(cursor)};
-    size_t at;
-    at = blocks_entry_of(cursor)->block.items * sizeof row.mapping + row.mapping.name;
-    if (at < cursor->buffer.size && cursor->buffer.bytes[at] != '\0') {
-        row.name = (const char *)cursor->buffer.bytes + at;
-        row.name_most = cursor->buffer.size - at;
-    }
-    vtable_put(blocks_query(base), &smaps_rows, &row, number, out);
-    return SQLITE_OK;
-}
-
-static int samples_column(sqlite3_vtab_cursor *base, sqlite3_context *out, int number) {
-    const struct blocks_cursor *cursor = (const struct blocks_cursor *)base;
-    struct memtrace_sample sample;
-    memcpy(&sample, cursor->buffer.bytes + cursor->item * sizeof sample, sizeof sample);
-    vtable_put(blocks_query(base), &samples_rows, &sample, number, out);
-    return SQLITE_OK;
-}
-
-static const sqlite3_module smaps_module = VTABLE_MODULE(blocks, blocks_close_cursor, smaps_column);
-static const sqlite3_module samples_module =
-    VTABLE_MODULE(blocks, blocks_close_cursor, samples_column);
-
-static const char *const smaps_indices[] = {"time", NULL};
-
-const struct vtable vtable_smaps = {
-    .rows = &smaps_rows,
-    .indices = smaps_indices,
-    .module = &smaps_module,
-    .cursor_size = sizeof(struct blocks_cursor),
-};
 
 const struct vtable vtable_samples = {
     .rows = &samples_rows,
-    .module = &samples_module,
-    .cursor_size = sizeof(struct blocks_cursor),
+    .cursor_size = sizeof(struct samples_cursor),
+    .plan = blocktables_plan,
+    .begin = samples_begin,
+    .next = samples_next,
+    .end = samples_end,
 };

@@ -397,25 +397,18 @@ struct frame_row {
     const struct names_frame *frame;
 };
 
-#define CELL(name, value)                                                                          \
-    static struct table_cell frame_##name(const struct rows_of *of, const void *record) {          \
-        const struct names_frame *frame = ((const struct frame_row *)record)->frame;               \
-        (void)of;                                                                                  \
-        return value;                                                                              \
-    }
-CELL(function, table_frame(frame))
-CELL(file, table_text(frame->file))
-CELL(line, table_number_if(frame->line != 0, frame->line))
-CELL(module, table_text(frame->module[0] != '\0' ? frame->module : NULL))
-CELL(inlined, table_number(frame->inlined))
-CELL(offset, table_number(frame->offset))
+#define CELL(name, value) ROWS_CELL(frame_##name, struct frame_row, row, value)
+CELL(function, table_frame(row->frame))
+CELL(file, table_text(row->frame->file))
+CELL(line, table_number_if(row->frame->line != 0, row->frame->line))
+CELL(module, table_text(row->frame->module[0] != '\0' ? row->frame->module : NULL))
+CELL(inlined, table_number(row->frame->inlined))
+CELL(offset, table_number(row->frame->offset))
 #undef CELL
 
-enum { FRAMES_CONTEXT };
-
 static const struct table_column frames_columns[] = {
-    [FRAMES_CONTEXT] = {"context", NULL, TABLE_COUNT, 0, "context", "contexts.id",
-                        ROWS_FIELD(struct frame_row, context)},
+    {"context", NULL, TABLE_COUNT, 0, "context", "contexts.id",
+     ROWS_FIELD(struct frame_row, context)},
     {"level", NULL, TABLE_COUNT, 0, "level",
      "0: the function that allocated, 1: who called it, ...", ROWS_FIELD(struct frame_row, level)},
     {"function", NULL, TABLE_FRAME, 0, "function", "where unknown: module+0xoffset",
@@ -437,122 +430,82 @@ static const struct rows frames_rows = {
 };
 
 struct frames_cursor {
-    sqlite3_vtab_cursor base;
+    struct vtable_cursor cursor;
     size_t row; /* of the contexts */
     size_t end;
     uint32_t node;
     const struct names_frame *frames; /* of that node */
     size_t count;
-    size_t frame;
-    uint32_t level;
-    sqlite3_int64 id;
+    size_t frame; /* the next one */
+    struct frame_row made;
 };
 
-static const struct query *frames_query(const struct frames_cursor *cursor) {
-    return ((const struct vtable_view *)cursor->base.pVtab)->query;
-}
-
-/* Goes to the first node that is code, from the present one outwards. */
-static void frames_take_node(struct frames_cursor *cursor) {
-    const struct query *query = frames_query(cursor);
-    const struct model *model = query->source.model;
-    while (cursor->node != 0 && model->nodes[cursor->node].frame < MEMTRACE_FRAME_CLASSES) {
-        cursor->node = model->nodes[cursor->node].parent;
+/* Goes to the first node that is code, from that one outwards. */
+static void frames_take_node(struct frames_cursor *mine, uint32_t node) {
+    const struct query *query = vtable_query(&mine->cursor);
+    const struct model_node *nodes = query->source.model->nodes;
+    while (node != 0 && nodes[node].frame < MEMTRACE_FRAME_CLASSES) {
+        node = nodes[node].parent;
     }
-    cursor->frame = 0;
-    cursor->count = 0;
-    if (cursor->node != 0) {
-        cursor->frames =
-            names_frames(query->source.names, model->nodes[cursor->node].frame, &cursor->count);
+    mine->node = node;
+    mine->frame = 0;
+    mine->count = 0;
+    if (node != 0) {
+        mine->frames = names_frames(query->source.names, nodes[node].frame, &mine->count);
     }
 }
 
-/* Goes to the first frame of the first context that has one, from the present one on. */
-static void frames_take_context(struct frames_cursor *cursor) {
-    const struct model *model = frames_query(cursor)->source.model;
-    for (; cursor->row < cursor->end; cursor->row++) {
-        cursor->level = 0;
-        cursor->node = model->contexts[cursor->row].path;
-        frames_take_node(cursor);
-        if (cursor->node != 0) {
-            return;
-        }
+static int frames_next(struct vtable_cursor *cursor) {
+    struct frames_cursor *mine = (struct frames_cursor *)cursor;
+    const struct model *model = vtable_query(cursor)->source.model;
+    mine->made.level++;
+    if (mine->frame == mine->count && mine->node != 0) {
+        frames_take_node(mine, model->nodes[mine->node].parent);
     }
-}
-
-static int frames_next(sqlite3_vtab_cursor *base) {
-    struct frames_cursor *cursor = (struct frames_cursor *)base;
-    cursor->id++;
-    cursor->level++;
-    if (++cursor->frame < cursor->count) {
-        return SQLITE_OK;
+    for (; mine->node == 0 && mine->row < mine->end; mine->row++) {
+        mine->made = (struct frame_row){.context = model->contexts[mine->row].id};
+        frames_take_node(mine, model->contexts[mine->row].path);
     }
-    cursor->node = frames_query(cursor)->source.model->nodes[cursor->node].parent;
-    frames_take_node(cursor);
-    if (cursor->node == 0) {
-        cursor->row++;
-        frames_take_context(cursor);
+    cursor->record = NULL;
+    if (mine->node != 0) {
+        mine->made.frame = &mine->frames[mine->frame++];
+        cursor->record = &mine->made;
     }
     return SQLITE_OK;
 }
 
-static int frames_best_index(sqlite3_vtab *view, sqlite3_index_info *info) {
+static int frames_plan(sqlite3_vtab *view, sqlite3_index_info *info) {
     enum { FRAMES = 16 }; /* of a path, about */
     const struct vtable_view *mine = (const struct vtable_view *)view;
     size_t count = mine->query->source.model->context_count;
-    info->estimatedRows = (sqlite3_int64)count * FRAMES;
-    info->estimatedCost = (double)count * FRAMES + 1;
-    if (vtable_ask_equal(info, mine->table, FRAMES_CONTEXT)) {
-        info->estimatedRows = FRAMES;
-        info->estimatedCost = FRAMES;
-    }
+    bool is_of_one = vtable_ask_equal(info, mine->table);
+    info->estimatedRows = is_of_one ? FRAMES : (sqlite3_int64)count * FRAMES;
+    info->estimatedCost = is_of_one ? FRAMES : (double)count * FRAMES + 1;
     return SQLITE_OK;
 }
 
-static int frames_filter(sqlite3_vtab_cursor *base, int number, const char *text, int argc,
-                         sqlite3_value **argv) {
-    struct frames_cursor *cursor = (struct frames_cursor *)base;
-    const struct query *query;
+static int frames_begin(struct vtable_cursor *cursor, int number, const char *text, int argc,
+                        sqlite3_value **argv) {
+    struct frames_cursor *mine = (struct frames_cursor *)cursor;
+    const struct query *query = vtable_query(cursor);
     (void)text;
     (void)argc;
-    *cursor = (struct frames_cursor){.base = cursor->base};
-    query = frames_query(cursor);
-    cursor->end = query->source.model->context_count;
+    mine->end = query->source.model->context_count;
     if (number == 1 && sqlite3_value_type(argv[0]) == SQLITE_INTEGER) {
         size_t found = rows_contexts.find(&query->of, sqlite3_value_int64(argv[0]));
-        cursor->row = found != SIZE_MAX ? found : cursor->end;
-        cursor->end = found != SIZE_MAX ? found + 1 : cursor->end;
+        mine->row = found != SIZE_MAX ? found : mine->end;
+        mine->end = found != SIZE_MAX ? found + 1 : mine->end;
     }
-    frames_take_context(cursor);
     return SQLITE_OK;
 }
-
-static int frames_at_end(sqlite3_vtab_cursor *cursor) {
-    const struct frames_cursor *mine = (const struct frames_cursor *)cursor;
-    return mine->row >= mine->end;
-}
-
-static int frames_column(sqlite3_vtab_cursor *base, sqlite3_context *out, int number) {
-    const struct frames_cursor *cursor = (const struct frames_cursor *)base;
-    const struct query *query = frames_query(cursor);
-    struct frame_row row = {query->source.model->contexts[cursor->row].id, cursor->level,
-                            &cursor->frames[cursor->frame]};
-    vtable_put(query, &frames_rows, &row, number, out);
-    return SQLITE_OK;
-}
-
-static int frames_rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *id) {
-    *id = ((const struct frames_cursor *)cursor)->id;
-    return SQLITE_OK;
-}
-
-static const sqlite3_module frames_module = VTABLE_MODULE(frames, vtable_close, frames_column);
 
 static const char *const frames_indices[] = {"context", "function", NULL};
 
 const struct vtable vtable_frames = {
     .rows = &frames_rows,
     .indices = frames_indices,
-    .module = &frames_module,
     .cursor_size = sizeof(struct frames_cursor),
+    .plan = frames_plan,
+    .begin = frames_begin,
+    .next = frames_next,
 };

@@ -31,26 +31,36 @@ const char *query_type(const struct table_column *column) {
 char *vtable_declaration(const struct vtable *table, const char *schema) {
     const struct rows *rows = table->rows;
     sqlite3_str *text = sqlite3_str_new(NULL);
+    const char *before = "";
     sqlite3_str_appendf(text, "CREATE TABLE %s%s(", schema, rows->name);
-    for (size_t i = 0; i < rows->column_count && rows->columns[i].sql != NULL; i++) {
-        sqlite3_str_appendf(text, "%s\"%w\" %s", i != 0 ? ", " : "", rows->columns[i].sql,
-                            query_type(&rows->columns[i]));
+    for (size_t i = 0; i < rows->column_count; i++) {
+        if (rows->columns[i].sql != NULL) {
+            sqlite3_str_appendf(text, "%s\"%w\" %s", before, rows->columns[i].sql,
+                                query_type(&rows->columns[i]));
+            before = ", ";
+        }
     }
     sqlite3_str_appendall(text, ")");
     return sqlite3_str_finish(text);
 }
 
-int vtable_connect(sqlite3 *db, void *binding, int argc, const char *const *argv,
-                   sqlite3_vtab **view, char **error) {
+static int vtable_connect(sqlite3 *db, void *binding, int argc, const char *const *argv,
+                          sqlite3_vtab **view, char **error) {
     const struct vtable_binding *bound = binding;
     char *declaration = vtable_declaration(bound->table, "");
     struct vtable_view *made = sqlite3_malloc(sizeof *made);
+    const struct rows *rows = bound->table->rows;
+    size_t count = 0;
     int result = SQLITE_NOMEM;
     (void)argc;
     (void)argv;
     (void)error;
     if (declaration != NULL && made != NULL) {
         *made = (struct vtable_view){.query = bound->query, .table = bound->table};
+        for (size_t i = 0; i < rows->column_count; i++) {
+            made->columns[count] = (unsigned char)i;
+            count += rows->columns[i].sql != NULL;
+        }
         result = sqlite3_declare_vtab(db, declaration);
     }
     sqlite3_free(declaration);
@@ -62,12 +72,16 @@ int vtable_connect(sqlite3 *db, void *binding, int argc, const char *const *argv
     return SQLITE_OK;
 }
 
-int vtable_disconnect(sqlite3_vtab *view) {
+static int vtable_disconnect(sqlite3_vtab *view) {
     sqlite3_free(view);
     return SQLITE_OK;
 }
 
-int vtable_open(sqlite3_vtab *view, sqlite3_vtab_cursor **cursor) {
+static const struct vtable *vtable_of(const sqlite3_vtab_cursor *cursor) {
+    return ((const struct vtable_view *)cursor->pVtab)->table;
+}
+
+static int vtable_open(sqlite3_vtab *view, sqlite3_vtab_cursor **cursor) {
     size_t size = ((const struct vtable_view *)view)->table->cursor_size;
     *cursor = sqlite3_malloc64(size);
     if (*cursor == NULL) {
@@ -77,18 +91,55 @@ int vtable_open(sqlite3_vtab *view, sqlite3_vtab_cursor **cursor) {
     return SQLITE_OK;
 }
 
-int vtable_close(sqlite3_vtab_cursor *cursor) {
+static void vtable_end(sqlite3_vtab_cursor *cursor) {
+    if (vtable_of(cursor)->end != NULL) {
+        vtable_of(cursor)->end((struct vtable_cursor *)cursor);
+    }
+}
+
+static int vtable_close(sqlite3_vtab_cursor *cursor) {
+    vtable_end(cursor);
     sqlite3_free(cursor);
     return SQLITE_OK;
 }
 
-bool vtable_ask_equal(sqlite3_index_info *info, const struct vtable *table, int column) {
+static int vtable_plan(sqlite3_vtab *view, sqlite3_index_info *info) {
+    return ((const struct vtable_view *)view)->table->plan(view, info);
+}
+
+static int vtable_next(sqlite3_vtab_cursor *base) {
+    struct vtable_cursor *cursor = (struct vtable_cursor *)base;
+    cursor->id++;
+    return vtable_of(base)->next(cursor);
+}
+
+static int vtable_filter(sqlite3_vtab_cursor *base, int number, const char *text, int argc,
+                         sqlite3_value **argv) {
+    const struct vtable *table = vtable_of(base);
+    struct vtable_cursor *cursor = (struct vtable_cursor *)base;
+    int result;
+    vtable_end(base);
+    memset((char *)base + sizeof *base, 0, table->cursor_size - sizeof *base);
+    result = table->begin != NULL ? table->begin(cursor, number, text, argc, argv) : SQLITE_OK;
+    return result == SQLITE_OK ? vtable_next(base) : result;
+}
+
+static int vtable_at_end(sqlite3_vtab_cursor *cursor) {
+    return ((const struct vtable_cursor *)cursor)->record == NULL;
+}
+
+static int vtable_rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *id) {
+    *id = ((const struct vtable_cursor *)cursor)->id;
+    return SQLITE_OK;
+}
+
+bool vtable_ask_equal(sqlite3_index_info *info, const struct vtable *table) {
     for (int i = 0; i < info->nConstraint; i++) {
-        if (info->aConstraint[i].usable && info->aConstraint[i].iColumn == column &&
+        if (info->aConstraint[i].usable && info->aConstraint[i].iColumn == 0 &&
             info->aConstraint[i].op == SQLITE_INDEX_CONSTRAINT_EQ) {
             info->aConstraintUsage[i].argvIndex = 1;
             info->idxNum = 1;
-            info->idxStr = sqlite3_mprintf("%s=", table->rows->columns[column].sql);
+            info->idxStr = sqlite3_mprintf("%s=", table->rows->columns[0].sql);
             info->needToFreeIdxStr = 1;
             return true;
         }
@@ -119,12 +170,15 @@ void vtable_put_lasting(sqlite3_context *out, const char *text) {
     }
 }
 
-void vtable_put(const struct query *query, const struct rows *rows, const void *record, int column,
-                sqlite3_context *out) {
-    struct table_cell cell = rows_cell(rows, &query->of, record, (size_t)column);
+static int vtable_column(sqlite3_vtab_cursor *base, sqlite3_context *out, int number) {
+    const struct vtable_view *view = (const struct vtable_view *)base->pVtab;
+    const struct rows *rows = view->table->rows;
+    size_t column = view->columns[number];
+    struct table_cell cell =
+        rows_cell(rows, &view->query->of, ((const struct vtable_cursor *)base)->record, column);
     char hash[20];
     if (!cell.is_known) {
-        return;
+        return SQLITE_OK;
     }
     switch (rows->columns[column].kind) {
     case TABLE_TEXT:
@@ -135,10 +189,10 @@ void vtable_put(const struct query *query, const struct rows *rows, const void *
         vtable_put_text(out, hash);
         break;
     case TABLE_FRAME:
-        vtable_put_lasting(out, callpaths_name(query, cell.frame));
+        vtable_put_lasting(out, callpaths_name(view->query, cell.frame));
         break;
     case TABLE_PATH:
-        callpaths_put(query, cell.path, out);
+        callpaths_put(view->query, cell.path, out);
         break;
     case TABLE_REAL:
         sqlite3_result_double(out, cell.real);
@@ -151,7 +205,24 @@ void vtable_put(const struct query *query, const struct rows *rows, const void *
                              cell.number <= INT64_MAX ? (sqlite3_int64)cell.number : INT64_MAX);
         break;
     }
+    return SQLITE_OK;
 }
+
+const sqlite3_module vtable_module = {
+    .iVersion = 1,
+    .xCreate = vtable_connect,
+    .xConnect = vtable_connect,
+    .xBestIndex = vtable_plan,
+    .xDisconnect = vtable_disconnect,
+    .xDestroy = vtable_disconnect,
+    .xOpen = vtable_open,
+    .xClose = vtable_close,
+    .xFilter = vtable_filter,
+    .xNext = vtable_next,
+    .xEof = vtable_at_end,
+    .xColumn = vtable_column,
+    .xRowid = vtable_rowid,
+};
 
 /* ---- Rows that lie in memory ----
  *
@@ -162,30 +233,31 @@ void vtable_put(const struct query *query, const struct rows *rows, const void *
  * that order; 0: all rows. */
 
 struct array_cursor {
-    sqlite3_vtab_cursor base;
-    size_t row;
+    struct vtable_cursor cursor;
+    size_t row; /* the next one */
     size_t end;
     const uint32_t *order; /* NULL: as they are */
+    max_align_t room[ROWS_ROOM / sizeof(max_align_t)];
 };
 
 /* Whether the rows are to be grouped, in whatever order groups come, by what the table can put
  * together. */
-static bool vtable_asks_grouped(sqlite3_index_info *info, const struct vtable *table) {
+static bool array_asks_grouped(sqlite3_index_info *info, const struct vtable *table) {
     int distinct = sqlite3_vtab_distinct(info);
     return table->grouped != NULL && (distinct == 1 || distinct == 2) && info->nOrderBy == 1 &&
            info->aOrderBy[0].iColumn == table->grouped_column;
 }
 
-static int array_best_index(sqlite3_vtab *view, sqlite3_index_info *info) {
+static int array_plan(sqlite3_vtab *view, sqlite3_index_info *info) {
     const struct vtable_view *mine = (const struct vtable_view *)view;
     size_t count = rows_count(mine->table->rows, &mine->query->of);
     info->estimatedRows = (sqlite3_int64)count;
     info->estimatedCost = (double)count + 1;
-    if (mine->table->rows->find != NULL && vtable_ask_equal(info, mine->table, 0)) {
+    if (mine->table->rows->find != NULL && vtable_ask_equal(info, mine->table)) {
         info->idxFlags = SQLITE_INDEX_SCAN_UNIQUE;
         info->estimatedRows = 1;
         info->estimatedCost = 1;
-    } else if (vtable_asks_grouped(info, mine->table)) {
+    } else if (array_asks_grouped(info, mine->table)) {
         info->idxNum = 2;
         info->idxStr = sqlite3_mprintf("%s grouped",
                                        mine->table->rows->columns[mine->table->grouped_column].sql);
@@ -196,80 +268,71 @@ static int array_best_index(sqlite3_vtab *view, sqlite3_index_info *info) {
 }
 
 /* Only an integer can be found: what else may equal one ('12', 12.0) SQLite finds among all. */
-static int array_filter(sqlite3_vtab_cursor *cursor, int number, const char *text, int argc,
-                        sqlite3_value **argv) {
-    const struct vtable_view *view = (const struct vtable_view *)cursor->pVtab;
+static int array_begin(struct vtable_cursor *cursor, int number, const char *text, int argc,
+                       sqlite3_value **argv) {
+    const struct vtable *table = vtable_of(&cursor->base);
+    const struct query *query = vtable_query(cursor);
     struct array_cursor *mine = (struct array_cursor *)cursor;
     (void)text;
     (void)argc;
-    mine->row = 0;
-    mine->end = rows_count(view->table->rows, &view->query->of);
+    mine->end = rows_count(table->rows, &query->of);
     if (number == 1 && sqlite3_value_type(argv[0]) == SQLITE_INTEGER) {
-        size_t found = view->table->rows->find(&view->query->of, sqlite3_value_int64(argv[0]));
+        size_t found = table->rows->find(&query->of, sqlite3_value_int64(argv[0]));
         mine->row = found != SIZE_MAX ? found : mine->end;
         mine->end = found != SIZE_MAX ? found + 1 : mine->end;
     }
-    mine->order = number == 2 ? view->table->grouped(view->query) : NULL;
+    mine->order = number == 2 ? table->grouped(query) : NULL;
     return number == 2 && mine->order == NULL ? SQLITE_NOMEM : SQLITE_OK;
 }
 
-static int array_next(sqlite3_vtab_cursor *cursor) {
-    ((struct array_cursor *)cursor)->row++;
+static int array_next(struct vtable_cursor *cursor) {
+    struct array_cursor *mine = (struct array_cursor *)cursor;
+    cursor->record = NULL;
+    if (mine->row < mine->end) {
+        size_t row = mine->order != NULL ? mine->order[mine->row] : mine->row;
+        cursor->record =
+            rows_record(vtable_of(&cursor->base)->rows, &vtable_query(cursor)->of, row, mine->room);
+        cursor->id = (sqlite3_int64)row + 1;
+        mine->row++;
+    }
     return SQLITE_OK;
 }
-
-static int array_at_end(sqlite3_vtab_cursor *cursor) {
-    const struct array_cursor *mine = (const struct array_cursor *)cursor;
-    return mine->row >= mine->end;
-}
-
-static size_t array_row(const struct array_cursor *cursor) {
-    return cursor->order != NULL ? cursor->order[cursor->row] : cursor->row;
-}
-
-static int array_column(sqlite3_vtab_cursor *cursor, sqlite3_context *out, int number) {
-    const struct vtable_view *view = (const struct vtable_view *)cursor->pVtab;
-    const struct rows *rows = view->table->rows;
-    max_align_t room[ROWS_ROOM / sizeof(max_align_t)];
-    const void *record =
-        rows_record(rows, &view->query->of, array_row((const struct array_cursor *)cursor), room);
-    vtable_put(view->query, rows, record, number, out);
-    return SQLITE_OK;
-}
-
-static int array_rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *id) {
-    *id = (sqlite3_int64)array_row((const struct array_cursor *)cursor) + 1;
-    return SQLITE_OK;
-}
-
-static const sqlite3_module array_module = VTABLE_MODULE(array, vtable_close, array_column);
 
 /* ---- The list ---- */
 
-#define ARRAY .module = &array_module, .cursor_size = sizeof(struct array_cursor)
+#define ARRAY                                                                                      \
+    .cursor_size = sizeof(struct array_cursor), .plan = array_plan, .begin = array_begin,          \
+    .next = array_next
+#define ARRAY_OF(things)                                                                           \
+    &(const struct vtable) {                                                                       \
+        .rows = &(things), ARRAY                                                                   \
+    }
 
 static const char *const context_indices[] = {"id", "function", NULL};
 
-static const struct vtable summary = {.rows = &rows_summary, ARRAY};
-static const struct vtable processes = {.rows = &rows_processes, ARRAY};
-static const struct vtable threads = {.rows = &rows_threads, ARRAY};
-static const struct vtable modules = {.rows = &rows_modules, ARRAY};
 static const struct vtable contexts = {.rows = &rows_contexts,
                                        ARRAY,
                                        .indices = context_indices,
                                        .grouped_column = CONTEXT_PATH,
                                        .grouped = callpaths_grouped};
-static const struct vtable timeline = {.rows = &rows_timeline, ARRAY};
-static const struct vtable markers = {.rows = &rows_marks, ARRAY};
-static const struct vtable scopes = {.rows = &rows_scopes, ARRAY};
-static const struct vtable foreign_frees = {.rows = &rows_foreign, ARRAY};
-static const struct vtable pools = {.rows = &rows_pools, ARRAY};
 
 /* In the order in which a written file has them: rows of the first ones are few. */
 const struct vtable *const vtable_list[] = {
-    &summary,       &processes, &threads,         &modules,      &contexts,
-    &vtable_frames, &timeline,  &vtable_samples,  &markers,      &scopes,
-    &foreign_frees, &pools,     &vtable_mappings, &vtable_smaps, &vtable_allocations,
+    ARRAY_OF(rows_summary),
+    ARRAY_OF(rows_processes),
+    ARRAY_OF(rows_threads),
+    ARRAY_OF(rows_modules),
+    &contexts,
+    &vtable_frames,
+    ARRAY_OF(rows_timeline),
+    &vtable_samples,
+    ARRAY_OF(rows_marks),
+    ARRAY_OF(rows_scopes),
+    ARRAY_OF(rows_foreign),
+    ARRAY_OF(rows_pools),
+    &vtable_mappings,
+    &vtable_smaps,
+    &vtable_allocations,
     NULL,
 };
 
@@ -289,11 +352,12 @@ void query_describe_all(FILE *out) {
 
 static void query_describe_rows(FILE *out, const struct rows *rows) {
     fprintf(out, "%s: %s\n", rows->name, rows->about);
-    for (size_t i = 0; i < rows->column_count && rows->columns[i].sql != NULL; i++) {
+    for (size_t i = 0; i < rows->column_count; i++) {
         const struct table_column *column = &rows->columns[i];
-        bool has_more = column->about[0] != '\0';
-        fprintf(out, "    %-20s %s%s%s\n", column->sql, query_type(column), has_more ? "  " : "",
-                column->about);
+        if (column->sql != NULL) {
+            fprintf(out, "    %-20s %s%s%s\n", column->sql, query_type(column),
+                    column->about[0] != '\0' ? "  " : "", column->about);
+        }
     }
 }
 
@@ -458,17 +522,15 @@ void rowqueue_close(struct rowqueue *queue) {
     free(queue);
 }
 
-int vtable_next_row(sqlite3_vtab *view, struct rowqueue *queue, const void **row) {
-    const struct query *query = ((const struct vtable_view *)view)->query;
-    int result = rowqueue_next(queue, &query->interrupted, row);
-    if (result == 1) {
-        return SQLITE_OK;
+int vtable_next_row(struct vtable_cursor *cursor, struct rowqueue *queue) {
+    int result = rowqueue_next(queue, &vtable_query(cursor)->interrupted, &cursor->record);
+    if (result != 1) {
+        cursor->record = NULL;
     }
-    *row = NULL;
     if (result == 0 && rowqueue_error(queue) != NULL) {
-        return vtable_fail(view, "%s", rowqueue_error(queue)->message);
+        return vtable_fail(cursor->base.pVtab, "%s", rowqueue_error(queue)->message);
     }
-    return result == 0 ? SQLITE_OK : SQLITE_INTERRUPT;
+    return result >= 0 ? SQLITE_OK : SQLITE_INTERRUPT;
 }
 
 struct replay_options vtable_replay(const struct query *query, const struct rowqueue *queue) {

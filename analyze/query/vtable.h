@@ -40,11 +40,24 @@ void spill_limit(struct spill *spill, uint64_t bytes_most);
 
 /* ---- Tables ---- */
 
+/* Where SQLite is in a table; what the table needs besides stands behind it. */
+struct vtable_cursor {
+    sqlite3_vtab_cursor base;
+    const void *record; /* of the present row, until the next one; NULL: at the end */
+    sqlite3_int64 id;   /* its rowid: 1, 2, ... unless next() says otherwise */
+};
+
 struct vtable {
     const struct rows *rows;    /* name, columns; where they are arrays the rows themselves */
     const char *const *indices; /* what CREATE INDEX says in a written file; NULL ends them */
-    const sqlite3_module *module;
-    size_t cursor_size; /* of what the module's xOpen makes; it begins with sqlite3_vtab_cursor */
+    size_t cursor_size;         /* of a struct that begins with a vtable_cursor */
+    /* SQLite's xBestIndex; xFilter and xNext, of a cursor that is all zero before the first of them
+     * (NULL: there is nothing to begin); and what a cursor has is freed (NULL: nothing). */
+    int (*plan)(sqlite3_vtab *view, sqlite3_index_info *info);
+    int (*begin)(struct vtable_cursor *cursor, int number, const char *text, int argc,
+                 sqlite3_value **argv);
+    int (*next)(struct vtable_cursor *cursor);
+    void (*end)(struct vtable_cursor *cursor);
     /* Arrays only: all rows, those with the same value in this column next to each other, so that
      * who groups by it need not sort; they last as long as the session. NULL: rows are not had so;
      * else NULL is no memory. */
@@ -60,6 +73,7 @@ struct vtable_binding {
 
 enum { VTABLES = 15 };
 extern const struct vtable *const vtable_list[]; /* NULL ends it */
+extern const sqlite3_module vtable_module;       /* of all of them */
 
 struct query {
     struct query_source source;
@@ -78,30 +92,16 @@ struct vtable_view {
     sqlite3_vtab base;
     struct query *query;
     const struct vtable *table;
+    unsigned char columns[64]; /* by the number that SQLite gives a column: its place in the rows */
 };
 
-/* xCreate, xConnect; xDisconnect, xDestroy. */
-int vtable_connect(sqlite3 *db, void *binding, int argc, const char *const *argv,
-                   sqlite3_vtab **view, char **error);
-int vtable_disconnect(sqlite3_vtab *view);
+static inline struct query *vtable_query(const struct vtable_cursor *cursor) {
+    return ((const struct vtable_view *)cursor->base.pVtab)->query;
+}
 
-/* xOpen, of a cursor that is all zero at first; xClose, of one that owns nothing. */
-int vtable_open(sqlite3_vtab *view, sqlite3_vtab_cursor **cursor);
-int vtable_close(sqlite3_vtab_cursor *cursor);
-
-/* xBestIndex of tables that find rows by one column's value: whether it is to equal something,
- * which is argv[0] of xFilter then, with idxNum 1 and idxStr "NAME=". */
-bool vtable_ask_equal(sqlite3_index_info *info, const struct vtable *table, int column);
-
-/* A module; what is not named here are its file's NAME_best_index() and so on. */
-#define VTABLE_MODULE(name, close, column)                                                         \
-    {                                                                                              \
-        .iVersion = 1, .xCreate = vtable_connect, .xConnect = vtable_connect,                      \
-        .xBestIndex = name##_best_index, .xDisconnect = vtable_disconnect,                         \
-        .xDestroy = vtable_disconnect, .xOpen = vtable_open, .xClose = (close),                    \
-        .xFilter = name##_filter, .xNext = name##_next, .xEof = name##_at_end,                     \
-        .xColumn = (column), .xRowid = name##_rowid                                                \
-    }
+/* In plan(), of tables that find rows by their first column: whether it is to equal something,
+ * which is argv[0] of begin() then, with number 1 and text "NAME=". */
+bool vtable_ask_equal(sqlite3_index_info *info, const struct vtable *table);
 
 /* The table's error from now on: SQLITE_ERROR is returned. */
 int vtable_fail(sqlite3_vtab *view, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -118,15 +118,10 @@ extern const struct vtable vtable_smaps;
 
 /* ---- Values ---- */
 
-/* The value of a column. */
-void vtable_put(const struct query *query, const struct rows *rows, const void *record, int column,
-                sqlite3_context *out);
 /* NULL where text is NULL. */
 void vtable_put_text(sqlite3_context *out, const char *text);
 /* The same of a text that lasts as long as the session: SQLite makes no copy. */
 void vtable_put_lasting(sqlite3_context *out, const char *text);
-/* "rw-", of PROT_*; blocktables.c */
-struct table_cell vtable_protection(uint32_t protection);
 
 /* ---- callpaths.c: names of functions and call paths as texts, and the SQL functions of a session.
  * A query may ask for the same ones millions of times: names are made once; of the paths the latest
@@ -177,8 +172,8 @@ const struct error *rowqueue_error(const struct rowqueue *queue);
 /* Also before the end. NULL is allowed. */
 void rowqueue_close(struct rowqueue *queue);
 
-/* xNext of a cursor that has a queue: *row is NULL at the end. */
-int vtable_next_row(sqlite3_vtab *view, struct rowqueue *queue, const void **row);
+/* next() of a cursor that has a queue. */
+int vtable_next_row(struct vtable_cursor *cursor, struct rowqueue *queue);
 /* The options of a pass for a session's table. */
 struct replay_options vtable_replay(const struct query *query, const struct rowqueue *queue);
 

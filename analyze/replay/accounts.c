@@ -44,10 +44,7 @@ enum model_class accounts_look_up(struct accounts *accounts, uint32_t context) {
 /* ---- Sampling ---- */
 
 void accounts_vary(struct accounts *accounts, struct pairing_block block, double sign) {
-    /* What a sampled block of size s with weight w adds to the variance of a sum of bytes: it was
-     * taken with probability s / w, so w (w - s). */
-    double weight = (double)block.weight;
-    double variance = block.weight > block.size ? weight * (weight - (double)block.size) : 0;
+    double variance = accounts_variance_of(block.size, block.weight);
     double size = block.size != 0 ? (double)block.size : 1;
     struct accounts_variance *cell;
     if (accounts->variances == NULL) {

@@ -91,6 +91,12 @@ HOT_INLINE enum model_class accounts_class(struct accounts *accounts, uint32_t c
     return class != 0 ? (enum model_class)(class - 1) : accounts_look_up(accounts, context);
 }
 
+/* What a sampled block adds to the variance of a sum of bytes: it was taken with probability
+ * size / weight, so weight (weight - size). */
+static inline double accounts_variance_of(uint64_t size, uint64_t weight) {
+    return weight > size ? (double)weight * ((double)weight - (double)size) : 0;
+}
+
 /* ---- The peak ---- */
 
 HOT_INLINE void accounts_keep_peak(struct accounts *accounts, struct accounts_cell *cell) {

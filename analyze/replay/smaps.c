@@ -50,21 +50,20 @@ static int smaps_by_start(const void *left, const void *right) {
     return (a->start > b->start) - (a->start < b->start);
 }
 
-/* The names behind the array end in a NUL of ours, whatever the file says. Where the block cannot
- * be read there are no mappings. */
-static void smaps_load(struct smaps_place place, struct smaps *smaps) {
+/* The names behind the array end in a NUL of ours, whatever the file says. */
+void smaps_load(const struct recording *recording, size_t block, struct smaps *smaps) {
     const size_t size = sizeof(struct memtrace_mapping);
     struct recording_buffer *buffer = recording_buffer_new();
-    size_t items = place.recording->blocks[place.block].block.items;
+    size_t items = recording->blocks[block].block.items;
     size_t count;
     size_t names_size;
     *smaps = (struct smaps){0};
-    if (!recording_take(place.recording, place.block, buffer)) {
+    if (!recording_take(recording, block, buffer)) {
         return;
     }
     count = items < buffer->size / size ? items : buffer->size / size;
     names_size = buffer->size - count * size;
-    smaps->time_ns = smaps_time(place);
+    smaps->time_ns = recording->blocks[block].block.first_ns;
     smaps->mappings = job_array(count + 1, sizeof *smaps->mappings);
     smaps->names = job_array(names_size + 1, 1);
     memcpy(smaps->names, buffer->bytes + count * size, names_size);
@@ -74,6 +73,7 @@ static void smaps_load(struct smaps_place place, struct smaps *smaps) {
         smaps->mappings[i] =
             (struct smaps_mapping){.start = raw.start,
                                    .end = raw.end > raw.start ? raw.end : raw.start,
+                                   .offset = raw.offset,
                                    .resident_bytes = raw.resident_bytes,
                                    .dirty_bytes = raw.dirty_bytes,
                                    .swap_bytes = raw.swap_bytes,
@@ -89,7 +89,7 @@ void smaps_at(struct timeorder_parts parts, uint64_t time_ns, struct smaps *smap
     struct smaps_place place = smaps_look_for(parts, time_ns);
     *smaps = (struct smaps){0};
     if (place.recording != NULL) {
-        smaps_load(place, smaps);
+        smaps_load(place.recording, place.block, smaps);
     }
 }
 
@@ -122,7 +122,7 @@ void smaps_visit(struct timeorder_parts parts,
     }
     for (size_t i = 0; goes_on && i < count; i++) {
         struct smaps smaps;
-        smaps_load(places[i], &smaps);
+        smaps_load(places[i].recording, places[i].block, &smaps);
         goes_on = smaps.mappings == NULL || visit(context, &smaps);
         job_release(smaps.mappings);
         job_release(smaps.names);

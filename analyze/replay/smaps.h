@@ -2,7 +2,7 @@
 /*
  * smaps.h: the mappings of the process as the collector saw them (/proc/PID/smaps) at some moments.
  *
- * Called by analyze/report and web/server, in a job, whose memory they are.
+ * Called by analyze/report, analyze/query and web/server, in a job, whose memory they are.
  */
 #ifndef ANALYZE_REPLAY_SMAPS_H
 #define ANALYZE_REPLAY_SMAPS_H
@@ -11,6 +11,7 @@
 
 struct smaps_mapping {
     uint64_t start, end;
+    uint64_t offset; /* in the file that is mapped */
     uint64_t resident_bytes;
     uint64_t dirty_bytes;
     uint64_t swap_bytes;
@@ -24,6 +25,9 @@ struct smaps {
     size_t count;
     char *names;
 };
+
+/* Those of a block of kind MEMTRACE_BLOCK_SMAPS; none where it cannot be read. */
+void smaps_load(const struct recording *recording, size_t block, struct smaps *smaps);
 
 /* The last ones noted no later than time_ns; where there are only later ones, the first of those.
  */

@@ -214,7 +214,7 @@ void sums_pack(struct sums *sums, struct slice *slice) {
 
 /* ---- The model ---- */
 
-static double sums_root(double variance) {
+double sums_root(double variance) {
     return variance > 0 ? sqrt(variance) : 0;
 }
 
@@ -224,6 +224,25 @@ struct sums_thread sums_thread(const struct sums *sums, uint32_t id) {
     thread.free_units = slice_whole_count(thread.free_units);
     thread.foreign_units = slice_whole_count(thread.foreign_units);
     return thread;
+}
+
+void sums_fill_thread(struct model_thread *thread, const struct sums_thread *counts) {
+    thread->allocations = slice_whole_count(counts->alloc_units);
+    thread->total_bytes = counts->alloc_bytes;
+    thread->frees = slice_whole_count(counts->free_units);
+    thread->freed_bytes = counts->free_bytes;
+    thread->foreign_frees = slice_whole_count(counts->foreign_units);
+    thread->foreign_freed_bytes = counts->foreign_bytes;
+    thread->live_bytes = (int64_t)counts->held_bytes;
+}
+
+void sums_fill_foreign(struct model *model, struct foreign *foreign) {
+    foreign_sort(foreign);
+    for (size_t i = 0; i < foreign->count; i++) {
+        struct model_foreign pair = foreign->pairs[i];
+        pair.blocks = slice_whole_count(pair.blocks);
+        records_take_foreign(model, pair);
+    }
 }
 
 static void sums_finish_cell(const struct sums *sums, struct sum *sum) {
@@ -258,10 +277,5 @@ void sums_finish(struct sums *sums) {
     model->header.live_bytes = wrap_add(sums->base, sums->all.change);
     model->header.maximum_bytes = wrap_add(sums->base, sums->all.highest);
     contexts_make(model, sums->cells);
-    foreign_sort(&sums->foreign);
-    for (size_t i = 0; i < sums->foreign.count; i++) {
-        struct model_foreign foreign = sums->foreign.pairs[i];
-        foreign.blocks = slice_whole_count(foreign.blocks);
-        records_take_foreign(model, foreign);
-    }
+    sums_fill_foreign(model, &sums->foreign);
 }

@@ -3,7 +3,8 @@
  * sums.h: slices of a recording (slice.h), added up, become the costs of a model: of its contexts,
  * threads, totals and the peak. Slices before the view tell what was held when it began.
  *
- * Called by analyze/model (replay, view). Belongs to one thread.
+ * Called by analyze/window, and by analyze/filter for what its own sums of blocks share with these.
+ * Belongs to one thread.
  */
 #ifndef ANALYZE_WINDOW_SUMS_H
 #define ANALYZE_WINDOW_SUMS_H
@@ -47,6 +48,11 @@ void sums_pack(struct sums *sums, struct slice *slice);
 
 /* Counts of a thread, in whole allocations. */
 struct sums_thread sums_thread(const struct sums *sums, uint32_t id);
+/* Of counts in units, the thread's, and what each freed of others'. */
+void sums_fill_thread(struct model_thread *thread, const struct sums_thread *counts);
+void sums_fill_foreign(struct model *model, struct foreign *foreign);
+/* The standard error of what has this variance, which rounding may have left below 0. */
+double sums_root(double variance);
 
 /* Fills contexts, lifetimes, foreign frees, and in the header what is held and the maximum. */
 void sums_finish(struct sums *sums);

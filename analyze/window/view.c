@@ -427,20 +427,6 @@ static void add_node(struct view *view, const struct view_node *node) {
 
 /* ---- The model ---- */
 
-static void view_fill_threads(struct model *model, const struct sums *sums) {
-    for (size_t i = 0; i < model->thread_count; i++) {
-        struct model_thread *thread = &model->threads[i];
-        struct sums_thread counts = sums_thread(sums, thread->id);
-        thread->allocations = counts.alloc_units;
-        thread->total_bytes = counts.alloc_bytes;
-        thread->frees = counts.free_units;
-        thread->freed_bytes = counts.free_bytes;
-        thread->foreign_frees = counts.foreign_units;
-        thread->foreign_freed_bytes = counts.foreign_bytes;
-        thread->live_bytes = (int64_t)counts.held_bytes;
-    }
-}
-
 static void view_make(struct model *model, void *what) {
     struct view *view = what;
     struct sums *sums = &view->sums;
@@ -454,7 +440,9 @@ static void view_make(struct model *model, void *what) {
     sums_add(sums, &culled);
     slice_free(&culled);
     sums_finish(sums);
-    view_fill_threads(model, sums);
+    for (size_t i = 0; i < model->thread_count; i++) {
+        sums_fill_thread(&model->threads[i], &sums->threads[model->threads[i].id]);
+    }
     model->header.peak_error_bytes = sums->all.error_bytes;
     model->totals.lost = 0; /* model_finish() adds it */
     model->totals.maximum_ns = sums->all.highest > 0 ? sums->all.maximum_ns : view->from_ns;

@@ -114,7 +114,6 @@ static int open_all(void **state) {
 static int close_all(void **state) {
     (void)state;
     names_close(names);
-    selection_free(&selection);
     model_free(whole);
     recording_close(recording);
     unlink(path);
@@ -166,7 +165,6 @@ static bool selects(const struct replay_options *options, struct error *error) {
     large.size.least = 500;
     model = selection_model(&large, whole, parts, names, options, error);
     model_free(model);
-    selection_free(&large);
     return model != NULL;
 }
 

@@ -91,7 +91,6 @@ static int open_session(void **state) {
 static int close_session(void **state) {
     struct fixture *fixture = *state;
     query_close(fixture->query);
-    selection_free(&fixture->selection);
     names_close(fixture->names);
     model_free(fixture->model);
     recording_close(fixture->recording);

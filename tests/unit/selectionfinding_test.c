@@ -125,7 +125,6 @@ static void chosen_mappings_have_their_blocks(void **state) {
         }
         inside = check_blocks(&selection.mappings, &history, &seed);
         telling += inside > BLOCKS / 20 && inside < BLOCKS - BLOCKS / 20;
-        selection_free(&selection);
         recording_close(recording);
     }
     assert_true(telling > 30);
@@ -148,7 +147,6 @@ static void without_mappings_it_is_refused(void **state) {
     assert_int_equal(selection_find_mappings(&selection.mappings, parts, &error), -1);
     assert_string_equal(error.message,
                         "the recording has no mappings of the process: it was too short");
-    selection_free(&selection);
     recording_close(recording);
 }
 

@@ -37,7 +37,10 @@ void api_schema(struct api_call *call) {
         jsonwriter_string(json, "name", rows->name);
         jsonwriter_string(json, "about", rows->about);
         jsonwriter_array(json, "columns");
-        for (size_t k = 0; k < rows->column_count && rows->columns[k].sql != NULL; k++) {
+        for (size_t k = 0; k < rows->column_count; k++) {
+            if (rows->columns[k].sql == NULL) {
+                continue;
+            }
             jsonwriter_map(json, NULL);
             jsonwriter_string(json, "name", rows->columns[k].sql);
             jsonwriter_string(json, "type", query_type(&rows->columns[k]));

@@ -448,10 +448,6 @@ static bool is_found(struct found *found, const struct report *report, const reg
     return known == &does_match;
 }
 
-static void close_selection(void *selection) {
-    selection_free(selection);
-}
-
 /* A path counts once: below a call that was found nothing is added. */
 void api_search(struct api_call *call) {
     static const struct tree_wish everything;
@@ -468,7 +464,6 @@ void api_search(struct api_call *call) {
         api_refuse(call, 400, "regex is to be given");
     }
     *selection = selection_all();
-    job_undo(close_selection, selection);
     if (selection_add_pattern(selection, SELECTION_FUNCTION, false, text, &why) != 0) {
         api_refuse(call, 400, "regex: %s", why.message);
     }
@@ -478,7 +473,7 @@ void api_search(struct api_call *call) {
     is_below = job_array(tree.count, sizeof *is_below);
     for (size_t i = 1; i < tree.count; i++) {
         const struct call *at = &tree.calls[i];
-        bool matches = is_found(&found, &report, &selection->patterns[0].regex, at->frame);
+        bool matches = is_found(&found, &report, selection->patterns[0].regex, at->frame);
         if (replay_is_cancelled(&call->replay)) {
             job_fail("cancelled");
         }
