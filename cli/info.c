@@ -7,9 +7,9 @@
 #include "analyze/read/recording.h"
 #include "analyze/read/run.h"
 #include "analyze/report/reports.h"
+#include "analyze/rows/facts.h"
 #include "analyze/rows/jsonwriter.h"
 #include "analyze/rows/number.h"
-#include "analyze/rows/rows.h"
 #include "analyze/rows/safetext.h"
 #include "analyze/window/recordingtables.h"
 #include "ask/memorylimit.h"
@@ -56,6 +56,12 @@ static void info_put_number(const struct writer *writer, const char *label, cons
     }
 }
 
+/* What reports tell as well: its number is the headers' here. */
+static void info_put_fact(const struct writer *writer, enum fact fact, uint64_t value) {
+    const struct table_column *column = &rows_summary.columns[fact];
+    info_put_number(writer, fact_label(fact), column->name, column->kind, value);
+}
+
 /* ---- The program ---- */
 
 static const char *const states[] = {
@@ -79,16 +85,16 @@ static void info_put_program(const struct writer *writer, const struct memtrace_
     time_t seconds = (time_t)(header->start_realtime_ns / UINT64_C(1000000000));
     struct tm when;
     char started[64];
-    info_put_text(writer, "program", "executable", header->executable);
+    info_put_text(writer, fact_label(FACT_PROGRAM), "program", header->executable);
     info_put_text(writer, "command", "command",
                   job_take(rows_join_arguments(arguments_of(header))));
     if (writer->json != NULL) {
         jsonwriter_number(writer->json, "pid", header->pid);
     } else {
-        fprintf(stdout, "%-*s %" PRIu32 "\n", LABEL, "process", header->pid);
+        fprintf(stdout, "%-*s %" PRIu32 "\n", LABEL, fact_label(FACT_PID), header->pid);
     }
     if (header->merged > 1) {
-        info_put_number(writer, "profiles in it", "merged", TABLE_COUNT, header->merged);
+        info_put_fact(writer, FACT_MERGED, header->merged);
     }
     if (gmtime_r(&seconds, &when) != NULL &&
         strftime(started, sizeof started, "%Y-%m-%dT%H:%M:%SZ", &when) != 0) {
@@ -97,7 +103,7 @@ static void info_put_program(const struct writer *writer, const struct memtrace_
     if (header->end_monotonic_ns > header->start_monotonic_ns) {
         last_ns = header->end_monotonic_ns - header->start_monotonic_ns;
     }
-    info_put_number(writer, "ran for", "duration_ns", TABLE_DURATION, last_ns);
+    info_put_fact(writer, FACT_DURATION, last_ns);
     info_put_text(writer, "state", "state", info_state_of(header));
 }
 
@@ -213,12 +219,11 @@ static void info_put_traits(const struct writer *writer, const struct recording 
 
 static void info_put_events(const struct writer *writer, const struct recording_sum *sum) {
     uint64_t events = sum->kinds[MEMTRACE_BLOCK_EVENTS].items;
-    info_put_number(writer, "events", "events", TABLE_COUNT, events);
-    info_put_number(writer, "allocations", "allocations", TABLE_COUNT, sum->allocs);
-    info_put_number(writer, "frees", "frees", TABLE_COUNT, sum->frees);
-    info_put_number(writer, "threads", "threads", TABLE_COUNT, sum->threads);
-    info_put_number(writer, "call paths", "contexts", TABLE_COUNT,
-                    sum->kinds[MEMTRACE_BLOCK_NODES].items);
+    info_put_fact(writer, FACT_EVENTS, events);
+    info_put_fact(writer, FACT_ALLOCATIONS, sum->allocs);
+    info_put_fact(writer, FACT_FREES, sum->frees);
+    info_put_fact(writer, FACT_THREADS, sum->threads);
+    info_put_fact(writer, FACT_CONTEXTS, sum->kinds[MEMTRACE_BLOCK_NODES].items);
     if (events != 0 && writer->json == NULL) {
         char text[40];
         snprintf(text, sizeof text, "%.2f bytes",
@@ -379,8 +384,8 @@ static void info_tell_profile(const char *name, bool json) {
         info_put_line("file", profile->damage[0] != '\0' ? profile->damage : "whole");
     }
     info_put_program(&writer, &profile->header, profile->header.clock_ns);
-    info_put_number(&writer, "threads", "threads", TABLE_COUNT, profile->header.thread_count);
-    info_put_number(&writer, "call paths", "contexts", TABLE_COUNT, profile->header.context_count);
+    info_put_fact(&writer, FACT_THREADS, profile->header.thread_count);
+    info_put_fact(&writer, FACT_CONTEXTS, profile->header.context_count);
     info_put_kinds(&writer, "segments", "Segments", segment_names, kinds, SEGMENT_KINDS);
     info_writer_end(&writer);
 }

@@ -103,7 +103,7 @@ static const struct table_column running_columns[] = {
     {"program", NULL, TABLE_TEXT, 0},
     {NULL, "program", TABLE_TEXT, 24},
     {"live_bytes", "live", TABLE_BYTES, 12},
-    {"maximum_bytes", "peak", TABLE_BYTES, 12},
+    {"peak_bytes", "peak", TABLE_BYTES, 12},
     {"allocations", "allocations", TABLE_COUNT, 15},
     {"running_ns", "running", TABLE_DURATION, 11},
     {"region", NULL, TABLE_TEXT, 0},

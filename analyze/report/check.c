@@ -503,7 +503,7 @@ static void check_write_json(const struct check_report *report) {
     jsonwriter_map(json, NULL);
     jsonwriter_number(json, "version", 1);
     jsonwriter_string(json, "source", report->source);
-    jsonwriter_string(json, "executable", report->executable);
+    jsonwriter_string(json, "program", report->executable);
     jsonwriter_bool(json, "met", check_count_broken(report) == 0);
     jsonwriter_array(json, "budgets");
     for (size_t i = 0; i < report->count; i++) {

@@ -3,6 +3,7 @@
 #include "analyze/base/pathname.h"
 #include "analyze/model/names.h"
 #include "analyze/report/diff.h"
+#include "analyze/rows/facts.h"
 #include "analyze/rows/jsonwriter.h"
 #include "analyze/rows/number.h"
 #include "analyze/rows/style.h"
@@ -15,15 +16,6 @@
 static const char *diffwrite_by_word(enum diff_by by) {
     static const char *const names[] = {"call path", "function", "file", "module"};
     return names[by];
-}
-
-static const char *metric_key(enum metric metric) {
-    static const char *const names[METRIC_COUNT] = {
-        [METRIC_MAXIMUM] = "maximum_bytes",  [METRIC_LEAKED] = "leaked_bytes",
-        [METRIC_CUMULATIVE] = "total_bytes", [METRIC_ALLOCATIONS] = "allocations",
-        [METRIC_TEMPORARY] = "temporary",
-    };
-    return names[metric];
 }
 
 /* NULL: it was there before, and is after. */
@@ -194,7 +186,7 @@ static void put_metric(struct report *report, struct diff *diff, const struct di
     diff_sort(diff, metric);
     range = diffwrite_choose(diff, view, metric);
     snprintf(title, sizeof title, "%s by %s", metric_word(metric), diffwrite_by_word(diff->by));
-    table = table_open(report, metric_key(metric), title, columns, 5);
+    table = table_open(report, metric_fact(metric), title, columns, 5);
     table.is_path_below = true;
     for (size_t i = 0; i < range.grown; i++) {
         diffwrite_put_row(&table, report, diff, &diff->rows[i], metric);
@@ -245,7 +237,7 @@ static struct table_cell state_cell(const struct diff_row *row) {
 
 static void put_json_costs(struct jsonwriter *json, const struct diff_costs costs[2]) {
     for (enum metric metric = 0; metric < METRIC_COUNT; metric++) {
-        jsonwriter_map(json, metric_key(metric));
+        jsonwriter_map(json, metric_fact(metric));
         jsonwriter_number(json, "before", costs[0].of[metric]);
         jsonwriter_number(json, "after", costs[1].of[metric]);
         jsonwriter_integer(json, "change", diff_change(costs, metric));
@@ -259,11 +251,11 @@ static void put_json_side(struct jsonwriter *json, const char *name, const struc
     if (side->selected != NULL) {
         jsonwriter_string(json, "selected", side->selected);
     }
-    jsonwriter_string(json, "executable", side->model->header.executable);
+    facts_put(json, side->model, (const unsigned char[]){FACT_PROGRAM}, 1);
     jsonwriter_bool(json, "sampled", model_is_estimate(side->model));
     jsonwriter_number(json, "suppressed_bytes",
                       side->suppressions != NULL ? side->suppressions->bytes : 0);
-    jsonwriter_string(json, "damage", side->model->damage[0] != '\0' ? side->model->damage : NULL);
+    facts_put(json, side->model, (const unsigned char[]){FACT_DAMAGE}, 1);
     jsonwriter_end_map(json);
 }
 
@@ -338,7 +330,7 @@ static void write_csv(struct diff *diff, const struct diff_view *view) {
     struct table table;
     diff_sort(diff, first_metric(view));
     for (size_t i = 2; i < COLUMNS - 1; i++) {
-        snprintf(names[i], sizeof names[i], "%s_%s", metric_key((i - 2) / 3), ends[(i - 2) % 3]);
+        snprintf(names[i], sizeof names[i], "%s_%s", metric_fact((i - 2) / 3), ends[(i - 2) % 3]);
         columns[i] =
             (struct table_column){names[i], NULL, (i - 2) % 3 == 2 ? TABLE_SIGNED : TABLE_COUNT};
     }

@@ -5,8 +5,8 @@
  */
 #include "analyze/base/job.h"
 #include "analyze/report/reports.h"
+#include "analyze/rows/facts.h"
 #include "analyze/rows/jsonwriter.h"
-#include "analyze/rows/rows.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -87,28 +87,23 @@ static void json_put_lifetimes(struct jsonwriter *json, const struct model *mode
 
 static void json_put_context(struct jsonwriter *json, const struct report *report,
                              const struct model_context *context) {
-    char hash[20];
-    snprintf(hash, sizeof hash, "%016" PRIx64, model_hash(report->model, context->id));
+    static const unsigned char which[] = {CONTEXT_ID, CONTEXT_HASH};
+    static const unsigned char sums[] = {
+        CONTEXT_LIVE_BYTES,  CONTEXT_LIVE_BLOCKS, CONTEXT_PEAK_BYTES,
+        CONTEXT_TOTAL_BYTES, CONTEXT_ALLOCATIONS, CONTEXT_FREES,
+        CONTEXT_TEMPORARY,   CONTEXT_TOTAL_ERROR, CONTEXT_LIVE_ERROR, /* of a sample */
+    };
+    const struct rows_of of = rows_of_report(report);
     jsonwriter_map(json, NULL);
-    jsonwriter_number(json, "id", context->id);
-    jsonwriter_string(json, "hash", hash);
+    rows_members(json, &rows_contexts, &of, context, which, sizeof which);
     if (context->class == MODEL_MAPPING) {
         jsonwriter_string(json, "class", "mapping");
     } else if (context->class == MODEL_POOL) {
         jsonwriter_string(json, "class", "pool");
         jsonwriter_string(json, "pool", model_class_name(report->model, context));
     }
-    jsonwriter_number(json, "live_bytes", context->live_bytes);
-    jsonwriter_number(json, "live_blocks", context->live_blocks);
-    jsonwriter_number(json, "peak_bytes", context->peak_bytes);
-    jsonwriter_number(json, "total_bytes", context->total_bytes);
-    jsonwriter_number(json, "allocations", context->allocations);
-    jsonwriter_number(json, "frees", context->frees);
-    jsonwriter_number(json, "temporary", context->temporary);
-    if (report->model->recording.sampled) {
-        jsonwriter_double(json, "total_bytes_error", context->total_error_bytes);
-        jsonwriter_double(json, "live_bytes_error", context->live_error_bytes);
-    }
+    rows_members(json, &rows_contexts, &of, context, sums,
+                 report->model->recording.sampled ? sizeof sums : sizeof sums - 2);
     json_put_lifetimes(json, report->model, context);
     if (report->options.nodes) {
         jsonwriter_number(json, "node", context->path);
@@ -143,17 +138,14 @@ static void json_put_arguments(struct jsonwriter *json, const char *name, struct
 }
 
 static void json_put_process(struct jsonwriter *json, const struct report *report) {
-    const struct memtrace_header *header = &report->model->header;
+    static const unsigned char facts[] = {
+        FACT_PID,     FACT_PARENT_PID, FACT_MERGED,        FACT_END,
+        FACT_STARTED, FACT_DURATION,   FACT_PEAK_RESIDENT, FACT_OWN_RESIDENT,
+    };
     static const char *const stacks[] = {"none", "short", "full"};
+    const struct memtrace_header *header = &report->model->header;
     jsonwriter_map(json, "process");
-    jsonwriter_number(json, "pid", header->pid);
-    jsonwriter_number(json, "parent_pid", header->parent_pid);
-    jsonwriter_number(json, "merged", header->merged);
-    jsonwriter_string(json, "state", model_end_word(report->model));
-    jsonwriter_number(json, "start_realtime_ns", header->start_realtime_ns);
-    jsonwriter_number(json, "duration_ns", report->model->now_ns);
-    jsonwriter_number(json, "peak_resident_bytes", header->peak_resident_bytes);
-    jsonwriter_number(json, "own_resident_bytes", header->own_resident_bytes);
+    facts_put(json, report->model, facts, sizeof facts);
     jsonwriter_string(json, "stacks", header->stacks <= 2 ? stacks[header->stacks] : "unknown");
     jsonwriter_bool(json, "instrumented", (header->flags & MEMTRACE_FLAG_INSTRUMENTED) != 0);
     jsonwriter_bool(json, "preloaded", (header->flags & MEMTRACE_FLAG_PRELOADED) != 0);
@@ -165,11 +157,12 @@ static void json_put_process(struct jsonwriter *json, const struct report *repor
 }
 
 static void json_put_lost(struct jsonwriter *json, const struct report *report) {
+    static const unsigned char sum[] = {FACT_LOST};
     const struct model *model = report->model;
     static const char *const kinds[MEMTRACE_LOSS_KINDS] = {"events",  "contexts", "frames",
                                                            "threads", "modules",  "blocks",
                                                            "guards",  "records",  "frees"};
-    jsonwriter_number(json, "lost", model->totals.lost);
+    facts_put(json, model, sum, sizeof sum);
     jsonwriter_bool(json, "all_counted", names_uncounted(report->names)[0] == '\0');
     jsonwriter_map(json, "lost_by_kind");
     for (unsigned kind = 0; kind < MEMTRACE_LOSS_KINDS; kind++) {
@@ -179,59 +172,47 @@ static void json_put_lost(struct jsonwriter *json, const struct report *report) 
 }
 
 static void json_put_totals(struct jsonwriter *json, const struct report *report) {
-    const struct model *model = report->model;
-    const struct model_totals *totals =
-        report->counted != NULL ? &report->counted->totals : &model->totals;
-    uint64_t leaked_bytes;
-    uint64_t leaked_blocks;
-    jsonwriter_number(json, "maximum_bytes", totals->maximum_bytes);
-    jsonwriter_number(json, "peak_error_bytes", totals->maximum_error_bytes);
-    report_leaked(report, &leaked_bytes, &leaked_blocks);
-    if (report->counted != NULL) {
-        leaked_bytes = totals->live_bytes;
-        leaked_blocks = totals->live_blocks;
+    static const unsigned char held[] = {FACT_PEAK_BYTES, FACT_PEAK_ERROR_BYTES, FACT_LIVE_BYTES,
+                                         FACT_LIVE_BLOCKS};
+    static const unsigned char before[] = {FACT_BEFORE_BYTES, FACT_BEFORE_FREED_BYTES,
+                                           FACT_BEFORE_FREES};
+    static const unsigned char counts[] = {FACT_TOTAL_BYTES, FACT_ALLOCATIONS, FACT_FREES,
+                                           FACT_TEMPORARY};
+    const struct model *counted = report->counted != NULL ? report->counted : report->model;
+    uint64_t leaked_bytes = counted->totals.live_bytes;
+    uint64_t leaked_blocks = counted->totals.live_blocks;
+    if (report->counted == NULL) {
+        report_leaked(report, &leaked_bytes, &leaked_blocks);
     }
-    jsonwriter_number(json, "leaked_bytes", totals->live_bytes);
-    jsonwriter_number(json, "leaked_blocks", totals->live_blocks);
-    jsonwriter_number(json, "suppressed_bytes", totals->live_bytes - leaked_bytes);
-    jsonwriter_number(json, "suppressed_blocks", totals->live_blocks - leaked_blocks);
-    if (totals->before_bytes != 0 || totals->before_frees != 0) {
-        jsonwriter_map(json, "before_attach");
-        jsonwriter_number(json, "bytes", totals->before_bytes);
-        jsonwriter_number(json, "freed_bytes", totals->before_freed_bytes);
-        jsonwriter_number(json, "frees", totals->before_frees);
-        jsonwriter_bool(json, "followed", (model->header.flags & MEMTRACE_FLAG_BEFORE_UNSURE) == 0);
-        jsonwriter_end_map(json);
+    facts_put(json, counted, held, sizeof held);
+    jsonwriter_number(json, "suppressed_bytes", counted->totals.live_bytes - leaked_bytes);
+    jsonwriter_number(json, "suppressed_blocks", counted->totals.live_blocks - leaked_blocks);
+    if (counted->totals.before_bytes != 0 || counted->totals.before_frees != 0) {
+        facts_put(json, counted, before, sizeof before);
+        jsonwriter_bool(json, "before_followed",
+                        (report->model->header.flags & MEMTRACE_FLAG_BEFORE_UNSURE) == 0);
     }
-    jsonwriter_number(json, "total_bytes", totals->total_bytes);
-    jsonwriter_number(json, "total_allocations", totals->allocations);
-    jsonwriter_number(json, "total_frees", totals->frees);
-    jsonwriter_number(json, "total_temporary", totals->temporary);
+    facts_put(json, counted, counts, sizeof counts);
     json_put_lost(json, report);
 }
 
 /* Forked children that stayed light, summed up: their call paths are not among the contexts. */
 static void json_put_children(struct jsonwriter *json, const struct model *model) {
+    static const unsigned char sums[] = {PROCESS_ALLOCATIONS, PROCESS_TOTAL_BYTES,
+                                         PROCESS_LIVE_BYTES, PROCESS_PEAK, PROCESS_LOST};
     struct model_children sum = model_sum_children(model);
+    const struct run_process all = {.is_counted = true,
+                                    .allocations = sum.allocations,
+                                    .total_bytes = sum.total_bytes,
+                                    .leaked_bytes = sum.live_bytes,
+                                    .peak_bytes = sum.maximum_bytes,
+                                    .lost = sum.lost};
     if (model->child_count == 0) {
         return;
     }
     jsonwriter_map(json, "forked_children");
     jsonwriter_number(json, "count", model->child_count);
-    jsonwriter_number(json, "allocations", sum.allocations);
-    jsonwriter_number(json, "total_bytes", sum.total_bytes);
-    jsonwriter_number(json, "leaked_bytes", sum.live_bytes);
-    jsonwriter_number(json, "maximum_bytes", sum.maximum_bytes);
-    jsonwriter_number(json, "lost", sum.lost);
-    jsonwriter_end_map(json);
-}
-
-static void put_errors(struct jsonwriter *json, const struct model_errors *errors) {
-    jsonwriter_map(json, "standard_errors");
-    jsonwriter_double(json, "maximum_bytes", errors->maximum_bytes);
-    jsonwriter_double(json, "leaked_bytes", errors->live_bytes);
-    jsonwriter_double(json, "total_bytes", errors->total_bytes);
-    jsonwriter_double(json, "total_allocations", errors->allocations);
+    rows_members(json, &rows_processes, NULL, &all, sums, sizeof sums);
     jsonwriter_end_map(json);
 }
 
@@ -285,7 +266,7 @@ static void json_put_recording(struct jsonwriter *json, const struct model *mode
     jsonwriter_bool(json, "totals_counted", recording->is_counted);
     report_json_gaps(json, model->gaps, model->gap_count);
     report_json_thinned(json, model->thinned, model->thinned_count);
-    put_errors(json, &recording->errors);
+    facts_put_errors(json, model);
     jsonwriter_end_map(json);
 }
 
@@ -297,7 +278,7 @@ static void json_put_sampling(struct jsonwriter *json, const struct model *model
     }
     jsonwriter_map(json, "sampling");
     jsonwriter_number(json, "sample_bytes", recording->sample_bytes);
-    put_errors(json, &recording->errors);
+    facts_put_errors(json, model);
     jsonwriter_end_map(json);
 }
 
@@ -398,25 +379,21 @@ static void put_lifetime_ends(struct jsonwriter *json) {
 /* ---- The run that it is a part of ---- */
 
 static void put_run_process(struct jsonwriter *json, const struct run_process *process) {
+    static const unsigned char who[] = {PROCESS_PID, PROCESS_PARENT, PROCESS_IMAGE,
+                                        PROCESS_PROGRAM};
+    static const unsigned char what[] = {PROCESS_STARTED, PROCESS_ENDED,      PROCESS_END,
+                                         PROCESS_PEAK,    PROCESS_LIVE_BYTES, PROCESS_LOST};
+    static const unsigned char counts[] = {PROCESS_LIVE_BLOCKS, PROCESS_ALLOCATIONS,
+                                           PROCESS_TOTAL_BYTES, PROCESS_FREES};
+    static const unsigned char file[] = {PROCESS_FILE};
     jsonwriter_map(json, NULL);
-    jsonwriter_number(json, "pid", process->pid);
-    jsonwriter_number(json, "parent_pid", process->parent_pid);
-    jsonwriter_number(json, "image", process->image);
-    jsonwriter_string(json, "program", process->program);
+    rows_members(json, &rows_processes, NULL, process, who, sizeof who);
     json_put_arguments(json, "arguments", process->command);
-    jsonwriter_number(json, "start_ns", process->start_ns);
-    jsonwriter_number(json, "end_ns", process->end_ns);
-    jsonwriter_string(json, "end", run_end_word(process->end));
-    jsonwriter_number(json, "peak_bytes", process->peak_bytes);
-    jsonwriter_number(json, "leaked_bytes", process->leaked_bytes);
-    jsonwriter_number(json, "lost", process->lost);
+    rows_members(json, &rows_processes, NULL, process, what, sizeof what);
     if (process->is_counted) {
-        jsonwriter_number(json, "leaked_blocks", process->leaked_blocks);
-        jsonwriter_number(json, "allocations", process->allocations);
-        jsonwriter_number(json, "total_bytes", process->total_bytes);
-        jsonwriter_number(json, "frees", process->frees);
+        rows_members(json, &rows_processes, NULL, process, counts, sizeof counts);
     }
-    jsonwriter_string(json, "file", process->file);
+    rows_members(json, &rows_processes, NULL, process, file, sizeof file);
     jsonwriter_bool(json, "light", process->light);
     jsonwriter_end_map(json);
 }
@@ -467,10 +444,11 @@ static void json_put_run(struct jsonwriter *json, const struct report *report) {
 }
 
 void report_json(const struct report *report) {
+    static const unsigned char program[] = {FACT_PROGRAM};
     struct jsonwriter *json = jsonwriter_begin(report->out, JSONWRITER_INDENTED);
     jsonwriter_map(json, NULL);
     jsonwriter_number(json, "version", 1);
-    jsonwriter_string(json, "executable", report->model->header.executable);
+    facts_put(json, report->model, program, sizeof program);
     json_put_process(json, report);
     json_put_totals(json, report);
     json_put_recording(json, report->model);

@@ -8,6 +8,7 @@
 
 struct description {
     const char *name;
+    const char *fact;
     const char *word;
     const char *synonyms[2];
     const char *title;
@@ -20,6 +21,7 @@ struct description {
 
 static const struct description descriptions[METRIC_ALL] = {
     [METRIC_MAXIMUM] = {"maximum",
+                        "peak_bytes",
                         "peak",
                         {"maximum"},
                         "Peak: held when the program held most",
@@ -29,6 +31,7 @@ static const struct description descriptions[METRIC_ALL] = {
                         true,
                         false},
     [METRIC_LEAKED] = {"leaked",
+                       "live_bytes",
                        "leaked",
                        {"live"},
                        "Leaked: never freed",
@@ -38,6 +41,7 @@ static const struct description descriptions[METRIC_ALL] = {
                        true,
                        false},
     [METRIC_CUMULATIVE] = {"cumulative",
+                           "total_bytes",
                            "allocated",
                            {"cumulative", "total"},
                            "Allocated: all that was ever allocated",
@@ -48,6 +52,7 @@ static const struct description descriptions[METRIC_ALL] = {
                            false},
     [METRIC_ALLOCATIONS] = {"allocations",
                             "allocations",
+                            "allocations",
                             {NULL},
                             "Allocations: how many",
                             "Allocations: how many so far",
@@ -57,6 +62,7 @@ static const struct description descriptions[METRIC_ALL] = {
                             true},
     [METRIC_TEMPORARY] = {"temporary",
                           "temporary",
+                          "temporary",
                           {NULL},
                           "Temporary: freed before their thread's next allocation",
                           "Temporary: freed before their thread's next allocation",
@@ -65,6 +71,7 @@ static const struct description descriptions[METRIC_ALL] = {
                           false,
                           false},
     [METRIC_SHUTDOWN] = {"shutdown",
+                         "live_bytes",
                          "shutdown",
                          {NULL},
                          "Shutdown: never freed, or only when the program ended",
@@ -74,6 +81,7 @@ static const struct description descriptions[METRIC_ALL] = {
                          true,
                          false},
     [METRIC_SHORT] = {"short-lived",
+                      "temporary",
                       "short-lived",
                       {NULL},
                       "Short-lived: freed soon",
@@ -139,6 +147,10 @@ void metric_add(struct cost *to, struct cost cost) {
 
 const char *metric_name(enum metric metric) {
     return descriptions[metric].name;
+}
+
+const char *metric_fact(enum metric metric) {
+    return descriptions[metric].fact;
 }
 
 const char *metric_word(enum metric metric) {

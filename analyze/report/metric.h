@@ -35,6 +35,8 @@ void metric_add(struct cost *to, struct cost cost);
 
 /* In JSON and CSV: "maximum", "leaked", "cumulative", ... */
 const char *metric_name(enum metric metric);
+/* What is added up, as a fact of the whole and as a column of call paths: "peak_bytes", ... */
+const char *metric_fact(enum metric metric);
 /* For people: "peak", "leaked", "allocated", ... */
 const char *metric_word(enum metric metric);
 /* What options and budgets call it: its word or a synonym. false: there is none such, *metric is

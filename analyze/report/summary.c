@@ -5,6 +5,7 @@
 #include "analyze/base/pathname.h"
 #include "analyze/model/names.h"
 #include "analyze/report/reports.h"
+#include "analyze/rows/facts.h"
 #include "analyze/rows/number.h"
 #include "analyze/rows/safetext.h"
 #include "analyze/rows/style.h"
@@ -71,7 +72,7 @@ static void put_state(const struct report *report) {
     } else if (model->header.state == MEMTRACE_STATE_COPIED) {
         state = "as it was after";
     }
-    style_label(report, "process");
+    style_label(report, fact_label(FACT_PID));
     fprintf(report->out, "%" PRIu32 ", %s %s", model->header.pid, state,
             number_duration(&duration, model->now_ns));
     put_begun(report);
@@ -118,7 +119,8 @@ static void put_memory(const struct report *report) {
     uint64_t blocks;
     struct number number;
     const struct model_errors *errors = &report->model->recording.errors;
-    summary_put_bytes(report, "peak", totals->maximum_bytes, errors->maximum_bytes);
+    summary_put_bytes(report, fact_label(FACT_PEAK_BYTES), totals->maximum_bytes,
+                      errors->maximum_bytes);
     if (totals->maximum_error_bytes != 0) {
         fprintf(report->out, "; the true peak is within %s of it, since threads count apart",
                 number_bytes(&number, totals->maximum_error_bytes));
@@ -138,7 +140,7 @@ static void put_counts(const struct report *report) {
     struct number count;
     struct number bytes;
     struct number share;
-    style_label(report, "allocations");
+    style_label(report, fact_label(FACT_ALLOCATIONS));
     fputs(number_count(&count, totals->allocations), report->out);
     put_error(report, number_count(&share, (uint64_t)errors->allocations));
     fprintf(report->out, " (%s in total", number_bytes(&bytes, totals->total_bytes));
@@ -148,7 +150,7 @@ static void put_counts(const struct report *report) {
                 number_bytes(&bytes, totals->total_bytes / totals->allocations));
     }
     fprintf(report->out, "), frees %s\n", number_count(&count, totals->frees));
-    style_label(report, "temporary");
+    style_label(report, fact_label(FACT_TEMPORARY));
     if (model_is_estimate(report->model) && report->model->recording.present) {
         /* what came in between is not in the file */
         fputs("not known\n", report->out);
@@ -156,7 +158,7 @@ static void put_counts(const struct report *report) {
         fprintf(report->out, "%s (%s of allocations)\n", number_count(&count, totals->temporary),
                 number_percent(&share, totals->temporary, totals->allocations));
     }
-    style_label(report, "call paths");
+    style_label(report, fact_label(FACT_CONTEXTS));
     fputs(number_count(&count, totals->context_count), report->out);
     if (report->model->thread_count != 0) { /* else not known of a part of a profile */
         fprintf(report->out, ", threads %s", number_count(&count, report->model->thread_count));
@@ -171,7 +173,7 @@ static void put_before(const struct report *report) {
     if (totals->before_bytes == 0 && totals->before_frees == 0) {
         return;
     }
-    style_label(report, "before attach");
+    style_label(report, fact_label(FACT_BEFORE_BYTES));
     fprintf(report->out, "%s of %s left; %s in %s freed since%s\n",
             number_bytes(&numbers[0], totals->before_bytes),
             number_bytes(&numbers[1], totals->before_bytes + totals->before_freed_bytes),
@@ -245,7 +247,7 @@ static void put_losses(const struct report *report) {
     const struct model *model = report->model;
     const char *separator = " (";
     struct number count;
-    style_label(report, "lost");
+    style_label(report, fact_label(FACT_LOST));
     if (names_uncounted(report->names)[0] != '\0') {
         fprintf(report->out, "not known, see the note (%s seen)",
                 number_count(&count, model->totals.lost));
@@ -313,7 +315,7 @@ static void summary_put_events(const struct report *report) {
     if (!recording->present) {
         return;
     }
-    style_label(report, "events");
+    style_label(report, fact_label(FACT_EVENTS));
     fprintf(report->out, "%s in %s", number_count(&count, recording->events),
             number_bytes(&bytes, recording->bytes));
     if (!recording->closed) {
@@ -358,7 +360,7 @@ static void summary_put_sampling(const struct report *report) {
     if (!model_is_estimate(model)) {
         return;
     }
-    style_label(report, "sampled");
+    style_label(report, fact_label(FACT_SAMPLE_BYTES));
     if (model->recording.sample_bytes != 0) {
         fprintf(report->out, "every %s on average",
                 number_bytes(&bytes, model->recording.sample_bytes));
@@ -406,7 +408,7 @@ static void summary_put_resident(const struct report *report) {
     uint64_t most = is_whole ? model->header.peak_resident_bytes : 0;
     struct number bytes;
     if (most != 0) {
-        style_label(report, "resident");
+        style_label(report, fact_label(FACT_PEAK_RESIDENT));
         fprintf(report->out, "%s at most", number_bytes(&bytes, most));
         if (model->header.own_resident_bytes >= most) { /* seen at another moment */
             fputs(", nearly all of it MemTrace's own", report->out);
@@ -421,7 +423,7 @@ static void summary_put_resident(const struct report *report) {
         most = model->timeline[i].resident_bytes > most ? model->timeline[i].resident_bytes : most;
     }
     if (most != 0) {
-        style_label(report, "resident");
+        style_label(report, fact_label(FACT_PEAK_RESIDENT));
         fprintf(report->out, "%s at most, as sampled\n", number_bytes(&bytes, most));
     }
 }

@@ -382,7 +382,7 @@ void report_threads(const struct report *report) {
 void report_processes(const struct report *report) {
     static const unsigned char shown[] = {
         PROCESS_PID,         PROCESS_PID_TEXT,    PROCESS_PARENT, PROCESS_IMAGE, PROCESS_NAME,
-        PROCESS_STARTED,     PROCESS_DURATION,    PROCESS_END,    PROCESS_PEAK,  PROCESS_LEAKED,
+        PROCESS_STARTED,     PROCESS_DURATION,    PROCESS_END,    PROCESS_PEAK,  PROCESS_LIVE_BYTES,
         PROCESS_ALLOCATIONS, PROCESS_TOTAL_BYTES, PROCESS_LOST,   PROCESS_FILE,
     };
     struct report all = *report;

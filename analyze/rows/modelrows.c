@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* modelrows.c: the things that lie in a model or a run, contexts apart (heaprows.c). See rows.h. */
+/* modelrows.c: the things that lie in a model or a run, but for contexts (heaprows.c) and what is
+ * told of the whole (facts.c). See rows.h. */
 #include "analyze/rows/rows.h"
 
 #include <stdlib.h>
@@ -9,84 +10,6 @@ static struct table_cell spell_id(uint32_t id) {
     char *text;
     return table_made_text(asprintf(&text, "%u", id) >= 0 ? text : NULL);
 }
-
-/* ---- Summary ---- */
-
-static const void *the_model(const struct rows_of *of, size_t row, void *room) {
-    (void)row;
-    (void)room;
-    return of->model;
-}
-
-static size_t count_one(const struct rows_of *of) {
-    (void)of;
-    return 1;
-}
-
-ROWS_CELL(summary_events, struct model, model,
-          table_number_if(model->recording.present, model->recording.events))
-
-ROWS_CELL(summary_sample, struct model, model,
-          table_number_if(model_is_estimate(model), model->recording.sample_bytes))
-
-#define OF(member) ROWS_FIELD(struct model, member)
-static const struct table_column summary_columns[] = {
-    {"program", NULL, TABLE_TEXT, 0, "program", "the executable", OF(header.executable)},
-    {"pid", NULL, TABLE_COUNT, 0, "pid", "", OF(header.pid)},
-    {"duration", NULL, TABLE_DURATION, 0, "duration", "ns from the start to the latest time known",
-     OF(now_ns)},
-    {"maximum_bytes", NULL, TABLE_BYTES, 0, "maximum_bytes", "held when the program held most",
-     OF(totals.maximum_bytes)},
-    {"maximum_error_bytes", NULL, TABLE_BYTES, 0, "maximum_error_bytes",
-     "bound of its error; 0 with one thread", OF(totals.maximum_error_bytes)},
-    {"live_bytes", NULL, TABLE_BYTES, 0, "live_bytes", "not freed at the end",
-     OF(totals.live_bytes)},
-    {"live_blocks", NULL, TABLE_COUNT, 0, "live_blocks", "", OF(totals.live_blocks)},
-    {"total_bytes", NULL, TABLE_BYTES, 0, "total_bytes", "ever allocated", OF(totals.total_bytes)},
-    {"allocations", NULL, TABLE_COUNT, 0, "allocations", "reallocations included",
-     OF(totals.allocations)},
-    {"frees", NULL, TABLE_COUNT, 0, "frees", "reallocations included", OF(totals.frees)},
-    {"freed_bytes", NULL, TABLE_BYTES, 0, "freed_bytes", "", OF(totals.freed_bytes)},
-    {"temporary", NULL, TABLE_COUNT, 0, "temporary",
-     "freed by their thread before its next allocation", OF(totals.temporary)},
-    {"contexts", NULL, TABLE_COUNT, 0, "contexts", "call paths of the heap",
-     OF(totals.context_count)},
-    {"lost", NULL, TABLE_COUNT, 0, "lost", "what could not be kept; 0: everything is exact",
-     OF(totals.lost)},
-    {"events", NULL, TABLE_COUNT, 0, "events", "of a recording; NULL: a profile",
-     .cell = summary_events},
-    {"damage", NULL, TABLE_TEXT, 0, "damage", "where the file breaks; NULL: it is whole",
-     OF(damage), .none = TABLE_ZERO},
-    {"peak_resident_bytes", NULL, TABLE_BYTES, 0, "peak_resident_bytes",
-     "the process's, as the kernel counts; NULL: not known", OF(header.peak_resident_bytes),
-     .none = TABLE_ZERO},
-    {"own_resident_bytes", NULL, TABLE_BYTES, 0, "own_resident_bytes",
-     "MemTrace's own part of what is resident, when looked at last; NULL: not known",
-     OF(header.own_resident_bytes), .none = TABLE_ZERO},
-    {"peak_bytes", NULL, TABLE_BYTES, 0, "peak_bytes", "the same as maximum_bytes",
-     OF(totals.maximum_bytes)},
-    {"peak_error_bytes", NULL, TABLE_BYTES, 0, "peak_error_bytes",
-     "the same as maximum_error_bytes", OF(totals.maximum_error_bytes)},
-    {"sample_bytes", NULL, TABLE_BYTES, 0, "sample_bytes",
-     "of a sample: one allocation in so many bytes; NULL: all counted", .cell = summary_sample},
-    {"maximum_bytes_error", NULL, TABLE_REAL, 0, "maximum_bytes_error",
-     "of a sample: standard errors of the sums; else 0", OF(recording.errors.maximum_bytes)},
-    {"live_bytes_error", NULL, TABLE_REAL, 0, "live_bytes_error", "",
-     OF(recording.errors.live_bytes)},
-    {"total_bytes_error", NULL, TABLE_REAL, 0, "total_bytes_error", "",
-     OF(recording.errors.total_bytes)},
-    {"allocations_error", NULL, TABLE_REAL, 0, "allocations_error", "",
-     OF(recording.errors.allocations)},
-};
-#undef OF
-
-const struct rows rows_summary = {
-    .name = "summary",
-    .about = "the totals of the heap, in one row",
-    ROWS_COLUMNS(summary_columns),
-    .count = count_one,
-    .record = the_model,
-};
 
 /* ---- Threads ---- */
 
@@ -524,7 +447,7 @@ ROWS_CELL(process_total_bytes, struct run_process, process,
           table_number_if(process->is_counted, process->total_bytes))
 ROWS_CELL(process_frees, struct run_process, process,
           table_number_if(process->is_counted, process->frees))
-ROWS_CELL(process_leaked_blocks, struct run_process, process,
+ROWS_CELL(process_live_blocks, struct run_process, process,
           table_number_if(process->is_counted, process->leaked_blocks))
 
 ROWS_CELL(process_pid_text, struct run_process, it, spell_id(it->pid))
@@ -554,8 +477,8 @@ static const struct table_column process_columns[PROCESS_COLUMNS] = {
                      .cell = process_end},
     [PROCESS_PEAK] = {"peak_bytes", "peak", TABLE_BYTES, 0, "peak_bytes", "the most that it held",
                       OF(peak_bytes)},
-    [PROCESS_LEAKED] = {"leaked_bytes", "not freed", TABLE_BYTES, 0, "leaked_bytes",
-                        "not freed at its end", OF(leaked_bytes)},
+    [PROCESS_LIVE_BYTES] = {"live_bytes", "not freed", TABLE_BYTES, 0, "live_bytes",
+                            "not freed at its end", OF(leaked_bytes)},
     [PROCESS_LOST] = {"lost", "lost", TABLE_COUNT, 0, "lost", "", OF(lost)},
     [PROCESS_ALLOCATIONS] = {"allocations", "allocations", TABLE_COUNT, 0, "allocations",
                              "NULL from here on: not known without run.json",
@@ -563,8 +486,8 @@ static const struct table_column process_columns[PROCESS_COLUMNS] = {
     [PROCESS_TOTAL_BYTES] = {"total_bytes", "allocated", TABLE_BYTES, 0, "total_bytes",
                              "ever allocated", .cell = process_total_bytes},
     [PROCESS_FREES] = {"frees", NULL, TABLE_COUNT, 0, "frees", "", .cell = process_frees},
-    [PROCESS_LEAKED_BLOCKS] = {"leaked_blocks", NULL, TABLE_COUNT, 0, "leaked_blocks", "",
-                               .cell = process_leaked_blocks},
+    [PROCESS_LIVE_BLOCKS] = {"live_blocks", NULL, TABLE_COUNT, 0, "live_blocks", "",
+                             .cell = process_live_blocks},
     [PROCESS_FILE] = {"file", "file", TABLE_TEXT, 0, "file",
                       "in the run's folder; NULL: nothing was kept", OF(file)},
     [PROCESS_LIGHT] = {"light", NULL, TABLE_COUNT, 0, "light",

@@ -85,6 +85,18 @@ const void *rows_next(struct rows_cursor *cursor) {
                : NULL;
 }
 
+void rows_members(struct jsonwriter *json, const struct rows *rows, const struct rows_of *of,
+                  const void *record, const unsigned char *shown, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        const struct table_column *column = &rows->columns[shown[i]];
+        struct table_cell cell = rows_cell(rows, of, record, shown[i]);
+        tabledata_json_value(json, NULL, column->name, column->kind, &cell);
+        if (cell.is_owned) {
+            free((char *)cell.text);
+        }
+    }
+}
+
 /* ---- In reports ---- */
 
 struct rows_of rows_of_report(const struct report *report) {

@@ -83,6 +83,12 @@ struct rows_cursor rows_begin(const struct rows *rows, const struct rows_of *of)
 /* NULL: that was all. Until the next call. */
 const void *rows_next(struct rows_cursor *cursor);
 
+/* Some columns of a record as members of the JSON object that is open. A number that is not known
+ * is 0 there. */
+struct jsonwriter;
+void rows_members(struct jsonwriter *json, const struct rows *rows, const struct rows_of *of,
+                  const void *record, const unsigned char *shown, size_t count);
+
 /* ---- In reports ---- */
 
 /* What a report is about. */
@@ -215,12 +221,12 @@ enum {
     PROCESS_ENDED,
     PROCESS_END,
     PROCESS_PEAK,
-    PROCESS_LEAKED,
+    PROCESS_LIVE_BYTES,
     PROCESS_LOST,
     PROCESS_ALLOCATIONS,
     PROCESS_TOTAL_BYTES,
     PROCESS_FREES,
-    PROCESS_LEAKED_BLOCKS,
+    PROCESS_LIVE_BLOCKS,
     PROCESS_FILE,
     PROCESS_LIGHT,
     PROCESS_PID_TEXT,

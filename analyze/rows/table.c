@@ -21,7 +21,7 @@ static void put_document(struct jsonwriter *json, const struct report *report) {
     const struct model *model = report->model;
     jsonwriter_number(json, "version", 1);
     jsonwriter_string(json, "source", report->source);
-    jsonwriter_string(json, "executable", model->header.executable);
+    jsonwriter_string(json, "program", model->header.executable);
     jsonwriter_string(json, "selected", report->selected);
     jsonwriter_number(json, "from_ns", model->from_ns);
     jsonwriter_number(json, "to_ns", model->to_ns < model->now_ns ? model->to_ns : model->now_ns);

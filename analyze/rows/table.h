@@ -191,6 +191,9 @@ void tabledata_json_row(const struct table *table, const struct table_cell *cell
 /* Any text as a field of CSV: between quotes, which are doubled inside; what begins like a formula
  * of a spreadsheet is marked as text. */
 void tabledata_csv_text(FILE *out, const char *text);
+/* One cell, which is known: a member, or several if it is a frame. report: of call paths. */
+void tabledata_json_value(struct jsonwriter *json, const struct report *report, const char *name,
+                          enum table_kind kind, const struct table_cell *cell);
 /* The members of an object that a frame is. */
 void tabledata_json_frame(struct jsonwriter *json, const struct names_frame *frame);
 /* An array of such objects. */

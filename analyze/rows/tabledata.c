@@ -216,14 +216,19 @@ void tabledata_json_warnings(struct jsonwriter *json, const struct report *repor
     jsonwriter_end_array(json);
 }
 
-static void put_hex(struct jsonwriter *json, const char *name, const char *format, uint64_t value) {
-    char text[24];
-    snprintf(text, sizeof text, format, value);
+/* Each call path has a hash: without printf. */
+static void tabledata_json_hash(struct jsonwriter *json, const char *name, uint64_t value) {
+    char text[17];
+    for (size_t i = 16; i-- > 0; value >>= 4) {
+        text[i] = "0123456789abcdef"[value & 15];
+    }
+    text[16] = '\0';
     jsonwriter_string(json, name, text);
 }
 
-static void put_value(struct jsonwriter *json, const struct report *report, const char *name,
-                      enum table_kind kind, const struct table_cell *cell) {
+void tabledata_json_value(struct jsonwriter *json, const struct report *report, const char *name,
+                          enum table_kind kind, const struct table_cell *cell) {
+    char address[24];
     switch (kind == TABLE_ANY ? cell->kind : kind) {
     case TABLE_TEXT:
     case TABLE_WORD:
@@ -245,10 +250,11 @@ static void put_value(struct jsonwriter *json, const struct report *report, cons
         jsonwriter_integer(json, name, (int64_t)cell->number);
         break;
     case TABLE_ADDRESS:
-        put_hex(json, name, "0x%" PRIx64, cell->number);
+        snprintf(address, sizeof address, "0x%" PRIx64, cell->number);
+        jsonwriter_string(json, name, address);
         break;
     case TABLE_HASH:
-        put_hex(json, name, "%016" PRIx64, cell->number);
+        tabledata_json_hash(json, name, cell->number);
         break;
     default:
         jsonwriter_number(json, name, cell->number);
@@ -265,7 +271,7 @@ void tabledata_json_row(const struct table *table, const struct table_cell *cell
             continue;
         }
         if (cells[i].is_known) {
-            put_value(json, table->report, column->name, column->kind, &cells[i]);
+            tabledata_json_value(json, table->report, column->name, column->kind, &cells[i]);
         } else {
             jsonwriter_string(json, column->kind == TABLE_FRAME ? "function" : column->name, NULL);
         }

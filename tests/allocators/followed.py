@@ -52,7 +52,7 @@ def test_pool(folder):
         printed, lines, with_pool = run(folder, program, *specifications)
         equal(printed, "%d %d %d\n" % (size, count, freed), "what the program prints")
         equal(lines, [], "lines")
-        for key, expected in (("total_allocations", count), ("total_bytes", size), ("total_frees", freed)):
+        for key, expected in (("allocations", count), ("total_bytes", size), ("frees", freed)):
             equal(with_pool[key] - bare[key], expected, "%s of %s" % (key, specifications))
 
 
@@ -64,7 +64,7 @@ def test_mimalloc(folder):
     printed, lines, profile = run(folder, program, "mimalloc")
     count, size, freed = map(int, printed.split())
     equal(lines, [], "lines")
-    equal((profile["total_allocations"], profile["total_bytes"], profile["total_frees"]), (count, size, freed), "mimalloc")
+    equal((profile["allocations"], profile["total_bytes"], profile["frees"]), (count, size, freed), "mimalloc")
 
 
 def test_jemalloc(folder):
@@ -76,7 +76,7 @@ def test_jemalloc(folder):
         printed, lines, profile = run(folder, program, word)
         count, size, freed = map(int, printed.split())
         equal(lines, [], "lines")
-        equal((profile["total_allocations"], profile["total_bytes"], profile["total_frees"]), (count, size, freed), word)
+        equal((profile["allocations"], profile["total_bytes"], profile["frees"]), (count, size, freed), word)
 
 
 def test_hidden(folder):
@@ -95,7 +95,7 @@ def test_hidden(folder):
         for command in commands:
             subprocess.run(command, check=True)
         _, lines, profile = run(folder, program, "auto")
-        equal((profile["total_allocations"], profile["total_bytes"], profile["total_frees"]), expected, commands)
+        equal((profile["allocations"], profile["total_bytes"], profile["frees"]), expected, commands)
         equal(lines != [], expected[0] == 0, "lines: %s" % lines)
 
 

@@ -202,13 +202,13 @@ def repeated():
     _, alone = named([own])
     _, folder = named([own], *(kind + ":heap" for kind in kinds))
     data, before = only_profile(folder, "heap"), only_profile(alone, "alone")
-    for key, expected in (("total_allocations", blocks), ("total_bytes", size), ("total_frees", ended),
-                          ("leaked_blocks", live), ("leaked_bytes", live_bytes), ("total_temporary", 0), ("lost", 0)):
+    for key, expected in (("allocations", blocks), ("total_bytes", size), ("frees", ended),
+                          ("live_blocks", live), ("live_bytes", live_bytes), ("temporary", 0), ("lost", 0)):
         equal(data[key] - before[key], expected, key)
     # What is left is its thread's, although the other one has given blocks back, too.
     left = [{thread["name"]: thread["live_bytes"] for thread in one["threads"]}["main"] for one in (before, data)]
     equal(left[1] - left[0], live_bytes, "bytes of the first thread", data["threads"])
-    equal(data["maximum_bytes"], most, "the most there ever was, when nothing else was there", before["maximum_bytes"])
+    equal(data["peak_bytes"], most, "the most there ever was, when nothing else was there", before["peak_bytes"])
 
 
 def nested():
@@ -218,7 +218,7 @@ def nested():
     for set_of in ("mimalloc", "auto"):
         said, folder = named([own], set_of)
         data = only_profile(folder, set_of)
-        equal((data["total_allocations"], data["total_bytes"], data["leaked_blocks"]), (blocks, size, live), set_of)
+        equal((data["allocations"], data["total_bytes"], data["live_blocks"]), (blocks, size, live), set_of)
         equal((said, data["lost"]), ("", 0), set_of)
 
 

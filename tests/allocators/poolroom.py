@@ -63,7 +63,7 @@ def single(case):
         equal(rows(found[0]), said, case, "told" if tells else "named")
         check_sums(case, found[0])
         data, alone = report(found[0]), report(run(case, False, is_followed=False)[1][0])
-        for name in ("total_allocations", "total_bytes", "total_frees", "leaked_bytes", "leaked_blocks", "maximum_bytes"):
+        for name in ("allocations", "total_bytes", "frees", "live_bytes", "live_blocks", "peak_bytes"):
             equal(data[name], alone[name], case, name, "of the heap, as without pools")
 
 
@@ -93,7 +93,7 @@ def verbs():
         equal(asked("check", first, "--pool", "a", *budget)[1], 1, "a budget that is not", budget)
     rows = [[row for row in report(one)["by_pool"] if row["pool"] == "a"][0] for one in (first, second)]
     told = json.loads(asked("diff", first, second, "--pool", "a", "--json")[0])
-    for name, key in (("leaked_bytes", "live_bytes"), ("total_bytes", "total_bytes"), ("allocations", "allocations")):
+    for name, key in (("live_bytes", "live_bytes"), ("total_bytes", "total_bytes"), ("allocations", "allocations")):
         equal([told["totals"][name][side] for side in ("before", "after")], [row[key] for row in rows], "diff", name)
     for form, number in (("folded", sum), ("csv", None)):
         text = asked("export", "--format", form, "--cost", "allocated", "--pool", "a", "--output", "-", first)[0] \

@@ -150,7 +150,7 @@ def test_counts():
     for words, is_there in (("detached from after", True), ("live then", True), ("Live: held when the program was detached", True),
                             ("eaked", False), ("never freed", False)):
         equal(words in text, is_there, words, text)
-    equal(data["process"]["state"], "detached", "JSON")
+    equal(data["process"]["end"], "detached", "JSON")
     equal([context["frames"][0]["function"] for context in data["contexts"]
            if context["total_bytes"] == 1001000], ["take"], "the path")
     subject.say()
@@ -175,7 +175,7 @@ def test_folder_gone():
     attach(subject.pid, "-o", "next.mtp")
     subject.rounds()
     data = report(str(subject.pid), SETTINGS)
-    equal((data["process"]["state"], held(data, 1001)), ("running", (1000, 400)), "attached to again")
+    equal((data["process"]["end"], held(data, 1001)), ("running", (1000, 400)), "attached to again")
     equal(detach(subject.pid), os.path.join(FOLDER, "next.mtp"), "the next")
     equal(held(report(os.path.join(FOLDER, "next.mtp")), 1001), (1000, 400), "the next")
     subject.close(b"end\n", 3)
@@ -195,12 +195,11 @@ def near(got, right, what):
 
 def left_of(data):
     """Bytes, freed bytes and frees of what was there before; by its own entry and by the call path."""
-    before = data["before_attach"]
     path = [context for context in data["contexts"] if context["frames"] and
             context["frames"][0]["function"] == "[before attach]"]
     equal([(context["live_bytes"], context["frees"], context["allocations"]) for context in path],
-          [(before["bytes"], before["frees"], 0)], "the call path")
-    return before["bytes"], before["freed_bytes"], before["frees"]
+          [(data["before_bytes"], data["before_frees"], 0)], "the call path")
+    return data["before_bytes"], data["before_freed_bytes"], data["before_frees"]
 
 
 # What lies in the caches of threads counts as given out there.
@@ -220,12 +219,12 @@ def test_before():
             left, freed_bytes, frees = left_of(data)
             equal((frees, freed_bytes, left + freed_bytes), (gone, gone_bytes, at_first), "step", step)
             equal(frees, 500 * threads * min(step + 1, 3), "step", step)
-            near(data["leaked_bytes"], now, "live")
-            equal((data["leaked_bytes"], data["leaked_blocks"]), (left + new_bytes, data["total_allocations"]),
+            near(data["live_bytes"], now, "live")
+            equal((data["live_bytes"], data["live_blocks"]), (left + new_bytes, data["allocations"]),
                   "old and new", step)
         near(at_first, now + gone_bytes - new_bytes, "at first")
-        if data["maximum_bytes"] < at_first:
-            fail("held at most", data["maximum_bytes"], "but", at_first, "from the start")
+        if data["peak_bytes"] < at_first:
+            fail("held at most", data["peak_bytes"], "but", at_first, "from the start")
         if max(point["live_bytes"] for point in data["timeline"]) < at_first:
             fail("over time", data["timeline"], "but", at_first, "from the start")
         profile = detach(subject.pid)
@@ -255,12 +254,12 @@ def test_before_again():
         equal(memtrace("control", subject.pid, mode).returncode, 0, mode)
         list(numbers(subject))
         data = report(str(subject.pid), SETTINGS)
-        equal(data["before_attach"]["followed"], False, mode)
+        equal(data["before_followed"], False, mode)
         seen.append(left_of(data))
     equal((seen[0][2], seen[1]), (1, seen[0]), "after a change of mode")
     detach(subject.pid)
     attach(subject.pid, "--sample", "64K")
-    equal("before_attach" in report(str(subject.pid), SETTINGS), False, "of a sample")
+    equal("before_bytes" in report(str(subject.pid), SETTINGS), False, "of a sample")
     ended(subject)
 
 
@@ -384,10 +383,10 @@ def test_python():
     bare = subprocess.run([sys.executable, "-c", program], input=b"\n", stdout=subprocess.PIPE, check=True)
     subject = Subject(sys.executable, "-c", program)
     attach(subject.pid)
-    wait_until(lambda: report(str(subject.pid), SETTINGS)["total_allocations"] >= 100, "allocations are counted")
+    wait_until(lambda: report(str(subject.pid), SETTINGS)["allocations"] >= 100, "allocations are counted")
     data = report(detach(subject.pid))
-    if data["total_allocations"] < 100:
-        fail("python allocated", data["total_allocations"])
+    if data["allocations"] < 100:
+        fail("python allocated", data["allocations"])
     subject.say()
     subject.end(bare.stdout.partition(b"\n")[2], 0)
 
@@ -420,7 +419,7 @@ def test_for_a_time():
     subject = Subject(build(source("known.c")), "busy", 2)
     out = attach(subject.pid, "--for", "300ms")
     profile = out.strip().rpartition("profile ")[2]
-    allocations = report(profile)["total_allocations"]
+    allocations = report(profile)["allocations"]
     if allocations < 1000:
         fail("only", allocations, "allocations in 300 ms")
     subject.rounds()
@@ -456,7 +455,7 @@ def test_sample():
     subject = Subject(build(source("known.c")), "counts")
     attach(subject.pid, "--sample", "1K")
     subject.rounds()
-    allocations = report(detach(subject.pid))["total_allocations"]
+    allocations = report(detach(subject.pid))["allocations"]
     if not 500 < allocations < 1600:  # of 1,000, of which each is seen with a chance of 0.62
         fail("estimated", allocations)
     subject.say()
@@ -598,8 +597,8 @@ def test_again_threads():
     subject = Subject(build(source("known.c")), "busy", 4)
     for _ in range(6):
         attach(subject.pid)
-        wait_until(lambda: report(str(subject.pid), SETTINGS)["total_allocations"] >= 100, "something is counted")
-        if report(detach(subject.pid))["total_allocations"] < 100:
+        wait_until(lambda: report(str(subject.pid), SETTINGS)["allocations"] >= 100, "something is counted")
+        if report(detach(subject.pid))["allocations"] < 100:
             fail("nothing was counted")
     subject.rounds()
     subject.say()

@@ -48,8 +48,8 @@ def windows(path, whole):
         data = json_of("report", "--json", "--from", time, path)
         since = left_of(data)
         equal((until[0] - since[1], until[1] + since[1], until[2] + since[2]), (left, freed_bytes, frees), "until", time)
-        equal((since[0], data["leaked_bytes"], data["leaked_blocks"]),
-              (left, whole["leaked_bytes"], whole["leaked_blocks"]), "from", time)
+        equal((since[0], data["live_bytes"], data["live_blocks"]),
+              (left, whole["live_bytes"], whole["live_blocks"]), "from", time)
 
 
 def others(path, whole):
@@ -63,7 +63,7 @@ def others(path, whole):
           [str(left)], "folded")
     massif = memtrace("export", "--format", "massif", path).stdout.decode()
     sizes = list(map(int, re.findall(r"mem_heap_B=(\d+)", massif)))
-    equal((max(sizes), sizes[-1]), (whole["maximum_bytes"], whole["leaked_bytes"]), "massif")
+    equal((max(sizes), sizes[-1]), (whole["peak_bytes"], whole["live_bytes"]), "massif")
     for command in ("repack", "anonymize", "strip"):
         done = memtrace(command, path, "-o", path_of("other.mtr"))
         equal(done.returncode, 0, command, done.stderr)
@@ -73,7 +73,7 @@ def others(path, whole):
 
 def says_it_was_left(path):
     """Wherever the program's end is told; and nothing is called leaked."""
-    equal(report(path)["process"]["state"], "detached", "JSON")
+    equal(report(path)["process"]["end"], "detached", "JSON")
     equal(json_of("info", "--json", path)["state"], "detached", "info")
     equal(json_of("query", "--format", "json", path, "SELECT end FROM processes"), [{"end": "detached"}], "SQL")
     text = memtrace("report", path).stdout.decode()
@@ -92,15 +92,15 @@ def test_recorded():
         says_it_was_left(path)
         left, freed_bytes, frees = left_of(whole)
         equal((freed_bytes, frees, frees), (gone_bytes, gone, 1500 * threads), "freed")
-        near(whole["leaked_bytes"], now, "live")
-        equal((whole["leaked_bytes"], whole["leaked_blocks"], whole["total_frees"]),
-              (left + new_bytes, whole["total_allocations"], 0), "old and new")
+        near(whole["live_bytes"], now, "live")
+        equal((whole["live_bytes"], whole["live_blocks"], whole["frees"]),
+              (left + new_bytes, whole["allocations"], 0), "old and new")
         equal((whole["recording"]["foreign_frees"], whole["lost"]), (0, 0), "nothing is missing")
         at_first = left + freed_bytes
         near(at_first, now + gone_bytes - new_bytes, "at first")
-        equal(max(point["live_bytes"] for point in whole["timeline"]), whole["maximum_bytes"], "over time")
-        if whole["maximum_bytes"] < at_first:
-            fail("held at most", whole["maximum_bytes"], "but", at_first, "from the start")
+        equal(max(point["live_bytes"] for point in whole["timeline"]), whole["peak_bytes"], "over time")
+        if whole["peak_bytes"] < at_first:
+            fail("held at most", whole["peak_bytes"], "but", at_first, "from the start")
         windows(path, whole)
         others(path, whole)
         subject.process.kill()
@@ -178,7 +178,7 @@ def test_gaps():
     matches_own_counts(data, counts, "by thread")
     left, freed_bytes, frees = left_of(data)
     equal((frees, freed_bytes), (256, sum(max(32, -(-(size * 10 + 1 + 8) // 16) * 16) for size in range(256))), "old blocks")
-    equal((data["total_allocations"], data["total_allocations"] - data["total_frees"]), (2 * pairs, 256), "all")
+    equal((data["allocations"], data["allocations"] - data["frees"]), (2 * pairs, 256), "all")
     subject.close(b"", 0)
 
 

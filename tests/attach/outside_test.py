@@ -152,7 +152,7 @@ def test_served():
     with Server(str(subject.pid), env={**SETTINGS, "MEMTRACE_CACHE": ""}) as server:
         allocations = lambda: server.get("/r/1")["data"]["totals"]["allocations"]
         state = server.wait_open()
-        equal((state["state"], state["live"], state["ended"], state["pid"]), ("open", True, "running", subject.pid), state)
+        equal((state["state"], state["live"], state["end"], state["pid"]), ("open", True, "running", subject.pid), state)
         equal(allocations(), 1000, "as it was opened")
         subject.rounds()
         wait_until(lambda: allocations() == 2000, "it is looked at again")

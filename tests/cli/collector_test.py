@@ -132,7 +132,7 @@ def test_list():
     data = json.loads(execute(MEMTRACE, "list", "--json").out)
     one = [row for row in data["running"] if row["pid"] == process.pid]
     equal(len(one), 1, data)
-    check(one[0]["live_bytes"] >= 12345 and one[0]["maximum_bytes"] >= one[0]["live_bytes"], one)
+    check(one[0]["live_bytes"] >= 12345 and one[0]["peak_bytes"] >= one[0]["live_bytes"], one)
     equal((one[0]["program"], data["killed"]), (program, []))
     process.kill()
     process.communicate()

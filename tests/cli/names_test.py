@@ -74,7 +74,7 @@ def test_name():
     equal(sorted(os.path.basename(path) for path in profiles(folder)), ["as-it-is-called.mtp", "file-of-it.mtp"], "%e")
     called = os.path.join(folder, "as-it-is-called.mtp")
     equal(memtrace("report", called).splitlines()[0], "MemTrace report of as-it-is-called", "the title")
-    equal(report(called)["executable"], file, "the file")
+    equal(report(called)["program"], file, "the file")
     equal(memtrace("report", os.path.join(folder, "file-of-it.mtp")).splitlines()[0], "MemTrace report of file-of-it", "the file's own")
 
 
@@ -85,13 +85,13 @@ def test_pools():
     execute([MEMTRACE, "run", "-o", "pools.mtp", "--", subject, "4000"], clean_environment(MEMTRACE_SUMMARY="0"), folder)
     path = os.path.join(folder, "pools.mtp")
     told, whole = json.loads(memtrace("report", "--json", "--class", "pool", path)), report(path)
-    for name, of_context in (("total_bytes", "total_bytes"), ("total_allocations", "allocations"), ("total_frees", "frees"),
-                             ("leaked_bytes", "live_bytes"), ("leaked_blocks", "live_blocks")):
+    for name, of_context in (("total_bytes", "total_bytes"), ("allocations", "allocations"), ("frees", "frees"),
+                             ("live_bytes", "live_bytes"), ("live_blocks", "live_blocks")):
         equal(told[name], sum(context[of_context] for context in whole["pools"]), name)
-    equal(told["total_allocations"], 4000, "as many as it makes")
+    equal(told["allocations"], 4000, "as many as it makes")
     equal((len(told["pools"]), told["contexts"]), (len(whole["pools"]), []), "each in its place")
     both = json.loads(memtrace("report", "--json", "--class", "pool", "--class", "heap", path))
-    equal(both["total_allocations"], 4000 + whole["total_allocations"], "both")
+    equal(both["allocations"], 4000 + whole["allocations"], "both")
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ def told(path):
 def complete(path, rounds=ROUNDS):
     """Nothing that the program did is missing."""
     data = told(path)
-    equal((data["total_allocations"], data["total_frees"], data["lost"]), (BASE + rounds, rounds, 0),
+    equal((data["allocations"], data["frees"], data["lost"]), (BASE + rounds, rounds, 0),
           "allocations, frees, lost of", path)
 
 
@@ -216,9 +216,9 @@ def privileges(compiling=(), linking=(), under=(), **settings):
                     alone)
         equal(profiles(), ["out.mtp"], "profiles")
         workers = told(folder + "/out.mtp")["forked_children"]
-        equal((workers["count"], workers["allocations"], workers["leaked_bytes"], workers["lost"]),
+        equal((workers["count"], workers["allocations"], workers["live_bytes"], workers["lost"]),
               (2, 2 * (20000 + tables), 0, 0), "workers, allocations, leaked, lost with", early, "early")
-        check(workers["maximum_bytes"] >= (20000 - early) * 1000, workers)
+        check(workers["peak_bytes"] >= (20000 - early) * 1000, workers)
         os.unlink(folder + "/out.mtp")
 
 

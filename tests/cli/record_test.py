@@ -55,7 +55,7 @@ def test_record_summary():
     check(found, done.err)
     equal((found.group(1), found.group(3)), (OUTPUT.encode(), OUTPUT.encode()))
     data = report()
-    equal(data["total_allocations"], allocations(done.err))
+    equal(data["allocations"], allocations(done.err))
     equal(data["recording"]["events"], int(found.group(2).replace(b",", b"")))
     equal(data["recording"]["closed"], True)
     equal(profiles(), [], "a profile nobody asked for")
@@ -69,7 +69,7 @@ def test_record_with_profile():
     equal(len(profiles()), 1)
     here = report(folder + "/subject.mtr")
     there = report(folder + "/" + profiles()[0])
-    for name in ("total_allocations", "total_bytes", "total_frees", "leaked_bytes", "maximum_bytes"):
+    for name in ("allocations", "total_bytes", "frees", "live_bytes", "peak_bytes"):
         equal(here[name], there[name], name)
 
 
@@ -78,7 +78,7 @@ def test_record_options():
     for options in (["--precise"], ["--free-stacks"], ["--no-addresses"], ["--on-lag", "drop"],
                     ["--embed", "none"], ["--stacks", "short"], ["--precise", "--free-stacks"]):
         done = record(*options, "-o", OUTPUT, "--", program, "churn10")
-        equal((done.returncode, report()["total_allocations"]), (0, allocations(done.err)), options)
+        equal((done.returncode, report()["allocations"]), (0, allocations(done.err)), options)
     for options in (["--on-lag", "never"], ["--embed", "some"], ["--cull-below", "10"[:0]],
                     ["--rotate", "much"], ["--duration", "soon"], ["--precise=1"]):
         done = record(*options, "--", program)
@@ -92,7 +92,7 @@ def test_record_companion():
                                             "MEMTRACE_COMMAND": MEMTRACE})
     equal(done.returncode, 0)
     wait_until(is_closed, "the companion")
-    check(report()["total_allocations"] > 0)
+    check(report()["allocations"] > 0)
     no_leftovers()
 
 
@@ -115,15 +115,15 @@ def test_record_orphan():
     data = report()
     there = report(folder + "/" + profiles()[0])
     equal((data["recording"]["closed"], data["recording"]["lost_allocs"]), (True, 0))
-    equal(data["total_allocations"], there["total_allocations"])
+    equal(data["allocations"], there["allocations"])
 
 
 def test_record_cull():
     program = build()
     done = record("--cull-below", "10s", "-o", OUTPUT, "--", program, "churn10")
     data = report()
-    equal(data["total_allocations"], allocations(done.err))
-    check(data["recording"]["events"] < data["total_allocations"] / 2, data["recording"])
+    equal(data["allocations"], allocations(done.err))
+    check(data["recording"]["events"] < data["allocations"] / 2, data["recording"])
 
 
 def test_record_rotate():
@@ -134,21 +134,21 @@ def test_record_rotate():
     check(len(parts) > 1, parts, done.err)
     check(b" and %d parts, lost 0)" % len(parts) in done.err, parts, done.err)
     whole = report()
-    equal((whole["recording"]["parts"], whole["total_allocations"]),
+    equal((whole["recording"]["parts"], whole["allocations"]),
           (len(parts), allocations(done.err)))
     alone = []
     for number, part in enumerate(parts):  # under names that do not belong together
         os.rename(part, "%s/alone.%d.x.mtr" % (folder, number))
         alone.append(report("%s/alone.%d.x.mtr" % (folder, number)))
     equal(sorted(data["recording"]["part"] for data in alone), list(range(len(parts))))
-    equal(sum(data["total_allocations"] for data in alone), allocations(done.err))
+    equal(sum(data["allocations"] for data in alone), allocations(done.err))
 
 
 def test_record_duration():
     program = build()
     done = record("--duration", "300ms", "-o", OUTPUT, "--", program, *["churn10", "sleep100"] * 10)
     equal(done.returncode, 0)
-    check(0 < report()["total_allocations"] < allocations(done.err), done.err)
+    check(0 < report()["allocations"] < allocations(done.err), done.err)
 
 
 def test_extract():

@@ -82,7 +82,7 @@ def check_profile(memtrace, profile, paths, module=None, may_cut=False):
     lost = report["lost"] - (report["lost_by_kind"]["frames"] if may_cut else 0)
     if lost != 0:
         sys.exit("%s: lost %d" % (profile, lost))
-    if sum(c["live_bytes"] for c in report["contexts"]) != report["leaked_bytes"]:
+    if sum(c["live_bytes"] for c in report["contexts"]) != report["live_bytes"]:
         sys.exit("%s: live bytes do not add up" % profile)
 
 
@@ -242,7 +242,7 @@ def check_companion(memtrace, program, work):
         time.sleep(0.1)
     else:
         sys.exit("%s: the companion has not finished its recording" % program)
-    if told["total_allocations"] == 0:
+    if told["allocations"] == 0:
         sys.exit("%s: the companion recorded nothing" % program)
     os.remove(recording)
 

@@ -14,9 +14,9 @@ from recorded import record, recordings  # noqa: E402
 from harness import (MEMTRACE, build, clean_environment, equal, execute, fail, finish, profiles,  # noqa: E402
                      report, scratch, skip)
 
-COSTS = {"peak": ("maximum_bytes", "peak_bytes"), "live": ("leaked_bytes", "live_bytes"),
-         "total": ("total_bytes", "total_bytes"), "allocations": ("total_allocations", "allocations"),
-         "temporary": ("total_temporary", "temporary")}
+COSTS = {"peak": ("peak_bytes", "peak_bytes"), "live": ("live_bytes", "live_bytes"),
+         "total": ("total_bytes", "total_bytes"), "allocations": ("allocations", "allocations"),
+         "temporary": ("temporary", "temporary")}
 
 
 EVIL = "</script><b>a;b'c&amp;--><!--<script>"  # the name of a function

@@ -22,8 +22,8 @@ def check(source, folder, what):
         equal(sum(found.values()), total, what, cost, "in all")
         if cost != "temporary":
             equal(known(found), by_function(data, part), what, cost, "by function")
-    for pattern, expected in ((r"calls to allocation functions: (\d+)", data["total_allocations"]),
-                              (r"temporary memory allocations: (\d+)", data["total_temporary"])):
+    for pattern, expected in ((r"calls to allocation functions: (\d+)", data["allocations"]),
+                              (r"temporary memory allocations: (\d+)", data["temporary"])):
         equal(int(re.search(pattern, text).group(1)), expected, what, pattern)
     os.unlink(path)
     return data
@@ -36,13 +36,13 @@ def check_filters(source, folder):
                     ["--size", "100..", "--path-depth", "3.."]):
         data = report(source, None, *options)
         export(source, "--format", "heaptrack", *options, "--output", path)
-        equal(data["total_allocations"] > 0, True, *options, "select something")
+        equal(data["allocations"] > 0, True, *options, "select something")
         for cost in ("allocations", "temporary", "leaked"):
             equal(sum(printed(path, folder, cost)[1].values()),
                   sum(context[PARTS[cost]] for context in data["contexts"]), *options, cost)
         # heaptrack's maximum is that of what is selected, ours what of it was held at the program's.
         peak = sum(printed(path, folder, "peak")[1].values())
-        equal(data["maximum_bytes"] <= peak <= data["total_bytes"], True, *options, "peak", peak)
+        equal(data["peak_bytes"] <= peak <= data["total_bytes"], True, *options, "peak", peak)
 
 
 def check_packing(source, folder):
@@ -84,7 +84,7 @@ def main():
     python = scratch()
     record(["/usr/bin/python3", "-c", "import json, re; [json.dumps(list(range(i))) for i in range(50)]"],
            python, settings={"PYTHONMALLOC": "malloc"})
-    equal(check(recordings(python)[0], python, "python3")["total_allocations"] > 20000, True, "python3's calls")
+    equal(check(recordings(python)[0], python, "python3")["allocations"] > 20000, True, "python3's calls")
     finish()
 
 

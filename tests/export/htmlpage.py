@@ -75,14 +75,14 @@ def leave_out_suppressed(data, recording):
                               clean_environment()).stdout)["reports"][0]["rows"]
     left = {row["hash"]: row["cost"] for row in rows}
     for context in data["contexts"]:
-        context["leaked_bytes"] = left.get(context["hash"], 0)
+        context["live_bytes"] = left.get(context["hash"], 0)
     data["unsuppressed_bytes"] = sum(left.values())
-    equal(0 < data["unsuppressed_bytes"] < data["leaked_bytes"], True, "something is suppressed", data["unsuppressed_bytes"])
+    equal(0 < data["unsuppressed_bytes"] < data["live_bytes"], True, "something is suppressed", data["unsuppressed_bytes"])
 
 
 def costs(data):
     """For each cost the sum of its views, and the part of a call path."""
-    return {cost: (data["unsuppressed_bytes"], "leaked_bytes") if cost == "live" else (data[total], part)
+    return {cost: (data["unsuppressed_bytes"], "live_bytes") if cost == "live" else (data[total], part)
             for cost, (total, part) in COSTS.items()}
 
 
@@ -200,8 +200,8 @@ def check_small(folder):
     recording, total = record_paths(os.path.join(folder, "many"), 17)
     path = os.path.join(folder, "paths.html")
     export(recording, "--output", path)
-    data = {"maximum_bytes": total, "leaked_bytes": total, "total_bytes": total,
-            "total_allocations": 1 << 17, "total_temporary": 0}
+    data = {"peak_bytes": total, "live_bytes": total, "total_bytes": total,
+            "allocations": 1 << 17, "temporary": 0}
     size = os.path.getsize(path)
     equal(100000 < size < MOST_BYTES, True, "size of the file", size)
     svg = export(recording, "--format", "flamegraph")

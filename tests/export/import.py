@@ -64,13 +64,13 @@ def check_interpreted(folder):
         else:
             equal(by_function(data, part), known(found), "by function", cost)
         equal(sum(context[part] for context in data["contexts"]), total, "in all", cost)
-    equal(data["total_allocations"], int(re.search(r"functions: (\d+)", text).group(1)), "calls")
+    equal(data["allocations"], int(re.search(r"functions: (\d+)", text).group(1)), "calls")
     frames = [frame for context in data["contexts"] for frame in context["frames"]]
     equal({"main", "leak"} <= {(frame["function"] or "").split("(")[0] for frame in frames}, True, "names")
     equal(any(frame["file"] and frame["file"].endswith("subject.cpp") and frame["line"] for frame in frames),
           True, "files and lines")
     equal(any(frame["inlined"] for frame in frames), True, "inlined functions")
-    equal(os.path.basename(data["executable"]), os.path.basename(subject()), "the program")
+    equal(os.path.basename(data["program"]), os.path.basename(subject()), "the program")
     return path
 
 
@@ -91,7 +91,7 @@ def check_raw(folder):
     told = {name: int(number) for name, number in
             re.findall(r"\t(\w+ ?\w*):\s+(\d+)", result.stderr.decode())}
     leaked = sum(context["live_blocks"] for context in data["contexts"])
-    equal((data["total_allocations"], leaked, data["total_temporary"]),
+    equal((data["allocations"], leaked, data["temporary"]),
           (told["allocations"], told["leaked allocations"], told["temporary allocations"]), "raw")
     interpreted = os.path.join(folder, "again")
     with open(interpreted, "wb") as file:
@@ -104,8 +104,8 @@ def check_raw(folder):
 
 
 def numbers(data):
-    return [data[name] for name in ("total_allocations", "total_frees", "total_bytes", "maximum_bytes",
-                                    "leaked_bytes", "total_temporary")]
+    return [data[name] for name in ("allocations", "frees", "total_bytes", "peak_bytes",
+                                    "live_bytes", "temporary")]
 
 
 SMALL = """v 10400 3
@@ -154,10 +154,10 @@ def check_texts(folder):
     data = check_text(folder, "small", SMALL, NUMBERS)
     equal([(frame["function"], frame["file"], frame["line"]) for frame in data["contexts"][0]["frames"]],
           [("leaf", "a.c", 10), ("main", "a.c", 11)], "frames")
-    equal((data["process"]["command"], data["executable"]), (["./small", "one"], "./small"), "command")
+    equal((data["process"]["command"], data["program"]), (["./small", "one"], "./small"), "command")
     blank = SMALL.replace("./small one", "/bin dir/x one").replace("s 6 /bin/x", "s a /bin dir/x")
     data = check_text(folder, "blank", blank, NUMBERS)
-    equal((data["process"]["command"], data["executable"]), (["/bin dir/x", "one"], "/bin dir/x"),
+    equal((data["process"]["command"], data["program"]), (["/bin dir/x", "one"], "/bin dir/x"),
           "command with a blank")
     data = report(os.path.join(folder, "small.mtr"))
     equal({point["resident_bytes"] for point in data["timeline"]}, {16 * 4096}, "resident memory")
@@ -227,8 +227,8 @@ def check_round_trip(folder):
     before, after = report(recording), imported(path)
     equal(numbers(after)[:5], numbers(before)[:5], "there and back: totals")
     # What was temporary where the maximum was reached may be so no more: at most one block a thread.
-    if not 0 <= before["total_temporary"] - after["total_temporary"] <= len(before["threads"]):
-        fail("there and back: temporary", after["total_temporary"], before["total_temporary"])
+    if not 0 <= before["temporary"] - after["temporary"] <= len(before["threads"]):
+        fail("there and back: temporary", after["temporary"], before["temporary"])
     equal(paths_of(after), paths_of(before), "there and back: call paths")
     equal(after["process"]["command"], before["process"]["command"], "there and back: command")
 

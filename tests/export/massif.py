@@ -57,7 +57,7 @@ def check_peak(snapshot, data, what):
             expected[name.replace("#", ":")] += context["peak_bytes"]
     found = {child[1]: child[0] for child in snapshot.tree[2]}
     for name, size in expected.items():
-        if size * 100 >= data["maximum_bytes"]:
+        if size * 100 >= data["peak_bytes"]:
             equal(found.get(name), size, what, "at the peak", name)
 
 
@@ -81,10 +81,10 @@ def check(source, folder, what, most):
     equal(len(peak), 1, what, "peaks")
     equal("%d (peak)" % peak[0] in text, True, what, "ms_print's peak")
     equal(re.search(r"^ *%d +[\d.,]+ +([\d,]+) " % peak[0], text, re.MULTILINE).group(1).replace(",", ""),
-          str(data["maximum_bytes"]), what, "the peak's bytes as printed")
-    equal(found[peak[0]].bytes, data["maximum_bytes"], what, "the peak's bytes")
-    equal(found[-1].bytes, data["leaked_bytes"], what, "the end's bytes")
-    equal(max(snapshot.bytes for snapshot in found) <= data["maximum_bytes"], True, what, "no other is higher")
+          str(data["peak_bytes"]), what, "the peak's bytes as printed")
+    equal(found[peak[0]].bytes, data["peak_bytes"], what, "the peak's bytes")
+    equal(found[-1].bytes, data["live_bytes"], what, "the end's bytes")
+    equal(max(snapshot.bytes for snapshot in found) <= data["peak_bytes"], True, what, "no other is higher")
     times = [float(snapshot.time) for snapshot in found]
     equal(times, sorted(times), what, "times")
     equal(len(found) <= most, True, what, "number of snapshots", len(found))

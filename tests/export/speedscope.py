@@ -79,7 +79,7 @@ def main():
             equal(its["unit"], "bytes" if cost in ("peak", "live", "total") else "none", cost, "unit")
         folded = export(recording, "--format", "folded", "--cost", "live")
         theirs = round_trip(page, release, "x.folded", folded)
-        equal(theirs["profiles"][0]["endValue"], data["leaked_bytes"], "folded stacks in speedscope")
+        equal(theirs["profiles"][0]["endValue"], data["live_bytes"], "folded stacks in speedscope")
     finally:
         page.close()
     finish()

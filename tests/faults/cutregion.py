@@ -68,7 +68,7 @@ def case_removed():
         status, said, output = run(how, os.unlink, "on")
         equal((status, said), (0, ""), how, "with its region removed")
         data = told(output)
-        equal((data["total_allocations"], data["total_frees"]), (100, 50), how, "counts")
+        equal((data["allocations"], data["frees"]), (100, 50), how, "counts")
 
 
 def case_cut():
@@ -81,7 +81,7 @@ def case_cut():
             equal(os.path.exists(output), how == "record", how, size, "a profile of nothing")
             if how == "record":
                 data = told(output)
-                equal((data["total_allocations"], data["process"]["state"]), (100, "killed"), "what was recorded before")
+                equal((data["allocations"], data["process"]["end"]), (100, "killed"), "what was recorded before")
                 if not 0 < data["process"]["duration_ns"] < 60e9:
                     fail("it took", data["process"]["duration_ns"])
 

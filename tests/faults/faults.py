@@ -154,9 +154,9 @@ def case_full_regions():
             folder = goes_on("region folder of " + size, mode, {"MEMTRACE_REGION_DIR": where}, 3, length="12")
             for path in profiles(folder):
                 data = report(path)
-                if data["total_allocations"] + data["lost"] < 40000 and not data["lost"]:
+                if data["allocations"] + data["lost"] < 40000 and not data["lost"]:
                     fail(size, mode, "events are missing and nothing is said to be lost:",
-                         data["total_allocations"], data["lost"])
+                         data["allocations"], data["lost"])
             equal(os.listdir(where), [], "regions left behind")
 
 
@@ -210,7 +210,7 @@ def case_no_shm():
         found = profiles(folder)
         equal(len(found), 1, "profiles without /dev/shm")
         if found:
-            equal(report(found[0])["total_allocations"] >= 40000, True, "and it is whole")
+            equal(report(found[0])["allocations"] >= 40000, True, "and it is whole")
 
 
 def case_address_space():
@@ -225,7 +225,7 @@ def case_address_space():
                 folder = goes_on("ulimit -v %d" % kibibytes, mode, settings, None, wrap=wrap)
                 for path in profiles(folder):
                     data = report(path)
-                    equal(data["total_allocations"] >= 40000 or data["lost"] > 0, True, kibibytes, mode,
+                    equal(data["allocations"] >= 40000 or data["lost"] > 0, True, kibibytes, mode,
                           "all is counted, or the loss is")
 
 
@@ -283,7 +283,7 @@ def case_locked():
             equal(ours[2] < locked + 4096 and ours[3] < resident + 8192, True, user, flags, "KiB locked and resident",
                   (locked, resident), ours[2:4])
             data = report(profiles(folder)[0])
-            equal((data["total_allocations"] >= 2000, data["lost"]), (True, 0), user, flags, data["lost_by_kind"])
+            equal((data["allocations"] >= 2000, data["lost"]), (True, 0), user, flags, data["lost_by_kind"])
 
 
 def case_longest():
@@ -343,10 +343,10 @@ def case_context_limit():
     for mode in MODES:
         folder = goes_on("100 contexts", mode, {"MEMTRACE_CONTEXTS": "100"}, None, length="12")
         data = report(profiles(folder)[0])
-        if data["total_allocations"] < 40000 or data["total_bytes"] < 40000000:
-            fail("totals past the limit", mode, data["total_allocations"], data["total_bytes"])
+        if data["allocations"] < 40000 or data["total_bytes"] < 40000000:
+            fail("totals past the limit", mode, data["allocations"], data["total_bytes"])
         equal(data["lost"] > 0, True, "the limit is told", mode)
-        equal(sum(context["allocations"] for context in data["contexts"]), data["total_allocations"], mode)
+        equal(sum(context["allocations"] for context in data["contexts"]), data["allocations"], mode)
 
 
 def case_stacks():
@@ -355,7 +355,7 @@ def case_stacks():
         for mode in MODES:
             folder = goes_on("stacks " + stacks, mode, {"MEMTRACE_STACKS": stacks}, 0)
             data = report(profiles(folder)[0])
-            counts.setdefault(mode, []).append(data["total_allocations"])
+            counts.setdefault(mode, []).append(data["allocations"])
             equal(data["lost"], 0, stacks, mode, "lost")
             modules = {os.path.basename(frame["module"]) for context in data["contexts"]
                        for frame in context["frames"]}

@@ -61,7 +61,7 @@ class Run:
     def check(self, path, is_whole=False):
         """It can be read, and tells as much as there was or says what is missing."""
         data = report(path)
-        events = data["total_allocations"] + data["total_frees"]
+        events = data["allocations"] + data["frees"]
         if is_whole:
             equal(data["lost"], 0, self.what, "lost", data["lost_by_kind"])
         told = data["recording"]
@@ -191,8 +191,8 @@ def case_closed():
         equal(len(found), 1, run.what, "recordings")
         for path in found:
             data = run.check(path, is_whole=False)
-            equal(data["total_allocations"] + data["lost"] >= 40000, True, run.what, "all events",
-                  data["total_allocations"], data["lost"])
+            equal(data["allocations"] + data["lost"] >= 40000, True, run.what, "all events",
+                  data["allocations"], data["lost"])
 
 
 def case_system_calls():
@@ -258,10 +258,10 @@ def case_stopped_collector():
         data = run_while_stopped(lag, times)
         lost = data["lost_by_kind"]["records"]
         equal((lost > 0, data["recording"]["closed"]), (True, True), lag, "buffers were full", lost)
-        known = data["total_allocations"] + lost
+        known = data["allocations"] + lost
         equal(known >= 40000 * times, True, lag, "allocations and losses", known)
-        equal(data["total_allocations"] <= 40000 * times + 2 * times, True, lag, "allocations", known)
-        equal(data["leaked_blocks"] <= 2500 * times + lost, True, lag, "blocks left", data["leaked_blocks"])
+        equal(data["allocations"] <= 40000 * times + 2 * times, True, lag, "allocations", known)
+        equal(data["live_blocks"] <= 2500 * times + lost, True, lag, "blocks left", data["live_blocks"])
 
 
 def main(case):

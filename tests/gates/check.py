@@ -13,8 +13,8 @@ from gates import HERE, MEMTRACE, command, compiled, profile
 from harness import SOURCE, build, equal, execute, fail, finish, report, scratch
 
 SUBJECT = os.path.join(HERE, "subject.c")
-TOTALS = {"maximum": "maximum_bytes", "leaked": "leaked_bytes", "cumulative": "total_bytes",
-          "allocations": "total_allocations", "temporary": "total_temporary"}
+TOTALS = {"maximum": "peak_bytes", "leaked": "live_bytes", "cumulative": "total_bytes",
+          "allocations": "allocations", "temporary": "temporary"}
 OPTIONS = {"maximum": "--max-peak", "leaked": "--max-leaked", "cumulative": "--max-cumulative",
            "allocations": "--max-allocations", "temporary": "--max-temporary"}
 
@@ -41,18 +41,18 @@ def check_edges(path, data):
     inside = of_function(data, "serve", "live_bytes")
     check("leaked <= %d in function ^serve$" % inside, path)
     check("leaked <= %d in function ^serve$" % (inside - 1), path, status=1)
-    outside = data["leaked_bytes"] - inside
+    outside = data["live_bytes"] - inside
     check("leaked <= %d not in function ^serve$" % outside, path)
     check("leaked <= %d not in function ^serve$" % (outside - 1), path, status=1)
     check("leaked <= %d" % inside, "--function", "^serve$", path)
     check("leaked <= %d" % (inside - 1), "--function", "^serve$", path, status=1)
-    check("--tolerance", "10", "leaked <= %d" % (data["leaked_bytes"] * 10 // 11 + 1), path)
-    check("--tolerance", "10", "leaked <= %d" % (data["leaked_bytes"] * 10 // 11 - 1), path, status=1)
+    check("--tolerance", "10", "leaked <= %d" % (data["live_bytes"] * 10 // 11 + 1), path)
+    check("--tolerance", "10", "leaked <= %d" % (data["live_bytes"] * 10 // 11 - 1), path, status=1)
 
 
 def check_growth(before, after, folder):
     """Over a baseline, by percent and by size; the baseline's name begins at the budgets' folder."""
-    old, new = report(before)["maximum_bytes"], report(after)["maximum_bytes"]
+    old, new = report(before)["peak_bytes"], report(after)["peak_bytes"]
     grown = new - old
     just = 100 * grown / old
     for limit, status in (("%d" % grown, 0), ("%d" % (grown - 1), 1), ("%.3f%%" % (just + 0.1), 0),
@@ -77,7 +77,7 @@ def budgets_file(folder, data):
                    "leaked <= 0                 # broken by cache_fill\n"
                    "maximum <= 64M\n"
                    'allocations <= 3 in function "^parse$" in file subject\n'
-                   "temporary <= %d\n" % data["total_temporary"])
+                   "temporary <= %d\n" % data["temporary"])
     return path
 
 
@@ -146,7 +146,7 @@ def check_json(path, budgets, data):
     leaked = told["budgets"][0]
     worst = max(data["contexts"], key=lambda context: context["live_bytes"])
     equal((leaked["value"], leaked["most"], leaked["worst"]["function"], leaked["worst"]["share"]),
-          (data["leaked_bytes"], 0, worst["frames"][0]["function"], worst["live_bytes"]),
+          (data["live_bytes"], 0, worst["frames"][0]["function"], worst["live_bytes"]),
           "JSON: leaked")
 
 
@@ -199,8 +199,8 @@ def check_suppressions(folder):
     check("--max-growth", "leaked=4320", "--baseline", leaking, more, status=1)
     check("--max-growth", "leaked=0", "--baseline", leaking, "--suppressions", list_of, more)
     told = json.loads(command("diff", "--json", "--suppressions", list_of, leaking, more)[0])
-    equal((told["totals"]["leaked_bytes"]["change"],
-           sum(row["leaked_bytes"]["change"] for row in told["rows"])), (0, 0), "diff: suppressed")
+    equal((told["totals"]["live_bytes"]["change"],
+           sum(row["live_bytes"]["change"] for row in told["rows"])), (0, 0), "diff: suppressed")
     equal(told["after"]["suppressed_bytes"] - told["before"]["suppressed_bytes"], 4321,
           "diff: suppressed bytes")
 
@@ -249,7 +249,7 @@ def check_threads(folder):
     if bound == 0:
         fail("check: the peak of threads is said to be exact")
     for more, is_told in ((0, True), (bound - 1, True), (bound, False), (-1, False)):
-        _, said = command("check", "maximum <= %d" % (data["maximum_bytes"] + more), path, status=more < 0)
+        _, said = command("check", "maximum <= %d" % (data["peak_bytes"] + more), path, status=more < 0)
         equal("the true peak may be up to" in said, is_told, "check: a peak that is met by", more, "of", bound)
 
 

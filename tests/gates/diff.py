@@ -14,8 +14,8 @@ from gates import HERE, command, compiled, profile
 from harness import build, equal, execute, fail, finish, report, scratch, MEMTRACE
 
 PLANTED = 7
-METRICS = ("maximum_bytes", "leaked_bytes", "total_bytes", "allocations", "temporary")
-TOTALS = ("maximum_bytes", "leaked_bytes", "total_bytes", "total_allocations", "total_temporary")
+METRICS = ("peak_bytes", "live_bytes", "total_bytes", "allocations", "temporary")
+TOTALS = ("peak_bytes", "live_bytes", "total_bytes", "allocations", "temporary")
 SUBJECT = os.path.join(HERE, "subject.c")
 
 
@@ -54,8 +54,8 @@ def adds_up(before, after, what):
 def only_planted(before, after, what):
     """Of all that was moved and inlined only the planted blocks are a change of what is leaked."""
     rows = difference(before, after, "--metric", "leaked")["rows"]
-    grown = [row for row in rows if row["leaked_bytes"]["change"] != 0]
-    if equal([row["leaked_bytes"]["change"] for row in grown], [512 * PLANTED], what, "leaked"):
+    grown = [row for row in rows if row["live_bytes"]["change"] != 0]
+    if equal([row["live_bytes"]["change"] for row in grown], [512 * PLANTED], what, "leaked"):
         names = [frame["function"] for frame in grown[0]["frames"]]
         jumps = what == "jumped"  # serve() ends by a jump to cache_fill()
         equal(names, ["cache_fill", "main"] if jumps else ["cache_fill", "serve", "main"], what, "path")
@@ -104,9 +104,9 @@ def check_tolerance(folder, before, after):
     index = [row for row in rows if row["name"] == "index_block"]
     equal(sorted(row["state"] for row in index), ["gone"] * 3 + ["new"] * 3, "no tolerance", "states")
     near = difference(before, after, "--line-tolerance", "100")["rows"]
-    equal([row["name"] for row in near if row["leaked_bytes"]["change"] != 0], ["cache_fill"],
+    equal([row["name"] for row in near if row["live_bytes"]["change"] != 0], ["cache_fill"],
           "a tolerance that is wide enough")
-    equal(sum(row["leaked_bytes"]["change"] for row in rows), 512 * PLANTED, "no tolerance", "sum")
+    equal(sum(row["live_bytes"]["change"] for row in rows), 512 * PLANTED, "no tolerance", "sum")
 
 
 def check_random(folder):

@@ -15,22 +15,22 @@ from recorded import only_recording, profiles, record
 from harness import build, equal, fail, finish, report, scratch
 
 SELECTION = os.path.join(reports.HERE, "..", "selection")
-METRICS = {"maximum": "maximum_bytes", "leaked": "leaked_bytes", "cumulative": "total_bytes",
-           "allocations": "total_allocations", "temporary": "total_temporary"}
+METRICS = {"maximum": "peak_bytes", "leaked": "live_bytes", "cumulative": "total_bytes",
+           "allocations": "allocations", "temporary": "temporary"}
 FORMS = ([], ["--bottom-up"], ["--flat"], ["--paths"], ["--by", "line"], ["--all-frames"])
 # Each report, and which column of which of its tables adds up to what.
 SUMS = {
-    "--show-groups": [("groups", "allocations", "total_allocations"), ("groups", "total_bytes", "total_bytes"),
-                      ("groups", "live_bytes", "leaked_bytes"), ("groups", "frees", "total_frees"),
-                      ("groups", "live_blocks", "leaked_blocks"), ("groups", "temporary", "total_temporary")],
-    "--show-lifetimes": [("lifetimes", "freed", "total_frees"), ("lifetimes-all", "freed", "total_frees")],
-    "--show-sizes": [("sizes", "allocations", "total_allocations"), ("sizes", "total_bytes", "total_bytes"),
-                     ("sizes", "live_bytes", "leaked_bytes"), ("sizes", "live_blocks", "leaked_blocks"),
-                     ("sizes-by-path", "allocations", "total_allocations")],
-    "--show-fragmentation": [("regions", "live_bytes", "leaked_bytes"), ("regions", "blocks", "leaked_blocks"),
-                             ("fragmentation", "live_bytes", "leaked_bytes"),
+    "--show-groups": [("groups", "allocations", "allocations"), ("groups", "total_bytes", "total_bytes"),
+                      ("groups", "live_bytes", "live_bytes"), ("groups", "frees", "frees"),
+                      ("groups", "live_blocks", "live_blocks"), ("groups", "temporary", "temporary")],
+    "--show-lifetimes": [("lifetimes", "freed", "frees"), ("lifetimes-all", "freed", "frees")],
+    "--show-sizes": [("sizes", "allocations", "allocations"), ("sizes", "total_bytes", "total_bytes"),
+                     ("sizes", "live_bytes", "live_bytes"), ("sizes", "live_blocks", "live_blocks"),
+                     ("sizes-by-path", "allocations", "allocations")],
+    "--show-fragmentation": [("regions", "live_bytes", "live_bytes"), ("regions", "blocks", "live_blocks"),
+                             ("fragmentation", "live_bytes", "live_bytes"),
                              ("slack", "live_blocks", None)],
-    "--show-threads": [("threads", "allocations", "total_allocations"), ("threads", "frees", "total_frees"),
+    "--show-threads": [("threads", "allocations", "allocations"), ("threads", "frees", "frees"),
                        ("threads", "total_bytes", "total_bytes")],
     "--show-mappings": [("mapping-paths", "live_bytes", "mappings")],
     "--show-blocks": [], "--show-marks": [], "--show-timeline": [],
@@ -59,7 +59,7 @@ def metrics(path, data):
             if name == "maximum" and (not rows or "allocations" in rows[0] or "blocks" in rows[0]):
                 fail(path, form, "what stands beside the peak:", rows[:1])
             if name == "maximum" and not form:
-                equal(sum(row["total_allocations"] for row in rows if row["depth"] == 0), data["total_allocations"] -
+                equal(sum(row["total_allocations"] for row in rows if row["depth"] == 0), data["allocations"] -
                       sum(context["allocations"] for context in data["contexts"] if context["peak_bytes"] == 0), path, "total")
             told = reports.csv_tables(path, "--show-" + name, *form, *PLAIN)[0]
             equal(sum(int(row.get("self") or row.get("cost")) for row in told), data[total], path,
@@ -168,7 +168,7 @@ def sampled(path):
     for option, columns in SUMS.items():
         told = reports.tables(path, option, *AT_END.get(option, []))
         for table, column, total in columns:
-            if total in ("total_allocations", "total_bytes", "leaked_bytes", "leaked_blocks") and \
+            if total in ("allocations", "total_bytes", "live_bytes", "live_blocks") and \
                     table not in ("regions", "fragmentation"):
                 got = sum(row[column] for row in told[table])
                 if abs(got - data[total]) > len(told[table]) + len(data["contexts"]):

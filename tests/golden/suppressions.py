@@ -61,7 +61,7 @@ def same_as_sanitizer():
                              "--no-embedded-suppressions")
     data = report(path, reports.SETTINGS)
     equal(sum(row["self"] for row in without["leaked"]),
-          data["leaked_bytes"], "nothing suppressed")
+          data["live_bytes"], "nothing suppressed")
     return path
 
 
@@ -92,8 +92,8 @@ def builtin():
     all_of_it = sum(row["self"] for row in reports.tables(
         path, "--show-leaked", "--no-builtin-suppressions")["leaked"])
     data = report(path, reports.SETTINGS)
-    equal((data["leaked_bytes"] - data["suppressed_bytes"], data["leaked_blocks"] - data["suppressed_blocks"]), (321, 1), "leaked, as the tree has it")
-    equal(all_of_it, data["leaked_bytes"], "without the list")
+    equal((data["live_bytes"] - data["suppressed_bytes"], data["live_blocks"] - data["suppressed_blocks"]), (321, 1), "leaked, as the tree has it")
+    equal(all_of_it, data["live_bytes"], "without the list")
     one_meaning(path)
     equal(sum(row["bytes"] for row in told["suppressed"]), all_of_it - 321, "suppressed")
 

@@ -40,8 +40,8 @@ def main(case, mode):
     if case != "anywhere":
         equal(counted(data, SIZE + 2, "next_step"), rounds, "those by way of the C library")
         equal(data["lost"], 0, "lost", lost)
-    elif data["total_frees"] + data["leaked_blocks"] != data["total_allocations"]:
-        fail("frees and leaks do not add up to", data["total_allocations"])
+    elif data["frees"] + data["live_blocks"] != data["allocations"]:
+        fail("frees and leaks do not add up to", data["allocations"])
 
 
 main(*sys.argv[1:])

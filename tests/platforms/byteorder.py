@@ -38,7 +38,7 @@ def paths(data):
 
 def totals(data):
     """(What the machines' loaders allocate differs, and the program does not free it.)"""
-    return {name: data[name] for name in ("total_frees", "total_temporary", "lost")}
+    return {name: data[name] for name in ("frees", "temporary", "lost")}
 
 
 def refuses_nothing(profile, size):

@@ -260,7 +260,7 @@ def runs(foreign):
            "emulates %s, a program for %s: that is profiled, with %s" % (program, called, os.path.realpath(library)),
            "left ")
     left = [name for name in os.listdir(foreign.folder) if name.startswith("memtrace.pieces.")]
-    if len(left) != 1 or report(foreign.path(left[0]))[0]["executable"] != program:
+    if len(left) != 1 or report(foreign.path(left[0]))[0]["program"] != program:
         fail("it left", os.listdir(foreign.folder))
     # No library for it in this installation, or that of this machine is asked for: the emulator, as without us.
     absent = "libmemtrace.so for %s is not in " % called

@@ -68,7 +68,7 @@ class Mixed:
         found = {}
         for file in files:
             data = report(file)
-            name = os.path.basename(data["executable"])
+            name = os.path.basename(data["program"])
             found[name] = found.get(name, 0) + sum(context["allocations"] for context in data["contexts"] if "take" in
                                                    [frame["function"] for frame in context["frames"]])
         shutil.rmtree(entry, ignore_errors=True)

@@ -44,7 +44,7 @@ def run(case, mode, what):
         found[data["process"]["pid"]] = (lightreader.Profile(path), data)
     # What a child becomes by exec is one of the run, too.
     first = [pid for pid, (_, data) in found.items()
-             if not data["process"]["forked"] and data["executable"] == os.path.realpath(program)]
+             if not data["process"]["forked"] and data["program"] == os.path.realpath(program)]
     equal(len(first), 1, what, "first processes")
     return found, first[0]
 
@@ -89,9 +89,9 @@ def expect_grown(found, child, inherited, live, peak, allocations, frees, what):
     equal((profile.live_bytes, profile.maximum_bytes), (live, peak), what, "the header's live and maximum")
     equal((process["inherited_blocks"], process["inherited_bytes"]),
           (len(inherited), sum(inherited)), what, "inherited")
-    equal((data["total_allocations"], data["total_frees"]), (allocations + len(inherited), frees),
+    equal((data["allocations"], data["frees"]), (allocations + len(inherited), frees),
           what, "allocations and frees")
-    equal((data["leaked_bytes"], data["maximum_bytes"]), (live, peak), what, "live and maximum")
+    equal((data["live_bytes"], data["peak_bytes"]), (live, peak), what, "live and maximum")
 
 
 class Heap:

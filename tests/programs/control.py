@@ -194,7 +194,7 @@ def test_limit():
             lines.append(process.stderr.readline().decode())
         if action == "dump":
             data = report(os.path.join(folder, "out.limit.mtp"))
-            equal((data["process"]["state"], data["leaked_bytes"] >= 24 << 20), ("copied", True), action)
+            equal((data["process"]["end"], data["live_bytes"] >= 24 << 20), ("copied", True), action)
         if action != "abort":
             open(goal, "w").close()
         lines.append(process.stderr.read().decode())
@@ -204,7 +204,7 @@ def test_limit():
             equal(log.read().count("memtrace: snapshot 1, "), 1, action, "reports")
         equal(sorted(os.listdir(folder)),
               ["log"] + ["out.limit.mtp"] * (action != "report") + ["out.mtp"], action, "files")
-        if report(os.path.join(folder, "out.mtp"))["leaked_bytes"] < 24 << 20:
+        if report(os.path.join(folder, "out.mtp"))["live_bytes"] < 24 << 20:
             fail(action, "the profile at the end")
 
 

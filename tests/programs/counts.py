@@ -24,7 +24,7 @@ def check_paths(data, name, what):
     """Every block of the case's own was asked for in its function or below it."""
     own = [context for context in heap(data)
            if any(frame["function"].startswith("main") for frame in context["frames"])]
-    if not own and data["total_allocations"] > 1:
+    if not own and data["allocations"] > 1:
         fail(what, "no path leads through main:", data["contexts"][:2])
     for context in own:
         names = [frame["function"].split("(")[0] for frame in context["frames"]]
@@ -59,7 +59,7 @@ def main():
         data = only_profile(folder, what)
         if balanced:
             # operator new's failures throw objects: all of them are gone again
-            equal(data["total_allocations"] - data["total_frees"], 1, what, "blocks left")
+            equal(data["allocations"] - data["frees"], 1, what, "blocks left")
         else:
             compare_totals(totals(data), want, name, what)
         equal(data["lost"], 0, what, "lost")

@@ -322,9 +322,9 @@ def sums_by_path(rows):
 
 
 def totals(data):
-    return {"allocations": data["total_allocations"], "bytes": data["total_bytes"],
-            "frees": data["total_frees"], "live": data["leaked_bytes"],
-            "blocks": data["leaked_blocks"]}
+    return {"allocations": data["allocations"], "bytes": data["total_bytes"],
+            "frees": data["frees"], "live": data["live_bytes"],
+            "blocks": data["live_blocks"]}
 
 
 @functools.lru_cache(maxsize=None)
@@ -359,11 +359,11 @@ def consistent(data, what, slack=0):
             fail(what, "live blocks of a context do not add up:", context)
         if context["live_bytes"] < 0 or context["live_bytes"] > context["total_bytes"]:
             fail(what, "live bytes of a context are impossible:", context)
-    for total, part in (("total_bytes", "total_bytes"), ("total_allocations", "allocations"),
-                        ("total_frees", "frees"), ("leaked_bytes", "live_bytes"),
-                        ("leaked_blocks", "live_blocks"), ("maximum_bytes", "peak_bytes")):
+    for total, part in (("total_bytes", "total_bytes"), ("allocations", "allocations"),
+                        ("frees", "frees"), ("live_bytes", "live_bytes"),
+                        ("live_blocks", "live_blocks"), ("peak_bytes", "peak_bytes")):
         equal(sum(context[part] for context in contexts), data[total], what, "the sum of", part)
-    for field, total in (("allocations", "total_allocations"), ("frees", "total_frees")):
+    for field, total in (("allocations", "allocations"), ("frees", "frees")):
         threads = sum(thread[field] for thread in data["threads"])
         if field == "allocations":  # a forked child is born with blocks that no thread asked for
             threads += data["process"]["inherited_blocks"]

@@ -38,16 +38,16 @@ def check_profile(path, what):
     for context in data["contexts"]:
         if context["frees"] > context["allocations"] or context["live_bytes"] < 0:
             fail(what, "more freed than allocated:", context)
-    for field, total in (("allocations", "total_allocations"), ("frees", "total_frees")):
+    for field, total in (("allocations", "allocations"), ("frees", "frees")):
         contexts = sum(context[field] for context in data["contexts"])
         threads = sum(thread[field] for thread in data["threads"])
         equal(contexts, data[total], what, field)
         if abs(threads - contexts) > THREADS:
             fail(what, "threads count", threads, field, "and contexts", contexts)
     equal(sum(context["total_bytes"] for context in data["contexts"]), data["total_bytes"], what, "bytes")
-    equal(sum(context["peak_bytes"] for context in data["contexts"]), data["maximum_bytes"], what, "peak")
+    equal(sum(context["peak_bytes"] for context in data["contexts"]), data["peak_bytes"], what, "peak")
     equal(data["lost"], 0, what, "lost")
-    return data["total_allocations"]
+    return data["allocations"]
 
 
 def main():

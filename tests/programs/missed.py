@@ -27,7 +27,7 @@ def check(data, missed, what):
               (0, 0, context["allocations"]), what, "left of", context["hash"])
     equal(data["lost_by_kind"]["frees"], missed, what, "frees noticed late")
     equal(data["lost"], missed, what, "lost", data["lost_by_kind"])
-    equal(sum(thread["live_bytes"] for thread in data["threads"]), data["leaked_bytes"], what, "by threads")
+    equal(sum(thread["live_bytes"] for thread in data["threads"]), data["live_bytes"], what, "by threads")
     consistent(data, what)
 
 

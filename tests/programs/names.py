@@ -51,7 +51,7 @@ def loader():
             what = "started by its loader, %s %s:" % (how, flags)
             path = run([interpreter(), program], how=how)
             equal(kept_by(path)[:2], LEAK, what, "frames")
-            equal(report(path)["executable"], os.path.realpath(program), what, "executable")
+            equal(report(path)["program"], os.path.realpath(program), what, "executable")
     archive = execute(["gcc", "-print-file-name=libjemalloc_pic.a"]).stdout.decode().strip()
     if os.path.isabs(archive):  # its functions are the program's, not those of the loader
         program = build("leaks.c", optimize="-O1", libraries=[archive, "-lstdc++"])

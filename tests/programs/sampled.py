@@ -12,7 +12,7 @@ from harness import (BUILD, MEMTRACE, build, clean_environment, equal, execute, 
                      only_profile, report, scratch, traced)
 
 RUNS = 48
-NAMES = ("total_bytes", "total_allocations", "leaked_bytes")
+NAMES = ("total_bytes", "allocations", "live_bytes")
 
 
 def run(name, settings, mode="preload"):
@@ -51,14 +51,14 @@ def test_estimates():
 def test_sums():
     """Threads, call paths and totals are the same sums; few blocks stand for many."""
     data, _ = run("mixed", {"MEMTRACE_SAMPLE": "32K"})
-    for total, part in (("total_bytes", "total_bytes"), ("total_allocations", "allocations"),
-                        ("total_frees", "frees")):
+    for total, part in (("total_bytes", "total_bytes"), ("allocations", "allocations"),
+                        ("frees", "frees")):
         equal(sum(context[part] for context in heap(data)), data[total], "contexts", part)
         equal(sum(thread[part] for thread in data["threads"]), data[total], "threads", part)
     squares = sum(context["total_bytes_error"] ** 2 for context in heap(data))
     told = data["sampling"]["standard_errors"]["total_bytes"]
     errors = data["sampling"]["standard_errors"]  # it holds most, or nearly, at its end
-    equal(0.8 < errors["maximum_bytes"] / errors["leaked_bytes"] < 1.5, True, "error of the maximum", errors)
+    equal(0.8 < errors["peak_bytes"] / errors["live_bytes"] < 1.5, True, "error of the maximum", errors)
     if abs(math.sqrt(squares) - told) > told / 1000:
         fail("errors of call paths and of the total:", math.sqrt(squares), told)
 
@@ -132,7 +132,7 @@ def test_switching():
             "MEMTRACE_SIGNALS": "exact:USR1,sample:USR2,off:HUP"})):
         data, _ = run(name, settings, "frame-pointer")
         equal(big(data), (6, 6, 9), name, "allocations, frees, bytes above")
-        equal(data["leaked_bytes"] < 1 << 20, True, name, "leaked", data["leaked_bytes"])
+        equal(data["live_bytes"] < 1 << 20, True, name, "leaked", data["live_bytes"])
 
 
 def control(pid, *words):

@@ -34,8 +34,8 @@ def test_peak():
         if how != "clone":  # has no thread-local storage of its own: counted as main
             if bound == 0:
                 fail(how, "the peak is said to be exact")
-        if abs(data["maximum_bytes"] - 170 * MIB) > bound + 64 * 1024:
-            fail(how, "peak", data["maximum_bytes"] / MIB, "MiB, not 170; bound", bound)
+        if abs(data["peak_bytes"] - 170 * MIB) > bound + 64 * 1024:
+            fail(how, "peak", data["peak_bytes"] / MIB, "MiB, not 170; bound", bound)
         if bound > 4 * MIB:
             fail(how, "bound", bound)
 
@@ -46,8 +46,8 @@ def check_many(data, stdout, count, what):
     equal(sizes.get(1201), (5 * count, 5 * count), what, "short threads' blocks")
     equal(sizes.get(1203), (pairs, pairs), what, "busy threads' blocks")
     equal(data["lost"], 0, what, "lost")
-    for total, field in (("total_allocations", "allocations"), ("total_bytes", "total_bytes"),
-                         ("total_frees", "frees")):
+    for total, field in (("allocations", "allocations"), ("total_bytes", "total_bytes"),
+                         ("frees", "frees")):
         equal(sum(thread[field] for thread in data["threads"]), data[total], what,
               "the sum over threads of", field)
     busiest = sorted((thread["allocations"] for thread in data["threads"]), reverse=True)
@@ -75,7 +75,7 @@ def test_churn():
     equal(result.returncode, 3, "churn: exit status", result.stderr.decode()[-2000:])
     data = report(folder + "/out.mtp")
     true = data["total_bytes"] + data["freed_bytes"] if "freed_bytes" in data else \
-        2 * data["total_bytes"] - data["leaked_bytes"]
+        2 * data["total_bytes"] - data["live_bytes"]
     units = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
     told = 0
     for number, unit in re.findall(rb"churn ([\d.]+) (\w+)", result.stderr):
@@ -92,7 +92,7 @@ def test_recorded():
     equal(len(found), 1, "recordings")
     data = report(found[0])
     check_many(data, result.stdout, count, "recorded")
-    equal(data["leaked_blocks"] < 20, True, "blocks left:", data["leaked_blocks"])
+    equal(data["live_blocks"] < 20, True, "blocks left:", data["live_blocks"])
     kept = by_size(data).get(1205)
     equal(kept, (count, count - 1), "recorded: blocks that main freed")
 
@@ -125,9 +125,9 @@ def test_little():
     """32 threads that hold 60,000 bytes each at once, and have ended at the end."""
     folder, _ = run("little", 60000)
     data = only_profile(folder, "little")
-    error = data["maximum_bytes"] - 32 * 60000
+    error = data["peak_bytes"] - 32 * 60000
     if abs(error) > data["peak_error_bytes"] or not -32 * 4096 <= error <= 32 * 1000:
-        fail("the peak is", data["maximum_bytes"], "not", 32 * 60000, "bound", data["peak_error_bytes"])
+        fail("the peak is", data["peak_bytes"], "not", 32 * 60000, "bound", data["peak_error_bytes"])
 
 
 def test_full():
@@ -136,10 +136,10 @@ def test_full():
         folder, _ = run("full", count)
         data = only_profile(folder, "full")
         lost = data["lost_by_kind"]["events"]
-        told = by_size(data).get(1201, (0, 0))[0], data["total_allocations"], lost
+        told = by_size(data).get(1201, (0, 0))[0], data["allocations"], lost
         print(count, "threads:", told, data["lost_by_kind"])
         # One more a thread, the record of its thread-local storage, may be among them.
-        if not 20 * count <= data["total_allocations"] + lost <= 20 * count + 2 * count + 50:
+        if not 20 * count <= data["allocations"] + lost <= 20 * count + 2 * count + 50:
             fail("full", count, "threads of 20 allocations:", told)
         if lost == 0 and data["lost"] == 0:
             fail("full", count, "threads: nothing is said to be lost")

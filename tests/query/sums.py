@@ -50,13 +50,12 @@ def check_frames(path, data):
 
 def check_small(path, data):
     row = ask(path, "SELECT * FROM summary")[0]
-    equal((row["peak_bytes"], row["peak_error_bytes"]), (row["maximum_bytes"], row["maximum_error_bytes"]), "peak")
-    equal([row[name] for name in ("maximum_bytes", "maximum_error_bytes", "live_bytes", "live_blocks",
+    equal([row[name] for name in ("peak_bytes", "peak_error_bytes", "live_bytes", "live_blocks",
                                   "total_bytes", "allocations", "frees", "temporary", "lost",
                                   "damage")],
-          [data["maximum_bytes"], data["peak_error_bytes"], data["leaked_bytes"],
-           data["leaked_blocks"], data["total_bytes"], data["total_allocations"],
-           data["total_frees"], data["total_temporary"], data["lost"], None], "summary")
+          [data["peak_bytes"], data["peak_error_bytes"], data["live_bytes"],
+           data["live_blocks"], data["total_bytes"], data["allocations"],
+           data["frees"], data["temporary"], data["lost"], None], "summary")
     equal([(row["id"], row["tid"], row["name"], row["allocations"], row["frees"], row["total_bytes"],
             row["freed_bytes"], row["live_bytes"], row["foreign_frees"], row["foreign_freed_bytes"])
            for row in ask(path, "SELECT * FROM threads")],

@@ -82,7 +82,7 @@ def check_profiles(folder, what, function):
         data = report(path, None, "--depth", "200")  # newer cJSON's tests nest 10,000 deep, along 11,000 paths
         consistent(data, what)
         equal(data["lost"], 0, what, path, "lost")
-        allocations += data["total_allocations"]
+        allocations += data["allocations"]
         names.update(frame["function"] for context in data["contexts"]
                      for frame in context["frames"])
     count = len(profiles(folder))

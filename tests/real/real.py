@@ -72,9 +72,9 @@ def check(folder, program, modes, arguments, status=0):
         data = only_profile(out, what)
         consistent(data, what)
         equal(data["lost"], 0, what, "lost")
-        print(what, data["total_allocations"], "allocations,", len(data["contexts"]), "contexts,",
-              data["maximum_bytes"], "bytes at most")
-        if data["total_allocations"] < 100:
+        print(what, data["allocations"], "allocations,", len(data["contexts"]), "contexts,",
+              data["peak_bytes"], "bytes at most")
+        if data["allocations"] < 100:
             fail(what, "hardly anything was counted")
 
 

@@ -30,7 +30,7 @@ def content(path):
 
 def words(data):
     """The texts that a report tells."""
-    found = {data["executable"], *data["process"]["command"]}
+    found = {data["program"], *data["process"]["command"]}
     found.update(thread["name"] for thread in data["threads"])
     for module in data["modules"]:
         found.update((module["path"], os.path.basename(module["path"])))
@@ -130,7 +130,7 @@ def keyed(original, other, folder):
         run(path, "--key", secret, "--output", hidden)
         data = report(hidden)
         tells_nothing(path, hidden, report(path))
-        names.setdefault(key, []).append((data["executable"], names_of(data)))
+        names.setdefault(key, []).append((data["program"], names_of(data)))
     equal(names["one"][0], names["one"][1], "the same key")
     if names["one"][0][1] & names["two"][0][1] or names["one"][0][0] == names["two"][0][0]:
         fail("another key gives the same names")

@@ -35,7 +35,7 @@ def run(how, follow):
         inherited = data["process"]["inherited_blocks"]
         if how == "fork" and data["process"]["forked"]:
             equal(inherited, 100, what, "inherited blocks")
-        found[data["process"]["pid"]] = (data["total_allocations"] - inherited, data["total_frees"])
+        found[data["process"]["pid"]] = (data["allocations"] - inherited, data["frees"])
         equal((data["lost"], data["warnings"], data["recording"]["foreign_frees"]), (0, [], 0), what,
               "lost, warnings, foreign frees")
     equal(found, expected, what, "allocations and frees")

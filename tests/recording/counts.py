@@ -20,7 +20,7 @@ def same_as_independent_reader(data, path, what):
            for context in told["contexts"] if context["heap"]},
           {context["id"]: [context[name] for name in names] for context in data["contexts"]}, what,
           "reader: contexts")
-    equal(told["totals"]["maximum_bytes"], data["maximum_bytes"], what, "reader: maximum")
+    equal(told["totals"]["peak_bytes"], data["peak_bytes"], what, "reader: maximum")
 
 
 def main():

@@ -103,7 +103,7 @@ def transformed(path, data):
         done = execute([MEMTRACE, command, path, "-o", to])
         if equal(done.returncode, 0, command, done.stderr):
             again = report(to)
-            for name in ("total_allocations", "total_bytes", "maximum_bytes", "leaked_bytes", "total_frees"):
+            for name in ("allocations", "total_bytes", "peak_bytes", "live_bytes", "frees"):
                 equal(again.get(name), data.get(name), command, name)
             equal(again["recording"]["gaps"], data["recording"]["gaps"], command, "gaps")
             equal(again["recording"]["totals_counted"], True, command)
@@ -134,7 +134,7 @@ def forked(program):
         equal((told["closed"], told["totals_counted"], len(told["gaps"])), (True, True, 1), "gaps", told["gaps"])
         matches_own_counts(of_child[0], run.counts, "forked")
         equal(of_child[0]["process"]["inherited_blocks"], 256, "blocks born with")
-        names = ("total_allocations", "total_bytes", "total_frees", "leaked_blocks", "leaked_bytes", "maximum_bytes")
+        names = ("allocations", "total_bytes", "frees", "live_blocks", "live_bytes", "peak_bytes")
         equal([of_child[0][name] for name in names], [of_child[1][name] for name in names], names)
 
 

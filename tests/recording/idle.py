@@ -68,7 +68,7 @@ def check_recording(path, lives, what):
 
 def live_at(path, time_ns, size):
     data = report(path, None, "--at", "%dns" % time_ns, "--size", str(size))
-    return data["leaked_blocks"]
+    return data["live_blocks"]
 
 
 def check_moments(path, lives, start, size, what):
@@ -229,7 +229,7 @@ def short_threads():
     under = traced([program(), "short_threads"], "preload", folder)
     equal((under.returncode, under.stderr), (0, b""), "short threads: exit status and stderr")
     data = report(profiles(folder)[0])
-    churned = 2 * data["total_bytes"] - data["leaked_bytes"]
+    churned = 2 * data["total_bytes"] - data["live_bytes"]
     with open(profiles(folder)[0], "rb") as file:
         told = struct.unpack_from("<Q", file.read(), CHURN_BYTES)[0]
     if not churned - 101 * 4096 <= told <= churned:

@@ -14,17 +14,17 @@ THREADS = 2
 def look(path, counts, what):
     data = report(path)
     done = sum(allocs_begun for _, allocs_begun, *_ in own_counts(counts).values())
-    equal((data["process"]["state"], data["recording"]["closed"], data["warnings"]),
+    equal((data["process"]["end"], data["recording"]["closed"], data["warnings"]),
           ("running", False, []), what, "state, closed, warnings")
     consistent(data, what)
-    if data["total_allocations"] > done + 100:  # a few of the program's own
-        fail(what, data["total_allocations"], "allocations, but only", done, "were begun")
-    return data["total_allocations"]
+    if data["allocations"] > done + 100:  # a few of the program's own
+        fail(what, data["allocations"], "allocations, but only", done, "were begun")
+    return data["allocations"]
 
 
 def has_events(folder):
     data = report_so_far(recordings(folder)[0]) if recordings(folder) else None
-    return data is not None and data["total_allocations"] > 0
+    return data is not None and data["allocations"] > 0
 
 
 def main():
@@ -41,7 +41,7 @@ def main():
     os.kill(pid, signal.SIGKILL)
     recorder.communicate()
     data = report(path)
-    equal((data["process"]["state"], data["recording"]["closed"], data["warnings"]),
+    equal((data["process"]["end"], data["recording"]["closed"], data["warnings"]),
           ("killed", True, []), "at the end: state, closed, warnings")
     matches_own_counts(data, counts, "at the end:")
 

@@ -12,8 +12,8 @@ from harness import MEMTRACE, build, equal, execute, fail, finish, profiles, rep
 
 import reader
 
-SUMS = ("leaked_bytes", "leaked_blocks", "total_bytes", "total_allocations", "total_frees",
-        "total_temporary", "lost")
+SUMS = ("live_bytes", "live_blocks", "total_bytes", "allocations", "frees",
+        "temporary", "lost")
 COSTS = ("total_bytes", "allocations", "frees", "live_bytes", "live_blocks", "temporary")
 
 
@@ -85,10 +85,10 @@ def adds_up(paths, merged, what, born_with=True):
           sum(len(data["threads"]) for data in one), what, "thread ids")
     equal(merged["warnings"], [], what, "warnings")
     # Times are known to 4 ms: what happened in one moment may be added up in another order.
-    least = max(data["maximum_bytes"] for data in one)
-    most = sum(data["maximum_bytes"] for data in one)
-    equal(least <= merged["maximum_bytes"] <= most, True, what, "maximum",
-          merged["maximum_bytes"], least, most)
+    least = max(data["peak_bytes"] for data in one)
+    most = sum(data["peak_bytes"] for data in one)
+    equal(least <= merged["peak_bytes"] <= most, True, what, "maximum",
+          merged["peak_bytes"], least, most)
 
 
 def processes(folder):
@@ -109,7 +109,7 @@ def one_after_the_other(paths, new):
     for _, change in sorted(held_most(paths), key=lambda step: step[0]):
         live += change
         most = max(most, live)
-    equal(report(new)["maximum_bytes"], most, "maximum of runs one after the other")
+    equal(report(new)["peak_bytes"], most, "maximum of runs one after the other")
 
 
 def several(folder):
@@ -169,7 +169,7 @@ def summed(folder):
     one = [report(path) for path in paths]
     merged = merge(paths, new)
     adds_up(paths, merged, "profiles", born_with=False)
-    equal(merged["maximum_bytes"], sum(data["maximum_bytes"] for data in one), "profiles: maximum")
+    equal(merged["peak_bytes"], sum(data["peak_bytes"] for data in one), "profiles: maximum")
     equal(merged["peak_error_bytes"], sum(data["peak_error_bytes"] for data in one),
           "profiles: bound of the maximum's error")
     peaks = collections.Counter()
@@ -220,7 +220,7 @@ def rotated(folder):
         moved.append(shutil.move(path, os.path.join(inside, "x%d.mtr" % (len(parts) - number))))
     after = merge(moved[::-1] + moved[:1], os.path.join(folder, "whole.merged"))
     equal(by_path(after), by_path(before), "parts: call paths")
-    for name in SUMS + ("maximum_bytes",):
+    for name in SUMS + ("peak_bytes",):
         equal(after[name], before[name], "parts:", name)
     equal(after["recording"]["events"], before["recording"]["events"], "parts: events")
     equal(after["warnings"], [], "parts: warnings")

@@ -93,7 +93,7 @@ class Subject:
 
 
 def sums(data):
-    return data["leaked_blocks"], data["leaked_bytes"]
+    return data["live_blocks"], data["live_bytes"]
 
 
 def test_steps():

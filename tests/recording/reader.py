@@ -448,7 +448,7 @@ def totals(path):
     total = {name: sum(cost[name] for cost in heap) for name in
              ("allocations", "total_bytes", "frees", "live_bytes")}
     total["live_blocks"] = total["allocations"] - total["frees"]
-    total["maximum_bytes"] = maximum
+    total["peak_bytes"] = maximum
     lost = [event for event in recording.events() if isinstance(event, Lost)]
     return {"totals": total, "unknown_frees": unknown, "damaged": recording.damaged,
             "closed": recording.closed, "lost_allocs": sum(event.allocs for event in lost),

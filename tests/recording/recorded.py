@@ -89,8 +89,8 @@ def same_as_profile(recorded, profiled, what):
             break
     equal(by_thread(recorded), by_thread(profiled), what, "threads")
     bound = recorded["peak_error_bytes"] + profiled["peak_error_bytes"]
-    if abs(recorded["maximum_bytes"] - profiled["maximum_bytes"]) > bound:
-        fail(what, "maximum", recorded["maximum_bytes"], "and", profiled["maximum_bytes"],
+    if abs(recorded["peak_bytes"] - profiled["peak_bytes"]) > bound:
+        fail(what, "maximum", recorded["peak_bytes"], "and", profiled["peak_bytes"],
              "but the bounds are", recorded["peak_error_bytes"], profiled["peak_error_bytes"])
 
 

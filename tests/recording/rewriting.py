@@ -14,8 +14,8 @@ import reader
 
 THREADS = 2
 PAIRS = 60000
-LASTING = ("total_bytes", "total_allocations", "total_frees", "leaked_bytes", "leaked_blocks",
-           "total_temporary", "lost")
+LASTING = ("total_bytes", "allocations", "frees", "live_bytes", "live_blocks",
+           "temporary", "lost")
 
 
 def run(*words):
@@ -27,7 +27,7 @@ def run(*words):
 
 def same_sums(before, after, what, peak=True):
     """All sums; the timeline and what tells of the file itself may differ."""
-    for name in LASTING + (("maximum_bytes", "peak_error_bytes") if peak else ()):
+    for name in LASTING + (("peak_bytes", "peak_error_bytes") if peak else ()):
         equal(after[name], before[name], what, name)
     ours, theirs = costs(after, peak), costs(before, peak)
     for name in sorted(set(ours) | set(theirs)):
@@ -83,7 +83,7 @@ def stripped(path, folder):
     told = run("strip", path, "--output", new)
     after = report(new)
     same_sums(before, after, "stripped", peak=False)
-    gone = before["total_temporary"]
+    gone = before["temporary"]
     equal(b"memtrace: %s short-lived blocks" % format(gone, ",").encode() in told.stderr, True,
           "stripped: what it says", told.stderr)
     if after["recording"]["events"] > before["recording"]["events"] - gone:
@@ -93,7 +93,7 @@ def stripped(path, folder):
     same_sums(before, after, "stripped of all that its thread freed", peak=False)
     own = sum(t["frees"] - sum(f["blocks"] for f in t["freed_of"]) for t in before["threads"])
     allocs = info(new)["allocations"]
-    equal(allocs, before["total_allocations"] - own, "allocations left")
+    equal(allocs, before["allocations"] - own, "allocations left")
 
 
 def info(path):
@@ -208,7 +208,7 @@ def refused(path, folder):
         if done.returncode == 0 or done.stderr.count(b"\n") != 1 or os.path.exists(new):
             fail("memtrace", *words, "status", done.returncode, done.stderr)
     told = info(profile)
-    equal(told["executable"].endswith("true"), True, "a profile's program", told["executable"])
+    equal(told["program"].endswith("true"), True, "a profile's program", told["program"])
 
 
 def in_one_file(program, folder, pairs):

@@ -81,7 +81,7 @@ def main():
     for tid, (allocs, _, frees, _) in workers.items():
         of_thread = [thread for data in parts for thread in data["threads"] if thread["tid"] == tid]
         equal(sum(thread["allocations"] for thread in of_thread), allocs, "thread", tid, "allocations")
-    frees = sum(data["total_frees"] + data["recording"]["foreign_frees"] for data in parts)
+    frees = sum(data["frees"] + data["recording"]["foreign_frees"] for data in parts)
     done = sum(counts[2] for counts in workers.values())
     if not done <= frees <= done + 100:  # a few of the program's own
         fail("frees of all parts:", frees, "but", done, "were done")

@@ -21,13 +21,13 @@ def run(size):
     told = recorded["recording"]
     equal((told["sampled"], told["closed"], told["foreign_frees"], recorded["lost"]),
           (True, True, 0, 0), what, "sampled, closed, foreign frees, lost")
-    for name in ("total_bytes", "total_allocations", "leaked_bytes"):
+    for name in ("total_bytes", "allocations", "live_bytes"):
         error = told["standard_errors"][name]
         if abs(recorded[name] - profiled[name]) > SIGMAS * error + profiled[name] / 1000:
             fail(what, name, recorded[name], "+-", error, "but it is", profiled[name])
     if not told["standard_errors"]["total_bytes"] < profiled["total_bytes"] / 10:
         fail(what, "an estimate that says little:", told["standard_errors"])
-    kept = told["events"] / (profiled["total_allocations"] + profiled["total_frees"])
+    kept = told["events"] / (profiled["allocations"] + profiled["frees"])
     if kept > 0.5:
         fail(what, "most events were kept:", kept)
 

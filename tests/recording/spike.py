@@ -22,7 +22,7 @@ def saved_answers(page):
 
 def timeline_of(path, *options):
     data = json.loads(execute([MEMTRACE, "report", "--json", *options, path]).stdout)
-    return data["maximum_bytes"], data["timeline"], data["process"]["duration_ns"]
+    return data["peak_bytes"], data["timeline"], data["process"]["duration_ns"]
 
 
 def check_points(path, what, *options, least=3):

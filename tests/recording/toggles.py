@@ -20,7 +20,7 @@ def main():
                                     under.stdout).groups()))
     data = both(folder, how)
     whole(data, how)
-    equal((data["total_allocations"], data["total_frees"], data["leaked_blocks"]), want, how,
+    equal((data["allocations"], data["frees"], data["live_blocks"]), want, how,
           "allocations, frees, blocks")
 
 

@@ -40,8 +40,8 @@ def expected(lives, start, end):
     born = [size for birth, _, size in lives if start <= birth < end]
     freed = [size for _, death, size in lives if death is not None and start <= death < end]
     held = [size for birth, death, size in lives if birth < end and (death is None or death >= end)]
-    return {"total_allocations": len(born), "total_bytes": sum(born), "total_frees": len(freed),
-            "leaked_blocks": len(held), "leaked_bytes": sum(held)}
+    return {"allocations": len(born), "total_bytes": sum(born), "frees": len(freed),
+            "live_blocks": len(held), "live_bytes": sum(held)}
 
 
 def ask(path, cache, *options):

@@ -29,7 +29,7 @@ def check_profiles():
     equal(sorted(os.listdir(os.path.join(folder, "regions"))), [], "regions left")
     out = os.path.join(folder, "out.mtp")
     found = [report(os.path.join(out, name)) for name in sorted(os.listdir(out)) if name.endswith(".mtp")]
-    mine = [data["total_bytes"] for data in found if os.path.basename(data["executable"]).startswith("subject")]
+    mine = [data["total_bytes"] for data in found if os.path.basename(data["program"]).startswith("subject")]
     equal(sorted(mine), [2001, 2003, 3001, 4001], "profiles of its programs")
     equal(len(found) >= 6, True, "those of both shells, too", len(found))
 

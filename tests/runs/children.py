@@ -82,23 +82,23 @@ def depths(data):
 def check_single():
     path, context = with_children("family.mtp")
     data = told(path)
-    equal((data["total_allocations"], data["total_bytes"]), (2, 3000), "the parent's own")
+    equal((data["allocations"], data["total_bytes"]), (2, 3000), "the parent's own")
     line = [line for line in command("report", path)[0].splitlines() if "forked children" in line]
     # 31 to 34; those of the second leaf are numbered from 1 * 2 on: 3, which 33 has already.
     equal(len(line), 1, "a line about them")
     equal(line[0].split(None, 2)[2],
           "4, 24 allocations (1.6 KiB), most held at once by one: 700 B, lost 2")
     equal(data["forked_children"], {"count": 4, "allocations": 24, "total_bytes": 1675,
-                                    "leaked_bytes": 600 + 600 + 40, "maximum_bytes": 700, "lost": 2})
+                                    "live_bytes": 600 + 600 + 40, "peak_bytes": 700, "lost": 2})
     text = command("report", "--show-processes", path)[0]
     equal([line.split()[0] for line in text.splitlines()[3:]],
           [str(data["process"]["pid"]), "31", "32", "33", "34"], text)
     equal("\x1b" in text, False, "control characters")
     everything = told(path, "--all-processes")
-    equal((everything["total_allocations"], everything["total_bytes"], everything["total_frees"]),
+    equal((everything["allocations"], everything["total_bytes"], everything["frees"]),
           (2 + 24, 3000 + 1675, 1 + 8), "with their children")
-    equal((everything["leaked_bytes"], everything["lost"]), (1000 + 1240, 2))
-    equal(everything["maximum_bytes"], data["maximum_bytes"], "the parent's alone")
+    equal((everything["live_bytes"], everything["lost"]), (1000 + 1240, 2))
+    equal(everything["peak_bytes"], data["peak_bytes"], "the parent's alone")
     allocate, main = "allocate", "main"
     equal(depths(everything), {
         (allocate, main): (2 + 10 + 1 + 1, 3000 + 1000 + 100 + 5, 1000 + 600 + 100),

@@ -32,7 +32,7 @@ def check(how, *options):
             size = context["total_bytes"] // context["allocations"]
             sizes[size] = sizes.get(size, 0) + context["allocations"]
     equal({size: sizes.get(size) for size in (101, 103, 10001)}, {101: 10, 103: 1, 10001: 2}, options, "in all")
-    equal(data["total_allocations"], sum(one["allocations"] for one in processes), options, "the sum of all")
+    equal(data["allocations"], sum(one["allocations"] for one in processes), options, "the sum of all")
 
 
 check("")

@@ -79,7 +79,7 @@ def check_commands():
     data = json.loads(command("diff", "--json", "--process", "sh", run, after)[0])
     equal([data[side]["source"].rsplit("/", 1)[1] for side in ("before", "after")],
           ["sh.10.mtp", "sh.20.mtp"], "diff")
-    totals = data["totals"]["maximum_bytes"]
+    totals = data["totals"]["peak_bytes"]
     equal((totals["before"], totals["after"]), (1000, 1500), "diff")
     equal(said(run, after, "--process", "cc1:2", status=1, name="diff").split(";")[0],
           "memtrace: there is no process 'cc1:2' in " + after)

@@ -8,8 +8,8 @@ import signal
 
 from runfolder import command, describe, equal, finish, folder, leaves_nothing, make, process, record, told
 
-SUMS = ("total_allocations", "total_bytes", "total_frees", "leaked_bytes", "leaked_blocks",
-        "maximum_bytes", "total_temporary", "lost")
+SUMS = ("allocations", "total_bytes", "frees", "live_bytes", "live_blocks",
+        "peak_bytes", "temporary", "lost")
 
 
 def added(files):
@@ -42,7 +42,7 @@ def check(run):
     equal("All processes, added up by call path." in text, True, text[:1000])
     sql = "SELECT total_bytes, allocations FROM summary"
     equal(command("query", "--all-processes", run, sql)[0],
-          "%d\t%d\n" % (data["total_bytes"], data["total_allocations"]))
+          "%d\t%d\n" % (data["total_bytes"], data["allocations"]))
     out = json.loads(command("export", "--format", "json", "--all-processes", run)[0])
     equal(out["total_bytes"], data["total_bytes"], "export")
     command("check", "--all-processes", "cumulative <= %d" % data["total_bytes"], run)
@@ -83,14 +83,14 @@ equal(told(merged), told(raw), "compressed and not")
 recordings = make("recordings")
 for number, sizes in enumerate(((1000, 2000, 3000), (10, 20), (4096,))):
     record("%s/r.%d.mtr" % (recordings, number), "r", *sizes, how="record")
-equal(told(recordings)["total_bytes"], 4096 if told(recordings)["maximum_bytes"] == 4096 else 6000)
-single = [told(file)["maximum_bytes"] for file in glob.glob(recordings + "/*.mtr")]
-equal(told(recordings)["maximum_bytes"] in single, True, "one of them")
+equal(told(recordings)["total_bytes"], 4096 if told(recordings)["peak_bytes"] == 4096 else 6000)
+single = [told(file)["peak_bytes"] for file in glob.glob(recordings + "/*.mtr")]
+equal(told(recordings)["peak_bytes"] in single, True, "one of them")
 # What was never freed counts until the end, so the maximum of all is known, and events are there.
 data = told(recordings, "--all-processes")
 wanted = added(sorted(glob.glob(recordings + "/*.mtr")))
-equal({name: data[name] for name in SUMS if name != "maximum_bytes"},
-      {name: wanted[name] for name in SUMS if name != "maximum_bytes"}, "recordings")
+equal({name: data[name] for name in SUMS if name != "peak_bytes"},
+      {name: wanted[name] for name in SUMS if name != "peak_bytes"}, "recordings")
 equal(command("query", "--all-processes", recordings, "SELECT sum(size) FROM allocations")[0],
       "%d\n" % wanted["total_bytes"], "events")
 leaves_nothing(signal.SIGTERM, "report", "--all-processes", recordings)

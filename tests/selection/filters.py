@@ -150,10 +150,10 @@ class Asker:
     @staticmethod
     def check_totals(options, data):
         part_of = "pools" if {"pool", "--pool"} & set(options) else "contexts"
-        for total, part in (("total_bytes", "total_bytes"), ("total_allocations", "allocations"),
-                            ("total_frees", "frees"), ("leaked_bytes", "live_bytes"),
-                            ("leaked_blocks", "live_blocks"), ("maximum_bytes", "peak_bytes"),
-                            ("total_temporary", "temporary")):
+        for total, part in (("total_bytes", "total_bytes"), ("allocations", "allocations"),
+                            ("frees", "frees"), ("live_bytes", "live_bytes"),
+                            ("live_blocks", "live_blocks"), ("peak_bytes", "peak_bytes"),
+                            ("temporary", "temporary")):
             equal(sum(context[part] for context in data[part_of]), data[total], options, "the sum of", part)
 
 
@@ -486,8 +486,8 @@ def complements(asker):
                        (["--chain-length", "1"], ["--chain-length", "2.."]),
                        (["--lifetime", "..1ms"], ["--lifetime", "1000001ns.."])):
         halves = [asker.told(*one), asker.told(*other)]
-        for name in ("maximum_bytes", "leaked_bytes", "total_bytes", "total_allocations",
-                     "total_frees", "total_temporary"):
+        for name in ("peak_bytes", "live_bytes", "total_bytes", "allocations",
+                     "frees", "temporary"):
             equal(sum(half[name] for half in halves), asker.all[name], one, other, name)
 
 

@@ -11,8 +11,8 @@ from harness import build, equal, finish, report, scratch
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 COSTS = ("live_bytes", "live_blocks", "peak_bytes", "total_bytes", "allocations", "frees", "temporary")
-TOTALS = ("maximum_bytes", "leaked_bytes", "leaked_blocks", "total_bytes", "total_allocations",
-          "total_frees", "total_temporary")
+TOTALS = ("peak_bytes", "live_bytes", "live_blocks", "total_bytes", "allocations",
+          "frees", "temporary")
 EVERY_BLOCK = ("--size", "0..1000G")
 
 
@@ -46,7 +46,7 @@ def sampled():
             near = answer["recording"]["standard_errors"][name]
             equal(abs(near - error) <= 1 + error // 1000, True, "standard error of", name, near, error)
     halves = [told(path, "--size", text) for text in ("..999", "1000..")]
-    for name in ("maximum_bytes", "leaked_bytes", "total_bytes"):
+    for name in ("peak_bytes", "live_bytes", "total_bytes"):
         equal(sum(half[name] for half in halves), whole[name], "sampled halves", name)
     errors = [half["recording"]["standard_errors"]["total_bytes"] for half in halves]
     error = whole["recording"]["standard_errors"]["total_bytes"]
@@ -61,9 +61,9 @@ def culled():
     equal({context["id"]: context["allocations"] for part in ("contexts", "pools")
            for context in every[part]},
           {number: cost["allocations"] for number, cost in want.items()}, "blocks that were not culled")
-    equal(whole["total_allocations"] > every["total_allocations"], True, "some were culled")
+    equal(whole["allocations"] > every["allocations"], True, "some were culled")
     same_contexts(by_path, whole, "culled blocks belong to their paths")
-    for name in ("maximum_bytes", "leaked_bytes", "leaked_blocks"):
+    for name in ("peak_bytes", "live_bytes", "live_blocks"):
         equal(every[name], whole[name], "culled", name)
 
 

@@ -29,7 +29,7 @@ def main():
     for number, one in enumerate(found, 1):
         inside = [life for life in blocks if lay_in(life, [one])]
         data = report(path, {"MEMTRACE_CACHE": ""}, "--mapping", str(number))
-        equal((data["total_allocations"], data["total_bytes"]), (len(inside), sum(life.size for life in inside)),
+        equal((data["allocations"], data["total_bytes"]), (len(inside), sum(life.size for life in inside)),
               "in mapping", number, one)
         places += len(inside) != 0
         for life in inside:

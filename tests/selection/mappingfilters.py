@@ -68,7 +68,7 @@ class Asker:
         chosen = [one for one in self.found if holds(one)]
         inside = [life for life in self.blocks if lay_in(life, chosen)]
         data = report(self.path, {"MEMTRACE_CACHE": ""}, *options)
-        equal((data["total_allocations"], data["total_bytes"]), (len(inside), sum(life.size for life in inside)),
+        equal((data["allocations"], data["total_bytes"]), (len(inside), sum(life.size for life in inside)),
               options, "blocks")
         self.check_listed(options, chosen)
         numbers = {one["number"] for one in chosen}
@@ -90,7 +90,7 @@ class Asker:
 def check_known(asker, places):
     for options, sizes in KNOWN:
         parts = report(asker.path, {"MEMTRACE_CACHE": ""}, *options, "--size", "%d.." % (2 * MIB))
-        equal((parts["total_allocations"], parts["total_bytes"]), (len(sizes), sum(sizes)), options, "large blocks")
+        equal((parts["allocations"], parts["total_bytes"]), (len(sizes), sum(sizes)), options, "large blocks")
         listed = told("report", "--json", "--show-mappings", "-n", "0", *options, asker.path)["reports"]
         starts = {int(row["start"], 16) if isinstance(row["start"], str) else row["start"]
                   for part in listed if part["name"] == "each-mapping" for row in part["rows"]}

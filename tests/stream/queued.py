@@ -145,7 +145,7 @@ def thinned(program):
     for span in told["thinned"]:
         if not (span["from_ns"] < span["to_ns"] and 256 <= span["sample_bytes"] <= 64 << 20):
             fail("thinned", span)
-    for name in ("total_allocations", "total_bytes"):
+    for name in ("allocations", "total_bytes"):
         error = events["recording"]["standard_errors"][name]
         if not 0 < abs(events[name] - data[name]) < 6 * error:
             fail(name, "of events", events[name], "+-", error, "but the program counted", data[name])

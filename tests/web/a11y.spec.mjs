@@ -59,14 +59,14 @@ test('the flame graph is a tree', async (t) => {
     const root = await focused();
     assert.equal(root.focused, true);
     assert.equal(root.level, 1);
-    assert.match(root.name, new RegExp(`^everything, ${spell.count(told.total_allocations)}, 100.0%`));
+    assert.match(root.name, new RegExp(`^everything, ${spell.count(told.allocations)}, 100.0%`));
     await page.keyboard.press('ArrowDown');
     await settled(page);
     const main = await focused();
     assert.equal(main.level, 2);
     assert.equal(main.focused, true);
     const through = told.contexts.filter(({ frames }) => frames.some((one) => one.function === 'main')).reduce((sum, one) => sum + one.allocations, 0);
-    assert.match(main.name, new RegExp(`^main, ${spell.count(through)}, ${spell.share(through, told.total_allocations)}`));
+    assert.match(main.name, new RegExp(`^main, ${spell.count(through)}, ${spell.share(through, told.allocations)}`));
     const item = page.getByRole('treeitem');
     assert.equal(await item.getAttribute('aria-posinset'), '1');
     const siblings = Number(await item.getAttribute('aria-setsize'));

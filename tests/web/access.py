@@ -12,7 +12,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "python"))
 from webserver import Scratch, Server, check
 
-SECRETS = (b"subject", b"malloc", b"inner", b"maximum_bytes", b"sources")
+SECRETS = (b"subject", b"malloc", b"inner", b"peak_bytes", b"sources")
 ENDPOINTS = ("/session", "/sources", "/r/1", "/r/1/tree", "/r/1/threads", "/r/1/events", "/openapi.json", "/nowhere")
 
 

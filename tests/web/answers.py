@@ -14,9 +14,9 @@ import urllib.parse
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "python"))
 from webserver import BUILD, MEMTRACE, Scratch, Server, check
 
-SUMS = {"maximum_bytes": "maximum_bytes", "leaked_bytes": "live_bytes", "leaked_blocks": "live_blocks",
-        "total_bytes": "total_bytes", "total_allocations": "allocations", "total_frees": "frees",
-        "total_temporary": "temporary"}
+SUMS = {"peak_bytes": "peak_bytes", "live_bytes": "live_bytes", "live_blocks": "live_blocks",
+        "total_bytes": "total_bytes", "allocations": "allocations", "frees": "frees",
+        "temporary": "temporary"}
 
 
 def report(*words):
@@ -40,8 +40,8 @@ def check_summary(server, name, source):
     told = report(name)
     check_totals("summary", answer, told)
     data = answer["data"]
-    check("process", data["pid"] == told["process"]["pid"] and data["program"] == told["executable"] and
-          data["duration_ns"] == told["process"]["duration_ns"] and data["ended"] == told["process"]["state"], data)
+    check("process", data["pid"] == told["process"]["pid"] and data["program"] == told["program"] and
+          data["duration_ns"] == told["process"]["duration_ns"] and data["end"] == told["process"]["end"], data)
     check("envelope", answer["window"] == {"from_ns": 0, "to_ns": None} and answer["via"] == "model" and
           answer["exact"] in ("exact", "bound") and answer["ms"] >= 0 and
           answer["command"] == "memtrace report " + shlex.quote(name), answer)
@@ -80,7 +80,7 @@ def check_windows(server):
         query += "&to=%dns" % window["to_ns"] if window["to_ns"] is not None else ""
         exact = server.get("/r/1?" + query)
         check("is exact at those edges", exact["exact"] in ("exact", "bound"), exact)
-        for name in ("live_bytes", "total_bytes", "allocations", "frees", "temporary", "maximum_bytes"):
+        for name in ("live_bytes", "total_bytes", "allocations", "frees", "temporary", "peak_bytes"):
             check("the same " + name, snapped["data"]["totals"][name] == exact["data"]["totals"][name],
                   window, snapped["data"]["totals"], exact["data"]["totals"])
     parts = [server.get("/r/1?from=%d%%25%s" % (at, "&to=%d%%25" % (at + 25) if at < 75 else ""))["data"]["totals"]
@@ -136,7 +136,7 @@ def check_timeline(server):
     few = server.get("/r/1/timeline?points=10&series=live")["data"]
     check("few points", len(few["time_ns"]) <= 10 and list(few["series"]) == ["live"], few)
     check("the maximum stays", max(few["series"]["live"]) == max(whole["series"]["live"]) and
-          few["maximum"]["bytes"] == server.get("/r/1")["data"]["totals"]["maximum_bytes"], few)
+          few["maximum"]["bytes"] == server.get("/r/1")["data"]["totals"]["peak_bytes"], few)
 
 
 def check_commands(server, scratch, name):
@@ -189,7 +189,7 @@ def check_differences(server, names):
 def difference_is_told(server, query):
     """The tree's command, run, has the totals of the tree."""
     differing = 0
-    for metric, name in (("maximum", "maximum_bytes"), ("cumulative", "total_bytes"), ("allocations", "allocations")):
+    for metric, name in (("maximum", "peak_bytes"), ("cumulative", "total_bytes"), ("allocations", "allocations")):
         answer = server.get("/r/1/tree?metric=%s&%s" % (metric, query))
         done = subprocess.run([MEMTRACE, *shlex.split(answer["command"])[1:], "--json"], stdout=subprocess.PIPE)
         check("the command runs", done.returncode == 0, answer["command"])
@@ -216,7 +216,7 @@ def check_runs(scratch):
                 check("process", answer["data"]["totals"]["allocations"] == one["allocations"] and
                       "--process" in answer["command"], answer, one)
         every = server.get("/r/1?all-processes=1")["data"]["totals"]["allocations"]
-        check("all", every == report("--all-processes", run)["total_allocations"], every)
+        check("all", every == report("--all-processes", run)["allocations"], every)
 
 
 def check_options(scratch, recording):

@@ -273,7 +273,7 @@ def check_replaced(scratch, recording):
         server.wait_open(2)
         told = subprocess.run([MEMTRACE, "report", "--json", path], stdout=subprocess.PIPE, check=True).stdout
         check("the new one", server.get("/r/2")["data"]["totals"]["allocations"] ==
-              json.loads(told)["total_allocations"] != before[0]["totals"]["allocations"])
+              json.loads(told)["allocations"] != before[0]["totals"]["allocations"])
 
 
 # ---- Surroundings ----

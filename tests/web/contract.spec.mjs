@@ -89,8 +89,8 @@ test('contract', async (t) => {
     await t.test('numbers are those of the command line', async () => {
         const { totals } = (await server.get('/r/1')).data;
         const told = report(file);
-        const names = { maximum_bytes: 'maximum_bytes', live_bytes: 'leaked_bytes', live_blocks: 'leaked_blocks',
-            total_bytes: 'total_bytes', allocations: 'total_allocations', frees: 'total_frees', temporary: 'total_temporary' };
+        const names = { peak_bytes: 'peak_bytes', live_bytes: 'live_bytes', live_blocks: 'live_blocks',
+            total_bytes: 'total_bytes', allocations: 'allocations', frees: 'frees', temporary: 'temporary' };
         for (const [name, theirs] of Object.entries(names)) {
             assert.equal(totals[name], told[theirs], name);
         }

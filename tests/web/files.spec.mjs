@@ -15,7 +15,7 @@ const idOf = (page) => new URL(page.url()).searchParams.get('r') ?? '1';
 async function says(page, told) {
     await settled(page);
     const text = await page.locator('main').innerText();
-    for (const figure of [spell.bytes(told.maximum_bytes), spell.bytes(told.leaked_bytes - (told.suppressed_bytes ?? 0)), spell.count(told.total_allocations)]) {
+    for (const figure of [spell.bytes(told.peak_bytes), spell.bytes(told.live_bytes - (told.suppressed_bytes ?? 0)), spell.count(told.allocations)]) {
         assert.ok(text.includes(figure), `the page does not say ${figure}: ${text}`);
     }
 }
@@ -93,8 +93,8 @@ test('files', async (t) => {
         await page.waitForURL((url) => url.searchParams.get('r') === '4');
         await settled(page);
         const left = (await server.get('/r/4')).data;
-        assert.ok(left.ended === 'killed' && left.totals.live_bytes >= 20 << 16, left);
-        await says(page, { maximum_bytes: left.totals.maximum_bytes, leaked_bytes: left.totals.live_bytes, total_allocations: left.totals.allocations });
+        assert.ok(left.end === 'killed' && left.totals.live_bytes >= 20 << 16, left);
+        await says(page, { peak_bytes: left.totals.peak_bytes, live_bytes: left.totals.live_bytes, allocations: left.totals.allocations });
         assert.match(await page.locator('main').innerText(), /killed, or ended abruptly/);
         await page.goto(`${server.origin}/files?r=1`);
         await others.getByRole('button', { name: `grower (${running})` }).click();

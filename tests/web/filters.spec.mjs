@@ -78,7 +78,7 @@ const WINDOWS = ['from', 'to', 'at', 'between'];
 /* Of a recording that ran long enough for the kernel to be asked about its mappings: the last test. */
 const MAPPINGS = { 'mapping-permissions': '..x', 'mapping-peak-rss': '1M..', mapping: '7' };
 /* JSON tells pools apart from the heap, whatever is chosen. */
-const allocationsOf = (told) => (told.total_allocations > 0 ? told.total_allocations : told.pools.reduce((sum, pool) => sum + pool.allocations, 0));
+const allocationsOf = (told) => (told.allocations > 0 ? told.allocations : told.pools.reduce((sum, pool) => sum + pool.allocations, 0));
 const asOptions = (name, value) => (value === '' ? [`--${name}`] : [`--${name}`, value]);
 
 /* ---- The page ---- */
@@ -98,7 +98,7 @@ test('each filter as a chip', async (t) => {
     const server = await serve(t, file);
     const page = await open(t, server);
     const all = await allocations(page);
-    assert.equal(all, report(file).total_allocations);
+    assert.equal(all, report(file).allocations);
 
     await t.test('all that are offered have a case', async () => {
         await field(page).click();
@@ -234,7 +234,7 @@ test('chips of mappings choose mappings, and the blocks in them', async (t) => {
         }
         await page.getByRole('link', { name: 'Summary', exact: true }).click();
         await settled(page);
-        const { total_allocations: told } = report(data, ...asOptions(name, value));
+        const { allocations: told } = report(data, ...asOptions(name, value));
         assert.equal(told === 0 ? 0 : await allocations(page), told);
         await chip(page, name, value).click();
         await page.getByRole('link', { name: 'Mappings', exact: true }).click();

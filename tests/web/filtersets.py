@@ -112,7 +112,7 @@ def by_command(line):
                           stderr=subprocess.PIPE, check=False)
     check(line, done.returncode == 0, done.stderr)
     told = json.loads(done.stdout)
-    return tuple(told[name] for name in ("total_allocations", "total_bytes", "leaked_blocks", "leaked_bytes"))
+    return tuple(told[name] for name in ("allocations", "total_bytes", "live_blocks", "live_bytes"))
 
 
 def one_set(server, rng, there):

@@ -65,8 +65,8 @@ def end(server):
 def check_report(what, totals, path):
     """The page's numbers are those of the command line."""
     said = json.loads(subprocess.run([MEMTRACE, "report", "--json", path], stdout=subprocess.PIPE, check=True).stdout)
-    check(what, (totals["live_bytes"], totals["allocations"], totals["maximum_bytes"]) ==
-          (said["leaked_bytes"], said["total_allocations"], said["maximum_bytes"]), totals, said["leaked_bytes"])
+    check(what, (totals["live_bytes"], totals["allocations"], totals["peak_bytes"]) ==
+          (said["live_bytes"], said["allocations"], said["peak_bytes"]), totals, said["live_bytes"])
 
 
 def check_images(scratch, how, name):
@@ -74,7 +74,7 @@ def check_images(scratch, how, name):
     server = start(scratch, how, name, "sh", "-c", SHELL.format(how))
     child = running(server, "subject")
     shell = opened(server, id=1, state="open")
-    check("the shell", shell["live"] and shell["ended"] == "running" and child["parent_pid"] == shell["pid"] and
+    check("the shell", shell["live"] and shell["end"] == "running" and child["parent_pid"] == shell["pid"] and
           re.fullmatch(r"(da|ba)?sh \(%d\)" % shell["pid"], shell["name"]), shell, child)
     helper = running(server, "helper")
     check("another process", helper["pid"] not in (child["pid"], shell["pid"]), helper)
@@ -84,22 +84,22 @@ def check_images(scratch, how, name):
     image = opened(server, pid=shell["pid"], name=r"helper \(\d+\)", state="open")
     check("it goes on as another", image["id"] == 3 and image["live"], image)
     before = opened(server, id=1)
-    check("the shell is no more", not before["live"] and before["ended"] == "execed" and before["name"] == shell["name"],
+    check("the shell is no more", not before["live"] and before["end"] == "execed" and before["name"] == shell["name"],
           before)
     held = server.get("/r/1")["data"]
-    check("what it held stays", held["ended"] == "execed" and not held["live"] and held["totals"]["allocations"] > 0, held)
+    check("what it held stays", held["end"] == "execed" and not held["live"] and held["totals"]["allocations"] > 0, held)
     os.kill(child["pid"], signal.SIGKILL)
-    killed = opened(server, id=2, ended="killed")
+    killed = opened(server, id=2, end="killed")
     check("killed", not killed["live"] and killed["name"] == "subject (%d)" % child["pid"], killed)
     tell(scratch, how + ".over")
     run = opened(server, kind="run", state="open")
     check("the run", run["path"] == scratch.file(name) and run["pid"] == 0, run)
-    opened(server, id=3, ended="ended")
+    opened(server, id=3, end="ended")
     check("nothing is left", not server.get("/sources")["found"], server.get("/sources")["found"])
     for number in (1, 2, 3):
         told = server.get("/r/%d" % number)
         check("a command that works", told["command"] == "" or os.path.exists(told["command"].split()[-1]), told["command"])
-        check("the end", told["data"]["ended"] == ("execed", "killed", "ended")[number - 1], told["data"])
+        check("the end", told["data"]["end"] == ("execed", "killed", "ended")[number - 1], told["data"])
     if how == "record":
         # Its file is moved to the others' folder in the end.
         ours = wait(server, "its file", lambda _: [told for told in [server.get("/r/3")] if told["command"]])[0]

@@ -43,7 +43,7 @@ def main():
     # Of one process alone there is a moment of its maximum.
     equal("maximum" in server.data("/r/1/timeline", all_processes="1"), False, "the sum's maximum")
     alone = server.data("/r/1/timeline", series="live,resident")
-    equal(alone["maximum"]["bytes"], server.data("/r/1")["totals"]["maximum_bytes"], "its maximum")
+    equal(alone["maximum"]["bytes"], server.data("/r/1")["totals"]["peak_bytes"], "its maximum")
     resident = alone["series"].get("resident")
     equal(resident is None, "resident" in alone["missing"], "what is missing is said", alone)
     if resident is not None and max((one or 0) for one in resident) == 0:

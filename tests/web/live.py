@@ -61,7 +61,7 @@ def check_killed(scratch):
             check("it moves on", after["allocations"] > before["allocations"] and after["now_ns"] > before["now_ns"] and
                   after["generation"] == before["generation"] + 1, before, after)
         summary = server.get("/r/1")
-        check("running", summary["data"]["live"] and summary["data"]["ended"] == "running" and
+        check("running", summary["data"]["live"] and summary["data"]["end"] == "running" and
               summary["command"] == "memtrace report %d" % pid, summary)
         os.kill(pid, signal.SIGKILL)
         for stream in streams:
@@ -72,7 +72,7 @@ def check_killed(scratch):
         while time.monotonic() < end and server.get("/session")["sources"][0]["path"] != scratch.file("killed.mtp"):
             time.sleep(0.1)
         last = server.get("/r/1")["data"]
-        check("ended", last["ended"] == "killed" and not last["live"], last)
+        check("ended", last["end"] == "killed" and not last["live"], last)
         state = server.get("/session")["sources"][0]
         check("its place", state["path"] == scratch.file("killed.mtp") and not state["live"], state)
     # The collector finished the same region: the same numbers.

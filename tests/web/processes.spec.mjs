@@ -14,7 +14,7 @@ const GROWS = `${grower} <<'.'\n48\n.\n`;
 after(closeChrome);
 
 const cellsOf = async (row) => (await row.getByRole('gridcell').allInnerTexts()).map((text) => text.trim());
-const figures = (told) => [spell.bytes(told.maximum_bytes), spell.bytes(told.leaked_bytes - told.suppressed_bytes), spell.count(told.total_allocations)];
+const figures = (told) => [spell.bytes(told.peak_bytes), spell.bytes(told.live_bytes - told.suppressed_bytes), spell.count(told.allocations)];
 const nameOf = (file) => path.basename(file);
 
 async function shows(page, told) {
@@ -45,7 +45,7 @@ test('a run of several processes', async (t) => {
                 new RegExp(`^([↳└] ?)?${nameOf(one.program)}\\b`).test(cells[0]));
             assert.equal(found.length, 1, `${one.pid} ${one.program}: ${shown.join('\n')}`);
             assert.equal(found[0][3], spell.bytes(one.peak_bytes), found[0].join());
-            assert.equal(found[0][4], spell.bytes(one.leaked_bytes), found[0].join());
+            assert.equal(found[0][4], spell.bytes(one.live_bytes), found[0].join());
         }
         // What a process became by exec stands below what it was, with the same number.
         const images = told.processes.filter((one) => one.image === 2 && nameOf(one.program) === 'grower');
@@ -158,7 +158,7 @@ async function holdTogether(t, how) {
     await together.getByRole('grid', { name: 'Functions that hold most of all' }).getByText('hold_blocks').waitFor();
 
     // The command line says the same.
-    assert.equal(report(String(pid), '--all-processes').leaked_bytes, sum.totals.live_bytes);
+    assert.equal(report(String(pid), '--all-processes').live_bytes, sum.totals.live_bytes);
 
     // All views are about them together.
     await together.getByRole('link', { name: 'All views of them together' }).click();

@@ -28,19 +28,19 @@ test('from too much memory to the line', async (t) => {
 
     await t.test('the summary says what was held', async () => {
         const heading = page.getByRole('heading', { level: 1 });
-        assert.match(await heading.innerText(), new RegExp(`newsdesk held at most ${spell.bytes(told.maximum_bytes)}`));
+        assert.match(await heading.innerText(), new RegExp(`newsdesk held at most ${spell.bytes(told.peak_bytes)}`));
         const tile = async (name, exact) => {
             const link = page.getByRole('link', { name });
             assert.equal(await link.getAttribute('title'), exact, String(name));
             return link.innerText();
         };
-        told.not_suppressed = told.leaked_bytes - told.suppressed_bytes;
+        told.not_suppressed = told.live_bytes - told.suppressed_bytes;
         const bytes = (field) => `${spell.count(told[field])} bytes`;
-        assert.match(await tile(/^At maximum /, bytes('maximum_bytes')), new RegExp(spell.bytes(told.maximum_bytes)));
-        assert.match(await tile(/^Leaked /, bytes('not_suppressed')), new RegExp(`in ${spell.count(told.leaked_blocks - told.suppressed_blocks)} blocks`));
+        assert.match(await tile(/^At maximum /, bytes('peak_bytes')), new RegExp(spell.bytes(told.peak_bytes)));
+        assert.match(await tile(/^Leaked /, bytes('not_suppressed')), new RegExp(`in ${spell.count(told.live_blocks - told.suppressed_blocks)} blocks`));
         assert.match(await tile(/^Allocated /, bytes('total_bytes')), new RegExp(spell.bytes(told.total_bytes)));
-        assert.match(await tile(/^Allocations /, null), new RegExp(`${spell.count(told.total_allocations)}\\s+${spell.count(told.total_frees)} frees`));
-        assert.match(await tile(/^Temporary /, null), new RegExp(`${spell.count(told.total_temporary)}\\s+${spell.share(told.total_temporary, told.total_allocations)}`));
+        assert.match(await tile(/^Allocations /, null), new RegExp(`${spell.count(told.allocations)}\\s+${spell.count(told.frees)} frees`));
+        assert.match(await tile(/^Temporary /, null), new RegExp(`${spell.count(told.temporary)}\\s+${spell.share(told.temporary, told.allocations)}`));
     });
 
     await t.test('the first screen is full', async () => {
@@ -56,7 +56,7 @@ test('from too much memory to the line', async (t) => {
         await reader.click(findings(page).getByRole('link', { name: /Desk::receive holds .* of the peak/ }));
         assert.equal(reader.view(), 'flame');
         const name = await chosenCall(page);
-        const bytes = report(file, ...only('Desk::receive')).maximum_bytes;
+        const bytes = report(file, ...only('Desk::receive')).peak_bytes;
         assert.match(name, new RegExp(`^everything, ${spell.bytes(bytes)}, 100.0%`));
         await page.getByRole('button', { name: 'Remove the filter function' }).waitFor();
     });
@@ -70,7 +70,7 @@ test('from too much memory to the line', async (t) => {
     await t.test('callers and callees of it', async () => {
         await reader.press('s');
         assert.equal(reader.view(), 'sandwich');
-        const bytes = report(file, ...only('Desk::receive')).maximum_bytes;
+        const bytes = report(file, ...only('Desk::receive')).peak_bytes;
         const main = page.getByRole('definition').filter({ hasText: spell.bytes(bytes) });
         await main.first().waitFor();
         for (const half of ['Callers', 'Callees']) {
@@ -124,7 +124,7 @@ test('the tutorial in the page', async (t) => {
         const page = await open(t, server);
         const reader = new Reader(page);
         await reader.click(findings(page).getByRole('link', { name: /Topics::find allocates for a moment/ }));
-        assert.match(await chosenCall(page), new RegExp(`^everything, ${spell.count(told.total_temporary)}, `));
+        assert.match(await chosenCall(page), new RegExp(`^everything, ${spell.count(told.temporary)}, `));
         await reader.clickCall(5); // all, main, morning, receive, find
         assert.match(await chosenCall(page), /^(\(anonymous namespace\)::)?Topics::find, /);
         await reader.click(details(page).getByRole('link', { name: /^Source/ }));
@@ -163,7 +163,7 @@ test('the tutorial in the page', async (t) => {
         await reader.click(row.getByRole('button', { name: 'From here to the next' }));
         await reader.click(page.getByRole('link', { name: /^Held at the end / }));
         assert.equal(reader.view(), 'flame');
-        const held = report(file, '--between', 'evening,night').leaked_bytes;
+        const held = report(file, '--between', 'evening,night').live_bytes;
         assert.match(await chosenCall(page), new RegExp(`^everything, ${spell.bytes(held)}, 100.0%`));
         assert.ok(reader.steps <= 6, `${reader.steps} clicks`);
     });
@@ -216,8 +216,8 @@ test('by keyboard alone', async (t) => {
     await page.keyboard.press('Enter');
     await page.getByRole('button', { name: 'Remove the filter size 100..' }).waitFor();
     await settled(page);
-    const bytes = report(file, '--size', '100..', ...only('compile_filter')).maximum_bytes;
-    assert.ok(bytes > 0 && bytes < report(file, ...only('compile_filter')).maximum_bytes);
+    const bytes = report(file, '--size', '100..', ...only('compile_filter')).peak_bytes;
+    assert.ok(bytes > 0 && bytes < report(file, ...only('compile_filter')).peak_bytes);
     assert.match(await page.getByRole('heading', { level: 1 }).innerText(), new RegExp(spell.bytes(bytes)));
     await page.keyboard.press('Escape');
     await reader.press('Backspace');

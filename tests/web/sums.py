@@ -264,7 +264,7 @@ def differences(server):
 
 def changes_first(server):
     """What did not change comes last, whichever way is up, also where everything else shrank."""
-    largest_ns = server.data("/r/1")["totals"]["maximum_ns"]
+    largest_ns = server.data("/r/1")["totals"]["peak_ns"]
     signs = set()
     for percent in range(50, 100, 5):  # of the time to the maximum; who was held up when, nobody knows
         window = {"to": "%dns" % (largest_ns * percent // 100), "base_to": "%dns" % (largest_ns + 1)}

@@ -72,7 +72,7 @@ test('heat maps', async (t) => {
         await page.locator('.heat-plot').focus();
         await page.keyboard.press('t');
         const cells = await page.getByRole('region', { name: /table$/ }).getByRole('cell').allInnerTexts();
-        assert.equal(cells.reduce((sum, cell) => sum + number(cell), 0), report(file).total_frees);
+        assert.equal(cells.reduce((sum, cell) => sum + number(cell), 0), report(file).frees);
     });
 });
 
@@ -88,7 +88,7 @@ test('the heap', async (t) => {
         await settled(page);
         const at = parameters(page).get('at');
         assert.equal(parameters(page).get('moment'), null);
-        const held = report(file, '--at', at).leaked_bytes;
+        const held = report(file, '--at', at).live_bytes;
         assert.match(await page.locator('.heap-view .line').innerText(), new RegExp(`^${spell.bytes(held).replace('.', '\\.')} held`));
         await page.goBack();
         await settled(page);
@@ -98,12 +98,12 @@ test('the heap', async (t) => {
     await t.test('opens when most lay unused', async (t) => {
         const { most } = (await server.get('/r/1/heap/history')).data;
         const page = await open(t, server, 'heap');
-        const held = spell.bytes(report(file, '--at', `${most.time_ns}ns`).leaked_bytes);
+        const held = spell.bytes(report(file, '--at', `${most.time_ns}ns`).live_bytes);
         await page.locator('.heap-view .line').filter({ hasText: `${held} held` }).waitFor();
-        assert.notEqual(held, spell.bytes(report(file).leaked_bytes));
+        assert.notEqual(held, spell.bytes(report(file).live_bytes));
         assert.equal(parameters(page).get('at'), null);
         await page.getByRole('button', { name: 'End', exact: true }).click();
-        await page.locator('.heap-view .line').filter({ hasText: `${spell.bytes(report(file).leaked_bytes)} held` }).waitFor();
+        await page.locator('.heap-view .line').filter({ hasText: `${spell.bytes(report(file).live_bytes)} held` }).waitFor();
     });
 
     await t.test('a square is blocks', async (t) => {
@@ -166,8 +166,8 @@ test('a difference', async (t) => {
     const [night, evening] = ['night', 'evening'].map((mark) => report(file, '--at', `mark:${mark}`));
     const row = page.getByRole('row', { name: /^Held at the end/ });
     const cells = await row.getByRole('cell').allInnerTexts();
-    assert.deepEqual(cells.slice(0, 2), [spell.bytes(evening.leaked_bytes), spell.bytes(night.leaked_bytes)]);
-    const less = evening.leaked_bytes - night.leaked_bytes;
+    assert.deepEqual(cells.slice(0, 2), [spell.bytes(evening.live_bytes), spell.bytes(night.live_bytes)]);
+    const less = evening.live_bytes - night.live_bytes;
     assert.equal(cells[2], `-${spell.bytes(less)}`);
     const address = page.url();
     for (const sign of ['+', '-']) {
@@ -178,7 +178,7 @@ test('a difference', async (t) => {
     assert.deepEqual([...parameters(page)].sort(), [...new URL(address).searchParams].sort().concat([['r', '1']]).sort().filter((one, index, all) => index === 0 || one.join() !== all[index - 1].join()));
     await page.getByRole('link', { name: /^before/ }).click();
     await settled(page);
-    assert.match(await page.locator('main').innerText(), new RegExp(spell.bytes(evening.leaked_bytes).replace('.', '\\.')));
+    assert.match(await page.locator('main').innerText(), new RegExp(spell.bytes(evening.live_bytes).replace('.', '\\.')));
     assert.equal(parameters(page).get('at'), 'mark:evening');
 });
 

@@ -26,19 +26,19 @@ const through = (name, field) => told.contexts.filter(({ frames }) => frames.som
 
 /* Each view: what its command's output and its page must both say. */
 const VIEWS = {
-    summary: () => [spell.bytes(told.maximum_bytes), spell.bytes(told.leaked_bytes - told.suppressed_bytes), spell.count(told.total_allocations)],
+    summary: () => [spell.bytes(told.peak_bytes), spell.bytes(told.live_bytes - told.suppressed_bytes), spell.count(told.allocations)],
     'flame?metric=leaked': () => [],
     tree: () => [spell.bytes(through('main', 'peak_bytes'))],
-    'sandwich?focus=main&metric=temporary': () => [spell.count(told.total_temporary)],
-    'functions?metric=temporary': () => [spell.count(told.total_temporary)],
+    'sandwich?focus=main&metric=temporary': () => [spell.count(told.temporary)],
+    'functions?metric=temporary': () => [spell.count(told.temporary)],
     'paths?metric=maximum': () => [spell.bytes(biggest('peak_bytes').peak_bytes)],
     source: () => [],
     blocks: () => [spell.bytes(query(file, 'SELECT max(size) AS size FROM allocations WHERE freed IS NULL')[0].size)],
-    lifetimes: () => [spell.count(told.total_frees)],
+    lifetimes: () => [spell.count(told.frees)],
     sizes: () => [],
-    'heap?at=mark:night': () => [spell.bytes(report(file, '--to', 'mark:night').leaked_bytes)],
+    'heap?at=mark:night': () => [spell.bytes(report(file, '--to', 'mark:night').live_bytes)],
     mappings: () => [],
-    threads: () => [spell.count(told.total_allocations), spell.count(told.total_frees)],
+    threads: () => [spell.count(told.allocations), spell.count(told.frees)],
     files: () => [],
 };
 
@@ -68,7 +68,7 @@ test('views', async (t) => {
     await t.test('the flame graph has the tree of the report', async (t) => {
         const page = await open(t, server, 'flame?metric=allocations');
         const item = page.getByRole('tree', { name: 'Flame graph' }).getByRole('treeitem');
-        assert.match(await item.textContent(), new RegExp(`^everything, ${spell.count(told.total_allocations)}, 100\\.0%`));
+        assert.match(await item.textContent(), new RegExp(`^everything, ${spell.count(told.allocations)}, 100\\.0%`));
         // Walked down to an end: each call has no more than its caller.
         await item.focus();
         for (let level = 2; level < 6; level++) {
@@ -77,8 +77,8 @@ test('views', async (t) => {
             assert.equal(await item.getAttribute('aria-level'), String(level));
         }
         await page.getByRole('searchbox').fill('compile_filter');
-        const found = report(file, '--function', 'compile_filter').total_allocations;
-        await page.getByText(`${spell.share(found, told.total_allocations)} (${spell.count(found)})`).waitFor();
+        const found = report(file, '--function', 'compile_filter').allocations;
+        await page.getByText(`${spell.share(found, told.allocations)} (${spell.count(found)})`).waitFor();
     });
 
     await t.test('a zoom of the flame graph does not lay out the page for each box', async (t) => {
@@ -147,7 +147,7 @@ test('views', async (t) => {
                 numbers.push(Number(count.replaceAll(',', '')));
             }
         }
-        assert.equal(numbers.reduce((sum, one) => sum + one, 0), told.total_allocations);
+        assert.equal(numbers.reduce((sum, one) => sum + one, 0), told.allocations);
     });
 
     await t.test('a block is found by its pointer', async (t) => {
@@ -172,7 +172,7 @@ test('filters, windows and differences', async (t) => {
         await page.getByRole('button', { name: 'Remove the filter size 16..32' }).waitFor();
         await settled(page);
         const selected = report(file, '--size', '16..32');
-        assert.match(await page.getByRole('link', { name: /^Allocations / }).innerText(), new RegExp(spell.count(selected.total_allocations)));
+        assert.match(await page.getByRole('link', { name: /^Allocations / }).innerText(), new RegExp(spell.count(selected.allocations)));
         assert.match(await commandOf(page), /--size 16\.\.32/);
         assert.equal(new URL(page.url()).searchParams.get('size'), '16..32');
         // A wrong one is refused with the command's sentence.
@@ -193,7 +193,7 @@ test('filters, windows and differences', async (t) => {
         await page.goBack();
         await settled(page);
         assert.equal(new URL(page.url()).searchParams.get('size'), null);
-        assert.match(await page.getByRole('link', { name: /^Allocations / }).innerText(), new RegExp(spell.count(told.total_allocations)));
+        assert.match(await page.getByRole('link', { name: /^Allocations / }).innerText(), new RegExp(spell.count(told.allocations)));
     });
 
     await t.test('dragging chooses a window: snapped while it moves, exact when it ends', async (t) => {
@@ -242,8 +242,8 @@ test('filters, windows and differences', async (t) => {
         await page.getByRole('link', { name: 'Summary', exact: true }).click();
         await settled(page);
         const inside = report(file, ...window);
-        assert.match(await page.getByRole('heading', { level: 1 }).innerText(), new RegExp(spell.bytes(inside.maximum_bytes)));
-        assert.match(await page.getByRole('link', { name: /^Allocations / }).innerText(), new RegExp(spell.count(inside.total_allocations)));
+        assert.match(await page.getByRole('heading', { level: 1 }).innerText(), new RegExp(spell.bytes(inside.peak_bytes)));
+        assert.match(await page.getByRole('link', { name: /^Allocations / }).innerText(), new RegExp(spell.count(inside.allocations)));
         // One step back undoes the whole drag, and a double click shows all again.
         await page.goBack();
         await page.goBack();
@@ -259,7 +259,7 @@ test('filters, windows and differences', async (t) => {
         const { searchParams } = new URL(page.url());
         const filters = [...searchParams].filter(([name]) => ['from', 'to'].includes(name)).flatMap(([name, value]) => ['--' + name, value]);
         const inside = report(file, ...filters);
-        assert.match(await page.getByRole('link', { name: /^Allocations / }).innerText(), new RegExp(spell.count(inside.total_allocations)));
+        assert.match(await page.getByRole('link', { name: /^Allocations / }).innerText(), new RegExp(spell.count(inside.allocations)));
     });
 
     await t.test('a second window makes a difference of every view', async (t) => {
@@ -275,8 +275,8 @@ test('filters, windows and differences', async (t) => {
         await settled(page);
         const { searchParams } = new URL(page.url());
         assert.equal(searchParams.get('base'), '1');
-        const before = report(file, '--from', searchParams.get('base-from'), '--to', searchParams.get('base-to')).total_allocations;
-        const now = report(file, '--between', 'evening,night').total_allocations;
+        const before = report(file, '--from', searchParams.get('base-from'), '--to', searchParams.get('base-to')).allocations;
+        const now = report(file, '--between', 'evening,night').allocations;
         await page.getByRole('link', { name: 'Call tree' }).click();
         await settled(page);
         const row = await page.getByRole('treegrid', { name: 'Call tree' }).getByRole('row').nth(1).innerText();
@@ -342,7 +342,7 @@ test('the timeline shows the series that are chosen', async (t) => {
     await legend.getByText('never freed', { exact: true }).waitFor();
     await page.reload(); // kept
     await legend.getByText('frees', { exact: true }).waitFor();
-    await legend.getByText(spell.bytes(told.leaked_bytes)).waitFor();
+    await legend.getByText(spell.bytes(told.live_bytes)).waitFor();
     // The table's last row is the end: all that is never freed was allocated by then.
     await page.getByRole('button', { name: 'The timeline as a table' }).click();
     const table = page.getByRole('dialog').getByRole('table').last();

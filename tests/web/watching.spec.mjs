@@ -67,10 +67,10 @@ for (const [how, ending] of [['run', 'mtp'], ['record', 'mtr']]) {
             await page.getByText('A signal ended the program: these are its last numbers.').waitFor();
             await page.locator('header').getByText('killed by a signal').waitFor();
             const told = report(file);
-            assert.ok(told.leaked_bytes >= (16 + 32 + 64) * BLOCK);
-            await says(page, 'Held at its end', spell.bytes(told.leaked_bytes));
+            assert.ok(told.live_bytes >= (16 + 32 + 64) * BLOCK);
+            await says(page, 'Held at its end', spell.bytes(told.live_bytes));
             await says(page, 'Grew since the mark', `+${spell.bytes(64 * BLOCK)}`);
-            assert.equal((await server.get('/r/1')).data.totals.live_bytes, told.leaked_bytes);
+            assert.equal((await server.get('/r/1')).data.totals.live_bytes, told.live_bytes);
         });
     });
 }

@@ -209,16 +209,6 @@ static void put_numbers(struct jsonwriter *json, const char *name, const uint64_
     jsonwriter_end_array(json);
 }
 
-static const char *column_of(enum metric metric) {
-    static const char *const columns[METRIC_ALL] = {
-        [METRIC_MAXIMUM] = "peak_bytes",     [METRIC_LEAKED] = "live_bytes",
-        [METRIC_CUMULATIVE] = "total_bytes", [METRIC_ALLOCATIONS] = "allocations",
-        [METRIC_TEMPORARY] = "temporary",    [METRIC_SHUTDOWN] = "live_bytes",
-        [METRIC_SHORT] = "temporary",
-    };
-    return columns[metric];
-}
-
 /* What they held over time; of the job. */
 static const struct series *series_of(struct api_call *call, const uint32_t *ids, size_t count,
                                       size_t points) {
@@ -313,7 +303,7 @@ static void put_changes(struct api_call *call) {
         {"hash", "hash", TABLE_HASH, .cell = changed_hash},
         {"path", "call path", TABLE_PATH, .cell = changed_path},
         {"state", "state", TABLE_WORD, .about = "new, gone or changed", .cell = changed_state},
-        {column_of(metric), "after", metric_main_kind(metric), .cell = changed_now},
+        {metric_fact(metric), "after", metric_main_kind(metric), .cell = changed_now},
         {"base", "before", metric_main_kind(metric), .cell = changed_base},
         {"delta", "change", TABLE_SIGNED, .cell = changed_delta},
     };
@@ -349,7 +339,7 @@ void api_paths(struct api_call *call) {
     const struct apitable_rows shown = {.rows = &rows,
                                         .shown = apipaths_shown,
                                         .count = APIPATHS_SHOWN,
-                                        .sort = column_of(call->metric),
+                                        .sort = metric_fact(call->metric),
                                         .more = put_beside_paths};
     struct rows_of of = rows_of_report(&call->report);
     const struct model *model;
@@ -377,16 +367,11 @@ void api_paths(struct api_call *call) {
 /* ---- One call path ---- */
 
 static void put_totals(struct api_call *call, const struct model_context *context) {
-    struct jsonwriter *json = call->json;
-    jsonwriter_string(json, "class", model_class_name(call->view->whole, context));
-    jsonwriter_number(json, "live_bytes", context->live_bytes);
-    jsonwriter_number(json, "live_blocks", context->live_blocks);
-    jsonwriter_number(json, "peak_bytes", context->peak_bytes);
-    jsonwriter_number(json, "total_bytes", context->total_bytes);
-    jsonwriter_number(json, "allocations", context->allocations);
-    jsonwriter_number(json, "frees", context->frees);
-    jsonwriter_number(json, "freed_bytes", context->freed_bytes);
-    jsonwriter_number(json, "temporary", context->temporary);
+    static const unsigned char sums[] = {
+        CONTEXT_LIVE_BYTES,  CONTEXT_LIVE_BLOCKS, CONTEXT_PEAK_BYTES,  CONTEXT_TOTAL_BYTES,
+        CONTEXT_ALLOCATIONS, CONTEXT_FREES,       CONTEXT_FREED_BYTES, CONTEXT_TEMPORARY};
+    jsonwriter_string(call->json, "class", model_class_name(call->view->whole, context));
+    rows_members(call->json, &rows_contexts, NULL, context, sums, sizeof sums);
 }
 
 static void put_timeline(struct api_call *call, uint32_t id) {

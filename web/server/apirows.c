@@ -60,10 +60,10 @@ void api_modules(struct api_call *call) {
 
 void api_processes(struct api_call *call) {
     static const unsigned char shown[] = {
-        PROCESS_PID,         PROCESS_PARENT,      PROCESS_IMAGE,   PROCESS_NAME,
-        PROCESS_PROGRAM,     PROCESS_COMMAND,     PROCESS_STARTED, PROCESS_ENDED,
-        PROCESS_END,         PROCESS_PEAK,        PROCESS_LEAKED,  PROCESS_LEAKED_BLOCKS,
-        PROCESS_ALLOCATIONS, PROCESS_TOTAL_BYTES, PROCESS_FREES,   PROCESS_LOST,
+        PROCESS_PID,         PROCESS_PARENT,      PROCESS_IMAGE,      PROCESS_NAME,
+        PROCESS_PROGRAM,     PROCESS_COMMAND,     PROCESS_STARTED,    PROCESS_ENDED,
+        PROCESS_END,         PROCESS_PEAK,        PROCESS_LIVE_BYTES, PROCESS_LIVE_BLOCKS,
+        PROCESS_ALLOCATIONS, PROCESS_TOTAL_BYTES, PROCESS_FREES,      PROCESS_LOST,
         PROCESS_FILE,        PROCESS_LIGHT,
     };
     const struct apitable_rows rows = {

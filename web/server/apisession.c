@@ -26,7 +26,7 @@ void apisession_put_source(struct jsonwriter *json, const struct hub_status *sta
     jsonwriter_string(json, "kind", kinds[status->kind]);
     jsonwriter_bool(json, "live", status->live);
     if (status->state == HUB_OPEN) {
-        jsonwriter_string(json, "ended", status->ended);
+        jsonwriter_string(json, "end", status->ended);
         jsonwriter_number(json, "pid", status->pid);
     }
     jsonwriter_string(json, "state", states[status->state]);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* apisummary.c: GET /r/{r}: what a source is, its totals, and what was lost. */
 #include "analyze/report/reports.h"
+#include "analyze/rows/facts.h"
 #include "analyze/rows/number.h"
 #include "analyze/rows/safetext.h"
 #include "analyze/window/index.h"
@@ -23,26 +24,6 @@ static const char *spell_arguments(const struct memtrace_header *header) {
     }
     spelled = job_printed(text);
     return spelled[0] != '\0' ? spelled : header->executable;
-}
-
-static void put_totals(struct jsonwriter *json, const struct model_totals *totals) {
-    jsonwriter_map(json, "totals");
-    jsonwriter_number(json, "maximum_bytes", totals->maximum_bytes);
-    jsonwriter_number(json, "maximum_ns", totals->maximum_ns);
-    jsonwriter_number(json, "maximum_error_bytes", totals->maximum_error_bytes);
-    jsonwriter_number(json, "live_bytes", totals->live_bytes);
-    jsonwriter_number(json, "live_blocks", totals->live_blocks);
-    jsonwriter_number(json, "before_bytes", totals->before_bytes);
-    jsonwriter_number(json, "before_freed_bytes", totals->before_freed_bytes);
-    jsonwriter_number(json, "before_frees", totals->before_frees);
-    jsonwriter_number(json, "total_bytes", totals->total_bytes);
-    jsonwriter_number(json, "allocations", totals->allocations);
-    jsonwriter_number(json, "frees", totals->frees);
-    jsonwriter_number(json, "freed_bytes", totals->freed_bytes);
-    jsonwriter_number(json, "temporary", totals->temporary);
-    jsonwriter_number(json, "context_count", totals->context_count);
-    jsonwriter_number(json, "lost", totals->lost);
-    jsonwriter_end_map(json);
 }
 
 /* ---- Resident memory ---- */
@@ -77,7 +58,7 @@ static void put_resident(struct jsonwriter *json, const struct model *model) {
     }
     jsonwriter_map(json, "resident");
     put_known(json, "peak_bytes", peak);
-    put_known(json, "at_maximum_bytes", resident_at(model, model->totals.maximum_ns));
+    put_known(json, "at_peak_bytes", resident_at(model, model->totals.maximum_ns));
     put_known(json, "end_bytes", resident_at(model, UINT64_MAX));
     put_known(json, "own_bytes", model->header.own_resident_bytes);
     jsonwriter_end_map(json);
@@ -86,19 +67,14 @@ static void put_resident(struct jsonwriter *json, const struct model *model) {
 /* ---- What the numbers are worth ---- */
 
 static void put_sampled(struct jsonwriter *json, const struct model *model) {
-    const struct model_recording *recording = &model->recording;
+    static const unsigned char facts[] = {FACT_SAMPLE_BYTES};
     if (!model_is_estimate(model)) {
-        jsonwriter_string(json, "sampled", NULL);
+        jsonwriter_string(json, "sampling", NULL);
         return;
     }
-    jsonwriter_map(json, "sampled");
-    jsonwriter_number(json, "sample_bytes", recording->sample_bytes);
-    jsonwriter_map(json, "standard_errors");
-    jsonwriter_double(json, "maximum_bytes", recording->errors.maximum_bytes);
-    jsonwriter_double(json, "live_bytes", recording->errors.live_bytes);
-    jsonwriter_double(json, "total_bytes", recording->errors.total_bytes);
-    jsonwriter_double(json, "allocations", recording->errors.allocations);
-    jsonwriter_end_map(json);
+    jsonwriter_map(json, "sampling");
+    facts_put(json, model, facts, sizeof facts);
+    facts_put_errors(json, model);
     jsonwriter_end_map(json);
 }
 
@@ -203,28 +179,33 @@ void api_summary(struct api_call *call) {
                                         [HUB_RECORDING] = "recording",
                                         [HUB_RUN] = "run",
                                         [HUB_LIVE] = "live"};
-    static const unsigned char shown[] = {PROCESS_PID,         PROCESS_PARENT, PROCESS_NAME,
-                                          PROCESS_STARTED,     PROCESS_ENDED,  PROCESS_END,
-                                          PROCESS_PEAK,        PROCESS_LEAKED, PROCESS_ALLOCATIONS,
-                                          PROCESS_TOTAL_BYTES, PROCESS_FILE};
+    static const unsigned char shown[] = {
+        PROCESS_PID,         PROCESS_PARENT,      PROCESS_NAME, PROCESS_STARTED,
+        PROCESS_ENDED,       PROCESS_END,         PROCESS_PEAK, PROCESS_LIVE_BYTES,
+        PROCESS_ALLOCATIONS, PROCESS_TOTAL_BYTES, PROCESS_FILE};
+    static const unsigned char facts[] = {FACT_PROGRAM, FACT_PID, FACT_STARTED, FACT_DURATION,
+                                          FACT_END};
+    static const unsigned char totals[] = {
+        FACT_PEAK_BYTES,         FACT_PEAK_TIME,    FACT_PEAK_ERROR_BYTES,
+        FACT_LIVE_BYTES,         FACT_LIVE_BLOCKS,  FACT_BEFORE_BYTES,
+        FACT_BEFORE_FREED_BYTES, FACT_BEFORE_FREES, FACT_TOTAL_BYTES,
+        FACT_ALLOCATIONS,        FACT_FREES,        FACT_FREED_BYTES,
+        FACT_TEMPORARY,          FACT_CONTEXTS,     FACT_LOST};
     const struct apitable_rows processes = {
         .rows = &rows_processes, .shown = shown, .count = sizeof shown};
     const struct model *model = call->view->model;
-    const struct memtrace_header *header = &model->header;
     /* Where filters ask for pools or mappings, the totals are theirs, as in the report. */
     const struct model *chosen = apimetric_heap(call, call->view);
     struct jsonwriter *json = call->json;
     api_command(call, "report");
     jsonwriter_map(json, NULL);
-    jsonwriter_string(json, "program", header->executable);
-    jsonwriter_string(json, "command_line", spell_arguments(header));
-    jsonwriter_number(json, "pid", header->pid);
+    facts_put(json, model, facts, sizeof facts);
+    jsonwriter_string(json, "command_line", spell_arguments(&model->header));
     jsonwriter_string(json, "kind", kinds[hub_kind_of(call->view->source)]);
-    jsonwriter_number(json, "started_unix_ns", header->start_realtime_ns);
-    jsonwriter_number(json, "duration_ns", model->now_ns);
-    jsonwriter_string(json, "ended", model_end_word(model));
     jsonwriter_bool(json, "live", model->live);
-    put_totals(json, &chosen->totals);
+    jsonwriter_map(json, "totals");
+    facts_put(json, chosen, totals, sizeof totals);
+    jsonwriter_end_map(json);
     put_resident(json, model);
     put_sampled(json, model);
     put_warnings(json, call->view);

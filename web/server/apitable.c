@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define OF_BASE         (UINT64_C(1) << 32) /* a path of the other side */
-#define LARGEST_INTEGER (UINT64_C(1) << 53) /* that JavaScript's numbers hold exactly */
+#define LARGEST_INTEGER (INT64_C(1) << 53)  /* that JavaScript's numbers hold exactly */
 
 static const char *const kind_names[] = {
     [TABLE_TEXT] = "text",       [TABLE_WORD] = "word",         [TABLE_COUNT] = "count",
@@ -91,14 +91,9 @@ static void put_text_of(struct jsonwriter *json, const char *name, const char *f
     jsonwriter_string(json, name, text);
 }
 
-/* Each row of call paths has one: without printf. */
-static void put_hash(struct jsonwriter *json, const char *name, uint64_t value) {
-    char text[17];
-    for (size_t i = 16; i-- > 0; value >>= 4) {
-        text[i] = "0123456789abcdef"[value & 15];
-    }
-    text[16] = '\0';
-    jsonwriter_string(json, name, text);
+static bool is_natural(enum table_kind kind) {
+    return kind == TABLE_COUNT || kind == TABLE_BYTES || kind == TABLE_DURATION ||
+           kind == TABLE_ANY;
 }
 
 void apitable_cell(struct jsonwriter *json, const char *name, enum table_kind kind,
@@ -108,35 +103,12 @@ void apitable_cell(struct jsonwriter *json, const char *name, enum table_kind ki
         jsonwriter_string(json, name, NULL);
         return;
     }
-    switch (kind) {
-    case TABLE_TEXT:
-    case TABLE_WORD:
-        jsonwriter_string(json, name, cell->text);
-        break;
-    case TABLE_REAL:
-    case TABLE_PERCENT:
-        jsonwriter_double(json, name, cell->real);
-        break;
-    case TABLE_SIGNED:
-        if (number <= (int64_t)LARGEST_INTEGER && number >= -(int64_t)LARGEST_INTEGER) {
-            jsonwriter_integer(json, name, number);
-        } else {
-            put_text_of(json, name, "%" PRId64, cell->number);
-        }
-        break;
-    case TABLE_ADDRESS:
-        put_text_of(json, name, "0x%" PRIx64, cell->number);
-        break;
-    case TABLE_HASH:
-        put_hash(json, name, cell->number);
-        break;
-    default:
-        if (cell->number <= LARGEST_INTEGER) {
-            jsonwriter_number(json, name, cell->number);
-        } else {
-            put_text_of(json, name, "%" PRIu64, cell->number);
-        }
-        break;
+    if (kind == TABLE_SIGNED && (number > LARGEST_INTEGER || number < -LARGEST_INTEGER)) {
+        put_text_of(json, name, "%" PRId64, cell->number);
+    } else if (is_natural(kind) && cell->number > (uint64_t)LARGEST_INTEGER) {
+        put_text_of(json, name, "%" PRIu64, cell->number);
+    } else {
+        tabledata_json_value(json, NULL, name, kind, cell);
     }
 }
 

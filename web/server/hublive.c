@@ -170,7 +170,7 @@ static void follow_tell(const struct follow *follow, const struct model *model) 
     char data[512];
     snprintf(data, sizeof data,
              "{\"generation\":%" PRIu64 ",\"now_ns\":%" PRIu64 ",\"live_bytes\":%" PRIu64
-             ",\"live_blocks\":%" PRIu64 ",\"maximum_bytes\":%" PRIu64 ",\"allocations\":%" PRIu64
+             ",\"live_blocks\":%" PRIu64 ",\"peak_bytes\":%" PRIu64 ",\"allocations\":%" PRIu64
              ",\"total_bytes\":%" PRIu64 ",\"frees\":%" PRIu64 "}",
              follow->generation, model->now_ns, totals->live_bytes, totals->live_blocks,
              totals->maximum_bytes, totals->allocations, totals->total_bytes, totals->frees);

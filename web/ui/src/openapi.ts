@@ -29,7 +29,7 @@ export interface Source {
     path: string;
     kind: "profile" | "recording" | "run" | "live";
     live: boolean;
-    ended?: "running" | "ended" | "detached" | "execed" | "killed" | "copied";
+    end?: "running" | "ended" | "detached" | "execed" | "killed" | "copied";
     pid?: number; // 0: of several processes.
     state: "opening" | "open" | "failed";
     done?: number;
@@ -97,14 +97,14 @@ export interface Summary {
     pid: number;
     host?: string;
     kind: "profile" | "recording" | "run" | "live";
-    started_unix_ns: number;
+    start_realtime_ns: number;
     duration_ns: number;
-    ended: "running" | "ended" | "detached" | "execed" | "killed" | "copied";
+    end: "running" | "ended" | "detached" | "execed" | "killed" | "copied";
     live: boolean;
     totals: {
-        maximum_bytes: number;
-        maximum_ns: number;
-        maximum_error_bytes: number;
+        peak_bytes: number;
+        peak_ns: number;
+        peak_error_bytes: number;
         live_bytes: number;
         live_blocks: number;
         before_bytes: number; // of live_bytes: from before the program was attached to
@@ -115,16 +115,16 @@ export interface Summary {
         frees: number;
         freed_bytes: number;
         temporary: number;
-        context_count: number;
+        contexts: number;
         lost: number;
     };
     resident: {
         peak_bytes: number | null;
-        at_maximum_bytes: number | null;
+        at_peak_bytes: number | null;
         end_bytes: number | null;
         own_bytes: number | null; // MemTrace's own part, when looked at last
     } | null;
-    sampled: {
+    sampling: {
         sample_bytes: number;
         standard_errors: Record<string, number>;
     } | null;

@@ -88,7 +88,7 @@ export function watchNews(): void {
 /* The one that goes on where this one has ended: what its process became, or else its run. */
 export function successorOf(one: Source): Source | undefined {
     const later = sources.value.filter((other) => other.id > one.id && other.state === "open");
-    return later.find((other) => one.ended === "execed" && other.pid === one.pid) ?? later.find((other) => other.kind === "run");
+    return later.find((other) => one.end === "execed" && other.pid === one.pid) ?? later.find((other) => other.kind === "run");
 }
 
 /* "killed by a signal" */

@@ -75,7 +75,7 @@ export const isNarrowed = (): boolean => [...filterQuery.value.keys()].some((nam
 const TIMES = ["from", "to", "at", "between", "process", "all-processes", "full-names", "all-frames", "by", "base", "base-from", "base-to"];
 
 /* Whether the program was detached from and went on: what it held then may have been freed since. */
-export const isLeft = (): boolean => source.value?.ended === "detached";
+export const isLeft = (): boolean => source.value?.end === "detached";
 
 /* "Leaked" is what is held at the end of a window, or now, or when the program was detached from. */
 export function metricTitle(metric: Metric, live = false): string {

@@ -12,7 +12,7 @@ export type Via = api.Envelope["via"];
 /* What stands around the data of each answer about a source. */
 export type Answer<T> = Omit<api.Envelope, "data"> & { data: T };
 
-export type Ended = NonNullable<api.Source["ended"]>;
+export type Ended = NonNullable<api.Source["end"]>;
 export interface Session extends api.Session {
     selected?: string; // of a saved page: the filters that it was saved with
 }

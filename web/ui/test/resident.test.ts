@@ -14,10 +14,10 @@ test("what a figure is worth is said in words", () => {
 });
 
 const CASES = [
-    { name: "all three", asked: 10, told: { at_maximum_bytes: 30, peak_bytes: 40, own_bytes: 5 }, parts: [30, 5, 15, 0, true] },
-    { name: "MemTrace's own is all that is beyond", asked: 10, told: { at_maximum_bytes: 14, peak_bytes: 40, own_bytes: 9 }, parts: [14, 4, 0, 0, true] },
-    { name: "measured before the maximum", asked: 50, told: { at_maximum_bytes: 14, peak_bytes: 60, own_bytes: 3 }, parts: [60, 3, 7, 0, false] },
-    { name: "not all was touched", asked: 50, told: { at_maximum_bytes: 14, peak_bytes: 20, own_bytes: 3 }, parts: [20, 0, 0, 30, false] },
+    { name: "all three", asked: 10, told: { at_peak_bytes: 30, peak_bytes: 40, own_bytes: 5 }, parts: [30, 5, 15, 0, true] },
+    { name: "MemTrace's own is all that is beyond", asked: 10, told: { at_peak_bytes: 14, peak_bytes: 40, own_bytes: 9 }, parts: [14, 4, 0, 0, true] },
+    { name: "measured before the maximum", asked: 50, told: { at_peak_bytes: 14, peak_bytes: 60, own_bytes: 3 }, parts: [60, 3, 7, 0, false] },
+    { name: "not all was touched", asked: 50, told: { at_peak_bytes: 14, peak_bytes: 20, own_bytes: 3 }, parts: [20, 0, 0, 30, false] },
 ];
 
 for (const { name, asked, told, parts } of CASES) {
@@ -31,5 +31,5 @@ for (const { name, asked, told, parts } of CASES) {
 
 test("nothing is known", () => {
     assert.equal(residentParts(10, null), null);
-    assert.equal(residentParts(0, { at_maximum_bytes: 5, peak_bytes: 5, own_bytes: 1 }), null);
+    assert.equal(residentParts(0, { at_peak_bytes: 5, peak_bytes: 5, own_bytes: 1 }), null);
 });

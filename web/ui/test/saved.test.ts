@@ -33,7 +33,7 @@ const column = (name: string, kind: string) => ({ name, heading: name, kind });
 const page = embeddedTransport({
     session: { version: "1", capabilities: [], limits: {}, sources: [{ id: 1, name: "day.mtr", path: "/tmp/day.mtr" }], by_line: false, all_frames: false },
     answers: {
-        summary: told({ totals: { maximum_bytes: 42, frees: 6 }, has: { events: true }, warnings: [] }), sums: told(sums),
+        summary: told({ totals: { peak_bytes: 42, frees: 6 }, has: { events: true }, warnings: [] }), sums: told(sums),
         "tree maximum": told(head), "tree leaked": told(head),
         "functions maximum": told({ columns: [column("function", "frame"), column("self", "bytes"), column("total", "bytes"), column("share", "percent"), column("blocks", "count")], rows: [], total: 0 }),
         "paths maximum": told({ columns: [column("hash", "hash"), column("path", "path"), column("peak_bytes", "bytes")], rows: [], total: 0 }),

@@ -109,7 +109,7 @@ function EndSign({ of }: { of: Source }) {
     const next = successorOf(of);
     return (
         <span class="live-sign ended">
-            {endText(of.ended)}
+            {endText(of.end)}
             {next !== undefined && <a class="button small" href={href({ ...(next.kind === "run" ? { view: "summary" } : {}), only: true, set: { r: String(next.id) } })}>{next.kind === "run" ? `The whole run: ${next.name}` : `Now ${next.name}`}</a>}
         </span>
     );

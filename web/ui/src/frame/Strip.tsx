@@ -48,7 +48,7 @@ interface StripOfProps {
 
 function StripOf({ timeline, selected, whole, marks }: StripOfProps) {
     const duration = Math.max(whole.duration_ns, timeline.time_ns.at(-1) ?? 0, 1);
-    const context: TimeContext = { duration, maximum: timeline.maximum?.time_ns ?? whole.totals.maximum_ns, marks };
+    const context: TimeContext = { duration, maximum: timeline.maximum?.time_ns ?? whole.totals.peak_ns, marks };
     const query = place.value.query;
     const span = spanOf(query, context);
     const isDifference = query.get("base") === sourceId.value;

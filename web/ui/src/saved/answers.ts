@@ -157,8 +157,8 @@ class Answers {
             const sum = (metric: SumMetric) => this.sums.total(metric, options);
             const column = (name: string) => this.sums.data.cells[name]!.reduce<number>((all, value, path) => all + (options.wanted![path] === 1 ? Number(value) : 0), 0);
             Object.assign(totals, {
-                maximum_bytes: sum("maximum"), live_bytes: column("live_bytes"), live_blocks: column("live_blocks"), total_bytes: sum("cumulative"),
-                allocations: sum("allocations"), temporary: sum("temporary"), frees: column("frees"), context_count: options.wanted.reduce((all, one) => all + one, 0),
+                peak_bytes: sum("maximum"), live_bytes: column("live_bytes"), live_blocks: column("live_blocks"), total_bytes: sum("cumulative"),
+                allocations: sum("allocations"), temporary: sum("temporary"), frees: column("frees"), contexts: options.wanted.reduce((all, one) => all + one, 0),
             });
         }
         const out = this.sums.data.left_out;

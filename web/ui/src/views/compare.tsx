@@ -138,14 +138,14 @@ function SideHead({ kind, title, name, text, link }: { kind: string; title: stri
 
 type Figure = readonly [string, (of: Summary) => number | undefined, Kind];
 const FIGURES: readonly Figure[] = [
-    ["At maximum", (of) => of.totals.maximum_bytes, "bytes"],
+    ["At maximum", (of) => of.totals.peak_bytes, "bytes"],
     ["Held at the end", (of) => of.totals.live_bytes, "bytes"],
     ["Blocks of that", (of) => of.totals.live_blocks, "count"],
     ["Allocated", (of) => of.totals.total_bytes, "bytes"],
     ["Allocations", (of) => of.totals.allocations, "count"],
     ["Temporary", (of) => of.totals.temporary, "count"],
     ["Resident, at most", (of) => of.resident?.peak_bytes ?? undefined, "bytes"],
-    ["Call paths", (of) => of.totals.context_count, "count"],
+    ["Call paths", (of) => of.totals.contexts, "count"],
 ];
 
 function Totals({ was, is }: { was: Summary; is: Summary }) {

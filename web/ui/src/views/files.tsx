@@ -45,7 +45,7 @@ function Files() {
 
 function Opened({ of }: { of: Source }) {
     const id = String(of.id);
-    const about = of.state === "opening" ? `being opened: ${of.what ?? ""}` : of.state === "failed" ? (of.error ?? "could not be opened") : `${KINDS[of.kind] ?? of.kind}${of.kind === "live" && !of.live ? `, ${endText(of.ended)}` : ""}`;
+    const about = of.state === "opening" ? `being opened: ${of.what ?? ""}` : of.state === "failed" ? (of.error ?? "could not be opened") : `${KINDS[of.kind] ?? of.kind}${of.kind === "live" && !of.live ? `, ${endText(of.end)}` : ""}`;
     return (
         <li class="file-row">
             <a href={href({ view: "summary", only: true, set: { r: id } })} aria-current={id === sourceId.value ? "true" : undefined}>

@@ -92,7 +92,7 @@ function Scrubber({ at, wanted }: { at: number | undefined; wanted: boolean }) {
     return (
         <div class="heap-history">
             <States of={history} empty={!begun.current ? "It is read when the map is there." : history.data?.time_ns.length === 0 ? "Nothing was allocated." : undefined} ready={!begun.current}>
-                {(data) => <History data={data} at={at} marks={marks} maximum={whole.data?.totals.maximum_ns} duration={whole.data?.duration_ns ?? 0} />}
+                {(data) => <History data={data} at={at} marks={marks} maximum={whole.data?.totals.peak_ns} duration={whole.data?.duration_ns ?? 0} />}
             </States>
         </div>
     );

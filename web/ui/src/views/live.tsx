@@ -74,7 +74,7 @@ function Figures({ of, mark, isLive, onMark }: { of: Summary; mark: Snapshot | u
             <div class="toolbar">
                 <button type="button" class="primary" onClick={onMark} disabled={!isLive}>Mark now<kbd>Space</kbd></button>
                 {isLive && <IconButton icon={paused.value ? "play" : "pause"} label={paused.value ? "Go on (Shift P)" : "Pause the page; the program goes on (Shift P)"} onClick={() => (paused.value = !paused.value)} />}
-                <span class="muted">{!isLive ? endedText(source.value?.ended) : paused.value ? "Paused: the program goes on, and is counted." : mark === undefined ? "" : `Marked ${format.duration(mark.at_ns)} after it began, ${format.duration(Math.max(0, of.duration_ns - mark.at_ns))} ago.`}</span>
+                <span class="muted">{!isLive ? endedText(source.value?.end) : paused.value ? "Paused: the program goes on, and is counted." : mark === undefined ? "" : `Marked ${format.duration(mark.at_ns)} after it began, ${format.duration(Math.max(0, of.duration_ns - mark.at_ns))} ago.`}</span>
             </div>
             <ul class="tiles live-tiles">
                 <Tile title={isLive ? "Holds now" : "Held at its end"} value={bytesText(of.totals.live_bytes)} more={`in ${format.items(of.totals.live_blocks, "block")}`} />
@@ -115,7 +115,7 @@ function Programs() {
     return (
         <nav class="toolbar programs" aria-label="Programs that run with MemTrace">
             <span class="muted">Programs:</span>
-            {opened.map((one) => <a key={one.id} class="button small" href={href({ only: true, set: { r: String(one.id) } })} aria-current={String(one.id) === sourceId.value ? "true" : undefined}>{one.name}{one.live ? "" : `, ${endText(one.ended)}`}</a>)}
+            {opened.map((one) => <a key={one.id} class="button small" href={href({ only: true, set: { r: String(one.id) } })} aria-current={String(one.id) === sourceId.value ? "true" : undefined}>{one.name}{one.live ? "" : `, ${endText(one.end)}`}</a>)}
             {others.map((one) => <button key={one.path} type="button" class="small" onClick={() => void openFound(one).catch(() => undefined)}>{foundText(one)}, {programText(one)}: open</button>)}
         </nav>
     );

@@ -66,7 +66,7 @@ function Tree({ table }: { table: Table }) {
                         { name: "program", heading: "Process", width: "minmax(18rem, 4fr)", render: name },
                         { name: "pid", heading: "PID", width: "5rem", render: (_, value: Cell) => String(value) },
                         { name: "start_ns", heading: "When it ran", width: "minmax(9rem, 2fr)", render: life },
-                        { name: "peak_bytes", heading: "Held at most", width: "6.5rem" }, { name: "leaked_bytes", heading: "Not freed", width: "6rem" },
+                        { name: "peak_bytes", heading: "Held at most", width: "6.5rem" }, { name: "live_bytes", heading: "Not freed", width: "6rem" },
                         { name: "total_bytes", heading: "Allocated", width: "6.5rem" }, { name: "allocations", width: "7rem" }, { name: "end", heading: "How it ended", width: "7rem", render: (_, value: Cell) => (value === "execed" ? "by exec" : String(value ?? "")) },
                     ]}
                     onSelect={() => undefined}

@@ -11,11 +11,11 @@ export interface ResidentParts {
     isThen: boolean; // measured while that much was held; else the most at any time
 }
 
-type Told = Pick<NonNullable<Summary["resident"]>, "at_maximum_bytes" | "peak_bytes" | "own_bytes"> | null;
+type Told = Pick<NonNullable<Summary["resident"]>, "at_peak_bytes" | "peak_bytes" | "own_bytes"> | null;
 
 /* resident = asked - untouched + own + rest. null: nothing is known. */
 export function residentParts(asked: number, told: Told): ResidentParts | null {
-    const then = told?.at_maximum_bytes ?? 0;
+    const then = told?.at_peak_bytes ?? 0;
     // It was measured now and then: a figure from before the maximum may be below what was held then.
     const isThen = then >= asked && then > 0;
     const resident = isThen ? then : (told?.peak_bytes ?? 0);

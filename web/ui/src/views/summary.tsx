@@ -30,7 +30,7 @@ function SummaryView() {
                     <Tiles of={data} />
                     {!isNarrowed() && <Resident of={data} />}
                     <div class="summary-columns">
-                        <Holders of={paths} total={data.totals.maximum_bytes} />
+                        <Holders of={paths} total={data.totals.peak_bytes} />
                         <Findings of={findings} />
                     </div>
                 </div>
@@ -49,20 +49,20 @@ function Headline({ of, window }: { of: Summary; window: { from_ns: number; to_n
     const selected = isNarrowed();
     const suppressed = useSuppressed();
     const when = windowText(window, of.duration_ns);
-    if (totals.allocations === 0 && totals.maximum_bytes === 0 && totals.live_bytes === 0) {
+    if (totals.allocations === 0 && totals.peak_bytes === 0 && totals.live_bytes === 0) {
         return <div class="headline"><h1>{selected ? `Nothing of ${name} is selected: no allocation fits all filters.` : `${name} allocated nothing.`}</h1></div>;
     }
     const held = Math.max(0, totals.live_bytes - (suppressed?.bytes ?? 0));
-    const share = format.percent(held, totals.maximum_bytes);
+    const share = format.percent(held, totals.peak_bytes);
     return (
         <div class="headline">
             <h1>
-                {when}{selected ? `${when === "" ? "What" : "what"} is selected of ` : ""}{name} held at most <b>{bytesText(totals.maximum_bytes)}</b>
-                {totals.maximum_ns > 0 && when === "" && <>, {format.duration(totals.maximum_ns)} after it began</>}
+                {when}{selected ? `${when === "" ? "What" : "what"} is selected of ` : ""}{name} held at most <b>{bytesText(totals.peak_bytes)}</b>
+                {totals.peak_ns > 0 && when === "" && <>, {format.duration(totals.peak_ns)} after it began</>}
                 {of.live ? <>, and {areAll ? "hold" : "holds"} <b>{bytesText(held)}</b> now.</> :
                     held === 0 ? isLeft() ? ", and held nothing when it was detached from." : `, and freed all of it${suppressed === undefined ? "" : ` but ${bytesText(suppressed.bytes)} that is suppressed`}.` : <>; <b>{bytesText(held)}</b> {isWindowed() ? "were still held at the end of the window" : isLeft() ? "were held when it was detached from" : "were never freed"} ({share} of that).</>}
             </h1>
-            <p class="muted"><span class="code">{of.command_line}</span> {runText(of)}{of.sampled !== null && `; sampled${of.sampled.sample_bytes ? `, one allocation in ${format.bytes(of.sampled.sample_bytes)}` : ""}: figures are estimates`}{suppressed !== undefined && `; ${bytesText(suppressed.bytes)} of suppressed leaks is not counted`}</p>
+            <p class="muted"><span class="code">{of.command_line}</span> {runText(of)}{of.sampling !== null && `; sampled${of.sampling.sample_bytes ? `, one allocation in ${format.bytes(of.sampling.sample_bytes)}` : ""}: figures are estimates`}{suppressed !== undefined && `; ${bytesText(suppressed.bytes)} of suppressed leaks is not counted`}</p>
         </div>
     );
 }
@@ -74,9 +74,9 @@ function windowText(window: { from_ns: number; to_ns: number | null } | undefine
 }
 
 function runText(of: Summary): string {
-    const began = new Date(Number(of.started_unix_ns) / 1e6);
-    const when = Number(of.started_unix_ns) > 0 ? ` began ${began.toLocaleString()},` : "";
-    return `${of.pid > 0 ? `process ${of.pid},` : ""}${when} ${of.live ? "has run" : "ran"} ${format.duration(of.duration_ns)}${of.ended && !of.live ? `, ${of.ended === "killed" && of.kind !== "live" ? "killed, or ended abruptly" : endText(of.ended)}` : ""}`;
+    const began = new Date(Number(of.start_realtime_ns) / 1e6);
+    const when = Number(of.start_realtime_ns) > 0 ? ` began ${began.toLocaleString()},` : "";
+    return `${of.pid > 0 ? `process ${of.pid},` : ""}${when} ${of.live ? "has run" : "ran"} ${format.duration(of.duration_ns)}${of.end && !of.live ? `, ${of.end === "killed" && of.kind !== "live" ? "killed, or ended abruptly" : endText(of.end)}` : ""}`;
 }
 
 /* ---- Figures ---- */
@@ -92,19 +92,19 @@ function Tiles({ of }: { of: Summary }) {
     const suppressed = useSuppressed() ?? { bytes: 0, blocks: 0 };
     const heldBytes = Math.max(0, totals.live_bytes - suppressed.bytes);
     const heldBlocks = Math.max(0, totals.live_blocks - suppressed.blocks);
-    const error = (name: string) => of.sampled?.standard_errors?.[name];
+    const error = (name: string) => of.sampling?.standard_errors?.[name];
     const plus = (name: string, text: string) => (error(name) === undefined ? text : `± ${name === "allocations" ? format.count(error(name) ?? 0) : bytesText(Math.round(error(name) ?? 0))}, ${text}`);
     const average = totals.allocations > 0 ? totals.total_bytes / totals.allocations : 0;
     return (
         <ul class="tiles">
-            <Tile title="At maximum" metric="maximum" value={bytesText(totals.maximum_bytes)} exact={`${format.count(totals.maximum_bytes)} bytes`}
-                more={totals.maximum_error_bytes > 0 ? `the true maximum is within ${bytesText(totals.maximum_error_bytes)} of it, since threads count apart` : plus("maximum_bytes", totals.maximum_ns > 0 ? `at ${format.duration(totals.maximum_ns)}` : flag("all-processes") ? "if all were at their maximum at once" : "")} />
+            <Tile title="At maximum" metric="maximum" value={bytesText(totals.peak_bytes)} exact={`${format.count(totals.peak_bytes)} bytes`}
+                more={totals.peak_error_bytes > 0 ? `the true maximum is within ${bytesText(totals.peak_error_bytes)} of it, since threads count apart` : plus("peak_bytes", totals.peak_ns > 0 ? `at ${format.duration(totals.peak_ns)}` : flag("all-processes") ? "if all were at their maximum at once" : "")} />
             <Tile title={metricTitle("leaked", of.live)} metric="leaked" value={bytesText(heldBytes)} exact={`${format.count(heldBytes)} bytes`}
                 more={plus("live_bytes", `in ${format.items(heldBlocks, "block")}${suppressed.blocks > 0 ? `; ${bytesText(suppressed.bytes)} suppressed, not counted` : ""}`) + beforeText(totals)} />
             <Tile title="Allocated" metric="cumulative" value={bytesText(totals.total_bytes)} exact={`${format.count(totals.total_bytes)} bytes`}
                 more={plus("total_bytes", `${bytesText(Math.round(average))} on average`)} />
             <Tile title="Allocations" metric="allocations" value={format.count(totals.allocations)}
-                more={plus("allocations", `${of.sampled === null ? `${format.count(totals.frees)} frees, ` : ""}${format.items(totals.context_count, "call path")}`)} />
+                more={plus("allocations", `${of.sampling === null ? `${format.count(totals.frees)} frees, ` : ""}${format.items(totals.contexts, "call path")}`)} />
             <Tile title="Temporary" metric="temporary" value={format.count(totals.temporary)}
                 more={totals.allocations > 0 ? `${format.percent(totals.temporary, totals.allocations)} of all allocations` : ""} />
         </ul>
@@ -126,7 +126,7 @@ function Tile({ title, metric, value, exact, more }: { title: string; metric: st
 /* ---- Resident memory against what was asked for ---- */
 
 function Resident({ of }: { of: Summary }) {
-    const parts = residentParts(of.totals.maximum_bytes, of.resident);
+    const parts = residentParts(of.totals.peak_bytes, of.resident);
     if (parts === null) return null;
     const { asked, resident, own, rest, untouched, isThen } = parts;
     const whole = Math.max(resident, asked);
