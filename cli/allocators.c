@@ -9,17 +9,15 @@
 #include "analyze/rows/jsonwriter.h"
 #include "analyze/rows/table.h"
 #include "cli/cli.h"
+#include "cli/companion.h"
 #include "cli/target.h"
-#include "cli/terminal.h"
 #include "collect/allocators/alloctold.h"
 
 #include <ctype.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 static void allocators_tell(const char *line) {
@@ -51,25 +49,6 @@ static bool read_entries(const char *text, struct memtrace_allocator_entries *en
            text[end] == '\0';
 }
 
-/* Nothing of the program's is kept but stderr; a library preloaded into it came along: start again
- * without it. */
-static void allocators_detach(char **argv) {
-    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    if (null >= 0) {
-        dup2(null, STDIN_FILENO);
-        dup2(null, STDOUT_FILENO);
-    }
-    syscall(SYS_close_range, STDERR_FILENO + 1, ~0u, 0);
-    if (getenv("LD_PRELOAD") != NULL) {
-        char self[] = "memtrace";
-        char *again[] = {self,          argv[0],     argv[PID],   argv[FILE_NAME],
-                         argv[ENTRIES], argv[SITES], argv[FIRST], argv[SPECIFICATIONS],
-                         NULL};
-        unsetenv("LD_PRELOAD");
-        execv("/proc/self/exe", again);
-    }
-}
-
 static int plan_for_runtime(char **argv) {
     struct allocators_request request = {
         .file = argv[FILE_NAME], .specifications = argv[SPECIFICATIONS], .tell = tell_once};
@@ -81,9 +60,9 @@ static int plan_for_runtime(char **argv) {
     request.first = (uint32_t)strtoul(argv[FIRST], &plus, 10);
     request.is_again = *plus == '+';
     if (!read_entries(argv[ENTRIES], &request.entries) || *end != '\0') {
-        return cli_usage("allocators", "started by the runtime with other addresses than its own");
+        cli_usage("allocators", "started by the runtime with other addresses than its own");
     }
-    allocators_detach(argv);
+    companion_shed(argv);
     snprintf(region, sizeof region, "%.*s", (int)(strlen(argv[FILE_NAME]) - strlen(".plan")),
              argv[FILE_NAME]);
     if (allocators_plan(&request, &error) == 0) {
@@ -126,50 +105,24 @@ static void allocators_put_row(void *context, const struct allocators_row *row) 
                                              table_text(row->why)});
 }
 
-/* For people. 0, or -1. */
-static int list_as_text(struct allocators_listing *listing, struct error *error) {
-    struct report report = {.out = stdout};
-    struct table table;
-    terminal_style(&report.options, NULL, NULL);
-    table = table_open(&report, "functions", "Functions", columns, COLUMNS);
-    listing->context = &table;
-    int status = allocators_list(listing, error);
-    table_close(&table);
-    return status;
-}
-
-static int list_as_json(struct allocators_listing *listing, struct error *error) {
-    const struct report report = {.out = stdout, .options = {.format = REPORT_JSON}};
-    struct jsonwriter *json = jsonwriter_open(stdout, JSONWRITER_INDENTED);
-    struct table table;
-    int status;
-    if (json == NULL) {
-        return error_set(error, "out of memory");
-    }
-    jsonwriter_map(json, NULL);
-    table = table_begin_member(&report, json, "functions", NULL, columns, COLUMNS);
-    listing->context = &table;
-    status = allocators_list(listing, error);
-    table_end_member(&table);
-    jsonwriter_end_map(json);
-    jsonwriter_close(json);
-    return status;
-}
-
 static void allocators_free_specs(void *what) {
     allocspec_free(what);
 }
 
-/* CLI_OK, or the exit status with the line printed. */
-static int allocators_show(int argc, char **argv, const struct request *request) {
+static void allocators_show(int argc, char **argv, const struct request *request) {
     struct allocspecs *specs = job_alloc(sizeof *specs);
+    struct report report = {.out = stdout};
+    struct jsonwriter *json = request->json ? jsonwriter_begin(stdout, JSONWRITER_INDENTED) : NULL;
+    struct table table;
     struct error error;
     char path[PATH_MAX];
     struct allocators_listing listing = {.path = path,
                                          .specs = specs,
                                          .all = request->all,
                                          .row = allocators_put_row,
+                                         .context = &table,
                                          .tell = allocators_tell};
+    int result;
     job_undo(allocators_free_specs, specs);
     if (strchr(argv[0], '/') != NULL || access(argv[0], F_OK) == 0 ||
         target_find(argv[0], path) != 0) {
@@ -178,24 +131,35 @@ static int allocators_show(int argc, char **argv, const struct request *request)
     for (int i = 1; i < argc; i++) {
         if (allocspec_add(specs, argv[i], &error) != 0) {
             cli_error("%s", error.message);
-            return CLI_USAGE;
+            cli_end(CLI_USAGE);
         }
     }
-    int status = request->json ? list_as_json(&listing, &error) : list_as_text(&listing, &error);
-    return status == 0 ? CLI_OK : cli_error("%s", error.message);
+    if (json != NULL) {
+        report.options.format = REPORT_JSON;
+        jsonwriter_map(json, NULL);
+    } else {
+        cli_style(&report.options, NULL, NULL);
+    }
+    table = table_begin_member(&report, json, "functions", "Functions", columns, COLUMNS);
+    result = allocators_list(&listing, &error);
+    table_end_member(&table);
+    if (json != NULL) {
+        jsonwriter_end_map(json);
+    }
+    job_check(result, &error);
 }
 
 static int run_allocators(int argc, char **argv) {
     struct request request = {0};
-    int status;
     if (is_from_runtime(argc, argv)) {
         return plan_for_runtime(argv);
     }
-    status = cli_read(&allocators_command, &argc, &argv, &request);
-    if (status == CLI_OK && argc == 0) {
-        status = cli_usage("allocators", "which program?");
+    cli_read(&allocators_command, &argc, &argv, &request);
+    if (argc == 0) {
+        cli_usage("allocators", "which program?");
     }
-    return status == CLI_OK ? cli_finish(allocators_show(argc, argv, &request)) : status;
+    allocators_show(argc, argv, &request);
+    return cli_finish(CLI_OK);
 }
 
 const struct command allocators_command = {

@@ -1,30 +1,332 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * attach.c: `memtrace attach PID`: MemTrace comes into a program that
- * runs. Leaving it: detach.c.
+ * attach.c: `memtrace attach PID`: MemTrace comes into a program that runs, and `memtrace detach
+ * PID`: it leaves one that it came into.
  */
 #include "memtrace/attach.h"
+#include "analyze/base/job.h"
 #include "analyze/read/region.h"
+#include "analyze/rows/safetext.h"
 #include "cli/cli.h"
-#include "cli/detach.h"
+#include "cli/companion.h"
 #include "cli/heapcensus.h"
-#include "cli/outside.h"
-#include "cli/stopping.h"
 #include "cli/streaming.h"
 #include "cli/target.h"
 #include "collect/attach/attachalloc.h"
+#include "collect/attach/attachtarget.h"
 #include "collect/attach/attachthread.h"
 #include "collect/attach/preflight.h"
 #include "collect/clock.h"
+#include "collect/recover.h"
+#include "memtrace/events.h"
 
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+enum { END_SECONDS = 60 }; /* for what is left of a recording to be written */
+
+/* What files are called where the user names none. */
+static const char profile_pattern[] = "memtrace.%e.%p.mtp";
+static const char recording_pattern[] = "memtrace.%e.%p.mtr";
+
+/* ---- Of both ---- */
+
+/* All process ids are understood before anything is done with one. */
+static pid_t *read_pids(const struct command *command, int argc, char **argv) {
+    pid_t *pids = job_array((size_t)argc, sizeof *pids);
+    for (int i = 0; i < argc; i++) {
+        pids[i] = cli_pid(command, argv[i]);
+    }
+    if (argc < 1) {
+        cli_usage(command->name, "a process id is needed");
+    }
+    return pids;
+}
+
+/* The command that shows what a process holds. */
+static const char *shown_by(pid_t pid) {
+#ifdef MEMTRACE_AGENT /* which makes no reports */
+    (void)pid;
+    return "memtrace list";
+#else
+    return job_text("memtrace report %ld", (long)pid);
+#endif
+}
+
+/* Why the library in the process did not do what it was asked to (enum memtrace_attach_result).
+ * CLI_FAILURE. */
+static int explain_result(pid_t pid, int result) {
+    switch (result) {
+    case MEMTRACE_ATTACH_THERE:
+        return cli_error("process %ld is profiled already: %s", (long)pid, shown_by(pid));
+    case MEMTRACE_ATTACH_OVER:
+        return cli_error("process %ld is not profiled: it was detached from, is ending, or was "
+                         "started with MEMTRACE=off",
+                         (long)pid);
+    case MEMTRACE_ATTACH_BUSY:
+        return cli_error("process %ld is being attached to or detached from by another command, or "
+                         "has a thread that has not run since; try again",
+                         (long)pid);
+    case MEMTRACE_ATTACH_NOT_OURS:
+        return cli_error("process %ld has had MemTrace from its start, and keeps it: memtrace "
+                         "control %ld off",
+                         (long)pid, (long)pid);
+    default:
+        return cli_error(
+            "process %ld cannot be profiled: it has no room for a profile (address space, "
+            "/dev/shm, /tmp), or more rights than its user (set-uid)",
+            (long)pid);
+    }
+}
+
+/* ---- detach ---- */
+
+/* Who writes the recording takes the region away when all is in it. */
+static bool wait_for_file(const char *region) {
+    const struct timespec pause = {.tv_nsec = 10000000};
+    uint64_t end = clock_now_ns() + (uint64_t)END_SECONDS * 1000000000;
+    while (access(region, F_OK) == 0) {
+        if (clock_now_ns() > end) {
+            return false;
+        }
+        nanosleep(&pause, NULL);
+    }
+    return true;
+}
+
+/* Where the process of ours beside it that writes the profile was killed, there is another one. */
+static int find_watcher(pid_t pid, struct memtrace_header *header, struct error *error) {
+    struct memtrace_recording *recording = (void *)header->recording;
+    bool is_recorded = recording->state != MEMTRACE_RECORD_NONE;
+    char path[PATH_MAX];
+    int result =
+        companion_path(is_recorded ? recording_pattern : profile_pattern, pid, path, error);
+    result = result == 0 ? companion_watch(pid, path, false, error) : -1;
+    if (result > 0) {
+        snprintf(is_recorded ? recording->path : header->output,
+                 is_recorded ? sizeof recording->path : sizeof header->output, "%s", path);
+    }
+    return result < 0 ? -1 : 0;
+}
+
+/* Attached to from where it is, and left from elsewhere: it writes its profile itself, by its own
+ * names of files. */
+static const char *by_our_name(pid_t pid, const char *path, char own[PATH_MAX]) {
+    struct stat ours;
+    struct stat its;
+    int length = snprintf(own, PATH_MAX, "/proc/%ld/root%s", (long)pid, path);
+    bool is_same = length >= PATH_MAX || (stat(path, &ours) == 0 && stat(own, &its) == 0 &&
+                                          ours.st_dev == its.st_dev && ours.st_ino == its.st_ino);
+    return is_same ? path : own;
+}
+
+/* What is there to be left. */
+struct attached {
+    struct region region;
+    struct memtrace_header header;
+    bool has_region;
+    bool is_outside;   /* of its namespaces or its root */
+    bool is_collected; /* a process of ours beside it writes its profile */
+};
+
+/* A command that was killed may have begun to attach just now. */
+static void find_region(pid_t pid, struct attached *attached) {
+    enum { TRIES = 20 };
+    const struct timespec pause = {.tv_nsec = 10000000};
+    for (int i = 0; i < TRIES && !attached->has_region; i++) {
+        attached->has_region = region_find_header(pid, &attached->region, &attached->header) &&
+                               attached->header.output[0] != '\0';
+        if (!attached->has_region) {
+            nanosleep(&pause, NULL);
+        }
+    }
+}
+
+/* Functions that were named. Those that cannot be left now lead to a library that lets calls pass.
+ */
+static void leave_named(const struct attachimage *image, const char *own_library,
+                        struct attachdone *held, bool is_told) {
+    struct error error;
+    if (attachalloc_leave(image, own_library, held, &error) != 0 && is_told) {
+        cli_error("--alloc: %s: functions lead to MemTrace yet, which lets them pass",
+                  error.message);
+    }
+}
+
+static int call_detach(const struct attachimage *image, bool is_forced, struct attached *attached,
+                       struct attachdone *done, struct error *error) {
+    pid_t pid = image->pid;
+    struct attachcall call = {
+        .pid = pid, .image = image, .entry = MEMTRACE_DETACH_ENTRY, .settings = ""};
+    struct attachdone held = {0};
+    struct preflight found;
+    char library[PATH_MAX];
+    int result = preflight_check(image, PREFLIGHT_DETACH, NULL, is_forced, &found, error);
+    attached->is_outside = found.is_outside;
+    preflight_free(&found);
+    if (result != 0) {
+        return -1;
+    }
+    find_region(pid, attached);
+    attached->is_collected =
+        found.is_outside && (attached->header.flags & MEMTRACE_FLAG_OUTSIDE) != 0;
+    if (attached->is_collected && attached->header.state == MEMTRACE_STATE_RUNNING &&
+        find_watcher(pid, &attached->header, error) != 0) {
+        return -1;
+    }
+    call.own_library = target_preload(NULL, library) == CLI_OK ? library : NULL;
+    leave_named(image, call.own_library, &held, true);
+    if (attachthread_call(&call, done, error) != 0) {
+        return -1;
+    }
+    leave_named(image, call.own_library, &held, false); /* of a library that was being opened */
+    done->held_ns = held.held_ns > done->held_ns ? held.held_ns : done->held_ns;
+    return 0;
+}
+
+/* It could not be written where it belongs. */
+static void tell_moved(void *context, const struct recovered *recovered) {
+    struct finished *moved = context;
+    char line[2 * PATH_MAX];
+    recover_line(recovered, line, sizeof line);
+    cli_error("%s", line);
+    *moved = recovered->finished;
+}
+
+/* Leaves the program and says where its profile is. CLI_OK, or the line is printed. */
+static int detach_process(pid_t pid, bool is_forced) {
+    struct attachdone done;
+    struct error error;
+    struct attached attached = {0};
+    const struct memtrace_recording *recording;
+    struct finished moved;
+    const char *path;
+    char own[PATH_MAX];
+    struct attachimage image;
+    bool is_recorded;
+    bool is_whole;
+    int failed;
+    attachimage_open(pid, &image);
+    failed = call_detach(&image, is_forced, &attached, &done, &error);
+    attachimage_close(&image);
+    if (failed) {
+        return cli_error("%s", error.message);
+    }
+    if (done.result != MEMTRACE_ATTACH_DONE) {
+        return explain_result(pid, done.result);
+    }
+    if (!attached.has_region) {
+        return cli_error("process %ld is left as it was, but its profile cannot be found",
+                         (long)pid);
+    }
+    recording = (const void *)attached.header.recording;
+    is_recorded =
+        memtrace_is_recorded(recording) && (recording->flags & MEMTRACE_RECORDING_MIDWAY) == 0;
+    path = is_recorded ? recording->path : attached.header.output;
+    is_whole = (!is_recorded && !attached.is_collected) || wait_for_file(attached.region.path);
+    if (attached.is_outside && !attached.is_collected) {
+        path = by_our_name(pid, path, own);
+    }
+    if (is_whole && access(path, F_OK) != 0 &&
+        recover_left(attached.region.path, tell_moved, &moved)) {
+        path = moved.path;
+    }
+    if (!is_whole || access(path, F_OK) != 0) {
+        return cli_error("process %ld is left as it was, but the %s %s is not complete", (long)pid,
+                         is_recorded ? "recording" : "profile", path);
+    }
+    print_safe(stdout, "detached from process %ld, a thread was held for %.2f ms; %s %s\n",
+               (long)pid, (double)done.held_ns / 1e6, is_recorded ? "recording" : "profile", path);
+    return CLI_OK;
+}
+
+struct leaving {
+    bool force;
+    bool all;
+};
+
+static bool is_attached(pid_t pid) {
+    struct region region;
+    struct memtrace_header header;
+    struct attachtarget target;
+    bool is_there = attachtarget_open(pid, &target, NULL) == 0;
+    is_there = is_there && attachtarget_object(&target, "libmemtrace.so") != NULL;
+    attachtarget_close(&target);
+    return is_there && region_find_header(pid, &region, &header) &&
+           header.state == MEMTRACE_STATE_RUNNING && (header.flags & MEMTRACE_FLAG_ATTACHED) != 0;
+}
+
+/* Each that may be looked at, in containers, too. */
+static int detach_all(bool is_forced) {
+    DIR *processes = opendir("/proc");
+    const struct dirent *entry;
+    int status = CLI_OK;
+    size_t count = 0;
+    while (processes != NULL && (entry = readdir(processes)) != NULL) {
+        pid_t pid = (pid_t)atol(entry->d_name);
+        if (isdigit((unsigned char)entry->d_name[0]) && is_attached(pid)) {
+            int left = detach_process(pid, is_forced);
+            status = left != CLI_OK ? left : status;
+            count++;
+        }
+    }
+    if (processes != NULL) {
+        closedir(processes);
+    }
+    if (count == 0) {
+        puts("no process is attached to");
+    }
+    return status;
+}
+
+static const struct option leaving_options[] = {
+    {"all", 'a', NULL, "leave all programs that are attached to", OPTION_FLAG,
+     OPTION_IN(struct leaving, all)},
+    {"force", 0, NULL,
+     "detach even where its seccomp filters cannot be read; they may end the program", OPTION_FLAG,
+     OPTION_IN(struct leaving, force)},
+    OPTION_END};
+
+static int run_detach(int argc, char **argv) {
+    struct leaving leaving = {0};
+    int status = CLI_OK;
+    const pid_t *pids;
+    cli_read(&detach_command, &argc, &argv, &leaving);
+    if (leaving.all) {
+        if (argc != 0) {
+            cli_usage("detach", "--all leaves all of them: name no process id");
+        }
+        return cli_finish(detach_all(leaving.force));
+    }
+    pids = read_pids(&detach_command, argc, argv);
+    for (int i = 0; i < argc; i++) {
+        int left = detach_process(pids[i], leaving.force);
+        status = left != CLI_OK ? left : status;
+    }
+    return cli_finish(status);
+}
+
+const struct command detach_command = {
+    .name = "detach",
+    .run = run_detach,
+    .summary = "leave a program that was attached to, and write its profile",
+    .usage = "PID... [--force] | --all",
+    .options = leaving_options,
+    .about = "Puts back all that `memtrace attach` changed in process PID, which goes on at the "
+             "speed it had before, and writes the profile.",
+    .operands = "PID",
+};
+
+/* ---- attach ---- */
 
 struct request {
     const char *output;
@@ -123,8 +425,8 @@ static void put_command(FILE *out) {
 
 static const char *pattern_of(const struct request *request) {
     return request->output != NULL ? request->output
-           : request->record       ? attach_recording_pattern
-                                   : attach_profile_pattern;
+           : request->record       ? recording_pattern
+                                   : profile_pattern;
 }
 
 /* The pattern as the program is to have it, whose folder is another one. Who collects it from
@@ -142,14 +444,12 @@ static void put_output(FILE *out, const struct request *request, const char *out
 }
 
 /* outside: where the profile goes if we write it; NULL: the program does. */
-static char *make_settings(const struct request *request, const char *outside, size_t *size) {
+static void make_settings(const struct request *request, const char *outside,
+                          struct attachcall *call) {
     const char *folder = getenv("MEMTRACE_REGION_DIR");
     const char *mode = getenv("MEMTRACE_MODE"); /* --mode, too */
-    char *settings = NULL;
-    FILE *out = open_memstream(&settings, size);
-    if (out == NULL) {
-        return NULL;
-    }
+    struct job_printing *settings = job_print();
+    FILE *out = settings->out;
     if (outside != NULL) {
         fprintf(out, "%s%c", MEMTRACE_ATTACH_OUTSIDE, '\0');
     }
@@ -170,7 +470,8 @@ static char *make_settings(const struct request *request, const char *outside, s
         put_setting(out, "MEMTRACE_REGION_DIR", folder);
     }
     fwrite(always, sizeof always, 1, out);
-    return fclose(out) == 0 ? settings : NULL;
+    call->settings = job_printed(settings);
+    call->settings_size = settings->size;
 }
 
 static void attach_tell(const char *line) {
@@ -209,8 +510,8 @@ static void lead_named(const struct attachimage *image, const char *library,
     }
 }
 
-static int attach(const struct attachimage *image, const char *library,
-                  const struct request *request, const struct preflight *found) {
+static int attach_image(const struct attachimage *image, const char *library,
+                        const struct request *request, const struct preflight *found) {
     pid_t pid = image->pid;
     struct attachcall call = {.pid = pid,
                               .image = image,
@@ -222,31 +523,24 @@ static int attach(const struct attachimage *image, const char *library,
     struct attachdone done;
     struct error error;
     char path[PATH_MAX];
-    char *settings;
-    int failed;
-    if (found->is_outside && outside_path(pattern_of(request), pid, path, &error) != 0) {
+    if (found->is_outside && companion_path(pattern_of(request), pid, path, &error) != 0) {
         return cli_error("%s", error.message);
     }
-    settings = make_settings(request, found->is_outside ? path : NULL, &call.settings_size);
-    if (settings == NULL) {
-        return cli_error("out of memory");
-    }
-    call.settings = settings;
-    failed = attachthread_call(&call, &done, &error);
-    free(settings);
-    if (failed) {
+    make_settings(request, found->is_outside ? path : NULL, &call);
+    if (attachthread_call(&call, &done, &error) != 0) {
         return cli_error("%s", error.message);
     }
     if (done.result != MEMTRACE_ATTACH_DONE) {
-        return detach_explain(pid, done.result);
+        return explain_result(pid, done.result);
     }
-    if (found->is_outside && outside_watch(pid, path, request->variables.to != NULL, &error) < 0) {
+    if (found->is_outside &&
+        companion_watch(pid, path, request->variables.to != NULL, &error) < 0) {
         return cli_error("process %ld is attached to, but nothing writes its profile: %s",
                          (long)pid, error.message);
     }
     lead_named(image, library, request, &done);
     printf("attached to process %ld, a thread was held for %.2f ms; %s shows it%s", (long)pid,
-           (double)done.held_ns / 1e6, detach_shown_by(pid).text, request->for_ns != 0 ? "\n" : "");
+           (double)done.held_ns / 1e6, shown_by(pid), request->for_ns != 0 ? "\n" : "");
     if (request->for_ns == 0) {
         printf(", memtrace detach %ld ends it\n", (long)pid);
     }
@@ -261,7 +555,7 @@ static int wait_beside(pid_t pid, uint64_t for_ns) {
     if (region_start_ticks(pid, &ticks) != 0) {
         return 1;
     }
-    while (stopping_signal == 0 && clock_now_ns() < end) {
+    while (cli_stop == 0 && clock_now_ns() < end) {
         if (!region_alive(pid, ticks)) {
             return 1;
         }
@@ -292,7 +586,7 @@ static int look_and_attach(pid_t pid, const char *library, const struct request 
     } else if (status == CLI_OK && request->census) {
         status = heapcensus_run(&image, library, &found, request->json);
     } else if (status == CLI_OK) {
-        status = attach(&image, library, request, &found);
+        status = attach_image(&image, library, request, &found);
     }
     preflight_free(&found);
     attachimage_close(&image);
@@ -313,7 +607,7 @@ static int attach_each(pid_t *pids, int count, const char *library, const struct
         return status;
     }
     fflush(stdout);
-    stopping_catch();
+    cli_catch_stop();
     for (int i = 0; i < count; i++) {
         uint64_t now = clock_now_ns();
         if (pids[i] != 0 && wait_beside(pids[i], end > now ? end - now : 1) != 0) {
@@ -326,29 +620,32 @@ static int attach_each(pid_t *pids, int count, const char *library, const struct
     return status;
 }
 
-static int check_sending(struct request *request) {
+static void check_sending(struct request *request) {
     struct variables *sending = &request->variables;
     if (sending->to == NULL &&
         (sending->token != NULL || sending->linger_ns != 0 || sending->allows_control)) {
-        return cli_usage("attach", "--token, --linger and --allow-control belong to --to");
+        cli_usage("attach", "--token, --linger and --allow-control belong to --to");
     }
     if (sending->to != NULL && !request->record) {
-        return cli_usage("attach", "--to sends a recording: it needs --record");
+        cli_usage("attach", "--to sends a recording: it needs --record");
     }
-    return sending->to != NULL && !request->dry_run ? streaming_begin(sending) : CLI_OK;
+    if (sending->to != NULL && !request->dry_run) {
+        streaming_begin(sending);
+    }
 }
 
 static int run_attach(int argc, char **argv) {
     static struct request request;
     char library[PATH_MAX];
-    pid_t *pids = NULL;
-    int status = cli_read(&attach_command, &argc, &argv, &request);
-    status = status == CLI_OK ? detach_read_pids(&attach_command, argc, argv, &pids) : status;
-    status = status == CLI_OK ? check_sending(&request) : status;
-    if (status == CLI_OK && request.json && !request.census) {
-        status = cli_usage("attach", "--json goes with --census");
+    pid_t *pids;
+    int status;
+    cli_read(&attach_command, &argc, &argv, &request);
+    pids = read_pids(&attach_command, argc, argv);
+    check_sending(&request);
+    if (request.json && !request.census) {
+        cli_usage("attach", "--json goes with --census");
     }
-    status = status == CLI_OK ? preload_path(NULL, library) : status;
+    status = target_preload(NULL, library);
     return status == CLI_OK ? cli_finish(attach_each(pids, argc, library, &request)) : status;
 }
 

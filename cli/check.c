@@ -4,11 +4,9 @@
 #include "analyze/base/job.h"
 #include "analyze/model/uncounted.h"
 #include "analyze/rows/number.h"
-#include "cli/asking.h"
 #include "cli/budget.h"
-#include "cli/cli.h"
 #include "cli/outfile.h"
-#include "cli/progress.h"
+#include "cli/reading.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -163,7 +161,7 @@ static void open_baseline(struct checking *checking, const char *path) {
     if (checking->baseline_path != NULL && strcmp(checking->baseline_path, path) == 0) {
         return;
     }
-    asking_open(&checking->baseline, path, &checking->request->question);
+    reading_open(&checking->baseline, path, &checking->request->question);
     checking->baseline_path = path;
 }
 
@@ -189,7 +187,7 @@ static void check_next(void *what) {
     struct checking *checking = what;
     const struct request *request = checking->request;
     const struct check_budget *budget = &request->budgets.items[checking->count];
-    const struct replay_options replay = progress_replay();
+    const struct replay_options replay = reading_replay();
     struct check_subject subject = make_subject(request, checking->subject, &replay);
     struct check_subject baseline;
     bool growth = budget->kind == CHECK_GROWTH;
@@ -286,11 +284,10 @@ static void end_checking(void *what) {
     job_free(&checking->memory);
 }
 
-static void check_file(void *what) {
-    struct request *request = what;
+static void check_file(struct request *request) {
     struct checking *checking = job_alloc(sizeof *checking);
     struct answer *answer = job_alloc(sizeof *answer);
-    asking_open(answer, request->source, &request->question);
+    reading_open(answer, request->source, &request->question);
     checking->request = request;
     checking->subject = answer;
     checking->results = job_array(request->budgets.count, sizeof *checking->results);
@@ -301,16 +298,12 @@ static void check_file(void *what) {
 static int run_check(int argc, char **argv) {
     struct request request = {.question.has_leaks = true};
     struct error error;
-    int status = cli_read(&check_command, &argc, &argv, &request);
-    if (status == CLI_OK && take_operands(&request, argc, argv, &error) != 0) {
-        status = cli_usage("check", "%s", error.message);
-    } else if (status == CLI_OK) {
-        status = job_run(check_file, &request, NULL, &error) == 0 ? request.status : CHECK_TROUBLE;
-        if (status == CHECK_TROUBLE && request.status == CHECK_MET) {
-            cli_error("%s", error.message);
-        }
+    cli_read(&check_command, &argc, &argv, &request);
+    if (take_operands(&request, argc, argv, &error) != 0) {
+        cli_usage("check", "%s", error.message);
     }
-    return status;
+    check_file(&request);
+    return request.status;
 }
 
 const struct command check_command = {

@@ -3,17 +3,21 @@
 #include "cli/cli.h"
 
 #include "analyze/base/job.h"
+#include "analyze/rows/report.h"
 #include "analyze/rows/safetext.h"
 #include "ask/cleanup.h"
 #include "ask/memorylimit.h"
 
 #include <errno.h>
+#include <langinfo.h>
+#include <locale.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 /* Which parts of the command this build has, and CMake's option that brings them. */
@@ -161,12 +165,29 @@ void cli_tell(const char *line) {
     cli_error("%s", line);
 }
 
-int cli_usage(const char *command, const char *format, ...) {
+static struct call {
+    const struct command *command;
+    int argc;
+    char **argv;
+    int status;
+    bool is_ended; /* by cli_end() */
+} * call_running;
+
+noreturn void cli_end(int status) {
+    if (call_running == NULL) {
+        exit(status);
+    }
+    call_running->status = status;
+    call_running->is_ended = true;
+    job_fail("%s", "");
+}
+
+noreturn void cli_usage(const char *command, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     print_message(command != NULL ? command : "", format, arguments);
     va_end(arguments);
-    return CLI_USAGE;
+    cli_end(CLI_USAGE);
 }
 
 int cli_color(const char *when, int fd) {
@@ -182,6 +203,30 @@ int cli_color(const char *when, int fd) {
     return strcmp(when, "never") == 0 ? 0 : -1;
 }
 
+enum { NARROWEST = 60 }; /* what is narrower is not minded */
+
+/* What is no terminal gets lines as long as they are. COLUMNS, where it is exported, is somebody's
+ * wish. */
+static size_t stdout_width(void) {
+    struct winsize size;
+    uint64_t columns = 0;
+    if (isatty(STDOUT_FILENO) == 0) {
+        return 0;
+    }
+    if (quantity_u64(getenv("COLUMNS"), &columns) != 0 || columns < NARROWEST) {
+        columns = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+    }
+    return columns >= NARROWEST && columns <= UINT16_MAX ? (size_t)columns : 0;
+}
+
+void cli_style(struct report_options *options, const char *output, const char *color) {
+    bool to_stdout = output == NULL || strcmp(output, "-") == 0;
+    setlocale(LC_CTYPE, "");
+    options->unicode = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+    options->width = to_stdout ? stdout_width() : 0;
+    options->color = cli_color(color != NULL || to_stdout ? color : "never", STDOUT_FILENO) == 1;
+}
+
 int cli_finish(int status) {
     if (fflush(stdout) != 0 || ferror(stdout)) {
         if (errno != EPIPE) {
@@ -190,6 +235,18 @@ int cli_finish(int status) {
         return CLI_FAILURE;
     }
     return status;
+}
+
+volatile sig_atomic_t cli_stop;
+
+static void note_stop(int signal) {
+    cli_stop = signal;
+}
+
+void cli_catch_stop(void) {
+    const struct sigaction action = {.sa_handler = note_stop};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
 }
 
 /* ---- Misspelt names ---- */
@@ -272,7 +329,7 @@ struct scan {
     size_t choice_count;
 };
 
-static struct scan start(const struct command *command, int argc, char **argv) {
+static struct scan scan_start(const struct command *command, int argc, char **argv) {
     return (struct scan){.command = command->name,
                          .argc = argc,
                          .argv = argv,
@@ -368,8 +425,8 @@ const struct option *cli_option(const struct command *command, const char *argum
     return scan.option;
 }
 
-/* "--jsno", "--jsno=3": prints which one was meant. */
-static int refuse_option(const struct scan *scan, const char *argument) {
+/* "--jsno", "--jsno=3": which one was meant. */
+static noreturn void refuse_option(const struct scan *scan, const char *argument) {
     bool is_long = argument[1] == '-';
     struct nearest nearest = nearest_to(argument + 2, is_long ? name_length(argument) : 0);
     struct option_walk walk = option_walk_start(scan->options);
@@ -379,9 +436,9 @@ static int refuse_option(const struct scan *scan, const char *argument) {
             nearest_offer(&nearest, option->name);
         }
     }
-    return cli_usage(scan->command, "there is no option %.*s%s%s%s", (int)strcspn(argument, "="),
-                     argument, nearest.name != NULL ? ": did you mean --" : "",
-                     nearest.name != NULL ? nearest.name : "", nearest.name != NULL ? "?" : "");
+    cli_usage(scan->command, "there is no option %.*s%s%s%s", (int)strcspn(argument, "="), argument,
+              nearest.name != NULL ? ": did you mean --" : "",
+              nearest.name != NULL ? nearest.name : "", nearest.name != NULL ? "?" : "");
 }
 
 /* The value in the next argument, which stands behind the operands met so far. */
@@ -394,16 +451,16 @@ static const char *next_value(struct scan *scan) {
     return scan->argv[scan->index++];
 }
 
-/* Finds the next option. 1, 0 at the end, -1 after an error (its line is printed). */
-static int next(struct scan *scan) {
+/* Whether there is another option. One that is wrong ends the command; a quiet scan ends there. */
+static bool find_next(struct scan *scan) {
     const char *argument;
     const char *wrong = NULL;
     if (!find_option(scan)) {
-        return 0;
+        return false;
     }
     argument = scan->argv[scan->index++];
     if (strcmp(argument, "--") == 0) {
-        return 0;
+        return false;
     }
     match_option(scan, argument);
     if (scan->option != NULL && scan->option->value != NULL && scan->value == NULL) {
@@ -413,41 +470,38 @@ static int next(struct scan *scan) {
         wrong = "takes no value";
     }
     if (scan->option != NULL && wrong == NULL) {
-        return 1;
+        return true;
     }
     if (!scan->is_quiet && scan->option == NULL) {
         refuse_option(scan, argument);
     } else if (!scan->is_quiet) {
         cli_usage(scan->command, "option --%s%s %s", scan->prefix, scan->option->name, wrong);
     }
-    return -1;
+    return false;
 }
 
-/* "--format json" or "--flat", with the blank or without. */
-static int contradict(const struct scan *scan, const struct choice *old, const char *value) {
-    bool had_value = old->option->value != NULL;
-    bool has_value = scan->option->value != NULL;
-    return cli_usage(scan->command, "--%s%s%s and --%s%s%s exclude each other", old->option->name,
-                     had_value ? " " : "", had_value ? old->value : "", scan->option->name,
-                     has_value ? " " : "", has_value ? value : "");
-}
-
-/* Of what has one answer: whether there was another one. The same again is fine. */
-static int choose(struct scan *scan) {
+/* Of what has one answer: the same again is fine, another one is not. "--format json" or "--flat",
+ * with the blank or without. */
+static void note_choice(struct scan *scan) {
     const struct option *option = scan->option;
     const char *value = option->implied != NULL ? option->implied : scan->value;
     size_t at = scan->base + option->offset;
+    bool has_value = option->value != NULL;
     for (size_t i = 0; i < scan->choice_count; i++) {
-        if (scan->choices[i].at == at) {
-            return strcmp(scan->choices[i].value, value) == 0
-                       ? CLI_OK
-                       : contradict(scan, &scan->choices[i], value);
+        const struct choice *old = &scan->choices[i];
+        bool had_value = old->option->value != NULL;
+        if (old->at == at && strcmp(old->value, value) != 0) {
+            cli_usage(scan->command, "--%s%s%s and --%s%s%s exclude each other", old->option->name,
+                      had_value ? " " : "", had_value ? old->value : "", option->name,
+                      has_value ? " " : "", has_value ? value : "");
+        }
+        if (old->at == at) {
+            return;
         }
     }
     if (scan->choice_count < CHOICES) {
         scan->choices[scan->choice_count++] = (struct choice){at, value, option};
     }
-    return CLI_OK;
 }
 
 /* Whether --memory-limit is among its options: those of commands that read files. */
@@ -459,50 +513,50 @@ static bool takes_limit(const struct option *options) {
     return option != NULL;
 }
 
-int cli_read(const struct command *command, int *argc, char ***argv, void *request) {
-    struct scan scan = start(command, *argc, *argv);
+void cli_read(const struct command *command, int *argc, char ***argv, void *request) {
+    struct scan scan = scan_start(command, *argc, *argv);
     struct error error;
-    int found;
     if (takes_limit(command->options)) {
         memorylimit_start();
     }
-    while ((found = next(&scan)) > 0) {
+    while (find_next(&scan)) {
         if (option_store(scan.option, scan.value, (char *)request + scan.base, &error) != 0) {
             option_prefix(&error, scan.prefix);
-            return cli_usage(scan.command, "%s", error.message);
+            cli_usage(scan.command, "%s", error.message);
         }
-        if (scan.option->is_choice && choose(&scan) != CLI_OK) {
-            return CLI_USAGE;
+        if (scan.option->is_choice) {
+            note_choice(&scan);
         }
     }
     *argc -= scan.index;
     *argv += scan.index;
-    return found < 0 ? CLI_USAGE : CLI_OK;
 }
 
-int cli_one(const struct command *command, int argc, char **argv, const char *what,
-            const char **operand) {
-    *operand = argc > 0 ? argv[0] : NULL;
+const char *cli_one(const struct command *command, int argc, char **argv, const char *what) {
     if (argc > 1) {
-        return cli_usage(command->name, "one file at a time: '%s' is one too many", argv[1]);
+        cli_usage(command->name, "one file at a time: '%s' is one too many", argv[1]);
     }
-    return argc == 1 || what == NULL ? CLI_OK : cli_usage(command->name, "%s is needed", what);
+    if (argc == 0 && what != NULL) {
+        cli_usage(command->name, "%s is needed", what);
+    }
+    return argc > 0 ? argv[0] : NULL;
 }
 
-struct call {
-    const struct command *command;
-    int argc;
-    char **argv;
-    int status;
-};
+pid_t cli_pid(const struct command *command, const char *operand) {
+    uint64_t number;
+    if (quantity_u64(operand, &number) != 0 || number == 0 || number > INT32_MAX) {
+        cli_usage(command->name, "'%s' is not a process id", operand);
+    }
+    return (pid_t)number;
+}
 
 /* Whether --help stands where options do. */
 static bool call_wants_help(const struct call *call) {
     char **copy = job_array((size_t)call->argc + 1, sizeof *copy);
-    struct scan scan = start(call->command, call->argc, copy);
+    struct scan scan = scan_start(call->command, call->argc, copy);
     memcpy(copy, call->argv, (size_t)call->argc * sizeof *copy);
     scan.is_quiet = true;
-    while (next(&scan) > 0) {
+    while (find_next(&scan)) {
         if (scan.option->key == OPTION_HELP) {
             return true;
         }
@@ -521,14 +575,18 @@ static void call_command(void *what) {
 }
 
 int cli_run(const struct command *command, int argc, char **argv) {
-    struct call call = {command, argc, argv, CLI_OK};
+    struct call call = {command, argc, argv, CLI_OK, false};
     struct error error;
+    call_running = &call;
     if (job_run(call_command, &call, NULL, &error) != 0) {
-        call.status = command->failure != 0 ? command->failure : CLI_FAILURE;
+        if (!call.is_ended) {
+            call.status = command->failure != 0 ? command->failure : CLI_FAILURE;
+        }
         cleanup_remove_all();
         if (error.message[0] != '\0') {
             cli_error("%s", error.message);
         }
     }
+    call_running = NULL;
     return call.status;
 }

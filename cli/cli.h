@@ -11,18 +11,21 @@
 #include "ask/option.h"
 #include "ask/quantity.h"
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdnoreturn.h>
 
 /* One subcommand; each is defined in the file of its name. */
 struct command {
     const char *name;
-    int (*run)(int argc, char **argv); /* argv[0] is its name. Returns the exit status. */
-    const char *summary;               /* in the list of commands; NULL: not for people */
-    const char *usage;                 /* behind the name, a line for each form */
-    const char *about;                 /* what it does, whole sentences */
-    const struct option *options;      /* NULL: none but --help */
+    /* A job (analyze/base/job.h): argv[0] is its name. Returns the exit status. */
+    int (*run)(int argc, char **argv);
+    const char *summary;          /* in the list of commands; NULL: not for people */
+    const char *usage;            /* behind the name, a line for each form */
+    const char *about;            /* what it does, whole sentences */
+    const struct option *options; /* NULL: none but --help */
     /* What its operands are, one word each, as values of options are; the last one may be repeated.
      * PROFILE: a profile, a recording or a run; RECORDING; PID. NULL: it takes none. */
     const char *operands;
@@ -57,40 +60,53 @@ int cli_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The same of one text, for those who are told what people are to know. */
 void cli_tell(const char *line);
 
-/* The same for a wrong command line, with "(try: memtrace <command> --help)" added. Returns
- * CLI_USAGE. */
-int cli_usage(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Ends the command, of whose job this is the innermost, with an exit status: what there was to say
+ * is printed. */
+noreturn void cli_end(int status);
+/* Ends it with CLI_USAGE for a wrong command line: prints as cli_error(), with "(try: memtrace
+ * <command> --help)" added. */
+noreturn void cli_usage(const char *command, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
-/* Carries out `memtrace NAME ARGUMENT...` as a job (analyze/base/job.h), or prints its help.
- * Returns the exit status: where the job is ended, the command's failure, and why was printed
- * unless that is "". */
+/* Carries out `memtrace NAME ARGUMENT...` as a job, or prints its help. Returns the exit status:
+ * where the job is ended, that of cli_end(), or the command's failure, and why was printed. */
 int cli_run(const struct command *command, int argc, char **argv);
 
 /*
  * Reads a command line into the request by the command's table of options: `--name value`,
  * `--name=value`, `-x value`; `--` ends them; operands may stand between them, but where a
  * program's own options follow. Then argv[0] to argv[argc - 1] are the operands. --help is not seen
- * here. CLI_OK, or CLI_USAGE after the line was printed.
+ * here. A wrong line ends the command.
  */
-int cli_read(const struct command *command, int *argc, char ***argv, void *request);
+void cli_read(const struct command *command, int *argc, char ***argv, void *request);
 
 /* The option that an argument ("--name", "--name=value", "-x") names, and the value in it (NULL:
  * none is). NULL: there is none of that name. */
 const struct option *cli_option(const struct command *command, const char *argument,
                                 const char **value);
 
-/* The one operand (NULL: none; where `what` says what it is, that is wrong). CLI_OK or CLI_USAGE.
- */
-int cli_one(const struct command *command, int argc, char **argv, const char *what,
-            const char **operand);
+/* The one operand (NULL: none; where `what` says what it is, that is wrong). */
+const char *cli_one(const struct command *command, int argc, char **argv, const char *what);
+/* A process id, as an operand names it. */
+pid_t cli_pid(const struct command *command, const char *operand);
 
 /* Whether to colour what goes to descriptor fd: `when` is "auto", "always" or "never" (NULL: auto;
  * auto minds the terminal, NO_COLOR and TERM=dumb). -1: none of the three. */
 int cli_color(const char *when, int fd);
+/* Sets colour, lines and width of a report for this output (NULL, "-": stdout). color: as the user
+ * said, NULL: nothing, which is "auto" on stdout and "never" in a file. */
+struct report_options;
+void cli_style(struct report_options *options, const char *output, const char *color);
 
 /* Flushes stdout and says so if what was printed could not be written. Returns the status, or
  * CLI_FAILURE. A closed pipe is no failure worth a line. */
 int cli_finish(int status);
+
+/* Of commands that go on until Ctrl-C and then put things in order: from here on SIGINT and SIGTERM
+ * end nothing but calls that wait. */
+void cli_catch_stop(void);
+/* The signal that came since; 0: none. */
+extern volatile sig_atomic_t cli_stop;
 
 /*
  * Which known name somebody meant who misspelt it.

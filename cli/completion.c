@@ -219,12 +219,9 @@ static int run_completion(int argc, char **argv) {
     } shells[] = {{"bash", completion_memtrace_bash},
                   {"zsh", completion_memtrace_zsh},
                   {"fish", completion_memtrace_fish}};
-    int status = cli_read(&completion_command, &argc, &argv, NULL);
-    if (status != CLI_OK) {
-        return status;
-    }
+    cli_read(&completion_command, &argc, &argv, NULL);
     if (argc != 1) {
-        return cli_usage("completion", "which shell? bash, zsh or fish");
+        cli_usage("completion", "which shell? bash, zsh or fish");
     }
     for (size_t i = 0; i < sizeof shells / sizeof shells[0]; i++) {
         if (strcmp(shells[i].name, argv[0]) == 0) {
@@ -232,7 +229,7 @@ static int run_completion(int argc, char **argv) {
             return cli_finish(CLI_OK);
         }
     }
-    return cli_usage("completion", "there is no completion for '%s': bash, zsh or fish", argv[0]);
+    cli_usage("completion", "there is no completion for '%s': bash, zsh or fish", argv[0]);
 }
 
 const struct command completion_command = {

@@ -3,10 +3,8 @@
 #include "analyze/report/diff.h"
 
 #include "analyze/base/job.h"
-#include "cli/asking.h"
-#include "cli/cli.h"
 #include "cli/outfile.h"
-#include "cli/terminal.h"
+#include "cli/reading.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -79,14 +77,11 @@ static const struct option options[] = {
      IN(base.filters)},
     OPTION_END};
 
-static int read_arguments(struct request *request, int argc, char **argv) {
-    int status = cli_read(&diff_command, &argc, &argv, request);
-    if (status != CLI_OK) {
-        return status;
-    }
+static void diff_read_arguments(struct request *request, int argc, char **argv) {
+    cli_read(&diff_command, &argc, &argv, request);
     if (argc > 2 || argc < (question_narrows(&request->base) ? 1 : 2)) {
-        return cli_usage("diff", argc < 2 ? "two files are needed: BEFORE and AFTER"
-                                          : "two files at a time: BEFORE and AFTER");
+        cli_usage("diff", argc < 2 ? "two files are needed: BEFORE and AFTER"
+                                   : "two files at a time: BEFORE and AFTER");
     }
     request->sources[0] = argv[0];
     request->sources[1] = argv[argc - 1];
@@ -94,20 +89,9 @@ static int read_arguments(struct request *request, int argc, char **argv) {
         request->view.metrics[METRIC_MAXIMUM] = true;
         request->view.metrics[METRIC_LEAKED] = true;
     }
-    return CLI_OK;
 }
 
 /* ---- The work ---- */
-
-static int write_diff(struct diff *diff, struct request *request) {
-    struct outfile *file;
-    terminal_style(&request->view.style, request->output, request->color);
-    file = outfile_open(request->output);
-    request->view.out = file->stream;
-    diff_write(diff, &request->view);
-    outfile_keep(file);
-    return CLI_OK;
-}
 
 /* What a side is of, where they differ in it. */
 static const char *selected_of(const struct request *request, size_t side) {
@@ -115,56 +99,58 @@ static const char *selected_of(const struct request *request, size_t side) {
     return question_narrows(&request->base) ? text : NULL;
 }
 
-static int compare(struct answer answers[2], struct request *request) {
-    struct diff_side sides[2];
-    struct diff diff;
-    int status;
-    for (size_t i = 0; i < 2; i++) {
-        sides[i] = (struct diff_side){answer_counted(&answers[i]), answers[i].names,
-                                      answers[i].source->path, selected_of(request, i),
-                                      answers[i].suppressions};
-    }
-    diff = diff_make(sides, &request->options);
-    status = write_diff(&diff, request);
-    asking_note(&answers[0]);
-    asking_note(&answers[1]);
-    return status;
+struct before {
+    struct answer *answer;
+    const char *name;
+    struct question question;
+};
+
+static void open_before(void *what) {
+    struct before *before = what;
+    reading_open(before->answer, before->name, &before->question);
 }
 
-/* Its own options have base- before their names. */
-static int open_before(struct answer *answer, const struct request *request) {
-    struct question *question = job_alloc(sizeof *question);
+static void open_sources(struct answer answers[2], const struct request *request) {
+    struct before *before = job_alloc(sizeof *before);
     struct error error = {""};
-    *question = request->question;
+    *before = (struct before){&answers[0], request->sources[0], request->question};
     if (question_narrows(&request->base)) {
-        question->filters = request->base.filters;
-        question->choice = request->base.choice;
+        before->question.filters = request->base.filters;
+        before->question.choice = request->base.choice;
     }
-    if (asking_try(answer, request->sources[0], question, &error) == 0) {
-        return CLI_OK;
+    if (job_part(open_before, before, &error) != 0) {
+        if (question_narrows(&request->base)) { /* whose options have that before their names */
+            option_prefix(&error, "base-");
+        }
+        job_fail_as(&error);
     }
-    if (question_narrows(&request->base)) {
-        option_prefix(&error, "base-");
-    }
-    return cli_error("%s", error.message);
-}
-
-static int diff_sources(struct request *request) {
-    struct answer answers[2];
-    int status = open_before(&answers[0], request);
-    if (status != CLI_OK) {
-        return status;
-    }
-    asking_open(&answers[1], request->sources[1], &request->question);
-    return compare(answers, request);
+    reading_open(&answers[1], request->sources[1], &request->question);
 }
 
 static int run_diff(int argc, char **argv) {
     struct request request = {.options = {.line_tolerance = DIFF_ANY_LINE},
                               .view = {.limit = 20, .depth = 16},
                               .question.has_leaks = true};
-    int status = read_arguments(&request, argc, argv);
-    return status == CLI_OK ? diff_sources(&request) : status;
+    struct answer answers[2];
+    struct diff_side sides[2];
+    struct outfile *file;
+    struct diff diff;
+    diff_read_arguments(&request, argc, argv);
+    open_sources(answers, &request);
+    for (size_t i = 0; i < 2; i++) {
+        sides[i] = (struct diff_side){answer_counted(&answers[i]), answers[i].names,
+                                      answers[i].source->path, selected_of(&request, i),
+                                      answers[i].suppressions};
+    }
+    diff = diff_make(sides, &request.options);
+    cli_style(&request.view.style, request.output, request.color);
+    file = outfile_open(request.output);
+    request.view.out = file->stream;
+    diff_write(&diff, &request.view);
+    outfile_keep(file);
+    reading_note(&answers[0]);
+    reading_note(&answers[1]);
+    return CLI_OK;
 }
 
 const struct command diff_command = {

@@ -2,10 +2,8 @@
 /* export.c: `memtrace export`: files for other tools. docs/export.md is its page. */
 #include "analyze/export/export.h"
 #include "analyze/base/job.h"
-#include "cli/asking.h"
-#include "cli/cli.h"
 #include "cli/outfile.h"
-#include "cli/progress.h"
+#include "cli/reading.h"
 #ifdef MEMTRACE_WEB
 #include "web/server/onefile.h"
 #endif
@@ -89,57 +87,48 @@ static const struct option options[] = {
     {.part = filter_options, IN(question.filters)},
     OPTION_END};
 
-static int refuse_format(const char *name) {
+static noreturn void refuse_format(const char *name) {
     struct nearest nearest = nearest_to(name, strlen(name));
     for (size_t i = 0; exportformats[i].name != NULL; i++) {
         nearest_offer(&nearest, exportformats[i].name);
     }
-    return nearest.name != NULL ? cli_usage("export", "there is no format '%s': did you mean %s?",
-                                            name, nearest.name)
-                                : cli_usage("export", "there is no format '%s'", name);
+    cli_usage("export", "there is no format '%s'%s%s%s", name,
+              nearest.name != NULL ? ": did you mean " : "",
+              nearest.name != NULL ? nearest.name : "", nearest.name != NULL ? "?" : "");
 }
 
-static int choose_format(struct request *request) {
+static void choose_format(struct request *request) {
     const char *output = request->output;
     bool to_stdout = output == NULL || strcmp(output, "-") == 0;
+    unsigned traits;
     if (request->format_name != NULL) {
         request->format = exportformat_named(request->format_name);
         if (request->format == NULL) {
-            return refuse_format(request->format_name);
+            refuse_format(request->format_name);
         }
     } else {
         request->format = to_stdout ? NULL : exportformat_of_file(output);
         if (request->format == NULL) {
-            return cli_usage("export", "which format? name it with --format FORMAT");
+            cli_usage("export", "which format? name it with --format FORMAT");
         }
     }
-    if (request->has_cost && (request->format->traits & EXPORTFORMAT_COST) == 0) {
-        return cli_usage("export", "--format %s holds all costs: --cost has no effect",
-                         request->format->name);
+    traits = request->format->traits;
+    if (request->has_cost && (traits & EXPORTFORMAT_COST) == 0) {
+        cli_usage("export", "--format %s holds all costs: --cost has no effect",
+                  request->format->name);
     }
-    if (request->is_depth_given && (request->format->traits & EXPORTFORMAT_DEPTH) == 0) {
-        return cli_usage("export",
-                         "--format %s does not write each call path whole: --depth has no "
-                         "effect",
-                         request->format->name);
+    if (request->is_depth_given && (traits & EXPORTFORMAT_DEPTH) == 0) {
+        cli_usage("export",
+                  "--format %s does not write each call path whole: --depth has no effect",
+                  request->format->name);
     }
-    if ((request->format->traits & EXPORTFORMAT_FILE) != 0 && to_stdout) {
-        return cli_usage("export", "--format %s needs --output FILE", request->format->name);
+    if ((traits & EXPORTFORMAT_FILE) != 0 && to_stdout) {
+        cli_usage("export", "--format %s needs --output FILE", request->format->name);
     }
-    if ((request->format->traits & EXPORTFORMAT_BINARY) != 0 && to_stdout &&
-        isatty(STDOUT_FILENO)) {
-        return cli_usage("export", "--format %s is not for a terminal: use --output FILE",
-                         request->format->name);
+    if ((traits & EXPORTFORMAT_BINARY) != 0 && to_stdout && isatty(STDOUT_FILENO)) {
+        cli_usage("export", "--format %s is not for a terminal: use --output FILE",
+                  request->format->name);
     }
-    return CLI_OK;
-}
-
-static int read_arguments(struct request *request, int argc, char **argv) {
-    int status = cli_read(&export_command, &argc, &argv, request);
-    if (status == CLI_OK) {
-        status = cli_one(&export_command, argc, argv, NULL, &request->source);
-    }
-    return status == CLI_OK && !request->list ? choose_format(request) : status;
 }
 
 /* ---- The work ---- */
@@ -151,7 +140,7 @@ static void write_page(const struct answer *answer, const struct request *reques
                            .full_names = request->full_names,
                            .by_line = request->by_line,
                            .all_frames = request->all_frames,
-                           .replay = progress_replay()};
+                           .replay = reading_replay()};
     struct error error;
     job_check(onefile_write_answer(&page, answer, out, &error), &error);
 #else
@@ -163,7 +152,7 @@ static void write_page(const struct answer *answer, const struct request *reques
 }
 
 static void export_answer(const struct answer *answer, const struct request *request) {
-    const struct replay_options progress = progress_replay();
+    const struct replay_options progress = reading_replay();
     bool given = filters_given(&request->question.filters);
     struct export export = {.model = answer->model,
                             .names = answer->names,
@@ -193,24 +182,20 @@ static void export_answer(const struct answer *answer, const struct request *req
     outfile_keep(file);
 }
 
-static int export_source(const struct request *request) {
-    struct answer answer;
-    asking_open(&answer, request->source, &request->question);
-    export_answer(&answer, request);
-    asking_note(&answer);
-    return CLI_OK;
-}
-
 static int run_export(int argc, char **argv) {
     struct request request = {.cost = METRIC_MAXIMUM};
-    int status = read_arguments(&request, argc, argv);
-    if (status == CLI_OK && request.list) {
+    struct answer answer;
+    cli_read(&export_command, &argc, &argv, &request);
+    request.source = cli_one(&export_command, argc, argv, NULL);
+    if (request.list) {
         print_formats();
-        status = cli_finish(CLI_OK);
-    } else if (status == CLI_OK) {
-        status = export_source(&request);
+        return cli_finish(CLI_OK);
     }
-    return status;
+    choose_format(&request);
+    reading_open(&answer, request.source, &request.question);
+    export_answer(&answer, &request);
+    reading_note(&answer);
+    return CLI_OK;
 }
 
 const struct command export_command = {

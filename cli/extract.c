@@ -54,13 +54,8 @@ static int run_extract(int argc, char **argv) {
     struct recording *recording;
     struct number number;
     size_t count;
-    int status = cli_read(&extract_command, &argc, &argv, &request);
-    if (status == CLI_OK) {
-        status = cli_one(&extract_command, argc, argv, "a recording", &request.file);
-    }
-    if (status != CLI_OK) {
-        return status;
-    }
+    cli_read(&extract_command, &argc, &argv, &request);
+    request.file = cli_one(&extract_command, argc, argv, "a recording");
     recording = recording_open(request.file, &error);
     if (recording == NULL) {
         job_fail_as(&error);

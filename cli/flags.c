@@ -10,9 +10,7 @@
 #include "analyze/rows/table.h"
 #include "analyze/symbol/symbol.h"
 #include "cli/cli.h"
-#include "cli/emulated.h"
-#include "cli/ownfolder.h"
-#include "cli/terminal.h"
+#include "cli/target.h"
 #include "cli/variables.h"
 #include "collect/allocators/allocrecorded.h"
 
@@ -107,7 +105,7 @@ static void plugin_machine(struct plugin *plugin, const char *command) {
 }
 
 /* Compiles an empty program: another build of the same version may refuse the plugin. */
-static bool is_taken(const struct plugin *plugin, const char *command) {
+static bool plugin_is_taken(const struct plugin *plugin, const char *command) {
     char *option = job_text("%s%s", plugin->gcc ? "-fplugin=" : "-fpass-plugin=", plugin->file);
     char *script = job_text("echo 'int main(void) { return 0; }' |"
                             "%s \"$1\" -S -x c - -o /dev/null >/dev/null 2>&1",
@@ -141,7 +139,7 @@ static bool plugin_find(struct plugin *plugin, const char *command, const char *
                      plugin->gcc ? "-plugin-dev" : "-dev", dash, cross);
         return false;
     }
-    if (!is_taken(plugin, command)) {
+    if (!plugin_is_taken(plugin, command)) {
         snprintf(reason, room, "\"%.200s\" does not take %s", command, plugin->file);
         return false;
     }
@@ -210,24 +208,22 @@ static bool is_system_dir(const char *path) {
     return false;
 }
 
-/* 0, or CLI_FAILURE with the line printed. */
-static int find_places(struct places *places) {
+static void find_places(struct places *places) {
     static const char *const library_dirs[] = {MEMTRACE_LIBDIR, "../lib",
                                                ("../" MEMTRACE_MULTIARCH)};
     static const char *const include_dirs[] = {MEMTRACE_INCLUDEDIR, "../include"};
     char base[PATH_MAX];
     bool found = false;
-    if (!ownfolder_find(base))
-        return ownfolder_refuse();
+    target_need_own_folder(base);
     for (size_t i = 0; i < sizeof(library_dirs) / sizeof(library_dirs[0]) && !found; i++)
         found = find_dir(base, library_dirs[i], "libmemtrace.so", places->library_dir);
     if (!found)
-        return cli_error("libmemtrace.so is not at %s/%s", base, MEMTRACE_LIBDIR);
+        job_fail("libmemtrace.so is not at %s/%s", base, MEMTRACE_LIBDIR);
     found = false;
     for (size_t i = 0; i < sizeof(include_dirs) / sizeof(include_dirs[0]) && !found; i++)
         found = find_dir(base, include_dirs[i], "memtrace/memtrace.h", places->include_dir);
     if (!found)
-        return cli_error("memtrace/memtrace.h is not at %s/%s", base, MEMTRACE_INCLUDEDIR);
+        job_fail("memtrace/memtrace.h is not at %s/%s", base, MEMTRACE_INCLUDEDIR);
 
     snprintf(places->plugin_dir, sizeof(places->plugin_dir), "%.*s/memtrace", PATH_MAX - 16,
              places->library_dir);
@@ -237,21 +233,18 @@ static int find_places(struct places *places) {
         places->library_dir[0] = '\0';
     if (is_system_dir(places->include_dir))
         places->include_dir[0] = '\0';
-    return 0;
 }
 
-/* The library for another machine, of this installation. 0, or CLI_FAILURE with the line printed.
- */
-static int find_library_of(struct places *places, const char *triplet) {
+/* The library for another machine, of this installation. */
+static void find_library_of(struct places *places, const char *triplet) {
     char system[PATH_MAX];
-    if (!emulated_folder(triplet, places->library_dir))
-        return cli_error("libmemtrace.so for %s is not in %s: build MemTrace with this compiler, "
-                         "too, and install it there (docs/cmake.md)",
-                         triplet, places->library_dir);
+    if (!target_library_folder(triplet, places->library_dir))
+        job_fail("libmemtrace.so for %s is not in %s: build MemTrace with this compiler, too, and "
+                 "install it there (docs/cmake.md)",
+                 triplet, places->library_dir);
     snprintf(system, sizeof(system), "/usr/lib/%s", triplet);
     if (strcmp(places->library_dir, system) == 0)
         places->library_dir[0] = '\0';
-    return 0;
 }
 
 static bool explained; /* what each is for is wanted */
@@ -340,19 +333,18 @@ static void print_libs(const struct plan *plan, const struct places *places) {
     print_flag("-Wl,--pop-state", "", "ends --no-as-needed");
 }
 
-/* The path of gdb's commands. 0, or CLI_FAILURE with the line printed. */
-static int print_gdb(void) {
+/* The path of gdb's commands. */
+static void print_gdb(void) {
     static const char *const data_dirs[] = {MEMTRACE_DATADIR, "../share"};
     char base[PATH_MAX], folder[PATH_MAX];
-    if (!ownfolder_find(base))
-        return ownfolder_refuse();
+    target_need_own_folder(base);
     for (size_t i = 0; i < sizeof(data_dirs) / sizeof(data_dirs[0]); i++) {
         if (find_dir(base, data_dirs[i], "memtrace/memtrace-gdb.py", folder)) {
             printf("%s/memtrace/memtrace-gdb.py\n", folder);
-            return cli_finish(CLI_OK);
+            return;
         }
     }
-    return cli_error("memtrace/memtrace-gdb.py is not at %s/%s", base, MEMTRACE_DATADIR);
+    job_fail("memtrace/memtrace-gdb.py is not at %s/%s", base, MEMTRACE_DATADIR);
 }
 
 struct request {
@@ -373,8 +365,7 @@ static void decide_auto(struct plan *plan, const char *compiler, const struct pl
     plan->reason = plan->plugin.reason;
 }
 
-/* 0, or the exit status with the line printed. */
-static int decide(struct plan *plan, const struct request *request, struct places *places) {
+static void flags_decide(struct plan *plan, const struct request *request, struct places *places) {
     const char *compiler = request->compiler ? request->compiler : getenv("CC");
     bool is_auto = strcmp(request->mode, "auto") == 0;
     for (size_t i = 0; i < MODES && !plan->mode; i++)
@@ -385,20 +376,19 @@ static int decide(struct plan *plan, const struct request *request, struct place
     if (!compiler && plan->mode == &modes[PASS])
         compiler = "cc";
     if (compiler && !plugin_identify(&plan->plugin, compiler) && plan->plugin.missing)
-        return cli_usage("flags", "%s", plan->plugin.reason);
+        cli_usage("flags", "%s", plan->plugin.reason);
     if (plan->plugin.major)
         plugin_machine(&plan->plugin, compiler);
-    if (plan->plugin.triplet[0] && find_library_of(places, plan->plugin.triplet) != 0)
-        return CLI_FAILURE;
+    if (plan->plugin.triplet[0])
+        find_library_of(places, plan->plugin.triplet);
 
     if (is_auto) {
         decide_auto(plan, compiler, places);
     } else if (plan->mode == &modes[PASS]) {
         if (!plan->plugin.major || !plugin_find(&plan->plugin, compiler, places->plugin_dir))
-            return cli_error("mode pass: %s", plan->plugin.reason);
+            job_fail("mode pass: %s", plan->plugin.reason);
         plan->reason = plan->plugin.reason;
     }
-    return 0;
 }
 
 static void explain_plan(const struct plan *plan) {
@@ -550,116 +540,103 @@ static int tell_unfound(const struct allocrecords *records, const char *where) {
     return status;
 }
 
+static void flags_free_records(void *records) {
+    allocrecorded_free(records);
+}
+
 /* --list-allocators: prints what is recorded in these files. The exit status, with lines printed.
  */
 static int list_allocators(char **files, int count) {
-    struct allocrecords records = {0};
+    struct allocrecords *records = job_alloc(sizeof *records);
     struct report report = {.out = stdout};
     struct error error;
-    int status = 0;
-    for (int i = 0; status == 0 && i < count; i++) {
-        if (allocrecorded_read(&records, files[i], &error) != 0) {
-            status = cli_error("%s", error.message);
-        }
-    }
-    if (status == 0 && records.count == 0) {
-        status = cli_error(
-            records.is_for_linking
-                ? "%s has no code yet (link-time optimisation): name the program"
-                : "%s: nothing is recorded: it has no functions of ALLOCATORS, and none with the "
-                  "attributes malloc and alloc_size, or was not built in mode pass",
-            files[0]);
-    } else if (status == 0) {
-        terminal_style(&report.options, NULL, NULL);
-        put_recorded_table(&report, &records, ALLOCRECORDED_FOUND);
-        put_recorded_table(&report, &records, ALLOCRECORDED_PROPOSED);
-        status = tell_unfound(&records, count == 1 ? files[0] : "these files");
-    }
-    allocrecorded_free(&records);
-    return status == 0 ? cli_finish(CLI_OK) : status;
+    job_undo(flags_free_records, records);
+    for (int i = 0; i < count; i++)
+        job_check(allocrecorded_read(records, files[i], &error), &error);
+    if (records->count == 0)
+        job_fail(records->is_for_linking
+                     ? "%s has no code yet (link-time optimisation): name the program"
+                     : "%s: nothing is recorded: it has no functions of ALLOCATORS, and none with "
+                       "the attributes malloc and alloc_size, or was not built in mode pass",
+                 files[0]);
+    cli_style(&report.options, NULL, NULL);
+    put_recorded_table(&report, records, ALLOCRECORDED_FOUND);
+    put_recorded_table(&report, records, ALLOCRECORDED_PROPOSED);
+    return tell_unfound(records, count == 1 ? files[0] : "these files");
 }
 
 /* ---- The command ---- */
 
-/* Files, for --list-allocators. */
-static int check_list(int argc, const struct request *request) {
-    if (request->cflags || request->libs || request->explain || request->cmake || request->gdb ||
-        request->allocators)
-        return cli_usage("flags", "--list-allocators goes alone");
-    if (argc == 0)
-        return cli_usage("flags", "--list-allocators needs a program, a library or objects");
-    return 0;
-}
-
-static int parse(int *argc, char ***argv, struct request *request) {
-    int status = cli_read(&flags_command, argc, argv, request);
-    if (status != CLI_OK)
-        return status;
-    if (request->list)
-        return check_list(*argc, request);
+static void flags_read(struct request *request, int *argc, char ***argv) {
+    bool has_others;
+    cli_read(&flags_command, argc, argv, request);
+    has_others = request->cflags || request->libs || request->explain;
+    if (request->list) {
+        if (has_others || request->cmake || request->gdb || request->allocators)
+            cli_usage("flags", "--list-allocators goes alone");
+        if (*argc == 0)
+            cli_usage("flags", "--list-allocators needs a program, a library or objects");
+        return;
+    }
     if (*argc > 0)
-        return cli_usage("flags", "\"%s\" is one argument too many", (*argv)[0]);
+        cli_usage("flags", "\"%s\" is one argument too many", (*argv)[0]);
     if ((request->cmake || request->gdb) &&
-        (request->cflags || request->libs || request->explain || (request->cmake && request->gdb) ||
-         request->compiler || request->allocators || strcmp(request->mode, "auto") != 0))
-        return cli_usage("flags", "%s goes alone", request->cmake ? "--cmake" : "--gdb");
-    if (!request->cflags && !request->libs && !request->explain && !request->cmake && !request->gdb)
-        return cli_usage("flags", "which flags? --cflags, --libs, --explain, --cmake or --gdb");
-    return 0;
+        (has_others || (request->cmake && request->gdb) || request->compiler ||
+         request->allocators || strcmp(request->mode, "auto") != 0))
+        cli_usage("flags", "%s goes alone", request->cmake ? "--cmake" : "--gdb");
+    if (!has_others && !request->cmake && !request->gdb)
+        cli_usage("flags", "which flags? --cflags, --libs, --explain, --cmake or --gdb");
 }
 
-/* The path as it is, for a shell's "$(...)". */
-static int print_cmake_file(const struct places *places) {
-    if (access(places->cmake_file, R_OK) != 0)
-        return cli_error("%s is not there: is MemTrace installed?", places->cmake_file);
-    puts(places->cmake_file);
-    return cli_finish(CLI_OK);
+static void print_flags(const struct plan *plan, struct request *request,
+                        const struct places *places) {
+    explained = request->explain;
+    if (explained) {
+        bool both = !request->cflags && !request->libs;
+        explain_plan(plan);
+        request->cflags |= both;
+        request->libs |= both;
+    }
+    if (request->cflags)
+        print_cflags(plan, places);
+    if (request->cflags && request->libs && plan->plugin.major && !plan->plugin.gcc)
+        print_flag("-Wno-unused-command-line-argument", "",
+                   "no word about the linker's flags where Clang only compiles");
+    if (request->libs)
+        print_libs(plan, places);
+    if (explained && plan->mode == &modes[PASS])
+        explain_plugin(plan);
+    if (!explained)
+        putchar('\n');
+    if (quoted && !explained)
+        cli_error("the flags hold quoted words: a shell needs eval \"cc $(memtrace flags ...)\" "
+                  "(make and configure need nothing)");
 }
 
 static int run_flags(int argc, char **argv) {
     struct request request = {.mode = "auto"};
     struct places places;
     struct plan plan = {0};
-    int status = parse(&argc, &argv, &request);
-    if (status > 0)
-        return status;
+    flags_read(&request, &argc, &argv);
     if (request.list)
-        return list_allocators(argv, argc);
-    if (request.gdb)
-        return print_gdb();
-    if (find_places(&places) != 0)
-        return CLI_FAILURE;
-    if (request.cmake)
-        return print_cmake_file(&places);
-    status = decide(&plan, &request, &places);
-    if (status != 0)
-        return status;
+        return cli_finish(list_allocators(argv, argc));
+    if (request.gdb) {
+        print_gdb();
+        return cli_finish(CLI_OK);
+    }
+    find_places(&places);
+    if (request.cmake) { /* the path as it is, for a shell's "$(...)" */
+        if (access(places.cmake_file, R_OK) != 0)
+            job_fail("%s is not there: is MemTrace installed?", places.cmake_file);
+        puts(places.cmake_file);
+        return cli_finish(CLI_OK);
+    }
+    flags_decide(&plan, &request, &places);
     plan.allocators = request.allocators;
     if (plan.allocators && plan.mode != &modes[PASS])
-        return cli_error("--alloc needs mode pass: %s",
-                         plan.reason ? plan.reason : "another was asked for");
-
-    explained = request.explain;
-    if (explained) {
-        bool both = !request.cflags && !request.libs;
-        explain_plan(&plan);
-        request.cflags |= both;
-        request.libs |= both;
-    }
-    if (request.cflags)
-        print_cflags(&plan, &places);
-    if (request.cflags && request.libs && plan.plugin.major && !plan.plugin.gcc)
-        print_flag("-Wno-unused-command-line-argument", "",
-                   "no word about the linker's flags where Clang only compiles");
-    if (request.libs)
-        print_libs(&plan, &places);
-    if (request.explain && plan.mode == &modes[PASS])
-        explain_plugin(&plan);
-    if (!request.explain)
-        putchar('\n');
-    if (quoted && !request.explain)
-        cli_error("the flags hold quoted words: a shell needs eval \"cc $(memtrace flags ...)\" "
-                  "(make and configure need nothing)");
+        job_fail("--alloc needs mode pass: %s",
+                 plan.reason ? plan.reason : "another was asked for");
+    print_flags(&plan, &request, &places);
     return cli_finish(CLI_OK);
 }
 

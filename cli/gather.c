@@ -3,9 +3,10 @@
 #include "stream/discovery.h"
 #include "stream/gatherer.h"
 
+#include "analyze/base/job.h"
 #include "analyze/rows/safetext.h"
 #include "cli/cli.h"
-#include "cli/stopping.h"
+#include "cli/streaming.h"
 
 #include <arpa/inet.h>
 #include <signal.h>
@@ -67,19 +68,16 @@ static bool print_found(void *context, const struct discovery_found *one) {
 }
 
 /* Who answers within a second. */
-static int scan(uint16_t port, const struct token *token) {
+static void scan_network(uint16_t port, const struct token *token) {
     struct error error = {""};
     size_t count = 0;
-    if (discovery_ask(port, token, DISCOVER_GATHERER | DISCOVER_OFFER, 1000000000, &stopping_signal,
-                      print_found, &count, &error) != 0) {
-        return cli_error("%s", error.message);
-    }
+    job_check(discovery_ask(port, token, DISCOVER_GATHERER | DISCOVER_OFFER, 1000000000, &cli_stop,
+                            print_found, &count, &error),
+              &error);
     if (count == 0) {
-        return cli_error("nobody answers%s",
-                         token != NULL ? ""
-                                       : " on this machine; others are asked with --token FILE");
+        job_fail("nobody answers%s",
+                 token != NULL ? "" : " on this machine; others are asked with --token FILE");
     }
-    return cli_finish(CLI_OK);
 }
 
 /* The folder was forgotten: 192.168.7.9, [::1]:6364, device-9:6364. */
@@ -95,65 +93,45 @@ static bool is_machine(const char *name) {
 }
 
 static int run_gather(int argc, char **argv) {
-    struct request request = {0};
-    struct gatherer_options asked = {
-        .stop = &stopping_signal, .tell = cli_tell, .port = CHANNEL_PORT};
+    struct request request = {.discovery_port = CHANNEL_PORT};
+    struct gatherer_options asked = {.stop = &cli_stop, .tell = cli_tell, .port = CHANNEL_PORT};
     const char **hosts;
     struct error error = {""};
-    struct token *token = NULL;
     char host[CHANNEL_HOST] = "";
-    int status = cli_read(&gather_command, &argc, &argv, &request);
-    if (request.discovery_port == 0) {
-        request.discovery_port = CHANNEL_PORT;
-    }
-    if (status == CLI_OK && request.scan) {
+    cli_read(&gather_command, &argc, &argv, &request);
+    if (request.scan) {
         if (argc != 0) {
-            return cli_usage("gather", "--scan takes no folder");
+            cli_usage("gather", "--scan takes no folder");
         }
-        if (request.token != NULL && (token = token_read(request.token, &error)) == NULL) {
-            return cli_error("%s", error.message);
-        }
-        status = scan(request.discovery_port, token);
-        token_free(token);
-        return status;
+        scan_network(request.discovery_port, streaming_token(request.token));
+        return cli_finish(CLI_OK);
     }
-    if (status == CLI_OK && argc == 0) {
-        status = cli_usage("gather", "a folder is needed");
+    if (argc == 0) {
+        cli_usage("gather", "a folder is needed");
     }
-    if (status == CLI_OK && is_machine(argv[argc - 1])) {
-        status = cli_usage("gather", "a folder is needed behind %s", argv[argc - 1]);
-    }
-    if (status != CLI_OK) {
-        return status;
+    if (is_machine(argv[argc - 1])) {
+        cli_usage("gather", "a folder is needed behind %s", argv[argc - 1]);
     }
     asked.folder = argv[argc - 1];
     argv[argc - 1] = NULL;
     hosts = (const char **)argv;
     for (size_t i = 0; hosts[i] != NULL; i++) {
-        if (channel_peer(hosts[i], host, &asked.port, &error) != 0) {
-            return cli_usage("gather", "%s: %s", hosts[i], error.message);
-        }
+        streaming_address("gather", hosts[i], hosts[i], true, host);
     }
     host[0] = '\0';
-    asked.port = CHANNEL_PORT;
-    if (request.listen != NULL && channel_split(request.listen, host, &asked.port, &error) != 0) {
-        return cli_usage("gather", "--listen: %s", error.message);
-    }
-    if (request.token != NULL && (token = token_read(request.token, &error)) == NULL) {
-        return cli_error("%s", error.message);
+    if (request.listen != NULL) {
+        asked.port = streaming_address("gather", "--listen", request.listen, false, host);
     }
     asked.host = hosts[0] == NULL || request.listen != NULL ? host : NULL;
     asked.hosts = hosts;
     asked.discovery_port = request.discoverable ? request.discovery_port : 0;
     asked.give_up_ns = request.give_up_ns;
-    asked.token = token;
+    asked.token = streaming_token(request.token);
     asked.quota_bytes = request.quota_bytes;
     asked.total_bytes = request.total_bytes;
-    stopping_catch();
-    signal(SIGPIPE, SIG_IGN);
-    status = gatherer_run(&asked, &error) == 0 ? CLI_OK : cli_error("%s", error.message);
-    token_free(token);
-    return status;
+    streaming_mind_stop();
+    job_check(gatherer_run(&asked, &error), &error);
+    return CLI_OK;
 }
 
 const struct command gather_command = {

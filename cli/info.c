@@ -487,12 +487,10 @@ static void info_tell(void *what) {
 
 static int run_info(int argc, char **argv) {
     struct request request = {0};
-    int status = cli_read(&info_command, &argc, &argv, &request);
-    if (status == CLI_OK && argc == 0) {
-        status = cli_usage("info", "a file is needed");
-    }
-    if (status != CLI_OK) {
-        return status;
+    int status = CLI_OK;
+    cli_read(&info_command, &argc, &argv, &request);
+    if (argc == 0) {
+        cli_usage("info", "a file is needed");
     }
     for (int i = 0; i < argc; i++) {
         struct telling telling = {argv[i], request.json};

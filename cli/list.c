@@ -2,7 +2,7 @@
 /*
  * list.c: `memtrace list`: the profiles of running programs, and where those of killed ones went.
  */
-#include "analyze/base/array.h"
+#include "analyze/base/job.h"
 #include "analyze/base/pathname.h"
 #include "analyze/read/profile.h"
 #include "analyze/read/region.h"
@@ -11,7 +11,6 @@
 #include "analyze/rows/style.h"
 #include "analyze/rows/table.h"
 #include "cli/cli.h"
-#include "cli/terminal.h"
 #include "collect/clock.h"
 #include "collect/recover.h"
 #include "collect/timeline.h"
@@ -44,12 +43,10 @@ struct list {
     size_t killed_room;
 };
 
-static void add_killed(void *context, const struct recovered *recovered) {
+static void list_add_killed(void *context, const struct recovered *recovered) {
     struct list *list = context;
     struct killed *killed;
-    if (array_grow(&list->killed, &list->killed_room, list->killed_count, sizeof *killed) != 0) {
-        return;
-    }
+    job_grow(&list->killed, &list->killed_room, list->killed_count, sizeof *killed);
     killed = &list->killed[list->killed_count++];
     killed->pid = recovered->pid;
     killed->finished = recovered->finished;
@@ -75,15 +72,15 @@ static void fill_running(struct running *running, const struct region *region,
     snprintf(running->region, sizeof running->region, "%s", region->path);
 }
 
-/* 0, or -1 (out of memory). A region that cannot be read just now (it begins or ends) is no row. */
-static int add_running(struct list *list, struct error *error) {
+/* A region that cannot be read just now (it begins or ends) is no row. */
+static void list_add_running(struct list *list) {
     struct region *regions;
+    struct error error;
     size_t count;
-    if (region_list(&regions, &count, error) != 0) {
-        return -1;
-    }
-    list->running = calloc(count + 1, sizeof *list->running);
-    for (size_t i = 0; list->running != NULL && i < count; i++) {
+    job_check(region_list(&regions, &count, &error), &error);
+    job_undo(free, regions);
+    list->running = job_array(count, sizeof *list->running);
+    for (size_t i = 0; i < count; i++) {
         bool exists =
             recover_is_meant(&regions[i]) &&
             (regions[i].alive || (!regions[i].is_foreign &&
@@ -94,8 +91,6 @@ static int add_running(struct list *list, struct error *error) {
         }
         profile_close(profile);
     }
-    free(regions);
-    return list->running != NULL ? 0 : error_set(error, "out of memory");
 }
 
 static const struct table_column running_columns[] = {
@@ -110,21 +105,26 @@ static const struct table_column running_columns[] = {
 };
 enum { RUNNING_COLUMNS = sizeof running_columns / sizeof running_columns[0] };
 
-static void put_running(struct table *table, const struct list *list) {
+/* json NULL: as text. */
+static void put_running(const struct report *report, struct jsonwriter *json,
+                        const struct list *list) {
+    struct table table = table_begin_member(report, json, "running", "Running programs",
+                                            running_columns, RUNNING_COLUMNS);
     for (size_t i = 0; i < list->running_count; i++) {
         const struct running *one = &list->running[i];
         char pid[24];
         snprintf(pid, sizeof pid, "%ld", (long)one->pid);
-        table_row(table, (struct table_cell[]){
-                             {.is_known = true, .number = (uint64_t)one->pid, .text = pid},
-                             table_text(one->program),
-                             table_text(pathname_base(one->program)),
-                             table_number(one->live_bytes),
-                             table_number(one->maximum_bytes),
-                             table_number(one->allocations),
-                             table_number(one->running_ns),
-                             table_text(one->region)});
+        table_row(&table, (struct table_cell[]){
+                              {.is_known = true, .number = (uint64_t)one->pid, .text = pid},
+                              table_text(one->program),
+                              table_text(pathname_base(one->program)),
+                              table_number(one->live_bytes),
+                              table_number(one->maximum_bytes),
+                              table_number(one->allocations),
+                              table_number(one->running_ns),
+                              table_text(one->region)});
     }
+    table_end_member(&table);
 }
 
 /* For people they are sentences. */
@@ -136,28 +136,14 @@ static const struct table_column killed_columns[] = {
 };
 enum { KILLED_COLUMNS = sizeof killed_columns / sizeof killed_columns[0] };
 
-static void put_killed(struct table *table, const struct list *list) {
-    for (size_t i = 0; i < list->killed_count; i++) {
-        const struct killed *one = &list->killed[i];
-        bool is_moved = one->finished.place == FINISH_MOVED;
-        table_row(table, (struct table_cell[]){
-                             table_number((uint64_t)one->pid), table_text(one->program),
-                             table_text(one->finished.path),
-                             table_text(is_moved ? NULL : one->finished.trouble.message)});
-    }
-}
-
 static void print_text(const struct list *list) {
     struct report report = {.out = stdout};
     if (list->running_count == 0 && list->killed_count == 0) {
         puts("No program of yours is profiled now.");
     }
-    terminal_style(&report.options, NULL, NULL);
+    cli_style(&report.options, NULL, NULL);
     if (list->running_count != 0) {
-        struct table table =
-            table_open(&report, "running", "Running programs", running_columns, RUNNING_COLUMNS);
-        put_running(&table, list);
-        table_close(&table);
+        put_running(&report, NULL, list);
     }
     for (size_t i = 0; i < list->killed_count; i++) {
         const struct killed *one = &list->killed[i];
@@ -170,24 +156,23 @@ static void print_text(const struct list *list) {
     }
 }
 
-/* 0, or -1 (out of memory). */
-static int print_json(const struct list *list) {
+static void print_json(const struct list *list) {
     const struct report report = {.out = stdout, .options = {.format = REPORT_JSON}};
-    struct jsonwriter *json = jsonwriter_open(stdout, JSONWRITER_INDENTED);
+    struct jsonwriter *json = jsonwriter_begin(stdout, JSONWRITER_INDENTED);
     struct table table;
-    if (json == NULL) {
-        return -1;
-    }
     jsonwriter_map(json, NULL);
-    table = table_begin_member(&report, json, "running", NULL, running_columns, RUNNING_COLUMNS);
-    put_running(&table, list);
-    table_end_member(&table);
+    put_running(&report, json, list);
     table = table_begin_member(&report, json, "killed", NULL, killed_columns, KILLED_COLUMNS);
-    put_killed(&table, list);
+    for (size_t i = 0; i < list->killed_count; i++) {
+        const struct killed *one = &list->killed[i];
+        bool is_moved = one->finished.place == FINISH_MOVED;
+        table_row(&table, (struct table_cell[]){
+                              table_number((uint64_t)one->pid), table_text(one->program),
+                              table_text(one->finished.path),
+                              table_text(is_moved ? NULL : one->finished.trouble.message)});
+    }
     table_end_member(&table);
     jsonwriter_end_map(json);
-    jsonwriter_close(json);
-    return 0;
 }
 
 struct request {
@@ -198,29 +183,18 @@ static const struct option options[] = {
     {"json", 'j', NULL, "for other programs", OPTION_FLAG, OPTION_IN(struct request, json)},
     OPTION_END};
 
-static int show(bool json) {
-    struct list list = {0};
-    struct error error;
-    int status = CLI_OK;
-    if (recover_killed(add_killed, &list, &error) != 0 || add_running(&list, &error) != 0) {
-        status = cli_error("%s", error.message);
-    } else if (!json) {
-        print_text(&list);
-    } else if (print_json(&list) != 0) {
-        status = cli_error("out of memory");
-    }
-    free(list.running);
-    free(list.killed);
-    return status;
-}
-
 static int run_list(int argc, char **argv) {
     struct request request = {0};
-    int status = cli_read(&list_command, &argc, &argv, &request);
-    if (status == CLI_OK && argc > 0) {
-        status = cli_usage("list", "\"%s\" is one argument too many", argv[0]);
+    struct list list = {0};
+    struct error error;
+    cli_read(&list_command, &argc, &argv, &request);
+    if (argc > 0) {
+        cli_usage("list", "\"%s\" is one argument too many", argv[0]);
     }
-    return status == CLI_OK ? cli_finish(show(request.json)) : status;
+    job_check(recover_killed(list_add_killed, &list, &error), &error);
+    list_add_running(&list);
+    (request.json ? print_json : print_text)(&list);
+    return cli_finish(CLI_OK);
 }
 
 const struct command list_command = {

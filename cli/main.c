@@ -46,19 +46,20 @@ static void print_help(FILE *out) {
 }
 
 /* Which command is in another build only. */
-static int refuse_left_out(const char *name, const char *option) {
+static noreturn void refuse_left_out(const char *name, const char *option) {
 #ifdef MEMTRACE_AGENT
     (void)option;
-    return cli_error("%s is not in this build for devices: take or send what was recorded to a "
-                     "machine with the whole of MemTrace, and use it there",
-                     name);
+    cli_error("%s is not in this build for devices: take or send what was recorded to a machine "
+              "with the whole of MemTrace, and use it there",
+              name);
 #else
-    return cli_error("%s is not in this build: configure MemTrace with %s", name, option);
+    cli_error("%s is not in this build: configure MemTrace with %s", name, option);
 #endif
+    cli_end(CLI_FAILURE);
 }
 
-/* Says which command was meant. */
-static int refuse(const char *name) {
+/* Says which command was meant, and ends. */
+static noreturn void refuse(const char *name) {
     bool is_option = name[0] == '-';
     const char *option = command_left_out(name);
     struct nearest nearest = nearest_to(name, strlen(name));
@@ -70,11 +71,11 @@ static int refuse(const char *name) {
     nearest_offer(&nearest, is_option ? "--help" : "help");
     nearest_offer(&nearest, is_option ? "--version" : "help");
     if (option != NULL) {
-        return refuse_left_out(name, option);
+        refuse_left_out(name, option);
     }
-    return cli_usage(NULL, "there is no %s '%s'%s%s%s", is_option ? "option" : "command", name,
-                     nearest.name != NULL ? ": did you mean " : "",
-                     nearest.name != NULL ? nearest.name : "", nearest.name != NULL ? "?" : "");
+    cli_usage(NULL, "there is no %s '%s'%s%s%s", is_option ? "option" : "command", name,
+              nearest.name != NULL ? ": did you mean " : "",
+              nearest.name != NULL ? nearest.name : "", nearest.name != NULL ? "?" : "");
 }
 
 /* `memtrace help` and `memtrace help COMMAND`. */
@@ -85,7 +86,7 @@ static int help(int argc, char **argv) {
         return cli_finish(CLI_OK);
     }
     if (command == NULL || command->summary == NULL) {
-        return refuse(argv[1]);
+        refuse(argv[1]);
     }
     help_print(command);
     return cli_finish(CLI_OK);
@@ -107,7 +108,7 @@ int main(int argc, char **argv) {
     }
     command = command_find(argv[1]);
     if (command == NULL) {
-        return refuse(argv[1]);
+        refuse(argv[1]);
     }
     return cli_run(command, argc - 1, argv + 1);
 }

@@ -10,10 +10,8 @@
 
 #include "analyze/base/filemode.h"
 #include "analyze/base/job.h"
-#include "cli/asking.h"
-#include "cli/cli.h"
 #include "cli/outfile.h"
-#include "cli/progress.h"
+#include "cli/reading.h"
 
 #include <ctype.h>
 #include <editline/readline.h>
@@ -64,21 +62,20 @@ static bool is_statement(const char *text) {
     return strpbrk(text, " \t\n") != NULL && access(text, F_OK) != 0;
 }
 
-static int query_take_operands(struct request *request, char **operands, int count) {
+static void query_take_operands(struct request *request, char **operands, int count) {
     if (count > 2) {
-        return cli_usage("query", "one file and one statement: '%s' is one too many (quote SQL)",
-                         operands[2]);
+        cli_usage("query", "one file and one statement: '%s' is one too many (quote SQL)",
+                  operands[2]);
     }
     if (count == 1 && is_statement(operands[0])) {
         request->sql = operands[0];
-        return CLI_OK;
+        return;
     }
     request->source = count > 0 ? operands[0] : NULL;
     request->sql = count > 1 ? operands[1] : NULL;
     if (request->sql != NULL && request->script != NULL) {
-        return cli_usage("query", "give SQL or --script, not both");
+        cli_usage("query", "give SQL or --script, not both");
     }
-    return CLI_OK;
 }
 
 /* ---- Lines and statements. Errors are printed; what is returned is an exit status ---- */
@@ -115,7 +112,7 @@ static const char queryshell_help[] =
 static void queryshell_progress(void *context, uint64_t done, uint64_t total) {
     const struct queryshell *shell = context;
     if (!atomic_load(&shell->is_printing)) {
-        progress_show("reading events", done, total);
+        reading_show("reading events", done, total);
     }
 }
 
@@ -125,7 +122,7 @@ static int queryshell_begin(void *context, sqlite3_stmt *statement) {
     struct statement_writer *writer = context;
     struct queryshell *shell =
         (struct queryshell *)((char *)writer - offsetof(struct queryshell, writer));
-    if (!atomic_exchange(&shell->is_printing, true) && progress_wanted()) {
+    if (!atomic_exchange(&shell->is_printing, true) && reading_is_watched()) {
         fputs("\r\033[K", stderr);
     }
     return statement_sink(writer).begin(writer, statement);
@@ -149,49 +146,31 @@ static int queryshell_text(struct queryshell *shell, const char *sql) {
     return CLI_OK; /* what could not be written is said at the end */
 }
 
-/* ---- Dot commands ---- */
-
-static int queryshell_show_schema(const struct queryshell *shell, const char *table) {
-    if (*table == '\0') {
-        query_describe_columns(shell->writer.report.out);
-        return CLI_OK;
-    }
-    return query_describe(shell->writer.report.out, table) == 0
-               ? CLI_OK
-               : cli_error("there is no table '%s'; .tables lists them", table);
-}
-
-static int queryshell_set_format(struct queryshell *shell, const char *name) {
-    if (!statement_format_named(name, &shell->writer.report.options.format)) {
-        return cli_error(".format is " STATEMENT_FORMATS ", not '%s'", name);
-    }
-    shell->writer.options.has_header = true;
-    return CLI_OK;
-}
-
-static int queryshell_set_header(struct queryshell *shell, const char *value) {
-    bool is_on = strcmp(value, "on") == 0;
-    if (!is_on && strcmp(value, "off") != 0) {
-        return cli_error(".header is on or off, not '%s'", value);
-    }
-    shell->writer.options.has_header = is_on;
-    return CLI_OK;
-}
-
 static int queryshell_obey_command(struct queryshell *shell, const char *line) {
+    FILE *out = shell->writer.report.out;
     char name[16] = "";
     char argument[64] = "";
     sscanf(line, "%15s %63s", name, argument);
     if (strcmp(name, ".tables") == 0) {
-        query_describe_all(shell->writer.report.out);
+        query_describe_all(out);
+    } else if (strcmp(name, ".schema") == 0 && argument[0] == '\0') {
+        query_describe_columns(out);
     } else if (strcmp(name, ".schema") == 0) {
-        return queryshell_show_schema(shell, argument);
+        if (query_describe(out, argument) != 0) {
+            return cli_error("there is no table '%s'; .tables lists them", argument);
+        }
     } else if (strcmp(name, ".format") == 0) {
-        return queryshell_set_format(shell, argument);
+        if (!statement_format_named(argument, &shell->writer.report.options.format)) {
+            return cli_error(".format is " STATEMENT_FORMATS ", not '%s'", argument);
+        }
+        shell->writer.options.has_header = true;
     } else if (strcmp(name, ".header") == 0) {
-        return queryshell_set_header(shell, argument);
+        if (strcmp(argument, "on") != 0 && strcmp(argument, "off") != 0) {
+            return cli_error(".header is on or off, not '%s'", argument);
+        }
+        shell->writer.options.has_header = strcmp(argument, "on") == 0;
     } else if (strcmp(name, ".help") == 0) {
-        fputs(queryshell_help, shell->writer.report.out);
+        fputs(queryshell_help, out);
     } else if (strcmp(name, ".quit") == 0 || strcmp(name, ".exit") == 0) {
         shell->wants_to_quit = true;
     } else {
@@ -338,19 +317,16 @@ static int queryterminal_run(struct queryshell *shell, const char *source) {
 
 /* ---- The work ---- */
 
-static size_t terminal_width(void) {
-    struct winsize size;
-    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
-}
-
 static struct statement_writer choose_writer(const struct request *request, FILE *out) {
     bool at_terminal = request->output == NULL && isatty(STDOUT_FILENO);
+    struct winsize size = {0};
+    bool is_known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0;
     enum report_format usual = at_terminal ? REPORT_TEXT : REPORT_TSV;
     struct statement_writer writer = {
         .report = {.out = out, .options.format = request->has_format ? request->result : usual},
         .options = {.has_header = at_terminal || request->has_format,
                     .is_grouped = at_terminal,
-                    .cell_most = at_terminal ? terminal_width() : 0},
+                    .cell_most = at_terminal && is_known ? size.ws_col : 0},
     };
     if (request->header != NULL) {
         writer.options.has_header = strcmp(request->header, "on") == 0;
@@ -381,22 +357,10 @@ static int run_statements(struct queryshell *shell, const struct request *reques
                                                            : queryshell_lines(shell, stdin);
 }
 
-static int run_into(struct queryshell *shell, const struct request *request,
-                    const struct source *source) {
-    struct outfile *file = outfile_open(request->output);
-    int status;
-    shell->writer = choose_writer(request, file->stream);
-    status = run_statements(shell, request, source);
-    if (status == CLI_OK || request->output == NULL) {
-        outfile_keep(file);
-    }
-    return status;
-}
-
 static int query_answer(const struct answer *answer, const struct request *request) {
     struct queryshell shell = {0};
     struct replay_options replay = {.context = &shell,
-                                    .progress = progress_wanted() ? queryshell_progress : NULL};
+                                    .progress = reading_is_watched() ? queryshell_progress : NULL};
     struct query_source asked = {.whole = answer->whole,
                                  .model = answer->model,
                                  .selection = answer->selection,
@@ -405,19 +369,16 @@ static int query_answer(const struct answer *answer, const struct request *reque
                                  .run = answer->source->run,
                                  .replay = &replay,
                                  .has_full_names = request->full_names};
+    struct outfile *file;
     int status;
     shell.query = query_open(&asked);
-    status = run_into(&shell, request, answer->source);
+    file = outfile_open(request->output);
+    shell.writer = choose_writer(request, file->stream);
+    status = run_statements(&shell, request, answer->source);
+    if (status == CLI_OK || request->output == NULL) {
+        outfile_keep(file);
+    }
     query_close(shell.query);
-    return status;
-}
-
-static int query_source(const struct request *request) {
-    struct answer answer;
-    int status;
-    asking_open(&answer, request->source, &request->question);
-    status = query_answer(&answer, request);
-    asking_note(&answer);
     return status;
 }
 
@@ -426,23 +387,19 @@ static void print_shell_help(void) {
     fputs(queryshell_help, stdout);
 }
 
-static int query_any(const struct request *request) {
-    if (request->schema) {
+static int run_query(int argc, char **argv) {
+    struct request request = {0};
+    struct answer answer;
+    int status;
+    cli_read(&query_command, &argc, &argv, &request);
+    query_take_operands(&request, argv, argc);
+    if (request.schema) {
         query_describe_columns(stdout);
         return cli_finish(CLI_OK);
     }
-    return query_source(request);
-}
-
-static int run_query(int argc, char **argv) {
-    struct request request = {0};
-    int status = cli_read(&query_command, &argc, &argv, &request);
-    if (status == CLI_OK) {
-        status = query_take_operands(&request, argv, argc);
-    }
-    if (status == CLI_OK) {
-        status = query_any(&request);
-    }
+    reading_open(&answer, request.source, &request.question);
+    status = query_answer(&answer, &request);
+    reading_note(&answer);
     return status;
 }
 

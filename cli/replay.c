@@ -338,7 +338,7 @@ static int run_replaychild(int argc, char **argv) {
     struct error error;
     int fd;
     if (argc != 6) {
-        return cli_usage("replay-child", "started by memtrace replay");
+        cli_usage("replay-child", "started by memtrace replay");
     }
     fd = atoi(argv[2]);
     if (job_run(replay_in_child, &childwork, NULL, &error) != 0) {
@@ -520,14 +520,10 @@ static int run_replay(int argc, char **argv) {
     struct request request = {.allocators = {""}, .count = 1, .times = 1};
     struct replayfile file;
     struct error error;
-    int status = cli_read(&replay_command, &argc, &argv, &request);
-    if (status == CLI_OK) {
-        status = cli_one(&replay_command, argc, argv, "a file of `memtrace export --format replay`",
-                         &request.file);
-    }
-    if (status != CLI_OK) {
-        return status;
-    }
+    int status;
+    cli_read(&replay_command, &argc, &argv, &request);
+    request.file =
+        cli_one(&replay_command, argc, argv, "a file of `memtrace export --format replay`");
     job_check(replayfile_open(&file, request.file, &error), &error);
     if (file.unpacked >= 0) {
         snprintf(request.unpacked, sizeof request.unpacked, "/proc/self/fd/%d", file.unpacked);

@@ -8,10 +8,8 @@
 #include "analyze/rows/safetext.h"
 #include "analyze/rows/table.h"
 #include "ask/reportmaking.h"
-#include "cli/asking.h"
 #include "cli/outfile.h"
-#include "cli/progress.h"
-#include "cli/terminal.h"
+#include "cli/reading.h"
 
 #include <string.h>
 
@@ -334,22 +332,17 @@ static const struct option report_table[] = {
     OPTION_END};
 
 /* What is deep enough where nobody said how deep: mutual recursion would fill screens, and trees
- * from the bottom take time for each level. */
-static void set_depth(struct request *request) {
+ * from the bottom take time for each level. Programs get everything, but for what a depth costs in
+ * trees from the bottom. */
+static void set_bounds(struct request *request) {
     struct report_options *options = &request->wish.options;
+    bool for_programs = options->format == REPORT_JSON || options->format == REPORT_CSV;
     options->table_depth = request->depth_given ? options->depth : REQUEST_TABLE_DEPTH;
     if (!request->depth_given && request->form == FORM_PATHS) {
         options->depth = REQUEST_PATH_DEPTH;
     } else if (!request->depth_given && request->form == FORM_TREE) {
         options->depth = REPORT_TREE_DEPTH;
     }
-}
-
-/* Programs get everything, but for what a depth costs in trees from the bottom. */
-static void set_bounds(struct request *request) {
-    struct report_options *options = &request->wish.options;
-    bool for_programs = options->format == REPORT_JSON || options->format == REPORT_CSV;
-    set_depth(request);
     if (for_programs && !request->wish.limit_given) {
         options->limit = 0;
     }
@@ -361,17 +354,12 @@ static void set_bounds(struct request *request) {
     }
 }
 
-static int report_read_request(struct request *request, int argc, char **argv) {
-    int status = cli_read(&report_command, &argc, &argv, request);
-    if (status == CLI_OK) {
-        status = cli_one(&report_command, argc, argv, NULL, &request->source);
-    }
-    if (status != CLI_OK) {
-        return status;
-    }
+static void report_read_request(struct request *request, int argc, char **argv) {
+    cli_read(&report_command, &argc, &argv, request);
+    request->source = cli_one(&report_command, argc, argv, NULL);
     if (request->wish.options.no_frames &&
         (request->wish.options.format != REPORT_JSON || reportmaking_is_special(&request->wish))) {
-        return cli_usage("report", "--nodes goes with --json of everything, without --show-...");
+        cli_usage("report", "--nodes goes with --json of everything, without --show-...");
     }
     request->wish.options.nodes = request->wish.options.no_frames || !request->depth_given;
     if (request->wish.metrics[METRIC_SHORT]) { /* the other definition of temporary */
@@ -381,48 +369,42 @@ static int report_read_request(struct request *request, int argc, char **argv) {
                                               request->wish.shows[SHOW_TIMELINE] ||
                                               request->wish.options.format == REPORT_JSON;
     set_bounds(request);
-    return CLI_OK;
 }
 
 /* ---- The work ---- */
 
-/* 0, or -1: the frames of all call paths would take too much, and there is no form without. */
-static int limit_bulk(struct report *report, const struct request *request, struct error *error) {
+/* The frames of all call paths may take too much: not all forms can do without. */
+static void limit_bulk(struct report *report, const struct request *request) {
+    struct error error;
     if (!reportmaking_is_everything(&request->wish) || request->depth_given ||
-        report_refuse_bulk(report, error) == 0) {
-        return 0;
+        report_refuse_bulk(report, &error) == 0) {
+        return;
     }
     if (report->options.format != REPORT_JSON) {
-        return -1;
+        job_fail_as(&error);
     }
     report->options.no_frames = true;
     fputs("memtrace: the frames of all call paths would take more than 100 MB: they are in "
           "`nodes` alone "
           "(--depth 0 writes them with each path)\n",
           stderr);
-    return 0;
 }
 
 static int run_report(int argc, char **argv) {
     struct request *request = job_alloc(sizeof *request);
-    struct replay_options replay = progress_replay();
+    struct replay_options replay = reading_replay();
     struct answer answer;
     struct report *report;
     struct outfile *file;
-    struct error error;
-    int status;
     *request = (struct request){
         .wish = {.options = {.min_percent = REPORT_TREE_PERCENT, .limit = REPORT_TREE_LIMIT},
                  .processes = 10},
         .question.has_leaks = true};
-    status = report_read_request(request, argc, argv);
-    if (status != CLI_OK) {
-        return status;
-    }
-    asking_open(&answer, request->source, &request->question);
+    report_read_request(request, argc, argv);
+    reading_open(&answer, request->source, &request->question);
     report = reportmaking_open(&answer, &request->wish, &replay);
-    terminal_style(&report->options, request->output, request->color);
-    job_check(limit_bulk(report, request, &error), &error);
+    cli_style(&report->options, request->output, request->color);
+    limit_bulk(report, request);
     file = outfile_open(request->output);
     report->out = file->stream;
     write_report(report, request);

@@ -4,12 +4,10 @@
  * its collector while it runs, finish what it leaves when it is gone, and end as it ended. Once a
  * process.
  */
+#include "analyze/base/job.h"
 #include "analyze/base/pathname.h"
 #include "cli/child.h"
 #include "cli/cli.h"
-#include "cli/emulated.h"
-#include "cli/libraries.h"
-#include "cli/serving.h"
 #include "cli/streaming.h"
 #include "cli/target.h"
 #include "cli/variables.h"
@@ -18,12 +16,15 @@
 #include "memtrace/emulator.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -34,18 +35,14 @@
 
 /* --- where files go --------------------------------------------------------------------------- */
 
-enum { LAUNCHFILES = 3 };
-struct launchfiles {
-    char *patterns[LAUNCHFILES]; /* profile, recording, log; NULL: not set */
-    char *path;
-};
-
+/* The profile's, the recording's, the log's. */
 static const struct {
     const char *variable;
     const char *otherwise; /* NULL: only where it is set */
-} known[LAUNCHFILES] = {{"MEMTRACE_OUTPUT", "memtrace.%e.%p.mtp"},
-                        {"MEMTRACE_RECORD_OUTPUT", "memtrace.%e.%p.mtr"},
-                        {"MEMTRACE_LOG", NULL}};
+} outputs[] = {{"MEMTRACE_OUTPUT", "memtrace.%e.%p.mtp"},
+               {"MEMTRACE_RECORD_OUTPUT", "memtrace.%e.%p.mtr"},
+               {"MEMTRACE_LOG", NULL}};
+enum { OUTPUTS = sizeof outputs / sizeof outputs[0] };
 
 /* A percent sign has no meaning in the name of a folder or a program. */
 static void put_quoted(FILE *out, const char *text) {
@@ -75,65 +72,39 @@ static void put_pattern(FILE *out, const char *pattern, const char *typed) {
     }
 }
 
-/* NULL: out of memory. */
-static char *absolute(const char *pattern, const char *typed) {
-    char *folder = pattern[0] != '/' ? getcwd(NULL, 0) : NULL;
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    if (out != NULL) {
-        put_quoted(out, folder != NULL && strcmp(folder, "/") != 0 ? folder : "");
-        fputs(folder != NULL ? "/" : "", out);
-        put_pattern(out, pattern, typed);
-        if (fclose(out) != 0) {
-            free(text);
-            text = NULL;
-        }
-    }
-    free(folder);
-    return text;
-}
-
-static int launchfiles_name(struct launchfiles *files, struct variables *variables,
-                            const char *typed) {
-    for (size_t i = 0; i < LAUNCHFILES; i++) {
-        const char *pattern = variables_get(variables, known[i].variable);
-        pattern = pattern != NULL && pattern[0] != '\0' ? pattern : known[i].otherwise;
+static void name_outputs(struct variables *variables, const char *typed) {
+    for (size_t i = 0; i < OUTPUTS; i++) {
+        const char *pattern = variables_get(variables, outputs[i].variable);
+        char folder[PATH_MAX] = "";
+        struct job_printing *absolute;
+        pattern = pattern != NULL && pattern[0] != '\0' ? pattern : outputs[i].otherwise;
         if (pattern == NULL) {
             continue;
         }
-        files->patterns[i] = absolute(pattern, typed);
-        if (files->patterns[i] == NULL) {
-            return cli_error("out of memory");
+        absolute = job_print();
+        if (pattern[0] != '/' && getcwd(folder, sizeof folder) != NULL) {
+            put_quoted(absolute->out, strcmp(folder, "/") != 0 ? folder : "");
+            fputc('/', absolute->out);
         }
-        variables_set_pattern(variables, known[i].variable, files->patterns[i]);
+        put_pattern(absolute->out, pattern, typed);
+        variables_set_pattern(variables, outputs[i].variable, job_printed(absolute));
     }
-    return 0;
 }
 
-static const char *launchfiles_path(struct launchfiles *files, bool is_recording, pid_t pid) {
-    const char *pattern = files->patterns[is_recording];
-    char *to;
-    free(files->path);
-    files->path = pattern != NULL ? child_expand(pattern, pid) : NULL;
-    if (files->path == NULL) {
-        return "";
+/* What process pid writes to, to be freed; NULL: out of memory. */
+static char *output_path(const struct variables *variables, bool is_recording, pid_t pid) {
+    const char *pattern = variables_get(variables, outputs[is_recording].variable);
+    char *path = child_expand(pattern, pid);
+    char *to = path;
+    if (path == NULL) {
+        return NULL;
     }
-    to = files->path;
-    for (const char *at = files->path; *at != '\0'; at++) {
+    for (const char *at = path; *at != '\0'; at++) {
         at += at[0] == '%' && at[1] == '%';
         *to++ = *at;
     }
     *to = '\0';
-    return files->path;
-}
-
-static void launchfiles_free(struct launchfiles *files) {
-    for (size_t i = 0; i < LAUNCHFILES; i++) {
-        free(files->patterns[i]);
-    }
-    free(files->path);
-    *files = (struct launchfiles){0};
+    return path;
 }
 
 enum { FIRST_LOOK_MS = 2, LONGEST_LOOK_MS = 100 };
@@ -141,15 +112,12 @@ enum { FIRST_LOOK_MS = 2, LONGEST_LOOK_MS = 100 };
 struct launch {
     struct variables *variables;
     char added[1024];
-    char run_text[48]; /* MEMTRACE_RUN */
-    char *preload;
-    const char *typed;        /* the program's name */
-    struct emulated emulated; /* machine NULL: the program runs here as it is */
-    bool is_musl;             /* the C library of the program that is profiled */
-    char *qemu_environment;
-    char *libraries;
-    struct launchfiles files;
+    char run_text[48];              /* MEMTRACE_RUN */
+    const char *typed;              /* the program's name */
+    struct target_machine emulated; /* name NULL: the program runs here as it is */
+    bool is_musl;                   /* the C library of the program that is profiled */
     char program[PATH_MAX];
+    char *path;             /* of its first process's file */
     char library[PATH_MAX]; /* of another machine, or --library; empty: that of this installation */
     struct child child;
     struct runwriter run;
@@ -161,48 +129,34 @@ struct launch {
 
 /* --- starting --------------------------------------------------------------------------------- */
 
-/* Of its own emulator qemu asks nothing to be loaded: what it sets, its program finds. */
-static int set_emulated_preload(struct launch *launch) {
-    launch->qemu_environment = emulated_preload(launch->preload, getenv("QEMU_SET_ENV"));
-    if (launch->qemu_environment == NULL) {
-        return cli_error("%s cannot be preloaded in an emulator: qemu takes no comma in a path",
-                         launch->preload);
-    }
-    variables_set(launch->variables, "QEMU_SET_ENV", launch->qemu_environment);
-    return 0;
-}
-
-/* For what the program starts. */
-static int set_libraries(struct launch *launch, const char *library) {
-    struct libraries_own own = {.is_musl = launch->is_musl, .preload = library};
-    own.machine = launch->emulated.machine != NULL ? launch->emulated.elf_machine
-                                                   : emulated_not().elf_machine;
-    launch->libraries = libraries_text(&own);
-    if (launch->libraries == NULL) {
-        return cli_error("out of memory");
-    }
-    variables_set(launch->variables, "MEMTRACE_LIBRARIES", launch->libraries);
-    return 0;
-}
-
-static int set_preload(struct launch *launch) {
-    char library[PATH_MAX];
+/* Of its own emulator qemu asks nothing to be loaded: what QEMU_SET_ENV sets, its program finds. */
+static void set_preload(struct launch *launch) {
+    struct variables *variables = launch->variables;
+    bool is_emulated = launch->emulated.name != NULL;
     const char *old = getenv("LD_PRELOAD");
-    if ((launch->library[0] != '\0' ? preload_path_of(launch->library, library)
-                                    : preload_path(launch->program, library)) != 0 ||
-        set_libraries(launch, library) != 0) {
-        return CLI_FAILURE;
+    const char *set = getenv("QEMU_SET_ENV");
+    char library[PATH_MAX];
+    char *preload;
+    int status = launch->library[0] != '\0' ? target_preload_of(launch->library, library)
+                                            : target_preload(launch->program, library);
+    if (status != CLI_OK) {
+        cli_end(status);
     }
-    if (asprintf(&launch->preload, "%s%s%s", library, old != NULL && old[0] != '\0' ? ":" : "",
-                 old != NULL ? old : "") < 0) {
-        launch->preload = NULL;
-        return cli_error("out of memory");
+    variables_set(variables, "MEMTRACE_LIBRARIES", /* for what the program starts */
+                  target_libraries(is_emulated ? launch->emulated.elf : target_this_machine().elf,
+                                   launch->is_musl, library));
+    preload = job_text("%s%s%s", library, old != NULL && old[0] != '\0' ? ":" : "",
+                       old != NULL ? old : "");
+    if (!is_emulated) {
+        variables_set(variables, "LD_PRELOAD", preload);
+        return;
     }
-    if (launch->emulated.machine != NULL) {
-        return set_emulated_preload(launch);
+    if (strchr(preload, ',') != NULL) {
+        job_fail("%s cannot be preloaded in an emulator: qemu takes no comma in a path", preload);
     }
-    variables_set(launch->variables, "LD_PRELOAD", launch->preload);
-    return 0;
+    variables_set(variables, "QEMU_SET_ENV",
+                  job_text("%s%sLD_PRELOAD=%s", set != NULL ? set : "",
+                           set != NULL && set[0] != '\0' ? "," : "", preload));
 }
 
 /* The runtime takes all of these out of the program's environment again: an even number of them,
@@ -211,7 +165,7 @@ static void name_added(struct launch *launch) {
     const char *preload = getenv("LD_PRELOAD");
     size_t length = 0;
     size_t stay = preload != NULL && preload[0] != '\0' ? 1 : 0; /* LD_PRELOAD is only shortened */
-    size_t unlisted = launch->emulated.machine != NULL ? 1 : 0;  /* LD_PRELOAD is set by qemu */
+    size_t unlisted = launch->emulated.name != NULL ? 1 : 0;     /* LD_PRELOAD is set by qemu */
     variables_set(launch->variables, "MEMTRACE_ADDED", launch->added);
     if ((launch->variables->count + unlisted - stay) % 2 != 0) {
         variables_set(launch->variables, "MEMTRACE_EVEN", "");
@@ -247,17 +201,6 @@ static void name_run(struct launch *launch) {
     }
 }
 
-/* What the program needs to be recorded. 0, or CLI_FAILURE with the line printed. */
-static int prepare(struct launch *launch, const char *typed) {
-    if (set_preload(launch) != 0 ||
-        launchfiles_name(&launch->files, launch->variables, typed) != 0) {
-        return CLI_FAILURE;
-    }
-    name_run(launch);
-    name_added(launch);
-    return 0;
-}
-
 /* What cannot be recorded takes our place. Returns only if it cannot be run either. */
 static int run_bare(const struct launch *launch, char **argv, const char *obstacle) {
     int reason;
@@ -268,112 +211,159 @@ static int run_bare(const struct launch *launch, char **argv, const char *obstac
 }
 
 /* Of an emulator: its program is profiled, or itself, with the library that was named or found.
- * `obstacle`: why neither can be; NULL: one can. 0, or CLI_FAILURE with the line printed. */
-static int choose_emulator(struct launch *launch, char **argv, const char *own,
-                           const char **obstacle) {
-    const struct emulated here = emulated_not();
+ * Why neither can be; NULL: one can. */
+static const char *choose_emulator(struct launch *launch, char **argv, const char *own) {
+    const struct target_machine here = target_this_machine();
     const char *program = memtrace_emulated_program(argv);
-    char problem[EMULATED_PROBLEM];
-    char ignored[EMULATED_PROBLEM];
+    const char *obstacle;
+    char problem[TARGET_PROBLEM];
+    char ignored[TARGET_PROBLEM];
     launch->typed = program != NULL ? program : argv[0];
     launch->is_musl = target_is_of_musl(launch->typed);
-    if (emulated_library(&launch->emulated, launch->is_musl, own, launch->library, problem) == 0) {
-        *obstacle = target_obstacle_of(launch->typed, launch->emulated.elf_machine);
-        if (*obstacle == NULL) {
+    if (target_library(&launch->emulated, launch->is_musl, own, launch->library, problem) == 0) {
+        obstacle = target_obstacle(launch->typed, launch->emulated.elf);
+        if (obstacle == NULL) {
             cli_error("%s emulates %s, a program for %s: that is profiled, with %s", argv[0],
-                      launch->typed, launch->emulated.machine, launch->library);
+                      launch->typed, launch->emulated.name, launch->library);
         }
-        return CLI_OK;
+        return obstacle;
     }
     launch->typed = argv[0];
     launch->is_musl = target_is_of_musl(launch->program);
     launch->library[0] = '\0';
-    if (own != NULL && emulated_library(&here, false, own, launch->library, ignored) != 0) {
-        return cli_error("%s", problem);
+    if (own != NULL && target_library(&here, false, own, launch->library, ignored) != 0) {
+        job_fail("%s", problem);
     }
-    launch->emulated.machine = NULL;
-    *obstacle = target_obstacle(launch->program);
-    cli_error(*obstacle == NULL ? "%s: the emulator itself is profiled, not its program: %s"
-                                : "%s: its program cannot be profiled: %s",
+    launch->emulated.name = NULL;
+    obstacle = target_obstacle(launch->program, here.elf);
+    cli_error(obstacle == NULL ? "%s: the emulator itself is profiled, not its program: %s"
+                               : "%s: its program cannot be profiled: %s",
               argv[0], problem);
-    return CLI_OK;
+    return obstacle;
 }
 
-/* Which library is loaded, and into what: not always the program that the user started. `obstacle`:
- * why nothing can be recorded; NULL: it can. 0, or CLI_FAILURE with the line printed. */
-static int choose_library(struct launch *launch, char **argv, const char **obstacle) {
-    static char problem[EMULATED_PROBLEM + 64];
-    char reason[EMULATED_PROBLEM];
-    const struct emulated here = emulated_not();
-    struct emulated *emulated = &launch->emulated;
+/* Which library is loaded, and into what: not always the program that the user started. Why nothing
+ * can be recorded; NULL: it can. */
+static const char *choose_library(struct launch *launch, char **argv) {
+    const struct target_machine here = target_this_machine();
+    struct target_machine *emulated = &launch->emulated;
     const char *own = launch->variables->library;
-    *emulated = emulated_find(launch->program);
-    *obstacle = NULL;
-    if (own == NULL && emulated->machine != NULL) {
+    char reason[TARGET_PROBLEM];
+    *emulated = target_emulated(launch->program);
+    if (own == NULL && emulated->name != NULL) {
         own = getenv("MEMTRACE_LIBRARY");
     }
     launch->is_musl = target_is_of_musl(launch->program);
     if (emulated->is_by_name) {
-        return choose_emulator(launch, argv, own, obstacle);
+        return choose_emulator(launch, argv, own);
     }
-    if (emulated->machine == NULL) {
-        if (own != NULL && emulated_library(&here, false, own, launch->library, reason) != 0) {
-            return cli_error("%s", reason);
+    if (emulated->name == NULL) {
+        if (own != NULL && target_library(&here, false, own, launch->library, reason) != 0) {
+            job_fail("%s", reason);
         }
-        *obstacle = target_obstacle(launch->program);
-    } else if (emulated_library(emulated, launch->is_musl, own, launch->library, reason) == 0) {
-        cli_error("%s is a program for %s, which an emulator runs: profiled with %s", argv[0],
-                  emulated->machine, launch->library);
-        *obstacle = target_obstacle_of(launch->program, emulated->elf_machine);
-    } else {
-        snprintf(problem, sizeof problem, "is a program for %s, and %s", emulated->machine, reason);
-        *obstacle = problem;
+        return target_obstacle(launch->program, here.elf);
     }
-    return CLI_OK;
-}
-
-/* An ELF file that the kernel does not know. */
-static int tell_not_started(const struct launch *launch, const char *typed) {
-    int reason = errno;
-    if (reason == ENOEXEC && launch->emulated.machine != NULL && !launch->emulated.is_by_name) {
-        return cli_error(
-            "cannot run %s: the kernel knows no emulator for %s (binfmt_misc): memtrace "
-            "run -- qemu-%s %s",
-            typed, launch->emulated.machine, launch->emulated.qemu, typed);
+    if (target_library(emulated, launch->is_musl, own, launch->library, reason) != 0) {
+        return job_text("is a program for %s, and %s", emulated->name, reason);
     }
-    return cli_error("cannot run %s: %s", typed, strerror(reason));
+    cli_error("%s is a program for %s, which an emulator runs: profiled with %s", argv[0],
+              emulated->name, launch->library);
+    return target_obstacle(launch->program, emulated->elf);
 }
 
 /* 0, or the exit status with the line printed. */
-static int start(struct launch *launch, char **argv) {
+static int launch_start(struct launch *launch, char **argv) {
     int status = target_find(argv[0], launch->program);
     const char *obstacle;
+    int reason;
     if (status != 0) {
         cli_error("%s: %s", argv[0], status == 127 ? "command not found" : "cannot be executed");
         return status;
     }
     launch->typed = argv[0];
-    if (choose_library(launch, argv, &obstacle) != CLI_OK) {
-        return CLI_FAILURE;
-    }
+    obstacle = choose_library(launch, argv);
     if (obstacle != NULL) {
         return run_bare(launch, argv, obstacle);
     }
-    if (prepare(launch, launch->typed) != 0) {
-        return CLI_FAILURE;
-    }
+    set_preload(launch);
+    name_outputs(launch->variables, launch->typed);
+    name_run(launch);
+    name_added(launch);
     status = child_start(&launch->child, launch->program, argv, launch->variables->list,
                          launch->variables->count);
-    if (status != 0) {
-        tell_not_started(launch, argv[0]);
+    reason = errno;
+    if (status != 0 && reason == ENOEXEC && launch->emulated.name != NULL &&
+        !launch->emulated.is_by_name) { /* an ELF file that the kernel does not know */
+        cli_error("cannot run %s: the kernel knows no emulator for %s (binfmt_misc): memtrace "
+                  "run -- qemu-%s %s",
+                  argv[0], launch->emulated.name, launch->emulated.qemu, argv[0]);
+    } else if (status != 0) {
+        cli_error("cannot run %s: %s", argv[0], strerror(reason));
     }
     return status;
+}
+
+/* --- its page: --serve ------------------------------------------------------------------------ */
+
+/* In the forked child. Not in our process group: Ctrl-C while the program runs is for the program.
+ * stdout is the program's, so the address goes to stderr. It ends with its parent, however that
+ * ends. */
+_Noreturn static void become_server(pid_t parent, char *const argv[]) {
+    sigset_t none;
+    int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    sigemptyset(&none);
+    if (prctl(PR_SET_PDEATHSIG, SIGTERM) == 0 && getppid() == parent && setpgid(0, 0) == 0 &&
+        sigprocmask(SIG_SETMASK, &none, NULL) == 0 && dup2(nothing, STDIN_FILENO) >= 0 &&
+        dup2(STDERR_FILENO, STDOUT_FILENO) >= 0) {
+        execv("/proc/self/exe", argv);
+    }
+    _exit(CLI_FAILURE);
+}
+
+/* The server is a process of its own (`memtrace serve PID`), so that what it does costs the
+ * collector nothing, and the page stays when the program is gone. -1: it was said why not. */
+static pid_t serving_start(pid_t program) {
+    char number[24];
+    pid_t parent = getpid();
+    pid_t server;
+    snprintf(number, sizeof number, "%ld", (long)program);
+    server = fork();
+    if (server == 0) {
+        become_server(parent, (char *[]){"memtrace", "serve", number, NULL});
+    }
+    if (server < 0) {
+        cli_error("cannot start the server of the page: %m");
+    }
+    return server;
+}
+
+/* Stays until the user ends it (Ctrl-C), or it ends itself. The signals are blocked. */
+static void serving_wait(pid_t server) {
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGHUP);
+    sigaddset(&signals, SIGCHLD);
+    if (waitpid(server, NULL, WNOHANG) == server) {
+        return;
+    }
+    fputs("memtrace: the page stays until Ctrl-C\n", stderr);
+    for (;;) {
+        int number = sigwaitinfo(&signals, NULL);
+        if (number != SIGCHLD && number > 0) {
+            kill(server, SIGTERM); /* a second time it ends at once */
+        }
+        if (waitpid(server, NULL, WNOHANG) == server) {
+            return;
+        }
+    }
 }
 
 /* --- while it runs ---------------------------------------------------------------------------- */
 
 /* Does what is due; returns the milliseconds until something else is. */
-static int tick(struct launch *launch) {
+static int launch_tick(struct launch *launch) {
     int due = runwatch_tick(&launch->watch);
     int wait = launch->look_ms;
     streaming_tick();
@@ -390,7 +380,7 @@ static void set_timer(int timer, int ms) {
     timerfd_settime(timer, 0, &when, NULL);
 }
 
-static void wait_for_end(struct launch *launch) {
+static void launch_wait(struct launch *launch) {
     struct pollfd waits[2] = {{.fd = launch->child.signals, .events = POLLIN},
                               {.fd = launch->timer, .events = POLLIN}};
     set_timer(launch->timer, FIRST_LOOK_MS);
@@ -406,7 +396,7 @@ static void wait_for_end(struct launch *launch) {
         }
         if ((waits[1].revents & POLLIN) != 0 &&
             read(launch->timer, &expirations, sizeof expirations) > 0 && !launch->child.ended) {
-            set_timer(launch->timer, tick(launch));
+            set_timer(launch->timer, launch_tick(launch));
         }
     }
 }
@@ -495,17 +485,16 @@ static void allow_descriptors(void) {
 /* The variables are set: starts the program and stays until its end. */
 static int run_program(struct launch *launch, char **argv) {
     bool is_recording = is_set(launch, "MEMTRACE_RECORD");
-    int status = streaming_begin(launch->variables);
+    int status;
     pid_t server = -1;
-    if (status == CLI_OK) {
-        status = start(launch, argv);
-    }
+    streaming_begin(launch->variables);
+    status = launch_start(launch, argv);
     if (status != CLI_OK) {
         return status;
     }
     allow_descriptors();
-    if (runwriter_begin(&launch->run, launch->id,
-                        launchfiles_path(&launch->files, is_recording, launch->child.pid),
+    launch->path = output_path(launch->variables, is_recording, launch->child.pid);
+    if (runwriter_begin(&launch->run, launch->id, launch->path != NULL ? launch->path : "",
                         is_recording, argv) != 0) {
         cli_error("out of memory");
     }
@@ -516,41 +505,35 @@ static int run_program(struct launch *launch, char **argv) {
     if (launch->variables->serves) {
         server = serving_start(launch->child.pid);
     }
-    wait_for_end(launch);
+    launch_wait(launch);
     finish_all(launch);
     streaming_end();
     if (server > 0 && launch->child.asked_to_end) {
-        serving_end(server);
+        kill(server, SIGTERM);
+        waitpid(server, NULL, 0);
     } else if (server > 0) {
         serving_wait(server);
     }
     return child_imitate(&launch->child);
 }
 
-static int run(struct variables *variables, char **argv) {
+static int launch_command(const struct command *command, struct variables *variables, int argc,
+                          char **argv) {
     static struct launch launch; /* large */
     int status;
+    cli_read(command, &argc, &argv, variables);
+    if (argc == 0) {
+        cli_usage(command->name, "a program is needed");
+    }
     launch.variables = variables;
     launch.timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
     if (launch.timer < 0) {
-        return cli_error("cannot make a timer: %s", strerror(errno));
+        job_fail("cannot make a timer: %s", strerror(errno));
     }
     status = run_program(&launch, argv);
     runwriter_free(&launch.run);
-    launchfiles_free(&launch.files);
-    free(launch.preload);
-    free(launch.qemu_environment);
-    free(launch.libraries);
+    free(launch.path);
     return status;
-}
-
-static int launch_command(const struct command *command, struct variables *variables, int argc,
-                          char **argv) {
-    int status = cli_read(command, &argc, &argv, variables);
-    if (status == CLI_OK && argc == 0) {
-        status = cli_usage(command->name, "a program is needed");
-    }
-    return status == CLI_OK ? run(variables, argv) : status;
 }
 
 static int run_run(int argc, char **argv) {

@@ -4,10 +4,11 @@
 #include "stream/offering.h"
 #include "stream/sender.h"
 
+#include "analyze/base/job.h"
 #include "analyze/rows/number.h"
 #include "analyze/rows/safetext.h"
 #include "cli/cli.h"
-#include "cli/stopping.h"
+#include "cli/streaming.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -49,7 +50,7 @@ static const struct option options[] = {
     OPTION_END};
 
 /* Stopped: 128 + the signal, as shells say. */
-static int send_file(const struct sender_options *asked, const char *to) {
+static int send_recording(const struct sender_options *asked, const char *to) {
     struct error error = {""};
     struct number n;
     struct sender_progress progress;
@@ -63,39 +64,33 @@ static int send_file(const struct sender_options *asked, const char *to) {
         cli_error("stopped, %s have arrived; memtrace send --to %s%s %s continues",
                   number_bytes(&n, progress.sent), to, asked->token != NULL ? " --token FILE" : "",
                   shellword_print(path, sizeof path, asked->path));
-        return 128 + stopping_signal;
+        return 128 + cli_stop;
     default:
-        return cli_error("%s", error.message);
+        job_fail_as(&error);
     }
 }
 
-static int offer_files(const struct request *request, const struct token *token, char **files) {
+static int offer_recordings(const struct request *request, const struct token *token,
+                            char **files) {
     struct offering_options asked = {.token = token,
                                      .paths = (const char *const *)files,
                                      .words = -1,
-                                     .stop = &stopping_signal,
+                                     .stop = &cli_stop,
                                      .tell = cli_tell,
                                      .tells_all = true,
-                                     .allows_control = request->allows_control};
+                                     .allows_control = request->allows_control,
+                                     .discovery_port =
+                                         request->discoverable ? request->discovery_port : 0};
     struct offering_rest rest;
     struct number n;
     struct error error = {""};
     char host[CHANNEL_HOST];
     char shown[CHANNEL_SHOWN];
     char name[CHANNEL_SHOWN];
-    uint16_t port;
+    uint16_t port = streaming_address("send", "--listen", request->listen, false, host);
     int result;
-    if (channel_split(request->listen, host, &port, &error) != 0) {
-        return cli_usage("send", "--listen: %s", error.message);
-    }
-    if (request->discoverable) {
-        asked.discovery_port =
-            request->discovery_port != 0 ? request->discovery_port : CHANNEL_PORT;
-    }
     asked.listener = listening_open(host, port, token, &error);
-    if (asked.listener < 0) {
-        return cli_error("%s", error.message);
-    }
+    job_check(asked.listener < 0, &error);
     listening_show(asked.listener, shown);
     listening_show_name(asked.listener, name);
     cli_error("listening at %s, %s: memtrace gather %s%s DIR", shown,
@@ -103,48 +98,35 @@ static int offer_files(const struct request *request, const struct token *token,
               token != NULL ? "--token FILE " : "", name);
     result = offering_run(&asked, &rest, &error);
     close(asked.listener);
-    if (result < 0) {
-        return cli_error("%s", error.message);
-    }
+    job_check(result < 0, &error);
     if (result > 0) {
         cli_error("stopped: nobody has taken all of %u recording%s, %s are only here", rest.files,
                   rest.files == 1 ? "" : "s", number_bytes(&n, rest.missing));
     }
-    return result == 0 ? CLI_OK : 128 + stopping_signal;
+    return result == 0 ? CLI_OK : 128 + cli_stop;
 }
 
 static int run_send(int argc, char **argv) {
-    struct request request = {0};
-    struct sender_options asked = {.stop = &stopping_signal, .tell = cli_tell};
-    struct error error = {""};
-    struct token *token = NULL;
+    struct request request = {.discovery_port = CHANNEL_PORT};
+    struct sender_options asked = {.stop = &cli_stop, .tell = cli_tell};
     char host[CHANNEL_HOST];
-    int status = cli_read(&send_command, &argc, &argv, &request);
-    if (status == CLI_OK && (request.listen == NULL || argc == 0)) {
-        status = cli_one(&send_command, argc, argv, "a recording", &asked.path);
-    }
-    if (status != CLI_OK) {
-        return status;
+    cli_read(&send_command, &argc, &argv, &request);
+    if (request.listen == NULL || argc == 0) {
+        asked.path = cli_one(&send_command, argc, argv, "a recording");
     }
     if ((request.to == NULL) == (request.listen == NULL)) {
-        return cli_usage("send", "either --to HOST[:PORT] or --listen ADDRESS[:PORT] is needed");
+        cli_usage("send", "either --to HOST[:PORT] or --listen ADDRESS[:PORT] is needed");
     }
-    if (request.to != NULL && channel_peer(request.to, host, &asked.port, &error) != 0) {
-        return cli_usage("send", "--to: %s", error.message);
+    if (request.to != NULL) {
+        asked.port = streaming_address("send", "--to", request.to, true, host);
     }
     asked.host = host;
     asked.give_up_ns = request.give_up_ns;
     asked.allows_control = request.allows_control;
-    if (request.token != NULL && (token = token_read(request.token, &error)) == NULL) {
-        return cli_error("%s", error.message);
-    }
-    asked.token = token;
-    stopping_catch();
-    signal(SIGPIPE, SIG_IGN);
-    status =
-        request.listen != NULL ? offer_files(&request, token, argv) : send_file(&asked, request.to);
-    token_free(token);
-    return status;
+    asked.token = streaming_token(request.token);
+    streaming_mind_stop();
+    return request.listen != NULL ? offer_recordings(&request, asked.token, argv)
+                                  : send_recording(&asked, request.to);
 }
 
 const struct command send_command = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* serve.c: `memtrace serve`: the page in the browser. docs/serve.md is its page. */
-#include "analyze/base/array.h"
+#include "analyze/base/job.h"
 #include "analyze/base/pathname.h"
 #include "analyze/read/run.h"
 #include "analyze/rows/safetext.h"
@@ -113,15 +113,15 @@ static bool is_run(const char *path) {
     return has_summary || (run != NULL && pathname_is_ours(path));
 }
 
-static int sort_operands(int argc, char **argv, struct operands *operands) {
+static void sort_operands(int argc, char **argv, struct operands *operands) {
     *operands = (struct operands){0};
     if (argc > OPERANDS) {
-        return cli_error("at most %d files can be open", OPERANDS);
+        job_fail("at most %d files can be open", OPERANDS);
     }
     for (int i = 0; i < argc; i++) {
         uint64_t pid;
         if (access(argv[i], F_OK) != 0 && quantity_u64(argv[i], &pid) != 0) {
-            return cli_error("%s: %s", argv[i], strerror(errno));
+            job_fail("%s: %s", argv[i], strerror(errno));
         }
         if (run_is(argv[i]) && !is_run(argv[i])) {
             operands->folders[operands->folder_count++] = argv[i];
@@ -133,7 +133,6 @@ static int sort_operands(int argc, char **argv, struct operands *operands) {
         operands->names[operands->name_count++] = ""; /* the newest */
         operands->folders[operands->folder_count++] = ".";
     }
-    return CLI_OK;
 }
 
 /* ---- Until Ctrl-C ---- */
@@ -151,7 +150,7 @@ static sigset_t block_endings(void) {
 }
 
 /* One line: where the page is, and how to come to it. */
-static void tell(struct server *server, const struct serving *request) {
+static void serve_tell(struct server *server, const struct serving *request) {
     bool is_remote = getenv("SSH_CONNECTION") != NULL && request->listen == NULL;
     printf("%s\n", server_address(server));
     if (is_remote) {
@@ -188,10 +187,8 @@ static int serve(const struct serving *request, const struct operands *operands)
     struct error error = {""};
     struct server *server = server_start(&asked, operands->names, operands->name_count, &error);
     int signal;
-    if (server == NULL) {
-        return cli_error("%s", error.message);
-    }
-    tell(server, request);
+    job_check(server != NULL ? 0 : -1, &error);
+    serve_tell(server, request);
     sigwait(&endings, &signal);
     pthread_sigmask(SIG_UNBLOCK, &endings, NULL); /* a second one does not wait for anything */
     server_stop(server);
@@ -201,18 +198,15 @@ static int serve(const struct serving *request, const struct operands *operands)
 static int run_serve(int argc, char **argv) {
     struct serving request = {.cache_bytes = CACHE_BYTES};
     struct operands operands;
-    int status = cli_read(&serve_command, &argc, &argv, &request);
-    if (status != CLI_OK) {
-        return status;
-    }
+    cli_read(&serve_command, &argc, &argv, &request);
     if (request.listen != NULL && !request.allow_remote) {
-        return cli_usage("serve", "--listen lets others read everything: it needs --allow-remote");
+        cli_usage("serve", "--listen lets others read everything: it needs --allow-remote");
     }
     if (request.listen != NULL) {
         cli_error("what goes to and from %s is not encrypted; `ssh -L` is safer", request.listen);
     }
-    status = sort_operands(argc, argv, &operands);
-    return status == CLI_OK ? serve(&request, &operands) : status;
+    sort_operands(argc, argv, &operands);
+    return serve(&request, &operands);
 }
 
 const struct command serve_command = {

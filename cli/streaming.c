@@ -4,10 +4,10 @@
 #include "cli/streaming.h"
 
 #include "analyze/base/array.h"
+#include "analyze/base/job.h"
 #include "analyze/rows/number.h"
 #include "analyze/rows/safetext.h"
 #include "cli/cli.h"
-#include "cli/stopping.h"
 #include "collect/clock.h"
 #include "collect/record.h"
 #include "collect/recordparts.h"
@@ -125,23 +125,50 @@ static uint64_t streaming_remove(int fd) {
     return 0;
 }
 
+/* ---- What commands that send or receive are told ---- */
+
+static void streaming_forget_token(void *token) {
+    token_free(token);
+}
+
+const struct token *streaming_token(const char *file) {
+    struct error error;
+    struct token *token = file != NULL && file[0] != '\0' ? token_read(file, &error) : NULL;
+    if (token != NULL) {
+        job_undo(streaming_forget_token, token);
+    } else if (file != NULL && file[0] != '\0') {
+        job_fail_as(&error);
+    }
+    return token;
+}
+
+uint16_t streaming_address(const char *command, const char *what, const char *text, bool is_peer,
+                           char host[CHANNEL_HOST]) {
+    struct error error;
+    uint16_t port;
+    if ((is_peer ? channel_peer : channel_split)(text, host, &port, &error) != 0) {
+        cli_usage(command, "%s: %s", what, error.message);
+    }
+    return port;
+}
+
+void streaming_mind_stop(void) {
+    cli_catch_stop();
+    signal(SIGPIPE, SIG_IGN);
+}
+
 /* ---- Processes of their own ---- */
 
-/* In one of them: CLI_OK with the task and its token, which may be NULL; or the exit status with
- * the line printed. */
-static int streaming_task(const char *command, int argc, struct task *task, struct token **token) {
-    struct error error = {""};
-    *token = NULL;
+/* In one of them: the task, and its token, which may be NULL. */
+static const struct token *streaming_task(const char *command, int argc, struct task *task) {
+    const struct token *token;
     if (argc != 1 || read(TASK_FD, task, sizeof *task) != sizeof *task) {
-        return cli_usage(command, "started by memtrace record");
+        cli_usage(command, "started by memtrace record");
     }
     close(TASK_FD);
-    if (task->token[0] != '\0' && (*token = token_read(task->token, &error)) == NULL) {
-        return cli_error("%s", error.message);
-    }
-    stopping_catch();
-    signal(SIGPIPE, SIG_IGN);
-    return CLI_OK;
+    token = streaming_token(task->token);
+    streaming_mind_stop();
+    return token;
 }
 
 static void keep_quiet(const char *line) {
@@ -154,31 +181,23 @@ static int run_sender(int argc, char **argv) {
         [SENDER_STOPPED] = "stopped",
         [SENDER_LATE] = "the time to linger is over",
     };
-    struct sender_options asked = {.path = "/proc/self/fd/4", .stop = &stopping_signal};
+    struct sender_options asked = {.path = "/proc/self/fd/4", .stop = &cli_stop};
     struct sender_report report = {.sender = getpid()};
     struct error error = {""};
-    struct token *token;
     struct task task;
     char host[CHANNEL_HOST];
     char name[PATH_MAX];
-    int status = streaming_task(argv[0], argc, &task, &token);
-    if (status != CLI_OK) {
-        return status;
-    }
-    if (channel_peer(task.to, host, &asked.port, &error) != 0) {
-        return cli_error("%s", error.message); /* the recorder has looked at it */
-    }
+    asked.token = streaming_task(argv[0], argc, &task);
+    job_check(channel_peer(task.to, host, &asked.port, &error), &error);
     source_path(FILE_FD, name);
     asked.name = name;
     asked.host = host;
-    asked.token = token;
     asked.linger_ns = task.linger_ns;
     asked.reopener = task.reopens ? task.recorder : 0;
     asked.tell = task.is_quiet ? keep_quiet : cli_tell;
     asked.frees_sent = task.frees_sent;
     asked.allows_control = task.allows_control;
     enum sender_result result = sender_run(&asked, &report.progress, &error);
-    token_free(token);
     if (result == SENDER_ALL_BUT_INDEX) {
         return ALL_BUT_INDEX;
     }
@@ -205,25 +224,17 @@ const struct command sender_command = {.name = "sender", .run = run_sender};
 /* memtrace offerer: of all files of a run. */
 static int run_offerer(int argc, char **argv) {
     struct offering_options asked = {
-        .listener = LISTENER_FD, .words = WORDS_FD, .stop = &stopping_signal, .tell = cli_tell};
+        .listener = LISTENER_FD, .words = WORDS_FD, .stop = &cli_stop, .tell = cli_tell};
     struct offering_rest rest;
     struct error error = {""};
-    struct token *token;
     struct task task;
-    int status = streaming_task(argv[0], argc, &task, &token);
-    if (status != CLI_OK) {
-        return status;
-    }
-    asked.token = token;
+    asked.token = streaming_task(argv[0], argc, &task);
     asked.reopener = task.recorder;
     asked.linger_ns = task.linger_ns;
     asked.discovery_port = task.discovery_port;
     asked.allows_control = task.allows_control;
     int result = offering_run(&asked, &rest, &error);
-    token_free(token);
-    if (result < 0) {
-        return cli_error("%s", error.message);
-    }
+    job_check(result < 0, &error);
     return result == 0 || send(WORDS_FD, &rest, sizeof rest, MSG_NOSIGNAL) == sizeof rest
                ? CLI_OK
                : CLI_FAILURE;
@@ -291,25 +302,24 @@ static void choose_gatherer(const char *host, uint16_t port, const struct token 
               gatherer.answer.host);
 }
 
-/* What goes with a queue. CLI_OK, or the exit status with the line printed. */
-static int begin_queue(struct variables *variables) {
+/* What goes with a queue. */
+static void begin_queue(struct variables *variables) {
     const char *queue = variables_get(variables, "MEMTRACE_QUEUE");
     uint64_t bytes = 0;
     if (queue == NULL || strcmp(queue, "0") == 0) {
-        return CLI_OK;
+        return;
     }
     if (variables->to == NULL) {
-        return cli_usage("record", "--queue belongs to --to");
+        cli_usage("record", "--queue belongs to --to");
     }
     if (quantity_bytes(queue, &bytes) != 0 || bytes < QUEUE_LEAST) {
-        return cli_usage("record", "--queue takes a size, 1M or more");
+        cli_usage("record", "--queue takes a size, 1M or more");
     }
     if (streaming.rotates) {
-        return cli_usage("record", "--queue and --rotate do not go together");
+        cli_usage("record", "--queue and --rotate do not go together");
     }
     variables_set(variables, "MEMTRACE_SLICES", "0"); /* they are made of what is read again */
     streaming.task.frees_sent = true;
-    return CLI_OK;
 }
 
 /* Waits a little. Whether somebody wants to wait no more. */
@@ -349,30 +359,25 @@ static bool linger(uint64_t since_ns) {
     return !streaming.is_stopped;
 }
 
-/* --to: CLI_OK, or the exit status with the line printed. */
-static int begin_sending(const struct variables *variables, const char *host, uint16_t port,
-                         const struct token *token) {
+static void begin_sending(const struct variables *variables, const char *host, uint16_t port,
+                          const struct token *token) {
     streaming.to = variables->to;
     if (discovery_is_auto(host)) {
         choose_gatherer(host, port, token);
     }
     snprintf(streaming.task.to, sizeof streaming.task.to, "%s", streaming.to);
     if (pipe2(streaming.reports, O_CLOEXEC | O_NONBLOCK) != 0) {
-        return cli_error("cannot make a pipe: %s", strerror(errno));
+        job_fail("cannot make a pipe: %s", strerror(errno));
     }
     record_lingers = linger;
-    return CLI_OK;
 }
 
-/* --listen: the same. */
-static int begin_offering(const struct variables *variables, const char *host, uint16_t port,
-                          const struct token *token) {
+static void begin_offering(const struct variables *variables, const char *host, uint16_t port,
+                           const struct token *token) {
     char name[CHANNEL_SHOWN];
     struct error error = {""};
     streaming.listener = listening_open(host, port, token, &error);
-    if (streaming.listener < 0) {
-        return cli_error("%s", error.message);
-    }
+    job_check(streaming.listener < 0, &error);
     listening_show(streaming.listener, streaming.at);
     listening_show_name(streaming.listener, name);
     if (variables->discoverable) {
@@ -382,46 +387,35 @@ static int begin_offering(const struct variables *variables, const char *host, u
     cli_error("the recording can be received from %s%s: memtrace gather %s%s DIR", streaming.at,
               token != NULL ? " with the token" : ", on this machine only",
               token != NULL ? "--token FILE " : "", name);
-    return CLI_OK;
 }
 
-int streaming_begin(struct variables *variables) {
+void streaming_begin(struct variables *variables) {
     const char *rotate = variables_get(variables, "MEMTRACE_ROTATE");
     bool listens = variables->listen != NULL;
     char host[CHANNEL_HOST];
     uint16_t port;
-    struct error error = {""};
-    struct token *token = NULL;
+    const struct token *token;
     streaming.rotates = rotate != NULL && rotate[0] != '\0' && strcmp(rotate, "0") != 0;
-    int status = begin_queue(variables);
-    if (status != CLI_OK) {
-        return status;
-    }
+    begin_queue(variables);
     if (listens && variables->to != NULL) {
-        return cli_usage("record", "--to and --listen do not go together");
+        cli_usage("record", "--to and --listen do not go together");
     }
     if (!listens && variables->to == NULL) {
-        return variables->token == NULL && variables->linger_ns == 0 && !variables->allows_control
-                   ? CLI_OK
-                   : cli_usage("record", "--token, --linger and --allow-control belong to --to and "
-                                         "--listen");
+        if (variables->token != NULL || variables->linger_ns != 0 || variables->allows_control) {
+            cli_usage("record",
+                      "--token, --linger and --allow-control belong to --to and --listen");
+        }
+        return;
     }
-    if ((listens ? channel_split(variables->listen, host, &port, &error)
-                 : channel_peer(variables->to, host, &port, &error)) != 0) {
-        return cli_usage("record", listens ? "--listen: %s" : "--to: %s", error.message);
-    }
-    if (variables->token != NULL && (token = token_read(variables->token, &error)) == NULL) {
-        return cli_error("%s", error.message);
-    }
+    port = streaming_address("record", listens ? "--listen" : "--to",
+                             listens ? variables->listen : variables->to, !listens, host);
+    token = streaming_token(variables->token);
     streaming.linger_ns = variables->linger_ns != 0 ? variables->linger_ns : LINGER_NS;
     streaming.task.allows_control = variables->allows_control;
     snprintf(streaming.task.token, sizeof streaming.task.token, "%s",
              variables->token != NULL ? variables->token : "");
     recordparts_opened = streaming_add;
-    status = listens ? begin_offering(variables, host, port, token)
-                     : begin_sending(variables, host, port, token);
-    token_free(token);
-    return status;
+    (listens ? begin_offering : begin_sending)(variables, host, port, token);
 }
 
 /* ---- Senders ---- */

@@ -15,17 +15,27 @@
 #include "cli/variables.h"
 
 #ifdef MEMTRACE_STREAM
-/* Before the program starts: whether it can be done, and which files there will be. CLI_OK, or the
- * exit status with the line printed. */
-int streaming_begin(struct variables *variables);
+#include "stream/channel.h"
+
+/* Before the program starts: whether it can be done, which ends the command if not, and which files
+ * there will be. */
+void streaming_begin(struct variables *variables);
 /* Starts the senders that are due. */
 void streaming_tick(void);
 /* The files are whole: waits until all are sent, or for as long as it may take, or until Ctrl-C. */
 void streaming_end(void);
+
+/* Also of `memtrace send` and `memtrace gather`. The token in a file, of the job; NULL or "": none.
+ */
+const struct token *streaming_token(const char *file);
+/* Host and port of an address, which `what` names in messages; is_peer: of whom to connect to. */
+uint16_t streaming_address(const char *command, const char *what, const char *text, bool is_peer,
+                           char host[CHANNEL_HOST]);
+/* From here on Ctrl-C and lost connections end calls that wait, and no more. */
+void streaming_mind_stop(void);
 #else
-static inline int streaming_begin(struct variables *variables) {
+static inline void streaming_begin(struct variables *variables) {
     (void)variables;
-    return 0;
 }
 static inline void streaming_tick(void) {
 }

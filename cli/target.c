@@ -3,12 +3,12 @@
 #define _GNU_SOURCE
 #include "cli/target.h"
 
+#include "analyze/base/job.h"
 #include "analyze/base/pathname.h"
 #include "analyze/base/thismachine.h"
 #include "analyze/symbol/programfile.h"
 #include "cli/cli.h"
-#include "cli/emulated.h"
-#include "cli/ownfolder.h"
+#include "memtrace/emulator.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -18,7 +18,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +27,30 @@
 #include <time.h>
 #include <unistd.h>
 
-static bool is_program(const char *path) {
+/* ---- Where programs are ---- */
+
+/* False: it cannot be told, and is empty. */
+static bool find_own_folder(char folder[PATH_MAX]) {
+    ssize_t length = readlink("/proc/self/exe", folder, PATH_MAX - 1);
+    folder[length > 0 ? length : 0] = '\0';
+    if (length <= 0) {
+        return false;
+    }
+    *strrchr(folder, '/') = '\0';
+    return true;
+}
+
+static int refuse_own_folder(void) {
+    return cli_error("cannot tell where this command lies (is /proc mounted?)");
+}
+
+void target_need_own_folder(char folder[PATH_MAX]) {
+    if (!find_own_folder(folder)) {
+        cli_end(refuse_own_folder());
+    }
+}
+
+static bool is_executable(const char *path) {
     struct stat status;
     return stat(path, &status) == 0 && S_ISREG(status.st_mode) && access(path, X_OK) == 0;
 }
@@ -39,7 +61,7 @@ static int find_as_is(const char *name, char path[PATH_MAX]) {
         return errno == EACCES ? 126 : 127;
     }
     strcpy(path, name);
-    return is_program(path) ? 0 : 126;
+    return is_executable(path) ? 0 : 126;
 }
 
 int target_find(const char *name, char path[PATH_MAX]) {
@@ -55,7 +77,7 @@ int target_find(const char *name, char path[PATH_MAX]) {
         size_t length = strcspn(at, ":");
         int size =
             snprintf(path, PATH_MAX, "%.*s%s%s", (int)length, at, length != 0 ? "/" : "./", name);
-        if (size < PATH_MAX && is_program(path)) {
+        if (size < PATH_MAX && is_executable(path)) {
             return 0;
         }
         if (size < PATH_MAX && access(path, F_OK) == 0) {
@@ -66,16 +88,7 @@ int target_find(const char *name, char path[PATH_MAX]) {
     return status;
 }
 
-/* More rights than ours: the loader ignores LD_PRELOAD there. */
-static bool gains_rights(const char *path) {
-    struct stat status;
-    if (stat(path, &status) != 0 || geteuid() == 0) {
-        return false;
-    }
-    return ((status.st_mode & S_ISUID) != 0 && status.st_uid != geteuid()) ||
-           ((status.st_mode & S_ISGID) != 0 && status.st_gid != getegid()) ||
-           getxattr(path, "security.capability", NULL, 0) > 0;
-}
+/* ---- Program files ---- */
 
 enum { INTERPRETER_SIZE = 256 };
 
@@ -97,17 +110,110 @@ static bool find_loader(int fd, const Elf64_Ehdr *header, char name[INTERPRETER_
     return true;
 }
 
+/* The program behind "#!" at the start of a script. */
+static bool read_interpreter(const char *text, char path[PATH_MAX]) {
+    size_t length;
+    text += 2 + strspn(text + 2, " \t");
+    length = strcspn(text, " \t\n");
+    if (length == 0 || length >= PATH_MAX) {
+        return false;
+    }
+    memcpy(path, text, length);
+    path[length] = '\0';
+    return true;
+}
+
+/* A file that is to be started or, of a script, the program that runs it. */
+struct started {
+    int fd; /* -1: none */
+    bool is_readable;
+    bool is_program; /* it has this header */
+    Elf64_Ehdr header;
+    char path[PATH_MAX];
+};
+
+static void open_started(const char *path, bool follow, struct started *started) {
+    union {
+        Elf64_Ehdr elf;
+        char text[256];
+    } start = {0};
+    char interpreter[PATH_MAX];
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    ssize_t size = fd < 0 ? -1 : pread(fd, &start, sizeof start - 1, 0);
+    *started = (struct started){.fd = fd, .is_readable = size >= 0, .header = start.elf};
+    snprintf(started->path, sizeof started->path, "%s", path);
+    started->is_program =
+        size >= (ssize_t)sizeof start.elf && memcmp(start.elf.e_ident, ELFMAG, SELFMAG) == 0;
+    if (size > 2 && memcmp(start.text, "#!", 2) == 0 && follow &&
+        read_interpreter(start.text, interpreter)) {
+        close(fd);
+        open_started(interpreter, false, started);
+    }
+}
+
+static void close_started(const struct started *started) {
+    if (started->fd >= 0) {
+        close(started->fd);
+    }
+}
+
+/* ---- Machines ---- */
+
+/* Those that runtime/machine knows. */
+static const struct target_machine machines[] = {
+    {"AArch64", "aarch64-linux-gnu", "aarch64", EM_AARCH64, false},
+    {"ARM", "arm-linux-gnueabihf", "arm", EM_ARM, false},
+    {"MIPS64", "mips64el-linux-gnuabi64", "mips64el", EM_MIPS, false},
+    {"RISC-V", "riscv64-linux-gnu", "riscv64", EM_RISCV, false},
+    {"x86-64", "x86_64-linux-gnu", "x86_64", EM_X86_64, false}};
+enum { MACHINES = sizeof machines / sizeof machines[0] };
+
+/* Of an ELF file; EM_NONE: it is none of a machine's own class, least significant byte first. ARM's
+ * programs alone have 32 bits here. (The fields up to the machine are alike in both classes.) */
+static unsigned machine_of(const char *path) {
+    struct started started;
+    const Elf64_Ehdr *header = &started.header;
+    bool is_own;
+    open_started(path, false, &started);
+    close_started(&started);
+    is_own = started.is_program && header->e_ident[EI_DATA] == ELFDATA2LSB &&
+             header->e_ident[EI_CLASS] == (header->e_machine == EM_ARM ? ELFCLASS32 : ELFCLASS64);
+    return is_own ? header->e_machine : EM_NONE;
+}
+
+struct target_machine target_emulated(const char *path) {
+    const struct memtrace_machine *emulator = memtrace_emulated_by(path);
+    unsigned machine = machine_of(path);
+    for (size_t i = 0; i < MACHINES; i++) {
+        struct target_machine found = machines[i];
+        found.is_by_name = emulator != NULL && emulator->elf == found.elf;
+        if (found.elf != thismachine() && (found.is_by_name || machine == found.elf)) {
+            return found;
+        }
+    }
+    return (struct target_machine){0};
+}
+
+struct target_machine target_this_machine(void) {
+    return (struct target_machine){.name = "this machine", .elf = thismachine()};
+}
+
 /* ---- Which library ---- */
 
-#define LIBRARY      EMULATED_LIBRARY
-#define MUSL_LIBRARY EMULATED_MUSL_LIBRARY
+/* How the files are named, on each machine. */
+#define LIBRARY      "libmemtrace.so"
+#define MUSL_LIBRARY "libmemtrace-musl.so"
+
+static const char *library_name(bool is_musl) {
+    return is_musl ? MUSL_LIBRARY : LIBRARY;
+}
 
 /* The library of this name beside this command. 0, or -1: `base` is the command's folder, empty if
  * that cannot be told. */
 static int find_beside(const char *name, char path[PATH_MAX], char base[PATH_MAX]) {
     static const char *const folders[] = {MEMTRACE_LIBDIR, "../lib", ("../" MEMTRACE_MULTIARCH)};
     char candidate[PATH_MAX + 64];
-    if (!ownfolder_find(base)) {
+    if (!find_own_folder(base)) {
         return -1;
     }
     for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
@@ -119,37 +225,92 @@ static int find_beside(const char *name, char path[PATH_MAX], char base[PATH_MAX
     return -1;
 }
 
+bool target_library_folder(const char *triplet, char folder[PATH_MAX]) {
+    static const char *const places[] = {MEMTRACE_LIBDIR, MEMTRACE_LIBDIR "/..", "../lib"};
+    char base[PATH_MAX];
+    char candidate[PATH_MAX + 256];
+    find_own_folder(base);
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        snprintf(candidate, sizeof candidate, "%s/%s/%s/" LIBRARY, base, places[i], triplet);
+        if (access(candidate, R_OK) == 0) {
+            *strrchr(candidate, '/') = '\0';
+            if (realpath(candidate, folder) != NULL) {
+                return true;
+            }
+        }
+    }
+    snprintf(candidate, sizeof candidate, "%s/%s", base, MEMTRACE_LIBDIR);
+    if (realpath(candidate, base) == NULL) {
+        snprintf(base, sizeof base, "%.*s", PATH_MAX - 1, candidate);
+    }
+    snprintf(folder, PATH_MAX, "%.*s/%s", PATH_MAX - 64, base, triplet);
+    return false;
+}
+
+/* False: `folder` is where it should be. */
+static bool find_in_folder(const struct target_machine *machine, bool is_musl,
+                           char folder[PATH_MAX], char path[PATH_MAX]) {
+    bool is_there = target_library_folder(machine->triplet, folder);
+    snprintf(path, PATH_MAX, "%.*s/%s", PATH_MAX - 32, folder, library_name(is_musl));
+    return is_there && access(path, R_OK) == 0;
+}
+
+int target_library(const struct target_machine *machine, bool is_musl, const char *own,
+                   char path[PATH_MAX], char problem[TARGET_PROBLEM]) {
+    char folder[PATH_MAX];
+    problem[0] = '\0';
+    if (own == NULL || own[0] == '\0') {
+        if (!find_in_folder(machine, is_musl, folder, path)) {
+            snprintf(problem, TARGET_PROBLEM, "%s for %s is not in %s", library_name(is_musl),
+                     machine->name, folder);
+            return -1;
+        }
+    } else if (realpath(own, path) == NULL) {
+        snprintf(problem, TARGET_PROBLEM, "%s: %s", own, strerror(errno));
+        return -1;
+    }
+    if (machine_of(path) != machine->elf) {
+        snprintf(problem, TARGET_PROBLEM, "%s is not a library for %s", path, machine->name);
+        return -1;
+    }
+    return 0;
+}
+
+/* That of this installation. False: there is none. */
+static bool find_installed(unsigned machine, bool is_musl, char path[PATH_MAX]) {
+    char folder[PATH_MAX];
+    if (machine == thismachine()) {
+        return find_beside(library_name(is_musl), path, folder) == 0;
+    }
+    for (size_t i = 0; i < MACHINES; i++) {
+        if (machines[i].elf == machine) {
+            return find_in_folder(&machines[i], is_musl, folder, path);
+        }
+    }
+    return false;
+}
+
 /* What the user names; NULL: nothing. */
 static const char *named_library(void) {
     const char *own = getenv("MEMTRACE_LIBRARY");
     return own != NULL && own[0] != '\0' ? own : NULL;
 }
 
-/* The same, or what MEMTRACE_LIBRARY names. 0, or CLI_FAILURE with the line printed. */
-static int find_library(const char *name, char path[PATH_MAX]) {
-    const char *own = named_library();
-    char base[PATH_MAX];
-    if (own != NULL) {
-        return realpath(own, path) != NULL && access(path, R_OK) == 0
-                   ? 0
-                   : cli_error("MEMTRACE_LIBRARY %s: %s", own, strerror(errno));
+/* ---- What keeps a library out ---- */
+
+/* More rights than ours: the loader ignores LD_PRELOAD there. */
+static bool gains_rights(const char *path) {
+    struct stat status;
+    if (stat(path, &status) != 0 || geteuid() == 0) {
+        return false;
     }
-    if (find_beside(name, path, base) == 0) {
-        return 0;
-    }
-    return base[0] == '\0' ? ownfolder_refuse()
-                           : cli_error("%s is not at %s/%s; MEMTRACE_LIBRARY can say where it is",
-                                       name, base, MEMTRACE_LIBDIR);
+    return ((status.st_mode & S_ISUID) != 0 && status.st_uid != geteuid()) ||
+           ((status.st_mode & S_ISGID) != 0 && status.st_gid != getegid()) ||
+           getxattr(path, "security.capability", NULL, 0) > 0;
 }
 
 static bool is_of_musl(const char *loader) {
     return strncmp(pathname_base(loader), "ld-musl", 7) == 0;
-}
-
-bool target_library(unsigned machine, bool is_musl, char path[PATH_MAX]) {
-    char base[PATH_MAX];
-    return machine == thismachine() ? find_beside(is_musl ? MUSL_LIBRARY : LIBRARY, path, base) == 0
-                                    : emulated_find_library(machine, is_musl, path);
 }
 
 /* Another C library: its loader cannot load ours, and ends the program. (Of another machine's the
@@ -164,7 +325,7 @@ static const char *library_obstacle(const char *loader, unsigned machine) {
                   {"linker64", "is linked with Android's C library, not with glibc"}};
     if (is_of_musl(loader)) {
         return named_library() != NULL || machine != thismachine() ||
-                       target_library(machine, true, library)
+                       find_installed(machine, true, library)
                    ? NULL
                    : "is linked with musl, and " MUSL_LIBRARY
                      " is not there (build MemTrace where musl-gcc is)";
@@ -228,53 +389,6 @@ static const char *elf_obstacle(int fd, const Elf64_Ehdr *header, const char *pa
     return reason != NULL ? reason : sanitizer_obstacle(path);
 }
 
-/* The program behind "#!" at the start of a script. */
-static bool read_interpreter(const char *text, char path[PATH_MAX]) {
-    size_t length;
-    text += 2 + strspn(text + 2, " \t");
-    length = strcspn(text, " \t\n");
-    if (length == 0 || length >= PATH_MAX) {
-        return false;
-    }
-    memcpy(path, text, length);
-    path[length] = '\0';
-    return true;
-}
-
-/* A file that is to be started or, of a script, the program that runs it. */
-struct started {
-    int fd; /* -1: none */
-    bool is_readable;
-    bool is_program; /* it has this header */
-    Elf64_Ehdr header;
-    char path[PATH_MAX];
-};
-
-static void open_started(const char *path, bool follow, struct started *started) {
-    union {
-        Elf64_Ehdr elf;
-        char text[256];
-    } start = {0};
-    char interpreter[PATH_MAX];
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    ssize_t size = fd < 0 ? -1 : pread(fd, &start, sizeof start - 1, 0);
-    *started = (struct started){.fd = fd, .is_readable = size >= 0, .header = start.elf};
-    snprintf(started->path, sizeof started->path, "%s", path);
-    started->is_program =
-        size >= (ssize_t)sizeof start.elf && memcmp(start.elf.e_ident, ELFMAG, SELFMAG) == 0;
-    if (size > 2 && memcmp(start.text, "#!", 2) == 0 && follow &&
-        read_interpreter(start.text, interpreter)) {
-        close(fd);
-        open_started(interpreter, false, started);
-    }
-}
-
-static void close_started(const struct started *started) {
-    if (started->fd >= 0) {
-        close(started->fd);
-    }
-}
-
 static const char *file_obstacle(const char *path, unsigned machine) {
     struct started started;
     const char *reason = NULL;
@@ -311,9 +425,11 @@ static const char *descriptor_obstacle(void) {
     return reason;
 }
 
-static const char *surrounding_obstacle(void) {
-    return access("/proc/self/stat", R_OK) != 0 ? "runs where /proc is not mounted"
-                                                : descriptor_obstacle();
+const char *target_obstacle(const char *path, unsigned machine) {
+    const char *reason = file_obstacle(path, machine);
+    return reason != NULL                         ? reason
+           : access("/proc/self/stat", R_OK) != 0 ? "runs where /proc is not mounted"
+                                                  : descriptor_obstacle();
 }
 
 bool target_is_of_musl(const char *path) {
@@ -326,15 +442,6 @@ bool target_is_of_musl(const char *path) {
                (find_loader(started.fd, &started.header, loader) && is_of_musl(loader)));
     close_started(&started);
     return is_musl;
-}
-
-const char *target_obstacle_of(const char *path, unsigned machine) {
-    const char *reason = file_obstacle(path, machine);
-    return reason != NULL ? reason : surrounding_obstacle();
-}
-
-const char *target_obstacle(const char *path) {
-    return target_obstacle_of(path, thismachine());
 }
 
 /* ---- The library ---- */
@@ -446,15 +553,25 @@ static int link_in(const char *parent, const char *target, const char *base, cha
     return result;
 }
 
-int preload_path(const char *program, char path[PATH_MAX]) {
+int target_preload(const char *program, char path[PATH_MAX]) {
+    const char *name = library_name(program != NULL && target_is_of_musl(program));
+    const char *own = named_library();
     char library[PATH_MAX];
-    bool musl = program != NULL && target_is_of_musl(program);
-    return find_library(musl ? MUSL_LIBRARY : LIBRARY, library) == 0
-               ? preload_path_of(library, path)
-               : CLI_FAILURE;
+    char base[PATH_MAX];
+    if (own != NULL) {
+        return realpath(own, library) != NULL && access(library, R_OK) == 0
+                   ? target_preload_of(library, path)
+                   : cli_error("MEMTRACE_LIBRARY %s: %s", own, strerror(errno));
+    }
+    if (find_beside(name, library, base) == 0) {
+        return target_preload_of(library, path);
+    }
+    return base[0] == '\0' ? refuse_own_folder()
+                           : cli_error("%s is not at %s/%s; MEMTRACE_LIBRARY can say where it is",
+                                       name, base, MEMTRACE_LIBDIR);
 }
 
-int preload_path_of(const char *found, char path[PATH_MAX]) {
+int target_preload_of(const char *found, char path[PATH_MAX]) {
     char library[PATH_MAX];
     char *base;
     snprintf(library, sizeof library, "%s", found);
@@ -476,4 +593,35 @@ int preload_path_of(const char *found, char path[PATH_MAX]) {
     return cli_error("%s/%s cannot be preloaded: the loader takes no blank, colon or dollar in a "
                      "path, and a link to it cannot be made in /dev/shm or /tmp: %s",
                      library, base, strerror(errno));
+}
+
+/* One without a path says no more than which machine it is. */
+char *target_libraries(unsigned machine, bool is_musl, const char *preload) {
+    struct job_printing *text = job_print();
+    const char *joint = "";
+    for (size_t i = 0; i < 4 * MEMTRACE_MACHINES; i++) {
+        /* This machine's first, then the others'; of each that for glibc, then for musl. */
+        const struct memtrace_machine *of = &memtrace_machines[i / 2 % MEMTRACE_MACHINES];
+        bool is_here = of->elf == thismachine();
+        bool for_musl = i % 2 != 0;
+        char library[PATH_MAX];
+        char path[PATH_MAX];
+        const char *found = NULL;
+        if (is_here != (i < 2 * MEMTRACE_MACHINES)) {
+            continue;
+        }
+        if (of->elf == machine && for_musl == is_musl) {
+            found = preload;
+        } else if (find_installed(of->elf, for_musl, library) &&
+                   target_preload_of(library, path) == 0) {
+            found = path;
+        } else if (is_here && !for_musl) {
+            found = "";
+        }
+        if (found != NULL) {
+            fprintf(text->out, "%s%s%s=%s", joint, of->name, for_musl ? "-musl" : "", found);
+            joint = ":";
+        }
+    }
+    return job_printed(text);
 }

@@ -3,11 +3,11 @@
 #include "top/toploop.h"
 #include "top/topscreen.h"
 
+#include "analyze/rows/report.h"
 #include "analyze/symbol/debuginfod.h"
 #include "ask/memorylimit.h"
 #include "ask/question.h"
 #include "cli/cli.h"
-#include "cli/terminal.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -79,15 +79,10 @@ static int run_top(int argc, char **argv) {
     struct request request = {.interval_ns = SECOND, .rows = ROWS};
     struct toploop_options wish;
     struct report_options style = {0};
-    const char *name = NULL;
-    int status = cli_read(&top_command, &argc, &argv, &request);
-    if (status == CLI_OK) {
-        status = cli_one(&top_command, argc, argv, NULL, &name);
-    }
-    if (status != CLI_OK) {
-        return status;
-    }
-    terminal_style(&style, NULL, request.color);
+    const char *name;
+    cli_read(&top_command, &argc, &argv, &request);
+    name = cli_one(&top_command, argc, argv, NULL);
+    cli_style(&style, NULL, request.color);
     debuginfod_allow(NULL); /* the screen is its own progress */
     wish = (struct toploop_options){
         .name = name,

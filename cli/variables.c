@@ -22,7 +22,7 @@ enum {
 };
 
 /* Its place; that behind the last one where it is not set. */
-static size_t find(const struct variables *variables, const char *name) {
+static size_t variables_find(const struct variables *variables, const char *name) {
     size_t i = 0;
     while (i < variables->count && strcmp(variables->list[i].name, name) != 0) {
         i++;
@@ -30,8 +30,8 @@ static size_t find(const struct variables *variables, const char *name) {
     return i;
 }
 
-static void set(struct variables *variables, const struct child_variable *variable) {
-    size_t i = find(variables, variable->name);
+static void variables_put(struct variables *variables, const struct child_variable *variable) {
+    size_t i = variables_find(variables, variable->name);
     if (i < VARIABLES_LIMIT) {
         variables->list[i] = *variable;
         variables->count += i == variables->count;
@@ -39,21 +39,22 @@ static void set(struct variables *variables, const struct child_variable *variab
 }
 
 void variables_set(struct variables *variables, const char *name, const char *value) {
-    set(variables, &(struct child_variable){.name = name, .value = value});
+    variables_put(variables, &(struct child_variable){.name = name, .value = value});
 }
 
 void variables_set_pattern(struct variables *variables, const char *name, const char *value) {
-    set(variables, &(struct child_variable){.name = name, .value = value, .is_pattern = true});
+    variables_put(variables,
+                  &(struct child_variable){.name = name, .value = value, .is_pattern = true});
 }
 
 const char *variables_get(const struct variables *variables, const char *name) {
-    size_t i = find(variables, name);
+    size_t i = variables_find(variables, name);
     return i < variables->count ? variables->list[i].value : getenv(name);
 }
 
 void variables_set_number(struct variables *variables, const char *name, uint64_t value,
                           const char *unit) {
-    size_t i = find(variables, name);
+    size_t i = variables_find(variables, name);
     if (i < VARIABLES_LIMIT) {
         snprintf(variables->numbers[i], VARIABLES_NUMBER_SIZE, "%" PRIu64 "%s", value, unit);
         variables_set(variables, name, variables->numbers[i]);
@@ -62,8 +63,8 @@ void variables_set_number(struct variables *variables, const char *name, uint64_
 
 /* --- values ----------------------------------------------------------------------------------- */
 
-static int set_duration(void *variables, const struct option *option, const char *value,
-                        struct error *error) {
+static int take_duration(void *variables, const struct option *option, const char *value,
+                         struct error *error) {
     uint64_t ns;
     if (quantity_duration(value, &ns) != 0 || (ns > 0 && ns < NS_PER_MS)) {
         return option_refuse(option, value, "a time such as 500ms, 30s, 5m or 1h", error);
@@ -72,8 +73,8 @@ static int set_duration(void *variables, const struct option *option, const char
     return 0;
 }
 
-static int set_size(void *variables, const struct option *option, const char *value,
-                    struct error *error) {
+static int take_size(void *variables, const struct option *option, const char *value,
+                     struct error *error) {
     uint64_t bytes;
     if (quantity_bytes(value, &bytes) != 0) {
         return option_refuse(option, value, "a size such as 64M or 1G", error);
@@ -82,13 +83,13 @@ static int set_size(void *variables, const struct option *option, const char *va
     return 0;
 }
 
-static int set_memory(void *variables, const struct option *option, const char *value,
-                      struct error *error) {
+static int take_memory(void *variables, const struct option *option, const char *value,
+                       struct error *error) {
     const char *percent = strchr(value, '%');
     uint64_t bytes;
     double part;
     if (percent == NULL && quantity_bytes(value, &bytes) == 0 && bytes > 0) {
-        return set_size(variables, option, value, error);
+        return take_size(variables, option, value, error);
     }
     if (percent == NULL || quantity_percent(value, &part) != 0 || part < 1) {
         return option_refuse(option, value, "a size such as 2G, or 1% to 100%", error);
@@ -97,8 +98,8 @@ static int set_memory(void *variables, const struct option *option, const char *
     return 0;
 }
 
-static int set_count(void *variables, const struct option *option, const char *value,
-                     struct error *error) {
+static int take_count(void *variables, const struct option *option, const char *value,
+                      struct error *error) {
     uint64_t count;
     if (quantity_u64(value, &count) != 0 || count > UINT32_MAX || count < option->least) {
         return option_refuse(option, value, "a number", error);
@@ -107,8 +108,8 @@ static int set_count(void *variables, const struct option *option, const char *v
     return 0;
 }
 
-static int set_text(void *variables, const struct option *option, const char *value,
-                    struct error *error) {
+static int take_text(void *variables, const struct option *option, const char *value,
+                     struct error *error) {
     if (value[0] == '\0' || strlen(value) >= TEXT_LIMIT) {
         return error_set(error, "--%s takes 1 to %d bytes", option->name, TEXT_LIMIT - 1);
     }
@@ -131,13 +132,13 @@ int variables_add_mode(struct variables *variables, const struct option *option,
     return 0;
 }
 
-static int set_mode(void *variables, const struct option *option, const char *value,
-                    struct error *error) {
+static int take_mode(void *variables, const struct option *option, const char *value,
+                     struct error *error) {
     return variables_add_mode(variables, option, value, error);
 }
 
-static int set_word(void *variables, const struct option *option, const char *value,
-                    struct error *error) {
+static int take_word(void *variables, const struct option *option, const char *value,
+                     struct error *error) {
     const char *word;
     struct option text = *option;
     text.type = OPTION_TEXT;
@@ -164,15 +165,15 @@ int variables_check_file(const struct option *option, const char *value, struct 
                      strerror(errno));
 }
 
-static int set_file(void *variables, const struct option *option, const char *value,
-                    struct error *error) {
-    return set_text(variables, option, value, error) == 0
+static int take_file(void *variables, const struct option *option, const char *value,
+                     struct error *error) {
+    return take_text(variables, option, value, error) == 0
                ? variables_check_file(option, value, error)
                : -1;
 }
 
-static int set_sizes(void *variables, const struct option *option, const char *value,
-                     struct error *error) {
+static int take_sizes(void *variables, const struct option *option, const char *value,
+                      struct error *error) {
     const char *dash = strchr(value, '-');
     uint64_t least = 0;
     uint64_t most = UINT64_MAX;
@@ -219,8 +220,8 @@ int variables_add_alloc(struct variables *variables, const struct option *option
     return 0;
 }
 
-static int set_alloc(void *context, const struct option *option, const char *value,
-                     struct error *error) {
+static int take_alloc(void *context, const struct option *option, const char *value,
+                      struct error *error) {
     return variables_add_alloc(context, option, value, error);
 }
 
@@ -234,50 +235,50 @@ static int set_alloc(void *context, const struct option *option, const char *val
 /* Takes no value: the variable becomes that text. */
 #define SETTING(name_, help_, variable, text)                                                      \
     {                                                                                              \
-        .name = (name_), .help = (help_), .type = OPTION_CALL, .call = set_text,                   \
+        .name = (name_), .help = (help_), .type = OPTION_CALL, .call = take_text,                  \
         .data = (variable), .implied = (text)                                                      \
     }
 
 static const struct option common_options[] = {
     VARIABLE("every", 'e', "TIME", "print the largest call paths every TIME: 500ms, 30s, 5m, 1h",
-             set_duration, "MEMTRACE_EVERY"),
+             take_duration, "MEMTRACE_EVERY"),
     VARIABLE("churn", 'c', "SIZE", "... and/or every SIZE bytes allocated plus freed: 64M, 1G",
-             set_size, "MEMTRACE_CHURN"),
-    VARIABLE("top", 'n', "N", "how many call paths; 0: all (default: 10)", set_count,
+             take_size, "MEMTRACE_CHURN"),
+    VARIABLE("top", 'n', "N", "how many call paths; 0: all (default: 10)", take_count,
              "MEMTRACE_TOP"),
-    VARIABLE("mode", 0, "MODE", VARIABLES_MODE_HELP, set_mode, "MEMTRACE_MODE"),
-    VARIABLE("log", 'l', "FILE", "print them to FILE, not to stderr", set_file, "MEMTRACE_LOG"),
+    VARIABLE("mode", 0, "MODE", VARIABLES_MODE_HELP, take_mode, "MEMTRACE_MODE"),
+    VARIABLE("log", 'l', "FILE", "print them to FILE, not to stderr", take_file, "MEMTRACE_LOG"),
     SETTING("summary", "a summary at the end (default)", "MEMTRACE_SUMMARY", "1"),
     SETTING("no-summary", "no summary", "MEMTRACE_SUMMARY", "0"),
     VARIABLE("stacks", 0, "none|short|full",
-             "none: totals only; short: the program's own modules; full (default)", set_word,
+             "none: totals only; short: the program's own modules; full (default)", take_word,
              "MEMTRACE_STACKS"),
-    {"contexts", 0, "N", "keep at most N call paths apart", OPTION_CALL, .call = set_count,
+    {"contexts", 0, "N", "keep at most N call paths apart", OPTION_CALL, .call = take_count,
      .data = "MEMTRACE_CONTEXTS", .least = 1},
     VARIABLE("unwind", 0, "auto|patch|verify|fp|libunwind",
-             "how prebuilt code is walked (default: auto)", set_word, "MEMTRACE_UNWIND"),
+             "how prebuilt code is walked (default: auto)", take_word, "MEMTRACE_UNWIND"),
     SETTING("inject", "also follow libraries that bind an allocator of their own",
             "MEMTRACE_INJECT", "1"),
 #ifdef MEMTRACE_WEB
     {"serve", 0, NULL, "show it in the browser while it runs, and until Ctrl-C (memtrace serve)",
      OPTION_FLAG, OPTION_IN(struct variables, serves)},
 #endif
-    VARIABLE("alloc", 0, "SPECIFICATION", VARIABLES_ALLOC_HELP, set_alloc, "MEMTRACE_ALLOC"),
+    VARIABLE("alloc", 0, "SPECIFICATION", VARIABLES_ALLOC_HELP, take_alloc, "MEMTRACE_ALLOC"),
     VARIABLE("limit", 0, "HOW-MUCH", "watch the program's memory: 2G, or 80% of what it may use",
-             set_memory, "MEMTRACE_LIMIT"),
+             take_memory, "MEMTRACE_LIMIT"),
     VARIABLE("on-limit", 0, "report|dump|abort",
-             "report (default), dump: also copy the profile, abort: also end it", set_word,
+             "report (default), dump: also copy the profile, abort: also end it", take_word,
              "MEMTRACE_ON_LIMIT"),
     SETTING("start-off", "count nothing until the program or a signal switches counting on",
             "MEMTRACE_START", "off"),
-    VARIABLE("signals", 0, "LIST", "the signals that do so: USR1, snapshot:USR2; none", set_text,
+    VARIABLE("signals", 0, "LIST", "the signals that do so: USR1, snapshot:USR2; none", take_text,
              "MEMTRACE_SIGNALS"),
-    VARIABLE("toggle-signal", 0, "SIGNAL", "the same as --signals SIGNAL", set_text,
+    VARIABLE("toggle-signal", 0, "SIGNAL", "the same as --signals SIGNAL", take_text,
              "MEMTRACE_SIGNALS"),
     VARIABLE(
         "children", 0, "all|exec|none",
         "all (default): also what it forks and starts; exec: what the process itself becomes; none",
-        set_word, "MEMTRACE_CHILDREN"),
+        take_word, "MEMTRACE_CHILDREN"),
     SETTING("follow-children", "the same as --children all", "MEMTRACE_CHILDREN", "all"),
     {"library", 0, "FILE",
      "the libmemtrace.so to load (default: that of this installation); for an emulator, one that "
@@ -291,9 +292,9 @@ const struct option variables_of_profiles[] = {
     VARIABLE("output", 'o', "PATTERN",
              "where the profile goes: %p pid, %e program, %t time, %n number (default: "
              "memtrace.%e.%p.mtp)",
-             set_file, "MEMTRACE_OUTPUT"),
+             take_file, "MEMTRACE_OUTPUT"),
     VARIABLE("sample", 0, "SIZE", "count one allocation in SIZE bytes on average, chosen at random",
-             set_size, "MEMTRACE_SAMPLE"),
+             take_size, "MEMTRACE_SAMPLE"),
     {.part = common_options},
     OPTION_END};
 
@@ -301,7 +302,7 @@ const struct option variables_of_recordings[] = {
     VARIABLE("output", 'o', "PATTERN",
              "where the recording goes: %p pid, %e program, %t time, %n number (default: "
              "memtrace.%e.%p.mtr)",
-             set_file, "MEMTRACE_RECORD_OUTPUT"),
+             take_file, "MEMTRACE_RECORD_OUTPUT"),
     SETTING("precise", "the exact time of each event, instead of one every few milliseconds",
             "MEMTRACE_PRECISE", "1"),
     SETTING("free-stacks", "record the call path of frees, too", "MEMTRACE_FREE_STACKS", "1"),
@@ -310,28 +311,28 @@ const struct option variables_of_recordings[] = {
     SETTING("no-slices", "leave out the sums that make its first report quick", "MEMTRACE_SLICES",
             "0"),
     VARIABLE("sample", 0, "SIZE", "count one allocation in SIZE bytes on average, chosen at random",
-             set_size, "MEMTRACE_SAMPLE"),
-    VARIABLE("sizes", 0, "MIN-MAX", "only blocks of such sizes: 4K-, -1M, 100-200", set_sizes,
+             take_size, "MEMTRACE_SAMPLE"),
+    VARIABLE("sizes", 0, "MIN-MAX", "only blocks of such sizes: 4K-, -1M, 100-200", take_sizes,
              "MEMTRACE_RECORD_SIZES"),
     VARIABLE("modules", 0, "LIST",
-             "only what these modules allocate: app,libssl; !libc: all but libc", set_text,
+             "only what these modules allocate: app,libssl; !libc: all but libc", take_text,
              "MEMTRACE_RECORD_MODULES"),
-    VARIABLE("cull-below", 0, "TIME", "leave out what is freed sooner", set_duration,
+    VARIABLE("cull-below", 0, "TIME", "leave out what is freed sooner", take_duration,
              "MEMTRACE_CULL"),
     VARIABLE("cull-pending", 0, "COUNT",
-             "at most COUNT blocks wait for that; beyond it all are kept", set_count,
+             "at most COUNT blocks wait for that; beyond it all are kept", take_count,
              "MEMTRACE_CULL_PENDING"),
-    VARIABLE("duration", 0, "TIME", "stop recording after TIME: 30s, 5m, 1h", set_duration,
+    VARIABLE("duration", 0, "TIME", "stop recording after TIME: 30s, 5m, 1h", take_duration,
              "MEMTRACE_DURATION"),
     VARIABLE("rotate", 0, "SIZE", "begin a new file whenever one has reached SIZE: 512M, 4G",
-             set_size, "MEMTRACE_ROTATE"),
+             take_size, "MEMTRACE_ROTATE"),
     VARIABLE("embed", 0, "symbols|all|none",
-             "what of the program's files goes into the recording (default: symbols)", set_word,
+             "what of the program's files goes into the recording (default: symbols)", take_word,
              "MEMTRACE_EMBED"),
     VARIABLE("on-lag", 0, "wait|drop|thin",
              "where disk or network are too slow: the program waits a little (default), events are "
              "lost, or a part is recorded that stands for the rest",
-             set_word, "MEMTRACE_ON_LAG"),
+             take_word, "MEMTRACE_ON_LAG"),
     SETTING("profile", "write a profile, too", "MEMTRACE_PROFILE", "1"),
 #ifdef MEMTRACE_STREAM
     {"to", 0, "HOST[:PORT]|auto",
@@ -349,7 +350,7 @@ const struct option variables_of_recordings[] = {
     VARIABLE("queue", 0, "SIZE",
              "keep no copy here: what has arrived is deleted, and at most SIZE waits to be sent "
              "(with --to)",
-             set_size, "MEMTRACE_QUEUE"),
+             take_size, "MEMTRACE_QUEUE"),
     {"allow-control", 0, NULL,
      "with --to or --listen: the receiver may switch counting, sample and set marks (memtrace "
      "control)",

@@ -38,7 +38,7 @@ function(memtrace_agent_sources list)
     memtrace_without_patching(sources)
     # cli: no page, no reports, no files written anew
     list(FILTER sources EXCLUDE REGEX
-         "/cli/(allocators|anonymize|asking|budget|check|diff|export|extract|flags|frames|gather|import|info|merge|outfile|progress|query|repack|replay|report|rewriting|serve|strip|symbolize|top|trace)\\.c$")
+         "/cli/(allocators|budget|check|diff|export|extract|flags|gather|info|outfile|query|reading|replay|report|rewriting|serve|symbolize|top)\\.c$")
     set(${list} "${sources}" PARENT_SCOPE)
 endfunction()
 

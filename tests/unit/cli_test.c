@@ -59,18 +59,39 @@ static const struct option options[] = {
     {"call", 0, "WORD", "a call", OPTION_CALL, .call = count_call, .data = &(const size_t){3}},
     {.part = inner_options, IN(inner)},
     OPTION_END};
-static const struct command report = {.name = "report", .options = options};
-static const struct command run = {.name = "run", .options = options, .takes_program = true};
+
+/* The line that is read. */
+static const struct command *line_command;
+static int line_count;
+static char **line_words;
+static struct request *line_request;
+
+static int read_it(int argc, char **argv) {
+    line_count = argc;
+    line_words = argv;
+    cli_read(line_command, &line_count, &line_words, line_request);
+    return CLI_OK;
+}
+
+static const struct command report = {.name = "report", .options = options, .run = read_it};
+static const struct command run = {
+    .name = "run", .options = options, .takes_program = true, .run = read_it};
 
 /* Reads a line of words, NULL at the end; what stays are the operands. */
 static int read_line(const struct command *command, char ***words, int *count,
                      struct request *request) {
+    int status;
     *count = 0;
     while ((*words)[*count] != NULL) {
         ++*count;
     }
     *request = (struct request){0};
-    return cli_read(command, count, words, request);
+    line_command = command;
+    line_request = request;
+    status = cli_run(command, *count, *words);
+    *count = line_count;
+    *words = line_words;
+    return status;
 }
 
 static void mixed_with_operands(void **state) {
