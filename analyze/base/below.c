@@ -3,6 +3,8 @@
 #define _GNU_SOURCE
 #include "analyze/base/below.h"
 
+#include "analyze/base/scope.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -13,14 +15,8 @@
 /* Only as a place: nothing is opened. */
 static int below_find(const char *root, const char *path, unsigned flags) {
     struct open_how how = {.flags = O_PATH | O_CLOEXEC | flags, .resolve = RESOLVE_IN_ROOT};
-    int folder = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    int found = folder >= 0 ? (int)syscall(SYS_openat2, folder, path, &how, sizeof how) : -1;
-    int reason = errno;
-    if (folder >= 0) {
-        close(folder);
-    }
-    errno = reason;
-    return found;
+    SCOPE_FD int folder = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return folder >= 0 ? (int)syscall(SYS_openat2, folder, path, &how, sizeof how) : -1;
 }
 
 int below_folder(const char *root, const char *path) {
@@ -28,21 +24,15 @@ int below_folder(const char *root, const char *path) {
 }
 
 int below_open(const char *root, const char *path, int flags, struct stat *status) {
-    int found = below_find(root, path, (unsigned)(flags & O_NOFOLLOW));
+    SCOPE_FD int found = below_find(root, path, (unsigned)(flags & O_NOFOLLOW));
     char name[64];
-    int fd = -1;
-    int reason;
     if (found < 0) {
         return -1;
     }
-    if (fstat(found, status) == 0 && S_ISREG(status->st_mode)) {
-        snprintf(name, sizeof name, "/proc/self/fd/%d", found);
-        fd = open(name, (flags & ~O_NOFOLLOW) | O_CLOEXEC);
-        reason = errno;
-    } else {
-        reason = EPERM;
+    if (fstat(found, status) != 0 || !S_ISREG(status->st_mode)) {
+        errno = EPERM;
+        return -1;
     }
-    close(found);
-    errno = reason;
-    return fd;
+    snprintf(name, sizeof name, "/proc/self/fd/%d", found);
+    return open(name, (flags & ~O_NOFOLLOW) | O_CLOEXEC);
 }

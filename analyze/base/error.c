@@ -28,3 +28,12 @@ int error_set(struct error *error, const char *format, ...) {
     }
     return -1;
 }
+
+void tell_line(void (*tell)(const char *line), const char *format, ...) {
+    char line[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    tell(line);
+}

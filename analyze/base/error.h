@@ -15,4 +15,8 @@ struct error {
  * say `return error_set(...)`. error may be NULL. */
 int error_set(struct error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Tells somebody a line of at most 1023 bytes. */
+void tell_line(void (*tell)(const char *line), const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
 #endif

@@ -4,6 +4,7 @@
 #include "collect/attach/attachalloc.h"
 
 #include "analyze/base/array.h"
+#include "analyze/base/scope.h"
 #include "analyze/base/search.h"
 #include "analyze/read/procfile.h"
 #include "collect/allocators/allocators.h"
@@ -58,20 +59,17 @@ static char thread_state(pid_t pid, pid_t tid) {
                : '\0';
 }
 
-/* Whether all that are not held can be: who sleeps without hearing signals, as in vfork, stops when
- * it wakes up. */
-static bool held_can_stop(const struct held *all, const pid_t *tids, size_t count) {
-    for (size_t i = 0; i < count; i++) {
-        if (!held_has(all, tids[i]) && thread_state(all->pid, tids[i]) == 'D') {
-            return false;
-        }
+/* The number of those that were not held before; or -1: one will not stand, or may not be held. Who
+ * sleeps without hearing signals, as in vfork, stops when it wakes up: then nobody is asked. */
+static int held_more(struct held *all) {
+    pid_t tids[ATTACHSTOP_THREADS];
+    size_t listed = attachstop_threads(all->pid, tids);
+    size_t first = all->count;
+    int result = listed < ATTACHSTOP_THREADS ? 0 : -1;
+    for (size_t i = 0; i < listed && result == 0; i++) {
+        result = !held_has(all, tids[i]) && thread_state(all->pid, tids[i]) == 'D' ? -1 : 0;
     }
-    return count < ATTACHSTOP_THREADS;
-}
-
-/* 0, or -1: one is there that may not be held. */
-static int held_ask(struct held *all, const pid_t *tids, size_t count) {
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < listed && result == 0; i++) {
         if (held_has(all, tids[i])) {
             continue;
         }
@@ -79,18 +77,9 @@ static int held_ask(struct held *all, const pid_t *tids, size_t count) {
             attachstop_ask(all->pid, tids[i], &all->threads[all->count]) == 0) {
             all->count++;
         } else if (thread_state(all->pid, tids[i]) != '\0') {
-            return -1;
+            result = -1;
         }
     }
-    return 0;
-}
-
-/* The number of those that were not held before; or -1: one will not stand. */
-static int held_more(struct held *all) {
-    pid_t tids[ATTACHSTOP_THREADS];
-    size_t listed = attachstop_threads(all->pid, tids);
-    size_t first = all->count;
-    int result = held_can_stop(all, tids, listed) ? held_ask(all, tids, listed) : -1;
     for (size_t i = all->count; i-- > first;) {
         if (attachstop_await(&all->threads[i]) == 0) {
             continue;
@@ -154,72 +143,9 @@ static int held_stop(pid_t pid, struct held *all, struct error *error) {
     return error_set(error, "process %ld: its threads cannot all be held at once", (long)pid);
 }
 
-/* ---- Where they stand ---- */
-
-/* Some bytes of code. */
-struct code {
-    uint64_t address, size;
-};
-
-struct search {
-    const struct held *all;
-    const struct code *code;
-    size_t count;
-    bool *is_inside;
-    struct attachtarget target;
-    uint64_t *stack;
-};
-
-/* The piece that an address lies in, or right behind, so far. */
-static void search_note(const struct search *search, uint64_t address, uint64_t behind) {
-    size_t before = search_below(search->code, search->count, sizeof *search->code,
-                                 offsetof(struct code, address), address);
-    if (before > 0 &&
-        address < search->code[before - 1].address + search->code[before - 1].size + behind) {
-        search->is_inside[before - 1] = true;
-    }
-}
-
-/* What a handler interrupted is a word on the stack. Whatever looks like it counts: then another
- * moment will do. */
-static void look_at_stack(const struct search *search, uint64_t sp) {
-    const struct attachmapping *mapping = attachtarget_at(&search->target, sp);
-    uint64_t from = sp & ~(uint64_t)(sizeof(uint64_t) - 1);
-    uint64_t size = mapping != NULL ? mapping->end - from : 0;
-    ssize_t got;
-    size = size < STACK_LOOK ? size : STACK_LOOK;
-    got = size != 0 ? attachtarget_memory(search->all->pid, from, search->stack, size) : 0;
-    for (ssize_t i = 0; i < got / (ssize_t)sizeof(uint64_t); i++) {
-        search_note(search, search->stack[i], 0);
-    }
-}
-
-/* For each of `count` pieces of code, by address: whether a thread goes on within it, behind its
- * first byte: now, or where a handler of a signal returns to. 0, or -1: out of memory. */
-static int held_find(const struct held *all, const struct code *code, size_t count,
-                     bool *is_inside) {
-    struct search search = {.all = all,
-                            .code = code,
-                            .count = count,
-                            .is_inside = is_inside,
-                            .stack = malloc(STACK_LOOK)};
-    int result = search.stack != NULL ? attachtarget_open(all->pid, &search.target, NULL) : -1;
-    memset(is_inside, 0, count * sizeof *is_inside);
-    for (size_t i = 0; result == 0 && i < all->count; i++) {
-        struct attachregisters now;
-        if (attachmachine_read(all->pid, all->threads[i].tid, NULL, &now) == 0) { /* else killed */
-            search_note(&search, now.call.pc, now.call.number >= 0 ? CALL_BYTES : 0);
-            look_at_stack(&search, now.call.sp);
-        }
-    }
-    free(search.stack);
-    attachtarget_close(&search.target);
-    return result;
-}
-
 /* ---- Names ---- */
 
-/* Of the functions of a plan. */
+/* Of the functions of a plan, told one by one. */
 struct names {
     struct name {
         uint64_t address;
@@ -233,13 +159,6 @@ static void names_note(void *context, uint64_t address, const char *name) {
     if (array_grow(&names->list, &names->room, names->count, sizeof *names->list) == 0) {
         names->list[names->count++] = (struct name){address, strdup(name)};
     }
-}
-
-static void free_names(struct names *names) {
-    for (size_t i = 0; i < names->count; i++) {
-        free(names->list[i].name);
-    }
-    free(names->list);
 }
 
 static void tell_left_alone(const struct attachalloc *request, const struct names *names,
@@ -263,24 +182,16 @@ struct table {
     uint32_t count;
 };
 
-static uint64_t find_led(const struct attachimage *image, const char *own_library) {
-    const struct attachcall call = {
-        .pid = image->pid, .image = image, .own_library = own_library, .entry = MEMTRACE_LED_NAME};
-    const struct attachmapping *own;
-    struct attachtarget target;
-    uint64_t address = 0;
-    if (attachtarget_open(image->pid, &target, NULL) == 0) {
-        own = attachtarget_object(&target, "libmemtrace.so");
-        address = own != NULL ? attachthread_function(&target, own, &call) : 0;
-    }
-    attachtarget_close(&target);
-    return address;
-}
-
 /* 0, and free its functions; or -1: it cannot be read, or says nothing. */
 static int read_table(const struct attachimage *image, const char *own_library,
                       struct table *table) {
-    uint64_t address = find_led(image, own_library);
+    const struct attachcall call = {
+        .pid = image->pid, .image = image, .own_library = own_library, .entry = MEMTRACE_LED_NAME};
+    SCOPE(attachtarget_close) struct attachtarget target;
+    const struct attachmapping *own = attachtarget_open(image->pid, &target, NULL) == 0
+                                          ? attachtarget_object(&target, "libmemtrace.so")
+                                          : NULL;
+    uint64_t address = own != NULL ? attachthread_function(&target, own, &call) : 0;
     size_t size;
     *table = (struct table){.count = 0};
     if (address == 0 || attachimage_read(image, address, &table->led, sizeof table->led) != 0 ||
@@ -300,31 +211,31 @@ static int read_table(const struct attachimage *image, const char *own_library,
 
 /* ---- Jumps ---- */
 
-/* What is to be written, by address. */
 struct change {
+    uint64_t address; /* what is to be written begins here: JUMP bytes */
     struct memtrace_led_function function;
     const uint8_t *from, *to;
     bool is_done;
+    bool is_inside; /* a thread goes on within them, behind the first */
 };
 
 struct work {
     const struct attachimage *image;
-    struct change *changes;
-    struct code *code; /* of the changes */
-    bool *is_inside;
+    struct change *changes; /* by address */
     size_t count, left;
     uint64_t held_ns;
+    bool is_leading; /* else what led is what it was */
 };
 
 static bool change_is_there(const struct work *work, const struct change *change) {
     uint8_t now[JUMP];
-    return attachimage_read(work->image, change->function.address, now, JUMP) == 0 &&
+    return attachimage_read(work->image, change->address, now, JUMP) == 0 &&
            memcmp(now, change->from, JUMP) == 0;
 }
 
 static int change_compare(const void *left, const void *right) {
-    uint64_t a = ((const struct change *)left)->function.address;
-    uint64_t b = ((const struct change *)right)->function.address;
+    uint64_t a = ((const struct change *)left)->address;
+    uint64_t b = ((const struct change *)right)->address;
     return (a > b) - (a < b);
 }
 
@@ -334,43 +245,83 @@ static void change_point(struct change *change, bool is_leading) {
 }
 
 /* Those that are not what they are to be. Where an object has gone, other code stays as it is. */
-static void work_find_changes(struct work *work, const struct table *table, bool is_leading) {
+static void work_find_changes(struct work *work, const struct table *table) {
     for (uint32_t i = 0; i < table->count; i++) {
         struct change *change = &work->changes[work->count];
-        *change = (struct change){.function = table->functions[i]};
-        change_point(change, is_leading);
-        if (change->function.address != 0 && change->function.length >= JUMP &&
+        *change = (struct change){.address = table->functions[i].address,
+                                  .function = table->functions[i]};
+        change_point(change, work->is_leading);
+        if (change->address != 0 && change->function.length >= JUMP &&
             change->function.length <= MEMTRACE_PATCH_BYTES &&
             change->function.signature.kind < MEMTRACE_ALLOCATOR_KINDS &&
-            (change->function.is_wanted || !is_leading) && change_is_there(work, change)) {
+            (change->function.is_wanted || !work->is_leading) && change_is_there(work, change)) {
             work->count++;
         }
     }
     qsort(work->changes, work->count, sizeof *work->changes, change_compare);
     for (size_t i = 0; i < work->count; i++) {
-        change_point(&work->changes[i], is_leading);
-        work->code[i] = (struct code){work->changes[i].function.address, JUMP};
+        change_point(&work->changes[i], work->is_leading);
     }
     work->left = work->count;
 }
 
-/* What lies behind a jump is never run. In libraries that were opened the runtime has filled it. */
-static void restore_rest(const struct work *work, const struct memtrace_led_function *function) {
-    uint8_t now[MEMTRACE_PATCH_BYTES];
-    size_t size = function->length - JUMP;
-    uint64_t address = function->address + JUMP;
-    if (size != 0 && attachimage_read(work->image, address, now, size) == 0 &&
-        memcmp(now, function->old + JUMP, size) != 0) {
-        attachimage_write(work->image, address, function->old + JUMP, size);
+/* The change whose bytes an address lies in, or right behind, so far. */
+static void work_note(struct work *work, uint64_t address, uint64_t behind) {
+    size_t before = search_below(work->changes, work->count, sizeof *work->changes,
+                                 offsetof(struct change, address), address);
+    if (before > 0 && address < work->changes[before - 1].address + JUMP + behind) {
+        work->changes[before - 1].is_inside = true;
     }
 }
 
-static void change_one(struct work *work, struct change *change, bool is_leading) {
-    if (change_is_there(work, change)) {
-        if (!is_leading) {
-            restore_rest(work, &change->function);
+/* Whether threads go on within what is to be written, now or where the handler of a signal returns
+ * to: what that interrupted is a word on the stack. Whatever looks like it counts, and then another
+ * moment will do. 0, or -1: out of memory. */
+static int work_find_inside(struct work *work, const struct held *all) {
+    SCOPE_MEMORY uint64_t *stack = malloc(STACK_LOOK);
+    SCOPE(attachtarget_close) struct attachtarget target = {0};
+    if (stack == NULL || attachtarget_open(all->pid, &target, NULL) != 0) {
+        return -1;
+    }
+    for (size_t i = 0; i < work->count; i++) {
+        work->changes[i].is_inside = false;
+    }
+    for (size_t i = 0; i < all->count; i++) {
+        struct attachregisters now;
+        const struct attachmapping *mapping;
+        uint64_t from;
+        uint64_t size;
+        ssize_t got;
+        if (attachmachine_read(all->pid, all->threads[i].tid, NULL, &now) != 0) {
+            continue; /* killed */
         }
-        attachimage_write(work->image, change->function.address, change->to, JUMP);
+        work_note(work, now.call.pc, now.call.number >= 0 ? CALL_BYTES : 0);
+        mapping = attachtarget_at(&target, now.call.sp);
+        from = now.call.sp & ~(uint64_t)(sizeof(uint64_t) - 1);
+        size = mapping != NULL ? mapping->end - from : 0;
+        size = size < STACK_LOOK ? size : STACK_LOOK;
+        got = size != 0 ? attachtarget_memory(all->pid, from, stack, size) : 0;
+        for (ssize_t word = 0; word < got / (ssize_t)sizeof(uint64_t); word++) {
+            work_note(work, stack[word], 0);
+        }
+    }
+    return 0;
+}
+
+/* What lies behind a jump is never run. In libraries that were opened the runtime has filled it: as
+ * the jump goes, that goes, too. */
+static void change_one(struct work *work, struct change *change) {
+    const struct memtrace_led_function *function = &change->function;
+    if (change_is_there(work, change)) {
+        uint8_t now[MEMTRACE_PATCH_BYTES];
+        size_t size = function->length - JUMP;
+        uint64_t behind = change->address + JUMP;
+        if (!work->is_leading && size != 0 &&
+            attachimage_read(work->image, behind, now, size) == 0 &&
+            memcmp(now, function->old + JUMP, size) != 0) {
+            attachimage_write(work->image, behind, function->old + JUMP, size);
+        }
+        attachimage_write(work->image, change->address, change->to, JUMP);
         attachfault_at("jump");
     }
     change->is_done = true;
@@ -378,21 +329,20 @@ static void change_one(struct work *work, struct change *change, bool is_leading
 }
 
 /* All threads stand. */
-static void change_all(struct work *work, bool is_leading) {
+static void change_all(struct work *work) {
     for (int i = 0; i < MEMTRACE_ALLOCATOR_KINDS; i++) {
-        int kind = is_leading ? MEMTRACE_ALLOCATOR_KINDS - 1 - i : i;
+        int kind = work->is_leading ? MEMTRACE_ALLOCATOR_KINDS - 1 - i : i;
         for (size_t j = 0; j < work->count; j++) {
             struct change *change = &work->changes[j];
-            if (!change->is_done && change->function.signature.kind == kind &&
-                !work->is_inside[j]) {
-                change_one(work, change, is_leading);
+            if (!change->is_done && change->function.signature.kind == kind && !change->is_inside) {
+                change_one(work, change);
             }
         }
     }
 }
 
 /* Nobody is within a jump, which is one instruction. */
-static int try_changes(struct work *work, bool is_leading, struct error *error) {
+static int try_changes(struct work *work, struct error *error) {
     struct held all;
     int result = held_stop(work->image->pid, &all, error);
     uint64_t held_ns;
@@ -402,10 +352,10 @@ static int try_changes(struct work *work, bool is_leading, struct error *error) 
     attachfault_at("held");
     if (!attachimage_is_current(work->image)) {
         result = error_set(error, "process %ld ended meanwhile", (long)work->image->pid);
-    } else if (is_leading && held_find(&all, work->code, work->count, work->is_inside) != 0) {
+    } else if (work->is_leading && work_find_inside(work, &all) != 0) {
         result = error_set(error, "out of memory");
     } else {
-        change_all(work, is_leading);
+        change_all(work);
     }
     held_ns = held_go(&all);
     attachfault_at("jumps");
@@ -414,23 +364,19 @@ static int try_changes(struct work *work, bool is_leading, struct error *error) 
 }
 
 /* All that a table has. 0, or -1 with error: threads cannot be held. Otherwise those that are left
- * have a thread in them. In each case close_work(). */
-static int change_table(const struct attachimage *image, const struct table *table, bool is_leading,
-                        struct work *work, struct attachdone *done, struct error *error) {
+ * have a thread in them. work->changes: to be freed in each case. */
+static int change_table(const struct table *table, struct work *work, struct attachdone *done,
+                        struct error *error) {
     const struct timespec pause = {.tv_nsec = PAUSE_MS * MS};
     uint64_t end = clock_now_ns() + TRY_MS * MS;
-    size_t most = (size_t)table->count + 1;
     int result = 0;
-    *work = (struct work){.image = image,
-                          .changes = calloc(most, sizeof *work->changes),
-                          .code = calloc(most, sizeof *work->code),
-                          .is_inside = calloc(most, sizeof *work->is_inside)};
-    if (work->changes == NULL || work->code == NULL || work->is_inside == NULL) {
+    work->changes = calloc((size_t)table->count + 1, sizeof *work->changes);
+    if (work->changes == NULL) {
         return error_set(error, "out of memory");
     }
-    work_find_changes(work, table, is_leading);
+    work_find_changes(work, table);
     while (work->left > 0) {
-        result = try_changes(work, is_leading, error);
+        result = try_changes(work, error);
         if (work->left == 0 || clock_now_ns() > end) {
             break;
         }
@@ -440,24 +386,18 @@ static int change_table(const struct attachimage *image, const struct table *tab
     return result;
 }
 
-static void close_work(struct work *work) {
-    free(work->changes);
-    free(work->code);
-    free(work->is_inside);
-}
-
 /* ---- Leaving ---- */
 
 int attachalloc_leave(const struct attachimage *image, const char *own_library,
                       struct attachdone *done, struct error *error) {
     struct table table;
-    struct work work;
+    struct work work = {.image = image};
     int result;
     if (read_table(image, own_library, &table) != 0) {
         return 0; /* nothing was ever led */
     }
-    result = change_table(image, &table, false, &work, done, error);
-    close_work(&work);
+    result = change_table(&table, &work, done, error);
+    free(work.changes);
     free(table.functions);
     return result == 0 ? 0 : attachimage_explain(image, error);
 }
@@ -492,35 +432,30 @@ static void attachalloc_say_nothing(const char *line) {
 }
 
 /* The plan's bytes go to where the runtime waits for them. */
-static int hand_over_plan(const struct attachalloc *request, uint64_t place, int fd,
-                          struct error *error) {
-    struct stat status;
-    size_t size = fstat(fd, &status) == 0 ? (size_t)status.st_size : 0;
-    void *bytes = size != 0 ? mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
-    int result = bytes != MAP_FAILED && size <= MEMTRACE_PLAN_ROOM
-                     ? attachimage_write(request->image, place, bytes, size)
-                     : -1;
-    if (bytes != MAP_FAILED) {
-        munmap(bytes, size);
-    }
-    return result == 0
-               ? 0
-               : error_set(error, "process %ld cannot be given the plan", (long)request->pid);
-}
-
 static int attachalloc_make_plan(const struct attachalloc *request, const struct table *table,
                                  struct names *names, struct error *error) {
     struct attachalloc silent = *request; /* all was told before */
-    int fd = memfd_create("plan", MFD_CLOEXEC);
-    int result;
+    SCOPE_FD int fd = memfd_create("plan", MFD_CLOEXEC);
+    struct stat status;
+    void *bytes = MAP_FAILED;
+    int result = -1;
     silent.tell = attachalloc_say_nothing;
     if (fd < 0) {
         return error_set(error, "the plan has no place: %s", strerror(errno));
     }
-    result = plan_to(&silent, table, names, fd, error);
-    result = result == 0 ? hand_over_plan(request, table->led.plan, fd, error) : -1;
-    close(fd);
-    return result;
+    if (plan_to(&silent, table, names, fd, error) != 0) {
+        return -1;
+    }
+    if (fstat(fd, &status) == 0 && status.st_size != 0 && status.st_size <= MEMTRACE_PLAN_ROOM) {
+        bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    }
+    if (bytes != MAP_FAILED) {
+        result = attachimage_write(request->image, table->led.plan, bytes, (size_t)status.st_size);
+        munmap(bytes, (size_t)status.st_size);
+    }
+    return result == 0
+               ? 0
+               : error_set(error, "process %ld cannot be given the plan", (long)request->pid);
 }
 
 /* The runtime makes ready what the plan says. */
@@ -559,23 +494,10 @@ static void tell_changed(const struct attachalloc *request, const struct table *
     }
 }
 
-static int write_jumps(const struct attachalloc *request, const struct table *table,
-                       const struct names *names, struct attachdone *done, struct error *error) {
-    struct work work;
-    int result = change_table(request->image, table, true, &work, done, error);
-    for (size_t i = 0; result == 0 && i < work.count; i++) {
-        if (!work.changes[i].is_done) {
-            tell_left_alone(request, names, work.changes[i].function.address,
-                            "a thread stays in its first bytes");
-        }
-    }
-    close_work(&work);
-    return result;
-}
-
 static int attachalloc_lead_fresh(const struct attachalloc *request, struct names *names,
                                   struct attachdone *done, struct error *error) {
     struct table table;
+    struct work work = {.image = request->image, .is_leading = true};
     int result;
     if (read_table(request->image, request->own_library, &table) != 0) {
         return error_set(error, "functions cannot be led to MemTrace on this machine yet, or there "
@@ -594,7 +516,14 @@ static int attachalloc_lead_fresh(const struct attachalloc *request, struct name
         return error_set(error, "process %ld ended meanwhile", (long)request->pid);
     }
     tell_changed(request, &table, names);
-    result = write_jumps(request, &table, names, done, error);
+    result = change_table(&table, &work, done, error);
+    for (size_t i = 0; result == 0 && i < work.count; i++) {
+        if (!work.changes[i].is_done) {
+            tell_left_alone(request, names, work.changes[i].address,
+                            "a thread stays in its first bytes");
+        }
+    }
+    free(work.changes);
     free(table.functions);
     return result;
 }
@@ -605,6 +534,9 @@ int attachalloc_lead(const struct attachalloc *request, struct attachdone *done,
     struct names names = {.list = NULL};
     int result = attachalloc_leave(request->image, request->own_library, done, error);
     result = result == 0 ? attachalloc_lead_fresh(request, &names, done, error) : -1;
-    free_names(&names);
+    for (size_t i = 0; i < names.count; i++) {
+        free(names.list[i].name);
+    }
+    free(names.list);
     return result == 0 ? 0 : attachimage_explain(request->image, error);
 }

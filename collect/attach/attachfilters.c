@@ -19,25 +19,14 @@ enum { INSTRUCTIONS_MOST = 16384 }; /* as the runtime has room for */
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-/* Most threads have those of another one. */
-static void attachfilters_add(struct attachfilters *filters, size_t length) {
-    const struct sock_filter *fresh = filters->code + filters->used;
-    const struct sock_filter *at = filters->code;
-    for (uint32_t i = 0; i < filters->list.count; i++) {
-        if (filters->list.lengths[i] == length && memcmp(at, fresh, length * sizeof *at) == 0) {
-            return;
-        }
-        at += filters->list.lengths[i];
-    }
-    filters->list.lengths[filters->list.count++] = (uint32_t)length;
-    filters->used += length;
-}
-
-/* Of a thread that stands; the newest has number 0. */
+/* Of a thread that stands; the newest has number 0. Most threads have those of another one. */
 static enum attachfilters_answer read_standing(pid_t tid, struct attachfilters *filters,
                                                struct error *error) {
     for (uintptr_t number = 0;; number++) {
+        struct sock_filter *fresh = filters->code + filters->used;
+        const struct sock_filter *at = filters->code;
         long length = ptrace(PTRACE_SECCOMP_GET_FILTER, tid, number, NULL);
+        uint32_t known = 0;
         if (length < 0) {
             return errno == ENOENT   ? ATTACHFILTERS_READ
                    : errno == EINVAL ? ATTACHFILTERS_STRICT
@@ -48,11 +37,18 @@ static enum attachfilters_answer read_standing(pid_t tid, struct attachfilters *
             error_set(error, "has more seccomp filters than MemTrace can keep");
             return ATTACHFILTERS_FAILED;
         }
-        if (ptrace(PTRACE_SECCOMP_GET_FILTER, tid, number, filters->code + filters->used) !=
-            length) {
+        if (ptrace(PTRACE_SECCOMP_GET_FILTER, tid, number, fresh) != length) {
             return ATTACHFILTERS_UNKNOWN;
         }
-        attachfilters_add(filters, (size_t)length);
+        while (known < filters->list.count &&
+               (filters->list.lengths[known] != (size_t)length ||
+                memcmp(at, fresh, (size_t)length * sizeof *at) != 0)) {
+            at += filters->list.lengths[known++];
+        }
+        if (known == filters->list.count) {
+            filters->list.lengths[filters->list.count++] = (uint32_t)length;
+            filters->used += (size_t)length;
+        }
     }
 }
 
@@ -140,19 +136,14 @@ static bool is_let_pass(const struct attachfilters *filters, const struct filter
     return true;
 }
 
-static bool is_obstacle(const struct attachfilters *filters, unsigned uses,
-                        const struct filtercall *call) {
-    return (call->uses & uses) != 0 && !is_let_pass(filters, call);
-}
-
 const char *attachfilters_obstacle(const struct attachfilters *filters, unsigned uses) {
     for (size_t i = 0; i < FILTERCALLS; i++) {
-        if (is_obstacle(filters, uses, &filtercalls[i])) {
+        if ((filtercalls[i].uses & uses) != 0 && !is_let_pass(filters, &filtercalls[i])) {
             return filtercalls[i].name;
         }
     }
     for (const struct filtercall *call = attachmachine_calls; call->name != NULL; call++) {
-        if (is_obstacle(filters, uses, call)) {
+        if ((call->uses & uses) != 0 && !is_let_pass(filters, call)) {
             return call->name;
         }
     }

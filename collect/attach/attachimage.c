@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "collect/attach/attachimage.h"
 
+#include "analyze/base/scope.h"
 #include "analyze/read/procfile.h"
 #include "analyze/read/region.h"
 #include "collect/attach/attachtarget.h"
@@ -27,15 +28,8 @@ struct word {
 
 /* Of files in /proc that are whole in one read. */
 static size_t attachimage_read_file(pid_t pid, const char *name, void *bytes, size_t size) {
-    char path[64];
-    ssize_t got;
-    int fd;
-    snprintf(path, sizeof path, "/proc/%ld/%s", (long)pid, name);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    got = fd >= 0 ? read(fd, bytes, size) : -1;
-    if (fd >= 0) {
-        close(fd);
-    }
+    SCOPE_FD int fd = procfile_open(O_RDONLY, "/proc/%ld/%s", (long)pid, name);
+    ssize_t got = fd >= 0 ? read(fd, bytes, size) : -1;
     return got > 0 ? (size_t)got : 0;
 }
 
@@ -73,15 +67,13 @@ enum look { LOOK_WHOLE, LOOK_LATER, LOOK_NOTHING, LOOK_NEVER };
 
 static enum look attachimage_look(pid_t pid, struct attachimage *image) {
     unsigned char again[ATTACHIMAGE_AUXV];
-    char path[64];
     char byte;
     uint64_t random;
     /* Asked before its memory is opened: what it lends no more then is its own, and not its
      * parent's which was opened just before the exec. */
     bool is_lent = shares_with_parent(pid);
     *image = (struct attachimage){.pid = pid};
-    snprintf(path, sizeof path, "/proc/%ld/mem", (long)pid);
-    image->memory = open(path, O_RDWR | O_CLOEXEC);
+    image->memory = procfile_open(O_RDWR, "/proc/%ld/mem", (long)pid);
     if (image->memory < 0) {
         return errno == ESRCH ? LOOK_NOTHING : LOOK_NEVER;
     }

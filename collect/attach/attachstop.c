@@ -3,11 +3,10 @@
 #define _GNU_SOURCE
 #include "collect/attach/attachstop.h"
 
+#include "analyze/base/scope.h"
 #include "analyze/read/procfile.h"
 #include "collect/clock.h"
 
-#include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -51,27 +50,21 @@ static bool has_moved;
 static bool is_urgent;
 
 /* -1: not known. */
-static int last_processor(pid_t pid, pid_t tid) {
-    char text[PROCFILE_STAT_BYTES];
-    const char *field = procfile_stat(pid, tid, PROCESSOR_FIELD, text);
-    return field != NULL ? atoi(field) : -1;
-}
-
-static bool beside_move_to(int processor) {
-    cpu_set_t set;
-    if (processor < 0 || processor >= CPU_SETSIZE ||
-        sched_getaffinity(0, sizeof own_processors, &own_processors) != 0) {
-        return false;
-    }
-    CPU_ZERO(&set);
-    CPU_SET((unsigned)processor, &set);
-    return sched_setaffinity(0, sizeof set, &set) == 0;
-}
 
 /* This thread goes to where that one was last, and has the next turn there. */
 static void beside_come(pid_t pid, pid_t tid) {
     const struct sched_param first = {.sched_priority = 1};
-    has_moved = beside_move_to(last_processor(pid, tid));
+    char text[PROCFILE_STAT_BYTES];
+    const char *field = procfile_stat(pid, tid, PROCESSOR_FIELD, text);
+    int processor = field != NULL ? atoi(field) : -1; /* -1: not known */
+    cpu_set_t set;
+    has_moved = false;
+    if (processor >= 0 && processor < CPU_SETSIZE &&
+        sched_getaffinity(0, sizeof own_processors, &own_processors) == 0) {
+        CPU_ZERO(&set);
+        CPU_SET((unsigned)processor, &set);
+        has_moved = sched_setaffinity(0, sizeof set, &set) == 0;
+    }
     is_urgent = sched_getscheduler(0) == SCHED_OTHER &&
                 sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &first) == 0;
 }
@@ -124,20 +117,14 @@ _Static_assert(sizeof heap_functions / sizeof heap_functions[0] <= ATTACHSTOP_FU
 
 /* As /proc tells it also of other users' programs; 0: it does not. */
 static uint64_t stack_limit(pid_t pid) {
-    char path[64];
     char line[256];
     uint64_t limit = 0;
-    FILE *file;
-    snprintf(path, sizeof path, "/proc/%ld/limits", (long)pid);
-    file = fopen(path, "re");
+    SCOPE_FILE FILE *file = procfile_text("/proc/%ld/limits", (long)pid);
     while (file != NULL && limit == 0 && fgets(line, sizeof line, file) != NULL) {
         if (sscanf(line, "Max stack size %" SCNu64, &limit) != 1 &&
             strncmp(line, "Max stack size", 14) == 0) {
             limit = UINT64_MAX; /* "unlimited" */
         }
-    }
-    if (file != NULL) {
-        fclose(file);
     }
     return limit;
 }
@@ -211,19 +198,10 @@ void attachsafety_free(struct attachsafety *safety) {
 }
 
 size_t attachstop_threads(pid_t pid, pid_t tids[ATTACHSTOP_THREADS]) {
-    char path[64];
+    SCOPE_FOLDER DIR *folder = procfile_folder("/proc/%ld/task", (long)pid);
     size_t count = 0;
-    const struct dirent *entry;
-    DIR *folder;
-    snprintf(path, sizeof path, "/proc/%ld/task", (long)pid);
-    folder = opendir(path);
-    while (folder != NULL && count < ATTACHSTOP_THREADS && (entry = readdir(folder)) != NULL) {
-        if (isdigit((unsigned char)entry->d_name[0])) {
-            tids[count++] = (pid_t)atol(entry->d_name);
-        }
-    }
-    if (folder != NULL) {
-        closedir(folder);
+    while (count < ATTACHSTOP_THREADS && (tids[count] = procfile_next(folder)) != 0) {
+        count++;
     }
     return count;
 }
@@ -232,21 +210,15 @@ size_t attachstop_threads(pid_t pid, pid_t tids[ATTACHSTOP_THREADS]) {
 
 /* "running", "-1 sp pc" or "number six-arguments sp pc". 0, or -1: it does not sleep in a call. */
 static int read_sleeping(pid_t pid, pid_t tid, struct attachcallsite *sleeping) {
-    char path[64];
+    SCOPE_FILE FILE *file = procfile_text("/proc/%ld/task/%ld/syscall", (long)pid, (long)tid);
     uint64_t *a = sleeping->arguments;
-    int found = 0;
-    FILE *file;
-    snprintf(path, sizeof path, "/proc/%ld/task/%ld/syscall", (long)pid, (long)tid);
-    file = fopen(path, "re");
-    if (file != NULL) {
-        found = fscanf(file,
-                       "%" SCNd64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64
-                       " %" SCNx64 " %" SCNx64 " %" SCNx64,
-                       &sleeping->number, &a[0], &a[1], &a[2], &a[3], &a[4], &a[5], &sleeping->sp,
-                       &sleeping->pc);
-        fclose(file);
-    }
-    return found == 9 ? 0 : -1;
+    return file != NULL && fscanf(file,
+                                  "%" SCNd64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64
+                                  " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64,
+                                  &sleeping->number, &a[0], &a[1], &a[2], &a[3], &a[4], &a[5],
+                                  &sleeping->sp, &sleeping->pc) == 9
+               ? 0
+               : -1;
 }
 
 /* Neither the loader nor any allocator reads from what is no file. */
@@ -271,21 +243,14 @@ static int option_of(int fd, int option) {
 /* Whether all of so much that is sent at once is sent, or nothing. */
 static bool is_sent_whole(pid_t pid, uint64_t number, uint64_t size) {
     enum { PIECE = 32 << 10, OVERHEAD = 64 /* of the kernel, in AF_UNIX */ };
-    int process = (int)syscall(SYS_pidfd_open, pid, 0);
-    int fd = process >= 0 ? (int)syscall(SYS_pidfd_getfd, process, (int)number, 0) : -1;
+    SCOPE_FD int process = (int)syscall(SYS_pidfd_open, pid, 0);
+    SCOPE_FD int fd = process >= 0 ? (int)syscall(SYS_pidfd_getfd, process, (int)number, 0) : -1;
     int type = fd >= 0 ? option_of(fd, SO_TYPE) : -1;
-    bool is_whole = type == SOCK_DGRAM || type == SOCK_SEQPACKET;
     if (type == SOCK_STREAM && option_of(fd, SO_DOMAIN) == AF_UNIX) {
         int room = option_of(fd, SO_SNDBUF);
-        is_whole = size <= PIECE && room > 0 && size + OVERHEAD <= (uint64_t)room / 2;
+        return size <= PIECE && room > 0 && size + OVERHEAD <= (uint64_t)room / 2;
     }
-    if (fd >= 0) {
-        close(fd);
-    }
-    if (process >= 0) {
-        close(process);
-    }
-    return is_whole;
+    return type == SOCK_DGRAM || type == SOCK_SEQPACKET;
 }
 
 /* What is written in pieces would be cut short by a stop between two of them. */
@@ -512,24 +477,15 @@ static void look_at_place(void *context, uint64_t pc, bool is_interrupted) {
     }
 }
 
-/* Where the path is lost. A signal frame is known by a word of it. An old one that was left behind
+/* Where the path is lost, a signal frame is known by a word of it. An old one that was left behind
  * looks the same: then another moment will do. */
-static bool may_handle_signal(const struct attachsafety *safety, size_t size) {
-    bool found = safety->signal_word_count == 0;
-    for (size_t i = 0; !found && i < size / sizeof *safety->stack; i++) {
-        for (size_t j = 0; j < safety->signal_word_count; j++) {
-            found |= safety->stack[i] == safety->signal_words[j];
-        }
-    }
-    return found;
-}
-
 static enum path look_outwards(const struct attachsafety *safety, const struct attachstop *stop,
                                uint64_t end) {
     struct pathlook look = {safety, PATH_CLEAR};
     uint64_t sp = stop->registers.call.sp;
     size_t size = (end - sp) / sizeof(uint64_t) * sizeof(uint64_t);
     const struct attachwalk_stack stack = {sp, safety->stack, size};
+    bool has_frame = safety->signal_word_count == 0;
     if (safety->stack == NULL ||
         attachtarget_memory(stop->pid, sp, safety->stack, size) != (ssize_t)size) {
         return PATH_UNSAFE;
@@ -537,7 +493,12 @@ static enum path look_outwards(const struct attachsafety *safety, const struct a
     if (attachwalk_outwards(safety->walk, &stop->registers, &stack, look_at_place, &look) == 0) {
         return look.path;
     }
-    return look.path == PATH_UNSAFE || may_handle_signal(safety, size) ? PATH_UNSAFE : PATH_UNKNOWN;
+    for (size_t i = 0; !has_frame && i < size / sizeof *safety->stack; i++) {
+        for (size_t j = 0; j < safety->signal_word_count; j++) {
+            has_frame |= safety->stack[i] == safety->signal_words[j];
+        }
+    }
+    return look.path == PATH_UNSAFE || has_frame ? PATH_UNSAFE : PATH_UNKNOWN;
 }
 
 /* The kernel undoes such a piece of code if its thread is moved elsewhere meanwhile. */
@@ -553,20 +514,6 @@ static bool is_in_rseq(const struct attachstop *stop) {
            section != 0;
 }
 
-/* Code of the program's own. */
-static bool runs_safely(const struct attachsafety *safety, const struct attachstop *stop) {
-    const struct attachmapping *code = attachtarget_at(safety->target, stop->registers.call.pc);
-    return code != NULL && code->executable && code->inode != 0 && code->inode != safety->loader &&
-           !attachsafety_is_allocator(safety, code->inode) && !is_in_rseq(stop);
-}
-
-/* Of ours, at work for itself. */
-static bool attachsafety_is_own(const struct attachsafety *safety, const struct attachmapping *code,
-                                uint64_t pc) {
-    return safety->own != 0 && code->inode == safety->own &&
-           (pc < safety->own_syscall.start || pc >= safety->own_syscall.end);
-}
-
 /* A call that was slept in is looked at once more: it may be another one by now. */
 static bool slept_safely(const struct attachsafety *safety, const struct attachstop *stop,
                          bool may_run, enum path path) {
@@ -577,16 +524,20 @@ static bool slept_safely(const struct attachsafety *safety, const struct attachs
         return may_run && path == PATH_CLEAR && is_in_wait(safety, call->pc);
     }
     if (allowed == ALLOWED_NEVER || (allowed == ALLOWED_IF_SEEN && path != PATH_CLEAR) ||
-        (allowed == ALLOWED_IF_CLEAR && path != PATH_CLEAR && safety->has_allocator)) {
+        (allowed == ALLOWED_IF_CLEAR && path != PATH_CLEAR && safety->has_allocator) ||
+        code == NULL || (safety->loader != 0 && code->inode == safety->loader) ||
+        (!may_run && is_timed_anew(call))) {
         return false;
     }
-    return code != NULL && (safety->loader == 0 || code->inode != safety->loader) &&
-           !attachsafety_is_own(safety, code, call->pc) && (may_run || !is_timed_anew(call));
+    /* Not of our library's threads, at work for themselves. */
+    return safety->own == 0 || code->inode != safety->own ||
+           attachrange_holds(&safety->own_syscall, 1, call->pc);
 }
 
 static bool attachstop_is_safe(const struct attachsafety *safety, const struct attachstop *stop,
                                bool may_run) {
     const struct attachcallsite *call = &stop->registers.call;
+    const struct attachmapping *code;
     uint64_t end = own_stack_end(safety, &stop->registers);
     enum path path = PATH_UNSAFE;
     if (!has_pending_signal(stop) && end != 0) {
@@ -595,10 +546,14 @@ static bool attachstop_is_safe(const struct attachsafety *safety, const struct a
     if (path == PATH_UNSAFE) {
         return false;
     }
-    if (call->number < 0) {
-        return may_run && path != PATH_ALLOCATOR && runs_safely(safety, stop);
+    if (call->number >= 0) {
+        return slept_safely(safety, stop, may_run, path);
     }
-    return slept_safely(safety, stop, may_run, path);
+    /* It runs: code of the program's own. */
+    code = attachtarget_at(safety->target, call->pc);
+    return may_run && path != PATH_ALLOCATOR && code != NULL && code->executable &&
+           code->inode != 0 && code->inode != safety->loader &&
+           !attachsafety_is_allocator(safety, code->inode) && !is_in_rseq(stop);
 }
 
 /* SIGCHLD, which is blocked, tells that something happened. */
@@ -676,24 +631,24 @@ static void block_child(sigset_t *child, sigset_t *before) {
     sigprocmask(SIG_BLOCK, child, before);
 }
 
-static bool is_deaf(const struct attachstop *stop) {
-    char state[32];
-    return procfile_status(stop->pid, stop->tid, "State", state, sizeof state) == 0 &&
-           state[0] == 'D';
-}
-
-/* One that does not hear it now will stop when it does, and must not stand then: it is waited for.
- * safety: NULL where it is not to be led. */
+/* One that does not hear it now (in state D) will stop when it does, and must not stand then: it is
+ * waited for. safety: NULL where it is not to be led. */
 static int attachstop_begin_any(const struct attachsafety *safety, bool may_run,
                                 struct attachstop *stop) {
     sigset_t child;
     sigset_t before;
+    char state[32];
     enum stopped stopped;
-    bool is_held_later = safety != NULL && safety->may_wait && is_deaf(stop);
+    bool is_held_later = safety != NULL && safety->may_wait &&
+                         procfile_status(stop->pid, stop->tid, "State", state, sizeof state) == 0 &&
+                         state[0] == 'D';
     beside_come(stop->pid, stop->tid);
     block_child(&child, &before);
     stopped = ask_to_stop(stop) == 0 ? await_stop(stop, &child) : STOPPED_GONE;
-    for (int i = 0; i < DEAF_TRIES && stopped == STOPPED_GONE && is_deaf(stop); i++) {
+    for (int i = 0; i < DEAF_TRIES && stopped == STOPPED_GONE &&
+                    procfile_status(stop->pid, stop->tid, "State", state, sizeof state) == 0 &&
+                    state[0] == 'D';
+         i++) {
         stopped = await_stop(stop, &child);
         is_held_later = true;
     }

@@ -4,6 +4,7 @@
 #include "collect/attach/attachtarget.h"
 
 #include "analyze/base/below.h"
+#include "analyze/base/scope.h"
 #include "analyze/base/thismachine.h"
 #include "analyze/read/procfile.h"
 #include "memtrace/blocks.h"
@@ -57,10 +58,10 @@ static int attachtarget_add_mapping(struct attachtarget *target, const struct pr
 int attachtarget_read(FILE *file, pid_t pid, struct attachtarget *target, struct error *error) {
     struct procmaps maps = {.file = file};
     struct procmapping mapping;
-    int more = 1;
+    int more;
     *target = (struct attachtarget){.pid = pid};
-    while (more > 0 && (more = procmaps_next(&maps, &mapping)) > 0) {
-        more = attachtarget_add_mapping(target, &mapping) == 0 ? 1 : -1;
+    while ((more = procmaps_next(&maps, &mapping)) > 0 &&
+           (more = attachtarget_add_mapping(target, &mapping)) == 0) {
     }
     free(maps.line);
     if (more < 0) {
@@ -71,15 +72,12 @@ int attachtarget_read(FILE *file, pid_t pid, struct attachtarget *target, struct
 }
 
 int attachtarget_open(pid_t pid, struct attachtarget *target, struct error *error) {
-    struct procmaps maps;
-    int result;
+    SCOPE(procmaps_close) struct procmaps maps;
     *target = (struct attachtarget){.pid = pid};
     if (procmaps_open(&maps, pid) != 0) {
         return error_set(error, "cannot read /proc/%ld/maps: %s", (long)pid, strerror(errno));
     }
-    result = attachtarget_read(maps.file, pid, target, error);
-    procmaps_close(&maps);
-    return result;
+    return attachtarget_read(maps.file, pid, target, error);
 }
 
 void attachtarget_close(struct attachtarget *target) {
@@ -160,29 +158,40 @@ static Elf *attachtarget_elf(int fd) {
     return elf;
 }
 
-static bool elf_find_symbol(Elf *elf, const char *name, GElf_Sym *found) {
-    Elf_Scn *section = NULL;
+/* A walk through the symbols that a file defines; with_symtab: also those that are not dynamic. */
+struct elfsymbols {
+    Elf *elf;
+    bool with_symtab;
+    Elf_Scn *section;
     GElf_Shdr header;
-    while ((section = elf_nextscn(elf, section)) != NULL) {
-        Elf_Data *data;
-        GElf_Sym symbol;
-        if (gelf_getshdr(section, &header) == NULL || header.sh_type != SHT_DYNSYM ||
-            header.sh_entsize == 0 || (data = elf_getdata(section, NULL)) == NULL) {
-            continue;
-        }
-        for (int i = 0; (uint64_t)i < header.sh_size / header.sh_entsize; i++) {
-            const char *own;
-            if (gelf_getsym(data, i, &symbol) != NULL && symbol.st_shndx != SHN_UNDEF &&
-                (GELF_ST_TYPE(symbol.st_info) == STT_FUNC ||
-                 GELF_ST_TYPE(symbol.st_info) == STT_OBJECT) &&
-                (own = elf_strptr(elf, header.sh_link, symbol.st_name)) != NULL &&
-                strcmp(own, name) == 0) {
-                *found = symbol;
-                return true;
+    Elf_Data *data; /* NULL: the next section */
+    int next;
+    GElf_Sym symbol;
+};
+
+/* Fills walk->symbol: its name; NULL: there are no more. */
+static const char *elfsymbols_next(struct elfsymbols *walk) {
+    for (;;) {
+        GElf_Shdr *header = &walk->header;
+        while (walk->data != NULL && (uint64_t)walk->next < header->sh_size / header->sh_entsize) {
+            const char *name;
+            if (gelf_getsym(walk->data, walk->next++, &walk->symbol) != NULL &&
+                walk->symbol.st_shndx != SHN_UNDEF &&
+                (name = elf_strptr(walk->elf, header->sh_link, walk->symbol.st_name)) != NULL) {
+                return name;
             }
         }
+        walk->section = elf_nextscn(walk->elf, walk->section);
+        if (walk->section == NULL) {
+            return NULL;
+        }
+        walk->next = 0;
+        walk->data = gelf_getshdr(walk->section, header) != NULL && header->sh_entsize != 0 &&
+                             (header->sh_type == SHT_DYNSYM ||
+                              (walk->with_symtab && header->sh_type == SHT_SYMTAB))
+                         ? elf_getdata(walk->section, NULL)
+                         : NULL;
     }
-    return false;
 }
 
 uint64_t attachtarget_base(Elf *elf, const struct attachmapping *object) {
@@ -198,13 +207,19 @@ uint64_t attachtarget_base(Elf *elf, const struct attachmapping *object) {
 static struct attachrange attachtarget_range_in(int fd, const struct attachmapping *object,
                                                 const char *name) {
     struct attachrange range = {0, 0};
-    GElf_Sym symbol;
-    Elf *elf = attachtarget_elf(fd);
-    if (elf != NULL && elf_find_symbol(elf, name, &symbol) && symbol.st_value != 0) {
-        range.start = symbol.st_value + attachtarget_base(elf, object);
-        range.end = range.start + symbol.st_size;
+    struct elfsymbols walk = {.elf = attachtarget_elf(fd)};
+    const char *own;
+    while (walk.elf != NULL && (own = elfsymbols_next(&walk)) != NULL) {
+        int type = GELF_ST_TYPE(walk.symbol.st_info);
+        if ((type == STT_FUNC || type == STT_OBJECT) && strcmp(own, name) == 0) {
+            if (walk.symbol.st_value != 0) {
+                range.start = walk.symbol.st_value + attachtarget_base(walk.elf, object);
+                range.end = range.start + walk.symbol.st_size;
+            }
+            break;
+        }
     }
-    elf_end(elf);
+    elf_end(walk.elf);
     return range;
 }
 
@@ -214,22 +229,15 @@ uint64_t attachtarget_symbol_of(int fd, const struct attachmapping *object, cons
 
 struct attachrange attachtarget_range(const struct attachtarget *target,
                                       const struct attachmapping *object, const char *name) {
-    int fd = attachtarget_file(target, object);
-    struct attachrange range = attachtarget_range_in(fd, object, name);
-    if (fd >= 0) {
-        close(fd);
-    }
-    return range;
+    SCOPE_FD int fd = attachtarget_file(target, object);
+    return attachtarget_range_in(fd, object, name);
 }
 
 void attachtarget_ranges(const struct attachtarget *target, const struct attachmapping *object,
                          const char *const *names, size_t count, struct attachrange *ranges) {
-    int fd = attachtarget_file(target, object);
+    SCOPE_FD int fd = attachtarget_file(target, object);
     for (size_t i = 0; i < count; i++) {
         ranges[i] = attachtarget_range_in(fd, object, names[i]);
-    }
-    if (fd >= 0) {
-        close(fd);
     }
 }
 
@@ -238,70 +246,37 @@ uint64_t attachtarget_symbol(const struct attachtarget *target, const struct att
     return attachtarget_range(target, object, name).start;
 }
 
-struct vtables {
-    uint64_t base;
-    void (*visit)(void *context, const char *name, uint64_t address, uint64_t size);
-    void *context;
-};
-
-static void visit_vtables(Elf *elf, Elf_Scn *section, const struct vtables *vtables) {
-    GElf_Shdr header;
-    Elf_Data *data;
-    GElf_Sym symbol;
-    if (gelf_getshdr(section, &header) == NULL ||
-        (header.sh_type != SHT_DYNSYM && header.sh_type != SHT_SYMTAB) || header.sh_entsize == 0 ||
-        (data = elf_getdata(section, NULL)) == NULL) {
-        return;
-    }
-    for (int i = 0; (uint64_t)i < header.sh_size / header.sh_entsize; i++) {
-        const char *name;
-        if (gelf_getsym(data, i, &symbol) != NULL && symbol.st_shndx != SHN_UNDEF &&
-            GELF_ST_TYPE(symbol.st_info) == STT_OBJECT &&
-            (name = elf_strptr(elf, header.sh_link, symbol.st_name)) != NULL &&
-            strncmp(name, "_ZTV", 4) == 0) {
-            vtables->visit(vtables->context, name, vtables->base + symbol.st_value, symbol.st_size);
-        }
-    }
-}
-
 void attachtarget_vtables(const struct attachtarget *target, const struct attachmapping *object,
                           void (*visit)(void *context, const char *name, uint64_t address,
                                         uint64_t size),
                           void *context) {
-    int fd = attachtarget_file(target, object);
-    Elf_Scn *section = NULL;
-    Elf *elf = attachtarget_elf(fd);
-    if (elf != NULL) {
-        struct vtables vtables = {attachtarget_base(elf, object), visit, context};
-        while ((section = elf_nextscn(elf, section)) != NULL) {
-            visit_vtables(elf, section, &vtables);
+    SCOPE_FD int fd = attachtarget_file(target, object);
+    struct elfsymbols walk = {.elf = attachtarget_elf(fd), .with_symtab = true};
+    uint64_t base = walk.elf != NULL ? attachtarget_base(walk.elf, object) : 0;
+    const char *name;
+    while (walk.elf != NULL && (name = elfsymbols_next(&walk)) != NULL) {
+        if (GELF_ST_TYPE(walk.symbol.st_info) == STT_OBJECT && strncmp(name, "_ZTV", 4) == 0) {
+            visit(context, name, base + walk.symbol.st_value, walk.symbol.st_size);
         }
     }
-    elf_end(elf);
-    if (fd >= 0) {
-        close(fd);
-    }
+    elf_end(walk.elf);
 }
 
 /* The end of an object's code up to the end of its page. */
-static uint64_t padding_of(Elf *elf, const struct attachmapping *object, size_t size) {
+uint64_t attachtarget_padding_of(int fd, const struct attachtarget *target,
+                                 const struct attachmapping *object, size_t size) {
+    const struct attachmapping *code;
     GElf_Phdr segment;
-    for (int i = 0; gelf_getphdr(elf, i, &segment) != NULL; i++) {
+    uint64_t found = 0;
+    Elf *elf = attachtarget_elf(fd);
+    for (int i = 0; elf != NULL && found == 0 && gelf_getphdr(elf, i, &segment) != NULL; i++) {
         uint64_t end = (segment.p_vaddr + segment.p_filesz + 15) / 16 * 16;
         if (segment.p_type == PT_LOAD && (segment.p_flags & PF_X) != 0 &&
             (segment.p_flags & PF_W) == 0 && segment.p_filesz == segment.p_memsz &&
             end % PAGE != 0 && PAGE - end % PAGE >= size) {
-            return attachtarget_base(elf, object) + end;
+            found = attachtarget_base(elf, object) + end;
         }
     }
-    return 0;
-}
-
-uint64_t attachtarget_padding_of(int fd, const struct attachtarget *target,
-                                 const struct attachmapping *object, size_t size) {
-    const struct attachmapping *code;
-    Elf *elf = attachtarget_elf(fd);
-    uint64_t found = elf != NULL ? padding_of(elf, object, size) : 0;
     elf_end(elf);
     code = attachtarget_at(target, found);
     return code != NULL && code->executable && !code->writable && code->inode == object->inode &&
@@ -314,11 +289,9 @@ uint64_t attachtarget_padding(const struct attachtarget *target, size_t size) {
     uint64_t found = 0;
     for (size_t i = 0; i < target->count && found == 0; i++) {
         const struct attachmapping *object = &target->mappings[i];
-        int fd = object->offset == 0 && object->inode != 0 ? attachtarget_file(target, object) : -1;
-        if (fd >= 0) {
-            found = attachtarget_padding_of(fd, target, object, size);
-            close(fd);
-        }
+        SCOPE_FD int fd =
+            object->offset == 0 && object->inode != 0 ? attachtarget_file(target, object) : -1;
+        found = fd >= 0 ? attachtarget_padding_of(fd, target, object, size) : 0;
     }
     return found;
 }

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "collect/attach/attachthread.h"
 
+#include "analyze/base/scope.h"
 #include "analyze/read/procfile.h"
 #include "collect/attach/attachfault.h"
 #include "collect/attach/attachimage.h"
@@ -14,17 +15,16 @@
 #include "collect/clock.h"
 #include "memtrace/attach.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 /* Looks are fewer once it is known that they seldom help. */
@@ -38,11 +38,6 @@ enum {
     LATER_MS = 20,
     PAGE = 4096
 };
-
-static void pause_ms(long ms) {
-    const struct timespec pause = {.tv_nsec = ms * 1000000};
-    nanosleep(&pause, NULL);
-}
 
 /* --- what it is given ------------------------------------------------------------------------- */
 
@@ -60,109 +55,48 @@ static size_t attachthread_filters_size(const struct attachcall *call) {
     return (size + PAGE - 1) / PAGE * PAGE;
 }
 
-static int give_filters(const struct attachcall *call, uint64_t place) {
-    const struct attachfilters *filters = call->filters;
-    uint64_t at = place + STUB_THREAD_PAGES;
-    if (attachthread_filters_size(call) == 0) {
-        return 0;
-    }
-    return attachimage_write(call->image, at, &filters->list, sizeof filters->list) == 0
-               ? attachimage_write(call->image, at + sizeof filters->list, filters->code,
-                                   filters->used * sizeof *filters->code)
-               : -1;
-}
-
-/* Of the process's threads the one that has this number in its own namespace; 0: none. */
-static long find_own_thread(pid_t pid, uint32_t own_tid) {
-    char path[64];
-    DIR *folder;
-    long found = 0;
-    snprintf(path, sizeof path, "/proc/%ld/task", (long)pid);
-    folder = opendir(path);
-    for (struct dirent *entry = folder != NULL ? readdir(folder) : NULL;
-         entry != NULL && found == 0; entry = readdir(folder)) {
-        long tid = strtol(entry->d_name, NULL, 10);
-        uint32_t number = tid > 0 ? procfile_own_number(pid, (pid_t)tid) : 0;
-        found = number != 0 && number == own_tid ? tid : 0;
-    }
-    if (folder != NULL) {
-        closedir(folder);
-    }
-    return found;
-}
-
 static bool is_empty_memory(int fd) {
     struct stat status;
     return fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_nlink == 0 &&
            status.st_size == 0;
 }
 
-static int copy_descriptor(pid_t pid, int file) {
-    int process = (int)syscall(SYS_pidfd_open, pid, 0);
-    int fd = process >= 0 ? (int)syscall(SYS_pidfd_getfd, process, file, 0) : -1;
-    int reason = errno;
-    if (process >= 0) {
-        close(process);
-    }
-    errno = reason;
-    return fd;
-}
-
-/* Of a thread that has its own. Looked at before it is opened: the program may lie, and what is no
- * such file may do something when it is opened. */
-static int open_descriptor(pid_t pid, uint32_t own_tid, int file) {
-    char path[96];
-    int there;
-    int fd = -1;
-    snprintf(path, sizeof path, "/proc/%ld/task/%ld/fd/%d", (long)pid,
-             find_own_thread(pid, own_tid), file);
-    there = open(path, O_PATH | O_CLOEXEC);
-    if (there >= 0 && is_empty_memory(there)) {
-        snprintf(path, sizeof path, "/proc/self/fd/%d", there);
-        fd = open(path, O_RDWR | O_CLOEXEC);
-    } else if (there >= 0) {
-        errno = EBADF;
-    }
-    if (there >= 0) {
-        int reason = errno;
-        close(there);
-        errno = reason;
-    }
-    return fd;
-}
-
-/* The program's file; -1: there is none, or it is no empty file of memory, which alone can be
- * sealed. */
+/* The program's file; -1 with errno: there is none, or it is no empty file of memory, which alone
+ * can be sealed. The one of a thread that has descriptors of its own (own_tid: its number in its
+ * own namespace) is looked at before it is opened: the program may lie, and what is no such file
+ * may do something when it is opened. */
 static int take_memory_file(pid_t pid, uint32_t own_tid, int file) {
-    int fd = own_tid != 0 ? open_descriptor(pid, own_tid, file) : copy_descriptor(pid, file);
+    SCOPE_FD int fd = -1;
+    if (own_tid != 0) {
+        SCOPE_FOLDER DIR *folder = procfile_folder("/proc/%ld/task", (long)pid);
+        pid_t tid;
+        while ((tid = procfile_next(folder)) != 0 && procfile_own_number(pid, tid) != own_tid) {
+        }
+        SCOPE_FD int there =
+            procfile_open(O_PATH, "/proc/%ld/task/%ld/fd/%d", (long)pid, (long)tid, file);
+        if (there >= 0 && !is_empty_memory(there)) {
+            errno = EBADF;
+        } else if (there >= 0) {
+            fd = procfile_open(O_RDWR, "/proc/self/fd/%d", there);
+        }
+    } else {
+        SCOPE_FD int process = (int)syscall(SYS_pidfd_open, pid, 0);
+        fd = process >= 0 ? (int)syscall(SYS_pidfd_getfd, process, file, 0) : -1;
+    }
     if (fd >= 0 && (!is_empty_memory(fd) || fcntl(fd, F_GET_SEALS) != 0)) {
-        close(fd);
-        fd = -1;
         errno = EBADF;
+        return -1;
     }
-    return fd;
-}
-
-static int copy_to(const char *library, int to) {
-    int from = open(library, O_RDONLY | O_CLOEXEC);
-    struct stat status;
-    off_t at = 0;
-    int result = from >= 0 && fstat(from, &status) == 0 ? 0 : -1;
-    while (result == 0 && at < status.st_size) {
-        result = sendfile(to, from, &at, (size_t)(status.st_size - at)) > 0 ? 0 : -1;
-    }
-    if (from >= 0) {
-        close(from);
-    }
-    return result;
+    return scope_keep(&fd);
 }
 
 static int give_file(const struct attachcall *call, uint64_t place, int file, struct error *error) {
     enum { ALL = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE };
     char path[64];
+    struct stat status;
     uint32_t own_tid = 0;
-    int fd = -1;
-    int result;
+    off_t at = 0;
+    bool is_fine;
     if (file < 0) {
         return error_set(error, "process %ld cannot make a file of memory for the library: %s",
                          (long)call->pid, strerror(-file));
@@ -170,32 +104,35 @@ static int give_file(const struct attachcall *call, uint64_t place, int file, st
     if (attachimage_read(call->image, place + STUB_OWN_TID, &own_tid, sizeof own_tid) != 0) {
         return error_set(error, "process %ld ended meanwhile", (long)call->pid);
     }
-    fd = take_memory_file(call->pid, own_tid, file);
-    if (fd < 0) {
-        return error_set(error, "the library cannot be handed to process %ld: %s", (long)call->pid,
-                         strerror(errno));
+    SCOPE_FD int fd = take_memory_file(call->pid, own_tid, file);
+    SCOPE_FD int from = fd >= 0 ? open(call->library, O_RDONLY | O_CLOEXEC) : -1;
+    is_fine = from >= 0 && fstat(from, &status) == 0;
+    while (is_fine && at < status.st_size) {
+        is_fine = sendfile(fd, from, &at, (size_t)(status.st_size - at)) > 0;
     }
     snprintf(path, sizeof path, "/proc/%s/fd/%d", own_tid != 0 ? "thread-self" : "self", file);
-    result = copy_to(call->library, fd) == 0 && fcntl(fd, F_ADD_SEALS, ALL) == 0 &&
-                     attachimage_write(call->image, place + STUB_PATH, path, sizeof path) == 0
-                 ? 0
-                 : error_set(error, "the library cannot be handed to process %ld: %s",
-                             (long)call->pid, strerror(errno));
-    close(fd);
-    return result;
+    return is_fine && fcntl(fd, F_ADD_SEALS, ALL) == 0 &&
+                   attachimage_write(call->image, place + STUB_PATH, path, sizeof path) == 0
+               ? 0
+               : error_set(error, "the library cannot be handed to process %ld: %s",
+                           (long)call->pid, strerror(errno));
 }
 
 /* The thread waits, its struct at `place`: all that it wants is written there. 0, or -1 with error:
  * then it has been told to give up. */
 static int attachthread_give(const struct attachcall *call, uint64_t place, int file,
                              struct error *error) {
-    bool needs_file = call->library != NULL && call->is_hidden && file != 0;
+    const struct attachfilters *filters = call->filters;
+    uint64_t behind = place + STUB_THREAD_PAGES;
     uint32_t go = STUB_GO_ON;
-    int result = give_filters(call, place);
-    if (result != 0) {
-        error_set(error, "process %ld cannot be told of its seccomp filters: %s", (long)call->pid,
-                  strerror(errno));
-    } else if (needs_file) {
+    int result = 0;
+    if (attachthread_filters_size(call) != 0 &&
+        (attachimage_write(call->image, behind, &filters->list, sizeof filters->list) != 0 ||
+         attachimage_write(call->image, behind + sizeof filters->list, filters->code,
+                           filters->used * sizeof *filters->code) != 0)) {
+        result = error_set(error, "process %ld cannot be told of its seccomp filters: %s",
+                           (long)call->pid, strerror(errno));
+    } else if (call->library != NULL && call->is_hidden && file != 0) {
         result = give_file(call, place, file, error);
     }
     if (result != 0) {
@@ -212,39 +149,29 @@ static int attachthread_give(const struct attachcall *call, uint64_t place, int 
 static bool is_own_library(const struct attachtarget *target, const struct attachmapping *own,
                            int fd) {
     size_t size = own->end - own->start;
-    char *here = malloc(size);
-    char *there = malloc(size);
-    bool same = here != NULL && there != NULL && size < 64 << 20;
-    ssize_t length = same ? pread(fd, here, size, 0) : 0;
-    same = length > PAGE &&
+    SCOPE_MEMORY char *here = malloc(size);
+    SCOPE_MEMORY char *there = malloc(size);
+    ssize_t length =
+        here != NULL && there != NULL && size < 64 << 20 ? pread(fd, here, size, 0) : 0;
+    return length > PAGE &&
            attachtarget_memory(target->pid, own->start, there, size) == (ssize_t)size &&
            memcmp(here, there, (size_t)length) == 0;
-    free(here);
-    free(there);
-    return same;
 }
 
 uint64_t attachthread_function(const struct attachtarget *target, const struct attachmapping *own,
                                const struct attachcall *call) {
     uint64_t address = attachtarget_symbol(target, own, call->entry);
-    char path[128];
-    int fd;
+    SCOPE_FD int fd = -1;
     if (address != 0) {
         return address;
     }
-    snprintf(path, sizeof path, "/proc/%ld/map_files/%lx-%lx", (long)target->pid,
-             (unsigned long)own->start, (unsigned long)own->end);
-    fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    fd = procfile_open(O_RDONLY | O_NONBLOCK, "/proc/%ld/map_files/%lx-%lx", (long)target->pid,
+                       (unsigned long)own->start, (unsigned long)own->end);
     if (fd < 0 && call->own_library != NULL) {
         fd = open(call->own_library, O_RDONLY | O_CLOEXEC);
     }
-    if (fd >= 0 && is_own_library(target, own, fd)) {
-        address = attachtarget_symbol_of(fd, own, call->entry);
-    }
-    if (fd >= 0) {
-        close(fd);
-    }
-    return address;
+    return fd >= 0 && is_own_library(target, own, fd) ? attachtarget_symbol_of(fd, own, call->entry)
+                                                      : 0;
 }
 
 static int find_c_functions(const struct attachtarget *target, const struct attachcall *call,
@@ -382,59 +309,51 @@ static int try_threads(const struct attachsafety *safety, const struct attachima
 
 /* --- its answer ------------------------------------------------------------------------------- */
 
-static int read_state(const struct attachimage *image, uint64_t place, struct stub_thread *thread) {
-    return attachimage_read(image, place, thread, offsetof(struct stub_thread, path));
-}
-
-static int attachthread_judge(pid_t pid, const struct stub_thread *thread, struct attachdone *done,
-                              struct error *error) {
-    if (thread->state == STUB_NOT_LOADED) {
-        return error_set(error, "process %ld cannot load the library: %.*s", (long)pid,
-                         STUB_MESSAGE_SIZE - 1, thread->message);
-    }
-    if (thread->state == STUB_NOT_STARTED) {
-        return error_set(error, "process %ld cannot have another thread: %s", (long)pid,
-                         strerror(thread->result));
-    }
-    done->result = thread->result;
-    return 0;
-}
-
 static int wait_for_answer(const struct attachcall *call, uint64_t place, struct attachdone *done,
                            struct error *error) {
+    enum { STATE_BYTES = offsetof(struct stub_thread, path) };
     const uint32_t ack = 1;
-    uint64_t end = clock_now_ns() + (uint64_t)ANSWER_MS * 1000000;
+    uint64_t end = clock_now_ns() + ANSWER_MS * MS;
     struct stub_thread thread = {0};
     bool was_there = false;
     bool was_given = false;
     bool was_done = false;
-    while (clock_now_ns() < end) {
-        if (read_state(call->image, place, &thread) == 0) {
-            was_there = true;
-            if (thread.state != STUB_WAITING) { /* what comes with the state, read after it */
-                read_state(call->image, place, &thread);
+    for (; clock_now_ns() < end; poll(NULL, 0, PAUSE_MS)) {
+        if (attachimage_read(call->image, place, &thread, STATE_BYTES) != 0) {
+            if (was_there || !attachimage_is_current(call->image)) {
+                return error_set(error, "process %ld ended meanwhile", (long)call->pid);
             }
-            attachfault_at("waiting");
-            if (thread.state == STUB_FILLING && !was_given) {
-                was_given = true;
-                if (attachthread_give(call, place, thread.file, error) != 0) {
-                    return -1;
-                }
-                attachfault_at("given");
-            } else if ((thread.state == STUB_WAITING || thread.state == STUB_FILLING) &&
-                       call->meanwhile != NULL && !was_done) {
-                uint64_t before = clock_now_ns();
+            continue;
+        }
+        was_there = true;
+        if (thread.state != STUB_WAITING) { /* what comes with the state, read after it */
+            attachimage_read(call->image, place, &thread, STATE_BYTES);
+        }
+        attachfault_at("waiting");
+        if (thread.state == STUB_FILLING && !was_given) {
+            was_given = true;
+            if (attachthread_give(call, place, thread.file, error) != 0) {
+                return -1;
+            }
+            attachfault_at("given");
+        } else if (thread.state == STUB_WAITING || thread.state == STUB_FILLING) {
+            uint64_t before = clock_now_ns();
+            if (call->meanwhile != NULL && !was_done) {
                 was_done = call->meanwhile(call->context, place + STUB_SETTINGS);
                 end += clock_now_ns() - before;
-            } else if (thread.state != STUB_WAITING && thread.state != STUB_FILLING) {
-                attachfault_at("answer");
-                attachimage_write(call->image, place + STUB_ACK, &ack, sizeof ack);
-                return attachthread_judge(call->pid, &thread, done, error);
             }
-        } else if (was_there || !attachimage_is_current(call->image)) {
-            return error_set(error, "process %ld ended meanwhile", (long)call->pid);
+        } else {
+            attachfault_at("answer");
+            attachimage_write(call->image, place + STUB_ACK, &ack, sizeof ack);
+            done->result = thread.result;
+            return thread.state == STUB_NOT_LOADED
+                       ? error_set(error, "process %ld cannot load the library: %.*s",
+                                   (long)call->pid, STUB_MESSAGE_SIZE - 1, thread.message)
+                   : thread.state == STUB_NOT_STARTED
+                       ? error_set(error, "process %ld cannot have another thread: %s",
+                                   (long)call->pid, strerror(thread.result))
+                       : 0;
         }
-        pause_ms(PAUSE_MS);
     }
     return error_set(error,
                      "process %ld did not answer within %d s: it may be loading a library itself; "
@@ -446,7 +365,7 @@ static int wait_for_answer(const struct attachcall *call, uint64_t place, struct
 static int lead_any(const struct attachimage *image, struct attachsafety *safety,
                     struct stub_frame *frame, uint64_t to, bool may_run, struct attachdone *done,
                     struct error *error) {
-    struct attachtarget target;
+    SCOPE(attachtarget_close) struct attachtarget target;
     int is_led = 0;
     if (attachtarget_open(image->pid, &target, error) != 0) {
         return -1;
@@ -461,7 +380,6 @@ static int lead_any(const struct attachimage *image, struct attachsafety *safety
     for (int i = 0; i < LOOKS && !is_led; i++) {
         is_led = try_threads(safety, image, frame, to, may_run, done);
     }
-    attachtarget_close(&target);
     return is_led;
 }
 
@@ -469,7 +387,7 @@ static int lead_any(const struct attachimage *image, struct attachsafety *safety
 static int attachthread_lead(const struct attachcall *call, struct attachsafety *safety,
                              struct stub_frame *frame, uint64_t to, struct attachdone *done,
                              struct error *error) {
-    uint64_t end = clock_now_ns() + (uint64_t)TRY_MS * 1000000;
+    uint64_t end = clock_now_ns() + TRY_MS * MS;
     bool may_run = false; /* who sleeps is not disturbed in anything */
     int is_led = 0;
     for (int i = 0; is_led == 0; i++) {
@@ -485,28 +403,27 @@ static int attachthread_lead(const struct attachcall *call, struct attachsafety 
                              (long)call->pid);
         }
         may_run = true;
-        pause_ms(i < OFTEN ? PAUSE_MS : LATER_MS);
+        poll(NULL, 0, i < OFTEN ? PAUSE_MS : LATER_MS);
     }
     return is_led;
 }
 
 static int call_once(const struct attachcall *call, struct attachdone *done, struct error *error) {
-    struct attachtarget target;
+    SCOPE(attachtarget_close) struct attachtarget target;
     struct stub_frame frame = {0};
-    struct attachsafety safety;
     uint64_t to = 0;
     int result = -1;
     *done = (struct attachdone){0};
     if (attachtarget_open(call->pid, &target, error) == 0 &&
         attachthread_fill(&target, call, &frame, error) == 0 &&
         write_stub(&target, call->image, &frame, &to, error) == 0) {
+        SCOPE(attachsafety_free) struct attachsafety safety;
         attachfault_at("stub");
         attachsafety_find(&target, &safety);
-        int is_led = attachthread_lead(call, &safety, &frame, to, done, error);
-        attachsafety_free(&safety);
-        result = is_led > 0 ? wait_for_answer(call, frame.place, done, error) : -1;
+        result = attachthread_lead(call, &safety, &frame, to, done, error) > 0
+                     ? wait_for_answer(call, frame.place, done, error)
+                     : -1;
     }
-    attachtarget_close(&target);
     return result == 0 ? 0 : attachimage_explain(call->image, error);
 }
 

@@ -3,6 +3,7 @@
 #include "collect/attach/attachwalk.h"
 
 #include "analyze/base/array.h"
+#include "analyze/base/scope.h"
 #include "analyze/base/thismachine.h"
 #include "memtrace/blocks.h"
 
@@ -22,7 +23,6 @@ struct object {
 };
 
 struct attachwalk {
-    const struct attachtarget *target; /* of which only the code is looked up */
     struct object *objects;
     size_t count, room;
     struct code {
@@ -34,68 +34,53 @@ struct attachwalk {
 
 /* --- before ----------------------------------------------------------------------------------- */
 
-/* All that a walk needs is read here; the file is not asked again. */
-static int attachwalk_add_object(struct attachwalk *walk, const struct attachmapping *mapping) {
+/* An object, and all that a walk needs of it: its file is not asked again. 0, or -1. */
+static int attachwalk_add_object(struct attachwalk *walk, const struct attachtarget *target,
+                                 const struct attachmapping *mapping) {
     struct object object = {.start = mapping->start, .inode = mapping->inode};
-    int fd = attachtarget_file(walk->target, mapping);
-    if (fd >= 0) {
-        elf_version(EV_CURRENT);
-        object.elf = elf_begin(fd, ELF_C_READ, NULL);
-        if (object.elf != NULL && elf_kind(object.elf) == ELF_K_ELF) {
-            object.base = attachtarget_base(object.elf, mapping);
-            object.cfi = dwarf_getcfi_elf(object.elf);
-            elf_cntl(object.elf, ELF_C_FDDONE);
-        }
-        close(fd);
-    }
+    SCOPE_FD int fd = attachtarget_file(target, mapping);
     if (array_grow(&walk->objects, &walk->room, walk->count, sizeof *walk->objects) != 0) {
-        dwarf_cfi_end(object.cfi);
-        elf_end(object.elf);
         return -1;
+    }
+    elf_version(EV_CURRENT);
+    object.elf = fd >= 0 ? elf_begin(fd, ELF_C_READ, NULL) : NULL;
+    if (object.elf != NULL && elf_kind(object.elf) == ELF_K_ELF) {
+        object.base = attachtarget_base(object.elf, mapping);
+        object.cfi = dwarf_getcfi_elf(object.elf);
+        elf_cntl(object.elf, ELF_C_FDDONE);
     }
     walk->objects[walk->count++] = object;
     return 0;
 }
 
-/* Of the object that was mapped last below it. */
-static int add_code(struct attachwalk *walk, const struct attachmapping *mapping) {
-    size_t object = walk->count;
-    while (object > 0 && walk->objects[object - 1].inode != mapping->inode) {
-        object--;
-    }
-    if (object == 0) {
-        return 0;
-    }
-    if (array_grow(&walk->code, &walk->code_room, walk->code_count, sizeof *walk->code) != 0) {
-        return -1;
-    }
-    walk->code[walk->code_count++] = (struct code){mapping->start, mapping->end, object - 1};
-    return 0;
-}
-
-static int attachwalk_add_mapping(struct attachwalk *walk, const struct attachmapping *mapping) {
-    if (mapping->inode == 0) {
-        return 0;
-    }
-    return mapping->offset == 0 && attachwalk_add_object(walk, mapping) != 0 ? -1
-           : mapping->executable ? add_code(walk, mapping)
-                                 : 0;
-}
-
+/* Code is of the object that was mapped last below it. */
 struct attachwalk *attachwalk_open(const struct attachtarget *target) {
     struct attachwalk *walk = calloc(1, sizeof *walk);
-    int result = walk != NULL ? 0 : -1;
-    if (result == 0) {
-        walk->target = target;
+    bool is_fine = walk != NULL;
+    for (size_t i = 0; is_fine && i < target->count; i++) {
+        const struct attachmapping *mapping = &target->mappings[i];
+        size_t object;
+        if (mapping->inode == 0) {
+            continue;
+        }
+        is_fine = mapping->offset != 0 || attachwalk_add_object(walk, target, mapping) == 0;
+        object = walk->count;
+        while (object > 0 && walk->objects[object - 1].inode != mapping->inode) {
+            object--;
+        }
+        if (is_fine && mapping->executable && object != 0) {
+            is_fine = array_grow(&walk->code, &walk->code_room, walk->code_count,
+                                 sizeof *walk->code) == 0;
+            if (is_fine) {
+                walk->code[walk->code_count++] =
+                    (struct code){mapping->start, mapping->end, object - 1};
+            }
+        }
     }
-    for (size_t i = 0; result == 0 && i < target->count; i++) {
-        result = attachwalk_add_mapping(walk, &target->mappings[i]);
-    }
-    if (result != 0) {
+    if (!is_fine) {
         attachwalk_close(walk);
         return NULL;
     }
-    walk->target = NULL;
     return walk;
 }
 
@@ -109,15 +94,6 @@ void attachwalk_close(struct attachwalk *walk) {
         free(walk->code);
         free(walk);
     }
-}
-
-static const struct object *object_at(const struct attachwalk *walk, uint64_t pc) {
-    for (size_t i = 0; i < walk->code_count; i++) {
-        if (pc >= walk->code[i].start && pc < walk->code[i].end) {
-            return &walk->objects[walk->code[i].object];
-        }
-    }
-    return NULL;
 }
 
 /* --- expressions ------------------------------------------------------------------------------ */
@@ -270,25 +246,16 @@ static enum found find_register(struct machine *machine, Dwarf_Frame *row, unsig
                : FOUND_NOTHING;
 }
 
-static bool find_cfa(struct machine *machine, Dwarf_Frame *row) {
-    Dwarf_Op *ops;
-    size_t count;
-    return dwarf_frame_cfa(row, &ops, &count) == 0 && count != 0 &&
-           evaluate(machine, ops, count, &machine->cfa);
-}
-
-/* Where functions sign what they return to, that is in bits that no address has. */
-static uint64_t plain_address(uint64_t pc) {
-    return pc & ((UINT64_C(1) << memtrace_address_bits(thismachine())) - 1);
-}
-
 /* 1: `frame` is the caller's; 0: there is none; -1: it is not known. */
 static int attachframe_step(struct attachframe *frame, Dwarf_Frame *row, unsigned return_register,
                             const struct attachwalk_stack *stack) {
     struct machine machine = {.frame = frame, .stack = stack};
     struct attachframe caller = {.count = frame->count, .sp = frame->sp};
+    Dwarf_Op *ops;
+    size_t count;
     uint64_t pc = 0;
-    if (!find_cfa(&machine, row) || machine.cfa < frame->values[frame->sp]) {
+    if (dwarf_frame_cfa(row, &ops, &count) != 0 || count == 0 ||
+        !evaluate(&machine, ops, count, &machine.cfa) || machine.cfa < frame->values[frame->sp]) {
         return -1;
     }
     switch (find_register(&machine, row, return_register, &pc)) {
@@ -306,7 +273,8 @@ static int attachframe_step(struct attachframe *frame, Dwarf_Frame *row, unsigne
     }
     caller.values[caller.sp] = machine.cfa;
     caller.known |= UINT64_C(1) << caller.sp;
-    caller.pc = plain_address(pc);
+    /* Where functions sign what they return to, that is in bits that no address has. */
+    caller.pc = pc & ((UINT64_C(1) << memtrace_address_bits(thismachine())) - 1);
     *frame = caller;
     return caller.pc != 0;
 }
@@ -316,20 +284,20 @@ static int attachframe_step(struct attachframe *frame, Dwarf_Frame *row, unsigne
 /* As attachframe_step(), from the frame at `pc`. */
 static int step_from(const struct attachwalk *walk, uint64_t pc, struct attachframe *frame,
                      const struct attachwalk_stack *stack, bool *is_signal) {
-    const struct object *object = object_at(walk, pc);
-    Dwarf_Frame *row = NULL;
+    const struct object *object = NULL;
+    SCOPE_MEMORY Dwarf_Frame *row = NULL;
     int number;
-    int result = -1;
+    for (size_t i = 0; i < walk->code_count && object == NULL; i++) {
+        if (pc >= walk->code[i].start && pc < walk->code[i].end) {
+            object = &walk->objects[walk->code[i].object];
+        }
+    }
     if (object == NULL || object->cfi == NULL ||
         dwarf_cfi_addrframe(object->cfi, pc - object->base, &row) != 0) {
         return -1;
     }
     number = dwarf_frame_info(row, NULL, NULL, is_signal);
-    if (number >= 0) {
-        result = attachframe_step(frame, row, (unsigned)number, stack);
-    }
-    free(row);
-    return result;
+    return number >= 0 ? attachframe_step(frame, row, (unsigned)number, stack) : -1;
 }
 
 int attachwalk_outwards(struct attachwalk *walk, const struct attachregisters *registers,

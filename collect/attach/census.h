@@ -8,9 +8,19 @@
 #ifndef COLLECT_ATTACH_CENSUS_H
 #define COLLECT_ATTACH_CENSUS_H
 
-#include "collect/attach/arenas.h"
+#include "analyze/base/error.h"
+#include "collect/attach/attachtarget.h"
+#include "memtrace/attach.h"
 
 enum { CENSUS_SIZES = 48 };
+
+struct arenas {
+    unsigned version; /* of glibc: 36 for 2.36 */
+    size_t count;     /* arenas */
+    size_t caches;    /* of threads, that hold something */
+    uint64_t top_bytes;
+    uint64_t mapped_count, mapped_bytes; /* found */
+};
 
 struct census_sum {
     uint64_t blocks, bytes;
@@ -39,7 +49,8 @@ pid_t census_hold_copy(pid_t pid);
 void census_end_copy(pid_t copy);
 /* A copy that a killed command has left, which nobody holds, is ended. Whether there was one. */
 bool census_end_left(pid_t pid);
-/* As arenas_walk(). census_free() in each case. */
+/* 0; 1: its heap does not add up just now, perhaps since it was copied in the middle of a call of
+ * malloc; or -1: it cannot be done. In both cases error says why. census_free() in each case. */
 int census_take(pid_t copy, const struct memtrace_census *told, struct census *census,
                 struct error *error);
 void census_free(struct census *census);

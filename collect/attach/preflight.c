@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "collect/attach/preflight.h"
 
+#include "analyze/base/scope.h"
 #include "analyze/base/thismachine.h"
 #include "analyze/read/procfile.h"
 #include "analyze/read/region.h"
@@ -16,13 +17,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { START_MS = 1000 }; /* for the loader to have mapped the C library */
@@ -81,16 +82,6 @@ const char *preflight_yama(int scope) {
     }
 }
 
-static int yama_scope(void) {
-    FILE *file = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
-    int scope = 0;
-    int read = file != NULL ? fscanf(file, "%d", &scope) : 0;
-    if (file != NULL) {
-        fclose(file);
-    }
-    return read == 1 ? scope : 0;
-}
-
 /* Of the real, effective and saved user. */
 static bool is_of_user(pid_t pid, uid_t user) {
     char ids[128];
@@ -103,7 +94,9 @@ static bool is_of_user(pid_t pid, uid_t user) {
 }
 
 static const char *why_no_right(pid_t pid) {
-    const char *yama = preflight_yama(yama_scope());
+    char number[16];
+    int scope = atoi(procfile_read(number, sizeof number, "/proc/sys/kernel/yama/ptrace_scope"));
+    const char *yama = preflight_yama(scope);
     struct stat status;
     char path[64];
     if (geteuid() != 0 && !is_of_user(pid, geteuid())) {
@@ -123,12 +116,8 @@ static const char *why_no_right(pid_t pid) {
 
 /* The kernel asks the same questions here as where a process is traced. */
 static int check_right(pid_t pid, struct error *error) {
-    char path[64];
-    int fd;
-    snprintf(path, sizeof path, "/proc/%ld/mem", (long)pid);
-    fd = open(path, O_RDWR | O_CLOEXEC);
+    SCOPE_FD int fd = procfile_open(O_RDWR, "/proc/%ld/mem", (long)pid);
     if (fd >= 0) {
-        close(fd);
         return 0;
     }
     if (errno == ESRCH || errno == ENOENT) {
@@ -143,19 +132,14 @@ static int check_right(pid_t pid, struct error *error) {
 /* --- what it is ------------------------------------------------------------------------------- */
 
 static int preflight_check_file(pid_t pid, struct error *error) {
-    char path[64];
+    SCOPE_FD int fd = procfile_open(O_RDONLY, "/proc/%ld/exe", (long)pid);
     Elf64_Ehdr header = {0};
-    ssize_t size;
-    int fd;
-    snprintf(path, sizeof path, "/proc/%ld/exe", (long)pid);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
         return preflight_refuse(
             pid, error, errno == ENOENT ? "is a thread of the kernel" : "hides its program file");
     }
-    size = pread(fd, &header, sizeof header, 0);
-    close(fd);
-    if (size != sizeof header || memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) {
+    if (pread(fd, &header, sizeof header, 0) != sizeof header ||
+        memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) {
         return preflight_refuse(pid, error, "is no ELF program");
     }
     if (header.e_ident[EI_CLASS] != ELFCLASS64) {
@@ -176,8 +160,7 @@ static bool has_loader(const struct attachtarget *target, const struct attachima
 /* The loader of a program that begins just now may not have come to the C library yet. */
 static int open_begun(const struct attachimage *image, struct attachtarget *target,
                       struct error *error) {
-    const struct timespec pause = {.tv_nsec = 1000000};
-    uint64_t end = clock_now_ns() + (uint64_t)START_MS * 1000000;
+    uint64_t end = clock_now_ns() + START_MS * MS;
     for (;;) {
         if (attachtarget_open(image->pid, target, error) != 0) {
             return -1;
@@ -188,12 +171,15 @@ static int open_begun(const struct attachimage *image, struct attachtarget *targ
             return 0;
         }
         attachtarget_close(target);
-        nanosleep(&pause, NULL);
+        poll(NULL, 0, 1);
     }
 }
 
+/* Its C library, and what may stand in its place. */
 static int check_libc(const struct attachtarget *target, const struct attachimage *image,
                       struct error *error) {
+    static const char *const sanitizers[] = {"libasan.so", "libtsan.so", "liblsan.so",
+                                             "libhwasan.so", "libclang_rt."};
     const struct attachmapping *libc = attachtarget_object(target, "libc.so.6");
     if (attachtarget_object(target, "ld-musl") != NULL) {
         return preflight_refuse(target->pid, error,
@@ -218,20 +204,14 @@ static int check_libc(const struct attachtarget *target, const struct attachimag
         return preflight_refuse(target->pid, error,
                                 "uses a C library older than glibc 2.35, which MemTrace needs");
     }
-    return 0;
-}
-
-static int check_sanitizers(const struct attachtarget *target, struct error *error) {
-    static const char *const names[] = {"libasan.so", "libtsan.so", "liblsan.so", "libhwasan.so",
-                                        "libclang_rt."};
-    bool found = false;
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        found |= attachtarget_object(target, names[i]) != NULL;
+    for (size_t i = 0; i < sizeof sanitizers / sizeof sanitizers[0]; i++) {
+        if (attachtarget_object(target, sanitizers[i]) != NULL) {
+            return preflight_refuse(
+                target->pid, error,
+                "runs under a sanitizer, whose allocator does not let others in");
+        }
     }
-    return found
-               ? preflight_refuse(target->pid, error,
-                                  "runs under a sanitizer, whose allocator does not let others in")
-               : 0;
+    return 0;
 }
 
 static int check_library(const struct attachtarget *target, enum preflight_purpose purpose,
@@ -262,20 +242,6 @@ static bool has_same(pid_t pid, const char *below, const char *path, const char 
     snprintf(its, sizeof its, "/proc/%ld/%s%s", (long)pid, below, path);
     return stat(ours, &own) == 0 && stat(its, &other) == 0 && own.st_ino == other.st_ino &&
            own.st_dev == other.st_dev;
-}
-
-static int refuse_call(pid_t pid, enum preflight_purpose purpose, const char *call,
-                       struct error *error) {
-    return purpose == PREFLIGHT_DETACH
-               ? error_set(error,
-                           "process %ld has a seccomp filter that blocks %s, which is needed to "
-                           "detach from it: its profile is written when it ends",
-                           (long)pid, call)
-               : error_set(
-                     error,
-                     "process %ld has a seccomp filter that blocks %s, which MemTrace needs: allow "
-                     "that call, or start it with memtrace run, which sees the filter being set",
-                     (long)pid, call);
 }
 
 /* All filters of all threads, run over all that is to be called there. */
@@ -318,38 +284,41 @@ static int check_filters(pid_t pid, enum preflight_purpose purpose, bool is_forc
                 (found->is_outside ? 0 : (unsigned)ATTACHFILTERS_WRITE);
     }
     call = attachfilters_obstacle(&found->filters, uses);
-    return call == NULL ? 0 : refuse_call(pid, purpose, call, error);
-}
-
-/* By /proc the program opens the library that it is handed. */
-static bool has_proc(pid_t pid) {
-    char path[64];
-    struct statfs file_system;
-    snprintf(path, sizeof path, "/proc/%ld/root/proc", (long)pid);
-    return statfs(path, &file_system) == 0 && file_system.f_type == PROC_SUPER_MAGIC;
+    return call == NULL ? 0
+           : purpose == PREFLIGHT_DETACH
+               ? error_set(error,
+                           "process %ld has a seccomp filter that blocks %s, which is needed to "
+                           "detach from it: its profile is written when it ends",
+                           (long)pid, call)
+               : error_set(
+                     error,
+                     "process %ld has a seccomp filter that blocks %s, which MemTrace needs: allow "
+                     "that call, or start it with memtrace run, which sees the filter being set",
+                     (long)pid, call);
 }
 
 static int check_places(pid_t pid, const char *library, struct preflight *found,
                         struct error *error) {
+    char path[64];
+    struct statfs proc;
     found->is_outside = !has_same(pid, "ns/pid", "", "/proc/self/ns/pid") ||
                         !has_same(pid, "ns/mnt", "", "/proc/self/ns/mnt") ||
                         !has_same(pid, "root", "/.", "/") || !is_of_user(pid, geteuid());
     found->is_hidden =
         library != NULL && (found->is_outside || !has_same(pid, "root", library, library));
-    if (found->is_hidden && !has_proc(pid)) {
-        return preflight_refuse(
-            pid, error,
-            "sees neither MemTrace's library nor /proc, by which it could be handed to it: "
-            "mount /proc where it runs");
-    }
-    return 0;
+    /* By /proc the program opens the library that it is handed. */
+    snprintf(path, sizeof path, "/proc/%ld/root/proc", (long)pid);
+    return !found->is_hidden || (statfs(path, &proc) == 0 && proc.f_type == PROC_SUPER_MAGIC)
+               ? 0
+               : preflight_refuse(pid, error,
+                                  "sees neither MemTrace's library nor /proc, by which it could be "
+                                  "handed to it: mount /proc where it runs");
 }
 
 static int check_program(const struct attachimage *image, enum preflight_purpose purpose,
                          struct error *error) {
-    struct attachtarget target;
+    SCOPE(attachtarget_close) struct attachtarget target = {0};
     pid_t pid = image->pid;
-    int result;
     if (check_state(pid, error) != 0 || check_right(pid, error) != 0 ||
         preflight_check_file(pid, error) != 0) {
         return -1;
@@ -362,51 +331,37 @@ static int check_program(const struct attachimage *image, enum preflight_purpose
     if (image->memory < 0) {
         return preflight_refuse(pid, error, "cannot be looked at: try again");
     }
-    if (open_begun(image, &target, error) != 0) {
-        return -1;
-    }
-    result = check_library(&target, purpose, error) != 0 ||
-                     check_libc(&target, image, error) != 0 || check_sanitizers(&target, error) != 0
-                 ? -1
-                 : 0;
-    attachtarget_close(&target);
-    return result;
-}
-
-static int preflight_check_all(const struct attachimage *image, enum preflight_purpose purpose,
-                               const char *library, bool is_forced, struct preflight *found,
-                               struct error *error) {
-    pid_t pid = image->pid;
-    char features[64];
-    if (!attachthread_is_possible()) {
-        return error_set(error,
-                         "process %ld cannot be attached to on this machine, so far only on x86-64 "
-                         "and AArch64: start it with memtrace run",
-                         (long)pid);
-    }
-    if (check_program(image, purpose, error) != 0) {
-        return -1;
-    }
-    if (purpose != PREFLIGHT_DETACH &&
-        procfile_status(pid, pid, "x86_Thread_features", features, sizeof features) == 0 &&
-        strstr(features, "shstk") != NULL) {
-        return preflight_refuse(pid, error,
-                                "has a hardware shadow stack: start it with "
-                                "GLIBC_TUNABLES=glibc.cpu.x86_shstk=off");
-    }
-    return check_places(pid, library, found, error) == 0
-               ? check_filters(pid, purpose, is_forced, found, error)
+    return open_begun(image, &target, error) == 0 && check_library(&target, purpose, error) == 0
+               ? check_libc(&target, image, error)
                : -1;
 }
 
 int preflight_check(const struct attachimage *image, enum preflight_purpose purpose,
                     const char *library, bool is_forced, struct preflight *found,
                     struct error *error) {
+    pid_t pid = image->pid;
+    char features[64];
+    int result = -1;
     *found = (struct preflight){0};
     attachfault_at("opened");
-    return preflight_check_all(image, purpose, library, is_forced, found, error) == 0
-               ? 0
-               : attachimage_explain(image, error);
+    if (!attachthread_is_possible()) {
+        error_set(error,
+                  "process %ld cannot be attached to on this machine, so far only on x86-64 "
+                  "and AArch64: start it with memtrace run",
+                  (long)pid);
+    } else if (check_program(image, purpose, error) == 0) {
+        result = purpose != PREFLIGHT_DETACH &&
+                         procfile_status(pid, pid, "x86_Thread_features", features,
+                                         sizeof features) == 0 &&
+                         strstr(features, "shstk") != NULL
+                     ? preflight_refuse(pid, error,
+                                        "has a hardware shadow stack: start it with "
+                                        "GLIBC_TUNABLES=glibc.cpu.x86_shstk=off")
+                 : check_places(pid, library, found, error) == 0
+                     ? check_filters(pid, purpose, is_forced, found, error)
+                     : -1;
+    }
+    return result == 0 ? 0 : attachimage_explain(image, error);
 }
 
 void preflight_free(struct preflight *found) {
